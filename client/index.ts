@@ -59,7 +59,7 @@ export type {
   PageStep,
 } from './runs/page-check.ts';
 export type { Preview, PreviewInfo, PreviewOptions } from './runs/preview.ts';
-export type { ApproveOptions, DoctorReport, Run, RunInfo } from './runs/run.ts';
+export type { ApproveOptions, DoctorReport, Run, RunInfo, WaitingApproval } from './runs/run.ts';
 export type { CreateRunOptions, Runs } from './runs/runs.ts';
 export type { Server, ServeOptions } from './runs/server.ts';
 export type { SyncOptions, SyncResult } from './node/sync-folder.ts';

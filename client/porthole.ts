@@ -7,7 +7,9 @@ import type { CallOptions } from './sandboxes/files.ts';
 import type { OpenSocket } from './sandboxes/open-socket.ts';
 import { Sandboxes } from './sandboxes/sandboxes.ts';
 
-export interface PortholeOptions extends Partial<HttpClientOptions> {
+export interface PortholeOptions extends Omit<HttpClientOptions, 'url'> {
+  /** @default `PORTHOLE_URL`, or `http://127.0.0.1:8787` */
+  readonly url?: string | undefined;
   /** How WebSockets are opened. @default the platform's WebSocket */
   readonly openSocket?: OpenSocket | undefined;
 }

@@ -1,14 +1,18 @@
 import { type CommandSpec, JSON_OPTION } from './command.ts';
+import { copyCommand } from './commands/copy.ts';
 import { createCommand } from './commands/create.ts';
+import { approveCommand, denyCommand } from './commands/decide.ts';
 import { delegateCommand } from './commands/delegate.ts';
 import { deleteCommand } from './commands/delete.ts';
 import { execCommand } from './commands/exec.ts';
-import { checkCommand, lookCommand } from './commands/look.ts';
+import { eventsCommand, logsCommand, psCommand } from './commands/inspect.ts';
 import { listCommand } from './commands/list.ts';
-import { previewCommand } from './commands/preview.ts';
+import { checkCommand, lookCommand } from './commands/look.ts';
+import { openCommand, previewCommand } from './commands/preview.ts';
 import { shellCommand } from './commands/shell.ts';
 import { resumeCommand, stopCommand } from './commands/stop-and-resume.ts';
 import { syncCommand } from './commands/sync.ts';
+import { upCommand } from './commands/up.ts';
 import { plain } from './plain.ts';
 import { readPort } from './read-port.ts';
 import { runOf } from './run-of.ts';
@@ -49,16 +53,24 @@ export const statusCommand: CommandSpec = {
 
 /** All commands, in the order in which the help has them. */
 export const COMMANDS: readonly CommandSpec[] = [
+  upCommand,
   createCommand,
   listCommand,
   execCommand,
   shellCommand,
   syncCommand,
+  copyCommand,
+  psCommand,
+  logsCommand,
+  eventsCommand,
   previewCommand,
+  openCommand,
   statusCommand,
   doctorCommand,
   checkCommand,
   lookCommand,
+  approveCommand,
+  denyCommand,
   delegateCommand,
   stopCommand,
   resumeCommand,

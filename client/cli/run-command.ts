@@ -1,6 +1,5 @@
 import { PortholeError } from '../http/porthole-error.ts';
-import { openNodeSocket } from '../node/node-socket.ts';
-import { Porthole } from '../porthole.ts';
+import { Porthole } from '../node/index.ts';
 import { VERSION } from '../version.ts';
 import { type CommandSpec, type Context, type OptionSpec, type Streams, UsageError } from './command.ts';
 import { COMMANDS } from './commands.ts';
@@ -74,7 +73,6 @@ function connect({ environment }: Streams): Porthole {
     return new Porthole({
       url: url === undefined || url === '' ? DEFAULT_URL : url,
       apiKey: apiKey === '' ? undefined : apiKey,
-      openSocket: openNodeSocket,
     });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
@@ -99,7 +97,10 @@ async function complain(
     return write(stderr, `${JSON.stringify({ error: words, code })}\n`);
   }
   const help = command === undefined ? 'porthole --help' : `porthole ${command} --help`;
-  return write(stderr, `porthole: ${plain(words)}\n${error instanceof UsageError ? `See ${help}\n` : ''}`);
+  return write(
+    stderr,
+    `porthole: ${words.split('\n').map(plain).join('\n')}\n${error instanceof UsageError ? `See ${help}\n` : ''}`,
+  );
 }
 
 /** What the API leaves open. */
@@ -136,6 +137,7 @@ ${indented([
 
 a first try:
 ${indented([
+  ['porthole up', 'this folder, as a live preview'],
   ['porthole create --name try', 'a sandbox'],
   ['porthole sync . try', 'this folder, into it'],
   ['porthole exec try -- ls -la', 'a command'],
@@ -144,7 +146,7 @@ ${indented([
   ['porthole delete try', 'and gone'],
 ])}
 
-exits: the command's own code for exec and shell; else 0 done, 1 failed, 2 wrong usage
+exits: the command's own code for exec and shell; else 0 done, 1 failed, 2 wrong usage, 130 ended by Ctrl-C
 `;
 }
 

@@ -19,12 +19,29 @@ export async function runOf(context: Context, word: string, isMade?: 'make'): Pr
   const { porthole, signal } = context;
   if (word.startsWith('run_')) return porthole.runs.get(word, { signal });
   const { id } = await holdSandbox(context, word);
+  return (
+    (await findRun(context, id, TITLE)) ??
+    (isMade === undefined ? undefined : porthole.run({ sandboxId: id, title: TITLE, signal }))
+  );
+}
+
+/** The run with that title in a sandbox, or a new one. */
+export async function runFor(context: Context, sandboxId: string, title: string): Promise<Run> {
+  const { porthole, signal } = context;
+  return (await findRun(context, sandboxId, title)) ?? porthole.run({ sandboxId, title, signal });
+}
+
+async function findRun(
+  { porthole, signal }: Context,
+  sandboxId: string,
+  title: string,
+): Promise<Run | undefined> {
   let seen = 0;
   for await (const run of porthole.runs.list({ signal })) {
-    const { sandbox_id: sandboxId, title, status } = run.info;
-    if (sandboxId === id && title === TITLE && status === 'running') return run;
+    const { sandbox_id: id, title: its, status } = run.info;
+    if (id === sandboxId && its === title && status === 'running') return run;
     seen += 1;
     if (seen >= MOST) break;
   }
-  return isMade === undefined ? undefined : porthole.runs.create({ sandboxId: id, title: TITLE, signal });
+  return undefined;
 }

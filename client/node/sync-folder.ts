@@ -35,6 +35,8 @@ export interface SyncResult {
   readonly removed: number;
   /** Files and links that were there already. */
   readonly unchanged: number;
+  /** Folders that were looked into, relative, with `/`. */
+  readonly folders: readonly string[];
   /** Bytes of the archives. */
   readonly bytes: number;
   readonly skipped: readonly { readonly path: string; readonly reason: string }[];
@@ -108,6 +110,7 @@ export async function syncFolder(
     sent,
     removed: remove.length === 0 ? 0 : plan.remove.length + plan.removeFolders.length,
     unchanged: [...entries.keys()].filter(isContent).length - sent,
+    folders: [...entries.keys()].filter((path) => !isContent(path)),
     bytes: parts.reduce((sum, part) => sum + part.reduce((all, entry) => all + tarSize(entry), TAR_END), 0),
     skipped,
   };

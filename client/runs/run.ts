@@ -32,6 +32,19 @@ export interface ApproveOptions extends CallOptions {
   readonly scope?: 'once' | 'port' | 'run' | 'always' | undefined;
 }
 
+/** What an agent asks for. */
+export interface WaitingApproval {
+  readonly request_id: string;
+  readonly run_id: string;
+  readonly tool: string;
+  /** What the agent asks, for people. */
+  readonly message: string;
+  /** RFC 3339. */
+  readonly requested_at: string;
+  readonly expires_at: string;
+  readonly [field: string]: unknown;
+}
+
 export interface DoctorReport {
   readonly sandbox: string;
   /** One sentence: what to do first. */
@@ -187,6 +200,15 @@ export class Run {
    */
   events(options?: FollowOptions): AsyncGenerator<FollowedEvent, void> {
     return followEvents(this.#http, `${this.#path}/events`, options);
+  }
+
+  /** What waits for the owner's decision, the oldest first. */
+  async approvals({ signal }: CallOptions = {}): Promise<readonly WaitingApproval[]> {
+    const { approvals } = await this.#http.json<{ readonly approvals: readonly WaitingApproval[] }>({
+      path: 'api/approvals',
+      signal,
+    });
+    return approvals.filter((each) => each.run_id === this.id);
   }
 
   /** @param requestId `data.request_id` of `tool.approval_required` */

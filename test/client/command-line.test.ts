@@ -57,6 +57,42 @@ describe('the command line', () => {
     });
   });
 
+  test('copies a file there and back, and shows a server and its log', async () => {
+    await writeFile(join(folder, 'note.txt'), 'noted');
+    expect((await run('cp', 'note.txt', 'try:docs/')).code).toBe(0);
+    expect((await run('cp', 'try:docs/note.txt', 'back.txt')).code).toBe(0);
+    expect(await readFile(join(folder, 'back.txt'), 'utf8')).toBe('noted');
+    expect((await run('cp', 'a', 'b')).stderr).toContain('one of the two must be <sandbox>:<path>');
+    const servers = `/v1/sandbox/${id}/servers/web`;
+    const body = { command: 'echo listening; exec sleep 600' };
+    await host.call('PUT', servers, { body, token: ALICE });
+    const following = startPorthole(['logs', 'try', '-f', '--json'], environment);
+    expect(await following.until('listening')).toContain('{"stream":"stdout","text":"listening\\n"}');
+    following.child.kill('SIGINT');
+    await following.outcome;
+    expect((await run('ps', 'try')).stdout).toMatch(/^web +(?:ready|starting) +- +\d+s +/m);
+    await host.call('DELETE', servers, { token: ALICE });
+  });
+
+  test('answers what the agent of a run asks for', async () => {
+    const made = (await host.call('POST', '/api/runs', { token: ALICE })).json<{
+      run_id: string;
+      agent_token: string;
+    }>();
+    expect((await run('approve', made.run_id)).stderr).toContain('nothing waits for approval');
+    const path = `/api/runs/${made.run_id}/sandbox/preview`;
+    const asked = host.call('POST', path, { body: { target_port: 3000 }, token: made.agent_token });
+    const following = startPorthole(['events', made.run_id, '--json'], environment);
+    await following.until('tool.approval_required');
+    following.child.kill('SIGINT');
+    const { code, stdout } = await run('deny', made.run_id, '--reason', 'not now', '--json');
+    expect([code, JSON.parse(stdout)]).toEqual([
+      0,
+      { request_id: expect.any(String) as unknown, decision: 'denied' },
+    ]);
+    expect(await asked).toMatchObject({ status: 403, text: expect.stringContaining('not now') as unknown });
+  });
+
   describe('of exec', () => {
     test('passes on both streams and the exit code', async () => {
       const script = 'echo "$GREETING"; echo err >&2; exit 7';
@@ -80,6 +116,15 @@ describe('the command line', () => {
         7,
         { exit_code: 7, stdout: 'hello\n', stderr: 'err\n', truncated: false },
       ]);
+    });
+
+    test('passes input on with -i', async () => {
+      const words = ['exec', 'try', '-i', '--', 'sh', '-c', 'tr a-z A-Z; exit 4'];
+      expect(await porthole(words, environment, { stdin: 'shout\n' })).toEqual({
+        code: 4,
+        stdout: 'SHOUT\n',
+        stderr: '',
+      });
     });
 
     test('leaves the words after -- alone', async () => {
@@ -369,7 +414,7 @@ test.each([
   ['lsit', 'list'],
   ['previw', 'preview'],
   ['prev', 'preview'],
-  ['del', undefined],
+  ['delet', 'delete'],
   ['x', undefined],
   ['frobnicate', undefined],
 ])('%s is taken for %s', (typed, meant) => {

@@ -1,4 +1,5 @@
-import { type CommandSpec, UsageError } from '../command.ts';
+import { type CommandSpec, type Context, UsageError } from '../command.ts';
+import type { Sandbox } from '../../sandboxes/sandbox.ts';
 import { readDuration } from '../duration.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
 import { write } from '../write.ts';
@@ -17,10 +18,12 @@ export const execCommand: CommandSpec = {
       value: 'ID',
       help: 'with the working directory and environment of that session',
     },
+    interactive: { type: 'boolean', short: 'i', help: 'pass what is typed or piped here to the command' },
     json: { type: 'boolean', help: 'print {"exit_code", "stdout", "stderr"} at the end' },
   },
   examples: [
     ['porthole exec try -- npm test', 'a command'],
+    ['porthole exec try -i -- tar -x < files.tar', 'with input'],
     ["porthole exec try -- sh -c 'du -a | sort -n | tail'", 'a pipe'],
   ],
   positionals: [1, 1],
@@ -31,8 +34,11 @@ export const execCommand: CommandSpec = {
     if (argv.length === 0)
       throw new UsageError('the command is missing: put it after --, as in porthole exec try -- ls.');
     const timeout = given.text('timeout');
+    if (given.is('interactive') && (given.is('json') || given.text('session') !== undefined))
+      throw new UsageError('-i goes with neither --json nor --session.');
     const sandbox = await holdSandbox(context);
     try {
+      if (given.is('interactive')) return await withInput(context, sandbox, argv as [string, ...string[]]);
       const command = sandbox.exec(argv, {
         cwd: given.text('cwd'),
         timeoutMs: timeout === undefined ? undefined : readDuration('timeout', timeout) * 1_000,
@@ -54,3 +60,33 @@ export const execCommand: CommandSpec = {
     }
   },
 };
+
+/** Passes stdin on as it comes. The command ends with this one. */
+async function withInput(
+  { given, streams, signal }: Context,
+  sandbox: Sandbox,
+  argv: readonly [string, ...string[]],
+): Promise<number> {
+  const timeout = given.text('timeout');
+  const process = await sandbox.processes.start(argv, {
+    cwd: given.text('cwd'),
+    timeoutMs: timeout === undefined ? undefined : readDuration('timeout', timeout) * 1_000,
+    stdin: true,
+    signal,
+  });
+  const typing = (async () => {
+    for await (const chunk of streams.stdin) await process.input(chunk as Buffer, { signal });
+    await process.input('', { eof: true, signal });
+  })();
+  // A command may end before its input does.
+  typing.catch(() => undefined);
+  try {
+    for await (const event of process.output({ signal })) {
+      if (event.type === 'exit') return event.exit.code ?? 1;
+      if (event.type !== 'cut') await write(streams[event.type], event.data);
+    }
+    return 1;
+  } finally {
+    await process.remove();
+  }
+}

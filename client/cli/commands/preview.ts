@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type CommandSpec, JSON_OPTION } from '../command.ts';
+import { openInBrowser } from '../open-in-browser.ts';
 import { plain } from '../plain.ts';
 import { readPort } from '../read-port.ts';
 import { runOf } from '../run-of.ts';
@@ -47,5 +48,23 @@ export const previewCommand: CommandSpec = {
       clearInterval(stay);
       preview.letGo();
     }
+  },
+};
+
+export const openCommand: CommandSpec = {
+  name: 'open',
+  usage: '<sandbox|run> <port>',
+  summary: 'open a live preview of a port in your browser, and print its URL',
+  options: JSON_OPTION,
+  examples: [['porthole open try 3000', 'in your browser']],
+  positionals: [2, 2],
+  async run(context) {
+    const { given, signal, print, note } = context;
+    const [word = '', text = ''] = given.positionals;
+    const run = await runOf(context, word, 'make');
+    const preview = await run.preview(readPort(text), { keepAliveMs: 0, signal });
+    await print(given.is('json') ? JSON.stringify({ run_id: run.id, ...preview.info }) : preview.url);
+    if (!(await openInBrowser(preview.url))) await note('No browser could be opened: open the URL yourself.');
+    return 0;
   },
 };

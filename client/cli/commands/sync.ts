@@ -2,6 +2,7 @@ import { syncFolder } from '../../node/sync-folder.ts';
 import { type CommandSpec, JSON_OPTION } from '../command.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
 import { plain } from '../plain.ts';
+import { FolderEdits } from '../up/folder-edits.ts';
 
 export const syncCommand: CommandSpec = {
   name: 'sync',
@@ -17,6 +18,7 @@ export const syncCommand: CommandSpec = {
       help: 'leave out more, as a line of .gitignore would',
     },
     'keep-deleted': { type: 'boolean', help: 'delete nothing there' },
+    watch: { type: 'boolean', help: 'go on with every edit, until Ctrl-C or until the sandbox stops' },
     full: { type: 'boolean', help: 'send everything, also what has not changed' },
     ...JSON_OPTION,
   },
@@ -31,19 +33,28 @@ export const syncCommand: CommandSpec = {
     const colon = target.indexOf(':');
     const sandbox = await holdSandbox(context, colon === -1 ? target : target.slice(0, colon));
     try {
-      const { sent, removed, unchanged, bytes, skipped } = await syncFolder(sandbox, folder, {
+      const options = {
         to: colon === -1 ? undefined : target.slice(colon + 1),
         excludes: given.texts('exclude'),
         delete: !given.is('keep-deleted'),
-        full: given.is('full'),
         signal,
-      });
+      };
+      const result = await syncFolder(sandbox, folder, { ...options, full: given.is('full') });
+      const { sent, removed, unchanged, bytes, skipped } = result;
       if (given.is('json')) await print(JSON.stringify({ sent, removed, unchanged, bytes, skipped }));
       else {
         for (const { path, reason } of skipped) await note(plain(`left out: ${path}, ${reason}`));
         await print(`${sent} sent, ${removed} removed, ${unchanged} unchanged`);
       }
-      return 0;
+      if (!given.is('watch')) return 0;
+      const edits = new FolderEdits(sandbox, folder, { ...options, note });
+      edits.follow(result.folders);
+      try {
+        for await (const { type } of sandbox.events({ signal })) if (type === 'stopped') return 0;
+        return 0;
+      } finally {
+        edits.close();
+      }
     } finally {
       await sandbox.close();
     }

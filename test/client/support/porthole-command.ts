@@ -10,8 +10,8 @@ export interface CommandOutcome {
 export interface RunningCommand {
   readonly child: ChildProcess;
   readonly outcome: Promise<CommandOutcome>;
-  /** Resolves to what it printed on stdout so far, once that has the words. */
-  until(words: string): Promise<string>;
+  /** Resolves to what it printed on the stream so far, once that has the words. */
+  until(words: string, stream?: 'stdout' | 'stderr'): Promise<string>;
 }
 
 const MAIN = new URL('../../../client/cli/main.ts', import.meta.url).pathname;
@@ -39,12 +39,12 @@ export function startPorthole(
   return {
     child,
     outcome,
-    until: (words) =>
+    until: (words, stream = 'stdout') =>
       new Promise((resolve, reject) => {
         const look = (): void => {
-          if (!said.stdout.includes(words)) return;
+          if (!said[stream].includes(words)) return;
           wake.delete(look);
-          resolve(said.stdout);
+          resolve(said[stream]);
         };
         wake.add(look);
         look();

@@ -1,0 +1,54 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ReadableStream as NodeStream } from 'node:stream/web';
+import { type CommandSpec, JSON_OPTION, UsageError } from '../command.ts';
+import { holdSandbox } from '../hold-sandbox.ts';
+
+/** `sandbox:path`; undefined for a path of this machine. */
+function inSandbox(text: string): readonly [sandbox: string, path: string] | undefined {
+  const at = text.indexOf(':');
+  return at < 1 || text.slice(0, at).includes('/') ? undefined : [text.slice(0, at), text.slice(at + 1)];
+}
+
+export const copyCommand: CommandSpec = {
+  name: 'cp',
+  usage: '<from> <to>',
+  summary: 'copy a file to or from a sandbox; one of the two is <sandbox>:<path>',
+  details: 'For a folder use porthole sync.',
+  options: JSON_OPTION,
+  examples: [
+    ['porthole cp notes.txt try:docs/notes.txt', 'to /workspace/docs/notes.txt'],
+    ['porthole cp try:report.pdf .', 'from /workspace/report.pdf'],
+  ],
+  positionals: [2, 2],
+  async run(context) {
+    const { given, signal, print } = context;
+    const [from = '', to = ''] = given.positionals;
+    const [source, target] = [inSandbox(from), inSandbox(to)];
+    if ((source === undefined) === (target === undefined))
+      throw new UsageError('one of the two must be <sandbox>:<path>, and the other a path here.');
+    let path: string;
+    if (target !== undefined) {
+      const facts = await stat(from).catch(() => undefined);
+      if (facts?.isFile() !== true)
+        throw new UsageError(`${from} is not a file: use porthole sync for a folder.`);
+      const [word, wanted] = target;
+      path = wanted === '' || wanted.endsWith('/') ? `${wanted}${basename(from)}` : wanted;
+      const sandbox = await holdSandbox(context, word);
+      const content = Readable.toWeb(createReadStream(from)) as ReadableStream<Uint8Array>;
+      await sandbox.files.write(path, content, { signal });
+    } else {
+      const [word, wanted] = source as readonly [string, string];
+      const folder = await stat(to).catch(() => undefined);
+      path = folder?.isDirectory() === true ? join(to, basename(wanted)) : to;
+      const sandbox = await holdSandbox(context, word);
+      const content = await sandbox.files.stream(wanted, { signal });
+      await pipeline(Readable.fromWeb(content as NodeStream), createWriteStream(path));
+    }
+    if (given.is('json')) await print(JSON.stringify({ from, to: path }));
+    return 0;
+  },
+};

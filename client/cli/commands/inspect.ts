@@ -1,0 +1,125 @@
+import type { Sandbox } from '../../sandboxes/sandbox.ts';
+import { type CommandSpec, type Context, JSON_OPTION, UsageError } from '../command.ts';
+import { holdSandbox } from '../hold-sandbox.ts';
+import { plain } from '../plain.ts';
+import { table } from '../table.ts';
+import { write } from '../write.ts';
+import { ago } from './list.ts';
+
+/** Commands that look at what runs in a sandbox. */
+
+/** The sandbox that a word names: by itself, or as that of a run. */
+async function sandboxOf(context: Context): Promise<Sandbox> {
+  const word = context.given.positionals[0] ?? '';
+  if (!word.startsWith('run_')) return holdSandbox(context);
+  return (await context.porthole.run(word, { signal: context.signal })).sandbox;
+}
+
+export const psCommand: CommandSpec = {
+  name: 'ps',
+  usage: '<sandbox|run>',
+  summary: 'list the servers and processes of a sandbox',
+  options: JSON_OPTION,
+  examples: [['porthole ps try', 'what runs, and what ended last']],
+  positionals: [1, 1],
+  async run(context) {
+    const { given, signal, print, note } = context;
+    const sandbox = await sandboxOf(context);
+    const [servers, processes] = await Promise.all([
+      sandbox.servers.list({ signal }),
+      sandbox.processes.list({ signal }),
+    ]);
+    if (given.is('json')) {
+      await print(JSON.stringify({ servers, processes: processes.map(({ info }) => info) }));
+      return 0;
+    }
+    const now = new Date();
+    const rows = [
+      ...servers.map((each) => [
+        each.name,
+        each.state,
+        String(each.port ?? '-'),
+        each.started_at === null ? '-' : ago(each.started_at, now),
+        each.argv.join(' '),
+      ]),
+      ...processes.map(({ id, info }) => [
+        id,
+        info.exit === null ? info.state : `${info.exit.reason} ${info.exit.code ?? info.exit.signal ?? ''}`,
+        '-',
+        ago(info.started_at, now),
+        info.argv.join(' '),
+      ]),
+    ];
+    if (rows.length === 0) await note('Nothing runs.');
+    else
+      await print(
+        table([['NAME', 'STATE', 'PORT', 'AGE', 'COMMAND'], ...rows.map((row) => row.map(plain))]).join('\n'),
+      );
+    return 0;
+  },
+};
+
+export const logsCommand: CommandSpec = {
+  name: 'logs',
+  usage: '<sandbox|run> [server]',
+  summary: 'print what a server printed; without a name, the only server',
+  options: {
+    follow: { type: 'boolean', short: 'f', help: 'go on with what comes, until Ctrl-C' },
+    tail: { type: 'string', value: 'LINES', help: 'begin so many lines before the end' },
+    json: { type: 'boolean', help: 'print an object a line: {"stream", "text"}' },
+  },
+  examples: [['porthole logs try web -f', 'of the server web']],
+  positionals: [1, 2],
+  async run(context) {
+    const { given, streams, signal, print } = context;
+    const tail = given.text('tail');
+    if (tail !== undefined && !/^\d{1,6}$/.test(tail))
+      throw new UsageError(`--tail must be a number of lines, got ${JSON.stringify(tail)}.`);
+    const sandbox = await sandboxOf(context);
+    const name = given.positionals[1] ?? (await onlyServer(sandbox, signal));
+    const options = {
+      follow: given.is('follow'),
+      signal,
+      tail: tail === undefined ? undefined : Number(tail),
+    };
+    const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
+    for await (const event of sandbox.servers.logs(name, options)) {
+      if (event.type !== 'stdout' && event.type !== 'stderr') continue;
+      if (given.is('json')) {
+        const text = decoders[event.type].decode(event.data, { stream: true });
+        await print(JSON.stringify({ stream: event.type, text }));
+      } else await write(streams[event.type], event.data);
+    }
+    return 0;
+  },
+};
+
+async function onlyServer(sandbox: Sandbox, signal: AbortSignal): Promise<string> {
+  const names = (await sandbox.servers.list({ signal })).map(({ name }) => name);
+  const [name] = names;
+  if (name !== undefined && names.length === 1) return name;
+  throw new UsageError(
+    names.length === 0 ? 'the sandbox has no server.' : `name a server: there are ${names.join(', ')}.`,
+  );
+}
+
+export const eventsCommand: CommandSpec = {
+  name: 'events',
+  usage: '<sandbox|run>',
+  summary: 'follow what happens in a sandbox or a run, until Ctrl-C',
+  options: JSON_OPTION,
+  examples: [['porthole events try --json', 'an object a line']],
+  positionals: [1, 1],
+  async run(context) {
+    const { given, porthole, signal, print } = context;
+    const word = given.positionals[0] ?? '';
+    const followed = word.startsWith('run_')
+      ? (await porthole.run(word, { signal })).events({ signal })
+      : (await holdSandbox(context)).events({ signal });
+    for await (const event of followed) {
+      const { id: _id, type, ...fields } = event;
+      await print(given.is('json') ? JSON.stringify(event) : plain(`${type} ${JSON.stringify(fields)}`));
+    }
+    return 0;
+  },
+};

@@ -1,0 +1,141 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { realpath } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { syncFolder } from '../../node/sync-folder.ts';
+import type { Run } from '../../runs/run.ts';
+import { type CommandSpec, type Context, UsageError } from '../command.ts';
+import { readDuration } from '../duration.ts';
+import { openInBrowser } from '../open-in-browser.ts';
+import { readPort } from '../read-port.ts';
+import { runFor } from '../run-of.ts';
+import { askWhatToKeep, endUp } from '../up/end-up.ts';
+import { awaitServer, type WantedServer } from '../up/await-server.ts';
+import { findCommand, type FoundCommand, installOf, LOOKED_FOR } from '../up/find-command.ts';
+import { installDependencies } from '../up/install-dependencies.ts';
+import { Progress } from '../up/progress.ts';
+import { readProject } from '../up/read-project.ts';
+import { FolderEdits, followInBackground } from '../up/folder-edits.ts';
+import { followLog } from '../up/follow-log.ts';
+
+/** Never sent: made again in the sandbox, or of no use there. */
+const LEFT_OUT = ['node_modules/', '.venv/', 'venv/', '__pycache__/', '.DS_Store'];
+
+export const upCommand: CommandSpec = {
+  name: 'up',
+  usage: '[folder] [-- command…]',
+  summary: 'show a folder as a live preview: send it, start its server, follow your edits',
+  details:
+    'The command is found in the folder, or given after --. The same folder gets the same sandbox and URL again. Ctrl-C asks what to keep.',
+  options: {
+    port: { type: 'string', value: 'PORT', help: 'where the server listens; the command has it as PORT' },
+    timeout: { type: 'string', value: 'TIME', help: 'how long the server may take to listen; default 60s' },
+    exclude: { type: 'string', multiple: true, value: 'PATTERN', help: 'leave out more, as in .gitignore' },
+    keep: { type: 'boolean', help: 'at the end, or after a failure, leave everything running' },
+    open: { type: 'boolean', help: 'open the preview in your browser' },
+    json: {
+      type: 'boolean',
+      help: 'print an object a line, last ready with preview_url, and return; edits are followed until the sandbox stops',
+    },
+  },
+  examples: [
+    ['porthole up', 'this folder'],
+    ['porthole up ./app --port 4000 -- node server.js', 'a folder with a command'],
+  ],
+  positionals: [0, 1],
+  takesRest: true,
+  run: up,
+};
+
+async function up(context: Context): Promise<number> {
+  const { given, signal } = context;
+  const folder = await realpath(given.positionals[0] ?? '.').catch(() => {
+    throw new UsageError(`there is no folder ${JSON.stringify(given.positionals[0] ?? '.')}.`);
+  });
+  const found = await commandOf(context, folder);
+  const timeout = given.text('timeout');
+  const timeoutMs = readDuration('timeout', timeout ?? '60s') * 1_000;
+  const progress = new Progress(context, given.is('json'));
+  const isKept = given.is('keep');
+  const run = await progress.step(
+    'Making a sandbox',
+    () => runOfFolder(context, folder),
+    ({ id }) => `Run ${id}`,
+  );
+  try {
+    const excludes = [...LEFT_OUT, ...given.texts('exclude')];
+    const send = () => syncFolder(run.sandbox, folder, { excludes, signal });
+    const first = await progress.step('Sending files', send, ({ sent, removed, unchanged }) => {
+      return `Sent ${sent} files, removed ${removed}, ${unchanged} unchanged`;
+    });
+    for (const { path, reason } of first.skipped) await progress.say(`Left out: ${path}, ${reason}`);
+    if (found.install !== undefined)
+      await installDependencies(run, folder, found.install, { progress, signal });
+
+    const wanted: WantedServer = { name: 'up', ...found };
+    const { server, preview } = await progress.step(
+      `Starting ${found.kind}`,
+      () => awaitServer(run, wanted, { timeoutMs, signal }),
+      ({ server: { port } }) => `Started ${found.kind} on port ${port}`,
+    );
+    const facts = { run_id: run.id, sandbox_id: run.sandbox.id, port: preview.port, server: server.name };
+    if (!progress.isJson) await context.print(preview.url);
+    if (given.is('open') && !(await openInBrowser(preview.url)))
+      await progress.say('No browser could be opened: open the URL yourself.');
+
+    if (progress.isJson) {
+      preview.letGo();
+      followInBackground(context, folder, run.sandbox.id, excludes);
+      await progress.event('ready', { preview_url: preview.url, ...facts });
+      return 0;
+    }
+    const edits = new FolderEdits(run.sandbox, folder, {
+      excludes,
+      signal,
+      note: (words) => progress.say(words),
+    });
+    edits.follow(first.folders);
+    try {
+      await Promise.race([once(signal, 'abort'), followLog(context, server)]);
+    } finally {
+      edits.close();
+      preview.letGo();
+    }
+    const what = isKept ? 'run' : await askWhatToKeep(context, progress);
+    await endUp(run, what, progress);
+    return 0;
+  } catch (error) {
+    // A failure leaves nothing running.
+    if (!isKept) await endUp(run, 'files', progress).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function commandOf({ given }: Context, folder: string): Promise<FoundCommand> {
+  const project = await readProject(folder);
+  const port = given.text('port') === undefined ? undefined : readPort(given.text('port') ?? '');
+  if (given.rest !== undefined) {
+    if (given.rest.length === 0)
+      throw new UsageError('no command after --: write it there, e.g. porthole up . -- node server.js');
+    const command = given.rest.length === 1 ? (given.rest[0] ?? '') : given.rest.map(quote).join(' ');
+    return { kind: command, command, port: port ?? 3000, cwd: '', install: installOf(project) };
+  }
+  const found = findCommand(project);
+  if (found !== undefined) return { ...found, port: port ?? found.port };
+  const list = LOOKED_FOR.map((each) => `  - ${each}`).join('\n');
+  throw new UsageError(
+    `found no command in ${folder}. Looked for:\n${list}\nGive it one: porthole up ${given.positionals[0] ?? '.'} --port 3000 -- node server.js`,
+  );
+}
+
+/** The same folder of the same machine has the same sandbox, resumed where it is stopped. */
+async function runOfFolder(context: Context, folder: string): Promise<Run> {
+  const { porthole, signal } = context;
+  const key = createHash('sha256').update(folder).digest('hex').slice(0, 32);
+  const sandbox = await porthole.sandboxes.create({ sessionKey: `porthole-up-${key}`, signal });
+  return runFor(context, sandbox.id, `porthole up ${basename(folder)}`.slice(0, 200));
+}
+
+function quote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,120 @@
+import { PortholeError } from '../../http/porthole-error.ts';
+import type { Preview } from '../../runs/preview.ts';
+import type { Run } from '../../runs/run.ts';
+import type { ServerState } from '../../sandboxes/process-info.ts';
+import type { Server, ServeOptions } from '../../runs/server.ts';
+import { wait } from '../../http/wait.ts';
+import { plain } from '../plain.ts';
+
+/** At most so many lines of a log are shown. */
+const LAST_LINES = 20;
+/** Between two looks, in milliseconds, where no event comes before. */
+const LOOK_MS = 1_000;
+const RETRY_MS = 250;
+/** A helper port may open before the wanted one. In milliseconds. */
+const OTHER_PORT_MS = 500;
+const HAS_ENDED: ReadonlySet<ServerState> = new Set(['failed', 'exited', 'stopped']);
+
+export interface WantedServer {
+  readonly name: string;
+  readonly command: string;
+  readonly port: number;
+  readonly cwd: string;
+}
+
+/** Declares the server; one that was declared otherwise is replaced. */
+export async function declareServer(
+  run: Run,
+  { name, command, port, cwd }: WantedServer,
+  signal: AbortSignal,
+): Promise<Server> {
+  const options: ServeOptions = { name, port, cwd: `/workspace/${cwd}`.replace(/\/$/, ''), signal };
+  try {
+    return await run.serve(command, options);
+  } catch (error) {
+    if (!(error instanceof PortholeError) || error.code !== 'server_exists') throw error;
+    await run.servers.remove(name, { signal });
+    return run.serve(command, options);
+  }
+}
+
+/**
+ * The preview of a server, once it serves. A server that listens on another port is declared again
+ * with that port.
+ * @throws Error with the last lines of its log and the doctor's advice
+ */
+export async function awaitServer(
+  run: Run,
+  wanted: WantedServer,
+  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
+): Promise<{ readonly server: Server; readonly preview: Preview }> {
+  const until = performance.now() + timeoutMs;
+  const done = new AbortController();
+  const wakes = new Wakes(run.sandbox.events({ signal: AbortSignal.any([signal, done.signal]) }));
+  let port = wanted.port;
+  let elsewhereSince: number | undefined;
+  try {
+    let server = await declareServer(run, wanted, signal);
+    const { restarts } = await server.info({ signal });
+    for (;;) {
+      const [info, all] = await Promise.all([server.info({ signal }), run.ports.list({ signal })]);
+      const ports = all.filter((each) => each.server === wanted.name).map((each) => each.port);
+      const now = performance.now();
+      if (ports.includes(port)) {
+        const preview = await run.preview(port, { signal });
+        if (preview.ready) return { server, preview };
+        preview.letGo();
+        if (now > until) throw new Error(await whyNot(run, wanted.name, port, signal));
+        await wakes.next(RETRY_MS, signal);
+        continue;
+      }
+      const hasFailed = HAS_ENDED.has(info.state) || (info.state === 'waiting' && info.restarts > restarts);
+      if (hasFailed || now > until) throw new Error(await whyNot(run, wanted.name, port, signal));
+      const [other] = ports;
+      if (other === undefined) elsewhereSince = undefined;
+      else elsewhereSince ??= now;
+      if (other !== undefined && elsewhereSince !== undefined && now - elsewhereSince >= OTHER_PORT_MS) {
+        port = other;
+        server = await declareServer(run, { ...wanted, port }, signal);
+      }
+      await wakes.next(Math.min(other === undefined ? LOOK_MS : OTHER_PORT_MS, until - now + 1), signal);
+    }
+  } finally {
+    done.abort();
+  }
+}
+
+/** The events of a sandbox, as reasons to look again. */
+class Wakes {
+  readonly #events: AsyncGenerator;
+  #next: Promise<unknown> | undefined;
+
+  constructor(events: AsyncGenerator) {
+    this.#events = events;
+  }
+
+  /** Resolves at the next event or after `ms`: a host in a cluster has no port events. */
+  async next(ms: number, signal: AbortSignal): Promise<void> {
+    this.#next ??= this.#events.next().then(
+      () => (this.#next = undefined),
+      () => new Promise(() => undefined),
+    );
+    await Promise.race([this.#next, wait(ms, signal)]);
+  }
+}
+
+async function whyNot(run: Run, name: string, port: number, signal: AbortSignal): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const event of run.servers.logs(name, { tail: LAST_LINES, follow: false, signal })) {
+    if (event.type === 'stdout' || event.type === 'stderr') chunks.push(event.data);
+  }
+  const log = Buffer.concat(chunks).toString().split('\n');
+  const lines = log.filter((line) => line.trim() !== '').slice(-LAST_LINES);
+  const { advice } = await run.doctor(port, { signal });
+  return [
+    `The server does not answer on port ${port}.`,
+    ...(lines.length === 0 ? ['It printed nothing.'] : ['Its last lines:']),
+    ...lines.map((line) => `  ${plain(line)}`),
+    plain(advice),
+  ].join('\n');
+}

@@ -1,0 +1,36 @@
+import { createInterface } from 'node:readline/promises';
+import type { Run } from '../../runs/run.ts';
+import type { Context } from '../command.ts';
+import type { Progress } from './progress.ts';
+
+/** What stays: everything as it runs, the files of a stopped sandbox, or nothing. */
+export type Kept = 'run' | 'files' | 'nothing';
+
+const ANSWERS: Readonly<Record<string, Kept>> = { '': 'files', s: 'files', k: 'run', d: 'nothing' };
+
+/** Asks a person; programs keep the files. A second Ctrl-C leaves everything running. */
+export async function askWhatToKeep({ streams }: Context, progress: Progress): Promise<Kept> {
+  const { stdin, stderr } = streams;
+  if (progress.isJson || !stdin.isTTY || !stderr.isTTY) return 'files';
+  const asking = createInterface({ input: stdin, output: stderr });
+  try {
+    const answer = await asking.question('\n[S]top and keep the files, [k]eep it running, or [d]elete it? ');
+    return ANSWERS[answer.trim().slice(0, 1).toLowerCase()] ?? 'files';
+  } finally {
+    asking.close();
+  }
+}
+
+export async function endUp(run: Run, kept: Kept, progress: Progress): Promise<void> {
+  if (kept === 'run') {
+    await progress.say(`Still running. Stop it: porthole stop ${run.sandbox.id}`);
+  } else if (kept === 'files') {
+    await run.sandbox.stop();
+    await progress.say('Stopped. The files stay: porthole up brings it back, at the same URL.');
+  } else {
+    await run.complete();
+    await run.sandbox.delete();
+    await progress.say('Deleted.');
+  }
+  await progress.event('ended', { kept });
+}

@@ -1,0 +1,55 @@
+import { spawn } from 'node:child_process';
+import type { Sandbox } from '../../sandboxes/sandbox.ts';
+import { syncFolder, type SyncOptions } from '../../node/sync-folder.ts';
+import type { Context } from '../command.ts';
+import { FolderWatch } from './watch-folder.ts';
+
+export interface EditsOptions extends Pick<SyncOptions, 'to' | 'excludes' | 'delete'> {
+  readonly signal: AbortSignal;
+  /** Gets a line about each edit that was sent, or not. */
+  readonly note: (line: string) => Promise<void>;
+}
+
+/** Sends each edit of a folder to a sandbox. */
+export class FolderEdits {
+  readonly #watch: FolderWatch;
+
+  constructor(sandbox: Sandbox, folder: string, { note, ...options }: EditsOptions) {
+    this.#watch = new FolderWatch(folder, async () => {
+      try {
+        const { sent, removed, folders } = await syncFolder(sandbox, folder, options);
+        this.#watch.follow(folders);
+        if (sent + removed > 0) await note(`An edit: ${sent} sent, ${removed} removed`);
+      } catch (error) {
+        // The next edit tries again.
+        if (!options.signal.aborted) await note(`An edit was not sent: ${(error as Error).message}`);
+      }
+    });
+  }
+
+  /** @param folders of the last sync: others are not watched */
+  follow(folders: readonly string[]): void {
+    this.#watch.follow(folders);
+  }
+
+  close(): void {
+    this.#watch.close();
+  }
+}
+
+/** Leaves `porthole sync --watch` running. It ends once the sandbox stops or Porthole is gone. */
+export function followInBackground(
+  { streams }: Context,
+  folder: string,
+  sandboxId: string,
+  excludes: readonly string[],
+): void {
+  const [, main = ''] = process.argv;
+  const words = ['sync', folder, sandboxId, '--watch', ...excludes.flatMap((each) => ['--exclude', each])];
+  const child = spawn(process.execPath, [...process.execArgv, main, ...words], {
+    stdio: 'ignore',
+    detached: true,
+    env: { ...streams.environment },
+  });
+  child.unref();
+}

@@ -1,0 +1,69 @@
+import { type FSWatcher, watch } from 'node:fs';
+import { join } from 'node:path';
+
+/** Editors write a file in several steps: changes within this time, in milliseconds, are one. */
+const SETTLE_MS = 60;
+
+/**
+ * Calls `changed` after changes in a folder, one call at a time. Each folder is watched by itself,
+ * so that folders that are left out (node_modules) cost no watches.
+ */
+export class FolderWatch {
+  readonly #root: string;
+  readonly #changed: () => Promise<void>;
+  readonly #watched = new Map<string, FSWatcher>();
+  #timer: NodeJS.Timeout | undefined;
+  #isRunning = false;
+  #isDirty = false;
+
+  constructor(root: string, changed: () => Promise<void>) {
+    this.#root = root;
+    this.#changed = changed;
+  }
+
+  /** Watches these folders, relative to the root, and no others. */
+  follow(folders: readonly string[]): void {
+    const wanted = new Set(['', ...folders]);
+    for (const [path, watcher] of this.#watched) if (!wanted.has(path)) this.#unwatch(path, watcher);
+    for (const path of wanted) {
+      if (this.#watched.has(path)) continue;
+      try {
+        const watcher = watch(join(this.#root, path), () => this.#wake());
+        // A folder that is removed: its parent tells.
+        watcher.on('error', () => this.#unwatch(path, watcher));
+        this.#watched.set(path, watcher);
+        // What was written in it before it was watched.
+        this.#wake();
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      }
+    }
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    for (const [path, watcher] of this.#watched) this.#unwatch(path, watcher);
+  }
+
+  #unwatch(path: string, watcher: FSWatcher): void {
+    watcher.close();
+    this.#watched.delete(path);
+  }
+
+  #wake(): void {
+    this.#isDirty = true;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#run(), SETTLE_MS);
+  }
+
+  /** `changed` never rejects. */
+  async #run(): Promise<void> {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    while (this.#isDirty) {
+      this.#isDirty = false;
+      await this.#changed();
+    }
+    this.#isRunning = false;
+  }
+}

@@ -1,0 +1,112 @@
+import { describe, expect, test } from '@jest/globals';
+import { findCommand } from '../../client/cli/up/find-command.ts';
+
+/** A project of these files. */
+const find = (files: Readonly<Record<string, string>>) =>
+  findCommand({ files: new Set(Object.keys(files)), texts: new Map(Object.entries(files)) });
+const manifest = (scripts: object, dependencies: object = {}) => JSON.stringify({ scripts, dependencies });
+const VENV = '. .venv/bin/activate && ';
+
+describe('findCommand', () => {
+  test.each([
+    ['Vite', { 'package.json': manifest({ dev: 'vite' }, { vite: '8' }) }, 'npm run dev', 5173],
+    [
+      'Vite on a port',
+      { 'package.json': manifest({ dev: 'vite --port 4001' }, { vite: '8' }) },
+      'npm run dev',
+      4001,
+    ],
+    [
+      'Next',
+      { 'package.json': manifest({ dev: 'next dev' }, { next: '16' }), 'pnpm-lock.yaml': '' },
+      'pnpm run dev',
+      3000,
+    ],
+    ['Astro', { 'package.json': manifest({ dev: 'astro dev' }, { astro: '6' }) }, 'npm run dev', 4321],
+    [
+      'SvelteKit',
+      { 'package.json': manifest({ dev: 'vite dev' }, { '@sveltejs/kit': '2', vite: '8' }), 'bun.lock': '' },
+      'bun run dev',
+      5173,
+    ],
+    [
+      'Express',
+      { 'package.json': manifest({ start: 'node server.js' }, { express: '5' }) },
+      'npm run start',
+      3000,
+    ],
+    [
+      'a Procfile',
+      {
+        Procfile: 'release: x\nweb: node server.js --port 4002\n',
+        'package.json': manifest({ dev: 'vite' }),
+      },
+      'node server.js --port 4002',
+      4002,
+    ],
+    [
+      'static files',
+      { 'index.html': '' },
+      'exec python3 -m http.server 3000 --bind 127.0.0.1 --directory .',
+      3000,
+    ],
+    [
+      'built static files',
+      { 'dist/index.html': '', 'package.json': '{}' },
+      'exec python3 -m http.server 3000 --bind 127.0.0.1 --directory dist',
+      3000,
+    ],
+    [
+      'Django',
+      { 'manage.py': '', 'requirements.txt': '' },
+      `${VENV}python3 manage.py runserver 127.0.0.1:8000`,
+      8000,
+    ],
+    [
+      'FastAPI',
+      { 'main.py': 'from fastapi import FastAPI\napi = FastAPI()\n' },
+      'python3 -m uvicorn main:api --host 127.0.0.1 --port 8000 --reload',
+      8000,
+    ],
+    [
+      'Flask',
+      { 'app.py': 'import flask\napp = flask.Flask(__name__)\n', 'requirements.txt': '' },
+      `${VENV}python3 -m flask --app app:app run --debug --port 5000`,
+      5000,
+    ],
+    [
+      'Streamlit',
+      { 'streamlit_app.py': 'import streamlit as st\n' },
+      'python3 -m streamlit run streamlit_app.py --server.port 8501 --server.address 127.0.0.1 --server.headless true',
+      8501,
+    ],
+    ['Go', { 'go.mod': '', 'main.go': '' }, 'go run .', 8080],
+  ])('finds the command of %s', (_kind, files, command, port) => {
+    expect(find(files)).toMatchObject({ command, port, cwd: '' });
+  });
+
+  test('finds the app of a monorepo, and installs at its root', () => {
+    expect(
+      find({
+        'package.json': manifest({ build: 'turbo build' }),
+        'package-lock.json': '',
+        'packages/ui/package.json': manifest({ dev: 'tsc --watch' }),
+        'apps/web/package.json': manifest({ dev: 'next dev' }, { next: '16' }),
+      }),
+    ).toMatchObject({
+      command: 'npm run dev',
+      port: 3000,
+      cwd: 'apps/web',
+      install: { command: 'npm ci --no-audit --no-fund', inputs: ['package.json', 'package-lock.json'] },
+    });
+  });
+
+  test('installs nothing for a package without dependencies', () => {
+    expect(find({ 'package.json': manifest({ start: 'node server.js' }) })?.install).toBeUndefined();
+  });
+
+  test('finds nothing in a folder of texts, and in a broken package.json', () => {
+    expect(find({ 'notes.txt': '', 'main.py': 'print(1)' })).toBeUndefined();
+    expect(find({ 'package.json': '{"scripts":' })).toBeUndefined();
+  });
+});

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { Porthole } from '../../client/node/index.ts';
+import { porthole, startPorthole } from './support/porthole-command.ts';
+
+interface Line {
+  readonly event: string;
+  readonly preview_url?: string;
+  readonly run_id?: string;
+  readonly sandbox_id?: string;
+  readonly port?: number;
+}
+
+describe('porthole up', () => {
+  let host: TestHost;
+  let root: string;
+  let environment: Record<string, string>;
+  let client: Porthole;
+
+  beforeAll(async () => {
+    host = await startTestHost();
+    root = await mkdtemp(join(tmpdir(), 'porthole-up-'));
+    environment = {
+      PORTHOLE_URL: `http://127.0.0.1:${host.host.port}`,
+      XDG_CACHE_HOME: join(root, 'cache'),
+    };
+    client = new Porthole({ url: environment['PORTHOLE_URL'] });
+  });
+  afterAll(async () => {
+    await host.end();
+    await rm(root, { recursive: true });
+  });
+
+  /** A folder with these files. */
+  const project = async (name: string, files: Readonly<Record<string, string>>): Promise<string> => {
+    const folder = join(root, name);
+    await mkdir(folder);
+    for (const [path, text] of Object.entries(files)) await writeFile(join(folder, path), text);
+    return folder;
+  };
+  const linesOf = (stdout: string) =>
+    stdout
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as Line);
+  const ready = async (...words: string[]): Promise<Line> => {
+    const { code, stdout, stderr } = await porthole(words, environment);
+    expect([code, stderr]).toEqual([0, '']);
+    return linesOf(stdout).at(-1) as Line;
+  };
+  const seen = async ({ preview_url: url = '' }: Line): Promise<string> =>
+    (await host.call('GET', '/', { host: new URL(url).host })).text;
+
+  test('shows a folder, follows its edits, and comes back at the same URL', async () => {
+    const folder = await project('site', { 'index.html': 'one', '.gitignore': '*.log', 'a.log': 'x' });
+    const line = await ready('up', folder, '--json');
+    expect(await seen(line)).toBe('one');
+    const sandbox = client.sandboxes.at(line.sandbox_id ?? '');
+    await writeFile(join(folder, 'index.html'), 'two, edited');
+    while ((await seen(line)) !== 'two, edited') await new Promise((resolve) => setTimeout(resolve, 20));
+    expect((await sandbox.files.list()).entries.map(({ name }) => name)).not.toContain('a.log');
+    await sandbox.stop();
+
+    const back = await ready('up', folder, '--json');
+    expect(back).toEqual(line);
+    await mkdir(join(folder, 'sub'));
+    await writeFile(join(folder, 'sub/index.html'), 'new');
+    const sub = () => sandbox.files.text('sub/index.html').catch(() => '');
+    while ((await sub()) !== 'new') await new Promise((resolve) => setTimeout(resolve, 20));
+    await sandbox.delete();
+  });
+
+  test('takes the port that the server chose, and prints its log', async () => {
+    const script = `console.log('on its own port');
+require('node:http').createServer((_, response) => response.end('chosen')).listen(4321);`;
+    const folder = await project('node', {
+      'package.json': JSON.stringify({ scripts: { start: 'node server.cjs' } }),
+      'server.cjs': script,
+    });
+    const running = startPorthole(['up', folder], environment);
+    const url = (await running.until('\n')).trim();
+    expect(await seen({ event: 'ready', preview_url: url })).toBe('chosen');
+    await running.until('on its own port', 'stderr');
+    running.child.kill('SIGINT');
+    const { code, stderr } = await running.outcome;
+    expect(code).toBe(0);
+    expect(stderr).toMatch(
+      /Started package\.json \(npm run start\) on port 4321.*on its own port.*Stopped\./s,
+    );
+  });
+
+  test('says why a server does not come up, and leaves nothing running', async () => {
+    const folder = await project('broken', { 'notes.txt': '' });
+    const command = ['up', folder, '--timeout', '1s', '--', 'echo "no module named app" >&2; exit 3'];
+    const { code, stdout, stderr } = await porthole(command, environment);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain(
+      'porthole: The server does not answer on port 3000.\nIts last lines:\n  no module',
+    );
+    expect(stderr).toContain('Nothing listens on port 3000');
+    expect(stderr).toContain('Stopped.');
+    for await (const { info } of client.sandboxes.list({ state: 'running' }))
+      expect(info?.session_key).not.toMatch(/^porthole-up/);
+  });
+
+  test('lists what it looked for where it finds no command, and makes nothing', async () => {
+    const folder = await project('empty', { 'notes.txt': '' });
+    const before = (await host.call('GET', '/v1/sandbox')).text;
+    const { code, stderr } = await porthole(['up', folder], environment);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(
+      /found no command in .*Looked for:.*package\.json with a dev or start script.*manage\.py/s,
+    );
+    expect(stderr).toContain(`porthole up ${folder} --port 3000 -- node server.js`);
+    expect((await host.call('GET', '/v1/sandbox')).text).toBe(before);
+    expect((await porthole(['up', join(root, 'none')], environment)).stderr).toContain('there is no folder');
+  });
+});
