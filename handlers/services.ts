@@ -46,6 +46,11 @@ export interface Services {
   readonly guests: Guests;
   /** What sandboxes may reach. */
   readonly network: NetworkAccess;
+  /**
+   * Publishes what happens in a sandbox until the returned function is called. Does nothing on one
+   * machine, where the host watches every sandbox that runs.
+   */
+  readonly followGuest: (sandboxId: string) => () => void;
   /** Records that sandboxes are in use. */
   readonly activity: SandboxActivity;
   readonly pool: WarmPool;

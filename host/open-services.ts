@@ -17,6 +17,7 @@ import { GuessLimit } from '#core/auth/guess-limit.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import { publishingPlane } from '#core/previews/preview-events.ts';
 import { guestsOf } from '#core/processes/guest.ts';
+import { GuestWatcher } from '#core/processes/watch-guests.ts';
 import { managedPool } from '#core/sandboxes/managed-pool.ts';
 import { SandboxActivity } from '#core/sandboxes/sandbox-activity.ts';
 import { createSandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
@@ -38,6 +39,8 @@ export interface OpenServices {
   readonly platform: Platform;
   /** Makes the connections of sandboxes on this machine. */
   readonly broker: NetworkBroker;
+  /** Publishes what happens in sandboxes. */
+  readonly watcher: GuestWatcher;
   /** The folder of this process; undefined where nothing of it is kept on this machine. */
   readonly folder: DataFolder | undefined;
   /** Lets go of it all, the last one first. */
@@ -159,6 +162,16 @@ export async function openServices({
       records,
       clock,
     });
+    const watcher = new GuestWatcher({
+      guests,
+      provider: rawProvider,
+      records,
+      publisher,
+      clock,
+      redact: secretRedactor(secretsOf(config)),
+      failed: (id, err) => log.warn({ err, sandbox_id: id }, 'events of a sandbox not followed'),
+    });
+    opened.defer(() => watcher.close());
     let openapi: Promise<object> | undefined;
     const services: Services = {
       records,
@@ -166,6 +179,7 @@ export async function openServices({
       provider,
       guests,
       network,
+      followGuest: (id) => (isOnOneMachine(config) ? () => undefined : watcher.follow(id)),
       activity,
       pool,
       probe: appProbe,
@@ -208,7 +222,7 @@ export async function openServices({
         })()),
     };
     const kept = opened.move();
-    return { services, platform, broker, folder, close: () => kept.disposeAsync() };
+    return { services, platform, watcher, broker, folder, close: () => kept.disposeAsync() };
   } catch (error) {
     await opened.disposeAsync();
     throw error;

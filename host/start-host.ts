@@ -7,7 +7,6 @@ import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import type { WakingClock } from '#core/shared/clock-and-ids.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import type { CleaningReport } from '#core/editor/tool-snapshots.ts';
-import { GuestWatcher } from '#core/processes/watch-guests.ts';
 import {
   runLifecyclePass,
   type LifecycleReport,
@@ -117,20 +116,10 @@ export async function startHost(
       redact: secretRedactor(secretsOf(config)),
     });
     opened.defer(() => channels.close(platform.drainMs));
-    const watcher = new GuestWatcher({
-      guests: services.guests,
-      provider: platform.rawProvider,
-      records: services.records,
-      publisher: services.publisher,
-      clock,
-      redact: secretRedactor(secretsOf(config)),
-      failed: (id, err) => log.warn({ err, sandbox_id: id }, 'events of a sandbox not followed'),
-    });
-    opened.defer(() => watcher.close());
     // A channel is opened in each sandbox that runs, and whenever one starts.
     await platform.openChannels({
       calls: (id) => {
-        watcher.watch(id);
+        open.watcher.watch(id);
         return channels.serverFor((sandboxId) => sandboxId === id);
       },
       network: (id) => broker.serverFor(id),

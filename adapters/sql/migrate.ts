@@ -19,6 +19,7 @@ import { endedSessions } from './migrations/0015-ended-sessions.ts';
 import { oldToolRuns } from './migrations/0016-old-tool-runs.ts';
 import { approvalScopes } from './migrations/0017-approval-scopes.ts';
 import { networkPolicies } from './migrations/0018-network-policies.ts';
+import { sandboxEventKeys } from './migrations/0019-sandbox-event-keys.ts';
 import type { SqlSchema } from './schema.ts';
 import { instantText, type SqlDialect } from './sql-dialect.ts';
 import { inTransaction } from './sql-session.ts';
@@ -46,6 +47,7 @@ export const MIGRATIONS: readonly Migration[] = [
   oldToolRuns,
   approvalScopes,
   networkPolicies,
+  sandboxEventKeys,
 ];
 
 /**

@@ -27,6 +27,22 @@ export function sandboxEventRecords({
             .modifyEnd(dialect.forUpdate)
             .executeTakeFirst();
           if (sandbox === undefined || events.length === 0) return false;
+          const keys = events.flatMap(({ key }) => key ?? []);
+          const stored = await trx
+            .selectFrom('sandbox_events')
+            .select('key')
+            .where('sandbox_id', '=', sandboxId)
+            .where('generation', '=', sandbox.generation)
+            .where('key', 'in', keys.length === 0 ? [''] : keys)
+            .execute();
+          const seen = new Set(stored.map(({ key }) => key));
+          const fresh = events.filter(({ key }) => {
+            if (key === undefined) return true;
+            const isFirst = !seen.has(key);
+            seen.add(key);
+            return isFirst;
+          });
+          if (fresh.length === 0) return false;
           const { last } = await trx
             .selectFrom('sandbox_events')
             .select(sql<number | null>`max(seq)`.as('last'))
@@ -36,20 +52,21 @@ export function sandboxEventRecords({
           await trx
             .insertInto('sandbox_events')
             .values(
-              events.map(({ type, at, data }, index) => ({
+              fresh.map(({ type, at, data, key }, index) => ({
                 sandbox_id: sandboxId,
                 seq: first + index,
                 generation: sandbox.generation,
                 type,
                 at: instantText(at),
                 data: JSON.stringify(data),
+                key: key ?? null,
               })),
             )
             .execute();
           await trx
             .deleteFrom('sandbox_events')
             .where('sandbox_id', '=', sandboxId)
-            .where('seq', '<', first + events.length - kept)
+            .where('seq', '<', first + fresh.length - kept)
             .execute();
           await notifier.announce(trx, notifierOf(sandboxId));
           return true;

@@ -304,6 +304,8 @@ export interface SandboxEventsTable {
   at: string;
   /** JSON */
   data: string;
+  /** Unique within the sandbox and its generation. */
+  key: string | null;
 }
 
 /** Those of everybody have neither org nor user. */

@@ -10,8 +10,7 @@ export interface PreviewOptions {
   readonly namespace: string;
   /**
    * In a cluster, where a preview's Service leads: to the guest, which proxies to the app on
-   * loopback; or to the app's own port, which must then listen on the pod's address. A sandbox
-   * without a guest has `direct` previews.
+   * loopback; or to the app's own port, which must then listen on the pod's address.
    */
   readonly upstream: 'guest' | 'direct';
   readonly idleTimeoutMinutes: number;

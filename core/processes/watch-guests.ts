@@ -29,21 +29,52 @@ export interface WatchGuestsDeps {
   readonly failed: (sandboxId: string, error: unknown) => void;
 }
 
+/** In ms: how often a stopped sandbox that is followed is asked whether it runs again. */
+const LOOK_AGAIN_MS = 5_000;
+
 /**
- * One event stream per running sandbox, on a host that knows when sandboxes start. What happens in
- * them is published on their own events and on the timelines of their runs.
+ * One event stream per sandbox. What happens in it is published on its own events and on the
+ * timelines of its runs. A host that knows when sandboxes start watches each that runs; replicas in
+ * a cluster follow those that a client follows.
  */
 export class GuestWatcher {
   readonly #deps: WatchGuestsDeps;
   readonly #watched = new Map<string, Promise<void>>();
   /** Started again while the end of their last run was still being published. */
   readonly #again = new Set<string>();
+  readonly #followings = new Set<Promise<void>>();
   readonly #over = new AbortController();
-  readonly #since: string;
+  readonly #followed = new Map<string, { followers: number; readonly over: AbortController }>();
 
   constructor(deps: WatchGuestsDeps) {
     this.#deps = deps;
-    this.#since = deps.clock.now().toISOString();
+  }
+
+  /**
+   * Until the returned function is called, over stops and resumes. All followers of a sandbox share
+   * one stream.
+   */
+  follow(id: string): () => void {
+    const entry = this.#followed.get(id) ?? { followers: 0, over: new AbortController() };
+    entry.followers += 1;
+    if (entry.followers === 1) {
+      this.#followed.set(id, entry);
+      const signal = AbortSignal.any([entry.over.signal, this.#over.signal]);
+      const following = this.#followAlways(id, signal).catch((error: unknown) => {
+        if (!signal.aborted) this.#deps.failed(id, error);
+      });
+      this.#followings.add(following);
+      void following.finally(() => this.#followings.delete(following));
+    }
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      entry.followers -= 1;
+      if (entry.followers > 0) return;
+      this.#followed.delete(id);
+      entry.over.abort();
+    };
   }
 
   /**
@@ -56,7 +87,7 @@ export class GuestWatcher {
       this.#again.add(id);
       return;
     }
-    const watching = this.#follow(id)
+    const watching = this.#follow(id, this.#over.signal)
       .catch((error: unknown) => {
         if (!this.#over.signal.aborted) this.#deps.failed(id, error);
       })
@@ -69,13 +100,19 @@ export class GuestWatcher {
 
   async close(): Promise<void> {
     this.#over.abort();
-    await Promise.all(this.#watched.values());
+    await Promise.all([...this.#watched.values(), ...this.#followings]);
   }
 
-  async #follow(id: string): Promise<void> {
+  async #followAlways(id: string, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#follow(id, signal);
+      await sleep(LOOK_AGAIN_MS, undefined, { signal, ref: false });
+    }
+  }
+
+  async #follow(id: string, signal: AbortSignal): Promise<void> {
     const { guests, provider } = this.#deps;
-    const { signal } = this.#over;
-    const sandbox = new WatchedSandbox(id, this.#deps, this.#since);
+    const sandbox = new WatchedSandbox(id, this.#deps);
     let pause: number = AGAIN_MS.first;
     while (!signal.aborted) {
       try {
@@ -102,15 +139,13 @@ export class GuestWatcher {
 class WatchedSandbox {
   readonly #id: string;
   readonly #deps: WatchGuestsDeps;
-  readonly #since: string;
   #ports = new Map<number, PortSeen>();
   #quotaLimits = BURST;
   #refilledAt: number;
 
-  constructor(id: string, deps: WatchGuestsDeps, since: string) {
+  constructor(id: string, deps: WatchGuestsDeps) {
     this.#id = id;
     this.#deps = deps;
-    this.#since = since;
     this.#refilledAt = deps.clock.now().getTime();
   }
 
@@ -119,14 +154,19 @@ class WatchedSandbox {
     if (event === undefined) return;
     if (event.name === 'snapshot') {
       const now = this.#deps.clock.now().toISOString();
-      for (const change of changesSince(this.#ports, event.data, now)) await this.#publish(change);
+      for (const change of changesSince(this.#ports, event.data, now)) {
+        await this.#publish(change, this.#ports.get(change.data.port));
+      }
       this.#ports = new Map(event.data.ports.map((listener) => [listener.port, listener]));
       return;
     }
     if (event.name === 'port') {
       const { port, listener } = event.data;
+      const closed = this.#ports.get(port);
       if (listener === null) this.#ports.delete(port);
       else this.#ports.set(port, listener);
+      await this.#publish(event, closed);
+      return;
     }
     await this.#publish(event);
   }
@@ -134,19 +174,17 @@ class WatchedSandbox {
   /** Nothing listens in it any more. */
   async stopped(): Promise<void> {
     const at = this.#deps.clock.now().toISOString();
-    for (const port of this.#ports.keys()) {
-      await this.#publish({ name: 'port', data: { port, state: 'closed', at, listener: null } });
+    for (const [port, closed] of this.#ports) {
+      await this.#publish({ name: 'port', data: { port, state: 'closed', at, listener: null } }, closed);
     }
+    this.#ports.clear();
   }
 
-  async #publish(change: Exclude<GuestEvent, { name: 'snapshot' }>): Promise<void> {
+  async #publish(change: Exclude<GuestEvent, { name: 'snapshot' }>, closed?: PortSeen): Promise<void> {
     const { records, publisher, redact, clock } = this.#deps;
-    const published = guestEventsOf(change, redact);
+    const published = guestEventsOf(change, redact, closed);
     if (published === undefined || !this.#spend()) return;
-    // What an earlier host published is on the timeline under its key; the sandbox's own events
-    // have no keys.
-    const isOld = change.name === 'port' && (change.data.listener?.since ?? change.data.at) < this.#since;
-    if (!isOld) publisher.publish(this.#id, published.sandbox.type, published.sandbox.data);
+    publisher.publish(this.#id, published.sandbox.type, published.sandbox.data, published.run.key);
     for (const runId of await records.runs.inSandbox(this.#id)) {
       await records.timeline.append(runId, [published.run], clock.now());
     }

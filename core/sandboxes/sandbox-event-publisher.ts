@@ -32,7 +32,13 @@ export interface SandboxEventPublisherDeps {
  * that.
  */
 export interface SandboxEventPublisher {
-  readonly publish: (sandboxId: string, type: SandboxEventType, data: EventData) => void;
+  readonly publish: (
+    sandboxId: string,
+    type: SandboxEventType,
+    data: EventData,
+    /** Published once, however many instances publish it. */
+    key?: string,
+  ) => void;
   /** Once everything that was told so far can be read. */
   settled(): Promise<void>;
 }
@@ -61,13 +67,14 @@ export function createSandboxEventPublisher({
     writing = undefined;
   };
   return {
-    publish(sandboxId, type, data) {
+    publish(sandboxId, type, data, key) {
       if (count >= MOST_WAITING) return;
       const events = waiting.get(sandboxId) ?? [];
       events.push({
         type,
         at: clock.now(),
         data: shortened(type === 'exec' ? redacted(data, redact) : data),
+        key,
       });
       waiting.set(sandboxId, events);
       count += 1;

@@ -21,9 +21,11 @@ export interface NewSandboxEvent {
   readonly at: Date;
   /** Whom it was lent to reads it, too: never a token, a URL or a key of ours. */
   readonly data: EventData;
+  /** An event with a key that the sandbox has already is not stored again. */
+  readonly key?: string | undefined;
 }
 
-interface SandboxEvent extends NewSandboxEvent {
+interface SandboxEvent extends Omit<NewSandboxEvent, 'key'> {
   /** Ascending within its sandbox; what can be read is never preceded by what comes later. */
   readonly seq: number;
 }
@@ -62,8 +64,15 @@ interface GuestEvents {
 
 type Change = Exclude<GuestEvent, { name: 'snapshot' }>;
 
-/** Undefined for the process of a server: the events of the server say when it starts and exits. */
-export function guestEventsOf(change: Change, redact: (text: string) => string): GuestEvents | undefined {
+/**
+ * Undefined for the process of a server: the events of the server say when it starts and exits.
+ * Keys are the same for every reader, whenever it began. `closed` is the listener that a port had.
+ */
+export function guestEventsOf(
+  change: Change,
+  redact: (text: string) => string,
+  closed?: PortSeen,
+): GuestEvents | undefined {
   switch (change.name) {
     case 'port': {
       const { port, state, listener, at } = change.data;
@@ -71,8 +80,11 @@ export function guestEventsOf(change: Change, redact: (text: string) => string):
       const data = { port, ...(state === 'listening' ? owner : {}) };
       return {
         sandbox: { type: `port_${state}`, data },
-        // The same listener is seen again by the next host: it is one event.
-        run: { type: `port.${state}`, key: `port:${port}:${state}:${listener?.since ?? at}`, data },
+        run: {
+          type: `port.${state}`,
+          key: `port:${port}:${state}:${(listener ?? closed)?.since ?? at}`,
+          data,
+        },
       };
     }
     case 'server': {

@@ -84,7 +84,13 @@ export const followTimelineRoute = defineRoute({
     return {
       statusCode: 200,
       headers: { ...EVENT_STREAM_HEADERS },
-      body: Readable.from(frames(services, following, { untilCompleted: caller.kind === 'agent', watch })),
+      body: Readable.from(
+        frames(services, following, {
+          untilCompleted: caller.kind === 'agent',
+          sandboxId: run.sandboxId,
+          watch,
+        }),
+      ),
     };
   },
 });
@@ -92,9 +98,14 @@ export const followTimelineRoute = defineRoute({
 async function* frames(
   services: Services,
   following: EventStreamOptions,
-  { untilCompleted, watch }: { readonly untilCompleted: boolean; readonly watch: () => () => void },
+  {
+    untilCompleted,
+    sandboxId,
+    watch,
+  }: { readonly untilCompleted: boolean; readonly sandboxId: string; readonly watch: () => () => void },
 ): AsyncGenerator<string, void> {
   const unwatch = watch();
+  const unfollow = services.followGuest(sandboxId);
   try {
     yield FIRST_FRAME;
     for await (const event of streamEvents(services.records.timeline, services.clock, following)) {
@@ -108,6 +119,7 @@ async function* frames(
       if (untilCompleted && event.type === 'run.completed') return;
     }
   } finally {
+    unfollow();
     unwatch();
   }
 }

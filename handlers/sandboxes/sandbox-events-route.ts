@@ -52,6 +52,7 @@ async function* frames(
 ): AsyncGenerator<string, void> {
   // A delegate's requests are not heartbeats of the owner.
   const rest = caller.kind === 'person' ? sendHeartbeats(services, sandbox) : () => undefined;
+  const unfollow = services.followGuest(sandbox.id);
   try {
     yield FIRST_FRAME;
     yield frame({ type: 'connected', sandbox_id: sandbox.id });
@@ -66,6 +67,7 @@ async function* frames(
       yield QUIET_FRAME;
     }
   } finally {
+    unfollow();
     rest();
   }
 }

@@ -442,7 +442,7 @@ export const EnvironmentSchema = z.object({
   Sandbox__Preview__Namespace: text.default('agentweaver').describe('Namespace of previews and sandboxes'),
   Sandbox__Preview__Upstream: z
     .enum(['guest', 'direct'], 'must be guest or direct')
-    .default('direct')
+    .default('guest')
     .describe(
       "In a cluster, where the Service of a preview leads: `guest` (the sandbox's guest, which reaches servers on loopback too), or `direct` (the server's own port)",
     ),

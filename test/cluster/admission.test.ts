@@ -76,7 +76,7 @@ suite('admission', missing(), () => {
 
   beforeAll(async () => {
     fixture = await cluster();
-    stack = await openGuardedStack(fixture, { image: 'sandbox' });
+    stack = await openGuardedStack(fixture, { image: 'sandbox' }, undefined, { upstream: 'direct' });
     [functions, reaper] = await Promise.all([stack.as('porthole'), stack.as('porthole-reaper')]);
     // The namespace's own standard would refuse some pods first; one that stood already may have
     // none.
@@ -157,7 +157,7 @@ suite('admission', missing(), () => {
 
     beforeAll(async () => {
       outer = stack;
-      stack = await openGuardedStack(fixture, { image: 'sandbox' }, undefined, { upstream: 'guest' });
+      stack = await openGuardedStack(fixture, { image: 'sandbox' });
       guarded = await stack.as('porthole');
     }, 60_000);
     afterAll(async () => {

@@ -9,9 +9,5 @@ import { missing } from './fixture/cluster.ts';
 import { openOnPods } from './hosts/cluster-hosts.ts';
 
 suite('processes on pods', missing(), () => {
-  processesContract(
-    () => openOnPods({ environment: { ...PEOPLE, Sandbox__Preview__Upstream: 'guest' } }),
-    // No one host knows when a pod starts.
-    { publishes: false },
-  );
+  processesContract(() => openOnPods({ environment: PEOPLE }));
 });

@@ -32,12 +32,9 @@ export interface ProcessesHost {
 
 /**
  * Processes, servers and ports over HTTP, for callers of `PEOPLE`, on whatever sandboxes `open`
- * gives it. `publishes`: what happens in a sandbox is an event of it and of its runs.
+ * gives it.
  */
-export function processesContract(
-  open: () => Promise<ProcessesHost>,
-  { publishes = true }: { readonly publishes?: boolean } = {},
-): void {
+export function processesContract(open: () => Promise<ProcessesHost>): void {
   let opened: ProcessesHost;
   let porthole: TestHost;
   let run: MadeRun;
@@ -238,7 +235,6 @@ export function processesContract(
       });
     });
 
-    if (!publishes) return;
     test('publishes ports, servers and exits on the timelines, and on the sandbox', async () => {
       const streams = await Promise.all(
         [`/api/runs/${run.runId}/events`, `${base}/events`].map((path) =>

@@ -33,7 +33,8 @@ export interface ServedProject {
   close(): Promise<void>;
 }
 
-const FOLDER = 'app';
+/** Of a workspace. */
+export const APP_FOLDER = 'app';
 const READY_WITHIN_MS = 120_000;
 
 /** A host of this process with local sandboxes. Packages are hard links to those in the cache. */
@@ -43,7 +44,7 @@ export async function openLocalHarness(): Promise<FrameworkHarness> {
     porthole,
     browser,
     async place(folder, sandbox) {
-      const target = join(porthole.dataDir, 'sandboxes', sandbox, 'workspace', FOLDER);
+      const target = join(porthole.dataDir, 'sandboxes', sandbox, 'workspace', APP_FOLDER);
       // A cache on another file system cannot be linked to.
       await run('cp', ['-al', folder, target]).catch(async () => {
         await run('rm', ['-rf', target]);
@@ -70,8 +71,8 @@ export async function serveProject(
   const api = connect(porthole.host.url, undefined);
   const made = await api.call<{ run_id: string; sandbox_id: string }>('POST', '/api/runs', {});
   const { run_id: runId, sandbox_id: sandbox } = made;
-  const read = (path: string) => api.read(sandbox, `${FOLDER}/${path}`);
-  const write = (path: string, text: string) => api.write(sandbox, `${FOLDER}/${path}`, text);
+  const read = (path: string) => api.read(sandbox, `${APP_FOLDER}/${path}`);
+  const write = (path: string, text: string) => api.write(sandbox, `${APP_FOLDER}/${path}`, text);
   const log = () => api.read(sandbox, 'server.log').catch(() => '');
 
   await place(packagesFolder(project), sandbox);
@@ -83,7 +84,7 @@ export async function serveProject(
     await write(relative(source, file), await readFile(file, 'utf8'));
   }
   const script = `export PATH="$PWD/node_modules/.bin:$PWD/venv/bin:$PATH"; (${start}) > ../server.log 2>&1 &`;
-  await api.exec(sandbox, ['sh', '-c', script], FOLDER);
+  await api.exec(sandbox, ['sh', '-c', script], APP_FOLDER);
 
   const deadline = performance.now() + READY_WITHIN_MS;
   for (;;) {

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { BrowserContext, Page } from 'playwright-core';
 import { chromiumMissing } from '#test/support/chromium.ts';
-import { suite } from '#test/support/suite.ts';
+import { type Missing, suite } from '#test/support/suite.ts';
 import { packagesMissing } from './framework-cache.ts';
 import { type FrameworkHarness, type ServedProject, serveProject } from './framework-harness.ts';
 import type { Framework, Step } from './framework-table.ts';
@@ -63,10 +63,10 @@ function watch(page: Page, origin: string): Traffic {
 }
 
 /** The same checks for each framework, in the order in which a person meets them. */
-export function frameworkSuite(framework: Framework, harness: () => FrameworkHarness): void {
+export function frameworkSuite(framework: Framework, harness: () => FrameworkHarness, lacks?: Missing): void {
   const { name, path = '/', frame, asset, form, socket, live, noise } = framework;
 
-  suite(name, chromiumMissing ?? packagesMissing(framework), () => {
+  suite(name, lacks ?? chromiumMissing ?? packagesMissing(framework), () => {
     let project: ServedProject;
     let context: BrowserContext;
     let page: Page;

@@ -84,7 +84,7 @@ describe('the network of sandboxes', () => {
 
   test("lets the gateway's pods in, on the configured range alone", () => {
     const { spec } = fromGatewayPlan(
-      config({ 'porthole:preview': { allowedPortMin: 4000, allowedPortMax: 4999 } }),
+      config({ 'porthole:preview': { upstream: 'direct', allowedPortMin: 4000, allowedPortMax: 4999 } }),
     );
     expect(spec).toEqual({
       podSelector: { matchLabels: { 'porthole.sandbox.users.io/role': 'sandbox' } },
@@ -104,7 +104,7 @@ describe('the network of sandboxes', () => {
   });
 
   test("lets the gateway's pods in to the guest's port, too, where it serves previews", () => {
-    const { spec } = fromGatewayPlan(config({ 'porthole:preview': { upstream: 'guest' } }));
+    const { spec } = fromGatewayPlan(config());
     expect(spec).toMatchObject({
       ingress: [
         {

@@ -9,8 +9,11 @@ const PROGRAM = findChromium();
 export const chromiumMissing: Missing =
   PROGRAM === undefined ? 'Chromium is not installed: apt-get install chromium' : undefined;
 
-/** A headless Chromium of one's own, with an empty profile, that talks to nobody but the pages. */
-export function launchChromium(): Promise<Browser> {
+/**
+ * A headless Chromium with an empty profile that makes no requests besides those of the pages.
+ * `args` are further flags.
+ */
+export function launchChromium(args: readonly string[] = []): Promise<Browser> {
   if (PROGRAM === undefined) throw new Error(chromiumMissing);
   return chromium.launch({
     executablePath: PROGRAM,
@@ -23,6 +26,7 @@ export function launchChromium(): Promise<Browser> {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
+      ...args,
     ],
   });
 }

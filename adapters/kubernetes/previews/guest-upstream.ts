@@ -5,14 +5,8 @@ import { previewHost } from '#core/previews/preview-token.ts';
 import { type OpenPreviewRequest, openPreviewsAnswer } from '#guest/protocol/previews-protocol.ts';
 import { within } from '../client/exchange.ts';
 
-/**
- * The guest of a sandbox; undefined where its image has none.
- * @throws PortholeError `sandbox_not_running`, `sandbox_not_found`, `exec_transport_error`
- */
-export type GuestOf = (
-  sandboxId: string,
-  signal: AbortSignal,
-) => Promise<Pick<GuestClient, 'json'> | undefined>;
+/** @throws PortholeError `sandbox_not_running`, `sandbox_not_found`, `exec_transport_error` */
+export type GuestOf = (sandboxId: string, signal: AbortSignal) => Promise<Pick<GuestClient, 'json'>>;
 
 export interface GuestUpstreamOptions {
   readonly guestOf: GuestOf;
@@ -25,8 +19,8 @@ export interface GuestUpstreamOptions {
 
 /** The guests as the upstream of previews. */
 export interface GuestUpstream {
-  /** Where the Service of a preview is to lead. Resolves once the guest serves it. */
-  open(spec: PreviewSpec, signal?: AbortSignal): Promise<'guest' | 'direct'>;
+  /** Resolves once the guest serves the preview, or its sandbox does not run. */
+  open(spec: PreviewSpec, signal?: AbortSignal): Promise<void>;
   /** The guest ends what visitors have open. Never rejects: without a route nothing new comes. */
   close(preview: Partial<Preview>): Promise<void>;
   /** @see PreviewPlane.lastUsed */
@@ -54,18 +48,15 @@ export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstrea
         frame_ancestors: [...frameAncestors],
       };
       try {
-        return await within(OPEN_MS, signal, async (limit) => {
+        await within(OPEN_MS, signal, async (limit) => {
           const guest = await guestOf(sandboxId, limit);
-          if (guest === undefined) return 'direct';
           await guest.json('PUT', `/v1/previews/${targetPort}`, openPreviewsAnswer, { body, signal: limit });
-          return 'guest';
         });
       } catch (error) {
         signal?.throwIfAborted();
         // The start goes on and says that the sandbox is stopped, as on every plane.
         const code = error instanceof PortholeError ? error.code : undefined;
-        if (code === 'sandbox_not_running' || code === 'sandbox_not_found') return 'guest';
-        throw error;
+        if (code !== 'sandbox_not_running' && code !== 'sandbox_not_found') throw error;
       }
     },
 
@@ -74,7 +65,7 @@ export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstrea
       const path = `/v1/previews/${targetPort}?host=${encodeURIComponent(hostOf(token))}`;
       await within(ASK_MS, undefined, async (limit) => {
         const guest = await guestOf(sandboxId, limit);
-        await guest?.json('DELETE', path, openPreviewsAnswer, { signal: limit });
+        await guest.json('DELETE', path, openPreviewsAnswer, { signal: limit });
       }).catch(() => undefined);
     },
 
@@ -82,9 +73,9 @@ export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstrea
       try {
         return await within(ASK_MS, signal, async (limit) => {
           const guest = await guestOf(sandboxId, limit);
-          const open = await guest?.json('GET', '/v1/previews', openPreviewsAnswer, { signal: limit });
+          const open = await guest.json('GET', '/v1/previews', openPreviewsAnswer, { signal: limit });
           const host = hostOf(token);
-          const own = open?.previews.find((each) => each.host === host && each.port === targetPort);
+          const own = open.previews.find((each) => each.host === host && each.port === targetPort);
           return typeof own?.idle_ms === 'number' ? new Date(now().getTime() - own.idle_ms) : undefined;
         });
       } catch {

@@ -111,10 +111,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
 
     open: (spec, signal) =>
       inPorthole(async () => {
-        const [{ openPreview }, upstream] = await Promise.all([
-          makingPreviews(),
-          guest === undefined ? ('direct' as const) : guest.open(spec, signal),
-        ]);
+        const [{ openPreview }] = await Promise.all([makingPreviews(), guest?.open(spec, signal)]);
         const opened = await openPreview(
           {
             store,
@@ -122,7 +119,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
             zone,
             gateway,
             publicPort,
-            upstream,
+            upstream: guest === undefined ? 'direct' : 'guest',
             serviceKind: options.serviceKind ?? 'headless',
             maxTotal: config.maxTotal,
             timeoutMs: options.startTimeoutMs,

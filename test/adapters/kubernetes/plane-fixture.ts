@@ -61,8 +61,11 @@ export interface PlaneFixture {
   readonly server: FakeApiServer;
   readonly client: KubernetesClient;
   readonly plane: PreviewPlane;
-  /** Another function, with a connection and a clock of its own. */
-  another(clock?: Clock): { plane: PreviewPlane; client: KubernetesClient };
+  /** Another function, with its own connection, clock and settings. */
+  another(
+    clock?: Clock,
+    preview?: Partial<PreviewOptions>,
+  ): { plane: PreviewPlane; client: KubernetesClient };
   spec(change?: Partial<PreviewSpec>): PreviewSpec;
   close(): Promise<void>;
 }
@@ -91,7 +94,7 @@ export async function planeFixture(options: PlaneFixtureOptions = {}): Promise<P
     ...(options.admit !== undefined && { admit: options.admit }),
   });
   const clients: KubernetesClient[] = [];
-  const another = (own: Clock = clock) => {
+  const another = (own: Clock = clock, preview: Partial<PreviewOptions> = {}) => {
     const client = createKubernetesClient({
       access: server.access,
       now: () => own.now(),
@@ -107,7 +110,7 @@ export async function planeFixture(options: PlaneFixtureOptions = {}): Promise<P
       listener: 'previews',
       guestOf: options.guestOf,
       frameAncestors: options.frameAncestors,
-      preview: { ...PREVIEW, maxTotal, ...options.preview },
+      preview: { ...PREVIEW, maxTotal, ...options.preview, ...preview },
     });
     return { plane, client };
   };

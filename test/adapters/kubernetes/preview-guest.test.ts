@@ -20,13 +20,11 @@ describe('a preview by way of the guest', () => {
   let server: Server;
   let folder: string;
   let answer: Answer;
-  let hasGuest: boolean;
   let seen: string[];
   let failure: PortholeError | undefined;
 
   beforeEach(async () => {
     seen = [];
-    hasGuest = true;
     failure = undefined;
     answer = () => ({ previews: [] });
     folder = mkdtempSync(join(tmpdir(), 'preview-guest-'));
@@ -52,7 +50,7 @@ describe('a preview by way of the guest', () => {
     });
     fixture = await planeFixture({
       preview: { upstream: 'guest' },
-      guestOf: async () => (hasGuest ? client : undefined),
+      guestOf: async () => client,
       frameAncestors: [CONSOLE],
     });
   });
@@ -89,20 +87,11 @@ describe('a preview by way of the guest', () => {
     expect(fixture.plane.seesTraffic).toBe(false);
   });
 
-  test('leads to the app’s own port where the image has no guest', async () => {
-    hasGuest = false;
-    await fixture.plane.open(fixture.spec());
-    expect(stored('services').spec).toMatchObject({ ports: [{ port: 80, targetPort: 3000 }] });
-    expect(stored('httproutes').spec['rules']).toHaveLength(2);
-  });
-
   test('has the route that fits the Service which an earlier start of another setting left', async () => {
     const spec = fixture.spec();
-    hasGuest = false;
-    await fixture.plane.open(spec);
+    await fixture.another(undefined, { upstream: 'direct' }).plane.open(spec);
     const [route] = fixture.server.store.all('httproutes') as { metadata: { name: string } }[];
     fixture.server.store.delete('httproutes', route?.metadata.name ?? '', {});
-    hasGuest = true;
     await fixture.plane.open(spec);
     expect(stored('httproutes').spec['rules']).toHaveLength(2);
   });

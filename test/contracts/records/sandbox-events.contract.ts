@@ -56,6 +56,21 @@ export function sandboxEventsContract(
       expect(new Set(reported.map(([, command]) => command)).size).toBe(40);
     });
 
+    test('with a key are stored once, however many instances append them', async () => {
+      const keyed = (key: string) => ({ ...exec(key), key });
+      await Promise.all(
+        [records, peer].map(({ sandboxEvents }) =>
+          sandboxEvents.append('box', [keyed('a'), keyed('a'), keyed('b')], 100),
+        ),
+      );
+      await records.sandboxEvents.append('box', [keyed('b'), exec('c')], 100);
+      expect(await commands()).toEqual([
+        [1, 'a'],
+        [2, 'b'],
+        [3, 'c'],
+      ]);
+    });
+
     test('are the last ones, and those of the sandbox that has the id now', async () => {
       for (let n = 1; n <= 5; n += 1) await records.sandboxEvents.append('box', [exec(`${n}`)], 3);
       expect(await commands()).toEqual([

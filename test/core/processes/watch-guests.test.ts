@@ -35,3 +35,38 @@ test('follows a sandbox that starts again while its end is noticed', async () =>
   await watcher.close();
   expect(connections).toBe(2);
 });
+
+test('shares one connection among followers, and ends it with the last of them', async () => {
+  const connected = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  let connections = 0;
+  const watcher = new GuestWatcher({
+    guests: {
+      of: () =>
+        ({
+          async *events(_path: string, signal: AbortSignal) {
+            connections += 1;
+            connected.resolve();
+            await new Promise((resolve) => signal.addEventListener('abort', resolve));
+            ended.resolve();
+            yield* [];
+          },
+        }) as never,
+    },
+    provider: { inspect: async () => ({ state: 'running', podName: 'box' }) },
+    records: {} as never,
+    publisher: { publish: () => undefined },
+    clock: systemClock,
+    redact: (text) => text,
+    failed: () => undefined,
+  });
+  const leave = [watcher.follow('box'), watcher.follow('box')];
+  await connected.promise;
+  leave[0]?.();
+  leave[0]?.();
+  expect(connections).toBe(1);
+  leave[1]?.();
+  await ended.promise;
+  await watcher.close();
+  expect(connections).toBe(1);
+});

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { guestDigest } from '#adapters/guest/guest-bundle.ts';
 import { buildGuestRuntime, GUEST_FOLDER, guestCache } from '#adapters/guest/guest-runtime.ts';
 import type { Cluster } from '#test/cluster/fixture/cluster.ts';
@@ -44,6 +44,47 @@ export function importPlainImage(cluster: Cluster): Promise<void> {
   return imported(cluster, PLAIN_IMAGE, async () =>
     image({ reference: PLAIN_IMAGE, root: [...(await busyboxEntries()), ...(await guestEntries())] }),
   );
+}
+
+/** The same with this machine's Python. */
+export const PYTHON_IMAGE = SANDBOX_IMAGE.replace('/sandbox:', '/python:');
+
+export function importPythonImage(cluster: Cluster): Promise<void> {
+  return imported(cluster, PYTHON_IMAGE, async () =>
+    sandboxImage(PYTHON_IMAGE, ['python3'], [...(await guestEntries()), ...(await pythonEntries())]),
+  );
+}
+
+/** Folders of the standard library that no program imports. */
+const SKIPPED = new Set(['__pycache__', 'test', 'tests', 'dist-packages', 'site-packages']);
+
+/** Of the time zones, which Python reads. */
+const ZONES = '/usr/share/zoneinfo';
+
+/** What native modules of bundlers load. */
+const BUNDLER_LIBRARIES = ['libgcc_s.so.1', 'librt.so.1', 'libutil.so.1'];
+
+/** The standard library with the shared libraries of its native modules. */
+async function pythonEntries(): Promise<TarEntry[]> {
+  const cwd = dirname(await command(['/usr/bin/python3', '-c', 'print(__import__("os").__file__)']));
+  const files = globSync('**', { cwd, exclude: (name) => SKIPPED.has(name) });
+  const entries = files.flatMap((path) => entryOf(join(cwd, path)));
+  const native = globSync('lib-dynload/*.so', { cwd }).map((path) => join(cwd, path));
+  const linked = await command(['ldd', ...native]);
+  const libraries = new Set([...linked.matchAll(/=> (\/\S+\.so\S*)/g)].map(([, path = '']) => path));
+  const libc = [...libraries].find((path) => path.includes('libc.so')) ?? '';
+  for (const name of BUNDLER_LIBRARIES) libraries.add(join(dirname(libc), name));
+  const zones = globSync('**', { cwd: ZONES, exclude: (name) => name === 'posix' || name === 'right' });
+  entries.push(...zones.flatMap((path) => entryOf(join(ZONES, path))));
+  return [...entries, ...[...libraries].flatMap((path) => entryOf(path, path.replace(/^\/lib/, '/usr/lib')))];
+}
+
+/** A file or folder of this machine, under its own path in the image. */
+function entryOf(from: string, to = from): TarEntry[] {
+  const found = statSync(from);
+  const path = to.slice(1);
+  if (found.isDirectory()) return [{ kind: 'folder', path: `${path}/`, mode: 0o755 }];
+  return [{ kind: 'file', path, mode: found.mode & 0o777, content: readFileSync(from) }];
 }
 
 async function imported(cluster: Cluster, reference: string, make: () => Promise<Uint8Array>): Promise<void> {

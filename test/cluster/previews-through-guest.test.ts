@@ -1,0 +1,128 @@
+/**
+ * Previews of servers on loopback, through the cluster's gateway and the guest, and calls of the
+ * guest under load.
+ */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { ANNOTATIONS, LABELS } from '#constructs/names.ts';
+import { previewName } from '#core/previews/preview-token.ts';
+import { reap, runLifecyclePass } from '#handlers/ops/scheduled.ts';
+import { type MadeRun, makeRun, startPreview } from '#test/host/support/runs.ts';
+import { repetitions, suite } from '#test/support/suite.ts';
+import { cluster, missing } from './fixture/cluster.ts';
+import { type GatewayClient, gatewayClient } from './end-to-end/gateway-client.ts';
+import { type ClusterHost, openOnPods } from './hosts/cluster-hosts.ts';
+
+/** Redirects with an absolute URL as Flask and FastAPI do, forbids frames, echoes form posts. */
+const APP = `require('http').createServer((q, r) => {
+  r.setHeader('x-frame-options', 'DENY');
+  r.setHeader('content-security-policy', "frame-ancestors 'none'");
+  if (q.url === '/old') return r.writeHead(302, { location: 'http://' + q.headers.host + '/new' }).end();
+  if (q.method === 'POST') return q.pipe(r);
+  r.end('page of ' + q.headers.host);
+}).listen(process.env.PORT, process.env.HOST)`;
+
+suite('previews through the guest', missing(), () => {
+  let opened: ClusterHost;
+  let visitor: GatewayClient;
+  let run: MadeRun;
+
+  beforeAll(async () => {
+    opened = await openOnPods();
+    const { gateway } = await cluster();
+    visitor = gatewayClient(gateway.https.host, gateway.caFile);
+    run = await makeRun(opened.porthole);
+  }, 300_000);
+  afterAll(async () => {
+    await visitor?.close();
+    await opened?.end();
+  }, 120_000);
+
+  const call = (method: string, path: string, body?: unknown) =>
+    opened.porthole.call(method, path, {
+      headers: { accept: 'application/json' },
+      ...(body !== undefined && { body }),
+    });
+  const start = async (port: number, { runId } = run) => {
+    const { preview_url, ...preview } = await startPreview(opened.porthole, runId, port);
+    if (preview_url === null) throw new Error('previews have no URLs here');
+    return { ...preview, url: preview_url };
+  };
+  const serve = async (port: number, host: string, of = run) => {
+    const server = { argv: ['node', '-e', APP], env: { HOST: host }, port };
+    const declared = await call('PUT', `/v1/sandbox/${of.sandboxId}/servers/s${port}`, server);
+    expect(declared.status).toBe(201);
+    return start(port, of);
+  };
+
+  test.each([
+    [3100, '127.0.0.1'],
+    [3101, '::1'],
+  ])(
+    'serves port %i of %s, with redirects, posts and frames',
+    async (port, host) => {
+      const { ready, url } = await serve(port, host);
+      expect(ready).toBe(true);
+      const page = await visitor.fetch(url);
+      expect([page.status, await page.text()]).toEqual([200, expect.stringContaining(`localhost:${port}`)]);
+      expect(page.headers.get('x-frame-options')).toBeNull();
+      expect(page.headers.get('content-security-policy')).toContain('frame-ancestors http://localhost');
+      const moved = await visitor.fetch(`${url}/old`);
+      expect(new URL(moved.headers.get('location') ?? '', url).href).toBe(`${url}/new`);
+      const form = { method: 'POST', body: 'a=1', headers: { origin: new URL(url).origin } };
+      expect(await (await visitor.fetch(url, form)).text()).toBe('a=1');
+    },
+    60_000,
+  );
+
+  test('shows our page once the server has stopped', async () => {
+    const { url } = await start(3100);
+    await call('POST', `/v1/sandbox/${run.sandboxId}/servers/s3100/stop`);
+    const page = await visitor.fetch(url);
+    expect([page.status, page.headers.get('x-porthole-status')]).toEqual([502, 'nothing_listens']);
+  }, 60_000);
+
+  const calls = repetitions(10_000, 200, 50);
+
+  test(`cuts none of ${calls} execs and file reads`, async () => {
+    const base = `/v1/sandbox/${run.sandboxId}`;
+    const content = 'x'.repeat(65_536);
+    await call('PUT', `${base}/file/workspace/content`, content);
+    let left = calls;
+    let cut = 0;
+    const work = async (): Promise<void> => {
+      while (left > 0) {
+        left -= 1;
+        const isRead = left % 2 === 0;
+        const answer = isRead
+          ? await call('GET', `${base}/file/workspace/content`)
+          : await call('POST', `${base}/exec`, { argv: ['cat', 'content'] });
+        const text = isRead ? answer.text : answer.json<{ stdout: string }>().stdout;
+        if (text !== content) cut += 1;
+      }
+    };
+    await Promise.all(Array.from({ length: 4 }, work));
+    expect(cut).toBe(0);
+  }, 3_600_000);
+
+  test('keeps a used preview and its sandbox past their idle times, and ends an unused one', async () => {
+    const { services } = opened.porthole.host;
+    const [used, quiet] = [await makeRun(opened.porthole), await makeRun(opened.porthole)];
+    const [kept, ended] = [await serve(3200, '127.0.0.1', used), await start(3201, quiet)];
+    expect((await visitor.fetch(kept.url)).status).toBe(200);
+    for (const { session_id } of [kept, ended]) {
+      const route = `httproute/${previewName(session_id)}`;
+      const past = new Date(Date.now() - 60_000).toISOString();
+      await opened.kubectl('annotate', route, '--overwrite', `${ANNOTATIONS.expiresAt}=${past}`);
+      // Passes select routes by this label, and decide by the exact time.
+      await opened.kubectl('label', route, `${LABELS.dueSlot}-`);
+    }
+    expect(await reap(services)).toMatchObject({ kept: 1, reaped: 1 });
+    await runLifecyclePass({ ...services, life: { ...services.life, idle: 0 } });
+    expect((await visitor.fetch(kept.url)).status).toBe(200);
+    expect(await services.plane.find(ended.session_id)).toBeUndefined();
+    const states = await Promise.all(
+      [used, quiet].map(async ({ sandboxId }) => (await call('GET', `/v1/sandbox/${sandboxId}`)).json()),
+    );
+    expect(states).toMatchObject([{ state: 'running' }, { state: 'stopped' }]);
+  }, 60_000);
+});
