@@ -26,6 +26,9 @@ export function prepareWorkspace(folder: string): boolean {
   return mayUse();
 }
 
+/** Where the home folder has a file for each run, with which the `porthole` command acts for it. */
+export const RUNS_FOLDER = '.porthole/runs';
+
 /** Where a workspace keeps its declared servers. */
 export const SERVERS_FILE = '.porthole/servers.json';
 

@@ -121,6 +121,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     expire: () => processRoutes(),
     servers: () => serverRoutes(),
     previews: previews?.routes ?? {},
+    runs: async () => (await import('./run-routes.ts')).runRoutes(env['HOME']),
     ...Object.fromEntries(FILE_AREAS.map((name) => [name, files])),
   });
   const upgrades = new Router<UpgradeHandler>({

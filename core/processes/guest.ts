@@ -56,6 +56,9 @@ export class Guest {
   }
 }
 
+/** Of an answer without a body. */
+export const NOTHING: AnswerSchema<undefined> = { parse: () => undefined };
+
 export interface Guests {
   /** Does not connect yet. */
   of(sandboxId: string): Guest;

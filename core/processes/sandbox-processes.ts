@@ -10,7 +10,7 @@ import type { TerminalSize } from '#guest/protocol/exec-protocol.ts';
 import type { Caller } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { GuestCall } from '../sandboxes/sandbox-provider.ts';
-import type { GuestCallOptions } from './guest.ts';
+import { type GuestCallOptions, NOTHING } from './guest.ts';
 import type { AnswerSchema } from './guest-answers.ts';
 import {
   type GuestDeps,
@@ -139,4 +139,3 @@ async function callProcess<T>(
 }
 
 /** For answers without a body. */
-export const NOTHING: AnswerSchema<undefined> = { parse: () => undefined };

@@ -6,7 +6,7 @@ import {
 } from '#guest/protocol/servers-protocol.ts';
 import type { Caller } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
-import { NOTHING } from './sandbox-processes.ts';
+import { NOTHING } from './guest.ts';
 import {
   type GuestDeps,
   mayUseStarted,

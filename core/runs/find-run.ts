@@ -4,12 +4,6 @@ import type { ChannelAddress } from '../processes/guest.ts';
 import type { Records } from '../shared/records.ts';
 import type { RunRecord } from './run-records.ts';
 
-/**
- * The folder, in the home of a sandbox's user, that a run's access and the `porthole` command lie
- * in.
- */
-export const AGENT_FOLDER = '.porthole';
-
 /** What the `porthole` command reads: where to call, and as whom. Lines of `name=value`. */
 export function agentAccess(access: {
   readonly runId: string;

@@ -6,6 +6,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { shortSocketPath } from '../inside-socket.ts';
+import { RUNS_FOLDER } from '../prepare-workspace.ts';
 import { CommandError, EXIT, readText } from './guest-calls.ts';
 
 /** Where to call, and as whom. */
@@ -102,7 +103,7 @@ function addressOf({ preview_url, local_port }: Preview): string {
  */
 function readAccess(env: NodeJS.ProcessEnv): Access {
   try {
-    const folder = join(env['HOME'] ?? '', '.porthole/runs');
+    const folder = join(env['HOME'] ?? '', RUNS_FOLDER);
     // Ids sort by the time at which they were made.
     const name = env['PORTHOLE_RUN'] || readdirSync(folder).toSorted().at(-1);
     const lines = readFileSync(join(folder, name ?? ''), 'utf8').split('\n');
