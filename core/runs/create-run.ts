@@ -76,7 +76,7 @@ async function isInUse(
   return false;
 }
 
-interface CreateRunDeps extends CreateSandboxDeps {
+export interface CreateRunDeps extends CreateSandboxDeps {
   readonly tokens: Tokens;
   readonly provisionAccess: ProvisionAccess;
 }

@@ -6,6 +6,8 @@ import type { Services } from '../services.ts';
 export interface ToolContext {
   readonly caller: Caller;
   readonly services: Services;
+  /** `Mcp-Session-Id`: absent from clients that keep no session. */
+  readonly sessionId: string | undefined;
   /** Aborted when the client goes away or cancels. */
   readonly signal: AbortSignal;
   /** Reports progress of a long call. Never fails. */

@@ -30,7 +30,7 @@ import { listPreviewsTool } from './tools/list-previews-tool.ts';
 import { checkPageTool, lookAtPageTool } from './tools/page-tools.ts';
 import { readFileTool } from './tools/read-file-tool.ts';
 import { runCommandTool } from './tools/run-command-tool.ts';
-import { runOf } from './tools/run-sandbox-tool.ts';
+import { runOf, startRunTool } from './tools/run-sandbox-tool.ts';
 import { listProcessesTool, serverLogsTool, startServerTool } from './tools/servers-tool.ts';
 import { startPreviewTool } from './tools/start-preview-tool.ts';
 import { stopPreviewTool } from './tools/stop-preview-tool.ts';
@@ -60,6 +60,7 @@ const doctorTool = defineTool({
  * Every tool, in the order in which clients show them. A new tool is its file and its line here.
  */
 const TOOLS: readonly McpTool[] = [
+  startRunTool,
   startPreviewTool,
   stopPreviewTool,
   listPreviewsTool,
@@ -84,8 +85,8 @@ type Request = Pick<
 const KEEP_ALIVE = 15_000;
 
 const INSTRUCTIONS =
-  'Porthole shows servers that run in sandboxes to people. Work in the sandbox of a run with run_command, read_file, write_file and list_files; start a server there in the ' +
-  'background; then start_preview opens a live URL, which a person may have to approve. When a preview does not show the app, doctor says why; check says whether the page works for a person, and what is broken: call it before you report a page as done.';
+  'Porthole shows servers that run in sandboxes to people. Call start_run once, unless you have the token of an agent. Work in the sandbox of the run with run_command, read_file, write_file and list_files; start a server there with ' +
+  'start_server; then start_preview opens a live URL, which a person may have to approve. When a preview does not show the app, doctor says why; check says whether the page works for a person, and what is broken: call it before you report a page as done.';
 
 const byName = new Map(TOOLS.map((tool) => [tool.name, tool]));
 
@@ -156,13 +157,15 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
         `There is no tool ${JSON.stringify(redact(params.name.slice(0, 60)))}: tools/list names them.`,
       );
     }
-    const name = { caller, sessionId: headers['mcp-session-id'], requestId: extra.requestId };
+    const sessionId = headers['mcp-session-id'];
+    const name = { caller, sessionId, requestId: extra.requestId };
     const call = beginCall(name);
     const signals = [call.signal, extra.signal, ...(signal === undefined ? [] : [signal])];
     const token = params._meta?.progressToken;
     const context: ToolContext = {
       caller,
       services,
+      sessionId,
       signal: AbortSignal.any(signals),
       progress(progress, total, message) {
         if (token === undefined) return;
@@ -205,7 +208,7 @@ async function callTool(
     const { data, text, image } = await tool.run(read.data, context);
     record('ok');
     const picture = image === undefined ? [] : [{ type: 'image' as const, ...image }];
-    return { content: [{ type: 'text', text }, ...picture], structuredContent: data };
+    return { content: [{ type: 'text', text: bounded(text) }, ...picture], structuredContent: data };
   } catch (error) {
     if (signal.aborted) throw error;
     const { body } = errorResponse(error, services.ids.request(), services.log, `mcp ${tool.name}`, redact);
@@ -213,6 +216,17 @@ async function callTool(
     record(code);
     return failure(message, code);
   }
+}
+
+/** Of a result, in characters: about 8,000 tokens. */
+const MOST_TEXT = 32_000;
+
+/** Without its middle, if it is too long: the end of an output has the errors. */
+function bounded(text: string): string {
+  if (text.length <= MOST_TEXT) return text;
+  const half = MOST_TEXT / 2;
+  const left = text.length - MOST_TEXT;
+  return `${text.slice(0, half)}\n… ${left} characters left out …\n${text.slice(-half)}`;
 }
 
 /** The code comes along for programs; the model has the message, which says what to do. */

@@ -140,19 +140,20 @@ describe('an MCP client', () => {
     expect(client.getInstructions()).toMatch(/start_preview opens a live URL/);
     const { tools } = await client.listTools();
     expect(tools.map(({ name, inputSchema: { required } }) => [name, required])).toEqual([
-      ['start_preview', ['run_id', 'port']],
-      ['stop_preview', ['run_id', 'port']],
-      ['list_previews', ['run_id']],
-      ['doctor', ['run_id']],
-      ['check', ['run_id', 'port']],
-      ['look', ['run_id', 'port']],
-      ['run_command', ['run_id', 'command']],
-      ['start_server', ['run_id', 'name', 'command']],
-      ['server_logs', ['run_id', 'name']],
-      ['list_processes', ['run_id']],
-      ['read_file', ['run_id', 'path']],
-      ['write_file', ['run_id', 'path', 'content']],
-      ['list_files', ['run_id']],
+      ['start_run', undefined],
+      ['start_preview', ['port']],
+      ['stop_preview', ['port']],
+      ['list_previews', undefined],
+      ['doctor', undefined],
+      ['check', ['port']],
+      ['look', ['port']],
+      ['run_command', ['command']],
+      ['start_server', ['name', 'command']],
+      ['server_logs', ['name']],
+      ['list_processes', undefined],
+      ['read_file', ['path']],
+      ['write_file', ['path', 'content']],
+      ['list_files', undefined],
     ]);
     for (const { inputSchema, outputSchema, description, annotations } of tools) {
       expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
@@ -161,7 +162,7 @@ describe('an MCP client', () => {
       expect(description?.length).toBeGreaterThan(40);
       expect(annotations?.openWorldHint).toBe(false);
     }
-    expect(tools[0]?.inputSchema.properties?.['port']).toEqual({
+    expect(tools[1]?.inputSchema.properties?.['port']).toEqual({
       type: 'integer',
       minimum: 1,
       maximum: 65_535,
@@ -258,8 +259,81 @@ describe('an MCP client', () => {
     });
     const { stdout, left_out_bytes } = structuredContent as { stdout: string; left_out_bytes: number };
     expect(stdout).toMatch(/^first\nx+\n… \d+ bytes left out …\nx+\nlast\n$/);
-    expect(stdout.length).toBeLessThan(70_000);
-    expect(left_out_bytes).toBe(3_000_012 - 65_536);
+    expect(stdout.length).toBeLessThan(17_000);
+    expect(left_out_bytes).toBe(3_000_012 - 16_384);
+  });
+
+  test('reads a long file in parts that end between characters', async () => {
+    const client = await overHttp(run.agentToken);
+    const content = 'ä'.repeat(20_000);
+    await callTool(client, 'write_file', { path: 'long', content: `x${content}` });
+    const parts: string[] = [];
+    for (let offset: number | null = 0; offset !== null; ) {
+      const part = await callTool(client, 'read_file', { path: 'long', offset });
+      const data = part.structuredContent as { content: string; size: number; next_offset: number | null };
+      expect(part.text.length).toBeLessThan(32_000);
+      expect(data.size).toBe(40_001);
+      parts.push(data.content);
+      offset = data.next_offset;
+    }
+    expect(parts).toHaveLength(2);
+    expect(parts.join('')).toBe(`x${content}`);
+  });
+
+  test('cuts a long text in its middle, and answers with an object', async () => {
+    const client = await overHttp(run.agentToken);
+    const print = `head -c 16000 /dev/zero | tr '\\0' x`;
+    const command = `${print}; ${print} >&2; echo end >&2`;
+    const { text, structuredContent } = await callTool(client, 'run_command', { command });
+    expect(text.length).toBeLessThan(32_100);
+    expect(text).toMatch(/^x+\n… \d+ characters left out …\n(?:.|\n)*end\n\n\[exit code 0\]$/);
+    expect(structuredContent).toMatchObject({ exit_code: 0 });
+  });
+
+  test('works in the run of its agent token, or of its session, without run_id', async () => {
+    const agent = await overHttp(run.agentToken);
+    expect((await callTool(agent, 'start_run', {})).structuredContent).toEqual({
+      run_id: run.runId,
+      sandbox_id: run.sandboxId,
+      is_new: false,
+    });
+    const person = await overHttp(ALICE);
+    expect(refusal(await callTool(person, 'list_files', {}))).toEqual([
+      'invalid_request',
+      'run_id: this session has no run. Call start_run first, or pass the run_id of a run.',
+    ]);
+    const started = await callTool(person, 'start_run', { title: 'From a chat' });
+    const { run_id: id, sandbox_id: sandbox } = started.structuredContent as Record<string, string>;
+    expect(started.structuredContent).toMatchObject({ is_new: true });
+    await callTool(person, 'write_file', { path: 'mine', content: 'x' });
+    expect((await callTool(person, 'list_files', {})).text).toContain('mine (1 bytes)');
+    expect((await callTool(person, 'start_run', {})).structuredContent).toEqual({
+      run_id: id,
+      sandbox_id: sandbox,
+      is_new: false,
+    });
+    expect((await porthole.call('GET', `/api/runs/${id}`, { token: ALICE })).json()).toMatchObject({
+      title: 'From a chat',
+      auto_approve_tools: false,
+    });
+
+    // Another session, and another person with the same session id, have no run.
+    const headers = { 'mcp-session-id': person.transport?.sessionId ?? '' };
+    const stranger = new Client({ name: 'tests', version: '1.0.0' });
+    await stranger.connect(
+      new StreamableHTTPClientTransport(new URL('/mcp', porthole.host.url), {
+        requestInit: { headers: { authorization: `Bearer ${BOB}`, ...headers } },
+      }),
+    );
+    clients.push(stranger);
+    for (const other of [await overHttp(ALICE), stranger])
+      expect(refusal(await callTool(other, 'list_files', {}))[0]).toBe('invalid_request');
+
+    await porthole.call('POST', `/api/runs/${id}/complete`, { token: ALICE });
+    const again = await Promise.all([callTool(person, 'start_run', {}), callTool(person, 'start_run', {})]);
+    for (const { structuredContent } of again)
+      expect(structuredContent).toMatchObject({ sandbox_id: sandbox });
+    expect((await callTool(person, 'list_files', {})).text).toContain('mine (1 bytes)');
   });
 
   test('has a command ended that takes too long', async () => {
@@ -284,6 +358,7 @@ describe('an MCP client', () => {
       content,
       encoding: 'base64',
       size: 3,
+      next_offset: null,
     });
   });
 

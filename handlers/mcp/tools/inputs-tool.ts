@@ -1,6 +1,10 @@
 import { z } from 'zod';
 
-export const runId = z.string().max(200).describe('The run: `run_id` of the answer that made it');
+export const runId = z
+  .string()
+  .max(200)
+  .optional()
+  .describe('Default: the run of the agent token, or the run that start_run made in this session');
 
 const PORT_MESSAGE = 'must be an integer between 1 and 65535';
 

@@ -5,7 +5,7 @@ import { defineTool } from '../mcp-tool.ts';
 import { filePath, runId } from './inputs-tool.ts';
 import { sandboxOf } from './run-sandbox-tool.ts';
 
-const MOST_ENTRIES = 1_000;
+const MOST_ENTRIES = 400;
 /** In words that models know. */
 const KINDS = { file: 'file', directory: 'folder', symlink: 'link', other: 'other' } as const;
 

@@ -11,8 +11,8 @@ import { sandboxOf } from './run-sandbox-tool.ts';
  * How much of each stream is kept, in bytes: what comes first, and what comes last, where errors
  * stand.
  */
-const FIRST = 16 * 1024;
-const LAST = 48 * 1024;
+const FIRST = 4 * 1024;
+const LAST = 12 * 1024;
 
 /** What a command printed, within bounds. */
 interface KeptOutput {
@@ -46,7 +46,7 @@ export const runCommandTool = defineTool({
   name: 'run_command',
   title: 'Run a command',
   description:
-    'Run a shell command in the sandbox of a run and return its exit code and output (of long output the beginning and the end). Package registries can be reached; for other hosts the owner may be asked, or they are blocked, and named in the answer. ' +
+    'Run a shell command in the sandbox of a run and return its exit code and output (of long output the beginning and the end: write it to a file and read that with read_file to see all). Package registries can be reached; for other hosts the owner may be asked, or they are blocked, and named in the answer. ' +
     'Start servers with start_server, not in the background of a command.',
   input: z.strictObject({
     run_id: runId,

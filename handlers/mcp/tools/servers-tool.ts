@@ -21,7 +21,7 @@ const ServerSummary = z.object({
   reason: z.string().nullable().describe('Why it waits or failed'),
 });
 
-async function refOf(context: ToolContext, id: string) {
+async function refOf(context: ToolContext, id: string | undefined) {
   const { sandboxId } = await runOf(context, id);
   return { caller: context.caller, sandboxId, signal: context.signal };
 }
