@@ -162,7 +162,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   return { server, endCommands: () => starter.value?.endAll() };
 }
 
-const FILE_AREAS = ['files', 'stat', 'list', 'mkdir', 'move', 'watch', 'upload', 'tar'];
+const FILE_AREAS = ['files', 'stat', 'list', 'mkdir', 'move', 'watch', 'upload', 'tar', 'skills'];
 
 const BY_SANDBOX = { kind: 'sandbox', id: null } as const;
 

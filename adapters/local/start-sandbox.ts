@@ -230,9 +230,11 @@ function isolatedGuest(
  */
 function plainGuest(id: string, { workspace, runtime, node, pty }: Sources, state: string): string[] {
   const home = join(dirname(workspace), 'home');
+  // npm puts the commands of the host's packages there, our client's `porthole` among them.
+  const path = (process.env['PATH'] ?? '').split(':').filter((each) => !each.endsWith('/node_modules/.bin'));
   const env = {
     ...insideEnvironment(id),
-    PATH: `${dirname(node)}:${process.env['PATH'] ?? ''}`,
+    PATH: [dirname(node), ...path].join(':'),
     HOME: home,
     WORKSPACE: workspace,
   };

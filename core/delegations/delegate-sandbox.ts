@@ -3,7 +3,6 @@ import type { Tokens } from '../auth/authenticator.ts';
 import type { Caller } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import { resolveWorkspacePath } from '../files/workspace-path.ts';
-import { DELEGATED_PATHS } from '../files/workspace-script.ts';
 import { changedProvider } from '../sandboxes/provider-layers.ts';
 import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
 import type { Clock, Ids } from '../shared/clock-and-ids.ts';
@@ -128,8 +127,8 @@ function credentialOf(
 
 /**
  * The provider for what a caller does with a path of the workspace. For whom certain paths were
- * lent the path is judged as it is written, and the scripts that go there are told: where symbolic
- * links lead they judge, at the moment of use.
+ * lent the path is judged as it is written, and the guest is told: where symbolic links lead it
+ * judges, at the moment of use.
  * @throws PortholeError `forbidden`, and what `resolveWorkspacePath` throws
  */
 export function delegatedProvider(provider: SandboxProvider, caller: Caller, path: string): SandboxProvider {
@@ -143,8 +142,6 @@ export function delegatedProvider(provider: SandboxProvider, caller: Caller, pat
         { ...call, headers: { ...call.headers, [PATHS_HEADER]: headerOf(paths) } },
         signal,
       ),
-    exec: (id, command, signal) =>
-      provider.exec(id, { ...command, env: { ...command.env, [DELEGATED_PATHS]: paths.join('\n') } }, signal),
   });
 }
 

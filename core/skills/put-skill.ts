@@ -190,12 +190,8 @@ export function skillNotFound(...names: readonly string[]): PortholeError {
 
 const unzip = promisify(gunzip);
 
-/** What the script that places skills reads, one skill at a time. */
+/** A tar of the files of skills, one skill at a time. */
 export async function* skillsArchive(skills: readonly PackedSkill[]): AsyncGenerator<Buffer> {
-  const lines = skills.flatMap(({ name, files }) =>
-    files.map(({ path, sha256 }) => `${sha256}  ${name}/${path}\n`),
-  );
-  yield tarEntry({ path: '.new', isExecutable: false, content: Buffer.from(lines.join('')) });
   for (const { archive } of skills) yield await unzip(archive);
-  yield Buffer.concat([END_OF_ARCHIVE, Buffer.from('whole\n')]);
+  yield END_OF_ARCHIVE;
 }

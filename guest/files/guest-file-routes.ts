@@ -5,6 +5,7 @@ import { PortholeError } from '../../core/errors.ts';
 import { belowWorkspace, resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import {
   mkdirRequest,
+  MOST_CHANGED,
   MOST_LISTED,
   moveRequest,
   PATHS_HEADER,
@@ -22,6 +23,7 @@ import {
 } from '../router.ts';
 import { deleteFile, makeFolder, moveFile } from './change-files.ts';
 import { listFiles, statFile } from './list-files.ts';
+import { placeSkills } from './place-skills.ts';
 import { openFile, readPieces } from './read-file.ts';
 import { tarOut } from './tar-out.ts';
 import { unpackTar, uploadFiles } from './unpack.ts';
@@ -98,6 +100,10 @@ export function fileRoutes(root: string): Routes<Handler> {
       const remembers = url.searchParams.get('remembers') === 'folders' ? 'folders' : 'all';
       sendJson(response, 200, await unpackTar(workspaceOf(request), bodyOf(request), remembers));
     }),
+    'PUT /v1/skills': answering(async (request, response) => {
+      const changed = await placeSkills(workspaceOf(request), bodyOf(request));
+      sendJson(response, 200, { changed: changed.slice(0, MOST_CHANGED).map(utf8) });
+    }),
   };
 }
 
@@ -113,6 +119,8 @@ function answering(handler: Handler): Handler {
     }
   };
 }
+
+const utf8 = (name: string): string => Buffer.from(name, 'latin1').toString('utf8');
 
 function fromJson(text: string): unknown {
   try {

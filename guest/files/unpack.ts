@@ -53,43 +53,55 @@ export async function unpackTar(
 ): Promise<Unpacked> {
   const outside: Unpacked['outside_links'] = { total: 0, links: [] };
   let bytes = 0;
-  const see = (entry: TarHeader) => {
-    if (entry.type !== 'symlink' || !leavesWorkspace(entry)) return;
-    outside.total += 1;
-    bytes += entry.name.length + entry.linkName.length;
-    if (outside.links.length === MOST_LINKS || bytes > MOST_LINK_BYTES) return;
-    const [path = '', target = ''] = [posix.join('/workspace', entry.name), entry.linkName].map((name) =>
-      Buffer.from(name, 'latin1').toString('utf8'),
-    );
-    outside.links.push({ path, target });
-  };
-  await staged(workspace, true, async (stage) => {
-    const slices = new Slices();
-    const validator = new TarValidator({
-      remembers,
-      visitor: {
-        entry(entry) {
-          see(entry);
-          makeEntry(stage, entry);
-        },
-        contents: (piece) => stage.write(piece),
-        padding: () => undefined,
-      },
-    });
-    let isEmpty = true;
-    for await (const chunk of content) {
-      isEmpty &&= chunk.length === 0;
-      try {
-        validator.push(chunk);
-      } catch (error) {
-        throw systemFailure(error, 'workspace_archive_write_error', 'tar extract failed');
-      }
-      await slices.pause();
-    }
-    if (isEmpty) throw new PortholeError('invalid_request', 'Empty tar payload');
-    validator.end();
-  });
+  await staged(workspace, true, (stage) =>
+    fillFromTar(stage, content, remembers, (entry) => {
+      if (entry.type !== 'symlink' || !leavesWorkspace(entry)) return;
+      outside.total += 1;
+      bytes += entry.name.length + entry.linkName.length;
+      if (outside.links.length === MOST_LINKS || bytes > MOST_LINK_BYTES) return;
+      const [path = '', target = ''] = [posix.join('/workspace', entry.name), entry.linkName].map((name) =>
+        Buffer.from(name, 'latin1').toString('utf8'),
+      );
+      outside.links.push({ path, target });
+    }),
+  );
   return { outside_links: outside };
+}
+
+/**
+ * Makes the entries of a tar in a stage, each validated before. @throws PortholeError
+ * `invalid_request`, `workspace_archive_write_error`, or what `content` fails with
+ */
+export async function fillFromTar(
+  stage: Stage,
+  content: AsyncIterable<Buffer>,
+  remembers: Remembered,
+  see?: (entry: TarHeader) => void,
+): Promise<void> {
+  const slices = new Slices();
+  const validator = new TarValidator({
+    remembers,
+    visitor: {
+      entry(entry) {
+        see?.(entry);
+        makeEntry(stage, entry);
+      },
+      contents: (piece) => stage.write(piece),
+      padding: () => undefined,
+    },
+  });
+  let isEmpty = true;
+  for await (const chunk of content) {
+    isEmpty &&= chunk.length === 0;
+    try {
+      validator.push(chunk);
+    } catch (error) {
+      throw systemFailure(error, 'workspace_archive_write_error', 'tar extract failed');
+    }
+    await slices.pause();
+  }
+  if (isEmpty) throw new PortholeError('invalid_request', 'Empty tar payload');
+  validator.end();
 }
 
 function makeEntry(stage: Stage, { name, linkName, type, mode, mtime }: TarHeader): void {

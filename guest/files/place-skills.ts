@@ -1,0 +1,260 @@
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import { dirname } from 'node:path/posix';
+import { at, CREATE, errno, FOLDER, quietly, READ, Slices } from './descriptors.ts';
+import { failure } from './failures.ts';
+import { Stage } from './stage.ts';
+import { fillFromTar } from './unpack.ts';
+import type { Workspace } from './workspace.ts';
+import { partialName } from './write-file.ts';
+
+/** Below /workspace. */
+const FOLDER_NAME = 'skills';
+/** In it, what was placed: a line `sha256  path` for each file. */
+const LIST = '.porthole';
+const LINE = /^([0-9a-f]{64}) {2}([a-z0-9-]+\/.+)$/;
+/** Of a list, which the sandbox may have replaced. */
+const MAX_LIST = 64 * 1024 * 1024;
+
+/** Digest of each file, by its path below `skills`. */
+type Digests = ReadonlyMap<string, string>;
+
+/**
+ * Lays the skills of an archive below the workspace, and returns the files that are not as they are
+ * to be, because somebody has changed them. What was placed is known by a list: what is still as it
+ * stands there may be replaced, and goes when its skill has it no more. Everything else is the
+ * user's. Before anything is touched the list has the old and the new, so that a guest that is
+ * killed leaves nothing of its own that looks like the user's. Nothing is written through a link.
+ * @param content a tar of regular files, `{skill}/{path}`
+ * @throws PortholeError `invalid_request`, `workspace_archive_write_error`, or what `content` fails
+ * with
+ */
+export async function placeSkills(
+  workspace: Workspace,
+  content: AsyncIterable<Buffer>,
+): Promise<readonly string[]> {
+  const { directory: root } = await workspace.walkTop();
+  let stage: Stage | undefined;
+  let folder: number | undefined;
+  try {
+    stage = new Stage(root);
+    await fillFromTar(stage, content, 'all');
+    await stage.finish();
+    stage.forgetFolders();
+    const wanted = await digestsBelow(stage.directory);
+    await quietly(() => fs.mkdirSync(at(root, FOLDER_NAME), 0o755));
+    folder = openFolder(root, FOLDER_NAME);
+    if (folder === undefined) return [...wanted.keys()];
+    return await new Placing(folder, stage.directory, wanted).run();
+  } catch (error) {
+    throw errno(error) === '' ? error : failure(error, `/workspace/${FOLDER_NAME}`, 'write');
+  } finally {
+    if (folder !== undefined) fs.closeSync(folder);
+    await stage?.close();
+    fs.closeSync(root);
+  }
+}
+
+class Placing {
+  readonly #folder: number;
+  readonly #stage: number;
+  readonly #wanted: Digests;
+  readonly #slices = new Slices();
+
+  constructor(folder: number, stage: number, wanted: Digests) {
+    this.#folder = folder;
+    this.#stage = stage;
+    this.#wanted = wanted;
+  }
+
+  async run(): Promise<readonly string[]> {
+    const wanted = this.#wanted;
+    const skills = new Set([...wanted.keys()].map(skillOf));
+    const old = readList(this.#folder);
+    this.#writeList([...old, ...linesOf(wanted)]);
+    // A skill that is not there at all comes at once.
+    for (const skill of skills) {
+      if (!isThere(at(this.#folder, skill))) renameUnlessThere(this.#stage, this.#folder, skill);
+    }
+    const ofThese = old.filter((line) => skills.has(skillOf(pathOf(line))));
+    const gone = new Set(ofThese.map(pathOf).filter((path) => !wanted.has(path)));
+    const found = await this.#look([...wanted.keys(), ...gone]);
+    const known = new Set(old);
+    for (const [path, digest] of found) {
+      await this.#slices.pause();
+      const isOurs = known.has(lineOf(path, digest));
+      if (!isOurs || wanted.get(path) === digest) continue;
+      if (gone.has(path)) this.#remove(path);
+      else this.#place(path);
+    }
+    for (const path of wanted.keys()) {
+      await this.#slices.pause();
+      if (!found.has(path)) this.#place(path, true);
+    }
+    const now = await this.#look(wanted.keys());
+    const placed = [...wanted].filter(([path, digest]) => now.get(path) === digest);
+    const others = old.filter((line) => !skills.has(skillOf(pathOf(line))));
+    this.#writeList([...others, ...placed.map(([path, digest]) => lineOf(path, digest))]);
+    const isPlaced = new Set(placed.map(([path]) => path));
+    return [...wanted.keys()].filter((path) => !isPlaced.has(path));
+  }
+
+  /** Those of the files that are there, as they are. */
+  async #look(paths: Iterable<string>): Promise<Digests> {
+    const digests = new Map<string, string>();
+    for (const path of paths) {
+      await this.#slices.pause();
+      const digest = within(this.#folder, path, (above, name) => digestOf(at(above, name)));
+      if (digest !== undefined) digests.set(path, digest);
+    }
+    return digests;
+  }
+
+  /** Moves a file out of the stage, where it may have gone with its whole skill. */
+  #place(path: string, isNew = false): void {
+    within(this.#stage, path, (from, name) => {
+      if (!isFile(at(from, name))) return;
+      const move = (into: number, as: string): void => {
+        if (!isNew || !isThere(at(into, as))) fs.renameSync(at(from, name), at(into, as));
+      };
+      within(this.#folder, path, move, isNew);
+    });
+  }
+
+  /** With the folders above it that nothing else is in. */
+  #remove(path: string): void {
+    within(this.#folder, path, (above, name) => fs.unlinkSync(at(above, name)));
+    try {
+      for (let folder = dirname(path); folder !== '.'; folder = dirname(folder)) {
+        within(this.#folder, folder, (above, name) => fs.rmdirSync(at(above, name)));
+      }
+    } catch {
+      // Something else is in it.
+    }
+  }
+
+  #writeList(lines: readonly string[]): void {
+    const name = partialName();
+    const file = fs.openSync(at(this.#stage, name), CREATE, 0o644);
+    try {
+      const sorted = [...new Set(lines)].toSorted();
+      fs.writeFileSync(file, sorted.map((line) => `${line}\n`).join(''), 'latin1');
+    } finally {
+      fs.closeSync(file);
+    }
+    fs.renameSync(at(this.#stage, name), at(this.#folder, LIST));
+  }
+}
+
+function readList(folder: number): string[] {
+  let file: number;
+  try {
+    file = fs.openSync(at(folder, LIST), READ);
+  } catch (error) {
+    if (['ENOENT', 'ELOOP', 'ENXIO'].includes(errno(error))) return [];
+    throw error;
+  }
+  try {
+    const stat = fs.fstatSync(file);
+    if (!stat.isFile() || stat.size > MAX_LIST) return [];
+    return fs.readFileSync(file, 'latin1').split('\n').filter(isLine);
+  } finally {
+    fs.closeSync(file);
+  }
+}
+
+function isLine(line: string): boolean {
+  const path = LINE.exec(line)?.[2];
+  return path !== undefined && !path.split('/').some((part) => ['', '.', '..'].includes(part));
+}
+
+const lineOf = (path: string, digest: string): string => `${digest}  ${path}`;
+const linesOf = (digests: Digests): string[] => [...digests].map(([path, digest]) => lineOf(path, digest));
+const pathOf = (line: string): string => line.slice(66);
+const skillOf = (path: string): string => path.slice(0, path.indexOf('/'));
+
+/** Every file below a folder of ours, sorted. Bytes as Latin-1. */
+async function digestsBelow(top: number): Promise<Map<string, string>> {
+  const digests = new Map<string, string>();
+  const slices = new Slices();
+  const options = { recursive: true, withFileTypes: true, encoding: 'latin1' } as const;
+  const above = `/proc/self/fd/${top}/`;
+  for (const entry of fs.readdirSync(above, options)) {
+    await slices.pause();
+    if (!entry.isFile()) continue;
+    const path = `${entry.parentPath}/${entry.name}`.replace(/\/+/g, '/').slice(above.length);
+    digests.set(path, digestOf(at(top, path)) as string);
+  }
+  return new Map([...digests].toSorted(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+/** Undefined for what is no file, or may not be read. */
+function digestOf(path: string | Buffer): string | undefined {
+  let file: number;
+  try {
+    file = fs.openSync(path, READ);
+  } catch {
+    return undefined;
+  }
+  try {
+    if (!fs.fstatSync(file).isFile()) return undefined;
+    return createHash('sha256').update(fs.readFileSync(file)).digest('hex');
+  } finally {
+    fs.closeSync(file);
+  }
+}
+
+/** A folder; somebody else may be quicker, and then its files come one by one. */
+function renameUnlessThere(from: number, into: number, name: string): void {
+  try {
+    fs.renameSync(at(from, name), at(into, name));
+  } catch (error) {
+    if (!['EEXIST', 'ENOTEMPTY', 'ENOTDIR'].includes(errno(error))) throw error;
+  }
+}
+
+function isThere(path: string | Buffer): boolean {
+  return fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+function isFile(path: string | Buffer): boolean {
+  return fs.lstatSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+/** Undefined where it is a link, no folder, or not there. */
+function openFolder(above: number, name: string): number | undefined {
+  try {
+    return fs.openSync(at(above, name), FOLDER);
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES'].includes(errno(error))) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Calls with the folder that a path lies in, open, and its name there. Undefined where a folder on
+ * the way is a link, no folder, or missing and not to be made.
+ */
+function within<T>(
+  top: number,
+  path: string,
+  call: (above: number, name: string) => T,
+  makesFolders = false,
+): T | undefined {
+  const parts = path.split('/');
+  const name = parts.pop() as string;
+  const opened: number[] = [];
+  let above = top;
+  try {
+    for (const part of parts) {
+      if (makesFolders && !isThere(at(above, part))) fs.mkdirSync(at(above, part), 0o755);
+      const next = openFolder(above, part);
+      if (next === undefined) return undefined;
+      opened.push(next);
+      above = next;
+    }
+    return call(above, name);
+  } finally {
+    for (const descriptor of opened) fs.closeSync(descriptor);
+  }
+}
