@@ -21,7 +21,8 @@ const MOST_KEPT = 100;
  * Lays the skills that a sandbox was made with below `/workspace/skills`, as they are now, and
  * writes down what came of it. One that lies there as it is costs nothing. Files that are not as
  * they were placed are the user's: they stay, and are told.
- * @throws PortholeError `skill_not_found`, `workspace_archive_write_error`, and what `callGuest` refuses
+ * @throws PortholeError `skill_not_found`, `workspace_archive_write_error`, and what `callGuest`
+ * refuses
  */
 export async function placeSkills(
   { records, provider }: PlaceSkillsDeps,

@@ -73,7 +73,7 @@ export type Unpacked = z.infer<typeof unpacked>;
 /** Names in one answer of `PUT /v1/skills`. */
 export const MOST_CHANGED = 10_000;
 
-/** `PUT /v1/skills`: files below `skills` that are not as they were sent, because they were changed. */
+/** `PUT /v1/skills`: files below `skills` that stay, because somebody has changed them. */
 export const placedSkills = z.object({ changed: z.array(path).check(z.maxLength(MOST_CHANGED)) });
 
 /** `POST /v1/upload`: frames of a type byte, a length (uint32, big endian) and so many bytes. */
