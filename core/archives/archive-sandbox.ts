@@ -21,7 +21,8 @@ export interface ArchiveSandboxDeps {
   readonly place: string;
 }
 
-const MAKE_READABLE = 'chmod -R u+rwX -- "${WORKSPACE:-/workspace}"';
+/** Of all that its user owns. */
+const MAKE_READABLE = ['chmod', '-R', 'u+rwX', '--', '.'] as const;
 
 /**
  * Keeps the workspace of a stopped sandbox as a tar, and where it is. Files are read by a command,
@@ -49,7 +50,7 @@ export async function archiveSandbox(
     if (state !== 'running') await provider.resume(sandboxId, signal);
     // One file that its own user may not read would keep the sandbox for ever. It is the last that
     // is done with it.
-    await runToEnd(provider, sandboxId, { argv: ['sh', '-c', MAKE_READABLE], cwd: '/' }, signal);
+    await runToEnd(provider, sandboxId, { argv: MAKE_READABLE }, signal);
     const { tar, leftOut: unreadable } = await persistWorkspace({ provider }, sandboxId, {}, signal);
     let leftOut = 0;
     let size = 0;

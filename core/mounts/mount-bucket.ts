@@ -1,3 +1,4 @@
+import { dirname } from 'node:path/posix';
 import type { Person } from '../callers.ts';
 import { runToEnd } from '../processes/collect-command.ts';
 import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
@@ -49,9 +50,6 @@ interface MountBucketDeps {
   readonly buckets: BucketOptions;
 }
 
-/** Exits with 0 where it made the folder, and with 1 where that was there. */
-const MAKE_FOLDER = 'mkdir -p -- "${1%/*}" && mkdir -- "$1"';
-
 /**
  * Mounts a bucket in a sandbox. Its folder in /workspace is made by the sandbox itself, with its
  * own rights; elsewhere the mounter sees to it.
@@ -66,16 +64,33 @@ export async function mountBucket(
 ): Promise<void> {
   const mount = resolveMount(request, buckets, person);
   const { mountPath } = mount;
-  const isOurs = isInWorkspace(mountPath);
-  // Something runs in any case: it brings back a sandbox that has died.
-  const argv = isOurs ? (['sh', '-c', MAKE_FOLDER, 'sh', mountPath] as const) : (['true'] as const);
-  const { code } = await runToEnd(provider, sandboxId, { argv }, signal);
+  const isMade = await makeFolder(provider, sandboxId, mountPath, signal);
   try {
     await mounter.mount(sandboxId, mount, signal);
   } catch (error) {
-    if (isOurs && code === 0) await removeFolder(provider, sandboxId, mountPath);
+    if (isMade) await removeFolder(provider, sandboxId, mountPath);
     throw error;
   }
+}
+
+/**
+ * False where it was there, or is not the sandbox's to make. Something runs in any case: it brings
+ * back a sandbox that has died.
+ */
+async function makeFolder(
+  provider: Pick<SandboxProvider, 'exec'>,
+  sandboxId: string,
+  path: string,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const run = async (...argv: [string, ...string[]]) =>
+    (await runToEnd(provider, sandboxId, { argv }, signal)).code === 0;
+  if (!isInWorkspace(path)) {
+    await run('true');
+    return false;
+  }
+  await run('mkdir', '-p', '--', dirname(path));
+  return run('mkdir', '--', path);
 }
 
 function isInWorkspace(path: string): boolean {
