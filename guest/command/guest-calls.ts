@@ -106,7 +106,7 @@ export class GuestCalls {
   }
 }
 
-function unreachable(what: string): CommandError {
+export function unreachable(what: string): CommandError {
   return new CommandError(
     EXIT.unreachable,
     `The guest of this sandbox ${what}. Stop and resume the sandbox.`,

@@ -1,6 +1,6 @@
 /** `porthole` in a sandbox: its arguments, its errors and its exit code. */
 import { parseArgs, type ParseArgsConfig } from 'node:util';
-import { CommandError, EXIT, GuestCalls } from './guest-calls.ts';
+import { CommandError, EXIT, GuestCalls, unreachable } from './guest-calls.ts';
 import { commandHelp, type CommandName, COMMANDS, generalHelp, isCommand } from './help.ts';
 import { previewDoctor, previewStatus, startPreview, stopPreview } from './preview-commands.ts';
 import { printLogs } from './print-logs.ts';
@@ -31,9 +31,12 @@ export async function runCommand(args: readonly string[], env: NodeJS.ProcessEnv
   try {
     return await run(args, env);
   } catch (error) {
-    if (!(error instanceof CommandError)) throw error;
-    process.stderr.write(`porthole: ${error.message}\n`);
-    return error.exit;
+    // Another program has taken the guest's place: its answers are not of the protocol.
+    const isForged = error instanceof SyntaxError || error instanceof TypeError;
+    const known = isForged ? unreachable(`gives an answer of another program (${error.message})`) : error;
+    if (!(known instanceof CommandError)) throw error;
+    process.stderr.write(`porthole: ${known.message}\n`);
+    return known.exit;
   }
 }
 

@@ -1,10 +1,11 @@
 /**
- * `porthole` in a sandbox, against a real guest: servers and processes. Previews:
- * test/core/runs.
+ * `porthole` in a sandbox, against a real guest: servers and processes.
+ * Previews: preview-command.test.ts.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
@@ -27,6 +28,8 @@ let port = 20_000 + Math.floor(Math.random() * 10_000);
 
 beforeAll(async () => {
   guest = await GuestProcess.start();
+  // Answered once it listens: commands are started by it, and so later still.
+  (await guest.client.call({ method: 'GET', path: '/v1/health' })).resume();
   const page =
     "require('http').createServer((q, r) => r.end('hi')).listen(process.env.PORT, '127.0.0.1', () => console.log(process.env.WORD, process.cwd()))";
   writeFileSync(join(guest.workspace, 'app.js'), page);
@@ -214,6 +217,26 @@ test('exits 5 without a guest, and says what to do', async () => {
     ),
   });
 });
+
+test.each(['no JSON', '{}', '{"processes": [{}]}'])(
+  'exits 5 where another program answers %s',
+  async (answer) => {
+    const other = createHttpServer((_request, response) => response.end(answer));
+    const socket = join(guest.folder, 'other.sock');
+    await new Promise<void>((resolve) => other.listen(socket, resolve));
+    try {
+      const { code, stderr } = await porthole('ps', { PORTHOLE_GUEST: socket });
+      expect([code, stderr]).toEqual([
+        5,
+        expect.stringMatching(
+          /^porthole: The guest of this sandbox gives an answer of another program \(.+\n$/,
+        ),
+      ]);
+    } finally {
+      other.close();
+    }
+  },
+);
 
 test('reaches what it needs of the guest, and no more, by a socket of the user alone', async () => {
   expect(statSync(environment()['PORTHOLE_GUEST'] ?? '').mode & 0o777).toBe(0o600);
