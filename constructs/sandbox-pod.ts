@@ -1,7 +1,7 @@
 import { ApiObject, App, Chart, Duration, JsonPatch, Size } from 'cdk8s';
 import * as kplus from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
-import { GUEST_STATE, guestPod } from '../guest/protocol/guest-pod.ts';
+import { GUEST_STATE, guestInstaller, guestPod } from '../guest/protocol/guest-pod.ts';
 import {
   NETWORK_LABELS,
   SANDBOX_LABELS,
@@ -15,11 +15,13 @@ export interface SandboxPodProps {
   readonly namespace: string;
   readonly sandboxId: string;
   readonly image: string;
-  /**
-   * Public keys of those who may call the guest, separated by commas. The image must have it in
-   * /porthole.
-   */
+  /** Public keys of those who may call the guest, separated by commas. */
   readonly guestKeys: string;
+  /**
+   * Image whose /porthole an init container copies into the pod.
+   * @default - the sandbox's image has the guest in /porthole
+   */
+  readonly guestImage?: string;
   /**
    * Most CPU it may use, in thousandths of a core.
    * @default 2000
@@ -98,6 +100,7 @@ export class SandboxPod extends Construct {
       namespace,
       image,
       guestKeys,
+      guestImage,
       cpuLimitMillis = SANDBOX_SIZE.cpuLimitMillis,
       cpuRequestMillis = Math.min(100, cpuLimitMillis),
       memoryMebibytes = SANDBOX_SIZE.memoryMebibytes,
@@ -161,17 +164,9 @@ export class SandboxPod extends Construct {
       },
     });
     const guest = guestPod(guestKeys, { HOME, WORKSPACE: '/workspace', SANDBOX_ID: sandboxId });
-    const container = pod.addContainer({
-      name: 'sandbox',
-      image,
-      command: [...guest.command],
+    const common = {
       // A runtime starts nothing in a folder that its user has shut.
       workingDir: '/',
-      envVariables: {
-        HOME: kplus.EnvValue.fromValue(HOME),
-        WORKSPACE: kplus.EnvValue.fromValue('/workspace'),
-        SANDBOX_ID: kplus.EnvValue.fromValue(sandboxId),
-      },
       imagePullPolicy: kplus.ImagePullPolicy.IF_NOT_PRESENT,
       resources: {
         cpu: {
@@ -188,6 +183,17 @@ export class SandboxPod extends Construct {
         capabilities: { drop: [kplus.Capability.ALL] },
         seccompProfile: { type: kplus.SeccompProfileType.RUNTIME_DEFAULT },
       },
+    };
+    const container = pod.addContainer({
+      ...common,
+      name: 'sandbox',
+      image,
+      command: [...guest.command],
+      envVariables: {
+        HOME: kplus.EnvValue.fromValue(HOME),
+        WORKSPACE: kplus.EnvValue.fromValue('/workspace'),
+        SANDBOX_ID: kplus.EnvValue.fromValue(sandboxId),
+      },
     });
     const scratch = (volume: string) =>
       kplus.Volume.fromEmptyDir(this, volume, volume, { sizeLimit: Size.mebibytes(scratchMebibytes) });
@@ -197,6 +203,13 @@ export class SandboxPod extends Construct {
     container.mount('/tmp', scratch('tmp'));
     container.mount(HOME, scratch('home'));
     container.mount(GUEST_STATE, scratch('guest'));
+    if (guestImage !== undefined) {
+      const { name, command, volume, target, mountPath, mebibytes } = guestInstaller();
+      const sizeLimit = Size.mebibytes(mebibytes);
+      const folder = kplus.Volume.fromEmptyDir(this, volume, volume, { sizeLimit });
+      pod.addInitContainer({ ...common, name, image: guestImage, command }).mount(target, folder);
+      container.mount(mountPath, folder, { readOnly: true });
+    }
     this.pod = ApiObject.of(pod);
     this.pod.addJsonPatch(
       // The pause process becomes the parent of what commands leave behind, and buries it.

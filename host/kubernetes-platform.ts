@@ -189,6 +189,7 @@ async function openProvider(
     pullSecret,
     runtimeClass,
     hostUsers,
+    guestImage,
     guestReach,
     size,
     ...cluster
@@ -237,6 +238,7 @@ async function openProvider(
       workspaceMebibytes: size.diskMb,
       ...(storageClass !== undefined && { storageClass }),
       ...(pullSecret !== undefined && { pullSecret }),
+      ...(guestImage !== undefined && { guestImage }),
       ...(runtimeClass !== undefined && { runtimeClassName: runtimeClass }),
       hostUsers,
     },

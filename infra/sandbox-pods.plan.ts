@@ -86,7 +86,7 @@ function isAtMost(resource: string, most: string): string {
  * container.
  */
 export function sandboxPodsPlan({ namespaces, sandboxes }: Pick<StackConfig, 'namespaces' | 'sandboxes'>) {
-  const { pullSecret, priorityClassName, runtimeClassName, hostUsers } = sandboxes;
+  const { pullSecret, priorityClassName, runtimeClassName, hostUsers, guestImage } = sandboxes;
   const { cpuLimitMillis, memoryMebibytes, scratchMebibytes } = SANDBOX_SIZE;
   return {
     metadata: policyMetadata(namespaces, 'sandbox-pods'),
@@ -225,8 +225,16 @@ export function sandboxPodsPlan({ namespaces, sandboxes }: Pick<StackConfig, 'na
           expression: `${hasOnly('object.metadata.?labels', LABEL_KEYS)} && ${hasOnly('object.metadata.?annotations', ANNOTATION_KEYS)}`,
           message: "foreign label or annotation: a sandbox's pod has Porthole's alone",
         },
+        ...(guestImage === undefined
+          ? []
+          : [
+              {
+                expression: `size(object.spec.?initContainers.orValue([])) <= 1 && object.spec.?initContainers.orValue([]).all(c, c.image == ${quote(guestImage)} && !has(c.restartPolicy))`,
+                message: 'foreign init container: one of the image sandboxes.guestImage, if any',
+              },
+            ]),
         {
-          expression: `dyn(object.spec).all(k, k in [${[...FIELDS, ...(runtimeClassName === undefined ? [] : FROM_RUNTIME_CLASS)].map(quote).join(', ')}])`,
+          expression: `dyn(object.spec).all(k, k in [${[...FIELDS, ...(guestImage === undefined ? [] : ['initContainers']), ...(runtimeClassName === undefined ? [] : FROM_RUNTIME_CLASS)].map(quote).join(', ')}])`,
           message: "foreign field: a sandbox's pod has no more than Porthole gives it",
         },
       ],

@@ -29,7 +29,8 @@ export function warmPoolNames(sandboxes: Sandboxes): string[] {
 
 /** What the functions read of it, by the exact names. */
 export function sandboxEnvironmentPlan(sandboxes: Sandboxes): Record<string, string> {
-  const { image, storageClass, pullSecret, runtimeClassName, hostUsers, warmPoolTarget } = sandboxes;
+  const { image, storageClass, pullSecret, runtimeClassName, hostUsers, guestImage, warmPoolTarget } =
+    sandboxes;
   const warmPool = defaultWarmPool(sandboxes);
   const byImage = warmPoolsByImage(sandboxes);
   return {
@@ -41,6 +42,7 @@ export function sandboxEnvironmentPlan(sandboxes: Sandboxes): Record<string, str
     ...(pullSecret !== undefined && { PORTHOLE_SANDBOX_PULL_SECRET: pullSecret }),
     ...(runtimeClassName !== undefined && { PORTHOLE_SANDBOX_RUNTIME_CLASS: runtimeClassName }),
     ...(!hostUsers && { PORTHOLE_SANDBOX_HOST_USERS: 'false' }),
+    ...(guestImage !== undefined && { PORTHOLE_GUEST_IMAGE: guestImage }),
     ...(warmPool !== undefined && { PORTHOLE_WARM_POOL: warmPool }),
     ...(warmPoolTarget > 0 && { WARM_POOL_TARGET: String(warmPoolTarget) }),
     ...(byImage.size > 0 && {

@@ -1,6 +1,6 @@
 import { createGuestKeys, deriveKeySet, JwksSchema } from '../adapters/auth/key-set.ts';
 import { LABELS, SANDBOX_POD_LABELS } from '../constructs/names.ts';
-import { GUEST_STATE, guestPod } from '../guest/protocol/guest-pod.ts';
+import { GUEST_STATE, guestInstaller, guestPod } from '../guest/protocol/guest-pod.ts';
 import { defaultWarmPool } from './sandbox-provider.plan.ts';
 import { STACK_LABELS } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
@@ -47,7 +47,9 @@ function guestPlan(config: SandboxesConfig) {
 export function templatesPlan(config: SandboxesConfig) {
   const { namespaces, sandboxes } = config;
   const { command, env } = guestPlan(config);
+  const installer = guestInstaller();
   const scratch = { tmp: '/tmp', home: HOME, guest: GUEST_STATE };
+  const volumes = Object.keys(scratch).map((name) => ({ name, emptyDir: { sizeLimit: SCRATCH } }));
   return Object.entries(sandboxes.templates).map(([name, template]) => ({
     apiVersion: API_VERSION,
     kind: 'SandboxTemplate',
@@ -75,32 +77,36 @@ export function templatesPlan(config: SandboxesConfig) {
             fsGroupChangePolicy: 'OnRootMismatch',
             seccompProfile: { type: 'RuntimeDefault' },
           },
+          ...(sandboxes.guestImage && {
+            initContainers: [
+              {
+                ...containerPlan(template),
+                name: installer.name,
+                image: sandboxes.guestImage,
+                command: installer.command,
+                volumeMounts: [{ name: installer.volume, mountPath: installer.target }],
+              },
+            ],
+          }),
           containers: [
             {
+              ...containerPlan(template),
               name: 'sandbox',
               image: template.image,
               command,
-              // A runtime starts nothing in a folder that its user has shut.
-              workingDir: '/',
               env: [{ name: 'HOME', value: HOME }, { name: 'WORKSPACE', value: '/workspace' }, ...env],
-              resources: {
-                requests: { cpu: '100m', memory: template.memory },
-                limits: { cpu: template.cpu, memory: template.memory },
-              },
-              securityContext: {
-                runAsNonRoot: true,
-                privileged: false,
-                allowPrivilegeEscalation: false,
-                readOnlyRootFilesystem: true,
-                capabilities: { drop: ['ALL'] },
-              },
               volumeMounts: [
                 { name: 'workspace', mountPath: '/workspace' },
                 ...Object.entries(scratch).map(([name, mountPath]) => ({ name, mountPath })),
+                ...(sandboxes.guestImage
+                  ? [{ name: installer.volume, mountPath: installer.mountPath, readOnly: true }]
+                  : []),
               ],
             },
           ],
-          volumes: Object.keys(scratch).map((name) => ({ name, emptyDir: { sizeLimit: SCRATCH } })),
+          volumes: sandboxes.guestImage
+            ? [...volumes, { name: installer.volume, emptyDir: { sizeLimit: `${installer.mebibytes}Mi` } }]
+            : volumes,
         },
       },
       volumeClaimTemplates: [
@@ -115,6 +121,21 @@ export function templatesPlan(config: SandboxesConfig) {
       ],
     },
   }));
+}
+
+function containerPlan({ cpu, memory }: SandboxesConfig['sandboxes']['templates'][string]) {
+  return {
+    // A runtime starts nothing in a folder that its user has shut.
+    workingDir: '/',
+    resources: { requests: { cpu: '100m', memory }, limits: { cpu, memory } },
+    securityContext: {
+      runAsNonRoot: true,
+      privileged: false,
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    },
+  };
 }
 
 function isolation(runtimeClassName: string | undefined, hostUsers: boolean) {

@@ -334,6 +334,11 @@ const Sandboxes = {
     .describe(
       "Whether sandboxes share the node's user namespace; `false` needs Kubernetes 1.33 and a runtime with user namespaces (containerd 2)",
     ),
+  guestImage: text
+    .optional()
+    .describe(
+      'Image whose `/porthole` an init container copies into each sandbox; without it images of sandboxes must have the guest',
+    ),
   guestKeys: z
     .string()
     .regex(/^[\w-]{43}(,[\w-]{43})*$/, 'must be what `npm run config -- guest-keys` prints')

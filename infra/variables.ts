@@ -30,6 +30,7 @@ const SETTING_OF: Readonly<Record<string, string>> = {
   PORTHOLE_SANDBOX_PULL_SECRET: 'sandboxes.pullSecret',
   PORTHOLE_SANDBOX_RUNTIME_CLASS: 'sandboxes.runtimeClassName',
   PORTHOLE_SANDBOX_HOST_USERS: 'sandboxes.hostUsers',
+  PORTHOLE_GUEST_IMAGE: 'sandboxes.guestImage',
   PORTHOLE_WARM_POOL: 'sandboxes.warmPool',
   PORTHOLE_WARM_POOLS_BY_IMAGE: 'sandboxes.warmPools',
   WARM_POOL_TARGET: 'sandboxes.warmPoolTarget',

@@ -48,6 +48,26 @@ export function guestPod(publicKeys: string, env: Readonly<Record<string, string
   };
 }
 
+/** Where the init container of the guest's image has the volume that it fills. */
+const INSTALLED = '/guest';
+
+/**
+ * For images without the guest: an init container of the guest's own image copies its folder into a
+ * volume, which the sandbox mounts in place of its image's folder.
+ */
+export function guestInstaller() {
+  const copy = `require('node:fs').cpSync('${FOLDER}', '${INSTALLED}', { recursive: true })`;
+  return {
+    name: 'install-guest',
+    command: [`${FOLDER}/node`, ...NODE_FLAGS, '--eval', copy],
+    volume: 'porthole',
+    target: INSTALLED,
+    mountPath: FOLDER,
+    /** In MiB: several times the folder's. */
+    mebibytes: 512,
+  };
+}
+
 /** The keys that a pod was given; undefined where it does not run the guest. */
 export function guestKeysOf(command: readonly string[] | undefined): string | undefined {
   if (command?.at(-2) !== `${FOLDER}/guest.js`) return undefined;

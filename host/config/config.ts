@@ -46,6 +46,8 @@ export interface ClusterOptions {
   readonly runtimeClass: string | undefined;
   /** Whether sandboxes share the node's user namespace (kubernetes). */
   readonly hostUsers: boolean;
+  /** Image that brings the guest (kubernetes). */
+  readonly guestImage: string | undefined;
   /** How guests are called; by address in a pod, by port-forwards elsewhere, unless it is said. */
   readonly guestReach: 'address' | 'forward' | undefined;
   /** How large a sandbox is that asks for no size; agent-sandbox: any. */
@@ -177,6 +179,7 @@ function shape(env: Environment): Config {
       pullSecret: env.PORTHOLE_SANDBOX_PULL_SECRET,
       runtimeClass: env.PORTHOLE_SANDBOX_RUNTIME_CLASS,
       hostUsers: env.PORTHOLE_SANDBOX_HOST_USERS,
+      guestImage: env.PORTHOLE_GUEST_IMAGE,
       guestReach: env.PORTHOLE_GUEST_REACH,
       size: {
         cpu: env.PORTHOLE_SANDBOX_CPUS,

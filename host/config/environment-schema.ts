@@ -218,6 +218,11 @@ export const EnvironmentSchema = z.object({
     .describe(
       "kubernetes: whether sandboxes share the node's user namespace; false needs Kubernetes 1.33 and a runtime with user namespaces (containerd 2)",
     ),
+  PORTHOLE_GUEST_IMAGE: text
+    .optional()
+    .describe(
+      'kubernetes: image whose /porthole an init container copies into each sandbox; without it images of sandboxes must have the guest',
+    ),
   PORTHOLE_GUEST_REACH: z
     .enum(['address', 'forward'])
     .optional()

@@ -18,7 +18,7 @@ import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster-strea
 import { ANNOTATIONS, LABELS } from '#constructs/names.ts';
 import { previewManifests } from '#constructs/preview-objects.ts';
 import { sandboxClaimManifest } from '#constructs/sandbox-claim.ts';
-import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
+import { sandboxPodManifests, type SandboxPodProps } from '#constructs/sandbox-pod.ts';
 import type { PreviewSpec } from '#core/previews/preview-plane.ts';
 import { previewHost, previewName } from '#core/previews/preview-token.ts';
 import { suite } from '#test/support/suite.ts';
@@ -66,12 +66,13 @@ suite('admission', missing(), () => {
   }
   const service = (spec = newSpec()) => manifests(spec).service as Properties;
   const route = (spec = newSpec()) => manifests(spec).route({ uid: '0', resourceVersion: '1' }) as Properties;
-  const sandbox = () =>
+  const sandbox = (more: Partial<SandboxPodProps> = {}) =>
     sandboxPodManifests({
       namespace: stack.config.namespaces.previews,
       sandboxId: 'abc',
       image: 'sandbox',
       guestKeys: GUEST.keys.publicKeys,
+      ...more,
     }) as { pod: Properties; volumeClaim: Properties };
 
   beforeAll(async () => {
@@ -157,7 +158,7 @@ suite('admission', missing(), () => {
 
     beforeAll(async () => {
       outer = stack;
-      stack = await openGuardedStack(fixture, { image: 'sandbox' });
+      stack = await openGuardedStack(fixture, { image: 'sandbox', guestImage: 'guest' });
       guarded = await stack.as('porthole');
     }, 60_000);
     afterAll(async () => {
@@ -169,6 +170,16 @@ suite('admission', missing(), () => {
       const { service, route } = made(upstream);
       expect(await guarded.refusal('services', service)).toBeUndefined();
       expect(await guarded.refusal('httproutes', route)).toBeUndefined();
+    });
+
+    test('accepts the init container of the guest’s image, and no other', async () => {
+      const { pod } = sandbox({ guestImage: 'guest' });
+      expect(await guarded.refusal('pods', pod)).toBeUndefined();
+      expect(await guarded.refusal('pods', sandbox({ guestImage: 'other' }).pod)).toContain(
+        'foreign init container',
+      );
+      const lasting = each('initContainers', at('restartPolicy', 'Always'))(pod);
+      expect(await guarded.refusal('pods', lasting)).toContain('foreign init container');
     });
 
     const set = (name: string, value: string) => ({ name, value });

@@ -13,7 +13,12 @@ import type { GuestReach } from '#adapters/kubernetes/sandboxes/pod-guests.ts';
 import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
 import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
-import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
+import {
+  GUEST_IMAGE,
+  importGuestImage,
+  importSandboxImage,
+  SANDBOX_IMAGE,
+} from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import {
   codeOf,
   eventually,
@@ -98,6 +103,29 @@ suite('kubernetes provider', missing(), () => {
         code: 'resources_not_supported',
       });
       expect((await provider.inspect(id)).state).toBe('absent');
+    }, 60_000);
+
+    test('runs the guest of another image in an image that has none', async () => {
+      await importGuestImage(fixture);
+      const provider = await open({ pod: { guestImage: GUEST_IMAGE } });
+      const id = sandboxId();
+      await provider.create({ id, image: BUSYBOX_IMAGE });
+      const script = 'touch /porthole/x; ls /porthole/guest.js; id -u';
+      expect(await run(provider, id, ['sh', '-c', script])).toMatchObject({
+        stdout: '/porthole/guest.js\n1000\n',
+        stderr: expect.stringContaining('Read-only file system'),
+      });
+      await provider.destroy(id);
+    }, 60_000);
+
+    test('says why the image of the guest does not come', async () => {
+      const missing = { guestImage: 'porthole.test/none:1' };
+      const provider = await open({ pod: missing, settleWithinMs: 5_000 });
+      const refused = provider.create({ id: sandboxId(), image: BUSYBOX_IMAGE });
+      await expect(refused).rejects.toMatchObject({
+        code: 'sandbox_not_running',
+        message: expect.stringMatching(/ErrImagePull|ImagePullBackOff/),
+      });
     }, 60_000);
 
     // The API server pings the node every 5 s: where the runtime has closed by then, the node's

@@ -82,6 +82,22 @@ describe('the pod of a sandbox', () => {
     );
   });
 
+  test('takes the guest from another image, which fills a volume that the sandbox cannot write to', () => {
+    const made = sandboxPodManifests({ ...PROPS, guestImage: 'registry.test/guest:1' }) as {
+      pod: typeof pod;
+    };
+    const [installer] = made.pod.spec['initContainers'] as Record<string, unknown>[];
+    const { resources, securityContext } = container;
+    expect(installer).toMatchObject({ image: 'registry.test/guest:1', resources, securityContext });
+    expect(installer?.['volumeMounts']).toEqual([{ name: 'porthole', mountPath: '/guest' }]);
+    expect(made.pod.spec.containers[0]['volumeMounts']).toContainEqual({
+      name: 'porthole',
+      mountPath: '/porthole',
+      readOnly: true,
+    });
+    expect(pod.spec).not.toHaveProperty('initContainers');
+  });
+
   test('is found by the labels that previews and network policies select', () => {
     expect(pod.metadata.labels).toMatchObject({
       'app.kubernetes.io/managed-by': 'porthole',

@@ -557,6 +557,15 @@ describe('sandboxes from templates', () => {
     expect(keysOf(guested({ guestKeys: 'k'.repeat(43) }))).toBe('k'.repeat(43));
     expect(pod?.containers[0]?.volumeMounts).toContainEqual({ name: 'guest', mountPath: GUEST_STATE });
     expect(pod?.volumes.map(({ name }) => name)).toEqual(['tmp', 'home', 'guest']);
+    expect(pod).not.toHaveProperty('initContainers');
+    const installed = guested({ guestImage: 'guest' });
+    const { resources, securityContext } = installed?.containers[0] ?? {};
+    expect(installed?.initContainers).toMatchObject([{ image: 'guest', resources, securityContext }]);
+    expect(installed?.volumes.at(-1)?.name).toBe('porthole');
+    expect(installed?.containers[0]?.volumeMounts.at(-1)).toMatchObject({
+      mountPath: '/porthole',
+      readOnly: true,
+    });
   });
 
   test('keep their workspace on a volume of its own, of the stack’s StorageClass', () => {

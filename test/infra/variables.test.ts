@@ -35,6 +35,7 @@ const everything = read(
       pullSecret: 'registry',
       runtimeClassName: 'gvisor',
       hostUsers: false,
+      guestImage: 'guest',
       templates: { node: { image: 'node' } },
       warmPools: { ready: { template: 'node' } },
       warmPoolTarget: 1,

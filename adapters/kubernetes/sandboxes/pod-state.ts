@@ -12,6 +12,7 @@ export interface Pod extends KubernetesObject {
     readonly message?: string;
     readonly podIPs?: readonly { readonly ip: string }[];
     readonly conditions?: readonly Condition[];
+    readonly initContainerStatuses?: readonly ContainerStatus[];
     readonly containerStatuses?: readonly ContainerStatus[];
   };
 }
@@ -31,6 +32,7 @@ interface ContainerState {
 
 interface ContainerStatus {
   readonly name: string;
+  readonly ready?: boolean;
   readonly state?: {
     readonly running?: object;
     readonly waiting?: ContainerState;
@@ -77,7 +79,7 @@ const NO_IMAGE = 'invalid reference format';
 
 /** For a pod whose image lacks it. */
 const NO_GUEST =
-  "its image has no /porthole: add the line `COPY --from=porthole/guest /porthole /porthole` to its Dockerfile, with the name of your image that holds the guest's folder";
+  "its image has no /porthole: add the line `COPY --from=porthole/guest /porthole /porthole` to its Dockerfile, with the name of your image that holds the guest's folder, or set PORTHOLE_GUEST_IMAGE to that name";
 
 export function podState(pod: Pod | undefined): PodState {
   if (pod === undefined) return { state: 'absent' };
@@ -111,7 +113,9 @@ export function podState(pod: Pod | undefined): PodState {
     const hasNoNode = scheduled.reason === 'Unschedulable';
     return { state: 'creating', reason, isHopeless: false, ...(hasNoNode && { hasNoNode }) };
   }
-  const held = found?.state?.waiting ?? found?.state?.terminated;
+  // Until each init container is done, the sandbox's own says `PodInitializing` and no more.
+  const waits = status.initContainerStatuses?.find((each) => each.ready !== true) ?? found;
+  const held = waits?.state?.waiting ?? waits?.state?.terminated;
   // The runtimes' own words: "exec: \"/porthole/node\": stat /porthole/node: no such file or
   // directory".
   const hasNoGuest = /\/porthole\/node.*(?:no such file|not found)/s.test(held?.message ?? '');

@@ -46,7 +46,16 @@ export function importPlainImage(cluster: Cluster): Promise<void> {
   );
 }
 
-/** The same with this machine's Python. */
+/** The guest and nothing else, as images/guest has it. */
+export const GUEST_IMAGE = SANDBOX_IMAGE.replace('/sandbox:', '/guest:');
+
+export function importGuestImage(cluster: Cluster): Promise<void> {
+  return imported(cluster, GUEST_IMAGE, async () =>
+    image({ reference: GUEST_IMAGE, root: await guestEntries() }),
+  );
+}
+
+/** That of sandboxes with this machine's Python. */
 export const PYTHON_IMAGE = SANDBOX_IMAGE.replace('/sandbox:', '/python:');
 
 export function importPythonImage(cluster: Cluster): Promise<void> {
