@@ -85,7 +85,13 @@ import {
 import { deleteSkillRoute, getSkillRoute, listSkillsRoute, putSkillRoute } from './sandboxes/skill-routes.ts';
 import { oidcCallbackRoute, startOidcRoute } from './auth/oidc-routes.ts';
 import { getSessionRoute, getSignInRoute, signInRoute, signOutRoute } from './auth/sign-in-routes.ts';
-import { completeRunRoute, createRunRoute, getRunRoute, listRunsRoute } from './runs/run-routes.ts';
+import {
+  completeRunRoute,
+  createRunRoute,
+  getRunRoute,
+  listRunsRoute,
+  rotateAgentTokenRoute,
+} from './runs/run-routes.ts';
 import { followTimelineRoute, readTimelineRoute } from './runs/timeline-routes.ts';
 import { createSandboxRoute, getSandboxRoute, isSandboxRunningRoute } from './sandboxes/sandbox-routes.ts';
 import { createSessionRoute, deleteSessionRoute } from './processes/exec-session-routes.ts';
@@ -114,6 +120,7 @@ export const ROUTES: readonly Route[] = [
   listRunsRoute,
   getRunRoute,
   completeRunRoute,
+  rotateAgentTokenRoute,
   readTimelineRoute,
   followTimelineRoute,
   startPortForwardRoute,

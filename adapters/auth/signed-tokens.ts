@@ -22,9 +22,10 @@ export function createSignedTokens(keys: KeySet): Tokens {
   const agents = signedKind<AgentClaims>(keys, {
     type: 'porthole-agent+jwt',
     keyOf: ({ agent }) => agent,
-    read({ run, exp, inside }) {
+    read({ run, exp, inside, ver }) {
       if (typeof run !== 'string' || !RUN_ID.test(run) || exp === undefined) return undefined;
-      return { runId: run, expiresAt: new Date(exp * 1000), inside: inside === true };
+      const version = isCount(ver) && { version: ver };
+      return { runId: run, expiresAt: new Date(exp * 1000), inside: inside === true, ...version };
     },
   });
   const sandboxes = signedKind<SandboxClaims>(keys, {
@@ -50,8 +51,10 @@ export function createSignedTokens(keys: KeySet): Tokens {
       return formatPreviewToken(key.previewMac(`${runId}\0${targetPort}\0${generation}`));
     },
 
-    signAgent: ({ runId, expiresAt, inside }) =>
-      agents.sign(new SignJWT({ run: runId, ...(inside && { inside }) }).setExpirationTime(expiresAt)),
+    signAgent: ({ runId, expiresAt, inside, version = 0 }) => {
+      const claims = { run: runId, ...(inside && { inside }), ...(version > 0 && { ver: version }) };
+      return agents.sign(new SignJWT(claims).setExpirationTime(expiresAt));
+    },
 
     async verifyAgent(token, now) {
       const claims = await agents.verify(token);

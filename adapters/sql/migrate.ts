@@ -20,6 +20,7 @@ import { oldToolRuns } from './migrations/0016-old-tool-runs.ts';
 import { approvalScopes } from './migrations/0017-approval-scopes.ts';
 import { networkPolicies } from './migrations/0018-network-policies.ts';
 import { sandboxEventKeys } from './migrations/0019-sandbox-event-keys.ts';
+import { agentTokenVersions } from './migrations/0020-agent-token-versions.ts';
 import type { SqlSchema } from './schema.ts';
 import { instantText, type SqlDialect } from './sql-dialect.ts';
 import { inTransaction } from './sql-session.ts';
@@ -48,6 +49,7 @@ export const MIGRATIONS: readonly Migration[] = [
   approvalScopes,
   networkPolicies,
   sandboxEventKeys,
+  agentTokenVersions,
 ];
 
 /**

@@ -52,6 +52,7 @@ export interface RunsTable {
   auto_approve_tools: number;
   status: RunRecord['status'];
   token_kid: string;
+  agent_token_version: number;
   created_at: string;
   completed_at: string | null;
 }

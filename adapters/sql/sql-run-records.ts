@@ -73,6 +73,19 @@ export function runRecords(session: SqlSession): RunRecords {
         return row && toRecord(row);
       }),
 
+    // Never repeated on its own: each rotation ends the token that the one before answered.
+    rotateToken: (id) =>
+      once(async (db) => {
+        const row = await db
+          .updateTable('runs')
+          .set(({ eb }) => ({ agent_token_version: eb('agent_token_version', '+', 1) }))
+          .where('id', '=', id)
+          .where('status', '=', 'running')
+          .returningAll()
+          .executeTakeFirst();
+        return row && toRecord(row);
+      }),
+
     completedAmong: (ids) =>
       repeatable(async (db) => {
         const rows = await db
@@ -118,6 +131,7 @@ function toRow(run: RunRecord): RunsTable {
     auto_approve_tools: run.autoApproveTools ? 1 : 0,
     status: run.status,
     token_kid: run.tokenKid,
+    agent_token_version: run.tokenVersion,
     created_at: instantText(run.createdAt),
     completed_at: run.completedAt && instantText(run.completedAt),
   };
@@ -132,6 +146,7 @@ function toRecord(row: Selectable<RunsTable>): RunRecord {
     autoApproveTools: row.auto_approve_tools === 1,
     status: row.status,
     tokenKid: row.token_kid,
+    tokenVersion: row.agent_token_version,
     createdAt: new Date(row.created_at),
     completedAt: row.completed_at === null ? null : new Date(row.completed_at),
   };

@@ -53,6 +53,7 @@ await records.runs.create({
   autoApproveTools: false,
   status: 'running',
   tokenKid: 'bench',
+  tokenVersion: 0,
   createdAt: now,
   completedAt: null,
 });

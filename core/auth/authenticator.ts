@@ -20,6 +20,8 @@ export interface Authenticator {
 export interface AgentClaims {
   readonly runId: string;
   readonly expiresAt: Date;
+  /** As `RunRecord.tokenVersion`. Tokens inside sandboxes have no version. @default 0 */
+  readonly version?: number | undefined;
   /**
    * Good only where sandboxes call back: it lies in one, where whoever runs a command can read it,
    * and must be worth nothing to them elsewhere.

@@ -45,6 +45,7 @@ async function implicitRun(
     autoApproveTools: false,
     status: 'running',
     tokenKid: tokens.currentKid(),
+    tokenVersion: 0,
     createdAt: clock.now(),
     completedAt: null,
   };

@@ -1,28 +1,76 @@
 import type { RunsRequest } from '#guest/protocol/runs-protocol.ts';
 import type { Tokens } from '../auth/authenticator.ts';
+import { PortholeError } from '../errors.ts';
 import { implicitRunId } from '../previews/tunnels.ts';
 import { type Channel, guestsOf, NOTHING } from '../processes/guest.ts';
 import { changedProvider } from '../sandboxes/provider-layers.ts';
 import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { Clock } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
 import { agentAccess } from './find-run.ts';
+import { agentConnected } from './run-events.ts';
 import type { RunRecord } from './run-records.ts';
 
-/** An agent's token dies with its run, and after this long at the latest. */
+/** An agent's token ends with its run, and after this long at the latest. */
 const AGENT_TOKEN_HOURS = 24;
 
-/**
- * The token of a run's agent: at any time the same, as long as the signing key is.
- * @param inside whether it is the one that is put into the sandbox, which is good only for calls
- * from there
- */
-export function agentTokenOf(
+/** The token of a run's agent, for use outside its sandbox. Valid until its run rotates it. */
+export async function outsideToken(
   tokens: Tokens,
-  run: Pick<RunRecord, 'id' | 'createdAt'>,
-  inside: boolean,
-): Promise<string> {
-  const expiresAt = new Date(run.createdAt.getTime() + AGENT_TOKEN_HOURS * 3_600_000);
-  return tokens.signAgent({ runId: run.id, expiresAt, inside });
+  { id: runId, tokenVersion: version }: Pick<RunRecord, 'id' | 'tokenVersion'>,
+  from: Date,
+): Promise<{ readonly agentToken: string; readonly expiresAt: Date }> {
+  const expiresAt = endOf(from);
+  return { agentToken: await tokens.signAgent({ runId, expiresAt, inside: false, version }), expiresAt };
+}
+
+/** The token inside the sandbox, valid only for calls from there: at any time the same. */
+function insideToken(tokens: Tokens, { id, createdAt }: RunRecord): Promise<string> {
+  return tokens.signAgent({ runId: id, expiresAt: endOf(createdAt), inside: true });
+}
+
+function endOf(from: Date): Date {
+  return new Date(from.getTime() + AGENT_TOKEN_HOURS * 3_600_000);
+}
+
+interface RotateTokenDeps {
+  readonly records: Pick<Records, 'runs'>;
+  readonly tokens: Tokens;
+  readonly clock: Clock;
+}
+
+/**
+ * A new token for a run's agent. The earlier one stops working; the one inside its sandbox stays.
+ * @throws PortholeError `run_ended`
+ */
+export async function rotateAgentToken(
+  { records, tokens, clock }: RotateTokenDeps,
+  { id }: RunRecord,
+): Promise<{ readonly agentToken: string; readonly expiresAt: Date }> {
+  const run = await records.runs.rotateToken(id);
+  if (run !== undefined) return outsideToken(tokens, run, clock.now());
+  throw new PortholeError('run_ended', `Run ${id} is completed: start a new run.`);
+}
+
+interface AgentConnectedDeps {
+  readonly records: Pick<Records, 'timeline'>;
+  readonly clock: Clock;
+}
+
+/** Versions of agent tokens that this process has recorded, so that a call costs no write. */
+const recorded = new Set<string>();
+const MOST_RECORDED = 1_000;
+
+/** Adds the first call of an agent to the timeline, once for each version of its token. */
+export async function recordAgentConnected(
+  { records, clock }: AgentConnectedDeps,
+  { id, tokenVersion }: Pick<RunRecord, 'id' | 'tokenVersion'>,
+): Promise<void> {
+  const key = `${id} ${tokenVersion}`;
+  if (recorded.has(key)) return;
+  await records.timeline.append(id, [agentConnected(tokenVersion)], clock.now());
+  if (recorded.size >= MOST_RECORDED) recorded.clear();
+  recorded.add(key);
 }
 
 export interface ProvisionRunsDeps {
@@ -64,7 +112,7 @@ export async function provisionRuns(
   const body: RunsRequest = {
     running: await Promise.all(
       running.map(async (run) => {
-        const agentToken = await agentTokenOf(tokens, run, true);
+        const agentToken = await insideToken(tokens, run);
         return { id: run.id, access: agentAccess({ runId: run.id, agentToken, address }) };
       }),
     ),

@@ -11,7 +11,7 @@ import { countExceeded, quotaOf } from '../sandboxes/sandbox-quotas.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { Clock } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
-import { agentTokenOf, type ProvisionAccess } from './agent-token.ts';
+import { outsideToken, type ProvisionAccess } from './agent-token.ts';
 import { runCompleted, runCreated, sandboxCreated } from './run-events.ts';
 import type { RunRecord } from './run-records.ts';
 
@@ -115,10 +115,11 @@ export async function createRun(
       autoApproveTools: wanted.autoApproveTools,
       status: 'running',
       tokenKid: tokens.currentKid(),
+      tokenVersion: 0,
       createdAt: clock.now(),
       completedAt: null,
     };
-    const agentToken = await agentTokenOf(tokens, run, false);
+    const { agentToken } = await outsideToken(tokens, run, run.createdAt);
     const events = [runCreated(run), ...(made === undefined ? [] : [sandboxCreated(made)])];
     if (!(await records.runs.create(run, events, most))) throw countExceeded('runs', most ?? 0);
     await deps.provisionAccess(sandboxId, signal);

@@ -10,6 +10,11 @@ export function runCreated({ owner, title, sandboxId, autoApproveTools }: RunRec
   };
 }
 
+/** @param version of its token: a new token connects anew */
+export function agentConnected(version: number): NewEvent {
+  return { type: 'agent.connected', key: `agent-connected:${version}`, data: {} };
+}
+
 export function runCompleted(): NewEvent {
   return { type: 'run.completed', key: 'run-completed', data: {} };
 }

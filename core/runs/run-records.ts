@@ -11,6 +11,8 @@ export interface RunRecord {
   readonly status: 'running' | 'completed';
   /** The key that this run's preview tokens are derived with. */
   readonly tokenKid: string;
+  /** Counts the rotations of its agent token: only the token of this version is valid. */
+  readonly tokenVersion: number;
   readonly createdAt: Date;
   readonly completedAt: Date | null;
 }
@@ -36,6 +38,8 @@ export interface RunRecords {
    * that; returns the record as it then stands, with the first completion's time.
    */
   complete(id: string, at: Date, appended?: readonly NewEvent[]): Promise<RunRecord | undefined>;
+  /** Counts `tokenVersion` up. Undefined, and nothing changed, if the run does not run. */
+  rotateToken(id: string): Promise<RunRecord | undefined>;
   /** The ids among `ids` whose run has completed. */
   completedAmong(ids: readonly string[]): Promise<ReadonlySet<string>>;
   /** The ids of the runs that work in a sandbox, in their order. */

@@ -16,6 +16,8 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { diagnoseSandbox } from '#core/diagnosis/diagnose-sandbox.ts';
+import { recordAgentConnected } from '#core/runs/agent-token.ts';
+import { findRun } from '#core/runs/find-run.ts';
 import { describeProblems } from '../http/describe-problems.ts';
 import type { HttpResponse } from '../http/http-event.ts';
 import { type ErrorBody, errorResponse } from '../http/render-errors.ts';
@@ -107,6 +109,11 @@ export async function serveMcp(request: Request, services: Services): Promise<Ht
     if (data !== undefined) {
       cancelCall({ caller: request.caller, sessionId, requestId: data.params.requestId });
     }
+  }
+  const { caller } = request;
+  if (caller.kind === 'agent') {
+    const run = await findRun(services, caller, caller.runId, { agents: true });
+    await recordAgentConnected(services, run);
   }
   const server = createServer(request, services);
   const transport = new WebStandardStreamableHTTPServerTransport({ keepAliveMs: KEEP_ALIVE });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ownerOf, requirePerson } from '#core/callers.ts';
+import { recordAgentConnected, rotateAgentToken } from '#core/runs/agent-token.ts';
 import { completeRun, createRun } from '#core/runs/create-run.ts';
 import { findRun } from '#core/runs/find-run.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
@@ -114,6 +115,33 @@ export const createRunRoute = defineRoute({
   },
 });
 
+export const rotateAgentTokenRoute = defineRoute({
+  id: 'rotateAgentToken',
+  method: 'POST',
+  path: '/api/runs/{id}/agent-token',
+  tag: 'Runs',
+  summary: "Rotate a run's agent token",
+  description:
+    'Answers a new token, valid for 24 hours at most. New requests with the earlier one are refused, and requests that are under way end as usual. The `porthole` command inside the sandbox has its own token and goes on.',
+  access: 'caller',
+  params: RunPath,
+  responses: {
+    200: {
+      description: 'The new token: it is answered here and never again',
+      schema: z
+        .object({ run_id: z.string(), agent_token: z.string(), expires_at: z.iso.datetime() })
+        .meta({ id: 'RotatedAgentToken' }),
+    },
+  },
+  errors: ['invalid_run_id', 'foreign_run', 'run_not_found', 'run_ended'],
+  async handle({ params, caller }, services) {
+    const run = await findRun(services, caller, params.id);
+    const { agentToken, expiresAt } = await rotateAgentToken(services, run);
+    const body = { run_id: run.id, agent_token: agentToken, expires_at: expiresAt.toISOString() };
+    return json(200, body, { 'cache-control': 'no-store' });
+  },
+});
+
 export const getRunRoute = defineRoute({
   id: 'getRun',
   method: 'GET',
@@ -127,7 +155,9 @@ export const getRunRoute = defineRoute({
   responses: { 200: { description: 'The run', schema: RunDto } },
   errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
   async handle({ params, caller }, services) {
-    return json(200, toRunDto(await findRun(services, caller, params.id, { agents: true })));
+    const run = await findRun(services, caller, params.id, { agents: true });
+    if (caller.kind === 'agent') await recordAgentConnected(services, run);
+    return json(200, toRunDto(run));
   },
 });
 

@@ -19,6 +19,7 @@ import { RunPath } from './run-routes.ts';
 const TYPES = [
   'run.created',
   'run.completed',
+  'agent.connected',
   'sandbox.created',
   'sandbox.stopped',
   'sandbox.resumed',

@@ -7,6 +7,7 @@ const words = (type: RunEvent['type'], data: RunEvent['data']) =>
 test.each([
   ['run.created', { owner: 'alice', title: null, sandbox_id: 'box' }, 'Run started: by alice'],
   ['run.completed', {}, 'Run completed: '],
+  ['agent.connected', {}, 'Agent connected: '],
   ['sandbox.created', { sandbox_id: 'box', image: 'node' }, 'Sandbox created: node'],
   ['sandbox.stopped', { sandbox_id: 'box' }, 'Sandbox stopped: '],
   ['sandbox.resumed', { sandbox_id: 'box' }, 'Sandbox resumed: '],

@@ -100,6 +100,17 @@ export function recordsContract(
         expect(await records.runs.get('run_1')).toEqual(run('run_1'));
       });
 
+      test('count the rotations of their token while they run', async () => {
+        await records.runs.create(run('run_1'));
+        const rotations = [records, peer, records].map(({ runs }) => runs.rotateToken('run_1'));
+        const versions = (await Promise.all(rotations)).map((rotated) => rotated?.tokenVersion);
+        expect(new Set(versions)).toEqual(new Set([1, 2, 3]));
+        expect(await peer.runs.get('run_1')).toEqual(run('run_1', { tokenVersion: 3 }));
+        await records.runs.complete('run_1', NOON);
+        expect(await records.runs.rotateToken('run_1')).toBeUndefined();
+        expect(await records.runs.rotateToken('run_none')).toBeUndefined();
+      });
+
       test('complete once and keep the time of the first completion', async () => {
         await records.runs.create(run('run_1'));
         const completed = run('run_1', { status: 'completed', completedAt: minutes(1) });

@@ -75,6 +75,8 @@ export function tokensContract(name: string, make: (kids: readonly [string, ...s
       const token = await here.signAgent(claims);
       expect(await there.verifyAgent(token, NOON)).toEqual(claims);
       expect(await rotated.verifyAgent(token, NOON)).toEqual(claims);
+      const next = { ...claims, version: 2 };
+      expect(await there.verifyAgent(await here.signAgent(next), NOON)).toEqual(next);
       expect(await here.verifyAgent(token, expiresAt)).toBeUndefined();
       expect(await make(['key-2']).verifyAgent(token, NOON)).toBeUndefined();
       expect(await here.verifyAgent('nonsense', NOON)).toBeUndefined();

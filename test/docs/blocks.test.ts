@@ -172,6 +172,8 @@ function validateYaml({ code }: Block): 'stack' | 'other' {
 
 /** A body of the first route that the text before it names. */
 function validateJson({ code, prose }: Block): void {
+  // The configurations of MCP clients have no schema here.
+  if (['mcpServers', 'servers'].includes(Object.keys(JSON.parse(code) as Values).join())) return;
   const [, method, path] = /`([A-Z]+) (\/[^`?]*)`/.exec(prose) ?? [];
   const route = ROUTES.find((each) => each.method === method && each.path === path);
   if (!(route?.body instanceof z.ZodType)) throw new Error(`no route takes this body: ${code}`);

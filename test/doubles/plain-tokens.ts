@@ -15,16 +15,20 @@ export function plainTokens(kids: readonly [string, ...string[]] = ['key-1']): T
       const text = JSON.stringify([kid, runId, targetPort, generation]);
       return formatPreviewToken(createHash('sha256').update(text).digest());
     },
-    signAgent: async ({ runId, expiresAt, inside }) =>
-      Buffer.from(JSON.stringify({ kid: kids[0], runId, expiresAt, inside })).toString('base64url'),
+    signAgent: async (claims) =>
+      Buffer.from(JSON.stringify({ kid: kids[0], ...claims, version: claims.version || undefined })).toString(
+        'base64url',
+      ),
     async verifyAgent(token, now) {
       try {
         const claims = JSON.parse(Buffer.from(token, 'base64url').toString()) as Record<string, string> & {
           inside?: boolean;
+          version?: number;
         };
-        const { kid = '', runId = '', expiresAt = '', inside = false } = claims;
+        const { kid = '', runId = '', expiresAt = '', inside = false, version } = claims;
         const end = new Date(expiresAt);
-        return kids.includes(kid) && end > now ? { runId, expiresAt: end, inside } : undefined;
+        const read = { runId, expiresAt: end, inside, ...(version !== undefined && { version }) };
+        return kids.includes(kid) && end > now ? read : undefined;
       } catch {
         return undefined;
       }

@@ -290,6 +290,29 @@ describe('an MCP client', () => {
     expect(structuredContent).toMatchObject({ exit_code: 0 });
   });
 
+  test('connects anew after its token is rotated, which ends the earlier one', async () => {
+    const own = await makeRun(porthole, ALICE);
+    const connections = async () =>
+      (await readTimeline(porthole, own.runId, ALICE)).filter(({ type }) => type === 'agent.connected');
+    expect(await connections()).toHaveLength(0);
+    await overHttp(own.agentToken);
+    await overHttp(own.agentToken);
+    expect(await connections()).toHaveLength(1);
+    const rotate = (token: string) => porthole.call('POST', `/api/runs/${own.runId}/agent-token`, { token });
+    expect((await rotate(own.agentToken)).status).toBe(403);
+    expect((await rotate(BOB)).status).toBe(403);
+    const { agent_token: token } = (await rotate(ALICE)).json<{ agent_token: string }>();
+    await expect(overHttp(own.agentToken)).rejects.toThrow(/Unauthorized|401/);
+    const client = await overHttp(token);
+    expect((await callTool(client, 'start_run', {})).structuredContent).toMatchObject({ run_id: own.runId });
+    expect(await connections()).toHaveLength(2);
+    // The command inside the sandbox has its own token.
+    const inside = await execute(porthole, own.sandboxId, ['porthole', 'status'], { token: ALICE });
+    expect(inside.exitCode).toBe(0);
+    await porthole.call('POST', `/api/runs/${own.runId}/complete`, { token: ALICE });
+    expect((await rotate(ALICE)).status).toBe(409);
+  });
+
   test('works in the run of its agent token, or of its session, without run_id', async () => {
     const agent = await overHttp(run.agentToken);
     expect((await callTool(agent, 'start_run', {})).structuredContent).toEqual({

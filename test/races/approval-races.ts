@@ -207,6 +207,7 @@ async function makeRun(records: Records, id: string): Promise<RunRecord> {
     autoApproveTools: false,
     status: 'running',
     tokenKid: 'key-1',
+    tokenVersion: 0,
     createdAt: NOON,
     completedAt: null,
   };

@@ -53,6 +53,17 @@ export interface Api {
     body: null;
     answer: Run;
   };
+  'POST /api/runs/{id}/agent-token': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: RotatedAgentToken;
+  };
   'GET /api/runs/{id}/timeline': {
     path: {
       /**
@@ -1526,6 +1537,11 @@ export interface Run {
   created_at: string;
   completed_at: string | null;
 }
+export interface RotatedAgentToken {
+  run_id: string;
+  agent_token: string;
+  expires_at: string;
+}
 export interface Timeline {
   events: RunEvent[];
   next: string | null;
@@ -1538,6 +1554,7 @@ export interface RunEvent {
   type:
     | 'run.created'
     | 'run.completed'
+    | 'agent.connected'
     | 'sandbox.created'
     | 'sandbox.stopped'
     | 'sandbox.resumed'

@@ -7,6 +7,7 @@ export type RunEvent = Api['GET /api/runs/{id}/timeline']['answer']['events'][nu
 export const EVENT_TITLES: Readonly<Record<RunEvent['type'], string>> = {
   'run.created': 'Run started',
   'run.completed': 'Run completed',
+  'agent.connected': 'Agent connected',
   'sandbox.created': 'Sandbox created',
   'sandbox.stopped': 'Sandbox stopped',
   'sandbox.resumed': 'Sandbox resumed',

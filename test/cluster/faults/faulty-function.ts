@@ -96,6 +96,7 @@ export async function faultyFunction(options: FaultyFunctionOptions): Promise<Fa
     autoApproveTools: false,
     status: 'running',
     tokenKid: tokens.currentKid(),
+    tokenVersion: 0,
     createdAt: systemClock.now(),
     completedAt: null,
   };

@@ -29,6 +29,7 @@ export function run(id: string, rest: Partial<RunRecord> = {}): RunRecord {
     autoApproveTools: false,
     status: 'running',
     tokenKid: 'key-1',
+    tokenVersion: 0,
     createdAt: NOON,
     completedAt: null,
     ...rest,

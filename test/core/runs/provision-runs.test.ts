@@ -55,6 +55,7 @@ describe('runs are introduced to the guest', () => {
       autoApproveTools: false,
       status: 'running',
       tokenKid: 'key-1',
+      tokenVersion: 0,
       createdAt: NOON,
       completedAt: null,
       ...more,

@@ -70,6 +70,7 @@ export async function previewHarness(change: Partial<PreviewOptions> = {}) {
       autoApproveTools: false,
       status: 'running',
       tokenKid: 'key-1',
+      tokenVersion: 0,
       createdAt: clock.now(),
       completedAt: null,
     };
