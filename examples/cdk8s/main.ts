@@ -1,10 +1,16 @@
 /** An app and a preview of it in one chart: `cdk8s synth` writes both into `dist`. */
-import { App, Chart } from 'cdk8s';
+import { App, Chart, Size } from 'cdk8s';
 import * as kplus from 'cdk8s-plus-28';
 import { Preview } from '../../constructs/index.ts';
 
-const { IMAGE = 'python:3.13-slim', NAMESPACE = 'agentweaver', PREVIEW_HOST } = process.env;
+const {
+  IMAGE = 'busybox:1.37',
+  NAMESPACE = 'hello',
+  GATEWAY = 'porthole-gateway/porthole',
+  PREVIEW_HOST,
+} = process.env;
 if (PREVIEW_HOST === undefined) throw new Error('PREVIEW_HOST is not set: {token}-preview.{zone}');
+const [gatewayNamespace = '', gatewayName = ''] = GATEWAY.split('/');
 
 const app = new App();
 const chart = new Chart(app, 'hello', { namespace: NAMESPACE, disableResourceNameHashes: true });
@@ -18,9 +24,19 @@ new kplus.Deployment(chart, 'app', {
   containers: [
     {
       image: IMAGE,
-      command: ['python3', '-m', 'http.server', '3000', '--directory', '/usr/share'],
+      imagePullPolicy: kplus.ImagePullPolicy.IF_NOT_PRESENT,
+      command: [
+        'sh',
+        '-c',
+        `echo 'Hello through the porthole' > /www/index.html && exec httpd -f -p 3000 -h /www`,
+      ],
       portNumber: 3000,
       securityContext: { user: 1000, group: 1000 },
+      resources: {
+        cpu: { request: kplus.Cpu.millis(10), limit: kplus.Cpu.millis(100) },
+        memory: { request: Size.mebibytes(16), limit: Size.mebibytes(16) },
+      },
+      volumeMounts: [{ path: '/www', volume: kplus.Volume.fromEmptyDir(chart, 'www', 'www') }],
     },
   ],
 }).select(kplus.LabelSelector.of({ labels }));
@@ -28,7 +44,7 @@ new kplus.Deployment(chart, 'app', {
 export const preview = new Preview(chart, 'preview', {
   name: 'preview-hello',
   namespace: NAMESPACE,
-  gateway: { name: 'porthole', namespace: 'porthole-gateway', sectionName: 'previews' },
+  gateway: { name: gatewayName, namespace: gatewayNamespace },
   hostname: PREVIEW_HOST,
   selector: labels,
   targetPort: 3000,
