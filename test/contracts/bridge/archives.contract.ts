@@ -57,7 +57,7 @@ export function archivesContract(bridge: UnderTest): void {
       await run(bridge(), id, [
         'bash',
         '-c',
-        'mkdir deep; cd -P deep; for n in {1..1000}; do mkdir d; cd -P d; done; echo x > end',
+        'path=deep$(printf "/d%.0s" {1..1000}); mkdir -p "$path"; echo x > "$path/end"',
       ]);
       const { body } = await persist(id, '?excludes=src/main.py');
       expect(members(body).filter((name) => name.startsWith('./deep/'))).toHaveLength(1_002);
