@@ -1,3 +1,4 @@
+import { useState } from 'react';
 import { Link } from 'wouter';
 import { plainText } from '#core/shared/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
@@ -8,6 +9,7 @@ import { Loading, Missing, Problem, State } from '../parts/feedback.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
 import { Previews } from '../previews/previews.tsx';
 import { portChanges } from '../previews/use-doctor.ts';
+import { ConnectAgent, hasToken } from '../runs/connect-agent.tsx';
 import { Timeline } from '../runs/timeline.tsx';
 import { useRunEvents } from '../runs/use-run-events.ts';
 
@@ -15,6 +17,7 @@ import { useRunEvents } from '../runs/use-run-events.ts';
 export function RunPage({ id }: { readonly id: string }) {
   const { events, last, live } = useRunEvents(id);
   const ports = portChanges(events);
+  const [connecting, setConnecting] = useState(false);
   const {
     value: run,
     problem,
@@ -64,19 +67,27 @@ export function RunPage({ id }: { readonly id: string }) {
           </p>
         </div>
         {run.status === 'running' ? (
-          <FormDialog
-            trigger={<Button>Complete</Button>}
-            title="Complete this run?"
-            action="Complete it"
-            onSubmit={async () => {
-              await call('POST /api/runs/{id}/complete', { path: { id } });
-              reload();
-            }}
-          >
-            <p>Its agent can do nothing more. What it has made stays in the sandbox.</p>
-          </FormDialog>
+          <div className="actions">
+            {connecting || hasToken(id) ? null : (
+              <Button onPress={() => setConnecting(true)}>Connect your agent</Button>
+            )}
+            <FormDialog
+              trigger={<Button>Complete</Button>}
+              title="Complete this run?"
+              action="Complete it"
+              onSubmit={async () => {
+                await call('POST /api/runs/{id}/complete', { path: { id } });
+                reload();
+              }}
+            >
+              <p>Its agent can do nothing more. What it has made stays in the sandbox.</p>
+            </FormDialog>
+          </div>
         ) : null}
       </div>
+      {run.status === 'running' && (connecting || hasToken(id)) ? (
+        <ConnectAgent key={id} runId={id} events={events} />
+      ) : null}
       <div className="columns">
         <Previews run={run} seen={last} ports={ports} />
         <section aria-labelledby="timeline">

@@ -6,6 +6,7 @@ import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Choice, formText, TextInput } from '../parts/controls.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
+import { keepToken } from './connect-agent.tsx';
 
 const NEW = 'new';
 
@@ -21,13 +22,14 @@ export function NewRun() {
       onSubmit={async (form) => {
         const title = formText(form, 'title');
         const sandbox = formText(form, 'sandbox');
-        const { run_id: id } = await call('POST /api/runs', {
+        const { run_id: id, agent_token: token } = await call('POST /api/runs', {
           body: {
             ...(title === '' ? {} : { title }),
             ...(sandbox === '' || sandbox === NEW ? {} : { sandbox_id: sandbox }),
             auto_approve_tools: form.get('auto') !== null,
           },
         });
+        keepToken(id, token, 0);
         navigate(`/runs/${encodeURIComponent(id)}`);
       }}
     >

@@ -1,0 +1,75 @@
+export interface AgentAccess {
+  /** Where Porthole is, without a slash at its end. */
+  readonly url: string;
+  readonly runId: string;
+  readonly token: string;
+}
+
+export interface AgentConfiguration {
+  readonly id: string;
+  /** The client. */
+  readonly words: string;
+  /** Where the text belongs. */
+  readonly into: string;
+  readonly text: string;
+}
+
+/** What connects an agent to its run, for each client. docs/connect-your-agent.md has the same. */
+export function agentConfigurations({ url, runId, token }: AgentAccess): readonly AgentConfiguration[] {
+  const mcp = `${url}/mcp`;
+  const bearer = `Bearer ${token}`;
+  const headers = { Authorization: bearer };
+  return [
+    {
+      id: 'claude-code',
+      words: 'Claude Code',
+      into: 'Run it in the folder of your project.',
+      text: `claude mcp add --transport http porthole ${mcp} --header "Authorization: ${bearer}"`,
+    },
+    {
+      id: 'cursor',
+      words: 'Cursor',
+      into: 'Add it to .cursor/mcp.json.',
+      text: json({ mcpServers: { porthole: { url: mcp, headers } } }),
+    },
+    {
+      id: 'vs-code',
+      words: 'VS Code',
+      into: 'Add it to .vscode/mcp.json.',
+      text: json({ servers: { porthole: { type: 'http', url: mcp, headers } } }),
+    },
+    {
+      id: 'codex',
+      words: 'Codex',
+      into: 'Add it to ~/.codex/config.toml.',
+      text: `[mcp_servers.porthole]\nurl = "${mcp}"\nhttp_headers = { "Authorization" = "${bearer}" }`,
+    },
+    {
+      id: 'mcp',
+      words: 'Any MCP client',
+      into: 'Use the streamable HTTP transport with this header. With curl:',
+      text: [
+        `curl ${mcp} \\`,
+        `  -H 'Authorization: ${bearer}' \\`,
+        `  -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \\`,
+        `  -d '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "start_run", "arguments": {}}}'`,
+      ].join('\n'),
+    },
+    {
+      id: 'typescript',
+      words: 'TypeScript',
+      into: 'Use the client library.',
+      text: [
+        `import { Porthole } from '@porthole/client';`,
+        '',
+        `const porthole = new Porthole({ url: '${url}', apiKey: '${token}' });`,
+        `const run = await porthole.agentRun('${runId}');`,
+        `console.log(await run.exec('echo connected').collect());`,
+      ].join('\n'),
+    },
+  ];
+}
+
+function json(value: object): string {
+  return JSON.stringify(value, null, 2);
+}

@@ -1,0 +1,88 @@
+import { useState } from 'react';
+import { call } from '../api/client.ts';
+import { Button } from '../parts/button.tsx';
+import { Choice } from '../parts/controls.tsx';
+import { Problem } from '../parts/feedback.tsx';
+import { useAttempt } from '../parts/use-attempt.ts';
+import { copyText } from '../previews/copy-text.ts';
+import { agentConfigurations } from './agent-configurations.ts';
+import type { RunEvent } from './event-labels.ts';
+
+/** Tokens of runs that this tab has made: kept in no storage, and shown until the page is left. */
+const tokens = new Map<string, { readonly token: string; readonly since: number }>();
+
+/** @param since id of the last event of the run before this token */
+export function keepToken(runId: string, token: string, since: number): void {
+  tokens.set(runId, { token, since });
+}
+
+/** Whether this tab can show the token of the run. */
+export function hasToken(runId: string): boolean {
+  return tokens.has(runId);
+}
+
+interface ConnectAgentProps {
+  readonly runId: string;
+  readonly events: readonly RunEvent[];
+}
+
+/** How an agent gets to its run, and whether it has called. */
+export function ConnectAgent({ runId, events }: ConnectAgentProps) {
+  const [known, setKnown] = useState(tokens.get(runId));
+  const [client, setClient] = useState('claude-code');
+  const [copied, setCopied] = useState(false);
+  const { busy, problem, attempt } = useAttempt();
+  const isConnected = events.some(({ type, id }) => {
+    return type === 'agent.connected' && Number(id) > (known?.since ?? 0);
+  });
+  const rotate = async () => {
+    const since = Number(events.at(-1)?.id ?? 0);
+    const { agent_token: token } = await call('POST /api/runs/{id}/agent-token', { path: { id: runId } });
+    keepToken(runId, token, since);
+    setKnown(tokens.get(runId));
+    setCopied(false);
+  };
+  const all = agentConfigurations({ url: window.location.origin, runId, token: known?.token ?? '' });
+  const chosen = all.find(({ id }) => id === client);
+  return (
+    <section aria-labelledby="connect" className="connect">
+      <div className="section-head">
+        <h2 id="connect">Connect your agent</h2>
+        <span className={isConnected ? 'state good' : 'state busy'} role="status">
+          {isConnected ? 'Your agent is connected' : 'Waiting for your agent…'}
+        </span>
+      </div>
+      {known === undefined || chosen === undefined ? (
+        <p>The token of this run’s agent is shown once. A new token replaces the earlier one.</p>
+      ) : (
+        <>
+          <Choice
+            label="Client"
+            value={client}
+            onChange={(id) => {
+              setClient(id);
+              setCopied(false);
+            }}
+            options={all}
+          />
+          <p>{chosen.into}</p>
+          <pre tabIndex={0} role="group" aria-label={`Configuration for ${chosen.words}`}>
+            {chosen.text}
+          </pre>
+          <p className="quiet">The token is valid for this run only, for 24 hours at most.</p>
+        </>
+      )}
+      <p className="actions">
+        <Button isDisabled={busy} onPress={() => void attempt(rotate)}>
+          New token
+        </Button>
+        {known === undefined || chosen === undefined ? null : (
+          <Button variant="primary" onPress={() => void copyText(chosen.text).then(setCopied)}>
+            {copied ? 'Copied' : 'Copy'}
+          </Button>
+        )}
+      </p>
+      {problem === undefined ? null : <Problem words={problem} />}
+    </section>
+  );
+}
