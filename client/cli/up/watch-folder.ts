@@ -15,6 +15,7 @@ export class FolderWatch {
   #timer: NodeJS.Timeout | undefined;
   #isRunning = false;
   #isDirty = false;
+  #isClosed = false;
 
   constructor(root: string, changed: () => Promise<void>) {
     this.#root = root;
@@ -23,6 +24,8 @@ export class FolderWatch {
 
   /** Watches these folders, relative to the root, and no others. */
   follow(folders: readonly string[]): void {
+    // A sync that is under way at the end would otherwise keep the process alive.
+    if (this.#isClosed) return;
     const wanted = new Set(['', ...folders]);
     for (const [path, watcher] of this.#watched) if (!wanted.has(path)) this.#unwatch(path, watcher);
     for (const path of wanted) {
@@ -41,6 +44,7 @@ export class FolderWatch {
   }
 
   close(): void {
+    this.#isClosed = true;
     clearTimeout(this.#timer);
     for (const [path, watcher] of this.#watched) this.#unwatch(path, watcher);
   }
@@ -51,6 +55,7 @@ export class FolderWatch {
   }
 
   #wake(): void {
+    if (this.#isClosed) return;
     this.#isDirty = true;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#run(), SETTLE_MS);
