@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { accessSync, constants, mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { PortholeError } from '#core/errors.ts';
@@ -113,10 +114,11 @@ export function createPageBrowser({ program, failed, idleMs = IDLE_MS }: PageBro
   };
 
   return {
-    isInstalled: () => installed() !== undefined,
+    isInstalled: () => installed() !== undefined && isDriverInstalled(),
     async observe(visit, owner, signal) {
       const found = installed();
       if (found === undefined) throw missing(program);
+      if (!isDriverInstalled()) throw driverMissing();
       const place = await queue.enter(owner, () => signal);
       if (place === undefined) {
         throw new PortholeError(
@@ -170,6 +172,23 @@ function missing(program: string | undefined): PortholeError {
   return new PortholeError(
     'browser_missing',
     `${what}: install one (Debian, Ubuntu: apt-get install chromium; macOS: brew install --cask chromium), or set PORTHOLE_BROWSER to its path.`,
+  );
+}
+
+/** It is an optional dependency, which the image of the functions leaves out. */
+function isDriverInstalled(): boolean {
+  try {
+    createRequire(import.meta.url).resolve('playwright-core');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function driverMissing(): PortholeError {
+  return new PortholeError(
+    'browser_missing',
+    'playwright-core is not installed: run npm ci without --omit=optional.',
   );
 }
 
