@@ -158,11 +158,14 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
 
       expect(await reap()).toMatchObject({ reaped: 0 });
       await expire(token);
-      expect(await reap()).toMatchObject({ reaped: 1 });
-      expect(await call('listPortForwards', 200, { id })).toEqual([]);
+      // Its traffic counts as use.
+      expect(await reap()).toMatchObject({ reaped: 0 });
+      await call('stopPortForward', 200, { id, sessionId: token });
 
       const again = await call<Preview>('startPortForward', 200, { id }, { body: { target_port: PORT } });
-      await call('stopPortForward', 200, { id, sessionId: again.session_id });
+      await expire(again.session_id);
+      expect(await reap()).toMatchObject({ reaped: 1 });
+      expect(await call('listPortForwards', 200, { id })).toEqual([]);
       expect(await call('completeRun', 200, { id })).toMatchObject({ status: 'completed' });
       await call('deleteSandbox', 204, sandbox);
       await call('getSandbox', 404, sandbox);
