@@ -4,9 +4,9 @@ import type { PreviewTool, ToolResult } from './preview-tool.ts';
 export type { PreviewTool, ToolResult } from './preview-tool.ts';
 
 export interface PreviewToolsOptions {
-  /** The run that the agent works in. The model never supplies it, so it can reach no other. */
+  /** The run that the agent works in. The model does not supply it and cannot reach another run. */
   readonly runId: string;
-  /** `agent_token` of the answer to `POST /api/runs`. It goes into one header, and into no text. */
+  /** `agent_token` of the response to `POST /api/runs`. Sent in one header, never in a text. */
   readonly agentToken: string;
   /** Where Porthole's API is, e.g. `http://127.0.0.1:8787`. */
   readonly baseUrl: string;
@@ -46,7 +46,7 @@ export function createPreviewTools({
   const call = (request: Request, signal: AbortSignal | undefined) => callPorthole(client, request, signal);
   const list = (signal: AbortSignal | undefined) =>
     call({ method: 'GET', path: `${sandbox}/port-forward` }, signal);
-  /** What keeps the port from showing, in one sentence; nothing where that cannot be told. */
+  /** Why the port cannot be shown, in one sentence; empty if the doctor does not answer. */
   const advice = async (port: number, signal: AbortSignal | undefined): Promise<string> => {
     const reply = await call({ method: 'GET', path: `${sandbox}/doctor?port=${port}` }, signal);
     return reply.kind === 'answered' ? ` ${(reply.data as { advice: string }).advice}` : '';
@@ -109,7 +109,7 @@ export function createPreviewTools({
           return { text: `Port ${port} has no live preview: nothing to stop.`, isError: false };
         const path = `${sandbox}/port-forward/${encodeURIComponent(found.session_id)}`;
         const stopped = await call({ method: 'DELETE', path }, signal);
-        // Somebody else was quicker, or a lost call had done it already.
+        // Another caller, or an earlier call with a lost response, has stopped it.
         const isGone = stopped.kind === 'refused' && stopped.code === 'preview_not_found';
         if (stopped.kind !== 'answered' && !isGone) return failure(stopped);
         return { text: `The preview of port ${port} is stopped.`, isError: false };
@@ -182,7 +182,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-/** What Porthole's own words leave open: it tells strangers no more than that they are. */
+/** Remedies that error messages omit: unauthenticated callers get no details. */
 const REMEDIES: Readonly<Record<string, string>> = {
   unauthorized:
     'The token of this agent is not good any more, most likely because its run has ended. Stop using these tools.',

@@ -4,16 +4,16 @@ export interface ClientOptions {
   readonly baseUrl: string;
   readonly agentToken: string;
   readonly fetch: typeof globalThis.fetch;
-  /** A call that may wait for a person is asked anew this often, in milliseconds. */
+  /** How often a call that may wait for a person is renewed, in milliseconds. */
   readonly renewMs: number;
   /**
-   * Both calls of a renewal are under way this long, in milliseconds, so that the new one has
-   * joined before the old one leaves.
+   * How long both calls of a renewal are open, in milliseconds, so that the new one joins the
+   * approval before the old one is aborted.
    * @default 5,000
    */
   readonly overlapMs?: number | undefined;
   /**
-   * Porthole may be away this long in a row, e.g. for a restart, before a call gives up; in
+   * How long Porthole may be unreachable in a row, e.g. during a restart, before a call fails, in
    * milliseconds.
    * @default 30,000
    */
@@ -26,7 +26,7 @@ export interface ClientOptions {
   readonly limitMs?: number | undefined;
 }
 
-/** What the API answered, or that it could not be asked. */
+/** The API's response, or why it could not be reached. */
 export type Reply =
   | { readonly kind: 'answered'; readonly data: unknown }
   | { readonly kind: 'refused'; readonly code: string; readonly message: string }
@@ -47,11 +47,10 @@ const POLL_MS = 60_000;
 const MOST_PAUSE_MS = 4_000;
 
 /**
- * Calls the API. A call that waits for a person outlives whatever cuts idle connections on its way
- * (proxies after a minute or less, `fetch` itself after five): it is asked anew in time, the new
- * call joins the same approval, and only then the old one is let go. A call that is lost, because a
- * function was killed or a network failed, is repeated: Porthole answers a repeated call as it
- * would have answered the first.
+ * Calls the API. Proxies cut idle connections after a minute or less, `fetch` after five minutes. A
+ * call that waits for a person is therefore renewed in time: the new call joins the same approval
+ * before the old one is aborted. A call that is lost, because a function was killed or a network
+ * failed, is retried: Porthole answers a repeated call like the first.
  */
 export async function callPorthole(
   options: ClientOptions,
@@ -75,7 +74,7 @@ export async function callPorthole(
   const lost = (began: number, message: string): void => {
     if (calls.size > 0) return;
     const now = performance.now();
-    // One that was held for a while had reached somebody.
+    // A call that was held this long had reached the server.
     if (now - began > overlapMs) {
       awaySince = undefined;
       failures = 0;
@@ -134,7 +133,7 @@ async function ask(
       ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
     },
     ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
-    // An answer from elsewhere is none of ours, and the token must not go there.
+    // The token must not reach another origin.
     redirect: 'error',
     signal,
   });
@@ -143,11 +142,11 @@ async function ask(
   if (response.ok && data !== undefined) return { kind: 'answered', data };
   const { error, code } = (data ?? {}) as { error?: unknown; code?: unknown };
   if (typeof error === 'string' && typeof code === 'string') {
-    // What is told to help by itself, and soon.
+    // 503 is temporary: retried.
     if (response.status === 503) return { kind: 'unreachable', message: error };
     return { kind: 'refused', code, message: error };
   }
-  // Something on the way answered, and not Porthole.
+  // A proxy answered, not Porthole.
   return { kind: 'unreachable', message: `status ${response.status}` };
 }
 
@@ -159,7 +158,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** `fetch` hides what is wrong behind "fetch failed". */
+/** `fetch` reports "fetch failed" and puts the reason into `cause`. */
 function reasonOf(error: unknown): string {
   const { message, cause } = error as {
     readonly message?: unknown;

@@ -1,18 +1,17 @@
-/** What a tool says to the model, in words, and what a program may want to know besides. */
+/** A tool's result: text for the model, and data for programs. */
 export interface ToolResult {
-  /** For the model: what happened, and what to do about it where it did not work. */
+  /** For the model: what happened, and after a failure what to do next. */
   readonly text: string;
   readonly isError: boolean;
-  /** Where it worked: the API's own answer. */
+  /** On success: the API's response. */
   readonly data?: unknown;
   /**
-   * Where it did not: Porthole's error code, e.g. `approval_denied`; absent where Porthole was not
-   * reached.
+   * On failure: Porthole's error code, e.g. `approval_denied`; absent if Porthole was not reached.
    */
   readonly code?: string;
 }
 
-/** A tool of an agent, in the form that every framework knows or can be given. */
+/** A tool of an agent, in a form that every framework supports or can adapt. */
 export interface PreviewTool {
   readonly name: 'start_preview' | 'stop_preview' | 'preview_status';
   readonly description: string;
@@ -24,8 +23,7 @@ export interface PreviewTool {
     readonly additionalProperties: false;
   };
   /**
-   * Never rejects because of what the model or Porthole says: that is a result, too. Rejects when
-   * `signal` aborts.
+   * Rejects only when `signal` aborts: invalid input and Porthole's errors are results.
    */
   execute(input: unknown, options?: { readonly signal?: AbortSignal | undefined }): Promise<ToolResult>;
 }

@@ -12,8 +12,7 @@ const SOURCES = join(ROOT, 'console');
 const SHARED = [join(ROOT, 'core/shared/plain-text.ts')];
 
 /**
- * The digest of all that a build depends on; undefined where only a build came along and no
- * sources.
+ * The digest of everything that a build depends on; undefined if the sources are not installed.
  */
 export async function consoleDigest(): Promise<string | undefined> {
   if (!existsSync(SOURCES)) return undefined;
@@ -28,7 +27,7 @@ export async function consoleDigest(): Promise<string | undefined> {
   return hash.digest('hex').slice(0, 32);
 }
 
-/** Whether the folder holds no build, or one of other sources. */
+/** Whether the folder has no build, or one of different sources. */
 export async function isConsoleStale(folder = CONSOLE_FOLDER): Promise<boolean> {
   const [digest, built] = await Promise.all([
     consoleDigest(),
@@ -44,7 +43,7 @@ export async function buildConsole(folder = CONSOLE_FOLDER): Promise<void> {
   const digest = await consoleDigest();
   if (digest === undefined) throw new Error(`there are no sources of the console in ${SOURCES}`);
   const aside = `${folder}.${process.pid}`;
-  // Whatever it is here: with another one the page would carry React's own checks.
+  // Always `production`: otherwise the bundle contains React's development checks.
   process.env['NODE_ENV'] = 'production';
   const { build } = await import('vite');
   try {
@@ -58,7 +57,7 @@ export async function buildConsole(folder = CONSOLE_FOLDER): Promise<void> {
     await mkdir(dirname(folder), { recursive: true });
     await rm(folder, { recursive: true, force: true });
     await rename(aside, folder).catch(async (error: unknown) => {
-      // Another build was as fast, and is as good.
+      // A concurrent build finished first, with the same result.
       if (await isConsoleStale(folder)) throw error;
     });
   } finally {

@@ -13,7 +13,7 @@ import { ROOT } from './function-entries.ts';
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
 const execute = promisify(execFile);
 
-/** Modules that each package is entered by. The client is compiled file by file, for browsers. */
+/** Entry modules of each package. The client is compiled file by file, for browsers. */
 const ENTRIES = {
   client: [],
   constructs: ['index.ts'],

@@ -8,12 +8,12 @@ import { functionEntries, type FunctionEntry, type FunctionKind, ROOT } from './
 
 const PREFIX = 'function:';
 
-/** How an entry is named to esbuild. */
+/** The name of an entry for esbuild. */
 function entryPoint({ id }: FunctionEntry): string {
   return `${PREFIX}${id}`;
 }
 
-/** Gives esbuild the sources of the entries, which stand in no file. */
+/** Gives esbuild the generated sources of the entries, which are not files. */
 function entriesPlugin(entries: readonly FunctionEntry[]): Plugin {
   const sources = new Map(entries.map((entry) => [entryPoint(entry), entry.source]));
   return {
@@ -29,18 +29,18 @@ function entriesPlugin(entries: readonly FunctionEntry[]): Plugin {
   };
 }
 
-/** What a function refuses by its configuration, so that none needs to carry it. */
+/** Modules that a function's configuration rules out: left out of every bundle. */
 const ONE_MACHINE = [
   'host/local-platform.ts',
   'host/docker-platform.ts',
   'adapters/sql/sqlite/open-sqlite-records.ts',
 ];
-/** All routes at once, which only the functions of the documentation describe. */
+/** All routes at once: only the functions of the documentation need them. */
 const DOCUMENTATION = ['handlers/ops/openapi-document.ts', 'handlers/routes.ts'];
 
 /**
- * Puts an error in the place of modules that a function never loads. A static import of one fails
- * the build.
+ * Replaces modules that a function never loads with an error. A static import of one fails the
+ * build.
  */
 function leftOutPlugin(files: readonly string[]): Plugin {
   return {
@@ -59,8 +59,8 @@ const OBJECT = "import { z } from 'zod';";
 const NAMESPACE = "import * as z from 'zod';";
 
 /**
- * Our modules import zod as one object, of which a bundler must keep everything (450 kB); of a
- * namespace it keeps what is used.
+ * Our modules import zod as one object, which a bundler keeps whole (450 kB). A namespace import is
+ * tree-shaken.
  */
 function zodPlugin(): Plugin {
   const ours = new RegExp(
@@ -77,46 +77,43 @@ function zodPlugin(): Plugin {
   };
 }
 
-/** One function, for whoever deploys it. */
+/** One function, as deployment tools read it. */
 export interface BundledFunction {
   readonly id: string;
-  /** What leads to it; absent for what runs on a schedule. */
+  /** Method and path of its route; absent for a scheduled function. */
   readonly method?: Method;
   readonly path?: string;
-  /** Whether it only tells where the function host streams. */
+  /** Whether it needs a function host that streams responses. */
   readonly streams: boolean;
   /** Its module, which exports `handler`. */
   readonly file: string;
-  /** Everything that it may ever load, itself first, below the folder. */
+  /** Every file that it may load, its own first, relative to the folder. */
   readonly files: readonly string[];
 }
 
-/** Name of the list of all functions in the folder. */
+/** File name of the list of all functions. */
 export const MANIFEST = 'functions.json';
 
-/** What the page of the API's documentation reads from a package, beside its bundle. */
+/** Package that the page of the API's documentation reads at run time, outside its bundle. */
 const VIEWER = { package: 'swagger-ui-dist', of: 'getOpenApiAsset' } as const;
 const VIEWER_FILES = ['swagger-ui.css', 'swagger-ui-bundle.js', 'package.json', 'LICENSE'];
 
-/** The function of the console's scripts and style; the others of its tag hand out its page. */
+/** The function of the console's scripts and style; the others of its tag serve its page. */
 const CONSOLE_ASSETS = 'getConsoleAsset';
 
-/**
- * Loaded by other ways of running Porthole only, or by packages that try whether they are there.
- */
+/** Loaded only outside functions, or optional in the packages that load them. */
 const EXTERNAL = ['pino-pretty', 'pg-native', 'pg-cloudflare'];
 
-/** What packages of the time before ESM ask for. */
+/** CommonJS globals that packages without ESM use. */
 const BANNER = `import { createRequire as __createRequire } from 'node:module';
 import { dirname as __parent } from 'node:path';
 import { fileURLToPath as __path } from 'node:url';
 const require = __createRequire(import.meta.url), __filename = __path(import.meta.url), __dirname = __parent(__filename);`;
 
 /**
- * Bundles each function into `{id}.mjs` of that folder, which is emptied first. What several of
- * them share, and what they load only when it is first needed, stands in `chunks`; the console must
- * have been built, and stands in `console`. `functions.json` lists the functions and the files of
- * each.
+ * Bundles each function into `{id}.mjs` of that folder, which is emptied first. Shared and lazily
+ * loaded code goes to `chunks`, the console, which must have been built, to `console`.
+ * `functions.json` lists the functions and the files of each.
  */
 export async function bundleFunctions(folder: string): Promise<BundledFunction[]> {
   await rm(folder, { recursive: true, force: true });
@@ -143,7 +140,7 @@ export async function bundleFunctions(folder: string): Promise<BundledFunction[]
   return functions;
 }
 
-/** Bundles functions of one kind; gives the files of each. */
+/** Bundles functions of one kind; returns the files of each. */
 async function bundle(
   kind: FunctionKind,
   entries: readonly FunctionEntry[],
@@ -162,7 +159,7 @@ async function bundle(
     mainFields: ['module', 'main'],
     chunkNames: 'chunks/[name]-[hash]',
     outExtension: { '.js': '.mjs' },
-    // Names stay, for stack traces.
+    // Names are kept, for stack traces.
     minifySyntax: true,
     minifyWhitespace: true,
     external: EXTERNAL,
@@ -193,7 +190,7 @@ async function copyViewer(folder: string): Promise<string[]> {
   return VIEWER_FILES.map((file) => join(below, file));
 }
 
-/** Gives what it copied, below the folder. */
+/** Returns the copied files, relative to the folder. */
 async function copyConsole(folder: string): Promise<string[]> {
   await cp(CONSOLE_FOLDER, join(folder, BUNDLED_CONSOLE), { recursive: true });
   const entries = await readdir(CONSOLE_FOLDER, { recursive: true, withFileTypes: true });

@@ -6,7 +6,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
-import { EXCEPTIONS, FOLDERS, WORDS } from './word-list.ts';
+import { COMMENT_FOLDERS, EXCEPTIONS, FOLDERS, WORDS } from './word-list.ts';
 
 /**
  * What each top-level folder imports besides itself. A folder that is not listed imports anything.
@@ -64,9 +64,10 @@ function arrowFaults(file: string, text: string): string[] {
 }
 
 function wordFaults(file: string, text: string): string[] {
-  if (!FOLDERS.includes(topFolder(file))) return [];
+  const folder = topFolder(file);
+  if (!FOLDERS.includes(folder) && !COMMENT_FOLDERS.includes(folder)) return [];
   return text.split('\n').flatMap((line, index) =>
-    [...line.matchAll(WORD)]
+    [...(FOLDERS.includes(folder) || COMMENT.test(line) ? line : '').matchAll(WORD)]
       .map(([word]) => word.toLowerCase())
       .filter((word) => EXCEPTIONS[file]?.includes(word) !== true)
       .map((word) => `${file}:${index + 1}: do not write "${word}"; build/word-list.ts has the list`),

@@ -19,7 +19,7 @@ interface Operation {
   >;
 }
 
-/** Where the types stand that the console is checked against. */
+/** File of the types that the console is checked against. */
 export const API_TYPES = join(import.meta.dirname, '../console/src/api/api.ts');
 
 const HEAD =
@@ -73,10 +73,7 @@ function object(properties: Readonly<Record<string, Json>>, required = Object.ke
   return { type: 'object', properties, required, additionalProperties: false };
 }
 
-/**
- * References lead within the one schema; what is no type is left out, so that one name stands for
- * one shape.
- */
+/** Points references to `$defs`. Drops array bounds, which would split one name into two types. */
 function relink(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(relink);
   if (typeof value !== 'object' || value === null) return value;

@@ -7,8 +7,8 @@ import { ROUTES } from '#handlers/routes.ts';
 export const ROOT = join(import.meta.dirname, '..');
 
 /**
- * What a function does when it is first asked. `alone`: nothing, it has all it needs. `opens`: it
- * loads and opens database and cluster. `documents`: that too, and it describes all routes.
+ * What a function does on its first request. `alone`: nothing. `opens`: connects to the database
+ * and the cluster. `documents`: like `opens`, and describes all routes.
  */
 export type FunctionKind = 'alone' | 'opens' | 'documents';
 
@@ -16,11 +16,11 @@ export type FunctionKind = 'alone' | 'opens' | 'documents';
 export interface FunctionEntry {
   readonly id: string;
   readonly kind: FunctionKind;
-  /** Absent for what runs on a schedule. */
+  /** Absent for a scheduled function. */
   readonly route?: Pick<Route, 'method' | 'path'>;
-  /** Whether it only tells where the function host streams. */
+  /** Whether it needs a function host that streams responses. */
   readonly streams: boolean;
-  /** Whether it hands out files of the console. */
+  /** Whether it serves files of the console. */
   readonly isConsole: boolean;
   /** Source of a module in the root folder that exports `handler`. */
   readonly source: string;

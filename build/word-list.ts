@@ -1,5 +1,19 @@
-/** Words that `npm run check` rejects, and where. Add a folder once nothing is found in it. */
+/** Words that `npm run check` rejects. A folder moves here once nothing is found in it. */
 export const FOLDERS: readonly string[] = ['client', 'console', 'handlers'];
+
+/** Here only comments are checked: texts still have some of the words. */
+export const COMMENT_FOLDERS: readonly string[] = [
+  'adapters',
+  'agent',
+  'build',
+  'constructs',
+  'core',
+  'guest',
+  'host',
+  'infra',
+  'policies',
+  'proxy',
+];
 
 export const WORDS: readonly string[] = [
   'told',

@@ -1,6 +1,6 @@
 /**
- * How everything of ours is named and marked in a cluster. The leaf that constructs, the
- * infrastructure program and the Kubernetes adapters share; it knows nothing of any of them.
+ * Names, labels and annotations of our objects in a cluster. Shared by the constructs, the
+ * infrastructure program and the Kubernetes adapters; imports none of them.
  */
 import { createHash } from 'node:crypto';
 
@@ -29,10 +29,7 @@ export const LABELS = {
   madeSlot: `${DOMAIN}/made-slot`,
 } as const;
 
-/**
- * Where the state of a preview lives: on its route alone, but for `attempt`, which its Service
- * bears too.
- */
+/** The state of a preview. Set on its route only, except `attempt`, which its Service has too. */
 export const ANNOTATIONS = {
   run: `${DOMAIN}/run`,
   owner: `${DOMAIN}/owner`,
@@ -42,28 +39,28 @@ export const ANNOTATIONS = {
   startedAt: `${DOMAIN}/started-at`,
   expiresAt: `${DOMAIN}/expires-at`,
   /**
-   * The expiry before the last keepalive, which the patch itself copies: so one round trip tells
-   * whether it went back.
+   * The expiry before the last keepalive, copied by the patch itself: one round trip shows whether
+   * the expiry moved back.
    */
   previousExpiresAt: `${DOMAIN}/previous-expires-at`,
   maxUntil: `${DOMAIN}/max-until`,
-  /** Which start made it; on a Service: or last claimed the right to put a route on it. */
+  /** The start that made it; on a Service, the start that made it or last claimed it. */
   attempt: `${DOMAIN}/attempt`,
-  /** On a Service that a start did not make itself: when one last claimed it. */
+  /** On a Service that a start claimed instead of making: when it was last claimed. */
   claimedAt: `${DOMAIN}/claimed-at`,
   /**
-   * `resourceVersion` of the Service when the route's own start had made or claimed it. The API
-   * server counts its writes, so it orders the previews of a run as no clock could.
+   * `resourceVersion` of the Service when the route's own start had made or claimed it. It orders
+   * the previews of a run by the API server's writes, without clocks.
    */
   ticket: `${DOMAIN}/turn`,
   /**
-   * On a Service that was claimed while another start could still put its route on it: the earliest
-   * turn of these.
+   * On a Service that was claimed while another start could still add its route: the lowest ticket
+   * among them.
    */
   earliestTicket: `${DOMAIN}/earliest-turn`,
   /**
-   * `resourceVersion` of the Service that the route's own start made: whoever removes it knows
-   * whether anybody claimed it since.
+   * `resourceVersion` of the Service that the route's own start made. A deletion with this
+   * precondition fails if another start has claimed the Service since.
    */
   serviceVersion: `${DOMAIN}/service-version`,
 } as const;
@@ -80,7 +77,7 @@ export const SANDBOX_LABELS = {
   [LABELS.component]: 'sandbox',
 } as const;
 
-/** Every pod that is a sandbox, whoever makes it: what network policies select. */
+/** Every sandbox pod, whether Porthole or an operator makes it: what network policies select. */
 export const SANDBOX_POD_LABELS = { [LABELS.role]: 'sandbox' } as const;
 
 /** Every sandbox's pod that may reach the internet. */
@@ -94,20 +91,17 @@ export function labelValue(text: string): string {
   return `sha256-${createHash('sha256').update(text).digest('hex').slice(0, 40)}`;
 }
 
-/** The label by which the one pod of a sandbox is found, whoever makes the pod. */
+/** The label that selects the one pod of a sandbox, whether Porthole or an operator makes it. */
 export function sandboxIdLabels(sandboxId: string): Record<string, string> {
   return { [LABELS.sandbox]: labelValue(sandboxId) };
 }
 
-/**
- * What every name of a sandbox's pod, volume and claim begins with, but for those that come out of
- * a warm pool.
- */
+/** Prefix of the names of a sandbox's pod, volume and claim, except those from a warm pool. */
 export const SANDBOX_NAME_PREFIX = 'sandbox-';
 
 /**
- * `sandbox-` and the id, or as much of its hash as fits into a DNS label; so are a sandbox's pod,
- * volume and claim named.
+ * Name of a sandbox's pod, volume and claim: `sandbox-` and the id, or as much of its hash as fits
+ * into a DNS label.
  */
 export function sandboxObjectName(sandboxId: string): string {
   const name = `${SANDBOX_NAME_PREFIX}${sandboxId}`;
@@ -116,13 +110,13 @@ export function sandboxObjectName(sandboxId: string): string {
 }
 
 /**
- * How coarse the labels of times are. A reaper that asks for what is due names all slots in which
- * nothing is: fine enough that few previews fall into the slot that has begun, coarse enough that a
- * longest life of 8 hours has no more slots than a selector can name.
+ * Length of a time slot in labels. The reaper selects due previews by naming every slot that is not
+ * due. Short enough that few previews fall into the current slot, long enough that the slots of the
+ * longest lifetime, 8 hours, fit into a selector.
  */
 export const SLOT_MS = 120_000;
 
-/** The two minutes in which a time falls, counted from 1970. */
+/** The slot that contains the time, counted from 1970. */
 export function timeSlot(time: Date): string {
   return String(Math.floor(time.getTime() / SLOT_MS));
 }
@@ -149,18 +143,15 @@ export function formatTime(time: Date): string {
   return time.toISOString();
 }
 
-/** The time that an annotation tells; undefined where it is anything but RFC 3339 in UTC. */
+/** The time in an annotation; undefined if it is not RFC 3339 in UTC. */
 export function parseTime(text: string | undefined): Date | undefined {
   if (text === undefined || !RFC_3339_UTC.test(text)) return undefined;
   const time = new Date(text);
   return Number.isNaN(time.getTime()) ? undefined : time;
 }
 
-/**
- * The host that the app behind a preview is asked for: dev servers refuse names that they do not
- * know.
- */
+/** The Host that the app behind a preview receives: dev servers reject unknown host names. */
 export const UPSTREAM_HOST = 'localhost';
 
-/** The origin of that host: what the app reads in place of the preview's own. */
+/** The origin of that host: replaces the preview's own origin in requests to the app. */
 export const UPSTREAM_ORIGIN = `http://${UPSTREAM_HOST}`;

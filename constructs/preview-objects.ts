@@ -20,7 +20,7 @@ export interface PreviewGateway {
   readonly namespace: string;
   /**
    * The listener that routes attach to.
-   * @default - every listener whose hostname fits
+   * @default - every listener with a matching hostname
    */
   readonly sectionName?: string;
 }
@@ -53,7 +53,7 @@ export interface PreviewProps {
   readonly expiresAt: Date;
   readonly maxUntil: Date;
   /**
-   * Tells this start from every other one, so that a caller whose answer was lost finds its own.
+   * Identifies this start, so that a caller that lost the response finds its own preview.
    * @default - none: the manifests are applied as a whole
    */
   readonly attempt?: string;
@@ -82,7 +82,7 @@ export interface RouteOwner {
   readonly isClaimed?: boolean;
 }
 
-/** What names the public origin to the app. */
+/** Headers that give the app its public origin. */
 const FORWARDED = ['X-Forwarded-Host', 'X-Forwarded-Port', 'X-Forwarded-Proto'];
 
 /**
@@ -95,7 +95,7 @@ export class Preview extends Construct {
   readonly upstream: 'guest' | 'direct';
   readonly #props: PreviewProps;
 
-  /** @throws Error that names the property whose value cannot be used */
+  /** @throws Error that names the property with the invalid value */
   constructor(scope: Construct, id: string, props: PreviewProps) {
     super(scope, id);
     check(props);
@@ -225,8 +225,8 @@ function requestHeaders(requestHeaderModifier: object): object {
 }
 
 /**
- * Both manifests of a preview. The route is owned by its Service, and so it is made second: its
- * owner's uid is known once the Service is stored, and no route ever stands without its Service.
+ * Both manifests of a preview. The route's owner is its Service, so the Service is made first: its
+ * uid is known once it is stored, and no route exists without its Service.
  */
 export function previewManifests(props: PreviewProps): {
   readonly service: object;

@@ -1,6 +1,6 @@
 /**
- * What the route of a preview sets on every response. An answer that bears them all has come
- * through it.
+ * Headers that a preview's route sets on every response. A response with all of them came through
+ * the route.
  */
 export const ROUTE_RESPONSE_HEADERS = {
   // Not `no-referrer`: browsers then send `Origin: null` with forms, and frameworks refuse them.

@@ -18,22 +18,22 @@ export interface SandboxClaimProps {
    */
   readonly shutdownTime?: Date;
   /**
-   * What becomes of claim and sandbox then. With every policy the sandbox's volume goes.
+   * What happens to the claim and the sandbox then. Every policy deletes the sandbox's volume.
    * @default 'Delete'
    */
   readonly shutdownPolicy?: 'Delete' | 'DeleteForeground' | 'Retain';
 }
 
 /**
- * A sandbox out of a warm pool of agent-sandbox. Its pod gets the label that previews select by the
- * one way that survives suspend and resume: `additionalPodMetadata`. No environment and no volumes
- * of its own, because either makes every claim a cold start.
+ * A sandbox from a warm pool of agent-sandbox. `additionalPodMetadata` sets the label that previews
+ * select: no other way survives suspend and resume. The claim sets no environment and no volumes,
+ * because either makes every claim a cold start.
  */
 export class SandboxClaim extends Construct {
   readonly claim: ApiObject;
   readonly shutdownPolicy: 'Delete' | 'DeleteForeground' | 'Retain';
 
-  /** @throws Error that names the property whose value cannot be used */
+  /** @throws Error that names the property with the invalid value */
   constructor(scope: Construct, id: string, props: SandboxClaimProps) {
     super(scope, id);
     if (props.warmPool === '') {

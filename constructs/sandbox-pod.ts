@@ -18,23 +18,23 @@ export interface SandboxPodProps {
   /** Public keys of those who may call the guest, separated by commas. */
   readonly guestKeys: string;
   /**
-   * Image whose /porthole an init container copies into the pod.
+   * Image that has the guest in /porthole, which an init container copies into the pod.
    * @default - the sandbox's image has the guest in /porthole
    */
   readonly guestImage?: string;
   /**
-   * Most CPU it may use, in thousandths of a core.
+   * CPU limit, in thousandths of a core.
    * @default 2000
    */
   readonly cpuLimitMillis?: number;
   /**
-   * CPU it is sure to get, in thousandths of a core.
+   * CPU request, in thousandths of a core.
    * @default 100, or its limit where that is less
    */
   readonly cpuRequestMillis?: number;
   /**
-   * Memory in MiB, both sure and most: a sandbox that is promised less than it may use is killed
-   * when its node runs full.
+   * Memory in MiB, both request and limit: with a lower request, a sandbox is killed when its node
+   * runs out of memory.
    * @default 2048
    */
   readonly memoryMebibytes?: number;
@@ -84,15 +84,15 @@ export interface SandboxPodProps {
 const HOME = '/home/sandbox';
 
 /**
- * A sandbox as a pod on a volume of its own. It runs as an ordinary user without capabilities,
+ * A sandbox as a pod with its own volume. It runs as an ordinary user without capabilities,
  * privilege escalation or a service account's token, under the runtime's seccomp profile, within
- * limits; only /workspace, which outlives the pod, its home and /tmp can be written to.
+ * limits. Only /workspace, which outlives the pod, its home and /tmp are writable.
  */
 export class SandboxPod extends Construct {
   readonly pod: ApiObject;
   readonly volumeClaim: ApiObject;
 
-  /** @throws Error that names the property whose value cannot be used */
+  /** @throws Error that names the property with the invalid value */
   constructor(scope: Construct, id: string, props: SandboxPodProps) {
     super(scope, id);
     const {
@@ -135,7 +135,7 @@ export class SandboxPod extends Construct {
 
     const name = sandboxObjectName(sandboxId);
     const metadata = { name, namespace, labels: { ...SANDBOX_LABELS, ...sandboxIdLabels(sandboxId) } };
-    // The library's own class takes whole GiB alone.
+    // The library's own class takes whole GiB only.
     this.volumeClaim = new ApiObject(this, 'workspace', {
       apiVersion: 'v1',
       kind: 'PersistentVolumeClaim',
@@ -165,7 +165,7 @@ export class SandboxPod extends Construct {
     });
     const guest = guestPod(guestKeys, { HOME, WORKSPACE: '/workspace', SANDBOX_ID: sandboxId });
     const common = {
-      // A runtime starts nothing in a folder that its user has shut.
+      // A runtime cannot start in a folder that its user may not enter.
       workingDir: '/',
       imagePullPolicy: kplus.ImagePullPolicy.IF_NOT_PRESENT,
       resources: {
@@ -212,12 +212,12 @@ export class SandboxPod extends Construct {
     }
     this.pod = ApiObject.of(pod);
     this.pod.addJsonPatch(
-      // The pause process becomes the parent of what commands leave behind, and buries it.
+      // The pause process reaps the orphaned processes of commands.
       JsonPatch.add('/spec/shareProcessNamespace', true),
-      // Other Services of the namespace are none of its business.
+      // Keeps the namespace's other Services out of its environment.
       JsonPatch.add('/spec/enableServiceLinks', false),
       ...guest.env.map((each) => JsonPatch.add('/spec/containers/0/env/-', each)),
-      // The library takes a Secret of this very app alone.
+      // The library takes only a Secret of the same app.
       ...(runtimeClassName === undefined ? [] : [JsonPatch.add('/spec/runtimeClassName', runtimeClassName)]),
       ...(hostUsers ? [] : [JsonPatch.add('/spec/hostUsers', false)]),
       ...(pullSecret === undefined ? [] : [JsonPatch.add('/spec/imagePullSecrets', [{ name: pullSecret }])]),

@@ -16,17 +16,15 @@ export interface SessionRef {
   readonly expiresAt: Date;
 }
 
-/** A person, the service itself, or `local`: whoever may own things. */
+/** A person, the service itself, or `local`: callers that may own objects. */
 export interface Person {
   readonly kind: 'person';
   readonly user: string;
   readonly org: string;
   readonly admin: boolean;
-  /** Absent for who came with a key or a token. */
+  /** Absent if the caller used a key or a token. */
   readonly session?: SessionRef;
-  /**
-   * When the token ends that they came with; absent: what they came with does not end by itself.
-   */
+  /** When the caller's token expires; absent if the credential does not expire. */
   readonly expiresAt?: Date;
 }
 
@@ -35,43 +33,38 @@ export interface Agent {
   readonly kind: 'agent';
   readonly runId: string;
   readonly sandboxId: string;
-  /** Of its run. */
+  /** Owner of its run. */
   readonly owner?: Owner;
-  /** When its token ends, if not with its run before. */
+  /** When its token expires, unless its run ends first. */
   readonly expiresAt?: Date;
 }
 
-/**
- * Somebody whom the owner of a sandbox has lent a part of it, or who holds the sandbox's own token.
- */
+/** A caller with a delegation from the sandbox's owner, or with the sandbox's own token. */
 export interface Delegate {
   readonly kind: 'delegate';
   readonly sandboxId: string;
   readonly generation: number;
   readonly grant: Grant;
-  /** Null: by the sandbox's own token, which is then the one of this number. */
+  /** Null for the sandbox's own token; `tokenVersion` is then its version. */
   readonly delegationId: string | null;
   readonly tokenVersion: number | null;
-  /** Null: it does not end by itself. */
+  /** Null: does not expire. */
   readonly expiresAt: Date | null;
 }
 
 export type Caller = Person | Agent | Delegate;
 
-/** Who calls while nothing is configured to tell callers apart. */
+/** The caller of every request while no authentication is configured. */
 export const LOCAL: Person = { kind: 'person', user: 'local', org: 'local', admin: true };
 
-/** Who calls with `SANDBOX_API_KEY`. */
+/** The caller of requests with `SANDBOX_API_KEY`. */
 export const SERVICE: Person = { kind: 'person', user: 'service', org: 'service', admin: true };
 
 export function ownerOf(person: Person): Owner {
   return { user: person.user, org: person.org };
 }
 
-/**
- * @throws PortholeError `forbidden` for agents and delegates: they act within what is their
- * owner's, and own nothing.
- */
+/** @throws PortholeError `forbidden` for agents and delegates, which own nothing */
 export function requirePerson(caller: Caller, action: string): Person {
   if (caller.kind === 'person') return caller;
   throw new PortholeError(
@@ -80,12 +73,12 @@ export function requirePerson(caller: Caller, action: string): Person {
   );
 }
 
-/** How a message calls what somebody came with who is no person. */
+/** The name of a caller's credential in messages. */
 export function credentialOf(caller: Exclude<Caller, Person>): string {
   return caller.kind === 'agent' ? 'An agent token' : 'A credential for one sandbox';
 }
 
-/** Who may do what they may not. */
+/** Who may do what the caller may not, as messages name them. */
 export function superiorOf(caller: Exclude<Caller, Person>): string {
   return caller.kind === 'agent'
     ? `the owner of run ${caller.runId}`
@@ -107,16 +100,16 @@ export function mayUsePolicy(person: Person, policy: Pick<PolicyRecord, 'owner'>
   return person.admin || sameOwner(person, policy.owner);
 }
 
-/** As whom somebody who may act on the run does so: what its timeline says. */
+/** The actor that the run's timeline records for a permitted caller. */
 export function actorOn(run: RunRecord, caller: Caller): Exclude<Actor, 'traffic'> {
   if (caller.kind !== 'person') return 'agent';
   return sameOwner(caller, run.owner) ? 'owner' : 'admin';
 }
 
 /**
- * Whether the caller may act on the sandbox: its owner, an admin, or (where `agents`) the agent
- * whose run it serves, or whom its owner has lent it to; what of it, the route says. What the
- * service keeps for itself is nobody's: whoever gets one of a pool must find it untouched.
+ * Whether the caller may act on the sandbox: its owner, an admin, its delegates, or (if `agents`)
+ * the agent of its run. The route decides which actions. No caller may act on a sandbox of the
+ * service itself: a pooled sandbox must be unused when it is taken.
  */
 export function mayUseSandbox(caller: Caller, sandbox: SandboxRecord, agents: boolean): boolean {
   if (isOfService(sandbox)) return false;
@@ -127,7 +120,7 @@ export function mayUseSandbox(caller: Caller, sandbox: SandboxRecord, agents: bo
   return caller.admin || sameOwner(caller, sandbox.owner);
 }
 
-/** Whether it is the person's own, and not only one that an admin may act on. */
+/** Whether the caller is the owner, not only an admin. */
 export function ownsSandbox(caller: Caller, sandbox: Pick<SandboxRecord, 'owner'>): boolean {
   return caller.kind === 'person' && sameOwner(caller, sandbox.owner);
 }

@@ -1,5 +1,5 @@
 /**
- * Every error a caller can meet: code → HTTP status and whether trying again, unchanged, may help.
+ * Every error of the API: code → HTTP status, and whether retrying unchanged may help.
  * The codes are part of the API; the OpenAPI document lists them from here.
  */
 export const ERROR_CATALOGUE = {
@@ -109,10 +109,10 @@ export type ErrorDetails = Readonly<
  */
 export class PortholeError extends Error {
   readonly code: ErrorCode;
-  /** What a program can go on with, beside the message: more fields of the answer. */
+  /** Machine-readable details: more fields of the response. */
   readonly details: ErrorDetails;
 
-  /** When it may succeed, where that is known. */
+  /** When a retry may succeed, if known. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(
@@ -131,7 +131,7 @@ export class PortholeError extends Error {
     return ERROR_CATALOGUE[this.code].status;
   }
 
-  /** The code that callers see: the bridge has one for several of ours. */
+  /** The code that callers see: the bridge has one code for several of ours. */
   get shownCode(): ErrorCode {
     const entry = ERROR_CATALOGUE[this.code];
     return 'shownAs' in entry ? entry.shownAs : this.code;

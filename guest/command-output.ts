@@ -4,46 +4,42 @@ import type { Readable } from 'node:stream';
 export type OutputKind = 'stdout' | 'stderr';
 
 /**
- * Takes a piece of output, whose memory is used again once it returns. Returns false to hold output
- * back until `release`.
+ * Takes a piece of output; its buffer is reused after the return. Returns false to pause output
+ * until `release`.
  */
 export type TakeOutput = (kind: OutputKind, chunk: Buffer) => boolean;
 
-/** More than the two pipes of a command can hold: Linux lets it make each as large as 1 MiB. */
+/** More than the two pipes of a command can hold: Linux allows up to 1 MiB each. */
 const MOST_LEFT = 2 * 1024 * 1024;
 
 /**
- * What pipes are read into. All commands share it, as each piece is handed on before the next one
- * is read: fresh memory for each piece keeps the garbage collector busier than all else. With a
- * message's head a piece makes 64 KiB, so that the reader at the other end, which takes 64 KiB at a
- * time, finds whole messages.
+ * Read buffer of all pipes. Commands share it, because each piece is passed on before the next
+ * read: fresh memory for each piece keeps the garbage collector busy. With a message head a piece
+ * is 64 KiB, so that a reader that takes 64 KiB at a time finds whole messages.
  */
 const LANDING = Buffer.allocUnsafeSlow(64 * 1024 - 5);
 
 /**
- * Hands a command's output on, no faster than it is taken. Once discarded it reads on and throws
- * away, so that what a command left in the background is not stopped by a full pipe.
+ * Passes a command's output on with back-pressure. Once discarded it reads and drops the output, so
+ * that a full pipe does not stop background processes of the command.
  */
 export class CommandOutput {
   #bytes = 0;
-  /** Also until it begins. */
+  /** Also set until `begin`. */
   #held = true;
   #take: TakeOutput | undefined;
   #released: (() => void) | undefined;
   #ended: (() => void) | undefined;
   readonly #open = new Set<Readable>();
 
-  /**
-   * @param sources streams, or descriptors of pipes that do not block, which are closed at their
-   * end
-   */
+  /** @param sources streams, or descriptors of non-blocking pipes, which are closed at their end */
   constructor(sources: readonly (readonly [OutputKind, Readable | number])[]) {
     for (const [kind, from] of sources) {
       const source = typeof from === 'number' ? this.#pipe(kind, from) : from;
       this.#open.add(source);
       source.pause();
       if (source === from) source.on('data', (chunk: Buffer) => this.#came(kind, chunk));
-      // A pipe or terminal that breaks has ended; the command's exit says the rest.
+      // A broken pipe or terminal counts as ended; the command's exit reports the rest.
       source.on('error', () => {});
       const over = (): void => {
         if (this.#open.delete(source) && this.#open.size === 0) this.#ended?.();
@@ -72,11 +68,11 @@ export class CommandOutput {
   }
 
   /**
-   * Calls `done` once all that the command wrote before its exit has been taken. Mostly both
-   * streams end with it. What it left in the background may hold them open: then output is complete
-   * after three silent turns of the event loop, as what was written before the exit lies in the
-   * pipes already and each turn reads a piece of it. So it is after more than pipes hold. Turns in
-   * which output is held back do not count.
+   * Calls `done` once all output before the command's exit has been taken. Usually both streams end
+   * with the command. Background processes may keep them open: then output is complete after three
+   * event loop turns without data, because output from before the exit is in the pipes already and
+   * each turn reads a piece of it. It is also complete after more than the pipes hold. Turns in
+   * which output is paused do not count.
    */
   drain(done: () => void): void {
     let isDone = false;

@@ -4,35 +4,35 @@ import { join } from 'node:path';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 
-/** Made at a time: enough for 64 commands. To start mkfifo takes longer than mkfifo does. */
+/** Pipes per batch: enough for 64 commands. Starting mkfifo takes longer than its work. */
 const BATCH = 128;
-/** With fewer than these the next batch is made. */
+/** Below this number the next batch is created. */
 const FEW = 32;
 
 /** One stream of a command's output. */
 export interface CommandPipe {
-  /** The guest's end, which does not block. */
+  /** The guest's end; non-blocking. */
   readonly ours: number;
-  /** The command's end, which blocks, as programs expect; to be closed once the command has it. */
+  /** The command's end, blocking as programs expect; close it once the command has it. */
   readonly theirs: number;
 }
 
 /**
- * Named pipes for what commands print. Node gives its children sockets, and a socket cannot be
- * opened a second time: `echo oops > /dev/stderr` fails on one. Not for stdin: opening /dev/stdin
- * again would wait for ever once all input is written.
+ * Named pipes for the output of commands. Node gives its children sockets, and a socket cannot be
+ * opened a second time: `echo oops > /dev/stderr` fails on one. Not for stdin: reopening /dev/stdin
+ * would block forever once all input is written.
  */
 export class CommandPipes {
   readonly #folder: string;
   readonly #spare: string[] = [];
-  /** Opened while the guest had nothing else to do: the next command does not wait for it. */
+  /** Opened while the guest was idle, so that the next command does not wait for it. */
   #ready: readonly [CommandPipe, CommandPipe] | undefined;
   #filling: Promise<void> | undefined;
-  /** mkfifo is not installed, or the folder takes no pipes. */
+  /** mkfifo is not installed, or the folder's file system has no pipes. */
   #unavailable = process.platform !== 'linux';
   #next = 0;
 
-  /** @param folder a folder that holds nothing else */
+  /** @param folder a folder for these pipes only */
   constructor(folder: string) {
     this.#folder = folder;
     try {
@@ -43,7 +43,7 @@ export class CommandPipes {
     }
   }
 
-  /** Makes some ahead, so that no command waits for them. Never rejects. */
+  /** Creates some ahead, so that no command waits for them. Never rejects. */
   prepare(): Promise<void> {
     if (this.#unavailable || this.#spare.length >= FEW) return Promise.resolve();
     this.#filling ??= this.#fill().finally(() => {
@@ -52,7 +52,7 @@ export class CommandPipes {
     return this.#filling;
   }
 
-  /** Two pipes if they are made already; `wait()` says whether more may come. */
+  /** Two pipes if they exist already; `wait()` says whether more may come. */
   take(): readonly [CommandPipe, CommandPipe] | undefined {
     const pair = this.#ready ?? this.#openPair();
     this.#ready = undefined;
@@ -71,7 +71,7 @@ export class CommandPipes {
     return undefined;
   }
 
-  /** Like `take`, but waits until pipes are made. Undefined where none can be had. */
+  /** Like `take`, but waits until pipes are created. Undefined if pipes are not available. */
   async takeLater(): Promise<readonly [CommandPipe, CommandPipe] | undefined> {
     for (let pair = this.take(); ; pair = this.take()) {
       if (pair !== undefined || this.#unavailable) return pair;
@@ -89,8 +89,8 @@ export class CommandPipes {
       try {
         const ours = openSync(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
         try {
-          // Through the open descriptor it is the same pipe for certain, and has a reader: opening
-          // it never blocks.
+          // The open descriptor is the same pipe for certain, and has a reader: this open never
+          // blocks.
           const theirs = openSync(`/proc/self/fd/${ours}`, O_WRONLY);
           return { ours, theirs };
         } catch (error) {
@@ -128,7 +128,7 @@ function remove(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // Code in the sandbox was quicker.
+    // Code in the sandbox removed it first.
   }
 }
 

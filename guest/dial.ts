@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { DIAL_UPGRADE } from './protocol/http-protocol.ts';
 import { GuestError } from './router.ts';
 
-/** Tried in this order: a server bound to one of them is found. */
+/** Tried in this order, because a server may be bound to only one of them. */
 const LOOPBACK = ['127.0.0.1', '::1'];
 
 /**
@@ -34,7 +34,7 @@ export function readPort(text: string | undefined): number {
   throw new GuestError('invalid_request', `Port ${text}: must be a whole number from 1 to 65535.`);
 }
 
-/** `GET /v1/dial/{port}`: joins a connection to a port of the sandbox. */
+/** `GET /v1/dial/{port}`: connects a stream to a port of the sandbox. */
 export async function serveDial(
   upgrade: string | undefined,
   portText: string | undefined,

@@ -4,10 +4,13 @@ import type { GuestEvent } from './protocol/ports-protocol.ts';
 
 type SnapshotEvent = Extract<GuestEvent, { name: 'snapshot' }>['data'];
 
-/** A comment so often, in ms, so that nothing in between takes the connection for dead. */
+/** Interval of comments in ms, so that no proxy drops the connection as idle. */
 const HEARTBEAT = 15_000;
 
-/** Events that wait for a reader; one that falls further behind is cut off, and begins again. */
+/**
+ * Bytes of events that wait for a reader; a reader that falls further behind is disconnected, and
+ * reconnects.
+ */
 const MOST_WAITING = 1024 * 1024;
 
 /** A response of server-sent events. */
@@ -18,7 +21,7 @@ export class EventStream {
   constructor(response: ServerResponse) {
     this.#response = response;
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
-    // The head tells a caller that the subscription is in place.
+    // The response head confirms the subscription.
     response.flushHeaders();
     this.#heartbeat = setInterval(() => response.write(': still here\n\n'), HEARTBEAT);
     response.on('close', () => clearInterval(this.#heartbeat));
@@ -60,7 +63,7 @@ export class EventStream {
   }
 }
 
-/** What happens in the sandbox, for every listener. */
+/** Events of the sandbox, for every listener. */
 export class GuestEvents {
   readonly #listeners = new Set<(event: GuestEvent) => void>();
 
@@ -68,14 +71,14 @@ export class GuestEvents {
     for (const listener of this.#listeners) listener(event);
   }
 
-  /** Ends with what is returned. */
+  /** Returns a function that unsubscribes. */
   subscribe(listener: (event: GuestEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 }
 
-/** `GET /v1/events`: what there is, and from then on each change. */
+/** `GET /v1/events`: the current state, then each change. */
 export function serveEvents(
   response: ServerResponse,
   events: GuestEvents,

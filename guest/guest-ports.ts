@@ -3,12 +3,12 @@ import { basename } from 'node:path';
 import type { GuestEvents } from './guest-event-stream.ts';
 import type { PortInfo } from './protocol/ports-protocol.ts';
 
-/** In ms. A change is told within 300. */
+/** In ms. The API promises a change within 300. */
 const INTERVAL = 150;
 
 /**
- * In ms. Two sockets that change places within one interval change no count: all is read so often
- * in any case.
+ * In ms. Two sockets that change places within one interval keep the count: a full read at this
+ * interval finds them.
  */
 const WHOLE = 1_000;
 
@@ -22,16 +22,13 @@ interface Listener {
   readonly inodes: readonly string[];
 }
 
-/** In one answer. */
+/** Ports per answer. */
 const MOST_PORTS = 2_000;
 
-/** Says which process of the guest, and which server, a process belongs to. */
+/** Finds the guest's process, and the server, that own a process group. */
 export type OwnerOf = (group: number) => { processId: string; server: string | null } | undefined;
 
-/**
- * What listens in the sandbox's network, as the kernel's tables show it; read only while something
- * wants to know.
- */
+/** The sandbox's listening ports from the kernel's tables; read only while there is a watcher. */
 export class Ports {
   readonly #events: GuestEvents;
   readonly #ownerOf: OwnerOf;
@@ -44,7 +41,7 @@ export class Ports {
   #timer: NodeJS.Timeout | undefined;
   readonly #changed = new Set<() => void>();
 
-  /** @param hidden the guest's own, which nobody started */
+  /** @param hidden a port of the guest itself */
   constructor(events: GuestEvents, ownerOf: OwnerOf, hidden?: number) {
     this.#hidden = hidden;
     this.#events = events;
@@ -62,7 +59,7 @@ export class Ports {
     return this.#known.get(port);
   }
 
-  /** Publishes changes until what is returned is called. */
+  /** Publishes changes until the returned function is called. */
   watch(): () => void {
     this.#watchers += 1;
     if (this.#watchers === 1) {
@@ -105,7 +102,7 @@ export class Ports {
     const counts = countSockets();
     const isDue = performance.now() - this.#readAt >= WHOLE;
     if (counts !== undefined && counts === this.#counts && !isDue) return;
-    // Counted before the tables are read: what changes in between is looked at again.
+    // Counted before the tables are read, so that changes in between are found next time.
     this.#counts = counts;
     this.#look();
   }
@@ -126,7 +123,7 @@ export class Ports {
       const address = addresses.join(', ');
       const before = this.#known.get(port);
       const owner = inodes.map((inode) => owners.get(inode)).find((one) => one !== undefined);
-      // In a pod: what the functions and the gateway call.
+      // In a pod: the guest's own port, which the functions and the gateway call.
       if (owner?.pid === process.pid) continue;
       const ours = owner === undefined ? undefined : this.#ownerOf(owner.group);
       const info: PortInfo = {
@@ -158,7 +155,7 @@ export class Ports {
 const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
 
 /**
- * The command line of the process that has connected from a port on loopback; undefined where it is
+ * The command line of the process that has connected from a port on loopback; undefined if it is
  * not found.
  */
 export function commandAtPort(port: number, to: number): string | undefined {
@@ -179,15 +176,15 @@ export function commandAtPort(port: number, to: number): string | undefined {
 }
 
 /**
- * Changes when a socket comes or goes, and when a process starts. A table takes the kernel 2 ms, as
- * it goes through the connections of the whole machine; this takes microseconds. Undefined where
+ * Changes when a socket comes or goes, and when a process starts. A table takes the kernel 2 ms,
+ * because it includes the connections of the whole machine; this takes microseconds. Undefined if
  * the kernel does not count.
  */
 function countSockets(): string | undefined {
   const open = /^TCP: inuse \d+/m.exec(readAgain('/proc/net/sockstat'))?.[0];
   if (open === undefined) return undefined;
   const open6 = /^TCP6: inuse \d+/m.exec(readAgain('/proc/net/sockstat6'))?.[0] ?? '';
-  // ActiveOpens to CurrEstab (RFC 4022): a connection that ends may hide a listener that begins.
+  // ActiveOpens to CurrEstab (RFC 4022): a connection that ends may offset a listener that begins.
   const connections = /^Tcp: (?:-?\d+ ){4}((?:\d+ ){5})/m.exec(readAgain('/proc/net/snmp'))?.[1] ?? '';
   const lastProcess = readAgain('/proc/loadavg').split(' ').at(-1) ?? '';
   return [open, open6, connections, lastProcess].join(';');
@@ -205,7 +202,7 @@ function readTable(path: string): string {
 const opened = new Map<string, number | undefined>();
 const content = Buffer.alloc(16 * 1024);
 
-/** Reads the beginning of a file of the kernel that is read again and again, and so stays open. */
+/** Reads the beginning of a kernel file. The file stays open, because it is read repeatedly. */
 function readAgain(path: string): string {
   try {
     if (!opened.has(path)) opened.set(path, openSync(path, 'r'));
@@ -241,7 +238,7 @@ function listenersIn(lines: readonly string[]): Listener[] {
 /** An address of the tables: words of 32 bits, each in the machine's own (little endian) order. */
 function readAddress(hex: string): string {
   const bytes = Buffer.from(hex, 'hex');
-  // Buffer.from has made this copy, which may be changed.
+  // Buffer.from has made this copy, so it may be changed.
   const words = [...bytes.swap32()];
   if (words.length === 4) return words.join('.');
   if (words.every((byte) => byte === 0)) return '::';
@@ -259,12 +256,12 @@ interface Owner {
   readonly group: number;
 }
 
-/** Of a command line, in characters. */
+/** Characters of a command line. */
 const MOST_COMMAND = 400;
 
 /**
- * Which processes hold the sockets, by inode. Looks at every process, so only when a listener came
- * or went.
+ * The processes that hold the sockets, by inode. Scans every process, so call it only when a
+ * listener comes or goes.
  */
 function ownersOf(inodes: ReadonlySet<string>): Map<string, Owner> {
   const owners = new Map<string, Owner>();

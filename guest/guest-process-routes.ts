@@ -17,7 +17,7 @@ export function queryOf(url: URL): Record<string, string> {
   return Object.fromEntries(url.searchParams);
 }
 
-/** Resolves to false when `ms` pass first, or the caller is gone. */
+/** Resolves to false if `ms` pass first, or the caller is gone. */
 export async function within(ms: number, event: Promise<unknown>, signal: AbortSignal): Promise<boolean> {
   const late = Promise.withResolvers<false>();
   const timer = setTimeout(() => late.resolve(false), ms);
@@ -33,7 +33,9 @@ export async function within(ms: number, event: Promise<unknown>, signal: AbortS
 
 const inputQuery = z.object({ eof: z._default(z.stringbool(), false) });
 
-/** `/v1/processes`. @param startedBy of all that is started; without it the host says who */
+/**
+ * `/v1/processes`. @param startedBy for all processes; without it the host sets it in each request
+ */
 export function processRoutes(processes: Processes, startedBy?: StartedBy): Routes<Handler> {
   const by = startedBy && { started_by: startedBy };
   const find = (params: Readonly<Record<string, string>>) => processes.get(params['id'] ?? '');
@@ -54,7 +56,7 @@ export function processRoutes(processes: Processes, startedBy?: StartedBy): Rout
     },
     'GET /v1/processes/{id}/output': async ({ headers }, response, { params, url }) => {
       const process = find(params);
-      // A browser that reconnects says how far it came.
+      // Last-Event-ID: a browser that reconnects sends its position.
       const since = url.searchParams.get('since') ?? headers['last-event-id'] ?? '0';
       const query = parse({ ...queryOf(url), since }, outputQuery);
       checkCursor(query.since, process.ring.to);
@@ -85,7 +87,7 @@ export function processRoutes(processes: Processes, startedBy?: StartedBy): Rout
   };
 }
 
-/** @throws GuestError `invalid_request` for a cursor that no output has reached */
+/** @throws GuestError `invalid_request` for a cursor beyond the output */
 export function checkCursor(since: number, end: number): void {
   if (since <= end) return;
   throw new GuestError(

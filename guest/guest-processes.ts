@@ -18,7 +18,7 @@ import {
 import { bodyOf, GuestError } from './router.ts';
 import type { CommandStarter, StartedCommand } from './start-command.ts';
 
-/** What is kept of processes that have ended; the oldest go first. */
+/** Limits for ended processes; the oldest are removed first. */
 const KEPT = { processes: 100, bytes: 128 * 1024 * 1024 } as const;
 
 /** Running at a time. */
@@ -27,7 +27,7 @@ const MOST_RUNNING = 512;
 /** From SIGTERM to SIGKILL when time is up, in ms. */
 const GRACE = 4_000;
 
-/** What the file of a process holds; the ring beside it has the rest. */
+/** Content of a process's file; its ring holds the rest. */
 type Facts = Omit<ProcessInfo, 'output'>;
 
 /** The program that a request names. */
@@ -35,7 +35,7 @@ export function argvOf({ argv, command }: Pick<ProcessRequest, 'argv' | 'command
   return argv ?? ['sh', '-c', command as string];
 }
 
-/** Takes what a process prints, beside its own ring. */
+/** Receives a process's output, in addition to its ring. */
 export type Tee = (kind: OutputKind, bytes: Buffer) => void;
 
 /** One process and its output; it outlives the connection that started it. */
@@ -106,7 +106,7 @@ export class GuestProcess {
     );
   }
 
-  /** To the whole group; after the exit it does nothing. */
+  /** Signals the whole group; does nothing after the exit. */
   signal(name: SignalName): void {
     if (name === 'SIGKILL') this.#wasKilled = true;
     this.#command?.signal(name);
@@ -165,7 +165,7 @@ export class GuestProcess {
 
   #finish(exit: CommandExit, ticks: number | undefined): void {
     for (const timer of this.#timers) clearTimeout(timer);
-    // What it left in the background runs on, unread.
+    // Its background processes continue; their output is dropped.
     this.#command?.output.discard();
     const usage = this.#usage?.finish(ticks);
     const signal = 'signal' in exit ? exit.signal : null;
@@ -194,26 +194,26 @@ export class GuestProcess {
     this.#resolve(exit);
   }
 
-  /** Never fails a process: without room for its file it is forgotten with the guest. */
+  /** Never fails a process: without disk space for its file it is forgotten when the guest ends. */
   #save(): void {
     try {
       replacePlain(join(this.#folder, FILE), JSON.stringify(this.#facts));
     } catch {
-      // No room, or the sandbox's code has removed the folder.
+      // No disk space, or the sandbox's code has removed the folder.
     }
   }
 }
 
 const FILE = 'process.json';
-/** An argv has 2 MiB at most, and escapes of JSON. */
+/** An argv has 2 MiB at most, before JSON escapes. */
 const MOST_FACTS = 16 * 1024 * 1024;
-/** Those that ran, those that had ended, and the file beside them. */
+/** Running processes, ended processes, and the file beside them. */
 const MOST_FOUND = MOST_RUNNING + KEPT.processes + 1;
 /** A file beside the processes. */
 const EXPIRED = 'expired';
 const facts = z.omit(processInfo, { output: true });
 
-/** All processes of the guest, and those of former guests that have ended. */
+/** All processes of the guest, and ended processes of earlier guests. */
 export class Processes {
   readonly #folder: string;
   readonly #starter: CommandStarter;
@@ -234,7 +234,7 @@ export class Processes {
     if (running >= MOST_RUNNING) {
       throw new GuestError('too_many', `${running} processes run, the most that may. End some of them.`);
     }
-    // Sorts by the time of its start.
+    // Sorts by start time.
     const id = `${Date.now().toString(36)}${randomBytes(6).toString('hex')}`;
     const folder = join(this.#folder, id);
     const started = new GuestProcess(
@@ -283,7 +283,7 @@ export class Processes {
     return [...this.#all.values()].map(({ info }) => info).toReversed();
   }
 
-  /** Ends it, and forgets it and its output. */
+  /** Ends it, and removes it with its output. */
   async remove(id: string): Promise<void> {
     const process = this.get(id);
     process.signal('SIGKILL');
@@ -293,8 +293,8 @@ export class Processes {
   }
 
   /**
-   * The sandbox is stopped because its time is over: what runs ends with that reason. Kept for the
-   * next guest.
+   * The sandbox is stopped at its end of life: running processes get that exit reason. Stored for
+   * the next guest.
    */
   expire(): void {
     replacePlain(join(this.#folder, EXPIRED), '');
@@ -316,10 +316,10 @@ export class Processes {
     }
   }
 
-  /** What a former guest started ended with it. */
+  /** Processes of an earlier guest ended with it. */
   #recover(): void {
     const reason = existsSync(join(this.#folder, EXPIRED)) ? 'expired' : 'sandbox_stopped';
-    // What is beyond that a guest has not left behind.
+    // A guest leaves no more entries than that.
     for (const id of readdirSync(this.#folder).toSorted().slice(-MOST_FOUND)) {
       const folder = join(this.#folder, id);
       try {
@@ -329,7 +329,7 @@ export class Processes {
         const exit = known.exit ?? stoppedExit(known, lastChange(folder), reason);
         this.#all.set(id, new GuestProcess(folder, { ...known, exit }, new OutputRing(folder)));
       } catch {
-        // Not a process, or one whose file was never whole.
+        // Not a process, or its file is incomplete.
         rmSync(folder, { recursive: true, force: true });
       }
     }
@@ -337,12 +337,12 @@ export class Processes {
   }
 }
 
-/** What events say of a process. */
+/** Fields of a process in events. */
 function announced({ info: { id, name, argv, started_by } }: GuestProcess) {
   return { id, name, command: argv.join(' ').slice(0, 200), started_by };
 }
 
-/** When a process was last heard of, in ms. */
+/** Last change of a process, in ms. */
 function lastChange(folder: string): number {
   return Math.max(...readdirSync(folder).map((name) => statSync(join(folder, name)).mtimeMs));
 }

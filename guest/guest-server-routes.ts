@@ -10,7 +10,7 @@ import { parse, readJson } from './read-json.ts';
 import { GuestError, type Handler, type Routes, sendJson } from './router.ts';
 import type { Servers } from './guest-servers.ts';
 
-/** `/v1/servers`. @param startedBy of all that is declared; without it the host says who */
+/** `/v1/servers`. @param startedBy for all servers; without it the host sets it in each request */
 export function serverRoutes(servers: Servers, startedBy?: StartedBy): Routes<Handler> {
   const by = startedBy && { started_by: startedBy };
   const find = (params: Readonly<Record<string, string>>) => servers.get(params['name'] ?? '');
@@ -54,7 +54,7 @@ export function serverRoutes(servers: Servers, startedBy?: StartedBy): Routes<Ha
 
 const NEWLINE = 10;
 
-/** Where the last lines begin: one that is not ended yet counts. */
+/** Cursor of the first of the last lines; an unfinished line counts. */
 function cursorOfTail(ring: OutputRing, lines: number): number {
   const starts: number[] = [ring.from];
   let end = ring.from;
@@ -71,7 +71,7 @@ function cursorOfTail(ring: OutputRing, lines: number): number {
     }
     cursor = read.cursor;
   }
-  // Behind the last newline no line has begun.
+  // No line begins after a final newline.
   if (starts.at(-1) === end) starts.pop();
   return lines === 0 ? ring.to : (starts.at(-lines) ?? starts[0] ?? ring.from);
 }
@@ -98,7 +98,7 @@ export function portRoutes(ports: Ports): Routes<Handler> {
   };
 }
 
-/** `/v1/connections/{port}`: which command has connected to the proxy from a port. */
+/** `/v1/connections/{port}`: the command that has connected to the proxy from a port. */
 export function connectionRoutes(): Routes<Handler> {
   return {
     'GET /v1/connections/{port}': (_request, response, { params }) => {

@@ -20,13 +20,13 @@ import { GuestError } from './router.ts';
 
 const MOST_SERVERS = 200;
 
-/** Of a file that is read at the start; 200 servers with long commands have less. */
+/** Bytes of a file that is read at the start; 200 servers with long commands need less. */
 const MOST_BYTES = 64 * 1024 * 1024;
 
-/** Between starts, in ms: doubled after each quick end, up to the longest. */
+/** Delay before a restart, in ms: doubles after each quick exit, up to the longest. */
 const DELAY = { first: 500, longest: 30_000 } as const;
 
-/** A server that ran so long, in ms, is not one that fails at its start. */
+/** Run time in ms after which an exit no longer counts as a failed start. */
 const STABLE = 60_000;
 
 const READY_WITHIN = 60_000;
@@ -39,14 +39,14 @@ const GRACE = 5_000;
 const stored = z.object({
   declaration: serverRequest,
   declared_at: instant,
-  /** Stopped by a request: does not start with the guest. */
+  /** Stopped by a request: not started with the guest. */
   stopped: z.boolean(),
 });
 const file = z.object({ servers: z.record(serverName, z.unknown()) });
 
 type State = ServerInfo['state'];
 
-/** One declared server: its process, and what follows when that ends. */
+/** One declared server: its process, and its restarts. */
 class DeclaredServer {
   readonly name: string;
   readonly declaration: ServerRequest;
@@ -54,7 +54,7 @@ class DeclaredServer {
   readonly ring: OutputRing;
   readonly #processes: Processes;
   readonly #publish: (server: DeclaredServer) => void;
-  /** The sandbox's own. Never part of the declaration, which lies in the workspace. */
+  /** The sandbox's environment. Never part of the declaration, which is in the workspace. */
   environment: Readonly<Record<string, string>> = {};
   state: State = 'stopped';
   stateAt = new Date().toISOString();
@@ -66,7 +66,7 @@ class DeclaredServer {
   #exit: ProcessExit | null = null;
   #delay: number = DELAY.first;
   #retry: NodeJS.Timeout | undefined;
-  /** Grows with every start and stop: what belongs to an earlier one does nothing any more. */
+  /** Incremented by every start and stop: callbacks of an earlier start have no effect. */
   #turn = 0;
 
   constructor(
@@ -165,7 +165,7 @@ class DeclaredServer {
       return;
     }
     this.process = process;
-    // Stopped while it was being started.
+    // Stopped during the start.
     if (turn !== this.#turn) process.signal('SIGKILL');
     void this.#followExit(process, turn);
     const isCurrent = (): boolean => turn === this.#turn && process.isRunning;
@@ -190,7 +190,7 @@ class DeclaredServer {
     this.#become('ready');
   }
 
-  /** Resolves once the port, or the path, answers; never when the server has ended meanwhile. */
+  /** Resolves once the port, or the path, answers; never if the server has ended meanwhile. */
   async #answers(isCurrent: () => boolean): Promise<void> {
     const { port, readiness } = this.declaration;
     if (port === undefined) return;
@@ -206,7 +206,7 @@ class DeclaredServer {
     this.ring.append('exit', Buffer.from(JSON.stringify(exit)));
   }
 
-  /** It has ended by itself. */
+  /** The process has exited by itself. */
   #over(exit: ProcessExit): void {
     this.#ended(exit);
     const { restart = 'on-failure' } = this.declaration;
@@ -235,7 +235,9 @@ class DeclaredServer {
   }
 }
 
-/** The servers of the sandbox, kept in its workspace: so they last wherever the workspace lasts. */
+/**
+ * The servers of the sandbox, stored in its workspace, so that they last as long as the workspace.
+ */
 export class Servers {
   readonly #file: string;
   readonly #rings: string;
@@ -251,7 +253,7 @@ export class Servers {
     this.#events = events;
   }
 
-  /** Starts what was declared before. What cannot be read is left out, and never stops a start. */
+  /** Starts the declared servers. Skips unreadable declarations: they never prevent a start. */
   startDeclared(): void {
     let known: Record<string, unknown> = {};
     try {
@@ -333,7 +335,7 @@ export class Servers {
     rmSync(this.#environmentFile(server.name), { force: true });
   }
 
-  /** The server whose process that is. */
+  /** The server that owns the process. */
   ownerOf(processId: string): string | null {
     return [...this.#all.values()].find((one) => one.process?.info.id === processId)?.name ?? null;
   }
@@ -346,15 +348,15 @@ export class Servers {
       const text = readPlain(this.#environmentFile(name), MOST_BYTES);
       server.environment = z.parse(environment, JSON.parse(text.toString()));
     } catch {
-      // None is kept, or the sandbox's code has changed it.
+      // Not stored, or the sandbox's code has changed it.
     }
     this.#all.set(name, server);
     return server;
   }
 
   /**
-   * Beside the rings, not in the workspace: it may hold secrets, which no archive and no reader of
-   * files should get.
+   * Stored beside the rings, not in the workspace: it may contain secrets, which no archive and no
+   * file reader should get.
    */
   #keepEnvironment(server: DeclaredServer, given: Readonly<Record<string, string>>): void {
     server.environment = given;
@@ -365,7 +367,7 @@ export class Servers {
     return join(this.#rings, `${name}.environment.json`);
   }
 
-  /** @throws GuestError `internal_error` where the workspace takes no file */
+  /** @throws GuestError `internal_error` if the file cannot be written to the workspace */
   #save(): void {
     const servers = Object.fromEntries(
       this.list().map(({ name, declaration, declaredAt, isStopped }) => [
@@ -381,7 +383,7 @@ export class Servers {
   }
 }
 
-/** Whether both declare the same; who declared it does not matter. */
+/** Whether both declare the same; `started_by` is ignored. */
 function isSame(one: ServerRequest, other: ServerRequest): boolean {
   const key = (server: ServerRequest): string =>
     JSON.stringify(sorted({ ...server, started_by: undefined, restart: server.restart ?? 'on-failure' }));
@@ -427,7 +429,7 @@ async function serves(port: number, path: string): Promise<boolean> {
   });
 }
 
-/** Finds a text in output that comes in pieces, within a line. */
+/** Finds a text within a line of output that arrives in pieces. */
 class LineFinder {
   readonly #text: string;
   #line = '';

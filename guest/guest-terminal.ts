@@ -9,7 +9,7 @@ import type { CommandInput, PreparedCommand, StartedCommand } from './start-comm
 import { signalGroup } from './protect-guest.ts';
 
 /**
- * The native part of node-pty. Its own wrapper cuts output off 200 ms after the exit, so it is not
+ * The native part of node-pty. Its own wrapper truncates output 200 ms after the exit, so it is not
  * used.
  */
 interface NativePty {
@@ -34,7 +34,7 @@ function signalName(number: number): string {
   return found?.[0] ?? `SIG${number}`;
 }
 
-/** Runs a command on a terminal of its own. @param pty the folder of node-pty's native part */
+/** Runs a command on a new terminal. @param pty the folder of node-pty's native part */
 export function startTerminal(
   command: PreparedCommand,
   size: TerminalSize,
@@ -62,8 +62,8 @@ export function startTerminal(
       resolve(signal === 0 ? { code } : { signal: signalName(signal) });
     },
   );
-  // Linux says EIO, not end of file, when the last process has closed a terminal; the output takes
-  // both as the end.
+  // Linux reports EIO, not end of file, when the last process has closed a terminal; the output
+  // treats both as the end.
   const screen = new ReadStream(fd);
   let open = true;
   const keyboard = new Keyboard(fd);
@@ -83,7 +83,7 @@ export function startTerminal(
         // Just forked: it has no group until it has called setsid.
         process.kill(pid, name);
       } catch {
-        // ESRCH: it has ended in the meantime.
+        // ESRCH: it has exited meanwhile.
       }
     },
     resize: ({ cols, rows }) => {
@@ -95,8 +95,8 @@ export function startTerminal(
 const CTRL_D = Buffer.from([4]);
 
 /**
- * Writes to a terminal without ever blocking: a program that does not read its input must not stop
- * the others.
+ * Writes to a terminal without blocking: a program that does not read its input must not stop the
+ * others.
  */
 class Keyboard implements CommandInput {
   #waiting: { bytes: Buffer; taken: () => void }[] = [];
@@ -130,7 +130,7 @@ class Keyboard implements CommandInput {
     write(this.#fd, first.bytes, (error, written) => {
       this.#writing = false;
       if (error?.code === 'EAGAIN') {
-        // The terminal's input is full until its program reads, and no event tells when.
+        // The terminal's input buffer is full, and no event reports when it has space.
         setTimeout(() => this.#write(), 10);
         return;
       }

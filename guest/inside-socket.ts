@@ -1,13 +1,13 @@
-/** The socket by which the sandbox's own commands reach its guest: the host never uses it. */
+/** The socket through which the sandbox's own commands reach its guest; the host never uses it. */
 import { once } from 'node:events';
 import { chmodSync, closeSync, openSync, rmSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { dirname, join } from 'node:path';
 
-/** In the environment of every command: the path of the socket. */
+/** Environment variable of every command: the path of the socket. */
 export const SOCKET_VARIABLE = 'PORTHOLE_GUEST';
 
-/** What fits into a socket's address: 108 bytes with its closing zero, 104 on macOS. */
+/** Longest path in a socket address: 108 bytes with its closing zero, 104 on macOS. */
 const LONGEST = process.platform === 'darwin' ? 103 : 107;
 
 export function insideSocket(state: string): string {
@@ -15,8 +15,8 @@ export function insideSocket(state: string): string {
 }
 
 /**
- * Another path to a socket, which fits into its address: through a descriptor of its folder where
- * it is too long. Call `done` once the socket is bound or connected.
+ * A path to a socket that fits into a socket address: through a descriptor of its folder if the
+ * path is too long. Call `done` once the socket is bound or connected.
  */
 export function shortSocketPath(path: string): { readonly path: string; readonly done: () => void } {
   if (Buffer.byteLength(path) <= LONGEST) return { path, done: () => {} };
@@ -32,12 +32,12 @@ export function shortSocketPath(path: string): { readonly path: string; readonly
 }
 
 /**
- * Only the sandbox's user may connect. Without it, e.g. in a full file system, the guest works all
- * the same.
+ * Only the sandbox's user may connect. If it fails, e.g. on a full file system, the guest works
+ * without it.
  */
 export async function listenInside(server: Server, path: string): Promise<void> {
   try {
-    // A former guest has left it behind.
+    // An earlier guest has left it behind.
     rmSync(path, { recursive: true, force: true });
     const short = shortSocketPath(path);
     try {

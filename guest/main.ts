@@ -1,6 +1,6 @@
 /**
- * The guest: the program that does everything that happens inside a sandbox. Started as
- * `node guest.js <GuestSettings as JSON>`; it serves HTTP/1.1 and WebSocket on one socket.
+ * The guest: the program that performs all operations inside a sandbox. Started as `node guest.js
+ * <GuestSettings as JSON>`; it serves HTTP/1.1 and WebSocket on one socket.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -10,8 +10,8 @@ import { readSettings } from './protocol/settings-protocol.ts';
 import { serveGuest } from './serve-guest.ts';
 
 /**
- * Between two looks, in milliseconds. The guest's own children are buried by Node within one turn
- * of its loop.
+ * Polling interval in milliseconds. Node reaps the guest's own children within one turn of its
+ * loop.
  */
 const PAUSE_MS = 1_000;
 
@@ -25,10 +25,9 @@ interface ForeignCalls {
 }
 
 /**
- * Buries orphans. As the first process of a container the guest becomes the parent of what commands
- * leave behind, and Node waits for its own children alone: without this, each would stay a zombie
- * and count against the limit of processes. A zombie that two looks find is none of Node's, so that
- * no exit of a command is taken from it.
+ * Reaps orphans. As pid 1 of a container the guest becomes the parent of orphaned processes, and
+ * Node waits for its own children only: each orphan would stay a zombie and count against the
+ * process limit. A zombie that two polls find is not Node's, so no exit of a command is lost.
  * @param addon file of the foreign function interface
  */
 function reapOrphans(addon: string): void {
@@ -49,14 +48,14 @@ function reapOrphans(addon: string): void {
   process.on('SIGCHLD', later);
 }
 
-/** Zombies whose parent is this process. */
+/** Zombies that are children of this process. */
 function orphans(): number[] {
   const own = String(process.pid);
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .filter((name) => {
       try {
-        // The name in parentheses may hold anything (proc(5)).
+        // The name in parentheses may contain anything (proc(5)).
         const [state, parent] = readFileSync(`/proc/${name}/stat`, 'latin1')
           .replace(/^.*\) /s, '')
           .split(' ');
@@ -71,7 +70,7 @@ function orphans(): number[] {
 // Agents restart their servers with `pkill -f node`, which matches whole command lines.
 process.title = 'porthole-guest';
 
-// The host stops reading it once the guest runs.
+// The host stops reading stderr once the guest runs.
 process.stderr.on('error', () => {});
 
 const settings = readSettings(process.argv[2]);

@@ -1,19 +1,19 @@
 /**
- * The way out of a sandbox that has no route: connections on loopback go to the host's broker as
- * they are.
+ * Outgoing connections of a sandbox without a route: connections on loopback are passed to the
+ * host's broker unchanged.
  */
 import { createServer, connect, type Socket } from 'node:net';
 import { connectionPreamble, NETWORK } from './protocol/network.ts';
 
-/** Of all programs together; the broker has a bound as well. */
+/** Open connections of all programs together; the broker has a limit as well. */
 const MOST_OPEN = 512;
 
 const AWAY = 'Porthole cannot be reached: its host is not running. Try again.\n';
 const NO_HOST = `HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: ${AWAY.length}\r\nConnection: close\r\n\r\n${AWAY}`;
 
 /**
- * Understands nothing of what passes: the broker parses it, outside of the sandbox. Without the
- * port, e.g. because a program has it, the guest works all the same.
+ * Does not parse the traffic: the broker does, outside of the sandbox. If the port is taken by a
+ * program, the guest works without the proxy.
  */
 export function startNetworkProxy(socketPath: string): void {
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (program) =>

@@ -6,36 +6,36 @@ import { EventStream } from './guest-event-stream.ts';
 import { openPlain, readPlain } from './plain-file.ts';
 import { OUTPUT_BYTES } from './protocol/processes-protocol.ts';
 
-/** The oldest part goes at once: this much of the ring. */
+/** The oldest segment is removed as a whole: one of this many. */
 const SEGMENTS = 16;
 
-/** A record is the stream (1 byte), the length (4) and the bytes, at most these. */
+/** A record is the stream (1 byte), the length (4) and at most this many bytes. */
 const HEAD = 5;
 const MOST = 64 * 1024;
 
 /**
  * `exit`: a server's process has ended; its bytes are JSON. They count, so that every event has a
- * cursor of its own.
+ * unique cursor.
  */
 export type RecordKind = OutputKind | 'exit';
 const KINDS: readonly RecordKind[] = ['stdout', 'stderr', 'exit'];
 
-/** One file, named after the cursor at which it begins. */
+/** One file, named after its first cursor. */
 interface Segment {
   readonly start: number;
   end: number;
-  /** Of the file. */
+  /** Size of the file. */
   size: number;
 }
 
 export interface OutputPiece {
   readonly kind: RecordKind;
   readonly bytes: Buffer;
-  /** The cursor behind the bytes. */
+  /** The cursor after the bytes. */
   readonly cursor: number;
 }
 
-/** What a read finds: the pieces from a cursor on, and how many bytes before them are gone. */
+/** Result of a read: the pieces from a cursor on, and the number of lost bytes before them. */
 export interface RingRead {
   readonly cut: number;
   readonly pieces: readonly OutputPiece[];
@@ -44,8 +44,8 @@ export interface RingRead {
 
 /**
  * The latest output of one process on disk, so that it survives the guest. A cursor counts the
- * bytes of both streams in the order in which they arrived. All calls are synchronous: a write that
- * has returned is in the file.
+ * bytes of both streams in the order of arrival. All calls are synchronous: when a write returns,
+ * its data is in the file.
  */
 export class OutputRing {
   readonly #folder: string;
@@ -55,7 +55,7 @@ export class OutputRing {
   readonly #waiting = new Set<() => void>();
   #isClosed = false;
 
-  /** Opens what a former guest wrote, or begins afresh. */
+  /** Opens the ring of an earlier guest, or creates one. */
   constructor(folder: string, limit: number = OUTPUT_BYTES.usual) {
     this.#folder = folder;
     this.#limit = limit;
@@ -63,7 +63,7 @@ export class OutputRing {
     this.#segments = readdirSync(folder)
       .filter((name) => /^\d{16}\.out$/.test(name))
       .toSorted()
-      // As many as there can be: code in the sandbox may have put any number there.
+      // The maximum of valid files: code in the sandbox may have added any number.
       .slice(-SEGMENTS - 1)
       .map((name) => this.#knownSegment(Number.parseInt(name, 10)));
   }
@@ -77,18 +77,18 @@ export class OutputRing {
   }
 
   append(kind: RecordKind, bytes: Buffer): void {
-    // A record larger than a segment would take the ring beyond its limit.
+    // A record larger than a segment would exceed the ring's limit.
     const most = kind === 'exit' ? MOST : Math.min(MOST, this.#segmentLimit - HEAD);
     for (let at = 0; at < bytes.length; at += most) this.#append(kind, bytes.subarray(at, at + most));
     for (const wake of this.#waiting) wake();
   }
 
-  /** Of the files, about. */
+  /** Approximate size of the files. */
   get bytes(): number {
     return this.to - this.from;
   }
 
-  /** No more comes. */
+  /** Marks the end of output. */
   close(): void {
     this.#isClosed = true;
     if (this.#file !== undefined) closeSync(this.#file);
@@ -100,14 +100,15 @@ export class OutputRing {
     return this.#isClosed;
   }
 
-  /** Calls `wake` after each append, until what is returned is called. */
+  /** Calls `wake` after each append, until the returned function is called. */
   onChange(wake: () => void): () => void {
     this.#waiting.add(wake);
     return () => this.#waiting.delete(wake);
   }
 
   /**
-   * The next pieces, at most some 128 KiB; neighbours of one stream come as one. Empty at the end.
+   * The next pieces, about 128 KiB at most; adjacent pieces of one stream are merged. Empty at the
+   * end.
    */
   read(since: number): RingRead {
     const cursor = Math.max(since, this.from);
@@ -119,7 +120,7 @@ export class OutputRing {
     const pieces = this.#readSegment(segment, cursor);
     const last = pieces.at(-1);
     if (last !== undefined) return { cut, pieces, cursor: last.cursor };
-    // Code in the sandbox has removed or changed the file: its bytes are gone.
+    // Code in the sandbox has removed or changed the file: its bytes are lost.
     return { cut: cut + next - cursor, pieces: [], cursor: next };
   }
 
@@ -140,11 +141,11 @@ export class OutputRing {
     return this.#limit / SEGMENTS;
   }
 
-  /** Begins a file, and removes the oldest beyond the limit. */
+  /** Begins a file, and removes the oldest files beyond the limit. */
   #nextSegment(): Segment {
     if (this.#file !== undefined) closeSync(this.#file);
     const segment = { start: this.to, end: this.to, size: 0 };
-    // A former guest may have begun a file at this cursor without a whole record in it.
+    // An earlier guest may have begun a file at this cursor without a complete record.
     if (this.#segments.at(-1)?.start === segment.start) this.#segments.pop();
     this.#segments.push(segment);
     this.#file = openPlain(this.#path(segment.start));
@@ -161,7 +162,7 @@ export class OutputRing {
     for (const { kind, bytes, start } of this.#records(segment)) {
       const end = start + bytes.length;
       if (end <= cursor) continue;
-      // An exit is whole or not at all.
+      // An exit is never split.
       if (kind === 'exit' && start < cursor) continue;
       const fresh = bytes.subarray(Math.max(0, cursor - start));
       const last = pieces.at(-1);
@@ -182,7 +183,7 @@ export class OutputRing {
     }));
   }
 
-  /** The whole records of a segment; one that a dying guest wrote in part is left out. */
+  /** The complete records of a segment; skips a partial record of a killed guest. */
   *#records({
     start,
   }: Pick<Segment, 'start'>): Generator<{ kind: RecordKind; bytes: Buffer; start: number }> {
@@ -213,7 +214,7 @@ export class OutputRing {
   }
 }
 
-/** Empty where the file cannot be read. */
+/** Empty if the file cannot be read. */
 function readWhole(path: string, most: number): Buffer {
   try {
     return readPlain(path, most);
@@ -223,9 +224,9 @@ function readWhole(path: string, most: number): Buffer {
 }
 
 /**
- * Sends output from a cursor on as server-sent events: to its end, or for as long as the ring is
- * open. The ring is read again and again, so that a slow reader takes no memory.
- * @param last data of the `exit` event behind everything, once the ring is closed
+ * Sends output from a cursor on as server-sent events, until the ring is closed and read to its
+ * end. Reads the ring in pieces, so that a slow reader takes no memory.
+ * @param last data of the final `exit` event, once the ring is closed
  */
 export async function streamOutput(
   ring: OutputRing,

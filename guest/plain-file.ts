@@ -1,6 +1,6 @@
 /**
- * Code in the sandbox can replace the guest's own files by anything: a pipe whose opening never
- * returns, a link to an endless device, or a file larger than the memory. None may block the guest.
+ * Code in the sandbox can replace the guest's own files: by a pipe that blocks on open, a link to
+ * an endless device, or a file larger than the memory. None of these may block the guest.
  */
 import {
   closeSync,
@@ -16,7 +16,7 @@ import { dirname } from 'node:path';
 
 const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
 
-/** @throws Error for anything but a regular file, and for one of more than `most` bytes */
+/** @throws Error if it is not a regular file or has more than `most` bytes */
 export function readPlain(path: string, most: number): Buffer {
   const file = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   try {
@@ -30,7 +30,7 @@ export function readPlain(path: string, most: number): Buffer {
   }
 }
 
-/** A new or emptied file, open for writing. @throws Error for anything but a regular file */
+/** A new or truncated file, open for writing. @throws Error if it is not a regular file */
 export function openPlain(path: string): number {
   const file = openSync(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK, 0o600);
   if (fstatSync(file).isFile()) return file;
@@ -38,7 +38,7 @@ export function openPlain(path: string): number {
   throw new Error(`${path} is no file`);
 }
 
-/** Replaces a file at once, with the folder above it. @throws Error where that cannot be */
+/** Replaces a file atomically, and creates its folder. @throws Error if that fails */
 export function replacePlain(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const file = openPlain(`${path}.new`);

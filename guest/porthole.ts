@@ -1,22 +1,17 @@
-/**
- * `porthole`: the command in sandboxes (`command/`), and what hosts start in them beside the guest.
- */
+/** `porthole`: the command in sandboxes (`command/`), and the relay that hosts start in them. */
 import { createServer, type ServerHttp2Stream } from 'node:http2';
 import { connect } from 'node:net';
 import { Duplex } from 'node:stream';
 import { RELAY_SETTINGS, RELAY_WINDOW } from './protocol/http-protocol.ts';
 
-/**
- * The guest may start at the same time: as long as nothing listens, it is tried again, with this
- * pause in milliseconds.
- */
+/** The guest may be starting: retries while nothing listens, with this pause in milliseconds. */
 const TRIES = 500;
 const PAUSE_MS = 20;
 
 /**
- * Carries connections to the guest over this process's stdin and stdout, where the host has no
- * socket to it: an engine runs it in the container. HTTP/2 on both: each CONNECT is a connection,
- * with its own flow control and half-close. Ends when the host does.
+ * Carries connections to the guest over this process's stdin and stdout, if the host cannot reach
+ * its socket: an engine runs it in the container. HTTP/2 on both: each CONNECT is a connection,
+ * with its own flow control and half-close. Ends with the host.
  * @param path of the guest's socket
  */
 export function relayGuest(path: string): void {
@@ -56,7 +51,7 @@ function carry(stream: ServerHttp2Stream, path: string, tries: number): void {
 const [command, argument] = process.argv.slice(2);
 if (command === 'relay' && argument !== undefined) relayGuest(argument.replace(/^@/, '\0'));
 else {
-  // A relay that stays loads none of it.
+  // Loaded on demand: a long-lived relay does not need it.
   const { runCommand } = await import('./command/run-guest-command.ts');
   process.exitCode = await runCommand(process.argv.slice(2), process.env);
 }

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 
 const { R_OK, W_OK, X_OK } = constants;
 
-/** What the user of a folder needs to work in it. */
+/** Mode bits that the owner needs to use a folder. */
 const OWN = 0o700;
 
 /**
- * Opens the workspace where its own user has shut it, as by `chmod 000 .`, and makes its folder for
- * outputs where the name is free. False where it is another user's, who keeps the sandbox's out.
- * Nothing in it keeps a sandbox from starting.
+ * Makes the workspace accessible again if its own user has closed it, as by `chmod 000 .`, and
+ * creates its folder for outputs if the name is free. False if another user owns it and the
+ * sandbox's user has no access. No content of the workspace prevents a start.
  */
 export function prepareWorkspace(folder: string): boolean {
   const attempt = (change: () => void): boolean => {
@@ -26,10 +26,10 @@ export function prepareWorkspace(folder: string): boolean {
   return mayUse();
 }
 
-/** Where the home folder has a file for each run, with which the `porthole` command acts for it. */
+/** Folder of the home folder with a file per run, the credentials of the `porthole` command. */
 export const RUNS_FOLDER = '.porthole/runs';
 
-/** Where a workspace keeps its declared servers. */
+/** The workspace's file of declared servers. */
 export const SERVERS_FILE = '.porthole/servers.json';
 
 export function areServersDeclared(workspace: string): boolean {

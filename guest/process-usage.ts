@@ -1,13 +1,13 @@
 /**
- * What a process costs, read from /proc while it lives: Node has no wait4(2), and its children are
- * reaped at once.
+ * Resource usage of a process, read from /proc while it runs: Node has no wait4(2), and reaps its
+ * children at once.
  */
 import { readFileSync } from 'node:fs';
 
-/** USER_HZ: the unit of times in /proc, 100 on all machines that Node runs on. */
+/** USER_HZ: the unit of times in /proc, 100 on all machines that Node supports. */
 const TICK_MS = 10;
 
-/** In ms after the start: often at first, as most processes are short. */
+/** In ms after the start: often at first, because most processes are short. */
 const SAMPLES = [30, 100, 300, 1_000];
 const EVERY = 2_000;
 
@@ -25,8 +25,8 @@ function read(path: string): string | undefined {
 }
 
 /**
- * Ticks of a process, and of the children it waited for; the name in field 2 may hold anything but
- * is in brackets.
+ * Ticks of a process, and of the children it waited for. The name in field 2 may contain anything
+ * within its parentheses.
  */
 function ticksOf(pid: number | 'self'): { own: number; children: number } | undefined {
   const stat = read(`/proc/${pid}/stat`);
@@ -49,21 +49,21 @@ function treeOf(pid: number): number[] {
   return tree;
 }
 
-/** How often memory ran out for the sandbox; for the machine where its cgroup is not shown. */
+/** OOM kills in the sandbox; in the machine if its cgroup is not visible. */
 export function outOfMemoryKills(): number {
   const own = /^oom_kill (\d+)$/m.exec(read('/sys/fs/cgroup/memory.events') ?? '')?.[1];
   return Number(own ?? /^oom_kill (\d+)$/m.exec(read('/proc/vmstat') ?? '')?.[1] ?? 0);
 }
 
 /**
- * Ticks that the guest's ended children have used. The kernel keeps one sum for all, so what one
- * used is known when no other was reaped in the same turn.
+ * Ticks of the guest's ended children. The kernel keeps one sum, so the ticks of one child are
+ * known only if no other was reaped in the same turn.
  */
 export class ChildTimes {
   #sum = ticksOf('self')?.children ?? 0;
   #waiting: ((ticks: number | undefined) => void)[] = [];
 
-  /** To be called in the turn of a child's exit. Undefined where several ended at once. */
+  /** Call it in the turn of a child's exit. Undefined if several ended at once. */
   ended(): Promise<number | undefined> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
@@ -93,7 +93,7 @@ export class ProcessUsage {
     this.#schedule();
   }
 
-  /** After the exit. @param exact its ticks, where they are known */
+  /** Call it after the exit. @param exact its ticks, if they are known */
   finish(exact: number | undefined): Usage & { readonly ranOutOfMemory: boolean } {
     clearTimeout(this.#timer);
     const ticks = Math.max(this.#ticks, exact ?? 0);

@@ -1,15 +1,11 @@
-/**
- * What keeps the guest running whatever one command does, and commands apart from what is the
- * guest's.
- */
+/** Protects the guest from its commands, and commands from the guest's descriptors. */
 import { chmodSync, closeSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 
 const CLOSE_ON_EXEC = 0o2000000;
 
 /**
- * Closes descriptors above `last` that came down from the process that started the host, such as a
- * terminal or a build server's pipes, so that no command holds them. Node marks its own to close
- * when a program is started.
+ * Closes inherited descriptors above `last`, such as a terminal or a build server's pipes, so that
+ * no command holds them. Node's own descriptors are close-on-exec.
  */
 export function closeInherited(last: number): void {
   if (process.platform !== 'linux') return;
@@ -20,15 +16,14 @@ export function closeInherited(last: number): void {
       const flags = /^flags:\s*([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${name}`, 'latin1'))?.[1];
       if (flags !== undefined && (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0) closeSync(descriptor);
     } catch {
-      // The listing's own descriptor is gone by now.
+      // The listing's own descriptor is already closed.
     }
   }
 }
 
-/** @param endCommands kills what runs, where no pid namespace does it at the end */
+/** @param endCommands kills all commands if no pid namespace does */
 export function protectGuest(endCommands: () => void): void {
-  // One command that fails in an unforeseen way must not end all the others, and the servers they
-  // left behind.
+  // An unforeseen failure of one command must not end the others and their servers.
   process.on('uncaughtException', () => {});
   process.on('unhandledRejection', () => {});
   process.on('SIGHUP', () => {});
@@ -40,7 +35,7 @@ export function protectGuest(endCommands: () => void): void {
 
 const OOM_SCORE = '/proc/self/oom_score_adj';
 
-/** That of commands. */
+/** oom_score_adj of commands. */
 const EXPENDABLE = 800;
 
 let ownScore: number | undefined;
@@ -54,8 +49,8 @@ function setScore(score: number): void {
 }
 
 /**
- * Starts a command that is killed before the guest where memory runs out: with the guest everything
- * ends. A child inherits the value at its birth; a later write would miss its first children.
+ * Starts a command that the OOM killer prefers over the guest: with the guest everything ends. A
+ * child inherits the value at its birth; a later write would miss its first children.
  */
 export function expendable<T>(start: () => T): T {
   ownScore ??= readScore();
@@ -76,38 +71,36 @@ function readScore(): number {
   }
 }
 
-/** What the user of a folder needs to work in it. */
+/** Mode bits that the owner needs to use a folder. */
 const OWN = 0o700;
 
 /**
- * Gives a folder that its own user has shut, as by `chmod 000 .`, back to its user: nothing would
- * work any more.
+ * Makes a folder accessible again that its own user has closed, as by `chmod 000 .`: otherwise
+ * nothing would work in it.
  */
 export function openFolder(path: string): void {
   try {
     const { mode } = statSync(path);
     if ((mode & OWN) !== OWN) chmodSync(path, (mode & 0o777) | OWN);
   } catch {
-    // Gone, or another user's: it stays, and fails as it does.
+    // Gone, or another user's: later calls report the failure.
   }
 }
 
 /**
- * Sends a signal to a process group; one that is gone already is no error. @returns whether it was
- * there
+ * Sends a signal to a process group; a group that is gone is not an error. @returns whether it
+ * existed
  */
 export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(-pid, signal);
   } catch {
-    // ESRCH: the group has ended in the meantime.
+    // ESRCH: the group has ended meanwhile.
     return false;
   }
 }
 
-/**
- * The process groups that were started, so that all can be ended where no pid namespace does it.
- */
+/** The started process groups, to end them all if no pid namespace does. */
 export class Groups {
   readonly #ids = new Set<number>();
 

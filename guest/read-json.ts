@@ -29,7 +29,7 @@ export function parseJson<T>(text: string, schema: z.ZodMiniType<T>): T {
   return parse(value, schema);
 }
 
-/** @throws GuestError `invalid_request` that names the first field that is wrong */
+/** @throws GuestError `invalid_request` that names the first invalid field */
 export function parse<T>(value: unknown, schema: z.ZodMiniType<T>): T {
   const result = z.safeParse(schema, value);
   if (result.success) return result.data;

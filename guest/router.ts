@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { GUEST_ERRORS, type GuestErrorCode } from './protocol/http-protocol.ts';
 
-/** What the guest answers instead of what it was asked for. */
+/** A refusal of the guest. */
 export class GuestError extends Error {
   readonly code: GuestErrorCode;
   /** More fields of the answer. */
@@ -24,7 +24,7 @@ export class GuestError extends Error {
   }
 }
 
-/** One request: its URL, and the parts of the path that the route names. */
+/** One request: its URL, and the path parameters of its route. */
 export interface RequestContext {
   readonly url: URL;
   readonly params: Readonly<Record<string, string>>;
@@ -32,7 +32,7 @@ export interface RequestContext {
   readonly signal: AbortSignal;
 }
 
-/** Answers a request. What it throws becomes the answer while the head is not sent. */
+/** Answers a request. An error that it throws becomes the answer, unless the head was sent. */
 export type Handler = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -40,7 +40,8 @@ export type Handler = (
 ) => void | Promise<void>;
 
 /**
- * Takes a connection over that asked for an upgrade. `head` is what came right behind the request.
+ * Takes over a connection that requested an upgrade. `head` contains bytes received after the
+ * request.
  */
 export type UpgradeHandler = (
   request: IncomingMessage,
@@ -49,7 +50,7 @@ export type UpgradeHandler = (
   context: Omit<RequestContext, 'signal'>,
 ) => void | Promise<void>;
 
-/** `'GET /v1/processes/{id}'` → what answers it. */
+/** `'GET /v1/processes/{id}'` → its handler. */
 export type Routes<H> = Readonly<Record<string, H>>;
 
 interface Route<H> {
@@ -59,15 +60,12 @@ interface Route<H> {
 }
 
 /**
- * The part of a path behind the version → its routes, or what loads them with the first request for
- * one.
+ * The first path segment after the version → its routes, or a function that loads them on the first
+ * request.
  */
 export type Areas<H> = Readonly<Record<string, Routes<H> | (() => Promise<Routes<H>>)>>;
 
-/**
- * Finds the handler of a request by method and path. What is not asked for is not loaded: it takes
- * memory.
- */
+/** Finds the handler of a request by method and path. Loads handlers on demand to save memory. */
 export class Router<H> {
   readonly #areas: Areas<H>;
   readonly #loaded = new Map<string, Promise<readonly Route<H>[]>>();
@@ -141,7 +139,7 @@ export interface Refused {
   readonly body: string;
 }
 
-/** Refuses a request whose body nobody may send. */
+/** Refuses an unauthorized request without reading its body. */
 export function turnAway(response: ServerResponse, refused: Refused): void {
   const body = Buffer.from(refused.body);
   response.writeHead(refused.status, { ...headersOf(body), connection: 'close' });
@@ -149,8 +147,8 @@ export function turnAway(response: ServerResponse, refused: Refused): void {
 }
 
 /**
- * Refuses a request at once, and then reads what is still to come of it: closing a connection with
- * unread bytes may take the answer away from its reader (RFC 9112 §9.6).
+ * Refuses a request at once, and then reads the rest of it: closing a connection with unread bytes
+ * may discard the answer before the client reads it (RFC 9112 §9.6).
  */
 export async function refuse(
   request: IncomingMessage,
@@ -170,7 +168,7 @@ export async function refuse(
 
 const headersOf = (body: Buffer) => ({ 'content-type': 'application/json', 'content-length': body.length });
 
-/** The body of a request. Left early, it stays open for `refuse`. */
+/** The body of a request. Leaving the iteration early keeps the request open for `refuse`. */
 export function bodyOf(request: IncomingMessage): AsyncIterable<Buffer> {
   return request.iterator({ destroyOnReturn: false });
 }

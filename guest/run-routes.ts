@@ -7,9 +7,9 @@ import { readJson } from './read-json.ts';
 import type { Handler, Routes } from './router.ts';
 
 /**
- * `/v1/runs`: a file for each run of the sandbox, for its user's eyes only. Runs that are not named
- * keep theirs. The home folder is in memory: the files are lost with the sandbox's processes.
- * @throws Error where the home folder cannot be written
+ * `/v1/runs`: a file for each run of the sandbox, readable by its user only. Files of other runs
+ * stay. The home folder is in memory: the files are lost with the sandbox's processes.
+ * @throws Error if the home folder cannot be written
  */
 export function runRoutes(home: string | undefined): Routes<Handler> {
   return {

@@ -26,8 +26,8 @@ function acceptHandshake(request: IncomingMessage, socket: Duplex): void {
 }
 
 /**
- * `GET /v1/exec`: runs one command, attached to its connection. Messages that come right behind the
- * handshake are taken, so that a command starts one round trip after its connection.
+ * `GET /v1/exec`: runs one command, attached to its connection. Accepts messages sent directly
+ * after the handshake, so that a command starts one round trip after its connection.
  */
 export function serveExec(
   starter: CommandStarter,
@@ -35,7 +35,7 @@ export function serveExec(
   socket: Duplex,
   head: Buffer,
 ): void {
-  // What the handshake and the first messages say goes out in one write.
+  // The handshake and the first messages go out in one write.
   socket.cork();
   acceptHandshake(request, socket);
   const connection = new AttachedCommand(starter, socket);
@@ -44,15 +44,15 @@ export function serveExec(
 }
 
 /**
- * Output that waits for the host, in bytes, before the command is held back. More than one piece:
- * to stop and start reading at each costs more than the piece.
+ * Bytes of output waiting for the host before the command is paused. More than one piece: pausing
+ * at each piece costs more than the piece.
  */
 const MOST_WAITING = 256 * 1024;
 
-/** Smaller messages are not worth a buffer that is kept. */
+/** Smaller messages do not use a pooled buffer. */
 const LARGE = 8 * 1024;
 
-/** Of a buffer that is kept: a piece of output and the head of its message. */
+/** Size of a pooled buffer: a piece of output and the head of its message. */
 const BUFFER = 64 * 1024 + 16;
 
 class AttachedCommand {
@@ -64,9 +64,7 @@ class AttachedCommand {
   #early: WebSocketMessage[] = [];
   #command: StartedCommand | undefined;
   #isOver = false;
-  /**
-   * Buffers of large messages, used again: those on their way, the oldest first, and the others.
-   */
+  /** Pooled buffers of large messages: those being sent, the oldest first, and free ones. */
   readonly #sending: Buffer[] = [];
   readonly #spare: Buffer[] = [];
   readonly #sent = (): void => {
@@ -171,7 +169,7 @@ class AttachedCommand {
     if (!this.#isOver && this.#socket.writable) this.#socket.write(bytes);
   }
 
-  /** The last message; from here on output is read and thrown away. */
+  /** Sends the last message; later output is read and dropped. */
   #finish(exit: CommandExit, reason?: string): void {
     if (this.#isOver) return;
     this.#socket.cork();
@@ -182,7 +180,7 @@ class AttachedCommand {
     this.#command?.output.discard();
   }
 
-  /** The other side is gone, or has all: an attached command does not outlive its connection. */
+  /** The connection is closed: an attached command does not outlive it. */
   #gone(): void {
     this.#isOver = true;
     this.#command?.signal('SIGKILL');

@@ -26,11 +26,11 @@ import {
 
 export interface Guest {
   readonly server: Server;
-  /** Kills what runs, where no pid namespace does it at the guest's end. */
+  /** Kills all commands, if no pid namespace does at the guest's end. */
   endCommands(): void;
 }
 
-/** Makes a value with its first use; `value` is undefined until then. */
+/** Creates a value on first use; `value` is undefined until then. */
 class Later<T> {
   value: T | undefined;
   readonly #make: () => Promise<T>;
@@ -44,7 +44,7 @@ class Later<T> {
     this.#made ??= this.#make().then(
       (value) => (this.value = value),
       (error: unknown) => {
-        // Without room on the disk it fails now, and may work later.
+        // Fails without disk space, and may work later.
         this.#made = undefined;
         throw error;
       },
@@ -54,9 +54,8 @@ class Later<T> {
 }
 
 /**
- * Listens where the settings say, and resolves once connections are accepted. All but health and
- * events is loaded with its first use: most guests wait for work, and memory is what many of them
- * cost.
+ * Listens as the settings say, and resolves once connections are accepted. Loads everything but
+ * health and events on first use: most guests are idle, and memory is their main cost.
  */
 export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   const { workspace, state, listen } = settings;
@@ -138,7 +137,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     },
   });
   const server = createGuestServer(routes, upgrades, gatekeeper(listen, pod, named));
-  // Before anyone is answered: what was declared is part of the first answer.
+  // Before the first request: declared servers are part of the first answer.
   const declared = areServersDeclared(workspace) ? (await work.get()).servers : undefined;
   // The host's own socket file is in a folder that only the host may change.
   if ('fd' in listen) server.listen({ fd: listen.fd });
@@ -147,7 +146,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   await once(server, 'listening');
   void pipes.prepare();
   declared?.startDeclared();
-  // Whoever opens previews and reads files from outside is checked there: commands inside get
+  // No previews and no files: those requests are authorized outside, so commands inside get
   // neither.
   const inside = new Router<Handler>({
     health,
@@ -166,7 +165,10 @@ const FILE_AREAS = ['files', 'stat', 'list', 'mkdir', 'move', 'watch', 'upload',
 
 const BY_SANDBOX = { kind: 'sandbox', id: null } as const;
 
-/** Of every command. Our own command comes last: an image may have another one. */
+/**
+ * Environment of every command. Our own PATH entry comes last: an image may have another
+ * `porthole`.
+ */
 function environmentOf(
   { env, inherit, state }: GuestSettings,
   pod: typeof GuestPod | undefined,
@@ -180,7 +182,7 @@ function environmentOf(
   };
 }
 
-/** The proxy is loaded only where the guest is the upstream of previews. */
+/** Loads the proxy only if the guest is the upstream of previews. */
 async function startPreviews({ previews, workspace }: GuestSettings) {
   if (previews === undefined) return undefined;
   const { servePreviews } = await import('./preview/serve-previews.ts');
@@ -191,8 +193,8 @@ async function startPreviews({ previews, workspace }: GuestSettings) {
 type Gatekeeper = (request: IncomingMessage) => void;
 
 /**
- * Where more than the host reaches the port, each request carries a token for its own operation.
- * @param named called with the sandbox that a request with such a token names
+ * If more than the host can reach the port, each request carries a token for its own operation.
+ * @param named called with the sandbox named in a request with such a token
  */
 function gatekeeper(
   listen: GuestSettings['listen'],

@@ -8,31 +8,29 @@ import { ChildTimes } from './process-usage.ts';
 import type { CommandExit, ExecRequest, TerminalSize } from './protocol/exec-protocol.ts';
 import { type GuestSettings, locate } from './protocol/settings-protocol.ts';
 
-/** Where a command's input goes. */
+/** Destination of a command's input. */
 export interface CommandInput {
-  /** Calls `taken` once the command's pipe or terminal has the bytes, or never will. */
+  /** Calls `taken` once the bytes are in the command's pipe or terminal, or never will be. */
   write(bytes: Buffer, taken: () => void): void;
   end(): void;
 }
 
-/** A command in a session and process group of its own. */
+/** A command in its own session and process group. */
 export interface StartedCommand {
   readonly pid: number;
   readonly output: CommandOutput;
   readonly input: CommandInput | undefined;
-  /** Resolves at the exit; output may still be on its way. Never rejects. */
+  /** Resolves at the exit; output may still arrive. Never rejects. */
   readonly exited: Promise<CommandExit>;
-  /** Ticks of CPU time; settles right behind `exited`. Undefined where they are not known. */
+  /** Ticks of CPU time; settles directly after `exited`. Undefined if unknown. */
   readonly ticks: Promise<number | undefined>;
-  /** To the whole group; after the exit it does nothing. */
+  /** Signals the whole group; does nothing after the exit. */
   signal(name: NodeJS.Signals): void;
   /** Does nothing without a terminal. */
   resize(size: TerminalSize): void;
 }
 
-/**
- * What a shell would say of a program that cannot be started: 127 not found, 126 not executable.
- */
+/** A shell's exit code for a program that cannot be started: 127 not found, 126 not executable. */
 export interface RefusedCommand {
   readonly code: 126 | 127;
   readonly reason: string;
@@ -40,7 +38,7 @@ export interface RefusedCommand {
 
 type Starting = StartedCommand | RefusedCommand | Promise<StartedCommand | RefusedCommand>;
 
-/** A command whose program is found. */
+/** A command with a resolved program. */
 export interface PreparedCommand {
   readonly file: string;
   readonly argv: readonly [string, ...string[]];
@@ -62,7 +60,7 @@ export class CommandStarter {
   }
 
   /**
-   * Mostly starts within the turn; only a terminal, or a wait for pipes, takes longer. Never
+   * Usually starts synchronously; only a terminal, or a wait for pipes, takes longer. Never
    * rejects.
    */
   start(request: ExecRequest): Starting {
@@ -89,7 +87,7 @@ export class CommandStarter {
     return started instanceof Promise ? started : track(started);
   }
 
-  /** Kills every command, where no pid namespace does it at the guest's end. */
+  /** Kills every command, if no pid namespace does at the guest's end. */
   endAll(): void {
     this.#groups.end();
   }
@@ -99,7 +97,7 @@ export class CommandStarter {
     size: TerminalSize,
     pty: string,
   ): Promise<StartedCommand | RefusedCommand> {
-    // Its modules are loaded with the first terminal.
+    // Loaded with the first terminal.
     const { startTerminal } = await import('./guest-terminal.ts');
     try {
       const started = expendable(() => startTerminal(command, size, pty, this.#times));
@@ -115,7 +113,7 @@ function refusal({ argv: [name] }: PreparedCommand, error: Error): RefusedComman
   return { code: 126, reason: `${name}: ${error.message}` };
 }
 
-/** Without pipes output goes by sockets, which programs cannot open a second time. */
+/** Without pipes output uses sockets, which programs cannot open a second time. */
 function startPiped(
   command: PreparedCommand,
   pipes: ReturnType<CommandPipes['take']>,
@@ -134,7 +132,7 @@ function startPiped(
       }),
     );
   } catch (error) {
-    // Node throws some refusals of the system, and reports others by an event.
+    // Node throws some system errors, and reports others by an event.
     for (const pipe of pipes ?? []) discard(pipe);
     return refusal(command, error as Error);
   }
@@ -156,7 +154,7 @@ function startPiped(
   });
   const ticks = exited.then(() => times.ended());
   const stdin = child.stdin ?? undefined;
-  // A command that ends without reading everything is no error.
+  // A command that exits without reading all its input is not an error.
   stdin?.on('error', () => {});
   const stdout = out?.ours ?? child.stdout;
   const stderr = err?.ours ?? child.stderr;
@@ -185,7 +183,7 @@ function startPiped(
 }
 
 /**
- * Looks a program up as execvp would, from `cwd` and on `path`, so that pipes and terminals fail
+ * Finds a program as execvp(3) would, from `cwd` and on `path`, so that pipes and terminals fail
  * alike.
  */
 export function findProgram(
@@ -212,7 +210,7 @@ export function findProgram(
       accessSync(file, constants.X_OK);
       return { file };
     } catch {
-      // Not accessible: the next folder may have it.
+      // Not accessible: try the next folder.
     }
   }
   return exists && name !== ''

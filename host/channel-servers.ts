@@ -11,13 +11,13 @@ import { refuse, refuseUpgrade } from './known-hosts.ts';
 export interface ChannelServersOptions extends Pick<FunctionHostOptions, 'metrics' | 'redact'> {
   readonly routes: readonly Route[];
   readonly services: Services;
-  /** Knows run's agents, and nobody else. */
+  /** Accepts only agents of runs. */
   readonly agents: Authenticator;
 }
 
 /**
- * Whether a connection with this peer address comes from the sandbox. Asked once the token of one
- * of its agents was shown.
+ * Whether a connection with this peer address comes from the sandbox. Called after the token of one
+ * of its agents was presented.
  */
 export type IsFrom = (sandboxId: string, address: string) => boolean | Promise<boolean>;
 
@@ -25,17 +25,13 @@ export type IsFrom = (sandboxId: string, address: string) => boolean | Promise<b
 export interface ChannelServers {
   /** The server of a channel, of one sandbox or of several; not listening yet. */
   serverFor(isFrom: IsFrom): Server;
-  /**
-   * Waits for answers under way, at most `drainMs`; who listens is closed by whoever made it
-   * listen.
-   */
+  /** Waits at most `drainMs` for running answers. The caller closes the servers it made listen. */
   close(drainMs: number): Promise<void>;
 }
 
 /**
- * Whoever is at the other end may be hostile: a head is small and comes at once, a body soon after,
- * and each connection carries one request. How many connections there may be is up to whoever
- * accepts them.
+ * Limits for hostile peers: a small head that arrives at once, a body soon after, and one request
+ * per connection. The caller limits the number of connections.
  */
 const TIGHT: ServerOptions = {
   ...strictServerOptions,
@@ -47,14 +43,14 @@ const TIGHT: ServerOptions = {
 const UNAUTHORIZED = 'Only the token of a running run of this very sandbox is accepted here.';
 const NO_UPGRADE = 'There is no WebSocket here.';
 
-/** What is served on a channel: what agents may do in their own run. */
+/** The routes of a channel: operations of agents in their own run. */
 export function channelRoutes(routes: readonly Route[]): readonly Route[] {
   return routes.filter(({ channel }) => channel === true);
 }
 
 /**
- * Serves the agent routes of runs, to their own agents alone, from their own sandbox: keys of
- * people are no credential here.
+ * Serves the agent routes of runs, only to the runs' own agents from their own sandbox: API keys of
+ * people are refused here.
  */
 export function createChannelServers({
   routes,
@@ -69,18 +65,18 @@ export function createChannelServers({
     const app = createFunctionHost({
       ...host,
       routes: channelRoutes(routes),
-      // Hostile code may ask for nonsense all day: that is not worth a line each.
+      // Hostile code may send invalid requests all day: no log line for each.
       services: { ...services, authenticator: agents, log: quiet(log) },
       serve: (given) => {
         listener = given;
-        // Nobody listens on it; requests come from the servers of the channels.
+        // Never listens; requests come from the servers of the channels.
         return createStrictServer({ request: () => undefined, upgrade: () => undefined });
       },
     });
     await app.ready();
     return { app, listener };
   };
-  /** Opened by the first agent that calls. */
+  /** Created on the first agent request. */
   let functions: ReturnType<typeof open> | undefined;
 
   const admit = async (isFrom: IsFrom, req: IncomingMessage) => {
@@ -94,7 +90,7 @@ export function createChannelServers({
   };
   const serve = async (isFrom: IsFrom, req: IncomingMessage, res: ServerResponse) => {
     underWay.add(res);
-    // Node refuses further requests of the connection, but would leave it open.
+    // Node refuses further requests on the connection, but would leave it open.
     res.setHeader('connection', 'close');
     res.once('close', () => underWay.delete(res));
     try {

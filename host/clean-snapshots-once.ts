@@ -1,6 +1,6 @@
 /**
- * `npm run snapshots:clean`: one pass over the editor's snapshots; what could not be removed, the
- * next one finds again.
+ * `npm run snapshots:clean`: one pass over the editor's snapshots; the next pass retries what it
+ * could not remove.
  */
 import { cleanEditorSnapshots } from '#handlers/ops/scheduled.ts';
 import { runOnce } from './run-once.ts';

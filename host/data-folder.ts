@@ -1,26 +1,26 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-/** The folder of one host on one machine, locked while the host lives. */
+/** The data folder of one host on one machine, locked while the host lives. */
 export interface DataFolder {
   readonly path: string;
-  /** Leaves word where this host is, for whoever finds the folder taken. */
+  /** Records this host's URL, for the message of a host that finds the folder locked. */
   announce(url: string): void;
   release(): void;
 }
 
-/** The folder is another host's, or none at all: the message says which, and what to do. */
+/** The folder is locked by another host, or unusable: the message says which, and what to do. */
 export class DataFolderError extends Error {}
 
-/** Another host lives on the folder. */
+/** Another host holds the folder's lock. */
 export class FolderTakenError extends DataFolderError {}
 
 const LOCK = 'host.lock';
 const ADDRESS = 'host.url';
 
 /**
- * Makes the folder (mode 0700) and takes it for this process alone. The lock is SQLite's own on an
- * empty database: the kernel lets it go when the process ends, however it ends.
+ * Creates the folder (mode 0700) and locks it for this process. The lock is SQLite's, on an empty
+ * database: the kernel releases it when the process ends, however it ends.
  * @throws DataFolderError
  */
 export async function openDataFolder(folder: string): Promise<DataFolder> {
@@ -34,7 +34,7 @@ export async function openDataFolder(folder: string): Promise<DataFolder> {
   let lock: InstanceType<typeof DatabaseSync>;
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
-    // Written first: a folder that is read-only says so here in the system's words, and not in the
+    // Written first: a read-only folder then fails with the system's message instead of the
     // database's.
     writeFileSync(join(path, LOCK), '', { flag: 'a', mode: 0o600 });
     lock = new DatabaseSync(join(path, LOCK));
@@ -58,7 +58,7 @@ export async function openDataFolder(folder: string): Promise<DataFolder> {
   };
 }
 
-/** `, at http://…`, where the other host has said so. */
+/** `, at http://…`, if the other host has recorded it. */
 function whereabouts(path: string): string {
   try {
     const { origin, port } = new URL(readFileSync(join(path, ADDRESS), 'utf8').trim());

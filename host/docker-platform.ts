@@ -19,9 +19,9 @@ import { createSandboxService } from './sandbox-service.ts';
 const DRAIN_MS = 5_000;
 
 /**
- * A container engine: sandboxes as its containers, previews of this process's own. Containers do
- * not end with this process: the next start finds them running.
- * @throws ConfigError where the engine cannot be reached
+ * A container engine: sandboxes as its containers, previews served by this process. Containers
+ * outlive this process: the next start finds them running.
+ * @throws ConfigError if the engine is unreachable
  */
 export async function openDockerPlatform(config: Config, deps: OneMachineDeps): Promise<Platform> {
   const { folder, records, tokens, clock, publisher, activity, tools, log } = deps;
@@ -102,7 +102,7 @@ async function openEngine(
   }
 }
 
-/** What is enforced, for a person. */
+/** The enforced limits, for people. */
 function describe(
   { limits, network }: DockerOptions,
   { name, cpus, unenforced, hasQuotas }: EngineProbe,

@@ -1,7 +1,7 @@
 import { ConfigError } from './config/config.ts';
 import { DataFolderError } from './data-folder.ts';
 
-/** Why a process of ours could not start, for a person at the terminal. */
+/** Why this process could not start, for a person at the terminal. */
 export function explain(error: unknown): string {
   if (error instanceof ConfigError || error instanceof DataFolderError) return error.message;
   const { code, port, address } = error as NodeJS.ErrnoException & { port?: number; address?: string };

@@ -8,21 +8,18 @@ import { asRequest } from './handshake.ts';
 import { refuse, refuseUpgrade } from './known-hosts.ts';
 
 export interface FrontOptions {
-  /** Serves the hosts of the preview zone; without it there are none. */
+  /** Serves the hosts of the preview zone; undefined: there are none. */
   readonly gateway: PreviewProxy | undefined;
   readonly zone: string;
   /** Whether the API answers to a Host header. */
   readonly isKnownHost: (hostHeader: string) => boolean;
-  /**
-   * The origin under which people reach Porthole, where that differs from the Host that arrives
-   * here.
-   */
+  /** The public origin of Porthole, if it differs from the Host that arrives here. */
   readonly publicOrigin?: string | undefined;
 }
 
 export interface Front {
   readonly server: Server;
-  /** Hands over the listener of the functions. */
+  /** Sets the listener of the functions. */
   serveApi(listener: RequestListener): void;
 }
 
@@ -30,14 +27,12 @@ const UNKNOWN_HOST =
   'This Host is not served here. Use localhost, or name the host in PORTHOLE_ALLOWED_HOSTS or PORTHOLE_PUBLIC_URL.';
 
 /**
- * The one server that faces clients. The Host decides who serves: the preview gateway, the
- * functions, or nobody.
+ * The one server that faces clients. Dispatches by Host to the preview gateway or the functions,
+ * and refuses unknown hosts.
  */
 export function createFront({ gateway, zone, isKnownHost, publicOrigin }: FrontOptions): Front {
   let api: RequestListener | undefined;
-  /**
-   * The token that a preview host names; the empty string for a host of the zone that names none.
-   */
+  /** The token of a preview host; the empty string for a host of the zone without a token. */
   const previewToken = (host: string): string | undefined => {
     if (gateway === undefined) return undefined;
     const preview = parsePreviewHost(host, zone);
@@ -58,7 +53,7 @@ export function createFront({ gateway, zone, isKnownHost, publicOrigin }: FrontO
       const token = previewToken(host);
       if (token !== undefined) return gateway?.handleUpgrade(req, socket, head, token);
       if (!isKnownHost(host)) return refuseUpgrade(socket, 'unknown_host', UNKNOWN_HOST);
-      // WebSockets know no CORS: whoever serves one here must never have to remember this check.
+      // CSRF: WebSockets have no CORS, so the Origin is checked here for every handshake.
       const foreign = foreignOrigin(req.headers, publicOrigin);
       if (foreign !== undefined) return refuseUpgrade(socket, foreign.code, foreign.message);
       api?.(req, asRequest(req, socket, head));

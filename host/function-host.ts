@@ -19,18 +19,18 @@ export interface FunctionHostOptions extends FunctionOptions {
   readonly services: Services;
   readonly metrics: Pick<Metrics, 'requested'>;
   /**
-   * The server that the functions share with the preview gateway: gets our listener, gives back
-   * itself.
+   * The server that the functions share with the preview gateway: takes our listener, and returns
+   * the server.
    */
   readonly serve: (listener: RequestListener) => Server;
 }
 
-/** Operation name of requests that no route takes. */
+/** Operation name of requests without a route. */
 const UNMATCHED = 'unmatched';
 
 /**
- * Runs the functions over HTTP: routing by fastify, bodies unread, responses streamed, errors all
- * in one shape.
+ * Runs the functions over HTTP: fastify routes, bodies are left unread, responses are streamed, and
+ * all errors have one shape.
  */
 export function createFunctionHost({
   routes,
@@ -41,22 +41,22 @@ export function createFunctionHost({
 }: FunctionHostOptions): FastifyInstance {
   const app = fastify({
     serverFactory: serve,
-    // Percent-encoded ids and tokens of any length get a proper answer rather than "no such route".
+    // Long percent-encoded ids and tokens get their own error rather than "no such route".
     routerOptions: { maxParamLength: 8_192 },
     frameworkErrors: (error, request, reply) => void answerFailure(error, request, reply),
-    // The server is ours; fastify must not close its connections behind our back.
+    // The server is ours; fastify must not close its connections.
     forceCloseConnections: false,
     requestTimeout: 0,
-    // Broken requests are answered by the strict front; a second answer would go out as that of an
+    // The strict front answers malformed requests; a second answer would be taken for that of an
     // earlier request.
     clientErrorHandler: () => undefined,
   });
-  // Functions read bodies themselves, and only once they know the caller.
+  // Functions read bodies themselves, only after authentication.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
   app.addHook('onRequest', (request, _reply, done) => {
     // fastify answers 415 to a malformed Content-Type before any parser sees it; the functions
-    // judge it instead.
+    // validate it instead.
     contentTypes.set(request.raw, request.headers['content-type']);
     delete request.raw.headers['content-type'];
     done();
@@ -71,7 +71,7 @@ export function createFunctionHost({
     const { method } = event.requestContext.http;
     const requestId = event.requestContext.requestId ?? '';
     const handshake = handshakeOf(reply.request.raw);
-    // An answer that came before the end of the body must not leave the connection out of step.
+    // An answer sent before the end of the body must not leave the connection out of step.
     if (handshake === undefined) dropRest(reply.request.raw);
     const sent =
       handshake === undefined || response.upgrade === undefined
@@ -82,8 +82,8 @@ export function createFunctionHost({
       (error: unknown) => {
         handshake?.socket.destroy();
         record(operation, method, response.statusCode, requestId, began);
-        // That a client went away is no news; that something of ours failed behind an answer that
-        // had begun is told nowhere else.
+        // A client that disconnects is normal. A failure of ours after the head was sent is logged
+        // nowhere else.
         const level = error instanceof PortholeError ? 'warn' : 'debug';
         services.log[level]({ err: error, request_id: requestId, operation }, 'answer cut off');
       },
@@ -109,7 +109,7 @@ export function createFunctionHost({
     const seconds = Number(process.hrtime.bigint() - began) / 1e9;
     metrics.requested(operation, status, seconds);
     const fields = { operation, status, ms: Math.round(seconds * 1e4) / 10, request_id: requestId };
-    // Probes and polling would drown the rest.
+    // Probes and polling would hide the other lines.
     if (method === 'GET' && status < 400) services.log.debug(fields, 'request');
     else services.log.info(fields, 'request');
   };
@@ -143,7 +143,7 @@ export function createFunctionHost({
     }
     const allowed = methodsOf(path);
     if (allowed.length > 0) {
-      // RFC 9110 section 15.5.6: a 405 says what is allowed.
+      // RFC 9110 section 15.5.6: a 405 lists the allowed methods.
       const error = noRoute('method_not_allowed', request.method, path);
       void answerFailure(error, request, reply, { allow: allowed.join(', ') });
       return;
@@ -178,8 +178,8 @@ export function createFunctionHost({
 }
 
 /**
- * Below it the bridge's manners are kept: no route for a method is no route, and says so in these
- * very words.
+ * Paths that keep the bridge's behavior: a missing route for a method is a missing route, with
+ * exactly this message.
  */
 const BRIDGE = /^\/v1\/(?:sandbox|pool|openapi)/;
 const BRIDGE_NOT_FOUND = (): HttpResponse => ({
@@ -203,7 +203,7 @@ function noRoute(code: 'not_found' | 'method_not_allowed', method: string, path:
   );
 }
 
-/** What paths a template stands for. */
+/** The paths that match a template. */
 function pathPattern(template: string): RegExp {
   const literal = template.replace(/[.*+?^$()|[\]\\]/g, '\\$&');
   return new RegExp(`^${literal.replace(/\{path\}$/, '.*').replace(/\{\w+\}/g, '[^/]+')}$`);
@@ -235,12 +235,9 @@ function toEvent(request: FastifyRequest, reply: FastifyReply, requestId: string
   };
 }
 
-/**
- * The tail of a wildcard is handed on as it came, still encoded: the function decodes it once and
- * in full.
- */
+/** The tail of a wildcard is passed on still encoded: the function decodes it exactly once. */
 function pathParameters({ params }: FastifyRequest, rawPath: string): Record<string, string> {
-  // fastify hands over none when it gives up on a URL before it has found a route.
+  // fastify provides none if it rejects a URL before it has found a route.
   const named = (params ?? {}) as Record<string, string>;
   if (named['*'] === undefined) return named;
   const { '*': tail, ...rest } = named;
@@ -282,7 +279,7 @@ async function send(
       response.end();
       return;
     }
-    // The first events of a stream must not wait for its first bytes.
+    // Sends the head before the first bytes of the stream exist.
     response.flushHeaders();
     await pipeline(body, response);
     return;
@@ -292,7 +289,7 @@ async function send(
   response.end(body);
 }
 
-/** The framework's own errors, in our words. */
+/** Converts the framework's own errors. */
 function translate(error: unknown): unknown {
   const { statusCode } = error as { statusCode?: number };
   if (statusCode === 414) return new PortholeError('uri_too_long', 'The URL is too long.', { cause: error });
@@ -306,7 +303,7 @@ function translate(error: unknown): unknown {
   return error;
 }
 
-/** An unknown path in an error: bounded, and without what could be a token. */
+/** An unknown path in an error: truncated, and without possible tokens. */
 function shownPath(path: string): string {
   return JSON.stringify(path.replace(/[a-z0-9-]{30,}/g, '…').slice(0, 100));
 }

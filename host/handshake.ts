@@ -4,23 +4,23 @@ import { endWith } from '#proxy/front/raw-answer.ts';
 import { isWebSocketKey } from '#proxy/websocket-exchange.ts';
 import { PortholeError } from '#core/errors.ts';
 
-/** What Node hands over with a WebSocket's handshake. */
+/** The arguments of Node's `upgrade` event. */
 export interface Handshake {
   readonly socket: Duplex;
-  /** What the client sent behind it. */
+  /** Bytes that the client sent after it. */
   readonly head: Buffer;
 }
 
 const handshakes = new WeakMap<IncomingMessage, Handshake>();
 
-/** The handshake that a request is; undefined for any other request. */
+/** The handshake of a request; undefined for any other request. */
 export function handshakeOf(req: IncomingMessage): Handshake | undefined {
   return handshakes.get(req);
 }
 
 /**
- * Makes an ordinary request of a handshake: it finds its route as any other, and an answer other
- * than 101 goes out as any other. The connection ends with it, for Node reads no more requests from
+ * Makes an ordinary request of a handshake: it is routed like any other, and answers other than 101
+ * are sent like any other. The connection ends with it, because Node reads no more requests from
  * it.
  */
 export function asRequest(req: IncomingMessage, socket: Duplex, head: Buffer): ServerResponse {
@@ -32,7 +32,7 @@ export function asRequest(req: IncomingMessage, socket: Duplex, head: Buffer): S
   return res;
 }
 
-/** @throws PortholeError `invalid_request` where RFC 6455 section 4.2.1 is not kept to */
+/** @throws PortholeError `invalid_request` if it violates RFC 6455 section 4.2.1 */
 export function checkHandshake({ headers }: IncomingMessage): void {
   if (headers['sec-websocket-version'] === '13' && isWebSocketKey(headers['sec-websocket-key'])) return;
   throw new PortholeError(

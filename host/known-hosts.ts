@@ -10,9 +10,9 @@ interface KnownHostsOptions {
 }
 
 /**
- * Which Host headers the API answers to. Any other one is refused: with DNS rebinding a foreign
- * page could otherwise reach the API under a name of its own. Where the host listens on every
- * address, every address is its own: an IP address cannot be rebound.
+ * Host headers that the API answers to. It refuses all others: with DNS rebinding a foreign page
+ * could otherwise reach the API under the page's host name. A host that listens on every address
+ * accepts every IP address: an IP address cannot be rebound.
  */
 export function knownHosts(options: KnownHostsOptions): (hostHeader: string) => boolean {
   const isOpen = isWildcard(options.listenHost);
@@ -25,8 +25,8 @@ export function knownHosts(options: KnownHostsOptions): (hostHeader: string) => 
 }
 
 /**
- * The origins of the console's pages, for `frame-ancestors`; names that CSP has syntax for, so no
- * IPv6 literals.
+ * The origins of the console's pages, for `frame-ancestors`. CSP has no syntax for IPv6 literals,
+ * so they are left out.
  */
 export function consoleOrigins(options: KnownHostsOptions, port: number): string[] {
   if (options.publicUrl !== undefined) return [options.publicUrl.origin];
@@ -52,7 +52,7 @@ function errorText(code: ErrorCode, message: string): string {
   return JSON.stringify({ error: message, code, retryable: ERROR_CATALOGUE[code].retryable });
 }
 
-/** Answers a request that reaches no function, and ends its connection. */
+/** Refuses a request that reaches no function, and ends its connection. */
 export function refuse(res: ServerResponse, code: ErrorCode, message: string): void {
   const body = errorText(code, message);
   res.writeHead(ERROR_CATALOGUE[code].status, {
@@ -64,7 +64,7 @@ export function refuse(res: ServerResponse, code: ErrorCode, message: string): v
   res.end(body);
 }
 
-/** The same for an upgrade, on the raw socket. */
+/** Refuses an upgrade on the raw socket. */
 export function refuseUpgrade(socket: Duplex, code: ErrorCode, message: string): void {
   const { status } = ERROR_CATALOGUE[code];
   const body = errorText(code, message);

@@ -42,7 +42,7 @@ import { createSandboxService } from './sandbox-service.ts';
 const NO_POOL =
   'WARM_POOL_TARGET has no effect: the provider kubernetes keeps no sandbox ready. Use agent-sandbox, or leave it out.';
 
-/** The SandboxWarmPool of claims that ask for no image; pods have none. */
+/** The SandboxWarmPool of claims that name no image; pods have none. */
 export async function openClusterPool(
   provider: SandboxProvider['name'],
   config: WarmPoolConfig,
@@ -69,13 +69,13 @@ const NO_CHANNEL: Channel = { address: () => Promise.resolve(undefined) };
 
 export type ClusterProviderName = Exclude<Config['provider'], 'local' | 'docker'>;
 
-/** A pod that is asked to end has 60 seconds, and needs some for what comes after its answers. */
+/** A terminating pod has 60 seconds, and needs some after its last answer. */
 const POD_DRAIN_MS = 55_000;
 const TERMINAL_DRAIN_MS = 5_000;
 
 /**
- * A cluster: sandboxes as pods or claims, previews as routes of its Gateway. In a pod as its
- * service account, elsewhere by `KUBECONFIG`.
+ * A cluster: sandboxes as pods or claims, previews as routes of its Gateway. Uses the service
+ * account in a pod, and `KUBECONFIG` elsewhere.
  */
 export async function openKubernetesPlatform(
   { preview, cluster, channel, pool, images, ...config }: Config,
@@ -160,7 +160,7 @@ export async function openKubernetesPlatform(
   }
 }
 
-/** Read from the API server each time: a pod's address goes to another pod once it has ended. */
+/** Read from the API server each time: the address of an ended pod is reused by another pod. */
 async function isPodAt(
   sandboxId: string,
   address: string,
@@ -176,12 +176,12 @@ async function isPodAt(
 
 async function clusterAccess(): Promise<ClusterAccess> {
   if (isInCluster()) return inClusterAccess();
-  // The reader of kubeconfig files brings a YAML parser along, which no pod needs.
+  // Loaded on demand: it imports a YAML parser, which no pod needs.
   const { kubeconfigAccess } = await import('#adapters/kubernetes/client/kubeconfig-access.ts');
   return kubeconfigAccess();
 }
 
-/** @throws ConfigError when it lacks what this provider needs */
+/** @throws ConfigError if it lacks a setting of this provider */
 async function openProvider(
   {
     sandboxImage,
@@ -206,7 +206,7 @@ async function openProvider(
     readonly guestKeys: GuestKeys;
   },
 ): Promise<ClusterProvider> {
-  // Pods' addresses mostly lead nowhere outside of their cluster.
+  // Pod addresses are usually unreachable from outside of their cluster.
   const reach = guestReach ?? (isInCluster() ? 'address' : 'forward');
   const guest: GuestAccess = { keys: guestKeys, reach };
   let name = wanted;
@@ -245,7 +245,7 @@ async function openProvider(
   });
 }
 
-/** @throws ConfigError when the authority's file cannot be read */
+/** @throws ConfigError if the CA file cannot be read */
 async function gatewayProbe(
   { probeUrl, probeCa }: ClusterOptions,
   log: PlatformDeps['log'],
@@ -269,7 +269,7 @@ async function gatewayProbe(
 }
 
 /**
- * The same failure is logged once in this time, in milliseconds: each start of a preview asks
+ * The same failure is logged once per this time, in milliseconds: each start of a preview asks
  * several times.
  */
 const LOG_AGAIN_MS = 60_000;
@@ -292,7 +292,7 @@ function logFailures(probeUrl: URL, log: PlatformDeps['log']): (failure: Gateway
 
 /**
  * The channel of sandboxes in a cluster: a Service in front of the functions. Sandboxes have no
- * name service, so they are told its address, which it keeps for life.
+ * DNS, so they get its cluster IP, which never changes.
  * @param find looks up a name; default: the system's way
  */
 export function serviceChannel(

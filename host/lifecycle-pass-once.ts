@@ -1,4 +1,4 @@
-/** One pass over the lives of all sandboxes; what could not be done, the next one finds again. */
+/** One lifecycle pass over all sandboxes; the next pass retries what it could not do. */
 import { runLifecyclePass } from '#handlers/ops/scheduled.ts';
 import { runOnce } from './run-once.ts';
 

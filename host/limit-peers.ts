@@ -8,8 +8,7 @@ const MOST_IN_ALL = 2_048;
 const SECOND_MS = 1_000;
 
 /**
- * Hangs up on addresses that connect too often: a channel that many sandboxes share is there for
- * all of them.
+ * Disconnects addresses that connect too often, because many sandboxes share the channel.
  * @param clock in milliseconds
  */
 export function limitPeers(server: Server, clock: () => number = () => performance.now()): void {

@@ -16,7 +16,7 @@ import { createSandboxService } from './sandbox-service.ts';
 /** A person waits at the terminal. */
 const DRAIN_MS = 5_000;
 
-/** One machine: sandboxes as processes, previews of this process's own. */
+/** One machine: sandboxes as processes, previews served by this process. */
 export async function openLocalPlatform(config: Config, deps: OneMachineDeps): Promise<Platform> {
   const { folder, records, tokens, clock, publisher, activity, tools, log } = deps;
   const local = createLocalProvider({ dataDir: folder, tools, ...config.local });
@@ -81,8 +81,8 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
 }
 
 /**
- * Ends the processes of every sandbox, so that nothing runs on when a person ends Porthole at the
- * terminal. Files, previews and the wish to run stay: the next start brings them back.
+ * Ends the processes of every sandbox, so that nothing runs on after a person ends Porthole at the
+ * terminal. Files, previews and the desired state stay: the next start restarts them.
  */
 async function stopSandboxes({
   provider,

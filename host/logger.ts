@@ -3,16 +3,13 @@ import { secretRedactor } from '#core/auth/redact-secrets.ts';
 
 export interface LoggerOptions {
   readonly level: string;
-  /** Configured keys, removed wherever they turn up. */
+  /** Configured keys, redacted in every line. */
   readonly secrets: readonly string[];
-  /** For tests; default: standard output, one JSON line each, or readable lines on a terminal. */
+  /** For tests; default: standard output, JSON lines, or readable lines on a terminal. */
   readonly destination?: DestinationStream | undefined;
 }
 
-/**
- * Structured logs. Nothing secret is handed to the logger in the first place; this takes out what
- * got there by accident.
- */
+/** Structured logs. Callers never log secrets; redaction catches accidents. */
 export async function createLogger({ level, secrets, destination }: LoggerOptions): Promise<Logger> {
   return pino(
     {

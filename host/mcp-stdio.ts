@@ -1,7 +1,7 @@
 /**
  * `npm run --silent mcp`: the Model Context Protocol over stdin and stdout, for clients that start
- * their servers. Everything is passed on to the /mcp of a running Porthole: `PORTHOLE_URL` says
- * where it is, `PORTHOLE_TOKEN` holds the credential, where one is needed.
+ * their servers. Forwards everything to the /mcp of a running Porthole: `PORTHOLE_URL` is its
+ * address, `PORTHOLE_TOKEN` the credential, if it requires one.
  */
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
@@ -16,7 +16,7 @@ import {
 const address = process.env['PORTHOLE_URL'] ?? 'http://127.0.0.1:8787';
 const token = process.env['PORTHOLE_TOKEN'];
 
-/** What to tell a client whose message could not be passed on. */
+/** The message for a client after a message could not be forwarded. */
 function remedy(error: unknown): string {
   const { code, message = String(error) } = error as { code?: unknown; message?: string };
   if (code === 401 || code === 403 || /unauthorized/i.test(message)) {
@@ -37,12 +37,12 @@ const upstream = new StreamableHTTPClientTransport(
 const client = new StdioServerTransport();
 
 const say = (message: JSONRPCMessage): void => {
-  // Nobody is left to be told of a client that has gone.
+  // The client is gone, so there is no one to report to.
   client.send(message).catch(() => process.exit(0));
 };
 Object.assign(upstream, {
   onmessage(message: JSONRPCMessage) {
-    // From then on each request says which version of the protocol was agreed on.
+    // Later requests carry the negotiated protocol version.
     if (isJSONRPCResultResponse(message) && typeof message.result['protocolVersion'] === 'string') {
       upstream.setProtocolVersion(message.result['protocolVersion']);
     }
@@ -51,7 +51,7 @@ Object.assign(upstream, {
 });
 Object.assign(client, {
   onmessage(message: JSONRPCMessage) {
-    // There is no stream of the server's own to open after it.
+    // The server has no stream to open after it.
     if (isInitializedNotification(message)) return;
     upstream.send(message).catch((error: unknown) => {
       if (!isJSONRPCRequest(message)) return;

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-/** What a process that carries previews counts of them. */
+/** Metrics of a process that carries previews. */
 export interface PreviewMetrics {
   /**
    * One finished request of a preview; `status` is its class, e.g. `2xx`, or `error` without an
@@ -8,17 +8,17 @@ export interface PreviewMetrics {
    */
   previewRequested(status: string): void;
   previewBytes(direction: 'in' | 'out', bytes: number): void;
-  /** How many upgraded connections (WebSocket) have begun (1) or ended (-1). */
+  /** An upgraded connection (WebSocket) has opened (1) or closed (-1). */
   previewUpgrades(change: 1 | -1): void;
 }
 
-/** What the host counts. Labels are operation ids and statuses: never a path, a token or a user. */
+/** Metrics of the host. Labels are operation ids and statuses: never a path, a token or a user. */
 export interface Metrics extends PreviewMetrics {
   /** One finished request of the API. */
   requested(operation: string, status: number, seconds: number): void;
-  /** One attempt to keep what is in a sandbox before it is destroyed. */
+  /** One attempt to archive a sandbox before it is destroyed. */
   archived(outcome: 'kept' | 'failed'): void;
-  /** How many previews live, asked at each scrape. */
+  /** Number of live previews, read at each scrape. */
   countPreviews(count: () => Promise<number>): void;
   expose(): Promise<{ contentType: string; text: string }>;
 }

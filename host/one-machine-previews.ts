@@ -8,9 +8,9 @@ import { consoleOrigins } from './known-hosts.ts';
 import type { PlatformDeps, Platform } from './platform.ts';
 import { createPreviewGateway } from './preview-gateway.ts';
 
-/** What the platforms of one machine need. */
+/** Dependencies of the platforms on one machine. */
 export interface OneMachineDeps extends Omit<PlatformDeps, 'folder'> {
-  /** The folder that only this process uses. */
+  /** A folder that only this process uses. */
   readonly folder: string;
 }
 
@@ -19,9 +19,7 @@ export interface OneMachinePreviews extends Pick<Platform, 'plane' | 'gateway'> 
   readonly end: () => Promise<void>;
 }
 
-/**
- * Previews through the gateway in this process, or on loopback ports where URLs are switched off.
- */
+/** Previews through the gateway in this process, or on loopback ports if URLs are disabled. */
 export async function openOneMachinePreviews(
   config: Config,
   { folder, records, clock, log, metrics }: OneMachineDeps,

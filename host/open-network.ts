@@ -22,9 +22,7 @@ export interface OpenNetworkDeps {
   readonly platform: Pick<Platform, 'brokersNetwork'>;
 }
 
-/**
- * The broker of this process, and what the functions know of it. In a cluster nothing reaches it.
- */
+/** The broker of this process, and its services for the functions. Unreachable in a cluster. */
 export function openNetwork(
   { network: { default: usual, widest, permitted, proxies } }: Pick<Config, 'network'>,
   { records, publisher, clock, ids, guests, stopping, tools, platform }: OpenNetworkDeps,

@@ -1,7 +1,7 @@
 import type { Config } from './config/config.ts';
 import type { Platform, PlatformDeps } from './platform.ts';
 
-/** The platform that is configured. One does not pay for loading the others. */
+/** The configured platform. The others are not loaded. */
 export async function openPlatform(config: Config, deps: PlatformDeps): Promise<Platform> {
   if (config.provider === 'local') {
     const { openLocalPlatform } = await import('./local-platform.ts');

@@ -33,17 +33,17 @@ import { openNetwork } from './open-network.ts';
 import { openPlatform } from './open-platform.ts';
 import type { Platform } from './platform.ts';
 
-/** Everything that functions run on, open. */
+/** The services of the functions, opened. */
 export interface OpenServices {
   readonly services: Services;
   readonly platform: Platform;
-  /** Makes the connections of sandboxes on this machine. */
+  /** Makes the outgoing connections of sandboxes on this machine. */
   readonly broker: NetworkBroker;
-  /** Publishes what happens in sandboxes. */
+  /** Publishes events of sandboxes. */
   readonly watcher: GuestWatcher;
-  /** The folder of this process; undefined where nothing of it is kept on this machine. */
+  /** The data folder of this process; undefined if it stores nothing on this machine. */
   readonly folder: DataFolder | undefined;
-  /** Lets go of it all, the last one first. */
+  /** Closes everything, in reverse order. */
   close(): Promise<void>;
 }
 
@@ -58,8 +58,8 @@ export interface OpenServicesOptions {
 }
 
 /**
- * Wires the ports to what the configuration names. A data folder is made only where something must
- * be kept in it: with a database, signing keys and a cluster the process keeps nothing.
+ * Connects the ports to the configured adapters. Creates a data folder only if something must be
+ * stored in it: with a database, signing keys and a cluster there is nothing to store.
  * @throws ConfigError, DataFolderError
  */
 export async function openServices({
@@ -69,7 +69,7 @@ export async function openServices({
   metrics,
   stopping = new AbortController().signal,
 }: OpenServicesOptions): Promise<OpenServices> {
-  // Whatever is open when a later step fails is closed again.
+  // Closes everything again if a later step fails.
   const opened = new AsyncDisposableStack();
   try {
     let folder: DataFolder | undefined;
@@ -81,7 +81,7 @@ export async function openServices({
         opened.defer(() => taken.release());
         return taken.path;
       })());
-    // Before the rest: what is opened first is closed last.
+    // First, because resources close in reverse order.
     if (isOnOneMachine(config)) await folderPath();
     const keys = deriveKeySet(
       config.signingKeys ?? (await loadOrCreateJwks(join(await folderPath(), 'signing-keys.json'))),
@@ -189,7 +189,7 @@ export async function openServices({
       quotas: config.quotas,
       maxInstances: config.pool.maxInstances,
       life: config.life,
-      // On one machine the start of the host does it.
+      // On one machine the host's start does it.
       collectsOrphans: !isOnOneMachine(config) && config.databaseUrl !== undefined,
       images: config.images,
       tokens,
@@ -229,7 +229,7 @@ export async function openServices({
   }
 }
 
-/** What keeps workspaces in the bucket of the configuration, and counts how often that works. */
+/** Archives workspaces in the configured bucket, and counts the outcomes. */
 function openArchives(
   options: S3ArchiveOptions | undefined,
   { metrics, ...deps }: Omit<ArchiveSandboxDeps, 'store'> & { readonly metrics: Metrics },
@@ -253,8 +253,7 @@ function openArchives(
 }
 
 /**
- * PostgreSQL where a URL is given, else a SQLite file in the data folder. Neither pays for loading
- * the other.
+ * PostgreSQL if a URL is given, else a SQLite file in the data folder. Loads only the one in use.
  */
 async function openRecords(
   databaseUrl: string | undefined,

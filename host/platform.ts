@@ -15,71 +15,72 @@ import type { GuestKeys } from '#guest/protocol/guest-pod.ts';
 import type { Logger } from '#handlers/services.ts';
 import type { PreviewMetrics } from './metrics.ts';
 
-/** Where sandboxes and previews live, wired: all that differs between one machine and a cluster. */
+/**
+ * The adapters of sandboxes and previews: everything that differs between one machine and a
+ * cluster.
+ */
 export interface Platform {
   readonly provider: SandboxProvider;
   /**
-   * The same with nothing around it: what is done with it is no use of a sandbox, is told to
-   * nobody, and puts nothing into one.
+   * The provider without decorators: calls do not count as use, publish no events, and provision no
+   * credentials.
    */
   readonly rawProvider: SandboxProvider;
-  /** Which installation the provider's sandboxes belong to, among those that share a database. */
+  /** The installation that owns the provider's sandboxes, among those that share a database. */
   readonly place: string;
-  /** Its own; without it, one of the provider's sandboxes is kept by this very process. */
+  /** The platform's warm pool; without it, this process keeps one of the provider's sandboxes. */
   readonly pool?: WarmPool | undefined;
   readonly plane: PreviewPlane;
   readonly mounter: BucketMounter;
-  /** Puts what the runs of a sandbox need to call back inside it. */
+  /** Provisions credentials inside a sandbox, with which its runs call back. */
   readonly provisionAccess: ProvisionAccess;
-  /** The data path of previews, where this very process carries it. */
+  /** The data path of previews, if this process carries it. */
   readonly gateway: PreviewProxy | undefined;
-  /** What `GET /health` warns of. */
+  /** Warnings of `GET /health`. */
   readonly warnings: () => readonly string[];
-  /** One line for a person at the terminal, once everything about it is known. */
+  /** One line for a person at the terminal, once all its parts are known. */
   describe(): Promise<string>;
-  /** Tells where the server listens: known only once it does. */
+  /** Sets the server's port, which is known only once it listens. */
   listening(port: number): void;
   /**
-   * Lets processes in sandboxes reach this one, each through servers of its own; does nothing where
-   * they come by the network.
+   * Lets processes in sandboxes reach this process, each through a separate server; does nothing if
+   * they use the network.
    */
   openChannels(services: ChannelServices): Promise<void>;
   /**
-   * Whether the sandboxes' connections can go through this process: they have no other way then.
+   * Whether the sandboxes' connections go through this process; if so, there is no other way out.
    */
   brokersNetwork(): Promise<boolean>;
   /**
-   * Whether the sandbox has this address in the network that all sandboxes share; never where there
-   * is none.
+   * Whether the sandbox has this address in the network that all sandboxes share; false without
+   * such a network.
    */
   isAtAddress(this: void, sandboxId: string, address: string): Promise<boolean>;
-  /** Finishes what an earlier process left undone, where nobody else does. */
+  /** Completes the unfinished work of an earlier process, unless another component does. */
   recover(signal: AbortSignal): Promise<void>;
-  /**
-   * Longest time for answers that are under way once the process is asked to end, in milliseconds.
-   */
+  /** Longest wait for running answers after a request to end the process, in milliseconds. */
   readonly drainMs: number;
   /**
-   * Lets go of connections and listeners. On one machine sandboxes stop running; their files and
-   * the previews stay.
+   * Closes connections and listeners. On one machine sandboxes stop running; their files and the
+   * previews stay.
    */
   close(): Promise<void>;
 }
 
-/** What a platform is opened with. */
+/** Dependencies of a platform. */
 export interface PlatformDeps {
   readonly records: Records;
   readonly tokens: Tokens;
-  /** What signs calls of the guests in a cluster. */
+  /** Signs calls to the guests in a cluster. */
   readonly guestKeys: GuestKeys;
-  /** Told of what becomes of a sandbox. */
+  /** Receives the events of sandboxes. */
   readonly publisher: SandboxEventPublisher;
   readonly activity: SandboxActivity;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: PreviewMetrics;
-  /** What sandboxes of this machine take over from its package managers. */
+  /** Settings that sandboxes of this machine take over from its package managers. */
   readonly tools: MachineTools;
-  /** The folder that only this process uses. */
+  /** A folder that only this process uses. */
   readonly folder: () => Promise<string>;
 }

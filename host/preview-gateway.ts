@@ -30,14 +30,17 @@ export interface PreviewGatewayDeps {
   readonly frameAncestors: () => readonly string[];
   readonly log: Logger;
   readonly metrics: PreviewMetrics;
-  /** Bounds how many tokens that do not exist an address may look up. */
+  /** Limits how many nonexistent tokens an address may look up. */
   readonly guesses: GuessLimit;
 }
 
-/** A tenth of the shortest idle window: traffic moves the expiry, but not with every request. */
+/**
+ * In milliseconds. A tenth of the shortest idle window: traffic extends the expiry, but not with
+ * every request.
+ */
 const TOUCH_EVERY_MS = 6_000;
 
-/** The local gateway: the proxy on the previews of the plane. */
+/** The local gateway: the proxy for the plane's previews. */
 export function createPreviewGateway({
   plane,
   records,
@@ -99,7 +102,7 @@ export function createPreviewGateway({
 }
 
 async function lookUpEnded(records: Records, token: string): Promise<PreviewLookup> {
-  // Hosts of the zone that name no token at all need no look-up.
+  // Hosts of the zone without a token need no look-up.
   if (!isPreviewToken(token)) return { kind: 'unknown' };
   const tombstone = await records.previews.tombstone(tokenSha256(token));
   if (tombstone === undefined) return { kind: 'unknown' };

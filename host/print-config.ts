@@ -1,12 +1,12 @@
 /**
- * `npm run config`: every setting, its default and its meaning; `npm run config -- guest-keys`:
- * what `sandboxes.guestKeys` is to be.
+ * `npm run config`: every setting, its default and its meaning; `npm run config -- guest-keys`: the
+ * value for `sandboxes.guestKeys`.
  */
 import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/auth/key-set.ts';
 import { z } from 'zod';
 import { EnvironmentSchema } from './config/environment-schema.ts';
 
-// A reader that stops early, such as `head`, is no failure: EPIPE.
+// EPIPE: a reader that stops early, such as `head`, is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
 if (process.argv[2] === 'guest-keys') {

@@ -1,4 +1,4 @@
-/** One pass of the reaper; what could not be ended, the next one finds again. */
+/** One pass of the reaper; the next pass retries what it could not end. */
 import { reap } from '#handlers/ops/scheduled.ts';
 import { runOnce } from './run-once.ts';
 

@@ -10,16 +10,16 @@ export interface RecoverDeps {
   readonly place: string;
   readonly records: Records;
   readonly provider: SandboxProvider;
-  /** The one that dates the records of sandboxes. */
+  /** The clock that dates the records of sandboxes. */
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /**
- * After a start on one machine: finishes what the last host left undone. Creations that nobody was
- * told of and deletions that were asked for are carried out to the end, running sandboxes that died
- * with the machine start again on their files, and what no record knows is removed. Requests are
- * served meanwhile: what they make is left to them.
+ * After a start on one machine: completes the unfinished work of the last host. It completes
+ * deletions, removes partially created sandboxes, restarts on their files the running sandboxes
+ * that died with the machine, and removes sandboxes without a record. Requests are served
+ * meanwhile, and their sandboxes are left alone.
  */
 export async function recoverSandboxes(deps: RecoverDeps, signal: AbortSignal): Promise<void> {
   const { records, provider, place, clock, log } = deps;
@@ -34,7 +34,7 @@ export async function recoverSandboxes(deps: RecoverDeps, signal: AbortSignal): 
     });
   }
   for await (const id of provider.list(signal)) {
-    // Created since we read the records: its own request looks after it.
+    // Created after the records were read: its own request handles it.
     if (known.has(id) || (await records.sandboxes.get(id))?.desired === 'running') continue;
     await provider.destroy(id, signal);
     log.warn({ sandbox_id: id }, 'stray sandbox removed');

@@ -7,10 +7,10 @@ import { createMetrics } from './metrics.ts';
 import { openServices } from './open-services.ts';
 
 /**
- * One pass of something, for a CronJob: ends when it is done; exit code 1 when it failed, which the
- * next pass makes good.
- * @param done what to say where a host lives on the data folder, which does the same by itself:
- * then there is nothing to do. @default that is a failure
+ * One pass for a CronJob: ends when it is done; exit code 1 on failure, which the next pass
+ * retries.
+ * @param done message if a host holds the data folder and does the same by itself. @default that is
+ * a failure
  */
 export async function runOnce(
   pass: (services: Services, signal: AbortSignal) => Promise<object>,

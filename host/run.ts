@@ -12,15 +12,15 @@ import { createLogger } from './logger.ts';
 import { type Host, startHost } from './start-host.ts';
 
 const BUILDER = join(import.meta.dirname, '../build/console.ts');
-/** It takes seconds; one that hangs must not be there for ever. In milliseconds. */
+/** In milliseconds. A build takes seconds; one that hangs is ended. */
 const LONGEST_MS = 300_000;
-/** Characters of the builder's words that are kept: its last ones say what was wrong. */
+/** Characters of the builder's output that are kept: the last ones contain the error. */
 const MOST_WORDS = 2_000;
 
 /**
- * Builds the console beside the host, where its build is missing or stale, at the lowest priority:
- * the API does not wait for it. Pages say how it stands. An installation without the sources has
- * its build already. Returns what ends it.
+ * Builds the console in the background if its build is missing or stale, at the lowest priority:
+ * the API does not wait for it. Pages show the progress. An installation without the sources has
+ * its build already. Returns a function that stops it.
  */
 function keepConsoleBuilt(log: Logger): () => void {
   if (!existsSync(BUILDER)) return () => undefined;
@@ -55,7 +55,7 @@ function keepConsoleBuilt(log: Logger): () => void {
 }
 
 /**
- * Starts the host, says where it is, and ends it on SIGINT or SIGTERM (a second one ends it at
+ * Starts the host, prints its URL, and ends it on SIGINT or SIGTERM (a second signal ends it at
  * once).
  * @param began when the process began, in milliseconds of `performance.now()`
  */
@@ -117,8 +117,7 @@ function say(text: string): void {
 }
 
 /**
- * npm passes a Ctrl-C on although the terminal has sent it already: what comes this close is the
- * same one.
+ * npm forwards a Ctrl-C that the terminal has sent already: signals within this time count as one.
  */
 const SAME_SIGNAL_MS = 500;
 

@@ -10,14 +10,13 @@ import type { SandboxEventPublisher } from '#core/sandboxes/sandbox-event-publis
 import { skilledProvider } from '#core/skills/place-skills.ts';
 import type { Logger } from '#handlers/services.ts';
 
-/** A provider with everything around it that holds for each of them. */
+/** A provider with the decorators that apply to all providers. */
 export interface SandboxService {
   /**
-   * For callers: tells runs what becomes of their sandboxes, brings back what died, writes down
-   * what is in use.
+   * For callers: publishes the events of sandboxes to their runs, restarts dead ones, records use.
    */
   readonly provider: SandboxProvider;
-  /** For what looks after sandboxes itself: it neither brings back nor counts as use. */
+  /** For controllers: does not restart sandboxes, and does not count as use. */
   readonly published: SandboxProvider;
 }
 

@@ -1,12 +1,12 @@
 import type { Logger } from '#handlers/services.ts';
 
-/** Something that runs again and again, never twice at once. */
+/** A task that runs repeatedly, never twice at once. */
 export interface Schedule {
-  /** Stops; resolves once a pass that is under way has ended. */
+  /** Stops; resolves once a running pass has ended. */
   stop(): Promise<void>;
 }
 
-/** Runs `pass` every `seconds`. One that fails is logged, and the next one comes all the same. */
+/** Runs `pass` every `seconds`. A failure is logged, and the next pass runs as usual. */
 export function every(
   seconds: number,
   name: string,

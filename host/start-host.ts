@@ -25,40 +25,38 @@ import { createMetrics } from './metrics.ts';
 import { openServices } from './open-services.ts';
 import { every, type Schedule } from './schedule.ts';
 
-/** A host that is up. */
+/** A running host. */
 export interface Host {
-  /** Where the API is, e.g. `http://127.0.0.1:8787`. */
+  /** Base URL of the API, e.g. `http://127.0.0.1:8787`. */
   readonly url: string;
   readonly port: number;
   readonly services: Services;
   /** One line about the sandboxes, for a person at the terminal. */
   describe(): Promise<string>;
-  /** Resolves once what the last host left undone has been finished. */
+  /** Resolves once the unfinished work of the last host is completed. */
   readonly recovered: Promise<void>;
   /**
-   * Does at once what is scheduled for every minute: stops what is idle, destroys what was stopped
-   * for too long.
+   * Runs the pass that is scheduled every minute: stops idle sandboxes, destroys those stopped for
+   * too long.
    */
   lifecycle(): Promise<LifecycleReport>;
-  /**
-   * Does at once what is scheduled for every ten minutes: removes the editor's expired snapshots.
-   */
+  /** Runs the pass that is scheduled every ten minutes: removes the editor's expired snapshots. */
   cleanSnapshots(): Promise<CleaningReport>;
   /**
-   * Ends gracefully: answers what was asked, loses no record, keeps files and URLs for the next
-   * start.
+   * Graceful shutdown: completes running requests, loses no record, keeps files and URLs for the
+   * next start.
    */
   close(): Promise<void>;
 }
 
 const REAP_SECONDS = 60;
-/** How exactly idle sandboxes are stopped. */
+/** Precision with which idle sandboxes are stopped. */
 const LIFECYCLE_SECONDS = 60;
-/** How exactly snapshots are removed; they are of no use from their expiry on. */
+/** Precision with which snapshots are removed; they are unusable from their expiry on. */
 const SNAPSHOTS_SECONDS = 600;
 
 /**
- * Brings Porthole up on this machine: the functions, the preview gateway and the schedules, in one
+ * Starts Porthole on this machine: the functions, the preview gateway and the schedules, in one
  * process.
  */
 export async function startHost(
@@ -66,7 +64,7 @@ export async function startHost(
   log: Logger,
   clock: WakingClock = systemClock,
 ): Promise<Host> {
-  // Whatever is open when a later step fails is closed again, the last one first.
+  // Closes everything in reverse order if a later step fails.
   const opened = new AsyncDisposableStack();
   try {
     const metrics = createMetrics();
@@ -116,7 +114,7 @@ export async function startHost(
       redact: secretRedactor(secretsOf(config)),
     });
     opened.defer(() => channels.close(platform.drainMs));
-    // A channel is opened in each sandbox that runs, and whenever one starts.
+    // Opens a channel in each running sandbox, and in each that starts later.
     await platform.openChannels({
       calls: (id) => {
         open.watcher.watch(id);
@@ -144,7 +142,7 @@ export async function startHost(
         ];
     opened.defer(async () => {
       stopping.abort();
-      // The pool as well: a look that makes many sandboxes is not waited for to its end.
+      // Includes the pool: a pass that creates many sandboxes is aborted, not awaited.
       await Promise.all([recovered, services.pool.close(), ...schedules.map((schedule) => schedule.stop())]);
     });
 
@@ -166,8 +164,8 @@ export async function startHost(
 }
 
 /**
- * Once recovery has brought back what the last host kept ready. Without a target that is removed,
- * and there is nothing more to do.
+ * Runs after recovery has found the last host's pool. Without a target the pool is removed, and no
+ * schedule is needed.
  */
 function keepPool(
   { pool: { warmTarget, refreshInterval } }: Config,
@@ -180,14 +178,14 @@ function keepPool(
 }
 
 /**
- * In a cluster the CronJobs do it, for all replicas; but they see no records that lie in a file of
- * this one.
+ * In a cluster the CronJobs do it, for all replicas; but they cannot read records in a file of this
+ * process.
  */
 function isScheduledElsewhere(config: Config): boolean {
   return !isOnOneMachine(config) && config.databaseUrl !== undefined && isInCluster();
 }
 
-/** What to put into a URL of this machine for an address to listen on. */
+/** The host of a URL on this machine, for an address to listen on. */
 function hostInUrl(host: string): string {
   if (isWildcard(host)) return 'localhost';
   return host.includes(':') ? `[${host}]` : host;
@@ -199,7 +197,7 @@ async function listen(server: Server, { host, port }: Pick<Config, 'host' | 'por
   return (server.address() as AddressInfo).port;
 }
 
-/** Takes no more connections, and lets those that are open finish what they are about. */
+/** Stops accepting connections, and lets open ones complete their requests. */
 async function drain(server: Server, withinMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeIdleConnections();

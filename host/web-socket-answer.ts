@@ -3,32 +3,29 @@ import { type RawData, type ServerOptions, type WebSocket, WebSocketServer } fro
 import type { MessageListeners, MessageSocket } from '#core/terminals/message-socket.ts';
 import type { Handshake } from './handshake.ts';
 
-/** A longer message is refused with 1009, in bytes: a paste is not that long. */
+/** In bytes. A longer message is refused with 1009; pastes are shorter. */
 const MAX_MESSAGE = 1024 * 1024;
-/** What a message costs in memory beside its bytes; measured, and rounded up. */
+/** Memory cost of a message beside its bytes; measured, and rounded up. */
 const MESSAGE_COST = 512;
-/**
- * Below what proxies give an idle connection: nginx and the load balancers of the large clouds 60
- * s.
- */
+/** Below the idle timeout of proxies: 60 s for nginx and the load balancers of the large clouds. */
 const PING_MS = 20_000;
-/** How long the other side may take to say goodbye, and to read what is on its way. */
+/** How long the peer may take for its close frame, and to read pending data. */
 const CLOSE_MS = 10_000;
 
 export interface WebSocketOptions {
-  /** Aborted when this process is about to end: what is closing then is cut off soon. */
+  /** Aborted when this process is about to end: closing sockets are then cut off soon. */
   readonly stopping: AbortSignal;
   readonly pingMs?: number | undefined;
-  /** Hears how it ended, and after how many milliseconds. */
+  /** Called with the close code and the duration in milliseconds. */
   readonly ended: (code: number, ms: number) => void;
 }
 
-/** The types of ws do not know `closeTimeout` yet. */
+/** The types of ws do not include `closeTimeout` yet. */
 const serverOptions: ServerOptions & { readonly closeTimeout: number } = {
   noServer: true,
   clientTracking: false,
   maxPayload: MAX_MESSAGE,
-  // A terminal's small messages would gain nothing from 300 KiB of tables for each socket.
+  // Compression needs 300 KiB per socket, and a terminal's small messages gain nothing from it.
   perMessageDeflate: false,
   closeTimeout: CLOSE_MS,
 };
@@ -38,10 +35,7 @@ server.on('headers', (headers, req) => {
   headers.push(`X-Request-Id: ${requestIds.get(req) ?? ''}`);
 });
 
-/**
- * Answers 101. Undefined for a client that has gone meanwhile. The handshake must have been found
- * good.
- */
+/** Answers 101. Undefined if the client is gone. Validate the handshake first. */
 export function acceptWebSocket(
   req: IncomingMessage,
   res: ServerResponse,
@@ -49,7 +43,7 @@ export function acceptWebSocket(
   requestId: string,
   options: WebSocketOptions,
 ): MessageSocket | undefined {
-  // What ws writes is not for Node's own answer to account for.
+  // Node's response must not account for the bytes that ws writes.
   res.detachSocket(socket as Parameters<typeof res.detachSocket>[0]);
   requestIds.set(req, requestId);
   let accepted: WebSocket | undefined;
@@ -59,7 +53,7 @@ export function acceptWebSocket(
   return accepted === undefined ? undefined : new HostSocket(accepted, options);
 }
 
-/** How soon a socket is cut off that is still there when the process is about to end. */
+/** How soon a socket is cut off that is still open when the process is about to end. */
 const STOPPING_MS = 1_000;
 
 class HostSocket implements MessageSocket {
@@ -67,7 +61,7 @@ class HostSocket implements MessageSocket {
   readonly #began = performance.now();
   #listeners: MessageListeners | undefined;
   #waiting = 0;
-  /** Whether anything was heard or read since the last ping. */
+  /** Whether anything was received or read since the last ping. */
   #isAlive = true;
   #isClosed = false;
 
@@ -84,7 +78,7 @@ class HostSocket implements MessageSocket {
       const bytes = data as Buffer;
       this.#listeners?.message(isBinary ? bytes : bytes.toString());
     });
-    // ws closes it by itself after an error.
+    // ws closes the socket itself after an error.
     socket.on('error', () => undefined);
     const pings = setInterval(() => this.#ping(), options.pingMs ?? PING_MS).unref();
     const cutOff = (): void => {
@@ -136,7 +130,7 @@ class HostSocket implements MessageSocket {
   }
 
   #ping(): void {
-    // Whom we do not listen to cannot answer.
+    // A paused socket reads no pong, so it counts as alive.
     if (!this.#isAlive) return this.#socket.terminate();
     this.#isAlive = this.#socket.isPaused;
     this.#socket.ping();

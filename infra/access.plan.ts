@@ -12,8 +12,8 @@ export const SERVICE_ACCOUNTS = {
 } as const;
 
 /**
- * The service accounts, each with its role in the previews' namespace: the API's own route is out
- * of their reach.
+ * The service accounts, each with its role in the previews' namespace: they cannot access the API's
+ * own route.
  */
 export function accessPlan({
   namespaces,
@@ -35,7 +35,7 @@ export function accessPlan({
       id,
       serviceAccount: {
         metadata: { name, namespace: namespaces.functions, labels: STACK_LABELS },
-        // The pods that need the token ask for it.
+        // Only the pods that need the token mount it.
         automountServiceAccountToken: false,
       },
       role: { metadata: there, rules: rulesOf(needs) },
@@ -48,7 +48,7 @@ export function accessPlan({
   }
 }
 
-/** How the API server names the service accounts of the stack. */
+/** User names of the stack's service accounts, as the API server sees them. */
 export function userNames(namespace: string): readonly string[] {
   return Object.values(SERVICE_ACCOUNTS).map((name) => `system:serviceaccount:${namespace}:${name}`);
 }

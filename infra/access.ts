@@ -4,7 +4,7 @@ import type { PortholeArgs } from './porthole-args.ts';
 import { Settled } from './settled.ts';
 import { accessPlan } from './access.plan.ts';
 
-/** Service accounts of the functions and of what runs each minute, and what they may do. */
+/** Service accounts of the functions and the CronJobs, and their roles. */
 export class Access extends pulumi.ComponentResource {
   constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
     super('porthole:infra:Access', name, {}, opts);

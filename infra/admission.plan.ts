@@ -28,8 +28,8 @@ interface Policy {
 }
 
 /**
- * Puts a policy in force: what it refuses is refused, and so is all that it looks at while the
- * RuntimeClass that it reads does not exist.
+ * Binds a policy with action Deny. It also denies all matching requests while the RuntimeClass that
+ * it reads does not exist.
  */
 export function bindingPlan({ metadata, spec }: Policy, { sandboxes }: Pick<StackConfig, 'sandboxes'>) {
   return {

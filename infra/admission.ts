@@ -4,7 +4,7 @@ import type { PortholeArgs } from './porthole-args.ts';
 import { Settled } from './settled.ts';
 import { admissionPlan, bindingPlan } from './admission.plan.ts';
 
-/** What the API server refuses of previews and sandboxes, whoever asks. */
+/** Admission policies for previews and sandboxes; they apply to every client. */
 export class Admission extends pulumi.ComponentResource {
   constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
     super('porthole:infra:Admission', name, {}, opts);

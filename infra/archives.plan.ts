@@ -2,13 +2,13 @@ import type { StackConfig } from './stack-config-schema.ts';
 
 type ArchivesConfig = Pick<StackConfig, 'archives' | 'archiveAccessKeyId' | 'archiveSecretAccessKey'>;
 
-/** Secret that holds the keys of the bucket, where nobody else keeps them. */
+/** Secret with the keys of the bucket, if the stack manages it. */
 export const ARCHIVES_SECRET = 'porthole-archives';
 
-/** Keys of the Secret, which are the variables that its values become. */
+/** Keys of the Secret, which are also the names of the variables. */
 const KEYS = ['PORTHOLE_ARCHIVE_ACCESS_KEY_ID', 'PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY'] as const;
 
-/** A variable of a container: its value, or where in a Secret it stands. */
+/** A variable of a container: its value, or a reference to a key of a Secret. */
 export type Variable =
   | { readonly name: string; readonly value: string }
   | {
@@ -17,8 +17,8 @@ export type Variable =
     };
 
 /**
- * What those read who archive and restore, and nobody else: the functions and the lifecycle. Empty
- * where nothing is archived.
+ * Environment of the workloads that archive and restore, the functions and the lifecycle, and of no
+ * others. Empty without archives.
  */
 export function archiveEnvironmentPlan({ archives }: Pick<StackConfig, 'archives'>): Variable[] {
   if (archives === undefined) return [];
@@ -32,7 +32,7 @@ export function archiveEnvironmentPlan({ archives }: Pick<StackConfig, 'archives
   ];
 }
 
-/** What that Secret holds; undefined where others keep it, or nothing is archived. */
+/** The Secret; undefined if it is managed elsewhere, or without archives. */
 export function archiveSecretPlan({
   archives,
   archiveAccessKeyId: id,
@@ -42,7 +42,7 @@ export function archiveSecretPlan({
   return { PORTHOLE_ARCHIVE_ACCESS_KEY_ID: id, PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY: secret };
 }
 
-/** What the keys of the bucket lack: names of settings, and what is wrong with them. */
+/** Problems with the keys of the bucket, by setting. */
 export function archiveProblems(config: ArchivesConfig): [key: string, problem: string][] {
   const { archives } = config;
   const keys = ['archiveAccessKeyId', 'archiveSecretAccessKey'] as const;

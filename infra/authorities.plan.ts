@@ -1,10 +1,10 @@
 import type { StackConfig } from './stack-config-schema.ts';
 
-/** Certificates that the pods of the stack trust besides those that every system knows. */
+/** A certificate authority that the stack's pods trust in addition to the system's. */
 export interface Authority {
-  /** Of the ConfigMap that holds it. */
+  /** Name of its ConfigMap. */
   readonly name: string;
-  /** Where the pods see it. */
+  /** Its mount path in the pods. */
   readonly folder: string;
   readonly pem: string;
 }
@@ -12,7 +12,7 @@ export interface Authority {
 /** Its file in the folder, and its key in the ConfigMap. */
 const FILE = 'ca.crt';
 
-/** The authority behind the gateway's certificate; undefined where every system knows it. */
+/** The authority of the gateway's certificate; undefined if systems trust it by default. */
 export function gatewayAuthority({ gateway }: Pick<StackConfig, 'gateway'>): Authority | undefined {
   const pem = gateway.probe?.ca;
   return pem === undefined
@@ -35,12 +35,12 @@ export function authorities(config: Pick<StackConfig, 'gateway' | 'functions'>):
   ];
 }
 
-/** What its ConfigMap holds. */
+/** Its ConfigMap. */
 export function authorityData({ pem }: Authority): Record<string, string> {
   return { [FILE]: pem };
 }
 
-/** Where the functions read it. */
+/** Its path in the functions' pods. */
 export function authorityFile({ folder }: Authority): string {
   return `${folder}/${FILE}`;
 }

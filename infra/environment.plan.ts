@@ -3,7 +3,7 @@ import { type FUNCTIONS_SECRET_KEYS, previewVariable, type StackConfig } from '.
 import { authorityFile, gatewayAuthority } from './authorities.plan.ts';
 import { sandboxEnvironmentPlan } from './sandbox-provider.plan.ts';
 
-/** Service, Deployment and their guardians carry this name. */
+/** Name of the Service, the Deployment and the objects that belong to them. */
 export const FUNCTIONS_NAME = 'porthole';
 
 /** Port that the functions listen on inside their pod. */
@@ -11,7 +11,7 @@ export function functionsPort({ environment }: Pick<StackConfig, 'environment'>)
   return Number(environment['PORT'] ?? 8787);
 }
 
-/** The one place besides `/tmp` that a pod of the functions may write to. */
+/** The only writable folder of the functions' pods besides `/tmp`. */
 export function dataFolder({ environment }: Pick<StackConfig, 'environment'>): string {
   return textOf(environment['PORTHOLE_DATA_DIR'] ?? '/var/lib/porthole');
 }
@@ -19,23 +19,23 @@ export function dataFolder({ environment }: Pick<StackConfig, 'environment'>): s
 /** Port that sandboxes call the functions at, in their pods and at their Service. */
 export const CHANNEL_PORT = 8788;
 
-/** The address people use, without the port where it is the usual one. */
+/** The public address, without the port if it is the default one. */
 export function apiUrl({ apiHost, gateway }: Pick<StackConfig, 'apiHost' | 'gateway'>): string {
   return new URL(`https://${apiHost}:${gateway.port}`).origin;
 }
 
-/** What the functions read, by the exact names. */
+/** The functions' environment, by variable name. */
 export function environmentPlan(config: Parameters<typeof settingsPlan>[0]): Record<string, string> {
   const own = Object.entries(config.environment).map(([name, value]) => [name, textOf(value)]);
   return { ...settingsPlan(config), ...Object.fromEntries(own) };
 }
 
-/** A variable's text: whatever has parts is JSON. */
+/** A variable's text: JSON for structured values. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** The part that settings decide. */
+/** The part that comes from settings. */
 function settingsPlan(
   config: Pick<
     StackConfig,
@@ -87,7 +87,7 @@ function settingsPlan(
   };
 }
 
-/** The part of the environment that is secret; undefined where others keep the Secret. */
+/** The secret part of the environment; undefined if the Secret is managed elsewhere. */
 export function secretsPlan(
   config: Pick<StackConfig, 'functions' | (typeof FUNCTIONS_SECRET_KEYS)[number]>,
 ): Record<string, string> | undefined {

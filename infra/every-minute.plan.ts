@@ -5,15 +5,15 @@ import type { StackConfig } from './stack-config-schema.ts';
 
 export interface EveryMinute {
   readonly component: Parameters<typeof componentLabels>[0];
-  /** Whose rights it has. */
+  /** Its service account. */
   readonly account: Parameters<typeof podPlan>[1];
-  /** What the function host's image runs for one pass. */
+  /** Arguments of the function host's image for one pass. */
   readonly args: readonly string[];
-  /** What it reads besides the environment of all. @default nothing */
+  /** Variables in addition to the common environment. @default none */
   readonly env?: readonly Variable[];
   /**
-   * When a pass is ended that is not done; the next one starts where it stood. @default when the
-   * next but one is due
+   * Time limit of a pass; the next one continues its work. @default shortly before the next but one
+   * is due
    */
   readonly deadlineSeconds?: number;
 }
@@ -21,7 +21,7 @@ export interface EveryMinute {
 /** Shortly before the next but one is due. */
 export const DEADLINE_SECONDS = 110;
 
-/** A CronJob that runs one pass of something in the functions' image each minute. */
+/** A CronJob that runs one pass in the functions' image each minute. */
 export function everyMinutePlan(
   config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway' | 'environment'>,
   { component, account, args, env = [], deadlineSeconds = DEADLINE_SECONDS }: EveryMinute,
@@ -35,7 +35,7 @@ export function everyMinutePlan(
     },
     spec: {
       schedule: '* * * * *',
-      // Two at once would do no harm; a queue of them would.
+      // Concurrent passes are safe, but a slow one must not build up a queue.
       concurrencyPolicy: 'Forbid',
       startingDeadlineSeconds: 60,
       successfulJobsHistoryLimit: 1,

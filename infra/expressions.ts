@@ -4,15 +4,15 @@ import type { StackConfig } from './stack-config-schema.ts';
 
 type Namespaces = Pick<StackConfig, 'namespaces'>['namespaces'];
 
-/** Policies belong to no namespace: the functions' tells two stacks of one cluster apart. */
+/** Policies are cluster-scoped: the functions' namespace keeps names of two stacks distinct. */
 export function policyMetadata({ functions }: Namespaces, id: string) {
   return { name: `${functions}-${id}`, labels: STACK_LABELS };
 }
 
-/** A text as CEL spells it. */
+/** A CEL string literal. */
 export const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
-/** Whether the object bears all these labels. */
+/** Whether the object has all these labels. */
 export function hasLabels(object: 'object' | 'oldObject', labels: Readonly<Record<string, string>>): string {
   return Object.entries(labels)
     .map(([name, value]) => `${object}.?metadata.?labels[?${quote(name)}].orValue('') == ${quote(value)}`)
@@ -20,8 +20,8 @@ export function hasLabels(object: 'object' | 'oldObject', labels: Readonly<Recor
 }
 
 /**
- * Whether the object has a name of its sender's choice, of this form: one that the API server makes
- * up could be anything.
+ * Whether the client chose the object's name, and it has this form: a generated name could be
+ * anything.
  */
 export function isNamed(pattern: string): string {
   return `object.metadata.?generateName.orValue('') == '' && object.metadata.?name.orValue('').matches(${quote(pattern)})`;

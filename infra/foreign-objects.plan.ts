@@ -3,8 +3,8 @@ import type { StackConfig } from './stack-config-schema.ts';
 import { hasLabels, inPreviewsNamespace, isOurs, policyMetadata } from './expressions.ts';
 
 /**
- * What Porthole did not make, its functions and its reaper neither change nor delete, whatever
- * their roles would allow.
+ * Admission policy: the functions and the reaper cannot change or delete objects that Porthole did
+ * not create, whatever their roles allow.
  */
 export function foreignObjectsPlan({ namespaces }: Pick<StackConfig, 'namespaces'>) {
   const managedBy = { [LABELS.managedBy]: PREVIEW_LABELS[LABELS.managedBy] };

@@ -4,9 +4,9 @@ import type { StackConfig } from './stack-config-schema.ts';
 import { CHANNEL_PORT, FUNCTIONS_NAME, functionsPort } from './environment.plan.ts';
 import { podPlan } from './pod.plan.ts';
 
-/** Longest that a stream may take to end when its pod does. */
+/** Longest that streams may take to end when their pod terminates. */
 const DRAIN_SECONDS = 60;
-/** By then every gateway has taken a terminating pod out of its rotation. */
+/** Time for gateways to remove a terminating pod from their endpoints. */
 const LEAVE_ROTATION_SECONDS = 5;
 
 type FunctionsConfig = Pick<
@@ -14,7 +14,7 @@ type FunctionsConfig = Pick<
   'apiHost' | 'namespaces' | 'functions' | 'gateway' | 'sandboxes' | 'archives' | 'environment'
 >;
 
-/** What the pods read at their start, as an annotation: another one rolls them. */
+/** Annotation with a checksum of what the pods read at their start: a change rolls them. */
 const CHECKSUM = 'porthole.sandbox.users.io/environment-checksum';
 
 /** @param checksum of what the pods read at their start; without one a change of it rolls no pod */
@@ -24,8 +24,8 @@ export function deploymentPlan<Text = string>(config: FunctionsConfig, checksum?
   const matchLabels = componentLabels('functions');
   const env = archiveEnvironmentPlan(config);
   const health = {
-    // Any other Host is refused: a foreign page could otherwise reach the API under a name of its
-    // own.
+    // DNS rebinding: any other Host is rejected, or a foreign page could reach the API under its
+    // own host name.
     httpGet: { path: '/health', port: 'http', httpHeaders: [{ name: 'Host', value: apiHost }] },
     timeoutSeconds: 3,
   };
@@ -72,7 +72,7 @@ function spread(matchLabels: Readonly<Record<string, string>>) {
   return ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map((topologyKey) => ({
     topologyKey,
     maxSkew: 1,
-    // Spread is wanted, but a small cluster must still run them all.
+    // Prefers to spread, but a small cluster must still run all of them.
     whenUnsatisfiable: 'ScheduleAnyway',
     labelSelector: { matchLabels },
     matchLabelKeys: ['pod-template-hash'],
@@ -103,7 +103,7 @@ export function servicePlan(config: FunctionsConfig) {
   };
 }
 
-/** A drained node takes one pod at a time. */
+/** A node drain evicts one pod at a time. */
 export function disruptionBudgetPlan(config: FunctionsConfig) {
   return {
     metadata: metadata(config),

@@ -18,7 +18,7 @@ type Texts = Readonly<Record<string, string>>;
 /** The stateless functions: their environment, their pods, and the Service in front of them. */
 export class Functions extends pulumi.ComponentResource {
   readonly service: kubernetes.core.v1.Service;
-  /** What any other pod with the same environment needs to be there first. */
+  /** Resources that other pods with the same environment depend on. */
   readonly environment: readonly pulumi.Resource[];
   /** Names of the ConfigMaps and Secrets that the pods read, in the functions' namespace. */
   readonly configMaps: readonly string[];
@@ -114,7 +114,7 @@ function checksumOf(read: unknown): string {
   return createHash('sha256').update(JSON.stringify(read)).digest('hex');
 }
 
-/** The secrets, once the functions would start with them: outputs are not known any earlier. */
+/** The secrets, validated as the functions do at their start, once their outputs are known. */
 function validated(secrets: Texts, environment: Texts): Texts {
   const texts = pulumi.all([secrets, environment]).apply(([known, rest]) => {
     const faults = environmentFaults({ ...rest, ...known });

@@ -1,7 +1,7 @@
-/** What every object of the stack is labelled with. */
+/** Labels of every object of the stack. */
 export const STACK_LABELS = { 'app.kubernetes.io/part-of': 'porthole' } as const;
 
-/** The pods of one component, as selectors and labels spell them. */
+/** Labels and selector of one component's pods. */
 export function componentLabels(
   component: 'functions' | 'reaper' | 'lifecycle' | 'snapshots-clean' | 'warm-pool',
 ) {
@@ -12,5 +12,5 @@ export function componentLabels(
   } as const;
 }
 
-/** How a selector finds a namespace by its name: the API server puts this label on every one. */
+/** Selects a namespace by name: the API server sets this label on every namespace. */
 export const NAMESPACE_NAME = 'kubernetes.io/metadata.name';

@@ -3,7 +3,7 @@ import { archiveEnvironmentPlan } from './archives.plan.ts';
 import { DEADLINE_SECONDS, everyMinutePlan } from './every-minute.plan.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
-/** What the function host's image runs for one pass over the lives of all sandboxes. */
+/** Arguments of the function host's image for one lifecycle pass over all sandboxes. */
 export const LIFECYCLE_ARGUMENTS = ['host/lifecycle-pass-once.ts'];
 
 export function lifecyclePlan(
@@ -14,7 +14,7 @@ export function lifecyclePlan(
     account: 'lifecycle',
     args: LIFECYCLE_ARGUMENTS,
     env: archiveEnvironmentPlan(config),
-    // An archive that was cut off begins anew: a pass must have the time for one of any length.
+    // An interrupted archive starts over: a pass must have time for an archive of any size.
     ...(config.archives !== undefined && {
       deadlineSeconds: DEADLINE_SECONDS + ARCHIVED_WITHIN_MS / 1_000,
     }),

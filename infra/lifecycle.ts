@@ -4,7 +4,7 @@ import type { PortholeArgs } from './porthole-args.ts';
 import { Settled } from './settled.ts';
 import { lifecyclePlan } from './lifecycle.plan.ts';
 
-/** Stops and destroys sandboxes whose time has come, every minute. */
+/** Stops idle sandboxes and destroys expired ones, every minute. */
 export class Lifecycle extends pulumi.ComponentResource {
   constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
     super('porthole:infra:Lifecycle', name, {}, opts);

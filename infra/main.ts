@@ -1,9 +1,9 @@
-/** What `pulumi up` runs: reads the stack's configuration, and declares Porthole. */
+/** Entry point of `pulumi up`: reads the stack's configuration, and declares Porthole. */
 import * as pulumi from '@pulumi/pulumi';
 import { Porthole } from './porthole-stack.ts';
 import { readStackConfig, StackConfigError } from './read-stack-config.ts';
 
-// How the engine tells which keys the stack file holds encrypted.
+// The engine passes the keys that are encrypted in the stack file here.
 const encrypted = new Set(JSON.parse(process.env['PULUMI_CONFIG_SECRET_KEYS'] ?? '[]') as string[]);
 
 const porthole = new Porthole('porthole', readConfig());
@@ -16,7 +16,7 @@ function readConfig() {
   try {
     return readStackConfig(pulumi.runtime.allConfig(), (key) => encrypted.has(key));
   } catch (error) {
-    // Shown without a stack: whoever runs the update needs the problems alone.
+    // RunError prints no stack trace: operators need only the problems.
     throw error instanceof StackConfigError ? new pulumi.RunError(error.message) : error;
   }
 }

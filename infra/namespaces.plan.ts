@@ -2,8 +2,8 @@ import { STACK_LABELS } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
 /**
- * The namespaces to make: each once, and none that stands already. Pods in them may do no more than
- * `restricted` allows.
+ * The namespaces to create: each once, without those that exist. They enforce the Pod Security
+ * Standard `restricted`.
  */
 export function namespacesPlan({ namespaces, gateway: shared }: Pick<StackConfig, 'namespaces' | 'gateway'>) {
   const { previews, gateway, functions, existing } = namespaces;
@@ -24,9 +24,7 @@ export function namespacesPlan({ namespaces, gateway: shared }: Pick<StackConfig
     }));
 }
 
-/**
- * Some controllers run a Gateway's pods beside the Gateway, and not all of those are `restricted`.
- */
+/** Some controllers run a Gateway's pods in its namespace, and not all comply with `restricted`. */
 function isOpenToGateway(
   name: string,
   { previews, gateway, functions }: { previews: string; gateway: string; functions: string },

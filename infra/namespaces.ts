@@ -4,7 +4,7 @@ import type { PortholeArgs } from './porthole-args.ts';
 import { Settled } from './settled.ts';
 import { namespacesPlan } from './namespaces.plan.ts';
 
-/** The namespaces that everything else stands in. */
+/** The namespaces of all other objects. */
 export class Namespaces extends pulumi.ComponentResource {
   readonly made: readonly kubernetes.core.v1.Namespace[];
 

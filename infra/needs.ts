@@ -1,13 +1,11 @@
 import type { sandboxProvider } from './sandbox-provider.plan.ts';
 
-/**
- * A right that an account has in the previews' namespace, and the work that would fail without it.
- */
+/** A right of a service account in the previews' namespace, and the work that fails without it. */
 export interface Need {
   readonly group: string;
   readonly resource: string;
   readonly verb: string;
-  /** Of the only object that it is about. */
+  /** Name of the only object that it applies to. */
   readonly name?: string | undefined;
   readonly why: string;
 }
@@ -18,7 +16,7 @@ const GATEWAY_API = 'gateway.networking.k8s.io';
 const CLAIMS_API = 'extensions.agents.x-k8s.io';
 const SANDBOXES_API = 'agents.x-k8s.io';
 
-/** Previews come to an end in the functions as well as in the reaper. */
+/** Both the functions and the reaper end previews. */
 const ENDING = [
   ...needs(GATEWAY_API, 'httproutes', {
     get: 'find a preview by its name; look whether a Service bears a route before it is swept',
@@ -43,7 +41,7 @@ const PREVIEWS = [
   }),
 ];
 
-/** To stop and to destroy sandboxes, and to find strays. */
+/** To stop and destroy sandboxes, and to find orphans. */
 const ENDING_PODS = [
   ...needs('', 'pods', {
     get: 'find the pod of a sandbox',
@@ -87,17 +85,16 @@ const ENDING_CLAIMS = [
 
 const CLAIMS = [...ENDING_CLAIMS, ...needs(CLAIMS_API, 'sandboxclaims', { create: 'create a sandbox' })];
 
-/** The pool that claims come from, and how many it keeps ready; of other pools nothing. */
+/** Rights on the pool that claims use, to read and scale it; none on other pools. */
 const POOL = [
   ...needs(CLAIMS_API, 'sandboxwarmpools', { get: 'say how many sandboxes are ready' }),
   ...needs(CLAIMS_API, 'sandboxwarmpools/scale', { patch: 'say how many sandboxes are to be kept ready' }),
 ];
 
 /**
- * What the functions do in the cluster, and nothing else: one right for each kind of call that the
- * adapters make. They never read a Secret or a ConfigMap, change no pod, and reach into none
- * through the API server: guests are called at their pods' addresses; where agent-sandbox makes the
- * pods, they cannot make any themselves.
+ * The functions' rights, least privilege: one for each kind of call that the adapters make. They
+ * never read a Secret or a ConfigMap, change no pod, and do not exec through the API server: guests
+ * are called at their pods' addresses. With agent-sandbox they cannot create pods.
  * @param warmPool the pool of sandboxes that ask for no image
  */
 export function functionNeeds(provider: Provider, warmPool?: string): readonly Need[] {
@@ -108,15 +105,15 @@ export function functionNeeds(provider: Provider, warmPool?: string): readonly N
   ]);
 }
 
-/** The reaper judges by the previews and the records; it makes and changes nothing. */
+/** The reaper reads previews and records and deletes previews; it creates and updates nothing. */
 export function reaperNeeds(): readonly Need[] {
   return merged(ENDING);
 }
 
 /**
- * The lifecycle stops and destroys sandboxes, whose previews end with them; it makes nothing. Where
- * it archives, it starts a stopped sandbox again, so that its guest can read the files: claims come
- * back by the same patch that stops them, pods are made.
+ * The lifecycle stops and destroys sandboxes, and with them their previews; it creates nothing. If
+ * it archives, it starts a stopped sandbox, so that its guest can read the files: claims resume by
+ * the same patch that stops them, pods are created.
  */
 export function lifecycleNeeds(
   provider: Provider,
@@ -131,8 +128,8 @@ export function lifecycleNeeds(
 }
 
 /**
- * The clean-up of the editor's snapshots destroys the sandboxes that the records name, which have
- * no previews; it looks for no others.
+ * The clean-up of the editor's snapshots destroys only the sandboxes in the records, which have no
+ * previews. It lists no others.
  */
 export function snapshotsNeeds(provider: Provider): readonly Need[] {
   const ending = [
@@ -148,7 +145,7 @@ function needs(group: string, resource: string, verbs: Readonly<Record<string, s
 
 const VERBS = ['get', 'list', 'watch', 'create', 'patch', 'delete'];
 
-/** Each once, those of a resource together. */
+/** Without duplicates, grouped by resource. */
 function merged(all: readonly Need[]): readonly Need[] {
   const key = ({ group, resource }: Need) => `${resource}.${group}`;
   const byRight = new Map(all.map((need) => [`${key(need)} ${need.verb}`, need]));

@@ -24,16 +24,14 @@ const TO_DNS = {
   ],
 };
 
-/**
- * Nothing goes in or out of a sandbox but what another policy lets through: policies only ever add.
- */
+/** Default deny, in and out of sandboxes: network policies are additive, so others can allow. */
 export function closedPlan(config: NetworkConfig) {
   return policy(config, 'porthole-sandboxes-closed', { policyTypes: ['Ingress', 'Egress'] });
 }
 
 /**
- * The gateway's own pods reach the ports that previews may expose, the very range that the API
- * checks, and the guest where it serves previews.
+ * The gateway's own pods reach the ports that previews may expose, the same range that the API
+ * checks, and the guest if it serves previews.
  */
 export function fromGatewayPlan(config: NetworkConfig) {
   const { gateway, preview } = config;
@@ -51,7 +49,7 @@ export function fromGatewayPlan(config: NetworkConfig) {
   });
 }
 
-/** The functions' own pods, and what runs each minute, call the guests. */
+/** The functions' own pods and the CronJobs call the guests. */
 export function toGuestPlan(config: NetworkConfig) {
   return policy(config, 'porthole-guests-from-functions', {
     policyTypes: ['Ingress'],
@@ -65,19 +63,19 @@ export function toGuestPlan(config: NetworkConfig) {
 }
 
 /**
- * API servers read it as IPv4, and refuse it within IPv6. No packet bears such an address: kernels
- * send IPv4 for it.
+ * IPv4-mapped IPv6 addresses. API servers parse the range as IPv4, and reject it in an IPv6 range.
+ * No packet has such an address: kernels send IPv4 instead.
  */
 const MAPPED = '::ffff:0:0/96';
 
-/** A range without what sandboxes may never reach. */
+/** A range without the addresses that sandboxes may never reach. */
 function block(cidr: string) {
   return { ipBlock: { cidr, except: exceptionsOf(cidr).filter((range) => range !== MAPPED) } };
 }
 
 /**
- * What every sandbox may reach that was made with a network: the internet, without metadata and
- * private addresses, and the cluster's DNS to find it.
+ * Egress of sandboxes with a network: the internet, without metadata and private addresses, and the
+ * cluster's DNS.
  */
 export function internetPlan(config: NetworkConfig) {
   const { spec, ...rest } = policy(config, 'porthole-sandboxes-internet', {
@@ -88,7 +86,7 @@ export function internetPlan(config: NetworkConfig) {
   return { ...rest, spec: { ...spec, podSelector } };
 }
 
-/** What sandboxes may reach, and the cluster's DNS to find it; undefined where that is nothing. */
+/** Egress of all sandboxes, and the cluster's DNS; undefined if none is configured. */
 export function egressPlan(config: NetworkConfig) {
   const { egress } = config.sandboxes;
   if (egress.length === 0) return undefined;
@@ -98,9 +96,7 @@ export function egressPlan(config: NetworkConfig) {
   });
 }
 
-/**
- * The one port of the functions' own pods that sandboxes call; undefined where they call nobody.
- */
+/** The one port of the functions' own pods that sandboxes call; undefined without a channel. */
 export function channelPlan(config: NetworkConfig) {
   if (!config.sandboxes.channel) return undefined;
   return policy(config, 'porthole-sandboxes-channel', {
@@ -115,10 +111,9 @@ export function channelPlan(config: NetworkConfig) {
 }
 
 /**
- * Who reaches the stack's own pods: the gateway the API, sandboxes the channel. What runs each
- * minute is reached by no one. Egress stays open: the addresses of the
- * database, the identity provider and the API server are not known here, and several network
- * plugins match an API server with no address range.
+ * Ingress of the stack's own pods: the gateway reaches the API, sandboxes the channel. The CronJobs
+ * have none. Egress stays open: the addresses of the database, the identity provider and the API
+ * server are not known here, and several network plugins match an API server with no address range.
  */
 export function functionsPlan(config: NetworkConfig) {
   const { namespaces, gateway, functions, sandboxes } = config;

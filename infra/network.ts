@@ -12,14 +12,14 @@ import {
   toGuestPlan,
 } from './network.plan.ts';
 
-/** What goes in and out of sandboxes, and who reaches the functions. */
+/** Network policies of sandboxes and of the functions. */
 export class Network extends pulumi.ComponentResource {
   constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
     super('porthole:infra:Network', name, {}, opts);
     const { config, resolve } = Settled.of(args);
     const { NetworkPolicy } = kubernetes.networking.v1;
     const closed = new NetworkPolicy(`${name}-closed`, resolve(closedPlan(config)), { parent: this });
-    // Nothing is opened before everything is closed.
+    // The default-deny policies come first.
     const opening = { parent: this, dependsOn: [closed] };
     const egress = resolve(egressPlan(config));
     const channel = resolve(channelPlan(config));

@@ -7,12 +7,12 @@ import { dataFolder } from './environment.plan.ts';
 /** ConfigMap and Secret that every pod of the stack takes its environment from. */
 export const ENVIRONMENT_NAME = 'porthole';
 
-/** An unprivileged user that no image needs to know. */
+/** An unprivileged user that need not exist in the image. */
 const USER = 10_001;
 
 /**
- * What the pods of the functions and of what runs each minute have in common: no privilege, and
- * nothing to write to but two empty folders.
+ * The common part of the functions' and the CronJobs' pods: unprivileged, with only two empty
+ * folders writable.
  */
 export function podPlan(
   config: Pick<StackConfig, 'functions' | 'gateway' | 'environment'>,
@@ -64,7 +64,7 @@ export function podPlan(
   };
 }
 
-/** Where the pods run, apart from their spread, which is that of replicas. */
+/** Scheduling of the pods, except their spread, which applies to replicas. */
 function placementPlan({
   nodeSelector,
   tolerations,

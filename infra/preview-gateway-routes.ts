@@ -22,12 +22,9 @@ class SharedGateway extends kubernetes.apiextensions.CustomResource {
   }
 }
 
-/** The shared preview Gateway, and the certificates of its listeners where an issuer makes them. */
+/** The shared preview Gateway, and the certificates of its listeners if an issuer is configured. */
 export class Gateway extends pulumi.ComponentResource {
-  /**
-   * IP address or host name that DNS must point the zone at; undefined while the cluster has not
-   * told.
-   */
+  /** IP address or host name for the zone's DNS; undefined until the cluster reports it. */
   readonly address: pulumi.Output<string | undefined>;
 
   constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
@@ -35,7 +32,7 @@ export class Gateway extends pulumi.ComponentResource {
     const { config, resolve } = Settled.of(args);
     if (config.gateway.existing !== undefined) {
       const { name: existing, namespace } = resolve(config.gateway.existing);
-      // Read, not made: a preview fails where it does not exist.
+      // Read, not created: the update fails if it does not exist.
       const id = pulumi.interpolate`${namespace}/${existing}`;
       const found = new SharedGateway(name, KIND, { parent: this, id });
       this.address = found.status.apply((status) => status?.addresses?.[0]?.value);

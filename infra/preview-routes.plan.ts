@@ -5,22 +5,22 @@ import { sharedGateway } from './gateway.plan.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 import { hasLabels, inPreviewsNamespace, isNamed, isOurs, policyMetadata, quote } from './expressions.ts';
 
-/** How far the clocks of a function and of the API server may be apart. */
+/** Most clock skew between a function and the API server. */
 const SKEW_SECONDS = 60;
 
 /** RFC 3339 in UTC, as the functions write it. */
 const TIME = String.raw`^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}(\\.\\d{1,9})?Z$`;
 
-/** What a preview's Service and route are both named. */
+/** Name of a preview's Service and route. */
 export const PREVIEW_NAME = '^preview-[0-9a-f]{20}$';
 
 /** The host of a preview up to its zone. */
 const TOKEN = `^${PREVIEW_TOKEN_PATTERN}-preview[.]`;
 
-/** A run's id, wherever the run comes from. */
+/** A run's id. */
 const RUN_ID = '^[A-Za-z0-9_-]{1,64}$';
 
-/** What a preview is, and what it stands on, from its start to its end. */
+/** The immutable annotations of a preview. */
 const FIXED = [
   'run',
   'owner',
@@ -42,22 +42,22 @@ const isWhole = [
   'size(m.?queryParams.orValue([])) == 0',
 ].join(' && ');
 
-/** A header match `h` of the preview's own Origin, on whichever port the gateway is reached. */
+/** A header match `h` of the preview's own Origin, on any port of the gateway. */
 const isOwnOrigin = [
   `h.?type.orValue('Exact') == 'Exact'`,
   `h.name == 'Origin'`,
   `(h.value == 'https://' + variables.hosts[0] || h.value.startsWith('https://' + variables.hosts[0] + ':'))`,
 ].join(' && ');
 
-/** The request headers that a rule sets are these, and it adds none. */
+/** The rule sets only allowed request headers, and adds none. */
 function setsOnly(rule: 0 | 1, isAllowed: string): string {
   const filters = `variables.rules[${rule}].?filters.orValue([])`;
   return `${filters}.all(f, f.type != 'RequestHeaderModifier' || (size(f.?requestHeaderModifier.?add.orValue([])) == 0 && f.?requestHeaderModifier.?set.orValue([]).all(h, ${isAllowed})))`;
 }
 
 /**
- * A rule to the guest sets the app's port, over what a client sends, and nothing else: another port
- * would be one that the preview's route was not checked for.
+ * A rule to the guest sets the header with the app's port, replacing a client's value, and nothing
+ * else: another port would bypass the check of the preview's port.
  */
 function guestRule(targetPort: string) {
   const isPort = `h.name == ${quote(PREVIEW_PORT_HEADER)} && h.value == ${targetPort}`;
@@ -75,9 +75,9 @@ function guestRule(targetPort: string) {
 }
 
 /**
- * What the API server refuses of preview routes, whoever sends them: so that a bug in a function,
- * or its stolen credentials, cannot publish another host, reach another port, outlive the hard cap
- * or ride on another Gateway.
+ * Admission policy for preview routes of every client: a bug in a function, or its stolen
+ * credentials, cannot publish another host, reach another port, outlive the hard cap or attach to
+ * another Gateway.
  */
 export function previewRoutesPlan({
   zone,
@@ -116,7 +116,7 @@ export function previewRoutesPlan({
           name: 'a-preview-or-by-the-functions',
           expression: `(${isOurs(namespaces)}) || (${hasLabels('object', PREVIEW_LABELS)})`,
         },
-        // What is being deleted only loses its finalizers, and must never be held back.
+        // Updates of an object in deletion only remove finalizers, and must not be blocked.
         { name: 'not-being-deleted', expression: '!has(object.metadata.deletionTimestamp)' },
       ],
       variables: [
@@ -158,7 +158,7 @@ export function previewRoutesPlan({
           message: `port out of range: a preview exposes ${allowedPortMin} to ${allowedPortMax}`,
         },
         {
-          // The reaper leaves alone what it cannot read: such a route would serve for ever.
+          // The reaper ignores unreadable routes, which would never expire.
           expression: [
             `${annotation('run')}.matches('${RUN_ID}')`,
             ...(['owner', 'sandbox', 'pod'] as const).map((id) => `${annotation(id)} != ''`),
@@ -179,8 +179,8 @@ export function previewRoutesPlan({
         },
         {
           expression: [
-            // One rule alone: to the guest, or of a version before the second one came; its spec
-            // cannot change.
+            // A single rule leads to the guest, or is from a version before the second rule; its
+            // spec cannot change.
             isGuest
               ? 'size(variables.rules) in [1, 2]'
               : `(size(variables.rules) == 2 || (request.operation == 'UPDATE' && size(variables.rules) == 1))`,
@@ -196,8 +196,8 @@ export function previewRoutesPlan({
           message: 'foreign backend: a preview leads to port 80 of the Service of its own name',
         },
         {
-          // Only the preview's own Origin may be rewritten: else pages of other sites could pass
-          // for the preview's (CSRF, WebSocket hijacking).
+          // CSRF, WebSocket hijacking: only the preview's own Origin may be rewritten, or pages of
+          // other sites could pass for the preview's.
           expression: `request.operation == 'UPDATE' || size(variables.rules) ${isGuest ? '< 2' : '!= 2'} || size(variables.hosts) != 1 || (${[
             'size(variables.rules[0].?matches.orValue([])) == 1',
             `variables.rules[0].matches.all(m, ${isWhole} && size(m.?headers.orValue([])) == 1 && m.headers.all(h, ${isOwnOrigin}))`,

@@ -5,13 +5,13 @@ import { PREVIEW_NAME } from './preview-routes.plan.ts';
 import { hasLabels, inPreviewsNamespace, isNamed, isOurs, policyMetadata, quote } from './expressions.ts';
 
 /**
- * What the API server refuses of previews' Services: they lead to a sandbox's allowed ports, or to
- * its guest where that serves previews, from inside the cluster, and nowhere else.
+ * Admission policy for previews' Services: cluster-internal, only to a sandbox's allowed ports, or
+ * to its guest if that serves previews.
  */
 export function previewServicesPlan({ namespaces, preview }: Pick<StackConfig, 'namespaces' | 'preview'>) {
   const { allowedPortMin, allowedPortMax, upstream } = preview;
   const inRange = `int(p.targetPort) >= ${allowedPortMin} && int(p.targetPort) <= ${allowedPortMax}`;
-  // Sandboxes without a guest, and functions of before a change of the setting, keep to the range.
+  // Sandboxes without a guest, and functions from before a change of the setting, use the range.
   const isTarget =
     upstream === 'guest' ? `(int(p.targetPort) == ${GUEST_PREVIEW_PORT} || (${inRange}))` : inRange;
   const guestPort = upstream === 'guest' ? `, or to the guest's ${GUEST_PREVIEW_PORT}` : '';

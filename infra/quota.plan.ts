@@ -2,10 +2,10 @@ import { sandboxProvider } from './sandbox-provider.plan.ts';
 import { STACK_LABELS } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
-/** Routes of the stack itself: the API's and the wildcard that the fallback pages answer. */
+/** Routes of the stack itself: the API's, and the wildcard for the fallback pages. */
 export const FIXED_ROUTES = 2;
 
-/** The cap on all previews together, where no race between functions can pass it. */
+/** The cap on all previews together: a ResourceQuota, so concurrent functions cannot exceed it. */
 export function quotaPlan({
   namespaces,
   preview,
@@ -20,8 +20,8 @@ export function quotaPlan({
 }
 
 /**
- * The cap on all sandboxes together: on what the functions make, so claims where they make no pods.
- * Apart from that on previews, because every count is written by whoever adds to it.
+ * The cap on all sandboxes together: on pods, or on claims with agent-sandbox. Separate from the
+ * cap on previews, because every creation writes to the quota that counts it.
  */
 export function sandboxQuotaPlan({ namespaces, sandboxes }: Pick<StackConfig, 'namespaces' | 'sandboxes'>) {
   const { maxTotal, otherPods, warmPools } = sandboxes;

@@ -15,7 +15,7 @@ import {
 
 const PROJECT = 'porthole';
 
-/** Settings that cannot be used: every problem, one line each. */
+/** Invalid settings: every problem, one line each. */
 export class StackConfigError extends Error {
   readonly problems: readonly string[];
 
@@ -28,9 +28,9 @@ export class StackConfigError extends Error {
 }
 
 /**
- * @param values every key as the engine hands it over, `project:key` → text
+ * @param values every key as the engine passes it, `project:key` → text
  * @param isSecret whether the stack file holds that key encrypted
- * @throws StackConfigError naming every problem at once; no value of a secret is in it
+ * @throws StackConfigError naming every problem at once; contains no secret value
  */
 export function readStackConfig(
   values: Readonly<Record<string, string>>,
@@ -56,9 +56,9 @@ export function readStackConfig(
 }
 
 /**
- * @param settings as a program gives them
- * @param isUnknown whether a text is a placeholder for one that is known later. @default none does
- * @throws StackConfigError naming every problem at once; no value of a secret is in it
+ * @param settings as a program passes them
+ * @param isUnknown whether a text is a placeholder for one that is known later. @default never
+ * @throws StackConfigError naming every problem at once; contains no secret value
  */
 export function readSettings(settings: unknown, isUnknown?: (text: string) => boolean): StackConfig {
   return parse(settings, '', [], isUnknown);
@@ -78,7 +78,7 @@ function parse(
         problems.push(...issue.keys.map((key) => unknownKey(prefix, [...issue.path, key])));
       } else {
         const key = issue.path.map(String).join('.');
-        // A structure that cannot be read has its own line already.
+        // A structure that cannot be parsed already has a line.
         if (known.some((line) => line.startsWith(`${prefix}${key}: must be a structure`))) continue;
         problems.push(`${prefix}${key}: ${isMissing(issue) ? 'is required' : issue.message}`);
       }
@@ -90,7 +90,7 @@ function parse(
   return Object.freeze(data);
 }
 
-/** The engine hands a value of several parts over as JSON, however the stack file spells it. */
+/** The engine passes structured values as JSON, whatever their form in the stack file. */
 function isStructured(key: string): boolean {
   let schema = (StackConfigSchema.shape as Readonly<Record<string, z.core.$ZodType | undefined>>)[key];
   while (schema !== undefined && ['optional', 'default', 'prefault'].includes(schema._zod.def.type)) {
@@ -121,7 +121,7 @@ function unknownKey(prefix: string, path: readonly PropertyKey[]): string {
   return `${prefix}${path.map(String).join('.')}: is not a setting; ${remedy}`;
 }
 
-/** Problems between keys that are each fine alone. */
+/** Conflicts between keys that are each valid. */
 function contradictions(config: StackConfig, prefix: string, isUnknown: (text: string) => boolean): string[] {
   const { preview, functions, sandboxes, namespaces } = config;
   const problems: string[] = [];
@@ -183,7 +183,7 @@ function contradictions(config: StackConfig, prefix: string, isUnknown: (text: s
     if (wider !== undefined) problem('sandboxes.egress', `${range} lies within ${wider} already`);
   }
   for (const [key, text] of secretProblems(config)) problem(key, text);
-  // What is wrong on its own has its line already, and would have another one here.
+  // Avoids a second line for a problem that is already reported.
   if (problems.length === 0) for (const [key, text] of startProblems(config, isUnknown)) problem(key, text);
   return problems;
 }
@@ -196,7 +196,7 @@ function attempt<T>(work: () => T): T | undefined {
   }
 }
 
-/** What the functions would refuse to start without. */
+/** Missing secrets without which the functions do not start. */
 function secretProblems(config: StackConfig): [key: string, problem: string][] {
   const { functions } = config;
   const given = FUNCTIONS_SECRET_KEYS.filter((key) => config[key] !== undefined);

@@ -4,7 +4,7 @@ import type { PortholeArgs } from './porthole-args.ts';
 import { Settled } from './settled.ts';
 import { reaperPlan } from './reaper.plan.ts';
 
-/** Ends previews whose time has come, every minute. */
+/** Ends expired previews, every minute. */
 export class Reaper extends pulumi.ComponentResource {
   constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
     super('porthole:infra:Reaper', name, {}, opts);

@@ -13,8 +13,8 @@ import {
 import { SANDBOX_NAME } from './sandbox-pods.plan.ts';
 
 /**
- * What the API server refuses of the claims that the functions make on agent-sandbox: a claim
- * decides whose template a sandbox is made of, and may add to its pod.
+ * Admission policy for the functions' claims on agent-sandbox: a claim selects the template of a
+ * sandbox, and may add to its pod.
  */
 export function sandboxClaimsPlan({ namespaces, sandboxes }: Pick<StackConfig, 'namespaces' | 'sandboxes'>) {
   const podMetadata = 'object.spec.?additionalPodMetadata';

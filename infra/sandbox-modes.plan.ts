@@ -1,7 +1,7 @@
 import type { StackConfig } from './stack-config-schema.ts';
 import { inPreviewsNamespace, isOurs, policyMetadata } from './expressions.ts';
 
-/** Neither object has a field of `what` that the other has not, but for the one that may differ. */
+/** Old and new object have the same fields of `what`, except for the one that may differ. */
 function sameBut(what: string, differs: string): string {
   const [now, before] = [`dyn(object.${what})`, `dyn(oldObject.${what})`];
   return [
@@ -11,9 +11,9 @@ function sameBut(what: string, differs: string): string {
 }
 
 /**
- * What the API server refuses of the functions' changes to Sandboxes of agent-sandbox: all but the
- * mode, by which they are stopped and resumed. A Sandbox holds the whole pod that its controller
- * makes from it, so whoever could change that could run anything.
+ * Admission policy for the functions' changes to Sandboxes of agent-sandbox: only the mode, which
+ * stops and resumes them. A Sandbox contains the whole pod that its controller creates, so a client
+ * that could change it could run anything.
  */
 export function sandboxModesPlan({ namespaces }: Pick<StackConfig, 'namespaces'>) {
   return {

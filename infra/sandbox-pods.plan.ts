@@ -17,12 +17,12 @@ import {
   quote,
 } from './expressions.ts';
 
-/** What the pod, the volume and the claim of a sandbox are named. */
+/** Name of a sandbox's pod, volume and claim. */
 export const SANDBOX_NAME = `^${SANDBOX_NAME_PREFIX}[a-z0-9-]+$`;
 
 /**
- * `addr` is of the library that makes the manifest; `limit-ranger` of the API server, where a
- * LimitRange fills gaps.
+ * The library that makes the manifest sets `addr`; the API server sets `limit-ranger`, if a
+ * LimitRange adds defaults.
  */
 const LABEL_KEYS = [
   ...Object.keys({ ...SANDBOX_LABELS, ...SANDBOX_POD_LABELS }),
@@ -33,8 +33,8 @@ const LABEL_KEYS = [
 const ANNOTATION_KEYS = [ANNOTATIONS.sandbox, 'kubernetes.io/limit-ranger'];
 
 /**
- * What a sandbox's pod says, and what the API server adds to it. Of these the ones that could do
- * harm are looked at below.
+ * The fields of a sandbox's pod, and those that the API server adds. Dangerous ones are checked
+ * below.
  */
 const FIELDS = [
   'automountServiceAccountToken',
@@ -62,28 +62,24 @@ const FIELDS = [
   'volumes',
 ];
 
-/** What the API server copies from a pod's RuntimeClass; it refuses another overhead itself. */
+/** Fields that the API server copies from the RuntimeClass; it rejects another overhead itself. */
 const FROM_RUNTIME_CLASS = ['nodeSelector', 'overhead'];
 
-/**
- * The policy reads the RuntimeClass itself: what that copies to a pod is no choice of the
- * functions.
- */
+/** The policy reads the RuntimeClass itself, because the functions must not choose its values. */
 const RUNTIME_CLASS = { apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass' };
 
-/** What the API server puts on every pod, so that it leaves a node that has gone. */
+/** Tolerations that the API server adds to every pod, so that it is evicted from a lost node. */
 const TOLERATIONS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
 
-/** Whether a limit that is there is no more than this. */
+/** Whether a limit, if set, is at most this. */
 function isAtMost(resource: string, most: string): string {
   const limits = 'c.?resources.?limits.orValue({})';
   return `(!(${quote(resource)} in ${limits}) || quantity(c.resources.limits[${quote(resource)}]).compareTo(quantity(${quote(most)})) <= 0)`;
 }
 
 /**
- * What the API server refuses of the pods that the functions make. Whoever may make pods may
- * otherwise read every Secret of the namespace, take any service account of it, or leave the
- * container.
+ * Admission policy for the functions' pods. Without it, a client that may create pods may read
+ * every Secret of the namespace, use any of its service accounts, or escape the container.
  */
 export function sandboxPodsPlan({ namespaces, sandboxes }: Pick<StackConfig, 'namespaces' | 'sandboxes'>) {
   const { pullSecret, priorityClassName, runtimeClassName, hostUsers, guestImage } = sandboxes;

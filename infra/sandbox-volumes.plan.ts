@@ -13,8 +13,8 @@ import {
 } from './expressions.ts';
 
 /**
- * What the API server refuses of the volumes that the functions make: whoever may choose what is on
- * a volume may read what others have written, or what lies on a node.
+ * Admission policy for the functions' volumes: a client that may choose the source of a volume may
+ * read the data of other sandboxes, or of a node.
  */
 export function sandboxVolumesPlan({ namespaces, sandboxes }: Pick<StackConfig, 'namespaces' | 'sandboxes'>) {
   const { storageClass } = sandboxes;
@@ -59,7 +59,7 @@ export function sandboxVolumesPlan({ namespaces, sandboxes }: Pick<StackConfig, 
           message: "foreign data: a sandbox's volume is empty at first",
         },
         {
-          // Without a class it could be bound to any volume that somebody has set out.
+          // Without a class it could bind to any pre-provisioned volume.
           expression:
             storageClass === undefined
               ? `object.spec.?storageClassName.orValue('default') != ''`

@@ -9,16 +9,13 @@ type SandboxesConfig = Pick<StackConfig, 'namespaces' | 'sandboxes' | 'signingKe
 
 const API_VERSION = 'extensions.agents.x-k8s.io/v1beta1';
 
-/** The user that sandboxes run as, whoever makes them. */
+/** The user that all sandboxes run as. */
 const USER = 1_000;
 const HOME = '/home/sandbox';
-/** Most that `/tmp` and the home folder may each hold. */
+/** Size limit of `/tmp` and of the home folder, each. */
 const SCRATCH = '2Gi';
 
-/**
- * Public keys of the functions, which the guests of templates know; undefined where nothing here
- * tells them.
- */
+/** Public keys of the functions, for the guests of templates; undefined if not configured. */
 export function guestKeys({
   sandboxes,
   signingKeys,
@@ -35,14 +32,14 @@ export function deriveGuestKeys(signingKeys: string): string {
 /** What a sandbox of a template runs. */
 function guestPlan(config: SandboxesConfig) {
   const { command, env } = guestPod(guestKeys(config) ?? '', { HOME, WORKSPACE: '/workspace' });
-  // Empty while it waits in a warm pool; a claimed one has it when its pod starts again.
+  // Empty while it waits in a warm pool; set when the pod of a claimed one restarts.
   const fieldPath = `metadata.labels['${LABELS.sandbox}']`;
   return { command, env: [...env, { name: 'SANDBOX_ID', valueFrom: { fieldRef: { fieldPath } } }] };
 }
 
 /**
- * SandboxTemplates, by name. `Unmanaged`: the policy that agent-sandbox would make for a template
- * reopens egress beside the stricter ones of this stack, because policies only ever add.
+ * SandboxTemplates, by name. `Unmanaged`: network policies are additive, so the one that
+ * agent-sandbox would create for a template would reopen egress that this stack denies.
  */
 export function templatesPlan(config: SandboxesConfig) {
   const { namespaces, sandboxes } = config;
@@ -59,12 +56,12 @@ export function templatesPlan(config: SandboxesConfig) {
       envVarsInjectionPolicy: 'Disallowed',
       volumeClaimTemplatesPolicy: 'Disallowed',
       podTemplate: {
-        // A pod that waits in a warm pool is closed off as well as a claimed one.
+        // Network policies also apply to pods that wait in a warm pool.
         metadata: { labels: SANDBOX_POD_LABELS },
         spec: {
           automountServiceAccountToken: false,
           enableServiceLinks: false,
-          // The pause process becomes the parent of what commands leave behind, and buries it.
+          // The pause process reaps the orphaned processes of commands.
           shareProcessNamespace: true,
           terminationGracePeriodSeconds: 2,
           ...(sandboxes.pullSecret && { imagePullSecrets: [{ name: sandboxes.pullSecret }] }),
@@ -125,7 +122,7 @@ export function templatesPlan(config: SandboxesConfig) {
 
 function containerPlan({ cpu, memory }: SandboxesConfig['sandboxes']['templates'][string]) {
   return {
-    // A runtime starts nothing in a folder that its user has shut.
+    // A runtime cannot start in a folder that its user may not enter.
     workingDir: '/',
     resources: { requests: { cpu: '100m', memory }, limits: { cpu, memory } },
     securityContext: {
@@ -142,7 +139,7 @@ function isolation(runtimeClassName: string | undefined, hostUsers: boolean) {
   return { ...(runtimeClassName && { runtimeClassName }), ...(!hostUsers && { hostUsers }) };
 }
 
-/** Whether the functions keep the pool at `warmPoolTarget`. */
+/** Whether the functions scale the pool to `warmPoolTarget`. */
 export function isScaledByFunctions({ sandboxes }: Pick<StackConfig, 'sandboxes'>, pool: string): boolean {
   return sandboxes.warmPoolTarget > 0 && pool === defaultWarmPool(sandboxes);
 }

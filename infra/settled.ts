@@ -6,7 +6,7 @@ import { PLAIN_PATHS, type PortholeArgs } from './porthole-args.ts';
 
 type Path = readonly string[];
 
-/** An output among the settings, and the text that the plans see in its place. */
+/** An output among the settings, and the text that replaces it in plans. */
 interface Placeholder {
   readonly id: string;
   readonly path: Path;
@@ -17,7 +17,7 @@ interface Placeholder {
 const MARK = 'porthole-output-';
 const KEY = 'c3RhbmQtaW4ta2V5LW9mLXRoaXJ0eS10d28tYnl0ZXMh';
 
-/** Texts of every form that some setting demands; the id makes each the only one of its kind. */
+/** A text of every format that a setting requires; the id makes each unique. */
 const FORMS: readonly ((id: string) => string)[] = [
   (id) => id,
   (id) => `${id}.invalid`,
@@ -30,8 +30,8 @@ const FORMS: readonly ((id: string) => string)[] = [
 ];
 
 /**
- * Settings whose outputs are replaced by placeholders, so that plans stay pure functions of values
- * that are known; `resolve` puts the outputs back into what a plan returns.
+ * Settings with placeholders for outputs, so that plans stay pure functions of known values.
+ * `resolve` puts the outputs back into the result of a plan.
  */
 export class Settled {
   readonly config: StackConfig;
@@ -43,8 +43,8 @@ export class Settled {
   }
 
   /**
-   * @throws StackConfigError naming every problem of the values that are known; the others are
-   * validated as soon as they are, and fail the resources that use them
+   * @throws StackConfigError naming every problem of the known values. Outputs are validated once
+   * known; an invalid one fails the resources that use it
    */
   static of(args: PortholeArgs | Settled): Settled {
     if (args instanceof Settled) return args;
@@ -65,7 +65,7 @@ export class Settled {
           placeholders.map((each) => checked(each, settings())),
         );
       } catch (error) {
-        // The next form for each placeholder that its setting refuses.
+        // The next form for each placeholder that its setting rejects.
         const refused =
           error instanceof StackConfigError
             ? placeholders.filter(
@@ -80,14 +80,12 @@ export class Settled {
     }
   }
 
-  /** Whether all of it is known. */
+  /** Whether all settings are known. */
   get isPlain(): boolean {
     return this.#placeholders.length === 0;
   }
 
-  /**
-   * What a plan returns, with the outputs in it; typed as before, because resources take either.
-   */
+  /** A plan's result with the outputs; the type is unchanged, because resources take either. */
   readonly resolve = <Plan>(plan: Plan): Plan => (this.isPlain ? plan : this.#resolve(plan)) as Plan;
 
   #resolve(value: unknown): unknown {
@@ -133,7 +131,7 @@ function replaceOutputs(value: unknown, path: Path, placeholders: Placeholder[])
   );
 }
 
-/** The real value in the place of its placeholder must be one that the settings accept. */
+/** Validates the real value of a placeholder against the settings. */
 function checked(placeholder: Placeholder, settings: unknown): Placeholder {
   const value = placeholder.value.apply((known) => {
     readSettings(setAt(settings, placeholder.path, known), isPlaceholder);

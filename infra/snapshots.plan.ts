@@ -1,18 +1,18 @@
 import { everyMinutePlan } from './every-minute.plan.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
-/** What the function host's image runs for one pass over the editor's snapshots. */
+/** Arguments of the function host's image for one pass over the editor's snapshots. */
 export const SNAPSHOTS_ARGUMENTS = ['host/clean-snapshots-once.ts'];
 
 /**
- * Snapshots are over to the second, whenever they are removed: ten minutes spare the cluster nine
- * pods of ten.
+ * Snapshots expire to the second, even if they are removed later: ten minutes save nine of ten
+ * pods.
  */
 const EVERY_TEN_MINUTES = '*/10 * * * *';
 
 /**
- * It destroys sandboxes, and has an account of its own that can do nothing else: not run a command
- * in one, as the lifecycle may where it archives, nor read the keys of the bucket of archives.
+ * Destroys the sandboxes of snapshots. Its service account can do nothing else: not run a command
+ * in one, as the lifecycle may to archive, nor read the keys of the archives' bucket.
  */
 export function snapshotsPlan(
   config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway' | 'environment'>,

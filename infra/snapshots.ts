@@ -4,7 +4,7 @@ import type { PortholeArgs } from './porthole-args.ts';
 import { Settled } from './settled.ts';
 import { snapshotsPlan } from './snapshots.plan.ts';
 
-/** Removes the editor's snapshots whose time is over, every ten minutes. */
+/** Removes the editor's expired snapshots, every ten minutes. */
 export class Snapshots extends pulumi.ComponentResource {
   constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
     super('porthole:infra:Snapshots', name, {}, opts);

@@ -36,15 +36,13 @@ const certificate = z
   );
 const group = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape).prefault({} as never);
 
-/** A value as a stack file spells it: a variable of the functions is text. */
+/** A value in a stack file: variables of the functions are text. */
 type Spelled<Name extends keyof Environment> = z.ZodType<
   Environment[Name],
   string | number | boolean | undefined
 > & { readonly _zod: { readonly optin: 'optional' } };
 
-/**
- * A setting that is one variable of the functions: the host has its meaning, default and limits.
- */
+/** A setting that is one variable of the functions: the host defines its default and limits. */
 function variable<Name extends keyof Environment>(name: Name): Spelled<Name> {
   const schema: z.ZodType = EnvironmentSchema.shape[name];
   return z
@@ -52,7 +50,7 @@ function variable<Name extends keyof Environment>(name: Name): Spelled<Name> {
     .describe(schema.description ?? '') as unknown as Spelled<Name>;
 }
 
-/** The variable's name, before what is wrong with it. */
+/** The variable's name, before the problem. */
 const PLACE = /^\w+(: | ▸ )/;
 
 /** The text of a secret variable, validated as the functions do when they start. */
@@ -158,7 +156,7 @@ const Certificates = {
     .optional(),
 };
 
-/** Variables of previews that other settings decide. */
+/** Variables of previews that other settings set. */
 const DECIDED = ['Enabled', 'ZoneSuffix', 'GatewayName', 'GatewayNamespace', 'Namespace'] as const;
 const PREVIEW = 'Sandbox__Preview__';
 
@@ -180,7 +178,7 @@ const Preview = Object.fromEntries(
     }),
 ) as unknown as PreviewShape;
 
-/** The variable that a setting of `preview` is. */
+/** The variable of a setting in `preview`. */
 export function previewVariable(key: string): string {
   return PREVIEW + key.charAt(0).toUpperCase() + key.slice(1);
 }

@@ -7,7 +7,7 @@ import { sandboxEnvironmentPlan } from './sandbox-provider.plan.ts';
 
 type Problem = readonly [key: string, problem: string];
 
-/** Variables whose settings the plans need as well, by the setting. */
+/** Variables that the plans also need, each with its setting. */
 const SETTING_OF: Readonly<Record<string, string>> = {
   PORTHOLE_PUBLIC_URL: 'apiHost',
   PORTHOLE_CHANNEL_PORT: 'sandboxes.channel',
@@ -50,18 +50,16 @@ const SETTING_OF: Readonly<Record<string, string>> = {
   Sandbox__Preview__Namespace: 'namespaces.previews',
 };
 
-/**
- * Variables that hold secrets and have no setting: the Secret takes them, the ConfigMap does not.
- */
+/** Secret variables without a setting: go into the Secret, not into the ConfigMap. */
 const SECRET_VARIABLES = ['AWS_SECRET_ACCESS_KEY', 'R2_SECRET_ACCESS_KEY', 'PORTHOLE_BUCKETS'];
 
-/** The setting that decides a variable; undefined where `environment` does. */
+/** The setting of a variable; undefined if it is set in `environment`. */
 export function settingOf(name: string, { preview }: Pick<StackConfig, 'preview'>): string | undefined {
   const key = Object.keys(preview).find((each) => previewVariable(each) === name);
   return key === undefined ? SETTING_OF[name] : `preview.${key}`;
 }
 
-/** What is wrong with `environment` and `secretEnvironment`, each variable alone. */
+/** Problems of each variable in `environment` and `secretEnvironment` by itself. */
 export function variableProblems(config: StackConfig, isUnknown: (text: string) => boolean): Problem[] {
   const { environment, secretEnvironment = {} } = config;
   const sized = new Set(Object.keys(sandboxEnvironmentPlan(config.sandboxes)));
@@ -87,7 +85,7 @@ export function variableProblems(config: StackConfig, isUnknown: (text: string) 
   });
 }
 
-/** What the functions would refuse at their start, of all variables together. */
+/** Problems of all variables together that would keep the functions from starting. */
 export function startProblems(config: StackConfig, isUnknown: (text: string) => boolean): Problem[] {
   const others =
     config.functions.existingSecret === undefined ? {} : { SANDBOX_API_KEY: 'of-others'.repeat(4) };
@@ -101,7 +99,7 @@ export function startProblems(config: StackConfig, isUnknown: (text: string) => 
   });
 }
 
-/** What the functions would refuse of this environment, one line each; shows no secret. */
+/** Problems of this environment that the functions reject, one line each; shows no secret. */
 export function environmentFaults(environment: Readonly<Record<string, string>>): readonly string[] {
   try {
     readConfig(environment);

@@ -8,13 +8,10 @@ interface Port {
   readonly endPort?: number;
 }
 
-/**
- * The guest's own port for previews; the program lets the gateway in where `preview.upstream` is
- * `guest`.
- */
+/** The guest's port for previews; open to the gateway if `preview.upstream` is `guest`. */
 const GUEST_PORT = 2791;
 
-/** The port on which the stack's own pods call the guest, and nobody else. */
+/** The port on which only the stack's own pods call the guest. */
 const GUEST_CALLS = 'TCP 2790 to 2790';
 
 /** Selects pods of the stack. */
@@ -47,7 +44,7 @@ export const networkRange: StackValidationPolicy = {
           ingress?: readonly { from?: readonly Peer[]; ports?: readonly Port[] }[];
         };
       };
-      // The stack's own pods: no sandbox bears this label.
+      // The stack's own pods: no sandbox has this label.
       if (spec !== undefined && isOfStack(spec)) continue;
       for (const { from = [], ports = [] } of spec?.ingress ?? []) {
         const range = ports.map(

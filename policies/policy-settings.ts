@@ -1,10 +1,7 @@
 import type { PolicyResource } from '@pulumi/policy';
 import { isConfigMap } from './kinds.ts';
 
-/**
- * What the functions are told, from their ConfigMap: the one place that says what a stack was
- * configured with.
- */
+/** The functions' settings, from their ConfigMap: the source of truth for the configuration. */
 export function settingsOf(
   resources: readonly PolicyResource[],
 ): Readonly<Record<string, string>> | undefined {

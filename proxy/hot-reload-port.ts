@@ -3,9 +3,8 @@ import type { ResponseHead } from './upstream/response-head.ts';
 
 /**
  * Some dev servers write their own port into the script that opens the hot-reload WebSocket, so the
- * page would ask the preview's host on a port where nothing
- * listens. Both clients take the port of the page where the given one is 0. See
- * docs/decisions/0017.
+ * page would connect to the preview's host on a port without a listener. Both clients use the port
+ * of the page if the given one is 0. See docs/decisions/0017.
  */
 
 interface WellKnownText {
@@ -14,7 +13,7 @@ interface WellKnownText {
   readonly pattern: RegExp;
   /**
    * The same text without its port, in exactly as many characters: lengths and source maps stay
-   * right.
+   * valid.
    */
   readonly withoutPort: (text: string, port: string) => string;
 }
@@ -32,7 +31,7 @@ const WELL_KNOWN: readonly WellKnownText[] = [
         .replace(`&port=${port}&`, `&port=${'0&'.padEnd(port.length, '_')}&`),
   },
   {
-    // webpack-dev-server 6: the same in JSON, where 0.00 is 0 and spaces mean nothing.
+    // webpack-dev-server 6: the same in JSON, where 0.00 is 0 and spaces are ignored.
     start: '?url=%7B%22protocol',
     pattern:
       /\?url=%7B%22protocol%22%3A%22[a-z]{2,5}%3A%22%2C%22hostname%22%3A%22[\w.%-]{1,40}%22%2C%22port%22%3A(\d{3,5})%2C/y,
@@ -61,7 +60,7 @@ export class HotReloadPort {
     this.#targetPort = targetPort;
   }
 
-  /** The bytes that may go on. */
+  /** Returns the bytes that may be sent. */
   push(part: Buffer): Buffer {
     const bytes = this.#held === undefined ? part : Buffer.concat([this.#held, part]);
     const end = Math.min(...WELL_KNOWN.map((wellKnown) => this.#replace(bytes, wellKnown)));
@@ -69,13 +68,13 @@ export class HotReloadPort {
     return bytes.subarray(0, end);
   }
 
-  /** The last bytes, with what was held back. */
+  /** Returns the last bytes, including those held back. */
   finish(last: Buffer = Buffer.alloc(0)): Buffer {
     const bytes = this.push(last);
     return this.#held === undefined ? bytes : Buffer.concat([bytes, this.#held]);
   }
 
-  /** Replaces in place, and returns from where on more bytes must come before they can be read. */
+  /** Replaces in place, and returns the index from which more bytes are needed. */
   #replace(bytes: Buffer, { start, pattern, withoutPort }: WellKnownText): number {
     for (let at = bytes.indexOf(start); at >= 0; at = bytes.indexOf(start, at + 1)) {
       pattern.lastIndex = 0;
@@ -94,15 +93,15 @@ export class HotReloadPort {
 }
 
 /**
- * Whether a request asks for a script. Browsers say so where the page is https or on localhost;
- * elsewhere the name tells.
+ * Whether a request asks for a script. Browsers say so if the page is https or on localhost;
+ * otherwise the file name decides.
  */
 export function asksForScript({ url = '', headers }: Pick<IncomingMessage, 'url' | 'headers'>): boolean {
   const dest = headers['sec-fetch-dest'];
   return dest === undefined ? /\.m?js(?:\?|$)/.test(url) : dest === 'script';
 }
 
-/** Whether a response is a whole script that can be read as it comes. */
+/** Whether a response is a complete script without encoding. */
 export function isPlainScript({ status, rawHeaders }: Pick<ResponseHead, 'status' | 'rawHeaders'>): boolean {
   if (status !== 200) return false;
   let isScript = false;

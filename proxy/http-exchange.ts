@@ -13,8 +13,8 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 const CRLF = '\r\n';
 
 /**
- * One request and its response, streamed both ways. Ends with the response's `close`, however that
- * comes about.
+ * One request and its response, streamed both ways. Ends with the response's `close`, for any
+ * reason.
  */
 export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvents {
   readonly isUpgrade = false;
@@ -28,8 +28,8 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
   readonly #isScript: boolean;
   #hotReload: HotReloadPort | undefined;
   /**
-   * May be sent again when a kept connection turns out to be dead: safe, and nothing of it is used
-   * up.
+   * May be sent again if a kept-alive connection turns out to be dead: safe, and no part of it is
+   * consumed.
    */
   readonly #repeatable: boolean;
   #connection: UpstreamConnection | undefined;
@@ -41,9 +41,9 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
   #requestSent = false;
   #headSent = false;
   #flushed = false;
-  /** The client is slower than the app: the app’s connection is paused. */
+  /** The client is slower than the app: the app's connection is paused. */
   #held = false;
-  /** The client has its whole answer, or has gone. */
+  /** The client has the whole answer, or is gone. */
   #over = false;
   #fromClient = 0;
   #toClient = 0;
@@ -145,13 +145,13 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     if (this.#framing === 'chunked') this.#connection?.socket.write(`0${CRLF}${CRLF}`, 'latin1');
   };
 
-  // What the connection to the app reports.
+  // Events of the connection to the app.
 
   received(bytes: Buffer): void {
     this.#answered = true;
     this.#connection?.parser.push(bytes);
     if (this.#headSent && !this.#flushed && !this.#over) {
-      // An event stream may stay silent for long after its head: let the client have it now.
+      // Send the head now: an event stream may stay silent for long after it.
       this.#flushed = true;
       this.#res.flushHeaders();
     }
@@ -171,7 +171,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     this.fault(this.#headSent ? 'truncated' : 'closed_early');
   }
 
-  // What the parser makes of it.
+  // Events of the response parser.
 
   informational(head: ResponseHead): void {
     if (head.status !== 103 || this.#req.httpVersion !== '1.1') return;
@@ -182,7 +182,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     try {
       if (links.length > 0) this.#res.writeEarlyHints({ link: links });
     } catch {
-      // Node takes well-formed Link values alone. A hint is only a hint.
+      // Node rejects malformed Link values. A lost hint does no harm.
     }
   }
 
@@ -201,7 +201,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     this.#toClient += part.length;
     const { socket } = this.#res;
     if (socket === null) return;
-    // A body with a length needs nothing of `res` once the head is out; its bookkeeping would cost
+    // A body with a length needs nothing of `res` once the head is sent; its bookkeeping would cost
     // a third more CPU.
     const out = this.#res.chunkedEncoding ? this.#res : socket;
     const first = !this.#flushed;
@@ -246,7 +246,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     this.#release()?.destroy();
     if (this.#over) return;
     if (this.#headSent) {
-      // A clean end would pass off half an answer as a whole one.
+      // A clean end would make a partial answer look complete.
       this.#res.destroy();
     } else if (this.#reused && this.#repeatable && !this.#answered) {
       void this.#dial();
@@ -268,8 +268,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
 
   #answer(status: PreviewStatus, context: StatusPageContext = {}): void {
     this.#over = true;
-    // A client that was never told to go on may or may not send its body: only closing is
-    // unambiguous.
+    // A client that got no 100 Continue may or may not send its body: only closing is unambiguous.
     const close = this.#expectsContinue && !this.#requestSent;
     const { targetPort } = this.#backend.target;
     answerWithPage(this.#req, this.#res, status, { targetPort, ...context }, close);
@@ -284,7 +283,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
     dropRest(this.#req);
   }
 
-  /** The response is out, or the client has gone. */
+  /** The response is sent, or the client is gone. */
   #clientDone(): void {
     this.#over = true;
     this.#dialling?.abort();

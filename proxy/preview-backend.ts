@@ -1,23 +1,20 @@
 import type { PreviewTarget } from './preview-target.ts';
 import type { UpstreamPool } from './upstream/upstream-pool.ts';
 
-/** Something that holds connections open: a request under way, or a WebSocket. */
+/** An exchange that holds connections open: a running request, or a WebSocket. */
 export interface OpenExchange {
-  /** A WebSocket: it would not end by itself. */
+  /** A WebSocket, which does not end by itself. */
   readonly isUpgrade: boolean;
   /** Destroys both ends at once. */
   abort(): void;
 }
 
-/**
- * Requests and WebSockets that one preview may have open at a time; a browser tab needs fewer than
- * ten.
- */
+/** Maximum of open requests and WebSockets per preview; a browser tab needs fewer than ten. */
 const MAX_OPEN = 512;
 /** Milliseconds between two reports that a preview is in use. */
 const TOUCH_EVERY_MS = 1_000;
 
-/** One live preview as the data path sees it: its connections, and whether anybody uses them. */
+/** One live preview in the data path: its connections, and whether it is in use. */
 export class PreviewBackend {
   readonly target: PreviewTarget;
   readonly pool: UpstreamPool;
@@ -26,7 +23,7 @@ export class PreviewBackend {
   readonly #open = new Set<OpenExchange>();
   #touchAfter = 0;
 
-  /** `touched`: the preview is in use; `removed`: one exchange fewer is under way. */
+  /** `touched`: the preview is in use; `removed`: an exchange has ended. */
   constructor(
     target: PreviewTarget,
     pool: UpstreamPool,
@@ -39,7 +36,7 @@ export class PreviewBackend {
     this.#removed = removed;
   }
 
-  /** How many exchanges are under way. */
+  /** Number of running exchanges. */
   get open(): number {
     return this.#open.size;
   }
@@ -57,7 +54,7 @@ export class PreviewBackend {
     this.#removed();
   }
 
-  /** The person's side did something real. Cheap: reports at most once a second. */
+  /** Call it for activity of the visitor. Cheap: reports at most once a second. */
   touch(): void {
     const now = performance.now();
     if (now < this.#touchAfter) return;
@@ -69,7 +66,7 @@ export class PreviewBackend {
     for (const exchange of this.#open) if (exchange.isUpgrade) exchange.abort();
   }
 
-  /** Ends everything at once. */
+  /** Ends all exchanges and connections at once. */
   destroy(): void {
     this.pool.close();
     for (const exchange of this.#open) exchange.abort();

@@ -1,13 +1,13 @@
 /**
- * How the headers of a preview change on their way: the app sees a browser on
- * `http://localhost:{port}`, the browser sees the preview's own origin. No I/O:
- * the local gateway uses it, and so does the guest inside a pod.
+ * Rewrites the headers of a preview: the app sees a browser on `http://localhost:{port}`, the
+ * browser sees the preview's own origin. No I/O: the local gateway uses it, and so does the guest
+ * inside a pod.
  */
 import type { ResponseHead } from './upstream/response-head.ts';
 
 export type Scheme = 'http' | 'https';
 
-/** One preview as its visitor reaches it. */
+/** One preview from its visitor's side. */
 export interface PreviewView {
   readonly scheme: Scheme;
   /** The Host header of the request. */
@@ -29,15 +29,15 @@ export interface ReceivedHead {
   >;
 }
 
-/** `rewrite`: the app's own origin takes its place. `refuse`: the app must not get the request. */
+/** `rewrite`: send the app's own origin instead. `refuse`: do not send the request to the app. */
 export type OriginDecision = 'keep' | 'rewrite' | 'refuse';
 
-/** The Origin and framing of one request, decided. */
+/** The decisions about Origin and framing of one request. */
 export interface RequestRewrite {
   readonly origin: OriginDecision;
-  /** Ask for a WebSocket. */
+  /** Request a WebSocket. */
   readonly upgrade: boolean;
-  /** Ask for a body without Content-Encoding, because it is rewritten. */
+  /** Request a body without Content-Encoding, because it is rewritten. */
   readonly plain: boolean;
   /** Address of the client, for X-Forwarded-For. */
   readonly client: string;
@@ -66,7 +66,7 @@ const REQUEST_ENDS_HERE: ReadonlySet<string> = new Set([
   'forwarded',
   'host',
   'http2-settings',
-  // CGI programs read this one as the address of a proxy to go through (CVE-2016-5385).
+  // CGI programs read this one as the address of an HTTP proxy (CVE-2016-5385).
   'proxy',
   'proxy-authorization',
   'x-real-ip',
@@ -74,8 +74,8 @@ const REQUEST_ENDS_HERE: ReadonlySet<string> = new Set([
 
 const RESPONSE_ENDS_HERE: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
-  // Its "cookies" are those of the whole registrable domain: a preview could sign people out of the
-  // rest of it.
+  // Its "cookies" covers the whole registrable domain: a preview could sign users out of the rest
+  // of it.
   'clear-site-data',
   'content-length',
   'referrer-policy',
@@ -83,16 +83,16 @@ const RESPONSE_ENDS_HERE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The console's own cookies. Browsers keep cookies by host and not by port, so an app on another
- * port of that host gets them.
+ * The console's own cookies. Browsers scope cookies by host and not by port, so an app on another
+ * port of that host receives them.
  */
 const OWN_COOKIE = /^(?:__Host-)?porthole-(?:session|sign-in)=/;
-/** Names by which a server knows the machine it runs on. */
+/** Names of the local machine. */
 const LOCAL_NAME = /^(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\])$/i;
 const ABSOLUTE_URL = /^(?:https?:)?\/\/([^/?#@\\]+?)(?::(\d{1,5}))?(?=[/?#]|$)/i;
 const DOMAIN_ATTRIBUTE = /;[ \t]*domain[ \t]*(?:=|;|$)/i;
 
-/** The origin that a browser sees when it talks to this Host. */
+/** The origin of this Host in a browser. */
 export function originOf({ scheme, host }: Pick<PreviewView, 'scheme' | 'host'>): string {
   return `${scheme}://${host.toLowerCase()}`;
 }
@@ -103,12 +103,11 @@ function portOf(host: string): string {
 }
 
 /**
- * Rewrites the preview's own Origin always: frameworks compare Origin with Host (CSRF) and answer
- * 403 when they differ. An Origin of another preview of the same
- * run (`isSibling`) is rewritten only for WebSockets and under `/_next/`, where dev servers refuse
- * every foreign Origin; there any other Origin is refused, because
- * WebSockets know no CORS. Elsewhere a foreign Origin stays, for the app's own CORS. The path is
- * compared as sent: another spelling is not rewritten.
+ * Always rewrites the preview's own Origin: frameworks compare Origin with Host (CSRF) and answer
+ * 403 if they differ. An Origin of another preview of the same run (`isSibling`) is rewritten only
+ * for WebSockets and under `/_next/`, where dev servers refuse every foreign Origin. There any
+ * other Origin is refused, because WebSockets have no CORS. Elsewhere a foreign Origin stays, for
+ * the app's own CORS. The path is compared as sent: another spelling is not rewritten.
  * @param isSibling of a host without its port
  */
 export function decideOrigin(
@@ -134,10 +133,9 @@ export function bodyFraming({ headers }: Pick<ReceivedHead, 'headers'>): BodyFra
 }
 
 /**
- * The request head for the app (Latin-1). Framing and `X-Forwarded-*` are written anew, never
- * copied. A request with a rewritten Origin carries nothing that names
- * the public origin: apps that trust `X-Forwarded-Host` or `-Proto` would compare it with the
- * Origin and refuse.
+ * The request head for the app (Latin-1). Framing and `X-Forwarded-*` are generated, never copied.
+ * A request with a rewritten Origin contains no header that names the public origin: apps that
+ * trust `X-Forwarded-Host` or `-Proto` would compare it with the Origin and refuse.
  */
 export function requestHead(req: ReceivedHead, view: PreviewView, rewrite: RequestRewrite): string {
   const { scheme, host, targetPort } = view;
@@ -174,11 +172,10 @@ export function requestHead(req: ReceivedHead, view: PreviewView, rewrite: Reque
 }
 
 /**
- * The app's response headers for the client: name, value, name, value … Cookies lose `Domain=`,
- * URLs of the app's own address lead to the preview, and the headers
- * that keep the URL secret are ours. Framing is left out, the Content-Length apart: the writer of
- * the response decides it.
- * @param frameAncestors origins that may show the app in a frame even where the app forbids frames:
+ * The app's response headers for the client: name, value, name, value … Removes `Domain=` from
+ * cookies, rewrites URLs of the app's own address to the preview, and sets the headers that keep
+ * the URL secret. Leaves out framing except Content-Length: the writer of the response decides it.
+ * @param frameAncestors origins that may show the app in a frame even if the app forbids frames:
  * the console's
  */
 export function responseHeaders(
@@ -207,18 +204,21 @@ export function responseHeaders(
       out.push(name, policies.value);
     } else out.push(name, value);
   }
-  // Browsers ignore X-Frame-Options beside frame-ancestors (CSP 3 section 6.4.2.2), and it cannot
+  // Browsers ignore X-Frame-Options next to frame-ancestors (CSP 3 section 6.4.2.2), and it cannot
   // name the console.
   if (frameOptions.length > 0 && !limitsFrames) out.push(...framing(frameOptions, frameAncestors));
   if (head.contentLength !== undefined && head.status !== 204) {
     out.push('Content-Length', String(head.contentLength));
   }
-  // Not `no-referrer`: browsers then send `Origin: null` with forms, and frameworks refuse them.
+  // Not `no-referrer`: browsers would send `Origin: null` with forms, and frameworks refuse it.
   out.push('Referrer-Policy', 'same-origin', 'X-Robots-Tag', 'noindex, nofollow');
   return out;
 }
 
-/** A Set-Cookie value without its Domain: a preview sets cookies for itself, never for the zone. */
+/**
+ * A Set-Cookie value without its Domain: a preview sets cookies only for its own host, never for
+ * the zone.
+ */
 export function withoutDomain(cookie: string): string {
   if (!DOMAIN_ATTRIBUTE.test(cookie)) return cookie;
   const [pair = '', ...attributes] = cookie.split(';');
@@ -226,8 +226,8 @@ export function withoutDomain(cookie: string): string {
 }
 
 /**
- * A URL of the app's own address (`http://localhost:3000/x`), or of the preview's host under
- * another scheme or port, as the preview's own origin has it.
+ * Rewrites a URL of the app's own address (`http://localhost:3000/x`), or of the preview's host
+ * under another scheme or port, to the preview's own origin.
  */
 export function publicUrl(url: string, view: PreviewView): string {
   const [prefix, name = '', port] = ABSOLUTE_URL.exec(url) ?? [];
@@ -259,7 +259,7 @@ export function withFrameAncestors(
   let limitsFrames = false;
   const policies = value.split(',').map((policy) => {
     const directives = policy.split(';');
-    // Browsers take the first of a name.
+    // Browsers use the first directive of a name.
     const at = directives.findIndex((each) => /^\s*frame-ancestors(?=\s|$)/i.test(each));
     if (at < 0) return policy;
     limitsFrames = true;
@@ -272,8 +272,8 @@ export function withFrameAncestors(
 }
 
 /**
- * What X-Frame-Options says, as `frame-ancestors` with the ancestors added; unchanged where
- * browsers do not understand it.
+ * X-Frame-Options as `frame-ancestors` with the ancestors added; unchanged if browsers do not
+ * understand it.
  */
 function framing(options: readonly string[], ancestors: readonly string[]): string[] {
   const unchanged = options.flatMap((value) => ['X-Frame-Options', value]);
@@ -300,22 +300,21 @@ function withoutOwnCookies(value: string): string | undefined {
   return rest === '' ? undefined : rest;
 }
 
-/** Whether a request header (lower case) goes on to the app. */
+/** Whether a request header (lower case) is forwarded to the app. */
 function requestHeaderPasses(lowerName: string): boolean {
-  // CGI and WSGI read `_` and `-` alike: `X_Forwarded_Host` would slip past and pass for the real
-  // one.
+  // CGI and WSGI treat `_` and `-` alike: `X_Forwarded_Host` would be taken for the real one.
   const name = lowerName.includes('_') ? lowerName.replaceAll('_', '-') : lowerName;
   return !REQUEST_ENDS_HERE.has(name) && !name.startsWith('x-forwarded-') && !name.startsWith('x-porthole-');
 }
 
-/** Whether a response header (lower case) goes on to the client. */
+/** Whether a response header (lower case) is forwarded to the client. */
 function responseHeaderPasses(lowerName: string): boolean {
   return !RESPONSE_ENDS_HERE.has(lowerName) && !lowerName.startsWith('x-porthole-');
 }
 
 /**
- * The headers (lower case) that a Connection value declares to concern one connection only;
- * undefined if it declares no header.
+ * The headers (lower case) that a Connection value declares as hop-by-hop; undefined if it declares
+ * none.
  */
 function namedInConnection(connection: string | undefined): ReadonlySet<string> | undefined {
   if (connection === undefined || connection === '') return undefined;

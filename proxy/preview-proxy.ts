@@ -11,34 +11,34 @@ import type { PreviewStatus, StatusPageContext } from './status-page.ts';
 import { UpstreamPool } from './upstream/upstream-pool.ts';
 import { WebSocketExchange, isWebSocketKey } from './websocket-exchange.ts';
 
-/** How long requests under way may take to end when the proxy closes, in milliseconds. */
+/** How long running requests may take when the proxy closes, in milliseconds. */
 const DRAIN_MS = 5_000;
 
 export interface PreviewProxy {
   /**
    * Serves a request for the preview `token`. The head must have passed the strict front.
-   * `expectsContinue`: the client holds its body back until told to go on.
+   * `expectsContinue`: the client holds its body back until a 100 Continue.
    */
   handleRequest(req: IncomingMessage, res: ServerResponse, token: string, expectsContinue?: boolean): void;
   /**
-   * Serves a WebSocket handshake for the preview `token`; `head` is what the client sent behind it.
+   * Serves a WebSocket handshake for the preview `token`; `head` is what the client sent after it.
    */
   handleUpgrade(req: IncomingMessage, socket: Duplex, head: Buffer, token: string): void;
   /** Destroys every connection of a preview that has ended, idle or open, WebSockets included. */
   revoke(target: Pick<PreviewTarget, 'token'>): void;
   /**
-   * Lets requests end for up to `drainMs` (5 s by default), then destroys everything. WebSockets
-   * end at once.
+   * Waits up to `drainMs` (5 s by default) for requests, then destroys everything. WebSockets end
+   * at once.
    */
   close(drainMs?: number): Promise<void>;
 }
 
-/** What decides a request: the page it gets, or the backend that serves it. */
+/** The decision about a request: the page it gets, or the backend that serves it. */
 type Decision =
   | { readonly page: PreviewStatus; readonly context?: StatusPageContext }
   | { readonly backend: PreviewBackend; readonly admitted: AdmittedRequest };
 
-/** The data path of the preview gateway: streaming, strict on both sides, nothing stored. */
+/** The data path of the preview gateway: streams, validates both sides strictly, stores nothing. */
 export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
   const backends = new Map<string, PreviewBackend>();
   const touched = (target: PreviewTarget): void => deps.touched(target);
@@ -73,7 +73,7 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
     return { backend, admitted: { view, origin, client } };
   };
 
-  /** Calls back at once for a live preview, later where the store has to look further. */
+  /** Calls back synchronously for a live preview, and later if the store needs a look-up. */
   const lookUp = (
     token: string,
     req: IncomingMessage,

@@ -1,7 +1,4 @@
-/**
- * Where a live preview leads. Two targets of one token are the same if the sandbox and the port
- * are.
- */
+/** Destination of a live preview. Two targets of one token are the same if sandbox and port are. */
 export interface PreviewTarget {
   readonly runId: string;
   readonly sandboxId: string;
@@ -10,10 +7,10 @@ export interface PreviewTarget {
   readonly token: string;
 }
 
-/** What the store of previews knows of a token. */
+/** Result of looking a token up in the store of previews. */
 export type PreviewLookup =
   | { readonly kind: 'live'; readonly target: PreviewTarget }
   | { readonly kind: 'ended'; readonly reason: 'stopped' | 'expired' | 'orphaned' }
   | { readonly kind: 'unknown' }
-  /** The client's address asked for too many tokens that do not exist. */
+  /** The client's address looked up too many nonexistent tokens. */
   | { readonly kind: 'limited'; readonly retryAfterSeconds: number };

@@ -1,12 +1,12 @@
 import type { Duplex } from 'node:stream';
 
-/** How long one side may go on alone after the other has ended its half. */
+/** How long one side may stay open after the other has ended its half. */
 const HALF_CLOSED_MS = 30_000;
 
 /**
- * Joins two byte streams until both have ended: back-pressure both ways, a half-close passed on, an
- * abrupt end of one the abrupt end of the other. No idle timeout. `onBytes` is told of every
- * portion from `a` and from `b`.
+ * Joins two byte streams until both have ended, with back-pressure both ways. Passes on a
+ * half-close, and destroys one side if the other ends abruptly. No idle timeout. Calls `onBytes`
+ * for every chunk from `a` and from `b`.
  */
 export function splice(a: Duplex, b: Duplex, onBytes: (from: 'a' | 'b', count: number) => void): void {
   pump(a, b, (count) => onBytes('a', count));
@@ -30,7 +30,7 @@ function pump(from: Duplex, to: Duplex, onBytes: (count: number) => void): void 
     to.once('close', () => clearTimeout(timer));
   });
   from.on('close', () => {
-    // After a clean end, what was written last may still be on its way.
+    // After a clean end the last bytes may still be in transit.
     if (!from.readableEnded) to.destroy();
   });
 }

@@ -3,8 +3,8 @@ import { reasonPhrase } from './upstream/response-head.ts';
 import { type PreviewStatus, type StatusPageContext, statusPage, statusPageBody } from './status-page.ts';
 
 /**
- * How long, and how many bytes of, the rest of a request's body is read and dropped before its
- * connection is given up: twice the largest upload.
+ * Limits in time and bytes for reading and dropping the rest of a request's body, before the
+ * connection is closed: twice the largest upload.
  */
 const DRAIN_MS = 10_000;
 const DRAIN_BYTES = 64 * 1024 * 1024;
@@ -51,8 +51,8 @@ export function rawPageAnswer(
 }
 
 /**
- * Reads and drops what is left of a request that has been answered early, so that the client gets
- * the answer and the connection stays in step. A client that goes on sending loses the connection.
+ * Reads and drops the rest of a request that was answered early, so that the client gets the answer
+ * and the connection stays in step. A client that does not stop sending loses the connection.
  */
 export function dropRest(req: IncomingMessage): void {
   if (req.complete || req.readableEnded) return;
@@ -66,7 +66,7 @@ export function dropRest(req: IncomingMessage): void {
   });
   req.resume();
   const timer = setTimeout(giveUp, DRAIN_MS);
-  // Nobody waits for it: a host that ends has ended the connection already.
+  // Does not keep the process alive: a host that ends has closed the connection already.
   timer.unref();
   const done = (): void => clearTimeout(timer);
   req.once('end', done);

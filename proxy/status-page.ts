@@ -1,4 +1,4 @@
-/** Why a preview's URL is answered by the gateway itself and not by the app. */
+/** Why the gateway itself answers a preview's URL instead of the app. */
 export type PreviewStatus =
   | 'nothing_listens'
   | 'sandbox_stopped'
@@ -17,9 +17,9 @@ export type PreviewStatus =
 export interface StatusPageContext {
   /** The port that the preview leads to. */
   readonly targetPort?: number | undefined;
-  /** What exactly was wrong with the app's answer, as the end of a sentence; for `bad_response`. */
+  /** What was wrong with the app's answer, as the end of a sentence; for `bad_response`. */
   readonly detail?: string | undefined;
-  /** When the client may ask again; for `too_many_requests`. */
+  /** When the client may retry; for `too_many_requests`. */
   readonly retryAfterSeconds?: number | undefined;
 }
 
@@ -32,21 +32,19 @@ export interface StatusPage {
   readonly json: string;
 }
 
-/** Seconds between two looks of a page whose reason may pass by itself. */
+/** Refresh interval, in seconds, of a page for a state that may pass by itself. */
 const REFRESH_SECONDS = 2;
 
 interface Wording {
   readonly statusCode: number;
-  /** Whether waiting may help: the page then looks again by itself. */
+  /** Whether waiting may help: the page then refreshes by itself. */
   readonly mayPass: boolean;
   readonly title: string;
   readonly why: string;
   readonly remedy: string;
 }
 
-/**
- * The page for one status: all of it decided here, nothing of a token in it, every value escaped.
- */
+/** The page for one status: all decided here, no part of a token in it, every value escaped. */
 export function statusPage(status: PreviewStatus, context: StatusPageContext = {}): StatusPage {
   const wording = word(status, context);
   const headers: Record<string, string> = {
@@ -69,10 +67,7 @@ export function statusPage(status: PreviewStatus, context: StatusPageContext = {
   };
 }
 
-/**
- * The variant that a client with this Accept header gets: HTML for browsers' pages, JSON for
- * everyone else.
- */
+/** The variant for this Accept header: HTML for browsers, JSON for all other clients. */
 export function statusPageBody(page: StatusPage, accept: string | undefined): { type: string; body: string } {
   return prefersHtml(accept)
     ? { type: 'text/html; charset=utf-8', body: page.html }

@@ -20,12 +20,12 @@ import type { ConnectionUser, UpstreamConnection } from './upstream/upstream-con
 /** RFC 6455 section 1.3. */
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
-/** Whether a Sec-WebSocket-Key is what RFC 6455 asks for: 16 bytes in base64. */
+/** Whether a Sec-WebSocket-Key is valid under RFC 6455: 16 bytes in base64. */
 export function isWebSocketKey(key: string | undefined): key is string {
   return key !== undefined && /^[A-Za-z0-9+/]{22}==$/.test(key);
 }
 
-/** Whether a 101 is the answer to a handshake with this key, and to nothing else. */
+/** Whether a 101 is the answer to the handshake with this key. */
 export function acceptsWebSocket(head: ResponseHead, key: string): boolean {
   const expected = createHash('sha1')
     .update(key + GUID)
@@ -44,9 +44,9 @@ function headerOf(head: ResponseHead, lowerName: string): string[] {
 }
 
 /**
- * One WebSocket: a handshake that both sides must get right, then bytes. Nothing of the client's
- * goes to the app behind the handshake until the app has agreed to it, so that a refused upgrade
- * cannot carry a hidden request.
+ * One WebSocket: a handshake that both sides must complete correctly, then bytes. Sends no client
+ * bytes after the handshake until the app has agreed to it, so that a refused upgrade cannot carry
+ * a hidden request.
  */
 export class WebSocketExchange implements OpenExchange, ConnectionUser, ResponseEvents {
   readonly isUpgrade = true;
@@ -61,13 +61,13 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
   #connection: UpstreamConnection | undefined;
   #upstream: Duplex | undefined;
   #headSent = false;
-  /** The client has its answer, or has gone. */
+  /** The client has its answer, or is gone. */
   #over = false;
   #fromClient = 0;
   #toClient = 0;
   readonly #onClientEnd = (): void => this.abort();
 
-  /** `key` is the handshake's Sec-WebSocket-Key, `early` what the client sent behind it. */
+  /** `key` is the handshake's Sec-WebSocket-Key, `early` what the client sent after it. */
   constructor(
     deps: PreviewProxyDeps,
     backend: PreviewBackend,
@@ -123,7 +123,7 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
     connection.socket.write(head, 'latin1');
   }
 
-  // What the connection to the app reports, until it has agreed.
+  // Events of the connection to the app, until it has agreed.
 
   received(bytes: Buffer): void {
     this.#connection?.parser.push(bytes);
@@ -141,7 +141,7 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
     this.fault(this.#headSent ? 'truncated' : 'closed_early');
   }
 
-  // What the parser makes of it.
+  // Events of the response parser.
 
   informational(): void {}
 
@@ -169,7 +169,9 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
     });
   }
 
-  /** The app declined: its answer goes to the client as it is, and the connection ends with it. */
+  /**
+   * The app declined: its answer is sent to the client unchanged, and the connection ends with it.
+   */
   head(head: ResponseHead): void {
     this.#headSent = true;
     this.#deps.metrics.answered(head.status, 'app');

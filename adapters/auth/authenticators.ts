@@ -12,11 +12,13 @@ interface AgentAuthenticatorOptions {
   readonly tokens: Tokens;
   readonly records: Pick<Records, 'runs'>;
   readonly clock: Clock;
-  /** Whether it judges calls from within sandboxes, where the tokens are good that lie there. */
+  /**
+   * Whether calls come from inside sandboxes. Tokens issued for use inside are valid only there.
+   */
   readonly inside: boolean;
 }
 
-/** Knows the agents of running runs by their tokens, and nobody else. */
+/** Authenticates agents of running runs by their tokens. Rejects all other credentials. */
 interface AgentAuthenticator extends Authenticator {
   readonly withoutCredential: undefined;
   authenticate(credential: string): Promise<Agent | undefined>;
@@ -31,7 +33,7 @@ export function createAgentAuthenticator({
   return {
     withoutCredential: undefined,
     async authenticate(credential) {
-      // Tokens are JWTs, of three parts; anything else is not worth a signature check.
+      // Tokens are JWTs with three parts: skip the signature check for anything else.
       if (credential.split('.', 4).length !== 3) return undefined;
       const claims = await tokens.verifyAgent(credential, clock.now());
       if (claims === undefined || (claims.inside && !inside)) return undefined;
@@ -50,13 +52,13 @@ interface DelegateAuthenticatorOptions {
   readonly clock: Clock;
 }
 
-/** Knows whoever was lent a sandbox, or holds its token, by the credential, and nobody else. */
+/** Authenticates delegates by the credential of a delegation or by a sandbox token. */
 interface DelegateAuthenticator extends Authenticator {
   readonly withoutCredential: undefined;
   authenticate(credential: string): Promise<Delegate | undefined>;
 }
 
-/** The records are asked each time: what was revoked on another instance is good nowhere. */
+/** Reads the records on each call, so that a revocation on any instance takes effect everywhere. */
 function createDelegateAuthenticator({
   tokens,
   records: { delegations },
@@ -108,7 +110,7 @@ interface AuthenticatorOptions {
         readonly client: { readonly id: string; readonly secret: string | undefined } | undefined;
       })
     | undefined;
-  /** For sessions of browsers; absent: there are none. */
+  /** Encrypts browser sessions. Without it, there are no browser sessions. */
   readonly seals?: Seals | undefined;
   readonly tokens: Tokens;
   readonly records: Records;
@@ -116,9 +118,9 @@ interface AuthenticatorOptions {
 }
 
 /**
- * Judges credentials: keys, then agent tokens and the credentials of sandboxes, then the tokens of
- * the OpenID Connect issuer. Keys are looked up by their sha256, so that the time a look-up takes
- * says nothing about a key.
+ * Authenticates credentials: keys, then agent tokens and sandbox credentials, then tokens of the
+ * OpenID Connect issuer. Keys are looked up by their SHA-256 digest, so that the duration of a
+ * look-up reveals nothing about a key.
  */
 export function createAuthenticator({
   serviceKey,
@@ -159,7 +161,7 @@ export function createAuthenticator({
     async authenticate(credential) {
       const known = byHash.get(keyDigest(credential));
       if (known !== undefined) return known;
-      // All kinds of token are JWTs, of three parts; anything else is not worth a signature check.
+      // All kinds of token are JWTs with three parts: skip the signature check for anything else.
       if (credential.split('.', 4).length !== 3) return undefined;
       return (
         (await agents.authenticate(credential)) ??

@@ -41,11 +41,11 @@ export interface SigningKey {
   readonly agent: KeyObject;
   /** HS256 for credentials of sandboxes. */
   readonly sandbox: KeyObject;
-  /** AES-256-GCM for what a browser keeps for us. */
+  /** AES-256-GCM for data in browser cookies. */
   readonly session: KeyObject;
-  /** AES-256-GCM for secrets among the records. */
+  /** AES-256-GCM for secrets in the records. */
   readonly record: KeyObject;
-  /** Ed25519 for what guests of a cluster are asked; they know its public half alone. */
+  /** Ed25519 for requests to guests in a cluster. Guests have only the public key. */
   readonly guest: KeyObject;
 }
 
@@ -60,8 +60,7 @@ export function deriveKeySet(jwks: Jwks): KeySet {
     const secret = Buffer.from(k, 'base64url');
     const derive = (purpose: string) =>
       Buffer.from(hkdfSync('sha256', secret, '', `porthole/${purpose}`, 32));
-    // As bytes it would be made into such a key for every MAC, which takes four times as long as
-    // the MAC.
+    // A KeyObject: converting bytes for each MAC takes four times as long as the MAC.
     const preview = createSecretKey(derive('preview'));
     return {
       kid,
@@ -76,7 +75,7 @@ export function deriveKeySet(jwks: Jwks): KeySet {
   return { current: keys[0] as SigningKey, byKid: new Map(keys.map((key) => [key.kid, key])) };
 }
 
-/** What comes before the 32 bytes of a private key in PKCS #8 (RFC 8410 §7). */
+/** Prefix of a 32-byte private key in PKCS #8 (RFC 8410 §7). */
 const ED25519_PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 function ed25519Key(seed: Buffer): KeyObject {
@@ -84,8 +83,8 @@ function ed25519Key(seed: Buffer): KeyObject {
 }
 
 /**
- * Signs requests to guests with a key that the guest's pod was given; the current one goes to new
- * pods. By the system's clock, like the guest that verifies them.
+ * Signs requests to guests with a key that the guest's pod was given. New pods get `publicKeys`.
+ * Uses the system clock, like the guest that verifies the signature.
  */
 export function createGuestKeys({ byKid }: KeySet, now: () => Date = () => new Date()): GuestKeys {
   const keys = new Map([...byKid.values()].map(({ guest }) => [publicKeyText(guest), guest]));
@@ -102,8 +101,9 @@ export function createGuestKeys({ byKid }: KeySet, now: () => Date = () => new D
 }
 
 /**
- * The key set of one machine, made at the first start (mode 0600). Written aside and linked into
- * place, so that two first starts at once agree on one key and a crash leaves no half file.
+ * The key set of one machine, created at the first start (mode 0600). Written to a temporary file
+ * and linked into place: concurrent first starts agree on one key, and a crash leaves no partial
+ * file.
  */
 export async function loadOrCreateJwks(file: string): Promise<Jwks> {
   const present = await readJwks(file);
@@ -140,7 +140,7 @@ async function readJwks(file: string): Promise<Jwks | undefined> {
   try {
     return JwksSchema.parse(JSON.parse(text));
   } catch {
-    // The parser's own words may repeat a part of the key.
+    // The parser's message may contain a part of the key.
     throw new Error(
       `${file} is not a key set: put the right file back, or remove it and accept that agent tokens and preview URLs change.`,
     );

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 
-/** No document of an issuer is this long, in bytes. */
+/** Largest document that is read from an issuer, in bytes. */
 const MOST_BYTES = 262_144;
 
 /**
- * The JSON of an answer that may not be as short as it should. @throws where it is longer, cut off,
- * or no JSON
+ * Reads a JSON response of limited size.
+ * @throws when it exceeds the limit, is cut off or is not JSON
  */
 export async function boundedJson(response: Response): Promise<unknown> {
   const chunks: Uint8Array[] = [];
@@ -18,7 +18,7 @@ export async function boundedJson(response: Response): Promise<unknown> {
   return JSON.parse(Buffer.concat(chunks).toString()) as unknown;
 }
 
-/** The longest wait for an answer of the issuer, in milliseconds. */
+/** Timeout for requests to the issuer, in milliseconds. */
 export const DISCOVERY_MS = 5_000;
 
 const Document = z.object({
@@ -29,9 +29,10 @@ const Document = z.object({
 });
 
 /**
- * What an issuer says of itself (OpenID Connect Discovery 1.0, section 4). An issuer on https has
- * all its endpoints there: browsers are sent to one, and another gets the client's secret.
- * @throws when it cannot be asked, speaks for another, or names an endpoint that is not on the web
+ * Fetches an issuer's metadata (OpenID Connect Discovery 1.0, section 4). Endpoints of an https
+ * issuer must be https: browsers are redirected to one, and another receives the client secret.
+ * @throws when the issuer is unreachable, the metadata is for another issuer, or an endpoint is not
+ * https
  */
 export async function discoverOidc(issuer: string): Promise<z.infer<typeof Document>> {
   const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
@@ -48,7 +49,7 @@ export async function discoverOidc(issuer: string): Promise<z.infer<typeof Docum
   return data;
 }
 
-/** Plain http is for an issuer that is itself on it, as they are on loopback. */
+/** Plain HTTP is allowed only for an issuer that uses it itself, for example on loopback. */
 function isOnTheWeb(endpoint: string, issuer: string): boolean {
   const { protocol } = new URL(endpoint);
   return protocol === 'https:' || (protocol === 'http:' && issuer.startsWith('http:'));

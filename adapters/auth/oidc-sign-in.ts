@@ -9,33 +9,32 @@ export interface OidcSignInOptions extends OidcOptions {
   readonly client: { readonly id: string; readonly secret: string | undefined };
 }
 
-/** What must be remembered between the two halves of a sign-in. */
+/** Secrets kept between the redirect to the issuer and its callback. */
 export interface SignInSecrets {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
 }
 
-/** Signing in at an OpenID Connect issuer: the code flow with PKCE (RFC 7636). */
+/** Sign-in at an OpenID Connect issuer: authorization code flow with PKCE (RFC 7636). */
 export interface OidcSignIn {
   readonly issuer: string;
   /**
-   * Stands for the issuer, the client and the claims that are read: a session of another one is not
-   * of this one.
+   * Hash of the issuer, the client and the claim names. Sessions of another provider are rejected.
    */
   readonly provider: string;
   /** @throws PortholeError `service_unavailable` */
   begin(callback: string): Promise<SignInSecrets & { readonly url: string }>;
   /**
-   * Undefined when the issuer does not take the code, or its token is not good.
+   * Returns undefined when the issuer rejects the code or its token is invalid.
    * @throws PortholeError `service_unavailable`
    */
   end(code: string, begun: SignInSecrets & { readonly callback: string }): Promise<Person | undefined>;
 }
 
 /**
- * What an issuer says of itself is asked again after this long, in milliseconds: anybody may begin
- * to sign in, and would have it asked each time.
+ * How long issuer metadata is cached, in milliseconds. Without a cache, each unauthenticated
+ * sign-in attempt causes a request to the issuer.
  */
 const KNOWN_MS = 600_000;
 
@@ -50,7 +49,7 @@ export function createOidcSignIn(options: OidcSignInOptions, clock: Clock): Oidc
       const asked = { until: new Date(now.getTime() + KNOWN_MS), document: discoverOidc(issuer) };
       known = asked;
       asked.document.catch(() => {
-        // Not kept: the issuer may be back for the next one.
+        // Do not cache a failure: the issuer may recover.
         if (known === asked) known = undefined;
       });
     }

@@ -11,11 +11,11 @@ export interface OidcOptions {
   readonly adminClaim: string;
 }
 
-/** Asymmetric algorithms only: with a symmetric one, whoever can verify could also sign. */
+/** Asymmetric algorithms only: with a symmetric one, every verifier could also sign. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
 /**
- * Its keys cannot be had: too late, not at all (jose has no code of its own for an answer that is
- * not 200), or not as a key set.
+ * The issuer's keys are unavailable: timeout, failed request (jose has no separate code for a
+ * status other than 200), or an invalid key set.
  */
 const ISSUER_AT_FAULT: ReadonlySet<string> = new Set([
   errors.JWKSTimeout.code,
@@ -24,10 +24,9 @@ const ISSUER_AT_FAULT: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Verifies bearer tokens of one issuer; its keys are discovered (OpenID Connect Discovery 1.0,
- * section 4) at the first token and cached. The user is `sub`. With a `nonce` the token must have
- * been made for this very sign-in. Throws `service_unavailable` when the issuer cannot be asked,
- * which is not the caller's fault.
+ * Verifies bearer tokens of one issuer. Its keys are discovered (OpenID Connect Discovery 1.0,
+ * section 4) at the first token and cached. The user is `sub`. With a `nonce`, the token must be
+ * for this sign-in. Throws `service_unavailable` when the issuer is unreachable.
  */
 export function createOidcVerifier(
   options: OidcOptions,
@@ -36,7 +35,7 @@ export function createOidcVerifier(
   let keys: Promise<JWTVerifyGetKey> | undefined;
   const findKeys = () => {
     keys ??= keysOf(options.issuer).catch((error: unknown) => {
-      // Not kept: the issuer may be back for the next token.
+      // Do not cache a failure: the issuer may recover.
       keys = undefined;
       throw error;
     });
@@ -66,7 +65,7 @@ export function createOidcVerifier(
         user: payload.sub,
         org,
         admin: payload[options.adminClaim] === true,
-        // Required above.
+        // `exp` is required above.
         expiresAt: new Date((payload.exp ?? 0) * 1_000),
       };
     } catch (error) {
@@ -78,8 +77,8 @@ export function createOidcVerifier(
 }
 
 /**
- * OpenID Connect Core 1.0, section 3.1.3.7: made for this very sign-in, and, where it is for
- * several, or says for whom it was made, for this client.
+ * OpenID Connect Core 1.0, section 3.1.3.7: `nonce` must match. `azp` must be this client where it
+ * is present or there are several audiences.
  */
 function isForSignIn(payload: JWTPayload, nonce: string, client: string): boolean {
   if (payload['nonce'] !== nonce) return false;
@@ -92,7 +91,7 @@ async function keysOf(issuer: string): Promise<JWTVerifyGetKey> {
   return createRemoteJWKSet(new URL(url), { timeoutDuration: DISCOVERY_MS });
 }
 
-/** The issuer's fault, or that of the way to it. */
+/** The error for an issuer that fails or is unreachable. */
 export function unavailable(issuer: string, cause: unknown): PortholeError {
   return new PortholeError(
     'service_unavailable',

@@ -23,11 +23,11 @@ interface SealedSessionsOptions {
   readonly ended: EndedSessionRecords;
 }
 
-/** A working day: afterwards one signs in again. */
+/** Session lifetime: one working day. */
 const SESSION_MS = 12 * 3_600_000;
-/** Browsers keep no cookie of more than 4096 bytes, its name among them. */
+/** Browsers reject cookies of more than 4096 bytes, including the name. */
 const MOST_SEALED = 4_000;
-/** How long a person may take at the identity provider. */
+/** Time limit for a sign-in at the identity provider. */
 const SIGN_IN_MS = 10 * 60_000;
 
 const Content = z.union([
@@ -51,8 +51,8 @@ const Begun = z.object({
 });
 
 /**
- * Sessions that are sealed into the browser's cookie: the digest of a key, or the person whom the
- * provider vouched for.
+ * Sessions encrypted into a browser cookie. It holds the digest of an API key, or the user that the
+ * provider authenticated.
  */
 export function createSealedSessions({ seals, clock, keys, oidc, ended }: SealedSessionsOptions): Sessions {
   const session = async (content: z.infer<typeof Content>): Promise<SealedSession> => {
@@ -66,7 +66,7 @@ export function createSealedSessions({ seals, clock, keys, oidc, ended }: Sealed
     if (content === undefined || !success) return undefined;
     return { ref: { id: data.jti, expiresAt: new Date(data.exp * 1_000) }, content };
   };
-  /** Undefined where the key, or the provider, is no longer of this installation. */
+  /** Returns undefined when the key or the provider is no longer configured. */
   const personOf = (content: z.infer<typeof Content>): Person | undefined => {
     if ('key' in content) return keys.get(content.key);
     return content.provider === oidc?.provider ? { kind: 'person', ...content.person } : undefined;
@@ -115,7 +115,7 @@ export function createSealedSessions({ seals, clock, keys, oidc, ended }: Sealed
       if (person === undefined) return { returnTo, problem: 'not_vouched' };
       const { user, org, admin } = person;
       const made = await session({ person: { user, org, admin }, provider: oidc.provider });
-      // Whoever has names that no browser can keep would be asked to sign in for ever.
+      // A browser would reject the cookie, and the user would have to sign in again each time.
       if (made.sealed.length > MOST_SEALED) return { returnTo, problem: 'not_vouched' };
       return { returnTo, session: made };
     },
@@ -141,8 +141,8 @@ export function createSealedSessions({ seals, clock, keys, oidc, ended }: Sealed
 }
 
 /**
- * What is wrong with an answer before anybody is asked about it. Nothing it says counts until it
- * belongs to this very sign-in.
+ * Validates an authorization response before the code is exchanged: `state` first (CSRF, RFC 6749
+ * §10.12), then `iss` (RFC 9207), then the error.
  */
 function problemOf(
   { state, iss, error }: SignInAnswer,
@@ -154,7 +154,7 @@ function problemOf(
   return undefined;
 }
 
-/** What stands for an API key where the key itself must not: its sha256, in base64. */
+/** SHA-256 of an API key, in base64, for places where the key itself must not be stored. */
 export function keyDigest(key: string): string {
   return createHash('sha256').update(key).digest('base64');
 }

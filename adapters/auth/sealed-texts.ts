@@ -2,24 +2,26 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { EncryptJWT, jwtDecrypt } from 'jose';
 import type { KeySet } from './key-set.ts';
 
-/** Keeps texts where others may read them, such as a database and its backups. */
+/** Encrypts texts for storage that others may read, such as a database and its backups. */
 export interface SealedTexts {
-  /** @param about what it is and whose: opened as anything else, it is not good */
+  /**
+   * @param about purpose and owner of the text, authenticated as AAD: must be the same in `open`
+   */
   seal(about: string, text: string): string;
-  /** Undefined when it was not sealed by a key of ours, or as something else. */
+  /** Returns undefined unless the text was sealed with a known key and the same `about`. */
   open(about: string, sealed: string): string | undefined;
 }
 
-/** Of the one form there is. */
+/** The only format. */
 const FORM = 'a256gcm';
 /**
- * Bytes of nonce and tag (NIST SP 800-38D): a nonce is drawn, which is safe for some billions of
- * texts a key.
+ * Bytes of nonce and tag (NIST SP 800-38D). Nonces are random, which is safe for some billions of
+ * texts per key.
  */
 const NONCE = 12;
 const TAG = 16;
 
-/** `a256gcm.<kid>.<nonce, text and tag, base64url>`, under keys of their own. */
+/** Format: `a256gcm.<kid>.<nonce, text and tag, base64url>`. Uses separate keys. */
 export function createSealedTexts({ current, byKid }: KeySet): SealedTexts {
   return {
     seal(about, text) {
@@ -48,20 +50,20 @@ export function createSealedTexts({ current, byKid }: KeySet): SealedTexts {
   };
 }
 
-/** What a seal is for: one of the one kind never passes as one of the other. */
+/** Purpose of a sealed value. A value of one kind is never accepted as the other. */
 type SealKind = 'porthole-session' | 'porthole-sign-in';
 
-/** Keeps things with a browser that it can neither read nor change. */
+/** Encrypts values for a browser, which can neither read nor change them. */
 export interface Seals {
   seal(kind: SealKind, content: Readonly<Record<string, unknown>>, expiresAt: Date): Promise<string>;
-  /** What was sealed; undefined when it is not of ours, not of the kind, or over. */
+  /** Returns undefined when the key is unknown, the kind differs or the value has expired. */
   open(kind: SealKind, sealed: string, now: Date): Promise<Readonly<Record<string, unknown>> | undefined>;
 }
 
-/** Longer than any of ours. */
+/** Longest sealed value that is decrypted. */
 const MAX_SEALED = 4_096;
 
-/** Encrypted JWTs (A256GCM, RFC 7519) under keys of their own. */
+/** Encrypted JWTs (A256GCM, RFC 7519) with separate keys. */
 export function createSeals({ current, byKid }: KeySet): Seals {
   return {
     seal: (kind, content, expiresAt) =>
@@ -90,7 +92,7 @@ export function createSeals({ current, byKid }: KeySet): Seals {
         );
         return payload;
       } catch {
-        // Whatever is wrong with it, it is not good.
+        // The caller learns only that the value is invalid, not which check failed.
         return undefined;
       }
     },

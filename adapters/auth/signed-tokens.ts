@@ -6,17 +6,15 @@ import { RUN_ID } from '#core/runs/find-run.ts';
 import { SANDBOX_ID } from '#core/sandboxes/sandbox-owner.ts';
 import type { KeySet, SigningKey } from './key-set.ts';
 
-/**
- * Callers that call at the same time, of each kind; one more costs another check of a signature.
- */
+/** Verified tokens cached per kind. A miss costs one signature check. */
 const MAX_VERIFIED = 1_000;
 
-/** Longer than any of ours, and short enough to be looked at. */
+/** Longest token that is verified. */
 const MAX_TOKEN = 2_048;
 
 /**
- * Preview tokens by HMAC; agent tokens and credentials of sandboxes as JWTs (HS256), each kind
- * under keys of its own.
+ * Preview tokens by HMAC; agent tokens and sandbox credentials as JWTs (HS256). Each kind has
+ * separate keys.
  */
 export function createSignedTokens(keys: KeySet): Tokens {
   const agents = signedKind<AgentClaims>(keys, {
@@ -75,24 +73,21 @@ export function createSignedTokens(keys: KeySet): Tokens {
 }
 
 interface Kind<Claims> {
-  /** The `typ` of its header: a token of one kind never passes as one of another. */
+  /** `typ` of the JWT header: a token of one kind is never accepted as another. */
   readonly type: string;
   readonly keyOf: (key: SigningKey) => KeyObject;
-  /** Undefined: something is missing, or has another form. */
+  /** Returns undefined when a claim is missing or malformed. */
   readonly read: (payload: JWTPayload) => Claims | undefined;
 }
 
 function signedKind<Claims>(keys: KeySet, { type, keyOf, read }: Kind<Claims>) {
-  /**
-   * Signatures that were found good, the oldest first: a caller calls often, and its signature does
-   * not change.
-   */
+  /** Tokens with a valid signature, oldest first. Callers send the same token often. */
   const verified = new Map<string, Claims>();
   return {
     sign: (token: SignJWT): Promise<string> =>
       token.setProtectedHeader({ alg: 'HS256', typ: type, kid: keys.current.kid }).sign(keyOf(keys.current)),
 
-    /** Whether it has expired, its reader judges. */
+    /** Does not check expiry: the caller does. */
     async verify(token: string): Promise<Claims | undefined> {
       const known = verified.get(token);
       if (known !== undefined) return known;
@@ -106,8 +101,8 @@ function signedKind<Claims>(keys: KeySet, { type, keyOf, read }: Kind<Claims>) {
             if (key === undefined) throw new Error('unknown kid');
             return keyOf(key);
           },
-          // The epoch, because expiry is not judged here: what is good now may be kept and judged
-          // again.
+          // The epoch disables the expiry check: results are cached, and callers check expiry on
+          // each use.
           { algorithms: ['HS256'], typ: type, currentDate: new Date(0) },
         );
         const claims = read(payload);
@@ -117,8 +112,7 @@ function signedKind<Claims>(keys: KeySet, { type, keyOf, read }: Kind<Claims>) {
         if (verified.size > MAX_VERIFIED && oldest !== undefined) verified.delete(oldest);
         return claims;
       } catch {
-        // Whatever is wrong with it (form, signature, type), the caller learns only that it is not
-        // good.
+        // The caller learns only that the token is invalid, not which check failed.
         return undefined;
       }
     },
@@ -130,8 +124,8 @@ function isCount(value: unknown): value is number {
 }
 
 /**
- * Whether it is the one spelling of its bytes: decoders ignore spare bits and foreign characters,
- * so one token would have many.
+ * Whether the text is the canonical base64url of its bytes. Decoders ignore spare bits and foreign
+ * characters, so one token would have many spellings.
  */
 function isCanonical(base64url: string): boolean {
   return Buffer.from(base64url, 'base64url').toString('base64url') === base64url;

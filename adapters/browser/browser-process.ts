@@ -1,6 +1,6 @@
 /**
- * The process that holds Chromium: what a page sends through the DevTools protocol can fill its
- * memory and its event loop, and not the host's. It ends when the host does.
+ * The process that runs Chromium. DevTools traffic of a page can fill the memory and the event loop
+ * of this process, but not of the host. Exits when the host does.
  */
 import { readFile } from 'node:fs/promises';
 import type { Browser } from 'playwright-core';
@@ -15,7 +15,7 @@ export type FromBrowser =
   | { readonly id: number; readonly observation: PageObservation }
   | { readonly id: number; readonly failure: string };
 
-/** What a renderer may take of memory. Chromium needs about 100 MiB of it for an ordinary page. */
+/** Memory limit of a renderer, in bytes. An ordinary page takes about 100 MiB. */
 const LARGEST_RENDERER = 512 * 1_048_576;
 const WATCH_MS = 200;
 const PAGE_SIZE = 4_096;
@@ -76,11 +76,11 @@ async function end({ browser }: Launched): Promise<void> {
     if (pid !== undefined) process.kill(pid, 'SIGKILL');
     await ended.close();
   } catch {
-    // It has ended by itself.
+    // It has already exited.
   }
 }
 
-/** Ends renderers that take too much: theirs is one page, which tells of it as a crash. */
+/** Kills renderers over the memory limit. This affects only their page, which reports a crash. */
 async function watchMemory(browser: Browser): Promise<void> {
   const cdp = await browser.newBrowserCDPSession();
   const started = await cdp.send('SystemInfo.getProcessInfo');
@@ -127,6 +127,6 @@ process.on('message', (message: ToBrowser) => {
   if ('abort' in message) running.get(message.id)?.abort();
   else void answer(message.id, message.visit, message.program);
 });
-// Chromium ends with the pipe to this process.
+// Chromium exits when its pipe to this process closes.
 process.once('disconnect', () => process.exit(0));
 process.on('SIGINT', () => undefined);

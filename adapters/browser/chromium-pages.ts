@@ -11,9 +11,9 @@ import { FairQueue } from '#core/shared/concurrency.ts';
 import type { FromBrowser, ToBrowser } from './browser-process.ts';
 
 export interface PageBrowserOptions {
-  /** A program; without one it is looked for on PATH. */
+  /** Path of the browser. @default the first one found in /usr/bin or on PATH */
   readonly program: string | undefined;
-  /** Hears why a browser could not do its work. */
+  /** Called with the reason when a browser fails. */
   readonly failed: (reason: string) => void;
   /** An unused browser ends after this time. @default 5 minutes, in milliseconds */
   readonly idleMs?: number;
@@ -25,10 +25,13 @@ interface Waiting {
   readonly answer: PromiseWithResolvers<PageObservation>;
 }
 
-/** Pages that are open at a time, on two cores; others wait for their turn. */
+/** Pages open at a time, for two cores; others wait. */
 const LIMITS = { perOwner: 3, total: 4, waiting: 32 };
 const IDLE_MS = 300_000;
-/** Past the limit that the browser's process keeps itself: then the process hangs, and is ended. */
+/**
+ * Longer than the limit that the browser process enforces itself: past it, the process hangs and is
+ * killed. In milliseconds.
+ */
 const LONGEST_MS = 45_000;
 const HEAP_MIB = 384;
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
@@ -43,11 +46,11 @@ export function createPageBrowser({ program, failed, idleMs = IDLE_MS }: PageBro
   let cleaned = Promise.resolve();
 
   const start = (): ChildProcess => {
-    // Profiles of the browser, which a killed one leaves behind.
+    // Holds browser profiles, which a killed browser leaves behind.
     const folder = mkdtempSync(join(tmpdir(), 'porthole-browser-'));
     const started = fork(new URL('./browser-process.ts', import.meta.url), [], {
       execArgv: [`--max-old-space-size=${HEAP_MIB}`, '--disable-warning=ExperimentalWarning'],
-      // No key or token of the host.
+      // Excludes the host's keys and tokens.
       env: { ...environment(), TMPDIR: folder },
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** What Chromium's requests of one look go through. */
+/** Carries all of Chromium's requests during one look. */
 export interface OriginProxy {
   /** For Chromium's proxy setting. */
   readonly url: string;
@@ -19,8 +19,8 @@ const LONGEST_REQUEST = 262;
 
 /**
  * A SOCKS5 proxy (RFC 1928) on loopback that connects to the `allowed` `host:port` and to nothing
- * else. All that a page can cause goes through it: redirects, WebSockets, service workers,
- * prefetches. Chromium resolves no name itself while it has a SOCKS proxy.
+ * else. All traffic of a page goes through it: redirects, WebSockets, service workers, prefetches.
+ * Chromium resolves no name itself while it has a SOCKS proxy.
  */
 export async function openOriginProxy(allowed: ReadonlySet<string>): Promise<OriginProxy> {
   const open = new Set<Socket>();

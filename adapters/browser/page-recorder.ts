@@ -9,17 +9,17 @@ import type {
 import type { ScriptPlace } from './source-maps.ts';
 
 const MOST_MESSAGES = 200;
-/** A page that prints more floods the look. */
+/** Console messages after which the look ends with `console_flood`. */
 const FLOOD = 1_000;
 const FLOOD_TEXT = 2_000_000;
-/** So many that they may be what keeps a page from answering. */
+/** More console messages than this may be why a page does not respond. */
 const CHATTY = 200;
 const MOST_ERRORS = 30;
 const MOST_FAILED = 100;
 const MOST_REQUESTS = 5_000;
 const MOST_FRAMES = 8;
 const LONGEST_TEXT = 1_000;
-/** Of a page's own accord; each step may cause more. */
+/** Navigations that a page may start by itself. Each step resets the count. */
 const MOST_NAVIGATIONS = 15;
 
 interface Request {
@@ -40,9 +40,9 @@ export class PageRecorder {
   readonly failed: Unmapped<FailedRequest>[] = [];
   readonly redirects: { status: number; url: string }[] = [];
   readonly sockets = new Map<string, SocketState>();
-  /** The request that brought a script, by its URL. */
+  /** The request that loaded a script, by URL. */
   readonly scripts = new Map<string, string>();
-  /** Of the document that is shown. */
+  /** Response of the displayed document. */
   document: { status: number; gateway: string | null } | undefined;
   readonly #requests = new Map<string, Request>();
   readonly #inFlight = new Map<string, Request>();
@@ -66,7 +66,7 @@ export class PageRecorder {
     return this.#frameId;
   }
 
-  /** URLs that are still loading; streams of events never end. */
+  /** URLs that are still loading, without event streams, which never end. */
   get pending(): string[] {
     return [...this.#inFlight.values()].map(({ url }) => this.#shorten(url));
   }
@@ -75,14 +75,14 @@ export class PageRecorder {
     return this.#messages > CHATTY;
   }
 
-  /** What the page cannot do without is missing. */
+  /** Whether the document, a script or a fetch has failed. */
   get hasFailed(): boolean {
     const isVital = ({ type }: { type: string }): boolean =>
       type === 'script' || type === 'fetch' || type === 'xhr';
     return (this.document?.status ?? 0) >= 400 || this.failed.some(isVital);
   }
 
-  /** The page is of a dev server, which reports its errors to it. */
+  /** Whether the page has a hot reload socket, through which a dev server reports errors. */
   get hasHotReload(): boolean {
     return [...this.sockets.values()].some(({ hotReload, state }) => hotReload && state !== 'refused');
   }
@@ -94,7 +94,7 @@ export class PageRecorder {
     return this.#inFlight.size > 0 || isConnecting ? 0 : performance.now() - this.#lastChange;
   }
 
-  /** What a step does next may navigate again. */
+  /** Resets the navigation count: a step may navigate again. */
   beginStep(): void {
     this.#navigations = 0;
   }
@@ -239,7 +239,7 @@ export class PageRecorder {
     this.#messages += 1;
     this.#printed += text.length;
     if (this.#messages > FLOOD || this.#printed > FLOOD_TEXT) this.#interrupt('console_flood');
-    // A warning of playwright-core's own.
+    // playwright-core itself logs the second kind of message.
     if (this.console.length >= MOST_MESSAGES || text.startsWith('Service Worker registration blocked'))
       return;
     this.console.push({
@@ -277,7 +277,7 @@ export class PageRecorder {
 export interface RecorderOptions {
   /** `host:port` that the look may reach. */
   readonly allowed: ReadonlySet<string>;
-  /** Takes the preview's own origin out of a text. */
+  /** Removes the preview's own origin from a text. */
   readonly shorten: (text: string) => string;
   readonly interrupt: (why: 'navigations' | 'console_flood') => void;
 }
@@ -293,7 +293,7 @@ const LEVELS: Readonly<Record<string, ConsoleMessage['level']>> = {
   debug: 'debug',
 };
 
-/** Console's `%s` and its kin, without their colours. */
+/** Formats `%s` and other console placeholders, without colours. */
 function formatted([first = '', ...rest]: readonly string[]): string {
   const left = [...rest];
   const text = first.replace(/%[sdifoOc]/g, (mark) => {

@@ -39,7 +39,7 @@ export async function awaitCondition(
   await wanted.first().waitFor({ state: 'visible', timeout: STEP_MS });
 }
 
-/** What playwright-core says, without its log of calls. */
+/** playwright-core's message, without its call log. */
 export function stepFailure(error: unknown): string {
   const [first = '', ...rest] = (error as Error).message.split('\n');
   const reason = rest.find((line) =>

@@ -2,7 +2,7 @@ import { SourceMap, type SourceMapPayload } from 'node:module';
 import type { CDPSession } from 'playwright-core';
 import type { SourcePlace } from '#core/pages/page-browser.ts';
 
-/** A position in a script as V8 tells it: 0-based. */
+/** A position in a script as V8 reports it: 0-based. */
 export interface ScriptPlace {
   readonly url: string;
   readonly line: number;
@@ -14,12 +14,12 @@ const LARGEST_MAP = 8 * 1_048_576;
 
 /**
  * Finds the original file, line and column of positions in the page's scripts, with their source
- * maps where they have any. A map is the page's: a broken or hostile one leads nowhere.
+ * maps where they have any. Maps are page content: a broken or hostile one is ignored.
  */
 export class SourceMaps {
   readonly #cdp: CDPSession;
   readonly #origin: string;
-  /** The request that brought a script, by its URL. */
+  /** The request that loaded a script, by URL. */
   readonly #requests: ReadonlyMap<string, string>;
   readonly #frameId: string;
   readonly #maps = new Map<string, Promise<Map | undefined>>();
@@ -77,7 +77,7 @@ export class SourceMaps {
     return { map: new SourceMap(JSON.parse(text) as SourceMapPayload), url: mapUrl };
   }
 
-  /** Through the browser, so that it reaches what the page reaches. */
+  /** Loads through the browser, so that it reaches only what the page reaches. */
   async #load(url: string): Promise<string | undefined> {
     const { resource } = await this.#cdp.send('Network.loadNetworkResource', {
       frameId: this.#frameId,
@@ -103,7 +103,7 @@ interface Map {
   readonly url: string;
 }
 
-/** The path of a source within the project, as far as its URL tells. */
+/** The path of a source in the project, derived from its URL. */
 export function fileOf(url: string, origin: string): string {
   const path = url
     .replace(origin, '')

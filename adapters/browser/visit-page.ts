@@ -16,13 +16,13 @@ import { fileOf, SourceMaps } from './source-maps.ts';
 
 const PROBE = readFileSync(new URL('./page-probe.js', import.meta.url), 'utf8');
 
-/** A look in all, and what is kept of it for measuring the page at the end. */
+/** Time limit of a look, and the part reserved for the final measurement, in milliseconds. */
 const LOOK_MS = 20_000;
 const MEASURE_MS = 5_000;
 const NAVIGATE_MS = 12_000;
-/** Longest wait for a page that goes on loading, or shows nothing yet. */
+/** Longest wait for a page that is still loading or blank. */
 const SETTLE_MS = 4_000;
-/** A dev server sends what its overlay shows after the script that failed. */
+/** Wait for a dev server's error overlay, which arrives after the failed script. */
 const OVERLAY_MS = 1_500;
 const QUIET_MS = 100;
 const NETWORK_IDLE_MS = 500;
@@ -62,7 +62,7 @@ export async function visitPage(
     });
     return await look.observe(context, signal);
   } finally {
-    // A page that hangs holds up neither: its renderer ends with the context.
+    // A hanging page blocks neither: its renderer ends with the context.
     proxy.close();
     await Promise.race([context?.close().catch(() => undefined), pause(3_000, undefined, { ref: false })]);
   }
@@ -129,7 +129,7 @@ class Look {
     this.#interrupted.resolve();
   }
 
-  /** What no page may do to a look. */
+  /** Blocks dialogs, downloads and popups, and ends the look on a crash. */
   #guard(context: BrowserContext, page: Page): void {
     const count = (what: string): number => (this.#blocked[what] = (this.#blocked[what] ?? 0) + 1);
     page.on('dialog', (dialog) => {
@@ -146,7 +146,7 @@ class Look {
     });
   }
 
-  /** Gives the browser's error where no document came. */
+  /** Returns the browser's error when no document was received. */
   async #open(page: Page): Promise<string | null> {
     const { origin, path } = this.#visit;
     try {
@@ -189,7 +189,10 @@ class Look {
     return null;
   }
 
-  /** Until the page has loaded and is quiet; longer while it shows nothing, or that it loads. */
+  /**
+   * Waits until the page has loaded and is quiet; longer while it is blank or shows a loading
+   * state.
+   */
   async #settle(page: Page, cdp: CDPSession): Promise<Measured | undefined> {
     await page.waitForLoadState('load', { timeout: SETTLE_MS * 2 }).catch(() => undefined);
     const until = performance.now() + SETTLE_MS;
@@ -218,7 +221,7 @@ class Look {
     }
   }
 
-  /** Measures in a world that the page's scripts cannot reach. */
+  /** Measures in an isolated world, which the page's scripts cannot reach. */
   async #probe(cdp: CDPSession, withinMs: number): Promise<Measured> {
     const measured = (async () => {
       const { executionContextId: contextId } = await cdp.send('Page.createIsolatedWorld', {
@@ -237,7 +240,7 @@ class Look {
     return within(measured, withinMs);
   }
 
-  /** A page that navigates at that moment is measured once more. */
+  /** Retries once, for a page that navigates during the measurement. */
   async #probeTwice(cdp: CDPSession): Promise<Measured | undefined> {
     for (const more of [true, false]) {
       try {
@@ -264,7 +267,7 @@ class Look {
   ): Promise<PageObservation> {
     const recorder = this.#recorder;
     const isShown = open.navigationError === null && this.#interruption !== 'crash';
-    // A page that has been stopped for what it does without end is not measured: it goes on.
+    // A page that was stopped for endless work is not measured: the work continues.
     const canMeasure = isShown && (this.#interruption === null || this.#interruption === 'time');
     const measured = settled ?? (canMeasure ? await this.#probeTwice(cdp) : undefined);
     const isLook = this.#visit.picture !== undefined;
@@ -323,7 +326,7 @@ class Look {
     return text === null ? null : this.#short(text.slice(0, LONGEST_OUTLINE * 2)).slice(0, LONGEST_OUTLINE);
   }
 
-  /** As PNG; as JPEG, and smaller, where that is too large. */
+  /** As PNG; as a smaller JPEG where the PNG is too large. */
   async #picture(page: Page, withinMs: number): Promise<Picture | null> {
     const { picture, viewport } = this.#visit;
     if (picture === undefined) return null;
@@ -353,7 +356,7 @@ class Look {
 
   #overlay({ framework, message, file }: Measured['overlays'][number]): ErrorOverlay {
     const { origin } = this.#visit;
-    // Python's own form, the last frame that is not of a package; else `path:line:column`.
+    // Python's format (the last frame outside packages), else `path:line:column`.
     const frames = [...file.matchAll(/File "([^"\n]+)", line (\d+)/g)];
     const own = frames.findLast(([, name = '']) => !/site-packages|lib\/python/.test(name)) ?? frames.at(-1);
     const found = own ?? /((?:\/|\.\/|\w)[\w./@[\]()-]*\.\w{1,8})[:(](\d+)(?:[:,](\d+))?/.exec(file);
@@ -380,7 +383,7 @@ class Look {
   }
 }
 
-/** A preview's origin contains its token: texts name paths, and other previews by port. */
+/** A preview's origin contains its token: replace it by paths, and other previews by their port. */
 function shorten(text: string, { origin, siblings }: PageVisit): string {
   let short = text;
   for (const sibling of siblings) {

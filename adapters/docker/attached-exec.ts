@@ -1,12 +1,11 @@
 import { Duplex } from 'node:stream';
 import type { Engine } from './engine.ts';
 
-/** A program that was started in a container, with the stream of what it reads and says. */
+/** A program started in a container, with the stream of its stdin and output. */
 interface AttachedExec {
   readonly execId: string;
   /**
-   * Nothing is read of it before somebody listens. Ending it ends the program's input; closing it
-   * ends nothing.
+   * Not read until it has a listener. Ending it ends the program's stdin; closing it ends nothing.
    */
   readonly socket: Duplex;
 }
@@ -14,21 +13,21 @@ interface AttachedExec {
 interface ExecRequest {
   readonly containerId: string;
   readonly argv: readonly string[];
-  /** Whether it reads; otherwise it gets no input. */
+  /** Whether the program has a stdin pipe; otherwise it gets no input. */
   readonly stdin: boolean;
   readonly tty: boolean;
 }
 
 /**
- * Keys by which a terminal would be let go of: an engine looks for them in what is typed and holds
- * back what may be the first of them. There is no way to have none; so many of one that hardly any
- * terminal has a use for will not be typed.
+ * The engine detaches from a terminal on these keys: it searches the input for them and holds back
+ * a possible prefix. Engines require at least one key, so this is a long run of a key that
+ * terminals hardly use.
  */
 const DETACH_KEYS = Array.from({ length: 32 }, () => 'ctrl-_').join(',');
 
 /**
  * Starts a program and attaches to it.
- * @throws EngineError, 404 and 409 where the container does not run: nothing was started then
+ * @throws EngineError 404 or 409 if the container does not run; nothing was started then
  */
 export async function attachExec(
   engine: Engine,
@@ -40,7 +39,7 @@ export async function attachExec(
     (docker, abortSignal) =>
       docker.getContainer(containerId).exec({
         Cmd: [...argv],
-        // Which can always be entered.
+        // Every user can enter it.
         WorkingDir: '/',
         AttachStdin: stdin,
         AttachStdout: true,
@@ -51,7 +50,7 @@ export async function attachExec(
       }),
     signal,
   );
-  // Not told of the signal, which would go on to end the stream when it aborts later.
+  // Not passed the signal: dockerode would end the stream when the signal aborts later.
   let starting: Promise<Duplex> | undefined;
   const start = (): Promise<Duplex> =>
     (starting = exec.start({ hijack: true, stdin: true, Detach: false, Tty: tty }));
@@ -62,30 +61,30 @@ export async function attachExec(
     );
     throw error;
   });
-  // Stays for good: without a listener, an error would end the process.
+  // Never removed: without a listener, an error would end the process.
   socket.on('error', () => {});
   return { execId: exec.id, socket };
 }
 
-/** A piece of what a program without a terminal says, as an engine multiplexes it. */
+/** A piece of the output of a program without a terminal, as an engine multiplexes it. */
 interface AttachedPiece {
   readonly stream: 'stdout' | 'stderr';
   readonly bytes: Buffer;
 }
 
-/** A byte for the stream, three zeros, and the length of what follows in four. */
+/** Stream id (1 byte), three zeros, and the payload's length (4 bytes). */
 const HEADER = 8;
 
 /**
- * Divides an engine's stream into the program's two. A frame's payload is passed on as it comes,
- * however long it says it is: no more than a header is ever kept.
+ * Splits an engine's stream into stdout and stderr. Passes a frame's payload on as it arrives,
+ * whatever its length, so it never buffers more than a header.
  */
 export class AttachedReader {
   #header: Buffer = Buffer.alloc(0);
   #stream: AttachedPiece['stream'] = 'stdout';
   #left = 0;
 
-  /** @throws Error for what no engine sends */
+  /** @throws Error for a frame that no engine sends */
   take(piece: Buffer): AttachedPiece[] {
     const pieces: AttachedPiece[] = [];
     let rest = piece;
@@ -116,13 +115,12 @@ export class AttachedReader {
   }
 }
 
-/** Of a relay's complaints, in bytes, no more is kept. */
+/** Bytes of a relay's stderr that are kept. */
 const MOST_SAID = 2_048;
 
 /**
- * What a program in a container reads and prints, as one byte stream; what it says on stderr is
- * kept for messages. `lost` is called before the end is passed on, so that what runs on the stream
- * can be ended with a reason.
+ * Stdin and stdout of a program in a container, as one byte stream. Keeps stderr for messages.
+ * Calls `lost` before it passes the end on, so that users of the stream can end with a reason.
  */
 export class RelayDuplex extends Duplex {
   readonly #socket: Duplex;

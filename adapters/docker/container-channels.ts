@@ -8,40 +8,40 @@ import {
 import { CHANNEL_FOLDER } from './sandbox-container.ts';
 
 /**
- * The sockets on which processes in containers reach this host, each in a folder that its container
- * is shown read-only. Where the engine runs elsewhere there are none.
+ * The sockets through which processes in containers reach this host, each in a folder that its
+ * container sees read-only. There are no sockets if the engine runs on another machine.
  */
 export class ContainerChannels {
   readonly #channels: SandboxChannels;
   #root: string | undefined;
 
-  /** @param root made when the first folder is; undefined: no channels */
+  /** @param root created with the first folder; undefined: no channels */
   constructor(root: string | undefined, certificates?: string) {
     this.#channels = new SandboxChannels(certificates);
     this.#root = root;
   }
 
-  /** Where processes in a sandbox find the socket. */
+  /** Path of the socket inside a sandbox. */
   get path(): string | undefined {
     return this.#root === undefined ? undefined : join(CHANNEL_FOLDER, CHANNEL_SOCKET);
   }
 
-  /** The engine does not see the folders: there are no channels from here on. */
+  /** Disables channels: the engine does not see the folders. */
   giveUp(): void {
     this.#channels.closeAll();
     this.#root = undefined;
   }
 
-  /** From here on channels can be opened. */
+  /** Enables channels. */
   begin(services: ChannelServices): void {
     this.#channels.begin(services);
   }
 
-  /** The folder of a container, made if it is not there. */
+  /** The folder of a container, created if it is missing. */
   folder(name: string): string | undefined {
     if (this.#root === undefined) return undefined;
     mkdirSync(this.#root, { recursive: true, mode: 0o700 });
-    // A container's user passes through it; nobody else on this machine gets as far as here.
+    // The container's user must traverse it; mode 0700 of the root keeps other users out.
     const folder = join(this.#root, name);
     mkdirSync(folder, { recursive: true, mode: 0o711 });
     return folder;

@@ -22,38 +22,38 @@ export interface ContainerLifeOptions {
   readonly engine: Engine;
   readonly names: SandboxNames;
   readonly volumes: SandboxVolumes;
-  /** Image of sandboxes that ask for none. */
+  /** Image of sandboxes that name no image. */
   readonly image: string;
-  /** What a sandbox may use that asked for this. */
+  /** Limits of a sandbox that asks for these resources. */
   readonly limits: (resources: StoredSpec['resources']) => Promise<SandboxLimits>;
   readonly network: string;
-  /** Of every command, beside the image's own. */
+  /** Environment of every command, in addition to the image's. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Makes the folder that holds a sandbox's socket; undefined: no channel. */
+  /** Creates the folder of a sandbox's socket; undefined: no channel. */
   readonly channelFolder: (name: string) => string | undefined;
   /**
-   * The engine does not see those folders: it runs on another machine, or this process in a
-   * container.
+   * Called if the engine does not see those folders: it runs on another machine, or this process in
+   * a container.
    */
   readonly channelsUnseen: () => void;
   readonly guest: GuestVolume;
 }
 
 /**
- * Others may be at work on the same sandbox: what they have changed is looked at again, this often
- * and with this pause in milliseconds.
+ * Other processes may work on the same sandbox: polls this often, with this pause in milliseconds.
  */
 const LOOKS = 20;
 const PAUSE_MS = 250;
 
 /**
- * Of the guest's state: rings of 128 MiB in all, the output of servers, and room to rewrite them.
+ * Volume of the guest's state, in MiB: rings of 128 MiB in total, the output of servers, and room
+ * to rewrite them.
  */
 const STATE_MEBIBYTES = 512;
 
 /**
- * Makes and removes the container and the volume of a sandbox. Every step may be repeated, by
- * anybody, after a crash anywhere.
+ * Creates and removes the container and the volume of a sandbox. Every step is idempotent: any
+ * process may repeat it after a crash at any point.
  */
 export class ContainerLife {
   readonly #options: ContainerLifeOptions;
@@ -63,13 +63,13 @@ export class ContainerLife {
     this.#options = options;
   }
 
-  /** The sandbox's container; undefined where there is none, or where another bears its name. */
+  /** The sandbox's container; undefined if it does not exist or another object has its name. */
   async container(id: string, signal?: AbortSignal): Promise<FoundContainer | undefined> {
     const found = await this.#find(this.#options.names.objectName(id), signal);
     return found !== undefined && this.#isOf(id, found) ? found : undefined;
   }
 
-  /** The sandbox's volume; undefined where there is none. */
+  /** The sandbox's volume; undefined if it does not exist. */
   async findVolume(id: string, signal?: AbortSignal): Promise<FoundVolume | undefined> {
     const { names, volumes } = this.#options;
     const found = await volumes.find(names.objectName(id), signal);
@@ -84,8 +84,8 @@ export class ContainerLife {
   }
 
   /**
-   * Makes the sandbox's volume where there is none. The image comes first: one that cannot be had
-   * leaves nothing behind.
+   * Creates the sandbox's volume if it does not exist. Pulls the image first: an image that is not
+   * available leaves nothing behind.
    */
   async keepVolume({ id, image: asked, ...spec }: SandboxSpec, signal?: AbortSignal): Promise<FoundVolume> {
     const { engine, names, volumes, image, limits } = this.#options;
@@ -96,15 +96,15 @@ export class ContainerLife {
     const name = names.objectName(id);
     const { diskMebibytes } = await limits(spec.resources);
     await volumes.make(name, names.labels(id, wanted, spec), diskMebibytes, signal);
-    // Asking an engine for a volume that is there already gives that one.
+    // Creating a volume that exists returns the existing one.
     const made = await this.findVolume(id, signal);
     if (made === undefined) throw notOurs(id, 'volume', name);
     return made;
   }
 
   /**
-   * Brings a container up on the sandbox's volume. @throws PortholeError `sandbox_not_running` with
-   * what keeps it
+   * Starts a container on the sandbox's volume. @throws PortholeError `sandbox_not_running` with
+   * the reason
    */
   async run(id: string, volume: FoundVolume, signal?: AbortSignal): Promise<RunningContainer> {
     for (let looks = 0; looks < LOOKS; looks += 1) {
@@ -123,13 +123,13 @@ export class ContainerLife {
     throw transportError(id, 'its container does not stay as it is made');
   }
 
-  /** Ends the container and everything in it; resolves once it has gone. */
+  /** Ends the container and its processes; resolves once it is gone. */
   async end(id: string, signal?: AbortSignal): Promise<void> {
     const found = await this.container(id, signal);
     if (found !== undefined) await removeContainer(this.#options.engine, found.Id, signal);
   }
 
-  /** Removes container and volumes; resolves once all have gone. */
+  /** Removes container and volumes; resolves once all are gone. */
   async remove(id: string, signal?: AbortSignal): Promise<void> {
     const { names, volumes } = this.#options;
     for (let looks = 1; ; looks += 1) {
@@ -140,7 +140,8 @@ export class ContainerLife {
         if (isThere) await volumes.remove(names.objectName(id), signal);
         return;
       } catch (error) {
-        // Somebody has just started a container on it, or was cut off while giving it away.
+        // Another process has just started a container on it, or was killed while it changed the
+        // owner.
         if (!isStatus(error, 409) || looks >= LOOKS) throw error;
         await removeContainer(this.#options.engine, giverName(names.objectName(id)), signal);
         await pause(PAUSE_MS, undefined, { signal }).catch(() => signal?.throwIfAborted());
@@ -149,8 +150,8 @@ export class ContainerLife {
   }
 
   /**
-   * Makes the volume's own folder the user's, who cannot write to it otherwise: an engine makes it
-   * root's, unless the image has another.
+   * Makes the sandbox's user own the volume's root folder. An engine makes it root's unless the
+   * image has that folder.
    */
   async giveWorkspace(id: string, { Name, Labels }: FoundVolume, signal?: AbortSignal): Promise<void> {
     const image = imageOf(Labels ?? {}) ?? this.#options.image;
@@ -176,7 +177,7 @@ export class ContainerLife {
   async #make(id: string, { Name: name, Labels }: FoundVolume, signal?: AbortSignal): Promise<void> {
     const { engine, names, image: ownImage, network, environment, channelFolder, guest } = this.#options;
     const image = imageOf(Labels ?? {}) ?? ownImage;
-    // It may have gone since the sandbox was made.
+    // The image may have been removed since the sandbox was created.
     const { env: imageEnv } = await supplyImage(engine, id, image, signal);
     const guestVolume = await guest.name(image);
     const spec = specOf(Labels);
@@ -203,7 +204,7 @@ export class ContainerLife {
         signal,
       );
     } catch (error) {
-      // Somebody else has just made it.
+      // Another process has just created it.
       if (isStatus(error, 409)) return;
       if (plan.channelFolder === undefined || !says(error, /bind source path does not exist/)) {
         throw refused(id, error);
@@ -225,7 +226,7 @@ export class ContainerLife {
         signal,
       );
     } catch (error) {
-      // 304: it runs already. 404, 409: somebody has ended it, or does.
+      // 304: it already runs. 404, 409: another process has ended it, or is ending it.
       if (isStatus(error, 304) || isStatus(error, 404) || isStatus(error, 409)) return;
       signal?.throwIfAborted();
       await removeContainer(engine, containerId, signal).catch(() => {});
@@ -255,8 +256,7 @@ function says(error: unknown, words: RegExp): boolean {
 }
 
 /**
- * What an engine says of a container that it cannot make or start is the sandbox's own trouble;
- * anything else is a trouble of the engine's.
+ * A refusal to create or start a container is the sandbox's error; anything else is the engine's.
  */
 function refused(id: string, error: unknown): unknown {
   if (!(error instanceof EngineError) || error.status === undefined) return error;

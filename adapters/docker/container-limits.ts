@@ -1,22 +1,22 @@
 import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
 import { SANDBOX_SIZE } from '#constructs/sandbox-size.ts';
 
-/** What one sandbox may use. */
+/** Limits of one sandbox. */
 export interface SandboxLimits {
-  /** Cores; may be a fraction. Held to what the engine's machine has. */
+  /** Cores; may be fractional. Capped at the cores of the engine's machine. */
   readonly cpus: number;
-  /** In MiB, with /tmp and the home folder, which lie in memory; none of it is swapped. */
+  /** In MiB, including /tmp and the home folder, which are in memory; never swapped. */
   readonly memoryMebibytes: number;
   /** Processes and threads. */
   readonly pids: number;
   /**
-   * Of /workspace, in MiB; enforced where the engine's volumes know quotas. No single file is
-   * larger anywhere.
+   * Of /workspace, in MiB; enforced if the engine's volumes support quotas. Also the largest size
+   * of any single file.
    */
   readonly diskMebibytes: number;
 }
 
-/** What a sandbox may use that asked for this. */
+/** Limits of a sandbox that asks for these resources. */
 export function limitsOf(
   { cpu, memoryMb, diskMb }: Partial<SandboxSize> = {},
   defaults: SandboxLimits,
@@ -29,9 +29,7 @@ export function limitsOf(
   };
 }
 
-/**
- * As on a cluster; and the processes of a large build, an eighth of what a kernel has by default.
- */
+/** The same as in a cluster; processes of a large build, an eighth of a kernel's default. */
 export const DEFAULT_LIMITS: SandboxLimits = {
   cpus: SANDBOX_SIZE.cpuLimitMillis / 1_000,
   memoryMebibytes: SANDBOX_SIZE.memoryMebibytes,

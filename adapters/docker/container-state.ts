@@ -4,25 +4,22 @@ import { identify, type ProcessIdentity } from '#adapters/local/process-identity
 import { type Engine, isStatus } from './engine.ts';
 
 /**
- * The first process of a container, as this process counts; undefined where it sees none. The
- * engine's own number for it is not asked for: it counts from the engine's place, which may be
- * another machine.
+ * The container's first process, as a pid of this process's namespace; undefined if it is not
+ * visible. The engine's own pid is not used: the engine may run on another machine or in another
+ * pid namespace.
  */
 export async function containerProcess(containerId: string): Promise<ProcessIdentity | undefined> {
   if (process.platform !== 'linux') return undefined;
   let found: { readonly pid: number; readonly levels: number } | undefined;
   for (const pid of await readdir('/proc')) {
     const levels = /^\d+$/.test(pid) ? await levelsOfFirst(pid, containerId) : undefined;
-    // Namespaces within the container have first processes, too.
+    // Pid namespaces within the container have first processes as well.
     if (levels !== undefined && levels < (found?.levels ?? Infinity)) found = { pid: Number(pid), levels };
   }
   return found === undefined ? undefined : identify(found.pid);
 }
 
-/**
- * How many namespaces deep a process is that belongs to the container and is the first of its
- * namespace.
- */
+/** Depth of the process's pid namespace, if it belongs to the container and is pid 1 there. */
 async function levelsOfFirst(pid: string, containerId: string): Promise<number | undefined> {
   try {
     if (!(await readFile(`/proc/${pid}/cgroup`, 'latin1')).includes(containerId)) return undefined;
@@ -31,12 +28,12 @@ async function levelsOfFirst(pid: string, containerId: string): Promise<number |
     const levels = numbers.split('\t');
     return levels.length > 1 && levels.at(-1) === '1' ? levels.length : undefined;
   } catch {
-    // It has just ended.
+    // It has just exited.
     return undefined;
   }
 }
 
-/** What is read of a container. */
+/** The fields of a container that are read. */
 export interface FoundContainer {
   readonly Id: string;
   readonly Name: string;
@@ -53,17 +50,17 @@ export interface FoundContainer {
 /** A container that commands can run in. */
 export interface RunningContainer {
   readonly containerId: string;
-  /** Which start of it this is. */
+  /** Identifies one start of the container. */
   readonly startedAt: string;
 }
 
-/** What a container is to its sandbox. */
+/** State of a container from its sandbox's point of view. */
 type ContainerState =
   | { readonly state: 'running'; readonly container: RunningContainer }
-  /** Made, and not started yet. */
+  /** Created, and not started yet. */
   | { readonly state: 'creating'; readonly reason: string }
   | { readonly state: 'paused'; readonly reason: string }
-  /** Nothing but another container would help. */
+  /** Only a new container helps. */
   | { readonly state: 'ended'; readonly reason: string };
 
 export function containerState({ Id, State }: FoundContainer): ContainerState {
@@ -87,14 +84,11 @@ function whyEnded({ Status, ExitCode, OOMKilled, Error: error }: FoundContainer[
     : `its container is ${Status.slice(0, 50)}`;
 }
 
-/**
- * Somebody else may be removing it, too: it is looked at again, this often and with this pause in
- * milliseconds.
- */
+/** Another process may remove it too: polls this often, with this pause in milliseconds. */
 const LOOKS = 40;
 const PAUSE_MS = 100;
 
-/** Ends a container and removes it; resolves once it has gone. Does nothing where there is none. */
+/** Ends and removes a container; resolves once it is gone. Does nothing if it does not exist. */
 export async function removeContainer(
   engine: Engine,
   container: string,

@@ -1,15 +1,15 @@
 /**
- * The `docker` SandboxProvider: a sandbox is a container of a Docker-compatible engine, and the
- * named volume of its `/workspace`. Both bear the same name; stopped is the volume without a
- * container that runs. The volume comes first and goes last: where there is none, there is no
- * sandbox.
+ * The `docker` SandboxProvider: a sandbox is a container of a Docker-compatible engine and a named
+ * volume for `/workspace`. Both have the same name; a stopped sandbox is a volume without a running
+ * container. The volume is created first and removed last: a sandbox exists if and only if its
+ * volume exists.
  *
  *     const provider = createDockerProvider({ engine: { address: engineAddress(undefined) },
  *     installation, image, channels });
  *     const { warnings } = await provider.probe();   // reaches the engine, or says why not
  *
- * Several installations may share an engine: each knows, lists and touches its own sandboxes alone.
- * Sandboxes outlive the host, and the next one finds them running.
+ * Several installations may share an engine: each lists and changes only its own sandboxes.
+ * Sandboxes outlive the host, and the next host finds them running.
  */
 import type { Duplex } from 'node:stream';
 import type { ProcessIdentity } from '#adapters/local/process-identity.ts';
@@ -59,43 +59,40 @@ import { SandboxNames } from './sandbox-names.ts';
 export interface DockerProviderOptions {
   readonly engine: EngineOptions;
   /**
-   * What tells this installation from others on the same engine, e.g. its machine and data folder.
+   * Distinguishes this installation from others on the same engine, e.g. its machine and data
+   * folder.
    */
   readonly installation: string;
-  /** Image of sandboxes that ask for none: needs sh, bash, tar and the usual small programs. */
+  /** Image of sandboxes that name no image: needs sh, bash, tar and the usual small programs. */
   readonly image: string;
   /**
-   * Folder of this machine for the sockets of sandboxes' channels; shown to them where the engine
-   * runs on it, too.
+   * Folder of this machine for the sockets of sandboxes' channels; mounted into sandboxes if the
+   * engine runs on this machine.
    */
   readonly channels: string;
   /** @default 2 cores, 2 GiB, 4,096 processes, 10 GiB */
   readonly limits?: Partial<SandboxLimits> | undefined;
-  /**
-   * Name of an engine's network for sandboxes to join. @default `none`: their own loopback and
-   * nothing else
-   */
+  /** Name of an engine's network for sandboxes to join. @default `none`: loopback only */
   readonly network?: string | undefined;
-  /** What sandboxes take over from the package managers of this machine. @default nothing */
+  /**
+   * Settings that sandboxes take over from the package managers of this machine. @default nothing
+   */
   readonly tools?: Pick<MachineTools, 'environment' | 'certificates'> | undefined;
 }
 
 export interface DockerProvider extends SandboxProvider {
   readonly name: 'docker';
-  /** What the engine is and enforces. @throws EngineError where it cannot be reached */
+  /** Finds out what the engine is and what it enforces. @throws EngineError if it is unreachable */
   probe(): Promise<EngineProbe>;
-  /**
-   * Opens sockets to this process in each running sandbox, and in each that is started from here
-   * on.
-   */
+  /** Opens sockets to this process in each running sandbox, and in each that starts later. */
   serveChannels(services: ChannelServices): Promise<void>;
-  /** Where processes in a sandbox find that socket; undefined where it cannot be shown to them. */
+  /** Path of that socket inside a sandbox; undefined if it cannot be mounted there. */
   channelPath(): string | undefined;
   /** Whether the sandboxes' connections can go through this process. */
   brokersNetwork(): boolean;
   /**
-   * The first process of a running sandbox's container; undefined where this process does not see
-   * it, as on another machine.
+   * The first process of a running sandbox's container; undefined if this process does not see it,
+   * for example on another machine.
    * @throws PortholeError `sandbox_not_found`, `sandbox_not_running`
    */
   firstProcess(id: string, signal?: AbortSignal): Promise<ProcessIdentity | undefined>;
@@ -104,7 +101,7 @@ export interface DockerProvider extends SandboxProvider {
 /** Longest time for a guest to start, in milliseconds. */
 const START_MS = 30_000;
 
-/** @throws Error where a certificate of the engine's cannot be read */
+/** @throws Error if a certificate of the engine cannot be read */
 export function createDockerProvider(options: DockerProviderOptions): DockerProvider {
   return new ContainerProvider(options);
 }
@@ -121,9 +118,9 @@ class ContainerProvider implements DockerProvider {
   readonly #serial = new Serial();
   readonly #channels: ContainerChannels;
   readonly #running: RunningContainers;
-  /** Which start of a sandbox's container has what commands rely on. */
+  /** By sandbox: the start of its container that is prepared for commands. */
   readonly #prepared = new Map<string, string>();
-  /** Sandboxes that are coming up. */
+  /** Sandboxes that are starting. */
   readonly #starting = new Set<string>();
   #facts: Promise<EngineFacts> | undefined;
 
@@ -156,7 +153,7 @@ class ContainerProvider implements DockerProvider {
       environment: network === 'none' ? (tools?.environment ?? {}) : {},
       limits: async (resources) => {
         const limited = limitsOf(resources, wanted);
-        // An engine refuses more cores than there are.
+        // An engine refuses more cores than its machine has.
         return { ...limited, cpus: Math.min(limited.cpus, (await this.#known()).cpus) };
       },
       channelFolder: (name) => this.#channels.folder(name),
@@ -197,8 +194,8 @@ class ContainerProvider implements DockerProvider {
   }
 
   /**
-   * No registry serves `localhost`: an image of it runs only where it was built. Others are pulled
-   * when they are needed.
+   * No registry serves `localhost`: such an image must exist in the engine. Others are pulled on
+   * demand.
    */
   async runsImage(reference: string, signal?: AbortSignal): Promise<boolean> {
     if (!reference.startsWith('localhost/')) return true;
@@ -206,7 +203,7 @@ class ContainerProvider implements DockerProvider {
   }
 
   async enforcement(): Promise<Enforcement> {
-    // Nothing is claimed of an engine that does not answer.
+    // No claims about an engine that does not answer.
     const { unenforced, filtersSystemCalls } = await this.#known().catch(() => ({
       unenforced: ['cpus', 'memory', 'pids'],
       filtersSystemCalls: false,
@@ -315,8 +312,7 @@ class ContainerProvider implements DockerProvider {
       (docker, abortSignal) => docker.listVolumes({ filters, abortSignal }),
       signal,
     );
-    // Containers come second: one without its volume is what a crash in the middle of a removal can
-    // leave.
+    // Containers come second: a crash during a removal can leave one without its volume.
     const containers = await this.#engine.call(
       'list containers',
       (docker, abortSignal) => docker.listContainers({ all: true, filters, abortSignal }),
@@ -344,7 +340,7 @@ class ContainerProvider implements DockerProvider {
     return this.#facts;
   }
 
-  /** One after the other for a sandbox, which is told to be coming up meanwhile. */
+  /** Runs one start at a time per sandbox, and reports it as starting meanwhile. */
   #coming(id: string, work: () => Promise<void>): Promise<void> {
     return this.#serial.run(id, async () => {
       this.#starting.add(id);
@@ -371,7 +367,7 @@ class ContainerProvider implements DockerProvider {
     signal: AbortSignal = new AbortController().signal,
   ): Promise<void> {
     const guest = this.#guest(id, container);
-    // It says more of a container that has ended than that its guest does not answer.
+    // The state of an ended container says more than a guest that does not answer.
     const health = await guest.health(signal).catch(async (error: unknown) => {
       await this.#running.look(id, signal);
       throw error;
@@ -381,7 +377,7 @@ class ContainerProvider implements DockerProvider {
     await guest.health(signal);
   }
 
-  /** @param starting the container, where it has just been started */
+  /** @param starting the container, if it has just been started */
   #guest(id: string, starting?: RunningContainer): GuestClient {
     const way = { id, name: this.#names.objectName(id), check: () => this.#running.look(id, undefined) };
     return new GuestClient({

@@ -12,10 +12,10 @@ const DEFAULT_SOCKET = '/var/run/docker.sock';
 const PORTS = { plain: 2375, secure: 2376 } as const;
 
 /**
- * Reads what `DOCKER_HOST` holds, as the docker command does: `unix:///path` or `tcp://host:port`.
- * Nothing is the machine's own engine, or Docker Desktop's. Over TCP it is TLS where
- * `DOCKER_TLS_VERIFY` is set, and on port 2376.
- * @throws Error for anything else
+ * Reads the value of `DOCKER_HOST` like the docker command: `unix:///path` or `tcp://host:port`.
+ * Undefined means the machine's own engine, or Docker Desktop's. Over TCP it uses TLS if
+ * `DOCKER_TLS_VERIFY` is set, and port 2376.
+ * @throws Error for any other value
  */
 export function engineAddress(host: string | undefined, verifyTls = false): EngineAddress {
   if (host === undefined || host === '') return { kind: 'socket', path: ownSocket() };

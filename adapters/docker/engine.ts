@@ -7,9 +7,9 @@ import Docker from 'dockerode';
 import { addressText, type EngineAddress } from './engine-address.ts';
 import type { SandboxVolumes } from './sandbox-volume.ts';
 
-/** A call that an engine refuses, or that does not reach it. */
+/** A call that an engine refused, or that did not reach it. */
 export class EngineError extends Error {
-  /** HTTP status of the refusal; undefined where no answer came. */
+  /** HTTP status of the refusal; undefined if no answer came. */
   readonly status: number | undefined;
 
   constructor(message: string, status: number | undefined, options?: { cause?: unknown }) {
@@ -19,10 +19,10 @@ export class EngineError extends Error {
   }
 }
 
-/** More of an engine's words is not passed on. */
+/** Characters of an engine's message that are passed on. */
 const LONGEST = 500;
 
-/** What dockerode throws. */
+/** The error type of dockerode. */
 interface Thrown {
   readonly statusCode?: unknown;
   readonly json?: { readonly message?: unknown } | null;
@@ -30,12 +30,12 @@ interface Thrown {
   readonly message?: unknown;
 }
 
-/** What went wrong, in the engine's own words where it answered. */
+/** The failure, in the engine's own words if it answered. */
 function engineError(what: string, where: string, error: unknown): EngineError {
   if (error instanceof EngineError) return error;
   const { statusCode, json, code, message } = error as Thrown;
   if (typeof statusCode === 'number') {
-    // The library puts words of its own before the engine's where it has not read them as JSON.
+    // The library puts its own text before the engine's if it could not parse it as JSON.
     const said =
       typeof json?.message === 'string'
         ? json.message
@@ -52,30 +52,27 @@ export function isStatus(error: unknown, status: number): boolean {
   return error instanceof EngineError && error.status === status;
 }
 
-/**
- * Longest wait for an answer, in milliseconds. Starting a container is the longest of what is
- * waited for.
- */
+/** Longest wait for an answer, in milliseconds. Starting a container takes longest. */
 const ANSWER_MS = 60_000;
 
 export interface EngineOptions {
   readonly address: EngineAddress;
-  /** Folder of `ca.pem`, `cert.pem` and `key.pem`, where the engine is reached by TLS. */
+  /** Folder of `ca.pem`, `cert.pem` and `key.pem`, for an engine reached by TLS. */
   readonly certificates?: string | undefined;
 }
 
 /**
- * A container engine, by the API of Docker. Every failure is an EngineError; an aborted signal
+ * A container engine, through the Docker API. Every failure is an EngineError; an aborted signal
  * rejects with its own reason.
  */
 export class Engine {
   readonly docker: Docker;
-  /** Whether it can show folders of this machine to its containers. */
+  /** Whether it can mount folders of this machine into its containers. */
   readonly isLocal: boolean;
   readonly where: string;
   readonly #agent: HttpAgent;
 
-  /** @throws Error where a certificate cannot be read */
+  /** @throws Error if a certificate cannot be read */
   constructor({ address, certificates }: EngineOptions) {
     this.isLocal = address.kind === 'socket';
     this.where = addressText(address);
@@ -84,7 +81,7 @@ export class Engine {
     this.#agent = isSecure ? new HttpsAgent({ keepAlive: true, ...tls }) : new HttpAgent({ keepAlive: true });
     const place =
       address.kind === 'socket'
-        ? // Or the environment's own would go before it.
+        ? // Explicit `host`: dockerode would prefer DOCKER_HOST.
           { socketPath: address.path, host: undefined, protocol: 'http' as const }
         : {
             host: address.host,
@@ -96,7 +93,7 @@ export class Engine {
   }
 
   /**
-   * Makes a call that ends with its signal: the caller's, or the longest wait. `what` is for
+   * Makes a call that ends with the caller's signal or after the longest wait. `what` is for
    * messages.
    */
   async call<T>(
@@ -125,7 +122,7 @@ export class Engine {
     }
   }
 
-  /** As `call`; undefined where there is no such thing. */
+  /** Like `call`; undefined if the object does not exist. */
   async find<T>(
     what: string,
     work: (docker: Docker, signal: AbortSignal) => Promise<T>,
@@ -149,21 +146,19 @@ function readTls(folder: string): { ca: Buffer; cert: Buffer; key: Buffer } {
   return { ca: read('ca.pem'), cert: read('cert.pem'), key: read('key.pem') };
 }
 
-/** What an engine can enforce, and on what. */
+/** What an engine can enforce, and its machine. */
 export interface EngineFacts {
   /** E.g. `Docker 27.3.1`. */
   readonly name: string;
   /** Cores of its machine. */
   readonly cpus: number;
-  /** Limits that its kernel does not know, in words of ours: `cpus`, `memory`, `pids`. */
+  /** Limits that its kernel does not support: `cpus`, `memory`, `pids`. */
   readonly unenforced: readonly string[];
   /** Whether it starts containers under its seccomp profile. */
   readonly filtersSystemCalls: boolean;
 }
 
-/**
- * What is read of an engine's account of itself. Fields that it leaves out are taken to be well.
- */
+/** The fields of the engine's info that are read. Absent fields count as supported. */
 interface Info {
   readonly ServerVersion?: string;
   readonly NCPU?: number;
@@ -194,16 +189,13 @@ export async function engineFacts(engine: Engine, signal?: AbortSignal): Promise
 }
 
 export interface EngineProbe extends EngineFacts {
-  /** Whether /workspace is held to its size. */
+  /** Whether the size of /workspace is enforced. */
   readonly hasQuotas: boolean;
-  /** What to tell whoever runs this, in sentences. */
+  /** Sentences for the operator. */
   readonly warnings: readonly string[];
 }
 
-/**
- * What an engine enforces of the limits of sandboxes. @throws EngineError where it cannot be
- * reached
- */
+/** Which limits of sandboxes an engine enforces. @throws EngineError if it is unreachable */
 export async function probeEngine(facts: EngineFacts, volumes: SandboxVolumes): Promise<EngineProbe> {
   const hasQuotas = await volumes.probe(`porthole-probe-${randomBytes(8).toString('hex')}`, {});
   const warnings = facts.unenforced.map(

@@ -10,16 +10,16 @@ export interface GiveWorkspaceRequest {
   readonly labels: Record<string, string>;
 }
 
-/** Of the container through which a volume is given away; it is never started. */
+/** Name of the container through which a volume's owner is changed; it is never started. */
 export function giverName(volume: string): string {
   return `${volume}-giver`;
 }
 
 /**
- * Makes the folder of a volume its user's. Nothing of the image runs for that: the engine itself
- * unpacks an archive into a container that is made for it and never started. It unpacks none over
- * the root of a volume, and nothing beside volumes into a container with a read-only root; so it is
- * not the sandbox's own. May be repeated after a crash.
+ * Makes the sandbox's user own a volume's root folder, without running anything of the image: the
+ * engine unpacks an archive into a container that is never started. An engine cannot unpack over
+ * the root of a volume, nor beside volumes into a container with a read-only root, so this is not
+ * the sandbox's own container. Idempotent after a crash.
  */
 export async function giveWorkspace(
   engine: Engine,
@@ -53,7 +53,7 @@ export async function giveWorkspace(
 }
 
 /**
- * For the volume of the guest's state, in a container that is about to start. What the folder holds
+ * For the volume of the guest's state, in a container that is about to start. Existing content
  * stays.
  */
 export function ownedState(): Promise<Buffer> {

@@ -8,31 +8,27 @@ import type { Engine } from './engine.ts';
 import { attachExec, RelayDuplex } from './attached-exec.ts';
 
 /**
- * A relay without connections is kept for this long, in milliseconds: it costs 15 MiB in the
- * sandbox, and 200 ms to start.
+ * Idle time after which a relay is closed, in milliseconds: it costs 15 MiB in the sandbox, and 200
+ * ms to start.
  */
 const IDLE_MS = 60_000;
 
-/**
- * A guest that has not answered for this long, in milliseconds, may be in a container that does not
- * run any more.
- */
+/** If a guest has not answered for this long, in milliseconds, its container may no longer run. */
 const SLOW_MS = 1_000;
 
 /**
- * The guest's socket: an abstract one (unix(7)) is no file that code in the sandbox could remove or
- * replace.
+ * The guest's socket. It is abstract (unix(7)), so code in the sandbox cannot remove or replace it.
  */
 export function guestSocket(containerName: string): string {
   return `\0porthole-${containerName}`;
 }
 
-/** A sandbox whose guest is called. */
+/** How to reach the guest of a sandbox. */
 export interface GuestWay {
   readonly id: string;
-  /** Of its container. */
+  /** Name of its container. */
   readonly name: string;
-  /** Rejects where the container does not run, with the reason. */
+  /** Rejects with the reason if the container does not run. */
   readonly check: () => Promise<unknown>;
 }
 
@@ -42,9 +38,9 @@ interface OpenRelay {
 }
 
 /**
- * Connections to the guests in containers, through one relay a container, which an exec of the
- * engine carries: so the way is the same for an engine on this machine, on another, and in a
- * virtual machine, where no socket file would be shared.
+ * Connections to guests in containers, through one relay per container, which an exec of the engine
+ * carries. This also works for an engine on another machine or in a virtual machine, which shares
+ * no socket files.
  */
 export class GuestRelays {
   readonly #engine: Engine;
@@ -56,8 +52,8 @@ export class GuestRelays {
   }
 
   /**
-   * @throws EngineError 404 and 409 where the container does not run, PortholeError
-   * `exec_transport_error` where its guest does not answer, and what the check of the way says
+   * @throws EngineError 404 or 409 if the container does not run, PortholeError
+   * `exec_transport_error` if its guest does not answer, and the errors of `check`
    */
   async connect(way: GuestWay, container: RunningContainer, signal?: AbortSignal): Promise<Duplex> {
     signal?.throwIfAborted();
@@ -68,7 +64,7 @@ export class GuestRelays {
         return await relay.connect(way, signal);
       } catch (error) {
         signal?.throwIfAborted();
-        // Nothing was sent: one that has just broken is replaced, once.
+        // Nothing was sent: a relay that has just broken is replaced once.
         if (relay.isOpen) throw error;
       }
     }
@@ -114,7 +110,7 @@ export class GuestRelays {
 }
 
 class Relay {
-  /** Resolves once nothing can be connected through it any more. */
+  /** Resolves once it accepts no more connections. */
   readonly closed: Promise<void>;
   readonly #id: string;
   readonly #session: ClientHttp2Session;
@@ -157,7 +153,7 @@ class Relay {
       this.#idle = setTimeout(() => this.#session.close(), IDLE_MS).unref();
     });
     return new Promise<Duplex>((resolve, reject) => {
-      // A container that is paused says nothing at all.
+      // A paused container sends nothing at all.
       const slow = setInterval(() => void check().catch(failed), SLOW_MS);
       const settle = (): void => {
         clearInterval(slow);

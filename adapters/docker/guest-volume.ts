@@ -10,39 +10,36 @@ import { DOMAIN } from '#constructs/names.ts';
 import { type Engine, isStatus } from './engine.ts';
 import { removeContainer } from './container-state.ts';
 
-/** On volumes: which version of the guest is in it. */
+/** Label of volumes: the version of the guest in it. */
 const VERSION = `${DOMAIN}/guest`;
 
 /** Longest time for the engine to take 110 MB, in milliseconds. */
 const FILL_MS = 300_000;
 
-/**
- * Another host that fills the volume may take this long until it is taken to be dead; it is looked
- * at this often.
- */
+/** Time after which another host that fills the volume counts as dead, and the polling interval. */
 const OTHER_MS = 60_000;
 const POLL_MS = 250;
 
 /**
- * The volume that holds the guest's folder, read-only in every sandbox: made once per version, by
+ * The volume with the guest's folder, read-only in every sandbox. Created once per version through
  * the engine's archive API, so that no image is pulled and nothing runs. All sandboxes map the same
- * files, so their memory is shared.
+ * files and share their memory.
  */
 export class GuestVolume {
   readonly #engine: Engine;
   readonly #folder: () => Promise<string>;
   #made: Promise<string> | undefined;
 
-  /** @param folder of this machine, whose last part is the version */
+  /** @param folder of this machine; its last part is the version */
   constructor(engine: Engine, folder: () => Promise<string>) {
     this.#engine = engine;
     this.#folder = folder;
   }
 
   /**
-   * The volume's name, once it is whole.
-   * @param image any that the engine has: a container of it is made for the volume to be filled,
-   * and never started
+   * The volume's name, once it is complete.
+   * @param image any image of the engine: a container of it is created to fill the volume, and
+   * never started
    */
   name(image: string): Promise<string> {
     this.#made ??= this.#make(image).catch((error: unknown) => {
@@ -52,7 +49,7 @@ export class GuestVolume {
     return this.#made;
   }
 
-  /** It was removed behind our back. */
+  /** Call this after the volume was removed by another process. */
   forget(): void {
     this.#made = undefined;
   }
@@ -60,7 +57,7 @@ export class GuestVolume {
   async #make(image: string): Promise<string> {
     const folder = await this.#folder();
     const name = `porthole-guest-${basename(folder)}`;
-    // Volumes cannot be renamed: a second, empty one says that the first is whole.
+    // Volumes cannot be renamed: a second, empty volume marks the first as complete.
     const whole = `${name}-whole`;
     for (const until = performance.now() + OTHER_MS; ; await pause(POLL_MS)) {
       if ((await this.#has(name)) && (await this.#has(whole))) return name;
@@ -73,7 +70,7 @@ export class GuestVolume {
     return name;
   }
 
-  /** False where another host fills it: the container's name is the lock. */
+  /** False if another host fills it: the container's name is the lock. */
   async #fill(folder: string, name: string, image: string): Promise<boolean> {
     const filler = `${name}-filler`;
     await this.#create(name, basename(folder));
@@ -123,7 +120,7 @@ export class GuestVolume {
   }
 }
 
-/** The folder as a tar archive, root's, below the path at which sandboxes see it. */
+/** The folder as a tar archive owned by root, below the path at which sandboxes see it. */
 function archiveOf(folder: string): Readable {
   const archive = pack();
   const prefix = GUEST_FOLDER.slice(1);

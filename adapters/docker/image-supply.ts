@@ -5,27 +5,27 @@ import { noImageName, noSuchImage } from './provider-errors.ts';
 /** Longest time for an image to be pulled, in milliseconds: gigabytes over a slow line. */
 const PULL_MS = 900_000;
 
-/** A line of a pull's progress is short; one that is not is cut. */
+/** Longest line of a pull's progress; longer lines are cut. */
 const LONGEST_LINE = 64 * 1024;
 
 /**
- * What can be an image's name, registry, tag and digest. It becomes a part of a path to the engine:
- * no part of it is empty or begins with a dot.
+ * An image's registry, name, tag and digest. It becomes part of a request path: no part of it is
+ * empty or begins with a dot.
  */
 const REFERENCE =
   /^(?=.{1,500}$)\w[\w.-]*(?::\d{1,5})?(?:\/\w[\w.-]*)*(?::\w[\w.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,128})?$/i;
 
-/** The engine's image; undefined where it has none of that name. */
+/** The engine's image; undefined if it has none with that name. */
 export function findImage(engine: Engine, image: string, signal?: AbortSignal) {
   return engine.find(`inspect image ${image}`, (docker) => docker.getImage(image).inspect(), signal);
 }
 
 /**
- * Sees to it that the engine has an image: pulls it where it has not, and tells what the image sets
- * in the environment. Pulls are anonymous; an image of a registry that asks who one is has to be
- * pulled beforehand.
- * @throws PortholeError `invalid_request` for what names no image, `sandbox_not_running` where it
- * cannot be had
+ * Ensures that the engine has an image: pulls it if it is missing, and returns the environment that
+ * the image sets. Pulls are anonymous; pull images of a registry that requires credentials
+ * beforehand.
+ * @throws PortholeError `invalid_request` for an invalid image name, `sandbox_not_running` if the
+ * image is not available
  */
 export async function supplyImage(
   engine: Engine,
@@ -59,7 +59,7 @@ export async function supplyImage(
 
 class PullError extends Error {}
 
-/** Reads a pull to its end: what goes wrong in the middle is told in its progress. */
+/** Reads a pull to its end: errors after the head arrive in its progress. */
 async function whole(progress: Readable): Promise<void> {
   let line = '';
   for await (const piece of progress.setEncoding('utf8')) {

@@ -2,7 +2,7 @@ import { sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-e
 import { PortholeError } from '#core/errors.ts';
 import { EngineError } from './engine.ts';
 
-/** Something else bears the name of a sandbox's container or volume. */
+/** Another object has the name of a sandbox's container or volume. */
 export function notOurs(id: string, what: 'container' | 'volume', name: string): PortholeError {
   return new PortholeError(
     'internal_error',
@@ -10,7 +10,7 @@ export function notOurs(id: string, what: 'container' | 'volume', name: string):
   );
 }
 
-/** A text that can name no image. */
+/** A text that is not a valid image name. */
 export function noImageName(id: string, image: string, cause?: unknown): PortholeError {
   return new PortholeError(
     'invalid_request',
@@ -19,13 +19,13 @@ export function noImageName(id: string, image: string, cause?: unknown): Porthol
   );
 }
 
-/** An image that is not there and does not come, in the engine's own words. */
+/** An image that does not exist and cannot be pulled, in the engine's own words. */
 export function noSuchImage(id: string, image: string, why: string, cause?: unknown): PortholeError {
   const remedy = 'pull it on the engine, or name one that its registry has';
   return sandboxNotRunning(id, `its image ${image} cannot be had (${why}); ${remedy}`, cause);
 }
 
-/** What went wrong in an engine, as callers of a provider meet it. */
+/** Converts an engine's error for callers of a provider. */
 export function portError(id: string, error: unknown): unknown {
   if (!(error instanceof EngineError)) return error;
   if (error.status === undefined) {

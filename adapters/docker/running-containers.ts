@@ -4,8 +4,8 @@ import { containerState, type RunningContainer } from './container-state.ts';
 import { isStatus } from './engine.ts';
 
 /**
- * Finds the container that a command is to run in. One that was seen running is not looked at
- * before each: where it runs no more, the engine says so.
+ * Finds the container for a command. A container that was seen running is not inspected before each
+ * command: the engine reports when it no longer runs.
  */
 export class RunningContainers {
   readonly #life: Pick<ContainerLife, 'container' | 'volume'>;
@@ -20,7 +20,7 @@ export class RunningContainers {
     this.#seen.set(id, container);
   }
 
-  /** While a sandbox is being ended its commands are lost, however they end. */
+  /** Commands of a sandbox fail as lost while `end` runs, however they end. */
   async ending(id: string, end: () => Promise<void>): Promise<void> {
     this.#ending.add(id);
     this.#seen.delete(id);
@@ -32,8 +32,8 @@ export class RunningContainers {
   }
 
   /**
-   * Does something with the running container of a sandbox. `use` starts nothing where it fails
-   * with the engine's 404 or 409.
+   * Calls `use` with the running container of a sandbox. `use` must start nothing if it fails with
+   * the engine's 404 or 409.
    * @throws PortholeError `sandbox_not_found`, `sandbox_not_running`
    */
   async use<T>(

@@ -7,29 +7,29 @@ import type { SandboxLimits } from './container-limits.ts';
 
 export const WORKSPACE = '/workspace';
 
-/** Where the folder of the channel's socket is shown. */
+/** Mount point of the folder with the channel's socket. */
 export const CHANNEL_FOLDER = '/run/porthole';
 
-/** Where buckets are mounted, beside /workspace. */
+/** Parent of the mount points of buckets that are not in /workspace. */
 const MOUNTS = '/mnt';
 
 /**
- * User and group of everything in a sandbox, as on a cluster; an image's own root is not asked for.
+ * User and group of all processes in a sandbox, as in a cluster; the image's own user is ignored.
  */
 export const USER = 1_000;
 
 /**
- * What switches IPv6 off in a network. There is none in a kernel without IPv6, and a container that
- * sets it does not start.
+ * Disables IPv6 in a network. A kernel without IPv6 does not have it, and a container that sets it
+ * does not start there.
  */
 const IPV6_SWITCH = 'net.ipv6.conf.all.disable_ipv6';
 
 const HOME = '/home/sandbox';
 
-/** Of the volume that holds the guest's state, in the sandbox. */
+/** Mount point of the volume of the guest's state. */
 export const STATE_VOLUME = '/run/porthole-guest';
 
-/** In that volume, the user's: an engine makes the root of a volume root's. */
+/** Folder in that volume owned by the sandbox's user: the root of a volume is root's. */
 export const STATE_FOLDER = 'state';
 
 const STATE = `${STATE_VOLUME}/${STATE_FOLDER}`;
@@ -37,14 +37,14 @@ const STATE = `${STATE_VOLUME}/${STATE_FOLDER}`;
 /** Variables that would change how the guest itself runs. */
 const FOR_RUNTIMES = /^(?:NODE_|LD_|GLIBC_|MALLOC_|OPENSSL_|SSL_|UV_)/;
 
-/** Where engines look for programs in an image that does not say. */
+/** The engines' PATH for an image that sets none. */
 const SYSTEM_PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 const MIB = 1024 * 1024;
 
 /**
- * The share of the memory that /tmp and the home folder may each fill, and their most in MiB: what
- * a build's temporary files and npm's caches need.
+ * Share of memory that /tmp and the home folder may each fill, and their maximum in MiB: enough for
+ * a build's temporary files and npm's caches.
  */
 const SCRATCH = {
   tmp: { share: 2, most: 1_024 },
@@ -53,8 +53,8 @@ const SCRATCH = {
 
 /**
  * Name of the volume of the guest's state: the output of processes, and the variables of declared
- * servers. They last as long as the sandbox, and not in `/workspace`, whose archives must not hold
- * secrets.
+ * servers. They last as long as the sandbox. They are not in `/workspace`, because its archives
+ * must not hold secrets.
  */
 export function stateVolume(name: string): string {
   return `${name}-state`;
@@ -62,14 +62,14 @@ export function stateVolume(name: string): string {
 
 export interface SandboxContainerOptions {
   readonly id: string;
-  /** Of the container, and of its volume. */
+  /** Name of the container and of its volume. */
   readonly name: string;
   readonly image: string;
   readonly labels: Record<string, string>;
   readonly limits: SandboxLimits;
-  /** Name of the engine's network it joins; `none`: no network but its own loopback. */
+  /** Name of the engine's network it joins; `none`: loopback only. */
   readonly network: string;
-  /** Of every command, beside the image's own. */
+  /** Environment of every command, in addition to the image's. */
   readonly environment?: Readonly<Record<string, string>> | undefined;
   /** Folder of this machine that holds the channel's socket; undefined: no channel. */
   readonly channelFolder: string | undefined;
@@ -82,9 +82,9 @@ export interface SandboxContainerOptions {
 }
 
 /**
- * A sandbox as a container on a volume of its own. It runs as an ordinary user without capabilities
- * and without a way to more, under the engine's seccomp profile, within limits; only /workspace and
- * the guest's state, which outlive the container, its home and /tmp can be written to.
+ * A sandbox as a container with its own volume. It runs as an ordinary user without capabilities
+ * and with no_new_privs, under the engine's seccomp profile, within limits. Writable are only
+ * /workspace and the guest's state, which outlive the container, its home and /tmp.
  */
 export function sandboxContainer({
   id,
@@ -109,15 +109,15 @@ export function sandboxContainer({
     Entrypoint: [...GUEST_COMMAND],
     Cmd: [JSON.stringify(guestSettings(name, [...imageEnv, ...own, ...added], channelFolder !== undefined))],
     User: `${USER}:${USER}`,
-    // An engine starts nothing in a folder that its user has shut.
+    // An engine starts nothing in a folder that its user has made inaccessible.
     WorkingDir: '/',
-    // What an image sets for its own Node and loader is for commands, not for the guest.
+    // An image's settings for its own Node and loader are for commands, not for the guest.
     Env: [
       ...own,
       ...imageEnv.filter((each) => FOR_RUNTIMES.test(each)).map((each) => each.replace(/=.*/s, '=')),
     ],
     Labels: labels,
-    // An image's own health check would run in it.
+    // An image's own health check would run in the sandbox.
     Healthcheck: { Test: ['NONE'] },
     StopSignal: 'SIGKILL',
     HostConfig: {
@@ -126,19 +126,18 @@ export function sandboxContainer({
       Privileged: false,
       ReadonlyRootfs: true,
       NetworkMode: network,
-      // Without a network no name server answers: programs learn it at once.
+      // Without a network no name server answers: programs fail at once.
       ...(network === 'none' && {
         Dns: ['127.0.0.1'],
         DnsSearch: ['.'],
         DnsOptions: ['timeout:1', 'attempts:1'],
       }),
-      // Engines switch IPv6 off where their network has none; a server bound to ::1 needs it all
-      // the same.
+      // Engines disable IPv6 if their network has none, but a server bound to ::1 needs it.
       ...(hasIpv6 && { Sysctls: { [IPV6_SWITCH]: '0' } }),
       IpcMode: 'private',
       NanoCpus: Math.round(limits.cpus * 1e9),
       Memory: memory,
-      // The sum of both: nothing is swapped.
+      // Memory plus swap: equal to `memory` means no swap.
       MemorySwap: memory,
       PidsLimit: limits.pids,
       Ulimits: [
@@ -148,8 +147,7 @@ export function sandboxContainer({
       Tmpfs: {
         '/tmp': `${scratch(limits, SCRATCH.tmp)},mode=1777`,
         [HOME]: `${scratch(limits, SCRATCH.home)},mode=0755,uid=${USER},gid=${USER}`,
-        // For folders that buckets are mounted on: root's, so that nothing in the sandbox can put
-        // something else in their place.
+        // Parents of bucket mounts: owned by root, so that nothing in the sandbox can replace them.
         [MOUNTS]: 'rw,noexec,nosuid,nodev,size=64k,mode=0755',
       },
       Mounts: [
@@ -166,7 +164,7 @@ export function sandboxContainer({
   };
 }
 
-/** @param env each as `NAME=value`; of two with one name the later counts */
+/** @param env each as `NAME=value`; the later of two with one name wins */
 function guestSettings(
   containerName: string,
   env: readonly string[],

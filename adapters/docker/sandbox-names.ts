@@ -3,35 +3,34 @@ import { type StoredSpec, storedSpecText, readStoredSpec } from '#adapters/sandb
 import { isSandboxId } from '#adapters/sandboxes/sandbox-errors.ts';
 import { ANNOTATIONS, DOMAIN, SANDBOX_LABELS } from '#constructs/names.ts';
 
-/** On a sandbox's volume: what its container is made of, also when it starts again. */
+/** Label of a sandbox's volume: the image of its container, also after a restart. */
 const IMAGE = `${DOMAIN}/image`;
 
-/** On a sandbox's volume: what else it was made from. */
+/** Label of a sandbox's volume: the rest of its spec. */
 const SPEC = `${DOMAIN}/spec`;
 
-/** On container and volume: whose sandbox it is, of all the installations that share an engine. */
+/** Label of container and volume: the installation that owns the sandbox. */
 const INSTALLATION = `${DOMAIN}/installation`;
 
-/** What the engine keeps of an object that we have made. */
+/** Labels of an object in the engine. */
 export type Labels = Readonly<Record<string, string>>;
 
 /**
- * Names and labels of the sandboxes of one installation. Several may share an engine, and each
- * knows its own alone.
+ * Names and labels of one installation's sandboxes. Several installations may share an engine, and
+ * each sees only its own.
  */
 export class SandboxNames {
   readonly #installation: string;
 
   /**
-   * @param installation what tells this installation from others; only its hash is shown to the
-   * engine
+   * @param installation distinguishes this installation from others; the engine only sees its hash
    */
   constructor(installation: string) {
     this.#installation = hash(installation).slice(0, 16);
   }
 
   /**
-   * Of the sandbox's container and of its volume, within the 64 characters that every engine takes:
+   * Name of the sandbox's container and volume, within the 64 characters that every engine accepts:
    * an id may have twice as many.
    */
   objectName(id: string): string {
@@ -49,15 +48,13 @@ export class SandboxNames {
     };
   }
 
-  /** What an engine is asked to list by. */
+  /** Filters for the engine's list calls. */
   filters(): { label: string[] } {
     const wanted = { ...SANDBOX_LABELS, [INSTALLATION]: this.#installation };
     return { label: Object.entries(wanted).map(([name, value]) => `${name}=${value}`) };
   }
 
-  /**
-   * The id of the sandbox that an object of this name belongs to; undefined where it is not ours.
-   */
+  /** The sandbox id of an object with this name; undefined if it is not ours. */
   idOf(name: string, labels: Labels | null | undefined): string | undefined {
     const id = labels?.[ANNOTATIONS.sandbox];
     if (id === undefined || !isSandboxId(id) || this.objectName(id) !== name) return undefined;
@@ -65,12 +62,12 @@ export class SandboxNames {
   }
 }
 
-/** The image that the sandbox was made with. */
+/** The image that the sandbox was created with. */
 export function imageOf(labels: Labels): string | undefined {
   return labels[IMAGE];
 }
 
-/** What else it was made from. */
+/** The rest of the sandbox's spec. */
 export function specOf(labels: Labels | null | undefined): StoredSpec {
   return readStoredSpec(labels?.[SPEC]);
 }

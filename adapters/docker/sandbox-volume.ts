@@ -1,17 +1,17 @@
 import { type Engine, EngineError, isStatus } from './engine.ts';
 
-/** What is read of a volume. */
+/** The fields of a volume that are read. */
 export interface FoundVolume {
   readonly Name: string;
   readonly Labels?: Readonly<Record<string, string>> | null;
 }
 
-/** The size of the volume that is made to find out whether one can be set, in MiB. */
+/** Size of the volume that probes for quota support, in MiB. */
 const PROBED_MEBIBYTES = 16;
 
 /**
- * An engine's volumes. Whether they can have a size depends on the file system below them, and
- * shows when one is asked for.
+ * An engine's volumes. Quota support depends on the file system below, and shows only when a size
+ * is requested.
  */
 export class SandboxVolumes {
   readonly #engine: Engine;
@@ -21,7 +21,7 @@ export class SandboxVolumes {
     this.#engine = engine;
   }
 
-  /** Whether they can have a size; undefined before one was made. */
+  /** Whether volumes can have a size; undefined before the first one was created. */
   get hasQuotas(): boolean | undefined {
     return this.#hasQuotas;
   }
@@ -35,8 +35,8 @@ export class SandboxVolumes {
   }
 
   /**
-   * Makes a volume, limited where that can be; an existing one of the name stays as it is, whosever
-   * it is.
+   * Creates a volume, with a size limit if supported. An existing volume of that name stays
+   * unchanged, whichever installation owns it.
    */
   async make(
     name: string,
@@ -70,7 +70,7 @@ export class SandboxVolumes {
     await create({});
   }
 
-  /** Does nothing where there is none. @throws EngineError 409 while a container uses it */
+  /** Does nothing if it does not exist. @throws EngineError 409 while a container uses it */
   async remove(name: string, signal?: AbortSignal): Promise<void> {
     await this.#engine.find(
       `remove volume ${name}`,
@@ -79,7 +79,7 @@ export class SandboxVolumes {
     );
   }
 
-  /** Finds out, by making a volume and removing it, whether they can have a size. */
+  /** Creates and removes a volume to find out whether volumes can have a size. */
   async probe(name: string, labels: Record<string, string>): Promise<boolean> {
     await this.make(name, labels, PROBED_MEBIBYTES);
     await this.remove(name);
@@ -87,7 +87,7 @@ export class SandboxVolumes {
   }
 }
 
-/** The words of Docker and of Podman, where the file system counts no one's share. */
+/** The messages of Docker and of Podman for a file system without quotas. */
 function isNoQuota(error: unknown): boolean {
   return error instanceof EngineError && !isStatus(error, 404) && /quota|size/i.test(error.message);
 }

@@ -5,13 +5,13 @@ const HANDSHAKE = 22;
 const CLIENT_HELLO = 1;
 const SERVER_NAME = 0;
 
-/** What the first bytes of a tunnel say. */
+/** Classification of the first bytes of a tunnel. */
 export type FirstFlight =
   | { readonly kind: 'incomplete' }
   | { readonly kind: 'other' }
   /** TLS. `name` is undefined where the client sends none. */
   | { readonly kind: 'tls'; readonly name: string | undefined }
-  /** Begins as TLS and breaks its rules. */
+  /** Starts as TLS but is malformed. */
   | { readonly kind: 'broken' };
 
 /**
@@ -43,7 +43,7 @@ export function readFirstFlight(bytes: Buffer): FirstFlight {
 
 function readHello(hello: Buffer): FirstFlight {
   try {
-    // Version and random, then session id, cipher suites, compression methods.
+    // Skip version, random, session id, cipher suites and compression methods.
     let at = 34;
     at += 1 + hello.readUInt8(at);
     at += 2 + hello.readUInt16BE(at);
@@ -61,12 +61,12 @@ function readHello(hello: Buffer): FirstFlight {
     }
     return { kind: 'tls', name: undefined };
   } catch {
-    // Past the end.
+    // Read past the end.
     return { kind: 'broken' };
   }
 }
 
-/** A list that RFC 6066 limits to one name of each type, of which there is one. */
+/** RFC 6066 allows one name per type, and defines one type. */
 function readServerName(list: Buffer): FirstFlight {
   const length = list.readUInt16BE(3);
   const isOne = list.readUInt16BE(0) === length + 3 && list.length === length + 5 && list[2] === 0;

@@ -8,18 +8,16 @@ import { hostText, type NetworkHost, readHost } from '#core/network/network-host
 import { addressRefusal } from '#core/network/private-address.ts';
 import { type MachineProxies, proxyFor } from './machine-proxies.ts';
 
-/** For each address of a host, in milliseconds. */
+/** Connect timeout for each address of a host, in milliseconds. */
 const CONNECT_MS = 10_000;
 
-/**
- * How long a name is looked up here where the machine's proxy may know it better, in milliseconds.
- */
+/** DNS timeout where the machine's proxy can resolve the name instead, in milliseconds. */
 const PROXY_WAITS_MS = 1_000;
 
-/** Addresses of one name that are tried. */
+/** Most addresses of one name that are tried. */
 const MOST_ADDRESSES = 6;
 
-/** A destination that is allowed and cannot be connected to. */
+/** A destination that is allowed but cannot be connected to. */
 export class DialError extends Error {
   /** Whether an address was refused, as opposed to a failure of the network. */
   readonly refused: boolean;
@@ -37,7 +35,7 @@ export interface Dialled {
 }
 
 export interface DialOptions {
-  /** Private ranges of the installation's own that may be connected to, in CIDR notation. */
+  /** Private ranges of the installation that may be connected to, in CIDR notation. */
   readonly permitted: readonly string[];
   readonly proxies: MachineProxies;
   /** @default the system's */
@@ -45,8 +43,8 @@ export interface DialOptions {
 }
 
 /**
- * Resolves, checks every address, and connects to the very address that was checked. Behind the
- * machine's own proxy the proxy connects, and resolves where this machine cannot.
+ * Resolves, checks every address, and connects to a checked address (prevents DNS rebinding).
+ * Behind the machine's proxy, the proxy connects, and resolves names that this machine cannot.
  * @throws DialError
  */
 export async function dialDestination(
@@ -66,7 +64,7 @@ export async function dialDestination(
     throw new DialError(`${hostText(host)} is a ${refusal}`, true);
   }
   if (proxy !== undefined) {
-    // Proxies allow tunnels to port 443 and seldom to others.
+    // Proxies usually allow tunnels only to port 443.
     if (http !== undefined && proxy.protocol === 'http:') {
       return { socket: await connectTo(hostOf(proxy), Number(portOf(proxy)), signal), proxy };
     }

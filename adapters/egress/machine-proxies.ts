@@ -1,13 +1,13 @@
 import { isIPv4 } from 'node:net';
 import { contains } from '#core/auth/address-range.ts';
 
-/** By which proxies this machine reaches the internet, as its environment says. */
+/** The machine's HTTP proxies, from its environment variables. */
 export interface MachineProxies {
   /** For port 80. */
   readonly http: URL | undefined;
   /** For every other port. */
   readonly https: URL | undefined;
-  /** What is reached without them. */
+  /** Hosts reached without a proxy. */
   readonly except: readonly string[];
 }
 
@@ -15,7 +15,10 @@ export const NO_PROXIES: MachineProxies = { http: undefined, https: undefined, e
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** What curl and most programs read. The lower-case name wins where both are set. */
+/**
+ * Reads the variables that curl and most programs read. The lower-case name wins where both are
+ * set.
+ */
 export function readMachineProxies(environment: Variables): MachineProxies {
   const read = (name: string): string | undefined => environment[name] || environment[name.toUpperCase()];
   const all = read('all_proxy');

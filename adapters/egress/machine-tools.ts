@@ -6,13 +6,14 @@ import type { MachineRegistry } from '#core/network/network-presets.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** What sandboxes take over from the package managers of this machine. */
+/** Settings that sandboxes inherit from this machine's package managers. */
 export interface MachineTools {
   readonly registries: readonly MachineRegistry[];
   /** For every command in a sandbox. */
   readonly environment: Readonly<Record<string, string>>;
   /**
-   * PEM. What this machine trusts beside the public authorities; undefined where it names nothing.
+   * PEM. The machine's certificate authorities with the public ones; undefined if it configures
+   * none.
    */
   readonly certificates: string | undefined;
 }
@@ -20,7 +21,7 @@ export interface MachineTools {
 const PROXY = `http://127.0.0.1:${NETWORK.port}`;
 const LOOPBACK = 'localhost,127.0.0.1,::1,.localhost';
 
-/** What tools read that know nothing of the usual four. */
+/** For tools that ignore the four usual proxy variables. */
 const FOR_TOOLS = {
   NODE_USE_ENV_PROXY: '1',
   YARN_HTTP_PROXY: PROXY,
@@ -44,8 +45,7 @@ const CERTIFICATE_FILES = [
 ] as const;
 
 /**
- * Reads npm's and pip's configuration of this user and this machine. Credentials stay where they
- * are.
+ * Reads npm's and pip's configuration of this user and this machine. Credentials are not passed on.
  */
 export function readMachineTools(environment: Variables): MachineTools {
   const npm = readNpm(environment);
@@ -89,10 +89,7 @@ function registryOf(preset: string, { hostname, port, protocol }: URL): MachineR
   return { preset, host: hostname, port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port) };
 }
 
-/**
- * Without its user and password. Undefined for what is no URL, and for one with an address: those
- * are not allowed by name.
- */
+/** Removes user, password and query. Returns undefined for anything but an HTTP or HTTPS URL. */
 function registryUrl(text: string | undefined): URL | undefined {
   try {
     const url = new URL(text ?? '');
@@ -136,7 +133,7 @@ function readPip(environment: Variables): Map<string, string> {
   return settings;
 }
 
-/** Lines `name = value`, in whatever section. Nothing for a file that cannot be read. */
+/** Reads `name = value` lines of all sections. Empty for a file that cannot be read. */
 function readSettings(file: string): [string, string][] {
   try {
     return readFileSync(file, 'utf8')
@@ -150,7 +147,7 @@ function readSettings(file: string): [string, string][] {
   }
 }
 
-/** With the public authorities: most tools read such a file in the place of their own. */
+/** Includes the public authorities: most tools read such a file instead of their own. */
 function readCertificates(
   environment: Variables,
   named: readonly (string | undefined)[],

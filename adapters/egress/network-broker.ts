@@ -27,18 +27,20 @@ export interface NetworkBrokerDeps extends DialOptions {
   readonly presets: readonly PresetRule[];
   /** Undefined for a sandbox that does not exist. */
   policyOf(sandboxId: string): Promise<NetworkPolicy | undefined>;
-  /** Asks the owner; resolves with what was decided: `undefined` allows, a text says why not. */
+  /** Asks the owner. Resolves with undefined when allowed, else with the reason. */
   ask(question: NetworkQuestion, signal: AbortSignal): Promise<string | undefined>;
   /** Called at the end of each connection, and at each refusal. */
   attempted(sandboxId: string, attempt: NetworkAttempt): void;
-  /** How an owner allows what was blocked. */
+  /** Explains how the owner can allow a blocked host. */
   hint(sandboxId: string, blocked: BlockedHost): string;
 }
 
-/** A ClientHello that comes later is no TLS client, or a hostile one. In milliseconds. */
+/**
+ * Timeout for a ClientHello, in milliseconds. A later one is not from a TLS client, or is hostile.
+ */
 const FIRST_FLIGHT_MS = 30_000;
 
-/** Of one connection, from the request until its last byte. */
+/** State of one connection, from the request to its last byte. */
 interface Flow {
   readonly sandboxId: string;
   readonly destination: Destination;
@@ -54,8 +56,8 @@ interface Flow {
 class Blocked extends Error {}
 
 /**
- * Makes every connection of the sandboxes on this machine. What a sandbox sends is hostile input;
- * what it may reach, its policy says, which can change while connections are open.
+ * Opens every connection of the sandboxes on this machine. Sandbox traffic is untrusted input. A
+ * sandbox's policy decides which hosts it may reach, and can change while connections are open.
  */
 export class NetworkBroker {
   readonly #deps: NetworkBrokerDeps;
@@ -66,7 +68,7 @@ export class NetworkBroker {
     this.#deps = deps;
   }
 
-  /** Of one sandbox; not listening yet. */
+  /** The proxy server of one sandbox; not listening yet. */
   serverFor(sandboxId: string): Server {
     return createProxyFront({
       tunnel: (tunnel) => void this.#tunnel(sandboxId, tunnel),
@@ -83,7 +85,7 @@ export class NetworkBroker {
     for (const flow of flows) {
       const decision = this.#decide(policy, flow.destination);
       if (decision.kind === 'allow' || (decision.kind === 'ask' && flow.approved)) continue;
-      // One that waits for its owner is refused with the new reason.
+      // A connection that waits for approval is refused with the new reason.
       if (flow.decision.kind !== 'allow') flow.decision = { ...decision, kind: 'deny' };
       flow.ended.abort(new Blocked(decision.rule));
     }
@@ -189,14 +191,18 @@ export class NetworkBroker {
       bytesIn: 0,
       bytesOut: 0,
     };
-    // Before its policy is read: what changes from here on is asked about this one as well.
+    // Registered before its policy is read, so that every later policy change applies to it
+    // (TOCTOU).
     const flows = this.#flows.get(sandboxId) ?? new Set();
     this.#flows.set(sandboxId, flows.add(flow));
     if (this.#stopped.signal.aborted) flow.ended.abort(new Error('closed'));
     return flow;
   }
 
-  /** Decides, asks where that is decided, and connects. @throws Blocked, DialError */
+  /**
+   * Evaluates the policy, asks the owner where it requires approval, and connects. @throws Blocked,
+   * DialError
+   */
   async #open(flow: Flow, clientPort: number | undefined): Promise<Dialled> {
     const { sandboxId, destination, ended } = flow;
     flow.decision = this.#decide(await this.#deps.policyOf(sandboxId), destination);
@@ -229,8 +235,8 @@ export class NetworkBroker {
   }
 
   /**
-   * The name in TLS decides at many hosts where a connection ends up, whatever was asked for
-   * (domain fronting). Servers that speak first speak no TLS.
+   * Prevents domain fronting: many hosts route by the TLS server name, not by the requested host. A
+   * server that speaks first does not use TLS.
    */
   async #checkServerName(flow: Flow, client: Duplex, socket: Socket): Promise<void> {
     const { sandboxId, destination, ended } = flow;
@@ -297,7 +303,9 @@ function absoluteUrl(text: string | undefined): URL | undefined {
   }
 }
 
-/** Host follows from the URL that was decided about, and credentials are for this proxy alone. */
+/**
+ * `host` is set from the URL that the policy allowed. Proxy credentials are for this proxy only.
+ */
 const NOT_PASSED: ReadonlySet<string> = new Set([...HOP_BY_HOP, 'host', 'proxy-authorization']);
 
 function passedOn({ headersDistinct, headers }: IncomingMessage): Record<string, string[]> {
@@ -308,7 +316,7 @@ function passedOn({ headersDistinct, headers }: IncomingMessage): Record<string,
   return Object.fromEntries(all.filter(([name]) => !NOT_PASSED.has(name) && !named.includes(name)));
 }
 
-/** Leaves everything in both streams. */
+/** Leaves all bytes in both streams. */
 async function firstFlight(
   client: Duplex,
   server: Socket,

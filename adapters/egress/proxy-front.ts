@@ -7,15 +7,13 @@ import { readPreamble } from '#guest/protocol/network.ts';
 export interface TunnelRequest {
   readonly host: string;
   readonly port: number;
-  /**
-   * From which the program connects to the guest, in the sandbox. Undefined where it is not known.
-   */
+  /** The program's port in the sandbox, on its connection to the guest. Undefined where unknown. */
   readonly clientPort: number | undefined;
-  /** What the program has sent ahead is still in it, or in `head`. */
+  /** Bytes that the program has already sent are still in it, or in `head`. */
   readonly client: Duplex;
   readonly head: Buffer;
   accept(this: void): void;
-  /** Says why, in the words of the protocol, and ends the connection. */
+  /** Sends the reason in the protocol's format and ends the connection. */
   refuse(this: void, how: 'blocked' | 'unreachable', message: string): void;
 }
 
@@ -25,7 +23,7 @@ export interface ProxyFrontHandlers {
   request(request: IncomingMessage, response: ServerResponse, clientPort: number | undefined): void;
 }
 
-/** For the first bytes and the head of a request, in milliseconds. */
+/** Timeout for the first bytes and the head of a request, in milliseconds. */
 const HEAD_MS = 10_000;
 
 /** A SOCKS request is at most 4 + 1 + 255 + 2 bytes. */
@@ -91,8 +89,8 @@ function textAnswer(status: number, reason: string, text: string): string {
 }
 
 /**
- * Reads the preamble; what follows is left in the socket. Undefined for one that says nothing in
- * time.
+ * Reads the preamble and leaves the following bytes in the socket. Undefined at the end of the
+ * stream and on a timeout.
  */
 async function firstBytes(
   socket: Socket,
@@ -111,7 +109,7 @@ async function firstBytes(
   }
 }
 
-/** RFC 1928: no authentication, CONNECT alone. */
+/** RFC 1928: no authentication, CONNECT only. */
 async function serveSocks(
   socket: Socket,
   clientPort: number | undefined,
@@ -158,7 +156,7 @@ function socksHost(kind: number, address: Buffer): string {
   return groups.join(':');
 }
 
-/** What is there, at least a byte. Undefined at the end, and after too long a silence. */
+/** Reads the available bytes, at least one. Undefined at the end of the stream and on a timeout. */
 function readSome(socket: Socket): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
     const done = (bytes: Buffer | undefined): void => {

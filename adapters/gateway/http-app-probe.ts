@@ -8,11 +8,11 @@ import { ResponseParser } from '#proxy/upstream/response-parser.ts';
 import { acceptsWebSocket } from '#proxy/websocket-exchange.ts';
 
 /**
- * Dev servers compile a page when it is first asked for; what takes longer is told as such. In
- * milliseconds, as the next.
+ * Timeout of a GET, in milliseconds. Dev servers compile a page on its first request; a slower one
+ * is reported as `silent`.
  */
 const GET_MS = 5_000;
-/** A server that knows WebSockets agrees at once; one that does not may never say so. */
+/** Timeout of an upgrade, in milliseconds. A server without WebSockets may never answer. */
 const UPGRADE_MS = 2_000;
 /** In bytes. */
 const MOST_BODY = 64 * 1024;
@@ -24,8 +24,8 @@ const MOST_BODY = 64 * 1024;
 const TLS_ALERT = 0x15;
 
 /**
- * The questions of the doctor, with the gateway's own strict reading of the answers: what the
- * gateway would refuse shows as such.
+ * The doctor's probes. Responses are parsed as strictly as in the gateway, so that a response it
+ * would reject is reported.
  */
 export const appProbe: AppProbe = {
   get: (stream, port, signal) => askForPage(stream, port, GET_MS, signal),
@@ -33,7 +33,7 @@ export const appProbe: AppProbe = {
   async speaksTls(stream, signal) {
     const limit = AbortSignal.timeout(UPGRADE_MS);
     const until = signal === undefined ? limit : AbortSignal.any([signal, limit]);
-    // Its certificate does not matter: nothing is said but the hello.
+    // The certificate does not matter: nothing is sent but the handshake.
     const tls = connectTls({ socket: stream, rejectUnauthorized: false, minVersion: 'TLSv1' });
     try {
       await Promise.race([
@@ -43,7 +43,7 @@ export const appProbe: AppProbe = {
       return true;
     } catch (error) {
       signal?.throwIfAborted();
-      // An alert refuses the hello, in TLS.
+      // A TLS alert shows that the server speaks TLS.
       return /^ERR_SSL_.*ALERT/.test((error as NodeJS.ErrnoException).code ?? '');
     } finally {
       tls.on('error', () => {}).destroy();
@@ -92,7 +92,7 @@ export async function askForPage(
 }
 
 function httpFinding({ first, head, body, fault, isLate }: Heard): HttpFinding {
-  // A body that is cut off is the app's affair; a broken one the gateway would not pass on.
+  // The gateway forwards a truncated body, but not a malformed one.
   if (head !== undefined && (fault === undefined || fault === 'truncated')) {
     return { kind: 'answered', status: head.status, headers: headersOf(head), body };
   }
@@ -101,7 +101,7 @@ function httpFinding({ first, head, body, fault, isLate }: Heard): HttpFinding {
   return { kind: isLate ? 'silent' : 'hung_up' };
 }
 
-/** What came back, until the answer was over, enough of it had come, or the time was up. */
+/** The response up to its end, the size limit or the timeout. */
 interface Heard {
   readonly first: number | undefined;
   readonly head: ResponseHead | undefined;
@@ -114,13 +114,13 @@ interface Heard {
 interface Patience {
   /** In milliseconds. */
   readonly patience: number;
-  /** The head is all that matters, and it may be a 101. */
+  /** Only the head is needed, and it may be a 101. */
   readonly forUpgrade?: boolean;
 }
 
 /**
- * Says one thing on a stream, hears the answer, and destroys the stream. Never ends its own side
- * first: many servers would drop the answer.
+ * Sends one request on a stream, reads the response and destroys the stream. Never half-closes
+ * first: many servers would drop the response.
  */
 function converse(
   stream: Duplex,
@@ -181,7 +181,7 @@ function converse(
     parser.push(chunk);
   });
   stream.once('end', () => parser.finish());
-  // Follows every end and every error, and says all there is to know.
+  // Emitted after every end and every error.
   stream.once('close', () => leave());
   signal?.addEventListener('abort', abort);
   if (signal?.aborted) abort();

@@ -21,47 +21,45 @@ import {
 } from './preview-files.ts';
 
 export interface LocalPlaneOptions {
-  /** Where the previews' files live; made if missing. */
+  /** Folder of the preview files; created if missing. */
   readonly folder: string;
   readonly zone: string;
-  /** All live previews together. */
+  /** Limit of all live previews together. */
   readonly maxTotal: number;
   readonly clock: Clock;
   readonly provider: Pick<SandboxProvider, 'dial'>;
   /**
-   * Where people reach the gateway, e.g. `{ scheme: 'http', port: 8787 }`; asked at each use,
-   * because the port is known late.
+   * Public address of the gateway, e.g. `{ scheme: 'http', port: 8787 }`. Read at each use, because
+   * the port is known late.
    */
   readonly address: () => { readonly scheme: 'http' | 'https'; readonly port: number };
 }
 
 /**
- * The previews of one machine: what the gateway routes by, and what outlives a restart of the host.
+ * The previews of one machine. The gateway routes by them, and they survive a restart of the host.
  */
 export interface LocalPlane extends PreviewPlane {
   /**
-   * The serving preview under a token, without a round trip: asked by the gateway for every
-   * request.
+   * The serving preview of a token, without a round trip: the gateway calls it for every request.
    */
   lookup(token: string): Preview | undefined;
-  /** Hears of every preview that ends, so that its open connections can be cut. */
+  /** Calls the listener for every preview that ends, so that its open connections can be cut. */
   onClosed(listener: (preview: Preview) => void): void;
 }
 
 /**
- * A PreviewPlane in memory, one small file a preview behind it. All of it happens on one thread and
- * every change is one rename, so each call is atomic and a crash leaves a preview either as it was
- * or as it should be.
+ * A PreviewPlane in memory, backed by one small file per preview. Single-threaded, and every change
+ * is one rename: each call is atomic, and a crash leaves a preview in its old or its new state.
  *
- * What `open` makes counts and is listed, but it is in memory alone, serves nothing and cannot be
- * kept alive until `serves` confirms it. So a start that loses against a stop never brings the
- * stopped URL back, not even for a moment, and a crash in the middle of a start leaves nothing.
+ * A preview from `open` counts and is listed, but it is only in memory, serves nothing and cannot
+ * be kept alive until `serves` confirms it. So a start that loses against a stop never restores the
+ * stopped URL, and a crash during a start leaves nothing.
  */
 export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalPlane> {
   const { zone, maxTotal, clock, provider, address } = options;
   const files: PreviewFiles = await openPreviewFiles(options.folder);
   const live = new Map(files.all().map((stored) => [stored.name, stored]));
-  /** The names of those that no start has confirmed yet. */
+  /** Names of the previews that no start has confirmed yet. */
   const unconfirmed = new Set<string>();
   const listeners: ((preview: Preview) => void)[] = [];
   const nextCreation = creationTimes(
@@ -74,7 +72,7 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
     const isDefault = port === (scheme === 'https' ? 443 : 80);
     return { ...stored, url: `${scheme}://${previewHost(stored.token, zone)}${isDefault ? '' : `:${port}`}` };
   };
-  /** Every write is a new version, so that whoever judged an older one does not act on it. */
+  /** Every write increments the version, so that preconditions on an older one fail. */
   const write = (stored: StoredPreview) => {
     const next = { ...stored, version: String(Number(stored.version) + 1) };
     files.put(next);
@@ -155,8 +153,8 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
       return true;
     },
 
-    // All of them at any time: they cost no round trip, and so the reaper ends within a minute
-    // those whose sandbox or run has ended.
+    // Ignores `dueBefore`: a full list costs no round trip, and lets the reaper end previews of
+    // ended sandboxes and runs within a minute.
     async *list({ runId, owner } = {}) {
       const present = [...live.values()];
       for (const stored of present) {

@@ -29,15 +29,15 @@ interface Session {
 const MADE = '1';
 const CONFIRMED = '2';
 
-/** How an HTTP/1 request of a browser begins. */
+/** First line of a browser's HTTP/1 request. */
 const HTTP_REQUEST = /^(?!PRI )[A-Z]{3,20} \/[^\r\n]* HTTP\/1\.[01]\r\n/;
 
 const nothing = (): void => undefined;
 
 /**
- * The plane of `Sandbox:Preview:Enabled=false`: each session is a listener on a free loopback port,
- * its bytes carried by `dial`. It has no URL and no expiry, and dies with the process. HTTP goes
- * through the proxy of the gateway: browsers send the cookies of a host to all of its ports, so an
+ * The plane of `Sandbox:Preview:Enabled=false`: each session is a listener on a free loopback port
+ * that forwards bytes through `dial`. It has no URL and no expiry, and ends with the process. HTTP
+ * goes through the gateway's proxy: browsers send the cookies of a host to all of its ports, so an
  * app at 127.0.0.1 would get the console's session.
  */
 export function createLoopbackPlane({
@@ -46,7 +46,7 @@ export function createLoopbackPlane({
   provider,
 }: LoopbackPlaneOptions): PreviewPlane & { closeAll(): Promise<void> } {
   const sessions = new Map<string, Session>();
-  /** Listeners on their way up, so that simultaneous opens of one token meet. */
+  /** Listeners being started (single-flight): concurrent opens of one token share one. */
   const opening = new Map<string, Promise<Session>>();
 
   const nextCreation = creationTimes(clock);
@@ -85,7 +85,7 @@ export function createLoopbackPlane({
       sessions.set(name, session);
       return session;
     } finally {
-      // In the same turn as the entry above: none is ever counted twice.
+      // In the same tick as the entry above, so that no session is counted twice.
       opening.delete(name);
     }
   };
@@ -107,7 +107,7 @@ export function createLoopbackPlane({
 
     async open(spec) {
       const name = previewName(spec.token);
-      // Nothing may be awaited between the look and the entry: two who found nothing would both
+      // Do not await between this check and the entry below: two concurrent opens would both
       // listen.
       const present = sessions.get(name);
       if (present !== undefined) return { preview: present.preview, created: false };
@@ -127,8 +127,7 @@ export function createLoopbackPlane({
     async serves(preview, signal) {
       const { name, uid } = preview;
       const session = sessions.get(name);
-      // A new version, so that a start that judged it as it was made does not withdraw what another
-      // one has confirmed.
+      // A new version: a start that saw the unconfirmed one must not withdraw a confirmed session.
       if (session?.preview.uid === uid) session.preview = { ...session.preview, version: CONFIRMED };
       return probeApp(provider, preview, signal);
     },
@@ -192,15 +191,14 @@ async function listen(
 }
 
 /**
- * Carries bytes both ways; a client that begins with an HTTP request is handed over to `serve`
- * instead.
+ * Copies bytes both ways. A client that starts with an HTTP request is passed to `serve` instead.
  */
 async function carry(client: Socket, dialled: Promise<Duplex>, serve: () => void): Promise<void> {
   let upstream: Duplex;
   try {
     upstream = await dialled;
   } catch {
-    // Nothing listens: what a closed port would do.
+    // Nothing listens: reset, as a closed port does.
     client.resetAndDestroy();
     return;
   }

@@ -10,9 +10,9 @@ import type { Clock } from '#core/shared/clock-and-ids.ts';
 import { askForPage } from './http-app-probe.ts';
 
 /**
- * The time of each creation, later than all before it by a millisecond at least: two creations
- * within one tick of the clock, or around a step back of it, keep their order. The cap of previews
- * rests on that: who came first, and was told so, must never be outranked by one who came later.
+ * Creation times, each at least a millisecond after the last: two creations within one clock tick,
+ * or around a clock step backwards, keep their order. The preview cap depends on it: a later
+ * preview must never outrank one that was already admitted.
  */
 export function creationTimes(clock: Clock, earlier: Iterable<Date> = []): () => Date {
   let newest = 0;
@@ -23,10 +23,7 @@ export function creationTimes(clock: Clock, earlier: Iterable<Date> = []): () =>
   };
 }
 
-/**
- * A preview as its file holds it: all but the URL, which depends on where the gateway listens
- * today.
- */
+/** A preview as stored in its file: without the URL, which depends on the gateway's address. */
 export type StoredPreview = Omit<Preview, 'url'>;
 
 const time = z.iso.datetime().transform((text) => new Date(text));
@@ -47,21 +44,21 @@ const StoredSchema = z.strictObject({
   version: z.string(),
 });
 
-/** What a crash in the middle of a write leaves behind is removed once it is this old. */
+/** Age at which a partial file of a crashed write is removed, in milliseconds. */
 const HALF_MADE_MS = 120_000;
 
 export interface PreviewFiles {
   all(): StoredPreview[];
   put(preview: StoredPreview): void;
   remove(name: string): void;
-  /** Removes half-written files older than two minutes at `now`; says how many. */
+  /** Removes half-written files older than two minutes at `now`; returns how many. */
   sweep(now: Date): number;
 }
 
 /**
- * One JSON file a preview, mode 0600, replaced by rename. Synchronous on purpose: a file of some
- * hundred bytes costs less than the trip through the thread pool, and memory and disk then change
- * in one turn. A file that cannot be read is left alone and serves nothing.
+ * One JSON file per preview, mode 0600, replaced by rename. Synchronous on purpose: a file of some
+ * hundred bytes costs less than the thread pool, and memory and disk change in the same tick. An
+ * unreadable file is kept and serves nothing.
  */
 export async function openPreviewFiles(folder: string): Promise<PreviewFiles> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -107,21 +104,18 @@ function read(file: string): StoredPreview | undefined {
   return success && data.name === previewName(data.token) ? data : undefined;
 }
 
-/**
- * Long enough for a connection within the machine; a server that takes longer to accept does not
- * listen yet.
- */
+/** Connect timeout within the machine, in milliseconds. A slower server counts as not listening. */
 const PROBE_MS = 2_000;
 
 /**
- * A server that has not answered by then counts as one that speaks HTTP: dev servers compile their
+ * Response timeout, in milliseconds. A slower server counts as HTTP: dev servers compile their
  * first page.
  */
 const ANSWER_MS = 500;
 
 /**
- * Whether the app behind a preview takes connections, found out by making one; where the preview
- * has a URL, also whether it speaks HTTP.
+ * Probes whether the app behind a preview accepts connections and, where the preview has a URL,
+ * whether it speaks HTTP.
  */
 export async function probeApp(
   provider: Pick<SandboxProvider, 'dial'>,

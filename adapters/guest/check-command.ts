@@ -1,7 +1,7 @@
 import { PortholeError } from '#core/errors.ts';
 import type { ExecCommand } from '#core/sandboxes/sandbox-provider.ts';
 
-/** A command with everything said. */
+/** A command with all defaults filled in. */
 export interface CheckedCommand {
   readonly argv: ExecCommand['argv'];
   readonly cwd: string;
@@ -10,10 +10,10 @@ export interface CheckedCommand {
   readonly tty: { readonly cols: number; readonly rows: number } | null;
 }
 
-/** Linux takes 2 MB of arguments and environment together. */
+/** Linux accepts 2 MB of arguments and environment together. */
 const MAX_BYTES = 2 * 1024 * 1024;
 
-/** @throws PortholeError `invalid_request` for what no system call would take */
+/** @throws PortholeError `invalid_request` for a command that no system call accepts */
 export function checkCommand({
   argv,
   cwd = '/workspace',

@@ -1,6 +1,6 @@
 /**
- * A program for Linux of 64 bits, little endian (System V ABI, "Object Files" and "Program
- * Loading"): what its loader is, and another loader and library folder in its place.
+ * Reads and replaces the loader and the library folder of a 64-bit little-endian Linux program
+ * (System V ABI, "Object Files" and "Program Loading").
  */
 
 /** Types of program headers. */
@@ -13,7 +13,7 @@ const HEADER = { offset: 32, sections: 40, count: 56, size: 56, sectionCount: 60
 
 export interface Relocation {
   readonly loader: string;
-  /** Folder. */
+  /** Path of a folder. */
   readonly libraries: string;
 }
 
@@ -24,7 +24,7 @@ interface Segment {
   readonly length: number;
 }
 
-/** @throws Error for a file that is none */
+/** @throws Error for a file that is not such a program */
 function segments(file: Buffer): Segment[] {
   const isElf = file.readUInt32BE(0) === 0x7f454c46 && file[4] === 2 && file[5] === 1;
   if (!isElf) throw new Error('it is no ELF file of 64 bits, little endian');
@@ -46,7 +46,7 @@ function segmentOf(file: Buffer, type: number): Segment {
   return found;
 }
 
-/** The path of the program's dynamic loader. @throws Error for what has none */
+/** The path of the program's dynamic loader. @throws Error for a program without one */
 export function loaderOf(file: Buffer): string {
   const { offset, length } = segmentOf(file, PT.interpreter);
   return file.toString('latin1', offset, offset + length).replace(/\0.*$/s, '');
@@ -54,10 +54,10 @@ export function loaderOf(file: Buffer): string {
 
 /**
  * Changes the program so that the kernel starts it with this loader, and the loader looks for
- * libraries in this folder first, before LD_LIBRARY_PATH. Nothing moves: both texts take the place
- * of the loader's path, and the library folder takes the entry that only debuggers read (DT_DEBUG).
- * What is never loaded (symbols, line numbers) goes.
- * @throws Error where both do not fit in there
+ * libraries in this folder first, before LD_LIBRARY_PATH. Offsets do not change: both texts replace
+ * the loader's path, and the library folder uses the entry that only debuggers read (DT_DEBUG).
+ * Parts that are never loaded (symbols, line numbers) are removed.
+ * @throws Error where both texts do not fit
  */
 export function relocateProgram(original: Buffer, { loader, libraries }: Relocation): Buffer {
   const file = Buffer.from(original);
@@ -74,7 +74,7 @@ export function relocateProgram(original: Buffer, { loader, libraries }: Relocat
 
   file.fill(0, interpreter.offset, interpreter.offset + interpreter.length);
   texts.copy(file, interpreter.offset);
-  // Relative to the table of strings, which lies behind: the sum wraps around (ELF-64 addresses are
+  // Relative to the string table, which comes later: the sum wraps around (ELF-64 addresses are
   // modulo 2^64).
   const path = interpreter.address + BigInt(loader.length + 1) - file.readBigUInt64LE(strings + 8);
   file.writeBigUInt64LE(DT.rpath, debug);
@@ -84,7 +84,7 @@ export function relocateProgram(original: Buffer, { loader, libraries }: Relocat
   return file.subarray(0, Math.max(...segments(file).map((one) => one.offset + one.length)));
 }
 
-/** Where the first entry of each tag lies. */
+/** Offset of the first entry of each tag. */
 function dynamicEntries(file: Buffer): Map<bigint, number> {
   const { offset, length } = segmentOf(file, PT.dynamic);
   const found = new Map<bigint, number>();

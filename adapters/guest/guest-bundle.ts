@@ -13,8 +13,7 @@ const BUILT = join(import.meta.dirname, '../../dist/guest');
 const ENTRIES = { 'guest.js': 'main.ts', porthole: 'porthole.ts' } as const;
 
 /**
- * What the guest is made of: itself, the modules without I/O that it shares with the host, and
- * packages.
+ * The guest's sources: itself, the modules without I/O that it shares with the host, and packages.
  */
 const INGREDIENTS = [
   'guest/**/*.ts',
@@ -25,7 +24,7 @@ const INGREDIENTS = [
   'package-lock.json',
 ];
 
-/** Changes with everything that the guest is made of, and is known without bundling it. */
+/** Changes with the guest's sources. Computed without bundling. */
 export function guestDigest(): string {
   const root = join(SOURCES, '..');
   const hash = createHash('sha256').update(process.version);
@@ -37,7 +36,7 @@ export function guestDigest(): string {
 
 /**
  * The guest's programs, each in one file, by their names in its folder.
- * @throws Error where they are not built, and cannot be
+ * @throws Error where they are not built and cannot be built
  */
 export async function bundleGuest(): Promise<Record<string, string>> {
   const esbuild = await import('esbuild').catch(() => undefined);
@@ -53,7 +52,7 @@ export async function bundleGuest(): Promise<Record<string, string>> {
       platform: 'node',
       target: 'node24',
       mainFields: ['module', 'main'],
-      // Names stay, for stack traces.
+      // Keeps names, for stack traces.
       minifySyntax: true,
       minifyWhitespace: true,
       ...(name === 'porthole' && { banner: { js: '#!/porthole/node' } }),
@@ -67,8 +66,8 @@ export async function bundleGuest(): Promise<Record<string, string>> {
 
 /**
  * `import … from 'node:http'` reads everything that the module exports, which loads a second HTTP
- * client and its WebSocket: 6 MiB of private memory. Taken as an object, of which only what is used
- * is read, it does not.
+ * client and its WebSocket: 6 MiB of private memory. When loaded as an object, only the used
+ * properties are read.
  */
 function lazyBuiltins(): Plugin {
   const names = new Set(builtinModules.flatMap((name) => [name, `node:${name}`]));
@@ -86,8 +85,8 @@ function lazyBuiltins(): Plugin {
 }
 
 /**
- * Writes the bundles to where `bundleGuest` reads them without development packages. Returns that
- * folder.
+ * Writes the bundles to the folder that `bundleGuest` reads without development packages. Returns
+ * its path.
  */
 export async function writeBuiltGuest(): Promise<string> {
   const files = await bundleGuest();

@@ -29,8 +29,8 @@ export interface GuestRequest {
 }
 
 /**
- * Talks to the guest of one sandbox. Nothing that the guest says is trusted: answers are bounded
- * and validated.
+ * Client for the guest of one sandbox. The guest is untrusted: its responses are bounded and
+ * validated.
  */
 export class GuestClient {
   readonly #address: GuestAddress;
@@ -39,12 +39,12 @@ export class GuestClient {
     this.#address = address;
   }
 
-  /** @see SandboxProvider.exec for what it promises */
+  /** @see SandboxProvider.exec for the contract */
   exec(command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
     return startGuestCommand(this.#address, command, signal);
   }
 
-  /** @see SandboxProvider.dial for what it promises */
+  /** @see SandboxProvider.dial for the contract */
   async dial(port: number, signal?: AbortSignal): Promise<Duplex> {
     checkPort(port);
     const { stream, rest } = await upgradeConnection(
@@ -67,8 +67,8 @@ export class GuestClient {
   }
 
   /**
-   * @throws PortholeError as the guest refuses; `exec_transport_error` for an answer that does not
-   * fit the schema
+   * @throws PortholeError with the guest's refusal; `exec_transport_error` for an answer that does
+   * not fit the schema
    */
   async json<T>(
     method: string,
@@ -86,7 +86,7 @@ export class GuestClient {
     yield* eventsAnswer(answer, this.#address.sandboxId, options.signal);
   }
 
-  /** @see SandboxProvider.callGuest for what it promises */
+  /** @see SandboxProvider.callGuest for the contract */
   call({ method, path, ...rest }: GuestCall, signal?: AbortSignal): Promise<GuestAnswer> {
     return this.request(method, path, { ...rest, signal });
   }
@@ -94,7 +94,7 @@ export class GuestClient {
   /**
    * One request; resolves when its answer begins. The caller reads the body to its end, or destroys
    * it.
-   * @throws PortholeError as the guest refuses (any status from 400 on), `exec_transport_error`
+   * @throws PortholeError with the guest's refusal (any status from 400 on), `exec_transport_error`
    */
   async request(method: string, path: string, options: GuestRequest = {}): Promise<IncomingMessage> {
     const response = await this.send(method, path, options);
@@ -106,7 +106,7 @@ export class GuestClient {
   }
 
   /**
-   * Like `request`, and hands a refusal over as any other answer. @throws PortholeError
+   * Like `request`, but returns a refusal like any other response. @throws PortholeError
    * `exec_transport_error`
    */
   async send(method: string, path: string, options: GuestRequest = {}): Promise<IncomingMessage> {
@@ -124,7 +124,7 @@ export class GuestClient {
     const text = body === undefined || isStream ? undefined : JSON.stringify(body);
     const late = new AbortController();
     let timer: NodeJS.Timeout | undefined;
-    // Of a body that is streamed, its sender decides how long it takes.
+    // For a streamed body, the timeout starts at its end: its sender decides how long it takes.
     const expectAnswer = () => (timer = setTimeout(() => late.abort(), answerWithin));
     if (!isStream) expectAnswer();
     try {
@@ -158,7 +158,7 @@ export class GuestClient {
       stream.destroy();
       signal?.throwIfAborted();
       if (late.signal.aborted) throw guestFailure(sandboxId, 'its guest does not answer', error);
-      // What a streamed body fails with is its sender's own.
+      // The error of a streamed body belongs to its sender.
       if (error instanceof PortholeError) throw error;
       throw guestFailure(sandboxId, 'the connection to its guest was lost', error);
     } finally {

@@ -1,5 +1,5 @@
 /**
- * The first exchange on a connection to a guest: an HTTP request that becomes a stream of its own
+ * The first exchange on a connection to a guest: an HTTP request that upgrades to a byte stream
  * (RFC 9110 §7.8).
  */
 import type { Duplex } from 'node:stream';
@@ -9,7 +9,7 @@ import { ANSWER_WITHIN, guestFailure } from '#core/processes/guest-answers.ts';
 import { FILE_REFUSALS } from '#guest/protocol/files-protocol.ts';
 import { guestErrorBody, refusalDetails } from '#guest/protocol/answers.ts';
 
-/** What the head of an answer may take, and the body of a refusal. */
+/** Size limits of a response head and of a refusal's body, in bytes. */
 const MAX_HEAD = 16 * 1024;
 const MAX_REFUSAL = 64 * 1024;
 
@@ -17,7 +17,7 @@ export interface GuestAddress {
   readonly sandboxId: string;
   /** A byte stream to the guest, fresh for each call. */
   connect(signal?: AbortSignal): Promise<Duplex>;
-  /** The value of `Authorization` for an operation, where the guest asks for one. */
+  /** The value of `Authorization` for an operation, where the guest requires it. */
   authorization?: ((operation: string) => string | Promise<string>) | undefined;
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -26,8 +26,8 @@ export interface GuestAddress {
 }
 
 /**
- * A guest's refusal in the words of the API. `body` is the whole answer; about files it speaks of
- * paths, to their caller.
+ * Maps a guest's refusal to an error of the API. `body` is the whole response; file errors contain
+ * the caller's paths.
  */
 export function guestRefusal(sandboxId: string, status: number, body: string): PortholeError {
   let value: unknown;
@@ -43,14 +43,14 @@ export function guestRefusal(sandboxId: string, status: number, body: string): P
   if (ofFiles !== undefined) return new PortholeError(ofFiles, error);
   const known = REFUSALS.get(code);
   if (known === undefined) return guestFailure(sandboxId, `its guest refused: ${error}`);
-  // Only what is valid: an answer of the API must not repeat what a hostile guest makes up.
+  // Only validated details: an API response must not repeat content invented by a hostile guest.
   const { success, data } = refusalDetails.safeParse(value);
   const { exit, existing } = success ? data : {};
   const details = { ...(exit !== undefined && { exit }), ...(existing !== undefined && { existing }) };
   return new PortholeError(known, `Sandbox ${sandboxId}: ${error}`, { details });
 }
 
-/** What the guest refuses for its caller's sake, and as what the API does. */
+/** Refusals that the caller caused, with the API's error codes. */
 const REFUSALS: ReadonlyMap<string, ErrorCode> = new Map([
   ['not_found', 'not_found'],
   ['payload_too_large', 'payload_too_large'],
@@ -60,7 +60,7 @@ const REFUSALS: ReadonlyMap<string, ErrorCode> = new Map([
   ['too_many', 'too_many_processes'],
 ]);
 
-/** Connects. @throws PortholeError `exec_transport_error`, or what `connect` says */
+/** Connects. @throws PortholeError `exec_transport_error`, or the error of `connect` */
 export async function connectToGuest(address: GuestAddress, signal?: AbortSignal): Promise<Duplex> {
   try {
     const stream = await address.connect(signal);
@@ -76,16 +76,16 @@ export async function connectToGuest(address: GuestAddress, signal?: AbortSignal
 export interface UpgradeRequest {
   readonly path: string;
   readonly headers: readonly string[];
-  /** Goes out right behind the request, without waiting for the answer. */
+  /** Sent directly after the request, without waiting for the response. */
   readonly first?: Buffer | undefined;
-  /** Of a dial: becomes the error `nothing_listens`. */
+  /** The port of a dial: a 502 becomes the error `nothing_listens`. */
   readonly port?: number | undefined;
 }
 
 /**
- * Sends a request with `Upgrade`, and resolves once the guest has switched protocols. The stream
- * does not flow yet; `rest` is what came right behind the answer.
- * @throws PortholeError as the guest refuses, or `exec_transport_error`
+ * Sends a request with `Upgrade`, and resolves once the guest has switched protocols. The stream is
+ * not flowing yet; `rest` holds the bytes that followed the response.
+ * @throws PortholeError with the guest's refusal, or `exec_transport_error`
  */
 export async function upgradeConnection(
   address: GuestAddress,
@@ -115,7 +115,7 @@ export async function upgradeConnection(
     const abort = (): void => fail(signal?.reason);
     const lost = (): void => fail(guestFailure(sandboxId, 'its guest hung up'));
     const take = (): void => {
-      // What is there and no more: a read past the end would emit 'end' before the stream's next
+      // Read only the buffered bytes: a read past the end would emit 'end' before the stream's next
       // owner listens for it.
       const chunk = stream.read(stream.readableLength) as Buffer | null;
       if (chunk === null) return;
@@ -135,7 +135,7 @@ export async function upgradeConnection(
       }
     };
     const timer = setTimeout(() => fail(guestFailure(sandboxId, 'its guest does not answer')), answerWithin);
-    // Not by 'data': a stream that was paused stays so when its next owner listens for data.
+    // Do not use 'data': a paused stream stays paused when its next owner listens for data.
     stream.on('close', lost).on('end', lost).on('readable', take);
     if (signal?.aborted) return abort();
     signal?.addEventListener('abort', abort);
@@ -150,7 +150,7 @@ class AnswerHead {
   rest: Buffer = Buffer.alloc(0);
   #bodyLength = 0;
 
-  /** @throws Error on what is no HTTP/1.1, or too long */
+  /** @throws Error where it is not HTTP/1.1 or is too long */
   add(chunk: Buffer): void {
     this.rest = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
     if (this.status === undefined) {

@@ -11,13 +11,10 @@ import {
 import { ANSWER_WITHIN, guestFailure } from '#core/processes/guest-answers.ts';
 import { type GuestAddress, upgradeConnection } from './guest-connection.ts';
 
-/**
- * Read ahead of the reader, in bytes, for each stream: some pieces, as to stop and start at each
- * costs more.
- */
+/** Read-ahead per stream, in bytes: several pieces, because pausing at each one costs more. */
 const AHEAD = 256 * 1024;
 
-/** Of stdin, in one message. */
+/** Largest stdin payload of one message, in bytes. */
 const PIECE = 64 * 1024;
 
 /**
@@ -58,7 +55,7 @@ class GuestCommand implements ExecProcess {
   readonly stdout: Readable;
   readonly stderr: Readable;
   readonly exited: Promise<ExecExit>;
-  /** Resolves once the command runs, or is refused by its exit. */
+  /** Resolves once the command runs or has exited. */
   readonly started: Promise<void>;
   readonly #address: GuestAddress;
   readonly #stream: Duplex;
@@ -69,7 +66,7 @@ class GuestCommand implements ExecProcess {
   readonly #exit = Promise.withResolvers<ExecExit>();
   readonly #start = Promise.withResolvers<void>();
   readonly #late: NodeJS.Timeout;
-  /** Of a command that was killed: looks whether its guest still says anything. */
+  /** For a killed command: checks whether its guest still sends anything. */
   #dying: NodeJS.Timeout | undefined;
   #received = 0;
   #isOver = false;
@@ -92,8 +89,8 @@ class GuestCommand implements ExecProcess {
     this.stdin = takesInput ? new GuestStdin(stream) : null;
     this.exited = this.#exit.promise;
     this.started = this.#start.promise;
-    // A caller that only reads the output meets a loss there; an unhandled rejection would end the
-    // host.
+    // A caller that only reads the output sees the failure there; an unhandled rejection would end
+    // the host.
     this.exited.catch(() => {});
     this.#late = setTimeout(
       () => this.#lost('its guest does not start the command'),
@@ -101,7 +98,7 @@ class GuestCommand implements ExecProcess {
     );
   }
 
-  /** @param rest what came behind the handshake */
+  /** @param rest bytes that followed the handshake */
   begin(rest: Buffer): void {
     const lost = (): void => this.#lost('the connection to the command was lost');
     this.#stream.on('data', (chunk: Buffer) => this.#read(chunk));
@@ -122,11 +119,11 @@ class GuestCommand implements ExecProcess {
     this.#send(EXEC.resize, JSON.stringify({ cols: within(cols), rows: within(rows) }));
   }
 
-  /** A guest that code in its sandbox has frozen would hold the caller up for ever. */
+  /** Code in the sandbox can freeze its guest, which would block the caller forever. */
   #expectExit(): void {
     let seen = this.#received;
     this.#dying ??= setInterval(() => {
-      // A slow reader holds the exit back, which comes behind all output.
+      // A slow reader delays the exit, which follows all output.
       const isSilent = this.#received === seen && this.#full.size === 0;
       seen = this.#received;
       if (isSilent) this.#lost('its guest does not end the command');
@@ -143,7 +140,7 @@ class GuestCommand implements ExecProcess {
     };
     const stream: Readable = new Readable({ highWaterMark: AHEAD, read: release });
     stream.on('close', release);
-    // Without a listener an error would end the host; a reader gets it all the same.
+    // Without a listener an error would end the host; a reader still gets it.
     stream.on('error', () => {});
     return stream;
   }
@@ -156,7 +153,7 @@ class GuestCommand implements ExecProcess {
         if (this.#join(message)) continue;
         this.#flush();
         this.#take(message);
-        // Nothing counts that comes after the exit.
+        // Ignore everything after the exit.
         if (this.#isOver) return;
       }
       this.#flush();
@@ -165,7 +162,7 @@ class GuestCommand implements ExecProcess {
     }
   }
 
-  /** Takes a piece of output as a part of the one before: what a chunk holds goes on as a whole. */
+  /** Joins a piece of output with the previous one, so that a chunk is passed on as a whole. */
   #join(message: WebSocketMessage): boolean {
     if (message.kind !== 'binary' || (message.type !== EXEC.stdout && message.type !== EXEC.stderr))
       return false;
@@ -238,11 +235,11 @@ class GuestCommand implements ExecProcess {
     this.#stream.destroy();
   }
 
-  /** The guest kills the group when the connection ends. */
+  /** The guest kills the process group when the connection ends. */
   readonly #abort = (): void => this.#fail(this.#signal?.reason);
 }
 
-/** Two pieces of one chunk, the second right behind the first; the shorter one is moved. */
+/** Joins two pieces of one chunk in place, by moving the shorter one. */
 function adjoin(first: Buffer, second: Buffer): Buffer {
   const whole = Buffer.from(
     first.buffer,
@@ -259,9 +256,8 @@ function adjoin(first: Buffer, second: Buffer): Buffer {
 }
 
 /**
- * No more than a window of input is on its way unacknowledged, so that the guest never has to stop
- * reading from the connection, and sees at once when it closes, whatever the command does with its
- * input.
+ * At most one window of input is unacknowledged. So the guest never stops reading the connection
+ * and notices at once when it closes, even if the command does not read its input.
  */
 class GuestStdin extends Writable {
   readonly #stream: Duplex;
@@ -272,7 +268,7 @@ class GuestStdin extends Writable {
   constructor(stream: Duplex) {
     super({ decodeStrings: true });
     this.#stream = stream;
-    // A command that ends without reading everything is no error of the writer's.
+    // A command that ends without reading all input is not an error of the writer.
     this.on('error', () => {});
   }
 

@@ -1,7 +1,7 @@
 /**
  * The folder that sandboxes see as `/porthole`: the guest, and all that it needs to run in any
- * image, one without a libc included. It is made once per version, from what this machine and the
- * project have, and never changes afterwards.
+ * image, including one without a libc. It is built once per version, from files of this machine and
+ * the project, and is immutable afterwards.
  *
  *     const folder = await buildGuestRuntime(guestCache(process.env));
  */
@@ -27,19 +27,19 @@ import { loaderOf, relocateProgram } from './elf-file.ts';
 import { bundleGuest } from './guest-bundle.ts';
 
 /**
- * Where sandboxes see the folder. Short: both paths must fit into the place of the loader's path,
- * 27 bytes on arm64.
+ * Mount path of the folder in sandboxes. Must be short: both paths must fit into the space of the
+ * loader's path, 27 bytes on arm64.
  */
 export const GUEST_FOLDER = '/porthole';
 const PLACES = { loader: `${GUEST_FOLDER}/ld`, libraries: `${GUEST_FOLDER}/lib` } as const;
 
-/** Grows when files get other places in the folder. */
+/** Increment when files move within the folder. */
 const LAYOUT = 2;
 
 /** Flags of the guest's Node: few threads, and a young generation that stays small. */
 export const GUEST_NODE_FLAGS = ['--v8-pool-size=1', '--max-semi-space-size=1'];
 
-/** What starts the guest inside, but for its settings. */
+/** Command that starts the guest in a sandbox, without its settings. */
 export const GUEST_COMMAND = [
   `${GUEST_FOLDER}/node`,
   ...GUEST_NODE_FLAGS,
@@ -54,9 +54,7 @@ const require = createRequire(import.meta.url);
 /** The path of a package's file; undefined where the package is not installed. */
 export type FindFile = (path: string) => string | undefined;
 
-/**
- * Where such folders are kept: `PORTHOLE_CACHE_DIR`, else `porthole` in the user's cache folder.
- */
+/** Parent of these folders: `PORTHOLE_CACHE_DIR`, else `porthole` in the user's cache folder. */
 export function guestCache(env: NodeJS.ProcessEnv): string {
   const own = env['PORTHOLE_CACHE_DIR'];
   if (own) return join(resolve(own), 'guest');
@@ -64,7 +62,7 @@ export function guestCache(env: NodeJS.ProcessEnv): string {
 }
 
 /**
- * Makes the folder below `cache` and resolves to its path; its last part is the version, 16 hex
+ * Creates the folder below `cache` and resolves to its path; its last part is the version, 16 hex
  * digits.
  * @throws PortholeError `internal_error` that names what is missing; nothing is written then
  */
@@ -99,13 +97,13 @@ export async function buildGuestRuntime(cache: string, find: FindFile = optional
   for (const [name, text] of Object.entries(programs)) {
     writeFileSync(join(fresh, name), text, { mode: text.startsWith('#!') ? 0o755 : 0o644 });
   }
-  // On the PATH of every command, which must not find this Node there.
+  // On the PATH of every command: commands must not find this Node there.
   mkdirSync(join(fresh, 'bin'), { mode: 0o755 });
   symlinkSync('../porthole', join(fresh, 'bin/porthole'));
   try {
     renameSync(fresh, folder);
   } catch (error) {
-    // Another process was quicker, with the same content.
+    // Another process was faster and wrote the same content.
     rmSync(fresh, { recursive: true, force: true });
     if (!existsSync(folder)) throw error;
   }
@@ -113,8 +111,8 @@ export async function buildGuestRuntime(cache: string, find: FindFile = optional
 }
 
 /**
- * The project's own Node where its package is installed, which runs on every glibc since 2.28; else
- * the one that runs this.
+ * The project's Node where its package is installed (runs on glibc 2.28 and later), else the
+ * current one.
  */
 function nodeProgram(find: FindFile): string {
   const own = find(`node-linux-${process.arch}/package.json`);
@@ -122,8 +120,8 @@ function nodeProgram(find: FindFile): string {
 }
 
 /**
- * Native parts beside Node. Without calls.node the guest ends at its start in a container; without
- * pty.node it has no terminals.
+ * Native addons. Without calls.node, the guest exits at startup in a container; without pty.node,
+ * it has no terminals.
  */
 function addonsOf(find: FindFile): (readonly [name: string, path: string])[] {
   const calls = find(`${CALLS_PACKAGE}/linux_${process.arch}/koffi.node`);

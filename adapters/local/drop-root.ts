@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { type LaunchPlan, spareFolder } from './launch.ts';
 import type { Sources } from './sandbox-view.ts';
 
-/** The last user id that is nobody's, for machines with few of them. */
+/** The last user id, assigned to no account, for machines with few user ids. */
 const NOBODY = 65_534;
 
 /**
@@ -26,10 +26,9 @@ function hasUser(uid: number): boolean {
 }
 
 /**
- * The user a sandbox runs as where the host is root: root without capabilities could still write
- * what belongs to root, /proc/sys for one. Each sandbox has a user of its own, so that none uses up
- * another's share of what the kernel counts by user. Undefined for an ordinary host, whose
- * sandboxes can do no more than it.
+ * The user a sandbox runs as if the host is root: root without capabilities could still write files
+ * owned by root, such as /proc/sys. Each sandbox has its own user, because the kernel counts some
+ * limits per user. Undefined for an ordinary host: its sandboxes run with the host's own rights.
  */
 export function ownerOf(id: string): number | undefined {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return undefined;
@@ -38,8 +37,8 @@ export function ownerOf(id: string): number | undefined {
 }
 
 /**
- * Shows files where an ordinary user can reach them: root's own folders are often closed to
- * everybody else.
+ * Mounts files where an ordinary user can reach them: root's own folders are often closed to other
+ * users.
  */
 const STAGE = `set -e
 at=$1; uid=$2; shift 2
@@ -54,8 +53,8 @@ cd /
 exec setpriv --reuid "$uid" --regid "$uid" --clear-groups --inh-caps=-all -- "$@"`;
 
 /**
- * Makes a launch of an ordinary user's out of one of root's: `build` gets the sources as they will
- * be found, and returns the command line to run as that user.
+ * Turns root's launch into a launch as an ordinary user: `build` gets the new paths of the sources
+ * and returns the command line to run as that user.
  */
 export function dropRoot(
   plan: LaunchPlan,

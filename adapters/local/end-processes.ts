@@ -6,8 +6,7 @@ import { removeCgroup } from './sandbox-cgroup.ts';
 import type { StartRecord } from './sandbox-folder.ts';
 
 /**
- * The longest wait for killed processes to be gone, in ms; the kernel needs a few, unless a disk
- * hangs.
+ * Longest wait for killed processes to exit, in ms; the kernel needs a few, unless a disk hangs.
  */
 const PATIENCE = 10_000;
 
@@ -15,7 +14,7 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // Gone in the meantime.
+    // It has exited meanwhile.
   }
 }
 
@@ -29,8 +28,8 @@ async function allGone(processes: readonly ProcessIdentity[], patience: number):
 }
 
 /**
- * The line from the outermost process to the sandbox's pid 1: each is the only child of the one
- * before. Shorter while it is being started.
+ * The chain from the outermost process to the sandbox's pid 1: each is the only child of its
+ * predecessor. Shorter while the sandbox starts.
  */
 export function chainOf(outermost: ProcessIdentity): ProcessIdentity[] {
   const chain = [outermost];
@@ -42,7 +41,7 @@ export function chainOf(outermost: ProcessIdentity): ProcessIdentity[] {
   return chain;
 }
 
-/** The processes that say by their environment that they belong to a sandbox; Linux only. */
+/** Processes that belong to a sandbox according to their environment; Linux only. */
 function marked(id: string): ProcessIdentity[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc').flatMap((name) => {
@@ -57,9 +56,9 @@ function marked(id: string): ProcessIdentity[] {
 }
 
 /**
- * Ends everything that runs in a sandbox, and resolves when it is gone. With namespaces the end of
- * pid 1 is the end of all; without, the guest ends its groups, and what has left them is found by
- * its environment.
+ * Ends all processes of a sandbox, and resolves once they are gone. With namespaces the end of pid
+ * 1 ends all. Without them, the guest ends its process groups, and processes that left them are
+ * found by their environment.
  */
 export async function endProcesses(id: string, started: StartRecord): Promise<void> {
   const chain = started.isolation === 'none' ? [started.process] : chainOf(started.process);
@@ -71,7 +70,7 @@ export async function endProcesses(id: string, started: StartRecord): Promise<vo
       chain.push(one);
     }
   } else if (isAlive(started.process)) {
-    // The outer processes are one group: one that is just being started dies with it.
+    // The outer processes are one group: a process that is just being forked is killed with it.
     kill(-started.process.pid, 'SIGKILL');
     for (const one of chain.toReversed()) if (isAlive(one)) kill(one.pid, 'SIGKILL');
   }

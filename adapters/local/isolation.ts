@@ -5,7 +5,7 @@ import { launchUnshare } from './launch-unshare.ts';
 import type { Launcher } from './launch.ts';
 import { systemCallFilter } from './system-call-filter.ts';
 
-/** No isolation at all: the command runs as the host does. */
+/** No isolation: the command runs with the host's rights. */
 const launchPlain: Launcher = ({ command }) => ({ argv: [...command] });
 
 export type IsolationKind = 'bubblewrap' | 'unshare' | 'none';
@@ -22,7 +22,10 @@ export interface Isolation {
   readonly warnings: readonly string[];
 }
 
-/** Whether the launcher sets a system call filter here. One that cannot set it starts nothing. */
+/**
+ * Whether the launcher sets a system call filter here. If it cannot set the filter, it starts
+ * nothing.
+ */
 export function filtersSystemCalls(isolation: IsolationKind): boolean {
   if (isolation === 'none' || systemCallFilter(process.arch) === undefined) return false;
   return isolation === 'bubblewrap' || withKeyringAndFilter([]) !== undefined;
@@ -38,8 +41,8 @@ const NOT_ISOLATED =
   'see all processes, and reach every port of this machine, the Porthole API among them. Run only code that you trust. ';
 
 /**
- * The strongest isolation that works here, found by starting it: `attempt` resolves to undefined
- * when it worked, or to the reason why it did not. `filters` is replaced in tests.
+ * The strongest isolation that works here, found by trying: `attempt` resolves to undefined on
+ * success, or to the reason of the failure. `filters` is replaced in tests.
  */
 export async function findIsolation(
   attempt: (kind: 'bubblewrap' | 'unshare') => Promise<string | undefined>,
@@ -48,7 +51,7 @@ export async function findIsolation(
   if (process.platform !== 'linux') {
     return { isolation: 'none', warnings: [`${NOT_ISOLATED}Isolation needs Linux.`] };
   }
-  // The host comes up first.
+  // Lets the host start first.
   await setImmediate();
   const reasons: string[] = [];
   for (const kind of ['bubblewrap', 'unshare'] as const) {
@@ -60,7 +63,7 @@ export async function findIsolation(
   return { isolation: 'none', warnings: [`${NOT_ISOLATED}${remedy} What was tried: ${reasons.join('; ')}`] };
 }
 
-/** What a host that was told to do without isolation has to say. */
+/** Warnings of a host that is configured to run without isolation. */
 export function withoutIsolation(): Isolation {
   return { isolation: 'none', warnings: [`${NOT_ISOLATED}It was switched off.`] };
 }

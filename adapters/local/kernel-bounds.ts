@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 
 const PERL = '/usr/bin/perl';
 
-/** Numbers of the calls that no shell and no Node can make. */
+/** Numbers of system calls that neither a shell nor Node can make. */
 const NUMBERS: Readonly<Partial<Record<NodeJS.Architecture, { keyctl: number; prctl: number }>>> = {
   x64: { keyctl: 250, prctl: 157 },
   arm64: { keyctl: 219, prctl: 167 },
@@ -22,8 +22,8 @@ const RUN = 'exec { $ARGV[0] } @ARGV or die "$ARGV[0]: $!\\n"';
 
 /**
  * Starts `command` with a new session keyring. The kernel hands a login's session keyring on
- * through user namespaces, with all
- * rights of its possessor. The command alone where this machine has no Perl.
+ * through user namespaces, with all rights of its possessor. Returns `command` unchanged if this
+ * machine has no Perl.
  */
 export function withNewKeyring(command: readonly string[]): string[] {
   const numbers = NUMBERS[process.arch];
@@ -31,10 +31,7 @@ export function withNewKeyring(command: readonly string[]): string[] {
   return [PERL, '-e', `${JOIN}${RUN}`, String(numbers.keyctl), ...command];
 }
 
-/**
- * The same, and with the system call filter on descriptor 5. Undefined where this machine has no
- * Perl.
- */
+/** The same, with the system call filter on descriptor 5. Undefined if this machine has no Perl. */
 export function withKeyringAndFilter(command: readonly string[]): string[] | undefined {
   const numbers = NUMBERS[process.arch];
   if (numbers === undefined || !existsSync(PERL)) return undefined;
@@ -42,10 +39,9 @@ export function withKeyringAndFilter(command: readonly string[]): string[] | und
 }
 
 /**
- * Shell: limits inotify for the user namespace that it runs in and all below it: a part of what the
- * host's user has, because the kernel
- * counts all sandboxes of an ordinary user together. Where /proc/sys is read-only the limits stay
- * as they are.
+ * Shell: limits inotify for its user namespace and all below it to a share of the host user's
+ * limit, because the kernel counts all sandboxes of an ordinary user together. Where /proc/sys is
+ * read-only, the limits stay unchanged.
  */
 export function boundInotify(): string {
   const part = (name: string, divisor: number): string => {

@@ -17,9 +17,8 @@ function flags(entry: ViewEntry): string[] {
 }
 
 /**
- * Whether bwrap can (from 0.8 on). It refuses to start where it cannot write the kernel's limit.
- * The filter refuses to make namespaces
- * in any case.
+ * Whether bwrap can disable user namespaces (from 0.8 on). It refuses to start where it cannot
+ * write the kernel's limit. The seccomp filter refuses new namespaces in any case.
  */
 function canDisableUserNamespaces(): boolean {
   known ??=
@@ -32,24 +31,23 @@ function canDisableUserNamespaces(): boolean {
 let known: boolean | undefined;
 
 /**
- * Between the two: shares the folders and gives up the right to. The inner one insists on having
- * none.
+ * Between the two: shares the folders, then drops the capability to do so. The inner bubblewrap
+ * requires that it has no capabilities.
  */
 const BETWEEN = `${SHARE}
 exec setpriv --ambient-caps=-all --inh-caps=-all -- "$@"`;
 
 /**
- * Two bubblewraps, one in the other. The outer one owns the network namespace and shows the whole
- * host; only the inner one is the sandbox. The inner one's parent process stays between the two,
- * out of the sandbox's reach. As the network belongs to the outer user namespace, nothing inside
- * can change it. The inner one takes its flags from a descriptor, so that its command line, which
- * shows inside as that of pid 1, stays short. Where things lie on the host is no secret:
- * /proc/self/mountinfo tells it all the same.
+ * Two nested bubblewraps. The outer one owns the network namespace and shows the whole host; only
+ * the inner one is the sandbox. The inner one's parent process stays between the two, out of the
+ * sandbox's reach. The network belongs to the outer user namespace, so nothing inside can change
+ * it. The inner one takes its flags from a descriptor, so that its command line, visible inside as
+ * that of pid 1, stays short. Host paths are not secret: /proc/self/mountinfo shows them anyway.
  */
 export const launchBubblewrap: Launcher = (plan) => {
   const { userNamespaces = false } = plan;
   const outer = ['bwrap', '--unshare-user', '--unshare-net', '--cap-add', 'CAP_SYS_ADMIN'];
-  // To set limits of its namespace.
+  // Needed to set limits of its namespace.
   outer.push('--cap-add', 'CAP_SYS_RESOURCE');
   outer.push('--dev-bind', '/', '/', '--', 'sh', '-c', `${boundInotify()}${BETWEEN}`, 'sh');
   const filter = systemCallFilter(process.arch, userNamespaces);

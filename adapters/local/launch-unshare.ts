@@ -6,9 +6,9 @@ import { PROC_READ_ONLY, sandboxView, type ViewEntry } from './sandbox-view.ts';
 import { systemCallFilter } from './system-call-filter.ts';
 
 /**
- * In the outer user namespace, which owns the network: shares the folders, brings `lo` up with
- * whatever the machine has, then starts the sandbox and ends with it. The descriptor of the guest's
- * socket is for the guest alone, or connecting to a dead one would hang.
+ * In the outer user namespace, which owns the network: shares the folders, brings `lo` up with the
+ * machine's tools, then starts the sandbox and ends with it. It closes its copy of the guest's
+ * listening descriptor: otherwise connecting to a dead guest would hang.
  */
 const OUTER = `${SHARE}
 ip link set lo up 2>/dev/null ||
@@ -20,9 +20,9 @@ exec 3<&-
 wait $!`;
 
 /**
- * Builds the sandbox's file system and moves into it. Runs as root of the inner user namespace,
- * which may mount and no more. Of its capabilities it keeps the one without which the kernel lets
- * no namespace be made in which this root is an ordinary user.
+ * Builds the sandbox's file system and enters it. Runs as root of the inner user namespace, which
+ * may only mount. Keeps the one capability that the kernel requires to create a namespace in which
+ * this root is an ordinary user.
  */
 const INNER = `set -e
 at=$1; host=$2; shift 2
@@ -72,12 +72,12 @@ mount -o remount,bind,ro,nosuid,nodev /
 exec setpriv --no-new-privs --bounding-set=-all,+setfcap --inh-caps=-all -- "$@"`;
 
 /**
- * Below this namespace there is one more, that of the sandbox's user. Another one would give the
- * rights of root over seldom used kernel code.
+ * The sandbox's user has one more namespace below this one. Further namespaces would give root's
+ * rights over seldom used kernel code.
  */
 const NO_USER_NAMESPACES = 'echo 1 2>/dev/null >/proc/sys/user/max_user_namespaces\n';
 
-/** The shell that stays pid 1 reaps orphans; killing the guest ends it, and with it everything. */
+/** The shell stays pid 1 and reaps orphans; killing the guest ends it, and with it everything. */
 const FIRST = '"$@"; exit $?';
 
 function line(entry: ViewEntry): string[] {
@@ -87,10 +87,9 @@ function line(entry: ViewEntry): string[] {
 }
 
 /**
- * The same sandbox as bubblewrap's, through util-linux and Perl, for machines that have nothing
- * else. Most releases of util-linux
- * cannot set a seccomp filter, so Perl does; without Perl there is none, and the keys of the host's
- * login can be used inside.
+ * The same sandbox as bubblewrap's, through util-linux and Perl, for machines without bubblewrap.
+ * Most releases of util-linux cannot set a seccomp filter, so Perl does. Without Perl there is no
+ * filter, and the keys of the host's login can be used inside.
  */
 export const launchUnshare: Launcher = (plan) => {
   const { userNamespaces = false } = plan;

@@ -1,61 +1,55 @@
 import type { Sources } from './sandbox-view.ts';
 
-/** What a launcher is told about the sandbox it is to start. */
+/** The sandbox to start, for a launcher. */
 export interface LaunchPlan {
   readonly id: string;
   readonly sources: Sources;
-  /** The uid and gid that it runs with where the host is root. */
+  /** The uid and gid of the sandbox if the host is root. */
   readonly owner: number | undefined;
-  /** What runs inside: the guest, or a trial. */
+  /** The command inside: the guest, or a trial. */
   readonly command: readonly string[];
-  /** What its cgroup holds it to; undefined: nothing. */
+  /** Memory limit of its cgroup; undefined: no limit. */
   readonly memoryMb?: number | undefined;
-  /** Whether processes inside may make user namespaces. @default false */
+  /** Whether processes inside may create user namespaces. @default false */
   readonly userNamespaces?: boolean | undefined;
 }
 
-/**
- * A command line that becomes the sandbox: its process ends when the sandbox ends, and the sandbox
- * with it.
- */
+/** A command line that becomes the sandbox: its process and the sandbox end together. */
 export type Launcher = (plan: LaunchPlan) => {
   readonly argv: string[];
-  /**
-   * What it reads from descriptor 4, where given: arguments that must not show in a command line.
-   */
+  /** Input on descriptor 4, if given: arguments that must not show in a command line. */
   readonly input?: string;
-  /** What it reads from descriptor 5, where given. */
+  /** Input on descriptor 5, if given. */
   readonly filter?: Uint8Array;
-  /** Where buckets can be mounted, as the same process finds it; absent: nowhere. */
+  /** Where buckets can be mounted, as that process sees it; absent: nowhere. */
   readonly shared?: SharedFolders;
 };
 
 /**
- * Folders whose later mounts appear in the sandbox: they are shared by the outer namespace, of
- * which the sandbox's is a slave.
+ * Folders with mount propagation into the sandbox: shared in the outer namespace, slave in the
+ * sandbox's.
  */
 export interface SharedFolders {
   readonly workspace: string;
-  /** Is /mnt inside. */
+  /** /mnt inside. */
   readonly mounts: string;
 }
 
-/** What of the sources is shared. */
+/** The shared folders among the sources. */
 export function sharedOf({ workspace, mounts }: Sources): SharedFolders | undefined {
   return mounts === undefined ? undefined : { workspace, mounts };
 }
 
 /**
- * Shell: shares the folders that stand before `--`. Where that cannot be done, the sandbox runs all
- * the same, without buckets.
+ * Shell: makes the folders before `--` shared mounts. On failure the sandbox runs without buckets.
  */
 export const SHARE = `while [ "$1" != -- ]; do mount --bind --make-shared "$1" "$1" 2>/dev/null; shift; done
 shift`;
 
 /**
- * A folder that every machine has and that none of `paths` lies in, to put a file system of our own
- * on: the host's stays as it is, as each launch has mounts of its own.
- * @throws Error when all are taken
+ * A folder that every machine has and that contains none of `paths`, as a mount point for our file
+ * system. The host's folder does not change, because each launch has its own mounts.
+ * @throws Error if all candidates are taken
  */
 export function spareFolder(paths: readonly string[]): string {
   const free = ['/mnt', '/media', '/srv', '/opt', '/run'].find(

@@ -6,8 +6,8 @@
  *     const { isolation, warnings } = await provider.probe(); // found by trying; begun at
  *     creation, cached
  *
- * `dial` gives a `net.Socket`; a sandbox's `podName` is its id; `image` is refused. Sandboxes
- * outlive the host, and the next one with the same `dataDir` finds them running. `close()` ends
+ * `dial` returns a `net.Socket`; a sandbox's `podName` is its id; `image` is refused. Sandboxes
+ * outlive the host, and the next host with the same `dataDir` finds them running. `close()` ends
  * only what this process started for itself.
  */
 import { mkdirSync, readdirSync } from 'node:fs';
@@ -60,25 +60,27 @@ import { INSIDE_PATHS } from './sandbox-view.ts';
 import { connectToGuestIn, SandboxStarter } from './start-sandbox.ts';
 
 export interface LocalProviderOptions {
-  /** Holds all sandboxes; made if it is not there. */
+  /** Holds all sandboxes; created if it is missing. */
   readonly dataDir: string;
-  /** @default the strongest that works on this machine */
+  /** @default the strongest isolation that works on this machine */
   readonly isolation?: IsolationKind | undefined;
   /**
-   * A folder shown read-only as `/node_modules` in every sandbox, where `node` finds packages
+   * A folder mounted read-only as `/node_modules` in every sandbox, where `node` finds packages
    * without a network.
    */
   readonly nodeModules?: string | undefined;
-  /** How long a sandbox may take to begin a command, in ms. @default 10,000 */
+  /** How long a sandbox may take to start a command, in ms. @default 10,000 */
   readonly answerWithin?: number | undefined;
-  /** What sandboxes take over from the package managers of this machine. @default nothing */
+  /**
+   * Settings that sandboxes take over from the package managers of this machine. @default nothing
+   */
   readonly tools?: Pick<MachineTools, 'environment' | 'certificates'> | undefined;
   /**
-   * Lets code in sandboxes make user namespaces, as browsers need for their own sandbox. @default
+   * Lets code in sandboxes create user namespaces, as browsers need for their own sandbox. @default
    * false
    */
   readonly userNamespaces?: boolean | undefined;
-  /** What a sandbox gets that asks for no size. @default 2 CPUs, 2 GiB of memory, 10 GiB of disk */
+  /** Size of a sandbox that asks for no size. @default 2 CPUs, 2 GiB of memory, 10 GiB of disk */
   readonly defaultSize?: SandboxSize | undefined;
 }
 
@@ -86,25 +88,19 @@ export interface LocalProvider extends SandboxProvider {
   readonly name: 'local';
   /** A byte stream to the guest of a running sandbox. */
   connect(id: string, signal?: AbortSignal): Promise<Duplex>;
-  /**
-   * How sandboxes are isolated here, and what to warn of. Found once, by starting one; never
-   * rejects.
-   */
+  /** How sandboxes are isolated here, and warnings. Found once by starting one; never rejects. */
   probe(): Promise<Isolation>;
-  /**
-   * Opens sockets to this process in each running sandbox, and in each that is started from here
-   * on.
-   */
+  /** Opens sockets to this process in each running sandbox, and in each that starts later. */
   serveChannels(services: ChannelServices): Promise<void>;
-  /** Where processes in a running sandbox find that socket; undefined while it does not run. */
+  /** Path of that socket inside a running sandbox; undefined while it does not run. */
   channelPath(id: string): string | undefined;
-  /** Where buckets can be mounted for a running sandbox; undefined while nothing can. */
+  /** Where buckets can be mounted for a running sandbox; undefined if mounting is not possible. */
   mountNamespace(id: string): MountNamespace | undefined;
 }
 
 /**
- * Makes the folders and begins to try out isolation, without waiting for it: a host is up before
- * that is known.
+ * Creates the folders and starts to probe isolation without waiting, so that the host starts at
+ * once.
  */
 export function createLocalProvider(options: LocalProviderOptions): LocalProvider {
   const root = join(resolve(options.dataDir), 'sandboxes');
@@ -112,12 +108,12 @@ export function createLocalProvider(options: LocalProviderOptions): LocalProvide
   return new FolderProvider(root, options);
 }
 
-/** Whether the sandbox's guest is of our version: one of another is started afresh by `resume`. */
+/** Whether the sandbox's guest speaks our protocol version: `resume` restarts any other. */
 function speaksOurs({ guest }: StartRecord): boolean {
   return guest === PROTOCOL_VERSION;
 }
 
-/** As much as a container gets. */
+/** The same as a container's. */
 const DEFAULT_SIZE: SandboxSize = { cpu: 2, memoryMb: 2_048, diskMb: 10_240 };
 
 class FolderProvider implements LocalProvider {
@@ -303,7 +299,7 @@ class FolderProvider implements LocalProvider {
     throw new PortholeError('sandbox_not_running', `Sandbox ${id} ${state}`);
   }
 
-  /** @param fresh what to keep of a sandbox that is being made */
+  /** @param fresh the spec to store for a sandbox that is being created */
   async #start(
     id: string,
     folder: SandboxFolder,
@@ -315,7 +311,7 @@ class FolderProvider implements LocalProvider {
     const started = folder.exists() ? folder.started() : undefined;
     if (started !== undefined && isAlive(started.process)) {
       if (folder.has('made') && speaksOurs(started)) return;
-      // A host died while this one came up, or another version of Porthole started it.
+      // A host died during this start, or another version of Porthole started it.
       await this.#end(id, folder);
     }
     folder.make(isolation === 'none' ? undefined : ownerOf(id));
@@ -339,7 +335,7 @@ class FolderProvider implements LocalProvider {
   }
 
   async #remove(id: string, folder: SandboxFolder): Promise<void> {
-    // The end is on record before it begins, so that whoever comes after a crash goes on with it.
+    // Recorded before it begins, so that the next host completes it after a crash.
     folder.mark('destroying');
     await this.#end(id, folder);
     await removeFolder(folder.path);

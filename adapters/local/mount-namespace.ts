@@ -6,15 +6,15 @@ import type { SandboxFolder } from './sandbox-folder.ts';
 /** Where file systems can be mounted from outside so that they appear in a running sandbox. */
 export interface MountNamespace {
   /**
-   * Lives in the user and mount namespace beside the sandbox, which the sandbox's own namespaces
-   * belong to.
+   * A process in the user and mount namespace beside the sandbox, the parent of the sandbox's own
+   * namespaces.
    */
   readonly holder: ProcessIdentity;
-  /** Who owns that user namespace, where the host is root. */
+  /** Owner of that user namespace if the host is root. */
   readonly owner: number | undefined;
   /**
-   * What the sandbox finds at `inside` lies at `beside` for the holder; of `own`, its path on the
-   * host, only Porthole changes anything.
+   * The sandbox's path `inside` is the holder's path `beside`; only Porthole writes to `own`, its
+   * path on the host.
    */
   readonly folders: readonly {
     readonly inside: string;
@@ -24,8 +24,8 @@ export interface MountNamespace {
 }
 
 /**
- * Undefined where no mount can reach the sandbox: it is not isolated, does not run, or was started
- * by a host that shared nothing yet.
+ * Undefined if no mount can reach the sandbox: it is not isolated, does not run, or was started by
+ * a host without shared folders.
  */
 export function mountNamespace(id: string, folder: SandboxFolder): MountNamespace | undefined {
   const started = folder.started();

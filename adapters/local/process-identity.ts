@@ -2,14 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * A process for certain: a pid alone may belong to somebody else by now, and after a reboot so may
- * pid and start time.
+ * Identifies a process uniquely: the kernel reuses pids, and after a reboot also the pair of pid
+ * and start time.
  */
 export interface ProcessIdentity {
   readonly pid: number;
   /**
-   * Clock ticks since boot and the boot's id; elsewhere than on Linux the start time as `ps` prints
-   * it.
+   * Clock ticks since boot and the boot's id; on systems other than Linux the start time as `ps`
+   * prints it.
    */
   readonly start: string;
 }
@@ -26,8 +26,8 @@ function startOf(pid: number): string | undefined {
   if (process.platform !== 'linux') return startByPs(pid);
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The second field is the program's name in brackets and may hold anything; what counts comes
-    // behind the last bracket.
+    // Field 2 is the program's name in parentheses and may contain anything; parse after the last
+    // parenthesis.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const ended = fields[0] === 'Z' || fields[0] === 'X';
     return ended ? undefined : `${fields[19]}@${boot}`;
@@ -45,7 +45,7 @@ function startByPs(pid: number): string | undefined {
   }
 }
 
-/** Undefined when there is no such process, or nothing of it but a zombie. */
+/** Undefined if there is no such process, or it is a zombie. */
 export function identify(pid: number): ProcessIdentity | undefined {
   const start = startOf(pid);
   return start === undefined ? undefined : { pid, start };
@@ -55,7 +55,7 @@ export function isAlive(process: ProcessIdentity): boolean {
   return startOf(process.pid) === process.start;
 }
 
-/** The children of a process, oldest first; none where the kernel does not tell. */
+/** The children of a process, oldest first; empty if the kernel does not list them. */
 export function childrenOf(parent: ProcessIdentity): ProcessIdentity[] {
   try {
     const listed = readFileSync(`/proc/${parent.pid}/task/${parent.pid}/children`, 'utf8');

@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /**
- * Removes a folder that hostile code has filled. `rm` follows no link and goes deeper than a path
- * can be long, which Node's own does not; folders that their owner has closed are opened first.
+ * Removes a folder that hostile code has filled. `rm` follows no link and handles trees deeper than
+ * PATH_MAX, unlike Node. Folders that their owner has made inaccessible are opened first.
  */
 export async function removeFolder(path: string): Promise<void> {
   await run('rm', ['-rf', '--', path]).catch(() => undefined);

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { bundleGuest, guestDigest } from '#adapters/guest/guest-bundle.ts';
 
-/** The user inside; on the host it is the host's own, or one that nobody else has. */
+/** The user inside the sandbox; on the host it is the host's own, or one that no account uses. */
 export const INSIDE = {
   uid: 1000,
   gid: 1000,
@@ -18,8 +18,8 @@ const ETC = {
 } as const;
 
 /**
- * Writes what sandboxes read of ours, `guest/` and `etc/`, into a folder named after its content,
- * and returns that folder.
+ * Writes the runtime files of sandboxes, `guest/` and `etc/`, into a folder named after their
+ * content, and returns that folder.
  */
 export async function writeRuntimeFiles(dataDir: string): Promise<string> {
   const digest = createHash('sha256')
@@ -41,7 +41,7 @@ export async function writeRuntimeFiles(dataDir: string): Promise<string> {
   try {
     renameSync(fresh, folder);
   } catch (error) {
-    // Another host with the same folder was quicker, with the same content.
+    // Another host with the same data folder created it first, with the same content.
     rmSync(fresh, { recursive: true, force: true });
     if (!existsSync(folder)) throw error;
   }
@@ -49,8 +49,8 @@ export async function writeRuntimeFiles(dataDir: string): Promise<string> {
 }
 
 /**
- * Makes a program of one for the shell: the Node of the sandbox has another path than that of a
- * sandbox without isolation. Node reads the second line as a text with a comment behind it.
+ * Makes one program executable by the shell: Node's path differs between an isolated and a plain
+ * sandbox. Node parses the second line as a string followed by a comment.
  */
 function commandHead(): string {
   const own = `'${process.execPath.replaceAll("'", "'\\''")}'`;

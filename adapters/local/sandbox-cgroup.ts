@@ -18,28 +18,28 @@ export const CONTROLLERS = ['cpu', 'memory', 'pids'] as const;
 export type Controller = (typeof CONTROLLERS)[number];
 
 export interface CgroupLimits {
-  /** CPUs; a fraction is fine. */
+  /** CPUs; may be fractional. */
   readonly cpu: number;
   readonly memoryMb: number;
   readonly pids: number;
 }
 
-/** A cgroup that processes can be put into; its limits are set. */
+/** A cgroup for processes; its limits are set. */
 export interface SandboxCgroup {
   /** Its folders, one per hierarchy. Put the first process into each before it forks. */
   readonly folders: readonly string[];
-  /** What stands before the command line; systemd makes the cgroup then. */
+  /** Precedes the command line; systemd then creates the cgroup. */
   readonly prefix: readonly string[];
 }
 
-/** What can be limited on this machine, and how. */
+/** The limits that this machine supports. */
 export interface Cgroups {
   readonly controllers: ReadonlySet<Controller>;
-  /** Makes the cgroup of a sandbox, or sets the limits of the one that exists. */
+  /** Creates the cgroup of a sandbox, or sets the limits of an existing one. */
   make(name: string, limits: CgroupLimits): SandboxCgroup;
 }
 
-/** One hierarchy, with the folder that sandboxes get theirs in. */
+/** One hierarchy, with the parent folder of the sandboxes' cgroups. */
 interface Hierarchy {
   readonly version: 1 | 2;
   readonly folder: string;
@@ -47,14 +47,14 @@ interface Hierarchy {
 }
 
 /**
- * Where this process moves in a cgroup v2: only leaves may hold processes while controllers are on
+ * The cgroup v2 that this process moves to: only leaves may hold processes while controllers are on
  * (the "no internal processes" rule).
  */
 const HOST_LEAF = 'porthole-host';
 
 const PERIOD = 100_000;
 
-/** What to write where, by version and controller. */
+/** Control files and their values, by version and controller. */
 const FILES: Readonly<
   Record<1 | 2, Readonly<Record<Controller, (limits: CgroupLimits) => readonly [string, string][]>>>
 > = {
@@ -74,14 +74,14 @@ const FILES: Readonly<
 };
 
 /**
- * Swap would be memory beyond the limit. These files exist only where the kernel accounts for swap.
+ * Swap would be memory beyond the limit. These files exist only if the kernel accounts for swap.
  */
 const NO_SWAP = {
   1: ({ memoryMb }: CgroupLimits) => ['memory.memsw.limit_in_bytes', `${memoryMb * 2 ** 20}`],
   2: () => ['memory.swap.max', '0'],
 } as const;
 
-/** The cgroup of a sandbox, by its folder: two installations may use the same id. */
+/** The cgroup of a sandbox, including its folder: two installations may use the same id. */
 export function cgroupName(id: string, folder: string): string {
   return `porthole-${id.slice(0, 40)}-${createHash('sha256').update(folder).digest('hex').slice(0, 8)}`;
 }
@@ -91,8 +91,8 @@ export function joinCgroup({ folders }: SandboxCgroup, pid: number): void {
 }
 
 /**
- * Removes cgroups whose processes have ended. The kernel may need a moment; one that stays is used
- * again by the next start.
+ * Removes cgroups without processes. The kernel may need a moment; the next start reuses one that
+ * stays.
  */
 export async function removeCgroup(folders: readonly string[]): Promise<void> {
   const until = performance.now() + 1_000;
@@ -108,8 +108,8 @@ export async function removeCgroup(folders: readonly string[]): Promise<void> {
 }
 
 /**
- * The hierarchies in which this process has a folder. The texts are those of /proc/self/mountinfo
- * and /proc/self/cgroup.
+ * The hierarchies in which this process has a folder. The texts are /proc/self/mountinfo and
+ * /proc/self/cgroup.
  */
 export function readHierarchies(mountinfo: string, cgroup: string): Hierarchy[] {
   const mine = cgroup
@@ -151,8 +151,8 @@ function words(file: string): string[] {
 }
 
 /**
- * Turns on what a cgroup v2 may hand to its children, after every process in it has moved to a
- * leaf. The root keeps its own.
+ * Enables the controllers of a cgroup v2 for its children, after moving all its processes to a
+ * leaf. The root cgroup keeps its processes.
  */
 function open({ folder: own }: Hierarchy): Hierarchy {
   const folder = basename(own) === HOST_LEAF ? dirname(own) : own;
@@ -169,7 +169,7 @@ function open({ folder: own }: Hierarchy): Hierarchy {
   return { version: 2, folder, controllers: wanted };
 }
 
-/** In the folders of this process itself: delegated to its user, or root's own. */
+/** In the cgroups of this process itself: delegated to its user, or root's. */
 function ownCgroups(): Cgroups | undefined {
   const read = (name: string): string => readFileSync(`/proc/self/${name}`, 'utf8');
   const hierarchies = readHierarchies(read('mountinfo'), read('cgroup')).flatMap((one): Hierarchy[] => {
@@ -178,7 +178,7 @@ function ownCgroups(): Cgroups | undefined {
       const usable = one.version === 1 ? one : open(one);
       return usable.controllers.length === 0 ? [] : [usable];
     } catch {
-      // Not ours to divide: another process is in it that cannot be moved, or a manager forbids it.
+      // Not ours to divide: it holds a process that cannot be moved, or a manager forbids it.
       return [];
     }
   });
@@ -202,12 +202,12 @@ function ownCgroups(): Cgroups | undefined {
   };
 }
 
-/** A scope of systemd's for each sandbox: the system's where the host is root, else its user's. */
+/** A systemd scope for each sandbox: the system's if the host is root, else its user's. */
 async function systemdCgroups(): Promise<Cgroups | undefined> {
   const runtime = process.env['XDG_RUNTIME_DIR'] ?? `/run/user/${process.getuid?.()}`;
   const manager = process.getuid?.() === 0 ? '--system' : '--user';
   const make = ({ cpu, memoryMb, pids }: CgroupLimits): string[] => {
-    // Delegated scopes go on when one process is killed for want of memory.
+    // Delegated scopes survive the OOM kill of one process.
     const properties = ['Delegate=yes', `CPUQuota=${Math.round(cpu * 100)}%`, `TasksMax=${pids}`];
     properties.push(`MemoryMax=${memoryMb}M`, 'MemorySwapMax=0');
     return [
@@ -220,7 +220,7 @@ async function systemdCgroups(): Promise<Cgroups | undefined> {
       '--collect',
       ...properties.flatMap((property) => ['-p', property]),
       '--',
-      // Nothing of the host's environment goes along.
+      // Nothing of the host's environment is passed on.
       'env',
       '-i',
       `PATH=${SYSTEM_PATH.PATH}`,
@@ -244,7 +244,7 @@ async function systemdCgroups(): Promise<Cgroups | undefined> {
   }
 }
 
-/** Whether a cgroup can be made and removed. */
+/** Whether a cgroup can be created and removed. */
 async function works(cgroups: Cgroups | undefined): Promise<boolean> {
   try {
     const trial = cgroups?.make(`porthole-trial-${process.pid}`, { cpu: 1, memoryMb: 64, pids: 64 });
@@ -271,11 +271,9 @@ async function find(): Promise<Cgroups | undefined> {
 let found: Promise<Cgroups | undefined> | undefined;
 
 /**
- * How sandboxes get a cgroup each; undefined where they cannot. Found once. Root asks systemd where
- * it runs, because it owns the tree.
- * Otherwise the own cgroup is divided if it may be written (a service with `Delegate=yes`, a
- * container with a writable tree), and else
- * the user's systemd is asked.
+ * How sandboxes get one cgroup each; undefined if they cannot. Found once. Root asks systemd if it
+ * runs, because it owns the tree. Otherwise the own cgroup is divided if it is writable (a service
+ * with `Delegate=yes`, a container with a writable tree), else the user's systemd is asked.
  */
 export function findCgroups(): Promise<Cgroups | undefined> {
   found ??= find();

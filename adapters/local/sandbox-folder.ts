@@ -16,8 +16,8 @@ import type { SharedFolders } from './launch.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 
 /**
- * What was started for a sandbox. Written before it may do anything, so that no crash leaves a
- * process that nobody knows.
+ * The processes started for a sandbox. Written before they run, so that no crash leaves an unknown
+ * process.
  */
 export interface StartRecord {
   readonly isolation: IsolationKind;
@@ -26,18 +26,14 @@ export interface StartRecord {
   readonly shared?: SharedFolders | undefined;
   /** The folders of its cgroup. */
   readonly cgroup?: readonly string[] | undefined;
-  /**
-   * The version of the protocol that its guest speaks; absent for the init that versions before the
-   * guest started.
-   */
+  /** The protocol version of its guest; absent for the init of versions before the guest. */
   readonly guest?: number | undefined;
 }
 
 /**
- * Makes a folder of the sandbox's user. Whatever has its name stays: what is in a workspace is the
- * sandbox's business, and must not keep it from starting. Follows no link: mkdir(2) fails with
- * EEXIST on
- * each.
+ * Creates a folder owned by the sandbox's user. An existing entry of that name stays: the content
+ * of a workspace must not keep the sandbox from starting. Follows no link: mkdir(2) fails with
+ * EEXIST.
  */
 function makeOwned(path: string, owner: number | undefined): void {
   try {
@@ -45,38 +41,38 @@ function makeOwned(path: string, owner: number | undefined): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
-  // Also a folder that is there: a host that was killed may have made it, and not handed it over.
+  // Also for an existing folder: a host that was killed may not have changed its owner.
   if (owner !== undefined && lstatSync(path).isDirectory()) lchownSync(path, owner, owner);
 }
 
-/** What the user of a folder needs to work in it. */
+/** Mode bits that the owner needs to use a folder. */
 const OWN = 0o700;
 
-/** Gives a folder that the sandbox's user has shut, as by `chmod 000 .`, back to its user. */
+/** Makes a folder accessible again that the sandbox's user has closed, as by `chmod 000 .`. */
 function openFolder(path: string): void {
   try {
     const { mode } = statSync(path);
     if ((mode & OWN) !== OWN) chmodSync(path, (mode & 0o777) | OWN);
   } catch {
-    // Gone, or another user's: it stays, and fails as it does.
+    // Gone, or another user's: later calls report the failure.
   }
 }
 
 /**
- * A sandbox's folder on the host: `workspace/` and `state/` are shown inside, `channel/` and
- * `mounts/` are shown read-only, all else never is.
+ * A sandbox's folder on the host: `workspace/` and `state/` are mounted inside, `channel/` and
+ * `mounts/` read-only, anything else never.
  */
 export class SandboxFolder {
   readonly path: string;
   readonly workspace: string;
   readonly home: string;
-  /** Where the guest keeps what processes have printed; outlives a stop. */
+  /** The guest's folder for the output of processes; outlives a stop. */
   readonly state: string;
   /** Holds the socket of the sandbox's channel to the host. */
   readonly channel: string;
   /**
-   * Its folders are where buckets are mounted, within the sandbox's namespaces: here they are
-   * always empty.
+   * Its folders are the mount points of buckets within the sandbox's namespaces; on the host they
+   * are always empty.
    */
   readonly mounts: string;
 
@@ -94,25 +90,25 @@ export class SandboxFolder {
   }
 
   /**
-   * Makes the folders; safe to repeat. `owner` is given where commands run as another user than the
+   * Creates the folders; idempotent. `owner` is given if commands run as another user than the
    * host.
    */
   make(owner: number | undefined): void {
-    // `home` is only used where there is no isolation; elsewhere HOME is in memory.
+    // `home` is only used without isolation; otherwise HOME is in memory.
     mkdirSync(this.home, { recursive: true, mode: 0o700 });
-    // Stays the host's, so that nothing but the host makes a socket in it; the folders around it
-    // keep everybody else out.
+    // Stays the host's, so that only the host creates sockets in it; the parent folders keep other
+    // users out.
     mkdirSync(this.channel, { recursive: true, mode: 0o711 });
     mkdirSync(this.mounts, { recursive: true, mode: 0o755 });
     makeOwned(this.state, owner);
     openFolder(this.state);
     makeOwned(this.workspace, owner);
-    // Its own user may have shut it.
+    // Its own user may have closed it.
     openFolder(this.workspace);
     makeOwned(join(this.workspace, 'outputs'), owner);
   }
 
-  /** Keeps what it was made from, beside what is always so. */
+  /** Stores the sandbox's spec. */
   keepSpec(spec: StoredSpec): void {
     const text = storedSpecText(spec);
     if (text === undefined) return;
@@ -130,8 +126,8 @@ export class SandboxFolder {
   }
 
   /**
-   * `made`: it has run once, so it is stopped rather than half-made. `destroying`: its end has
-   * begun.
+   * `made`: it has run once, so it is stopped rather than partially created. `destroying`: its
+   * removal has begun.
    */
   mark(name: 'made' | 'destroying'): void {
     writeFileSync(join(this.path, name), '');
@@ -147,7 +143,7 @@ export class SandboxFolder {
     renameSync(`${file}.new`, file);
   }
 
-  /** Undefined when nothing was started, or when what is written there cannot be read. */
+  /** Undefined if nothing was started, or if the record cannot be read. */
   started(): StartRecord | undefined {
     try {
       return JSON.parse(readFileSync(join(this.path, 'process.json'), 'utf8')) as StartRecord;

@@ -3,30 +3,30 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { INSIDE } from './runtime-files.ts';
 
-/** What of the host a sandbox is shown, by name, so that it can be shown from another place. */
+/** Host folders that a sandbox sees, by name, so that they can be mounted from another path. */
 export interface Sources {
   readonly node: string;
   readonly runtime: string;
   readonly workspace: string;
-  /** Where the guest keeps what processes have printed. */
+  /** The guest's folder for the output of processes. */
   readonly state?: string;
-  /** The folder of the socket on which the sandbox reaches the host. */
+  /** The folder of the socket through which the sandbox reaches the host. */
   readonly channel?: string;
-  /** The folder whose own folders buckets are mounted on; shown as /mnt. */
+  /** Holds the mount points of buckets; mounted as /mnt. */
   readonly mounts?: string;
   readonly npm?: string;
   readonly pty?: string;
   readonly nodeModules?: string;
 }
 
-/** One line of a sandbox's file system. Everything that is not listed does not exist inside. */
+/** One entry of a sandbox's file system. Paths that are not listed do not exist inside. */
 export type ViewEntry =
   | { readonly kind: 'show'; readonly from: string; readonly at: string; readonly writable: boolean }
   | { readonly kind: 'link'; readonly to: string; readonly at: string }
   | { readonly kind: 'memory'; readonly at: string; readonly mode: string; readonly mebibytes: number };
 
 /**
- * The pieces of /etc that programs need; never the whole: it holds `shadow`, keys and host names.
+ * The files of /etc that programs need; never the whole: it holds `shadow`, keys and host names.
  */
 const ETC = [
   'alternatives',
@@ -45,19 +45,19 @@ const ETC = [
   'terminfo',
 ];
 
-/** Of /proc: what a process with the host's uid 0 could do harm with even without capabilities. */
+/** Parts of /proc that the host's uid 0 could abuse even without capabilities. */
 export const PROC_READ_ONLY = ['sys', 'sysrq-trigger', 'irq', 'bus', 'fs'] as const;
 
 /**
- * What each folder in memory may hold, in MiB; unbounded, each could take half of the machine. A
- * build's temporary files, and in HOME the caches of npm (a few hundred MiB for a large
- * application), fit; 64 is what container engines give to /dev/shm.
+ * Size of each folder in memory, in MiB; an unlimited tmpfs could take half of the machine's
+ * memory. Enough for a build's temporary files, and in HOME for npm's caches (a few hundred MiB for
+ * a large application); 64 is the container engines' size of /dev/shm.
  */
 export const MEMORY = { tmp: 1024, home: 512, varTmp: 64, shm: 64 } as const;
 
 /**
- * They count as the sandbox's memory: all full, they leave 3/16 of it for processes, or none could
- * start to empty them.
+ * They count as the sandbox's memory: when full, they leave 3/16 of it, so that a process can start
+ * and empty them.
  */
 function inMemory(memoryMb: number): Record<keyof typeof MEMORY, number> {
   const { tmp, home, varTmp, shm } = MEMORY;
@@ -68,7 +68,7 @@ function inMemory(memoryMb: number): Record<keyof typeof MEMORY, number> {
 
 const OURS = '/opt/porthole';
 
-/** Where things are inside. */
+/** Paths inside the sandbox. */
 export const INSIDE_PATHS = {
   node: INSIDE.node,
   guest: `${OURS}/guest/guest.js`,
@@ -89,7 +89,7 @@ export function insideEnvironment(id: string): Record<string, string> {
   };
 }
 
-/** @param memoryMb what the sandbox is held to */
+/** @param memoryMb the sandbox's memory limit */
 export function sandboxView(sources: Sources, memoryMb = Infinity): ViewEntry[] {
   const memory = inMemory(memoryMb);
   const show = (from: string, at: string, writable = false): ViewEntry => ({
@@ -136,8 +136,8 @@ export function sandboxView(sources: Sources, memoryMb = Infinity): ViewEntry[] 
 }
 
 /**
- * The npm that started us: the `node` package alone brings none. Undefined for another package
- * manager.
+ * The npm that started this process: the `node` package alone contains none. Undefined for another
+ * package manager.
  */
 export function findNpm(execPath = process.env['npm_execpath']): string | undefined {
   if (execPath === undefined) return undefined;
@@ -150,7 +150,7 @@ export function findNpm(execPath = process.env['npm_execpath']): string | undefi
   }
 }
 
-/** The folder of node-pty's native part for this platform. Undefined where it is not installed. */
+/** The folder of node-pty's native part for this platform. Undefined if it is not installed. */
 export function findPty(): string | undefined {
   try {
     const wrapper = createRequire(import.meta.url).resolve('@lydell/node-pty');

@@ -5,19 +5,19 @@ import type { Writable } from 'node:stream';
 import type { Launcher } from './launch.ts';
 import { identify, type ProcessIdentity } from './process-identity.ts';
 
-/** Of the host's environment nothing goes along, or it could be read through /proc/1/environ. */
+/** Nothing of the host's environment is passed on: it would be readable in /proc/1/environ. */
 export const SYSTEM_PATH = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
 
-/** Shell: what is killed first where memory runs out. A higher value of the host's stays. */
+/** Shell: kills the sandbox first when memory runs out. A higher value of the host's stays. */
 const KILLED_FIRST = `{ read -r own </proc/self/oom_score_adj && [ "$own" -lt 500 ] && echo 500 >/proc/self/oom_score_adj; } 2>/dev/null`;
 
 /**
- * Waits for the word before it becomes the sandbox: a host that dies before it has written down the
- * pid leaves nothing.
+ * Waits for `go` before it becomes the sandbox: if the host dies before it has recorded the pid,
+ * nothing stays behind.
  */
 const GATE = `${KILLED_FIRST}; read -r word && [ "$word" = go ] || exit 1; exec "$@"`;
 
-/** Where the rest of what it is told goes. */
+/** The rest of stdin moves to descriptor 4. */
 const TO_DESCRIPTOR_4 = '4<&0 </dev/null';
 const NOWHERE = '</dev/null';
 
@@ -27,21 +27,18 @@ export interface Spawned {
   readonly process: ProcessIdentity;
   /** Lets it start. */
   go(): void;
-  /** Resolves when it has ended, to its exit code and what it said on stderr (cut at 2 KiB). */
+  /** Resolves when it has ended, to its exit code and its stderr (cut at 2 KiB). */
   readonly ended: Promise<{ code: number | null; said: string }>;
-  /**
-   * Lets go of it once it runs: its stderr is not read any more, and it keeps this process from
-   * nothing.
-   */
+  /** Detaches once it runs: stops reading its stderr and no longer keeps this process alive. */
   release(): void;
 }
 
-/** Node passes descriptors on by number, and tells a listener's number only here. */
+/** Node passes descriptors on by number, and exposes a listener's number only here. */
 function descriptorOf(listener: Server): number {
   return (listener as unknown as { readonly _handle: { readonly fd: number } })._handle.fd;
 }
 
-/** Starts a sandbox's outermost process in a session of its own, so that it outlives this host. */
+/** Starts a sandbox's outermost process in its own session, so that it outlives this host. */
 export async function spawnSandbox(
   { argv, input, filter }: Pick<ReturnType<Launcher>, 'argv' | 'input' | 'filter'>,
   listener?: Server,
@@ -61,7 +58,8 @@ export async function spawnSandbox(
   });
   const fifth = (child.stdio as readonly unknown[])[5] as Writable | undefined;
   fifth?.on('error', () => {});
-  // Processes around the sandbox keep their end for life; ours would keep this host from ending.
+  // Processes around the sandbox keep their end open for life; an open end here would keep this
+  // host from exiting.
   fifth?.end(filter, () => fifth.destroy());
   let said = '';
   child.stderr?.on('data', (chunk: Buffer) => {

@@ -22,18 +22,18 @@ import { findNpm, findPty, INSIDE_PATHS, insideEnvironment, type Sources } from 
 import { spawnSandbox } from './spawn-sandbox.ts';
 
 /**
- * Keeps a guest small: 24 to 29 MiB of private memory after 200 MB of output instead of several
- * times that.
+ * V8 flags for a small guest: 24 to 29 MiB of private memory after 200 MB of output instead of
+ * several times that.
  */
 const SMALL = ['--v8-pool-size=1', '--max-semi-space-size=1', '--max-old-space-size=24'];
 
 /** Processes that start a sandbox and stay around it. */
 const AROUND = 16;
 
-/** The longest a trial may take, in ms; it takes about 30. */
+/** Longest time of a trial, in ms; it takes about 30. */
 const TRIAL = 10_000;
 
-/** Starts sandboxes in their folders, and tries out whether that works. */
+/** Starts sandboxes in their folders, and probes whether that works. */
 export class SandboxStarter {
   readonly #dataDir: string;
   readonly #nodeModules: string | undefined;
@@ -82,7 +82,7 @@ export class SandboxStarter {
     const listener = await openGuestSocket(folder.path);
     const argv = [...(cgroup?.prefix ?? []), ...launch.argv];
     const spawned = await spawnSandbox({ ...launch, argv }, listener).finally(() => listener.close());
-    // Before it is let go: children are born into the cgroup of their parent.
+    // Before `go()`: children are born into the cgroup of their parent.
     if (cgroup !== undefined) joinCgroup(cgroup, spawned.process.pid);
     const started: StartRecord = {
       isolation,
@@ -115,12 +115,12 @@ export class SandboxStarter {
     return started;
   }
 
-  /** Starts a sandbox that ends at once. Undefined when that worked, else what went wrong. */
+  /** Starts a sandbox that exits at once. Undefined on success, else the reason of the failure. */
   async attempt(kind: 'bubblewrap' | 'unshare'): Promise<string | undefined> {
     let workspace: string | undefined;
     try {
       const owner = ownerOf('trial');
-      // Of its own, as another host with the same data may be trying too.
+      // A unique folder: another host with the same data may run a trial at the same time.
       workspace = mkdtempSync(join(this.#dataDir, 'trial-'));
       if (owner !== undefined) lchownSync(workspace, owner, owner);
       const sources = await this.#sources(workspace, workspace);
@@ -168,7 +168,7 @@ async function makeCgroup(
   { cpu, memoryMb }: SandboxSize,
 ): Promise<(SandboxCgroup & Pick<Cgroups, 'controllers'>) | undefined> {
   const cgroups = await findCgroups();
-  // The processes around the sandbox are in it, too.
+  // The cgroup also contains the processes around the sandbox.
   const limits = { cpu, memoryMb, pids: MOST + AROUND };
   try {
     if (cgroups === undefined) return undefined;
@@ -186,9 +186,9 @@ async function makeCgroup(
 const SOCKET = 'guest.sock';
 
 /**
- * Opens the socket that a guest will listen on. It lies in a folder that is never shown inside a
- * sandbox, and the guest gets its descriptor: nothing inside can put another file, or a link to
- * another socket of the host, in its place.
+ * Opens the socket that a guest listens on. Its folder is never mounted in a sandbox, and the guest
+ * gets its descriptor: nothing inside can replace it by another file or by a link to another socket
+ * of the host.
  */
 async function openGuestSocket(folder: string): Promise<Server> {
   const server = createServer();
@@ -196,7 +196,7 @@ async function openGuestSocket(folder: string): Promise<Server> {
   return server;
 }
 
-/** Connects to a sandbox's guest. @throws the system's error when nothing listens */
+/** Connects to a sandbox's guest. @throws the system's error if nothing listens */
 export function connectToGuestIn(folder: string): Promise<Socket> {
   return connectInFolder(folder, SOCKET);
 }
@@ -225,12 +225,12 @@ function isolatedGuest(
 }
 
 /**
- * Without isolation commands find their programs and temporary files where the host does; HOME is
- * the sandbox's own.
+ * Without isolation commands use the host's programs and temporary files; HOME is the sandbox's
+ * own.
  */
 function plainGuest(id: string, { workspace, runtime, node, pty }: Sources, state: string): string[] {
   const home = join(dirname(workspace), 'home');
-  // npm puts the commands of the host's packages there, our client's `porthole` among them.
+  // npm puts the commands of the host's packages there, including our client's `porthole`.
   const path = (process.env['PATH'] ?? '').split(':').filter((each) => !each.endsWith('/node_modules/.bin'));
   const env = {
     ...insideEnvironment(id),

@@ -1,6 +1,6 @@
 /**
- * Offsets in the kernel's `struct seccomp_data`; of the 64-bit argument the low half, where all
- * flags we check are.
+ * Offsets in the kernel's `struct seccomp_data`; of the 64-bit argument the low half, which holds
+ * all flags we check.
  */
 const NUMBER = 0;
 const MACHINE = 4;
@@ -16,7 +16,7 @@ const IF_AT_LEAST = 0x35;
 const IF_ANY_BIT = 0x45;
 const RETURN = 0x06;
 
-/** `then` and `otherwise` are how many instructions a jump leaves out. */
+/** `then` and `otherwise` are the number of instructions to skip. */
 type Instruction = readonly [code: number, value: number, then?: number, otherwise?: number];
 
 const allow: readonly Instruction[] = [[RETURN, 0x7fff_0000]];
@@ -45,31 +45,30 @@ const noNamespaces: readonly Instruction[] = [
 ];
 
 /**
- * AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Of the others AF_VSOCK leads to the hypervisor past every
- * namespace, and AF_ALG and many
- * more are seldom used kernel code.
+ * AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Of the others, AF_VSOCK reaches the hypervisor past every
+ * namespace, and AF_ALG and many more are seldom used kernel code.
  */
 const families = allowIfIn([1, 2, 10, 16], EAFNOSUPPORT);
 
 /**
- * PER_LINUX and PER_LINUX32, each with and without UNAME26, and the query. The flags left out
- * weaken memory protection.
+ * PER_LINUX and PER_LINUX32, each with and without UNAME26, and the query. The omitted flags weaken
+ * memory protection.
  */
 const personalities = allowIfIn([0, 8, 0x2_0000, 0x2_0008, 0xffff_ffff], EPERM);
 
-/** Calls that need more than yes or no. */
+/** Calls that are allowed depending on their arguments. */
 const CHECKED: Readonly<Record<string, readonly Instruction[]>> = {
   'clone=56/220': noNamespaces,
   'unshare=272/97': noNamespaces,
-  // Its flags are behind a pointer, where no filter sees them. ENOSYS: the C libraries fall back to
-  // clone.
+  // Its flags are behind a pointer, which a filter cannot read. ENOSYS: the C libraries fall back
+  // to clone.
   'clone3=435/435': ENOSYS,
   'personality=135/92': personalities,
   'socket=41/198': families,
   'socketpair=53/199': families,
 };
 
-/** What a browser's own sandbox needs besides. */
+/** Additional calls that a browser's own sandbox needs. */
 const FOR_BROWSERS: typeof CHECKED = {
   'clone=56/220': allow,
   'unshare=272/97': allow,
@@ -77,12 +76,11 @@ const FOR_BROWSERS: typeof CHECKED = {
 };
 
 /**
- * The calls that are allowed whatever their arguments, by name with the numbers on x64 and arm64;
- * one number: x64 only. It follows the
- * default profile of container engines. Left out on purpose: keys (keyctl, add_key, request_key:
- * keyrings pass through namespaces),
- * io_uring (works past this filter), bpf, perf_event_open, userfaultfd, mounts, setns,
- * open_by_handle_at, modules, kexec, quotas and clocks.
+ * The calls that are allowed with any arguments, by name with the numbers on x64 and arm64; one
+ * number: x64 only. It follows the default profile of container engines. Left out on purpose: keys
+ * (keyctl, add_key, request_key: keyrings pass through namespaces), io_uring (bypasses this
+ * filter), bpf, perf_event_open, userfaultfd, mounts, setns, open_by_handle_at, modules, kexec,
+ * quotas and clocks.
  */
 const ALLOWED = `
 accept=43/202 accept4=288/242 access=21 adjtimex=159/171 alarm=37 arch_prctl=158 bind=49/200
@@ -143,7 +141,7 @@ vmsplice=278/75 wait4=61/260 waitid=247/95 write=1/64 writev=20/66
 `;
 
 /**
- * The newest call that was considered for the list. A newer one is ENOSYS, so that programs fall
+ * The newest call that was reviewed for the list. Newer ones get ENOSYS, so that programs fall
  * back.
  */
 const NEWEST = 466;
@@ -157,7 +155,7 @@ const MACHINES: Readonly<Partial<Record<NodeJS.Architecture, { audit: number; co
   arm64: { audit: 0xc000_00b7, column: 1 },
 };
 
-/** What happens to the calls from a number up to the next rule's. */
+/** The decision for the calls from a number up to the next rule's. */
 interface Rule {
   readonly from: number;
   readonly action: readonly Instruction[];
@@ -176,7 +174,7 @@ function rulesFor(column: 0 | 1, checked: typeof CHECKED): Rule[] {
   return rules;
 }
 
-/** A binary search: a jump reaches 255 instructions, and a call passes few of them. */
+/** A binary search: a BPF jump reaches at most 255 instructions, and each call runs few of them. */
 function search(rules: readonly Rule[]): readonly Instruction[] {
   const middle = rules.length >> 1;
   const upper = rules[middle] as Rule;
@@ -186,13 +184,11 @@ function search(rules: readonly Rule[]): readonly Instruction[] {
 }
 
 /**
- * The seccomp filter of a sandbox, in the form that `bwrap --seccomp` and prctl(2) read: an allow
- * list, like a container engine's. What
- * is not on it fails with EPERM, what it does not know with ENOSYS, the machine's 32-bit calls too.
- * Undefined for a machine that it is
- * not written for.
- * @param userNamespaces whether processes inside may make namespaces, as browsers do for their own
- * sandbox
+ * The seccomp filter of a sandbox, in the format of `bwrap --seccomp` and prctl(2): an allow list,
+ * like a container engine's. Calls that are not on it fail with EPERM; unknown calls and the
+ * machine's 32-bit calls with ENOSYS. Undefined for unsupported machines.
+ * @param userNamespaces whether processes inside may create namespaces, as browsers do for their
+ * own sandbox
  */
 export function systemCallFilter(
   arch: NodeJS.Architecture,

@@ -6,20 +6,22 @@ import { mountFailed } from './mount-failure.ts';
 import { folderOf, type MountTarget } from './mount-target.ts';
 import { spawnSupervisor } from './spawn-supervisor.ts';
 
-/** `makes`: of root's, in the container, so that whatever lies there is the keeper's to make. */
+/**
+ * `makes`: owned by root in the container, so the mount supervisor creates mount points below it.
+ */
 const FOLDERS = [
   { inside: '/mnt', makes: true },
   { inside: '/workspace', makes: false },
 ] as const;
 
-/** MOUNT_ATTR_ of the kernel: no set-user-id programs and no devices; to be read only. */
+/** The kernel's MOUNT_ATTR_ flags: no set-user-id programs and no devices; read-only. */
 const CONFINED = 2 | 4;
 const READ_ONLY = 1;
 
 /**
- * A path of a container. Only root may mount in its namespace, so the keeper is root's; s3fs is
- * not, and takes over a file system that is mounted already.
- * @param holder the container's first process; undefined where it is none of this machine
+ * A path of a container. Only root may mount in its namespace, so the mount supervisor runs as
+ * root; s3fs does not, and serves a file system that is already mounted.
+ * @param holder the container's first process; undefined if it is not a process of this machine
  * @throws PortholeError `mount_error`
  */
 export function containerMountTarget(
@@ -72,8 +74,8 @@ export function containerMountTarget(
 }
 
 /**
- * User and group of a process, as this machine counts them: an engine may give its containers other
- * numbers.
+ * User and group of a process in this machine's user namespace: an engine may map its containers to
+ * other ids.
  */
 function userOf({ pid }: ProcessIdentity): [string, string] {
   let status: string;

@@ -1,22 +1,21 @@
 import { SUPERVISOR_PRELUDE } from './supervisor-prelude.ts';
 
 /**
- * The keeper of a bucket in a container, as root: it alone may mount there. Arguments: numbers of
- * the calls setns, capset, prctl, umount2, unshare, mount and sendmsg, the pid of the container's
- * first process, `make` where the folders of the path are ours to make, a folder of the container,
- * the path below it, the mount's name and attributes, user and group that its files are to have,
- * the user that s3fs runs as, the seconds it may take to be there, and s3fs with its arguments;
- * without those it only takes away the mount of a keeper that was killed. Descriptor 3 is the
- * container's mount namespace. It
+ * The mount supervisor of a bucket in a container, as root: only root may mount there. Arguments:
+ * numbers of the calls setns, capset, prctl, umount2, unshare, mount and sendmsg, the pid of the
+ * container's first process, `make` if the script may create the path's folders, a folder of the
+ * container, the path below it, the mount's name and attributes, user and group of its files, the
+ * user that s3fs runs as, the seconds until it must be mounted, and s3fs with its arguments.
+ * Without s3fs it only removes the mount of a killed supervisor. Descriptor 3 is the container's
+ * mount namespace. It
  * - opens /dev/fuse and enters the container's mounts, where it runs no program and loads no
- *   module: files there are not to be trusted,
- * - keeps of root's capabilities those to mount, to pass through folders of others, and to end
- *   s3fs,
+ *   module: files there are not trusted,
+ * - keeps only the capabilities to mount, to traverse folders of other users, and to end s3fs,
  * - walks to the path without following a link, and attaches the mount to the very folder that it
  *   found,
- * - has s3fs, which stays among the host's files as an ordinary user without any right, take over
- *   the file system: the library of s3fs asks fusermount for one, and finds a program of ours in
- *   its place, in a namespace of its own.
+ * - makes s3fs serve the file system. s3fs stays among the host's files as an ordinary user without
+ *   capabilities. Its library asks fusermount for a file system, and finds our program in its
+ *   place, in a separate namespace.
  */
 export const CONTAINER_SUPERVISOR_SCRIPT = String.raw`
 use strict; use warnings; use Fcntl; use Errno qw(EEXIST ENOTCONN); use POSIX ':sys_wait_h';

@@ -7,14 +7,14 @@ import { spawnSupervisor } from './spawn-supervisor.ts';
 import { SUPERVISOR_PRELUDE } from './supervisor-prelude.ts';
 
 /**
- * Perl, because it makes system calls and is on every Debian. Arguments: what to do to the mount
- * table (numbers of the calls setns, capset, prctl and umount2 on this architecture), a folder, the
- * path below it, a name for the mount, the seconds it may take to be there, and s3fs with its
- * arguments; without those it only unmounts. Descriptors 3 and 4 are the user and the mount
- * namespace to work in. It
- * - enters them, keeps of all capabilities the one to mount with, and hands that on to s3fs,
- * - walks to the path without following a link, and holds on to the folder above: whatever its
- *   names lead to later, this is where the mount is.
+ * Perl, because it makes system calls and is on every Debian. Arguments: numbers of the calls that
+ * change the mount table (setns, capset, prctl and umount2 on this architecture), a folder, the
+ * path below it, a name for the mount, the seconds until it must be mounted, and s3fs with its
+ * arguments. Without s3fs it only unmounts. Descriptors 3 and 4 are the user and the mount
+ * namespace. It
+ * - enters them, keeps only the capability to mount, and hands it on to s3fs,
+ * - walks to the path without following a link, and keeps the parent folder open: the mount stays
+ *   there whatever the path leads to later.
  */
 const SUPERVISOR_SCRIPT = String.raw`
 use strict; use warnings; use Fcntl; use POSIX ':sys_wait_h';
@@ -63,7 +63,7 @@ sub look {
 keep(child(\&become_s3fs));
 `;
 
-/** A folder below one that only Porthole writes. */
+/** A folder below one that only Porthole writes to. */
 interface Folder {
   readonly root: string;
   readonly path: string;
@@ -72,7 +72,7 @@ interface Folder {
 /**
  * A path of a local sandbox, in the user and mount namespace beside it, from where mounts propagate
  * into it. Nothing in it is privileged: s3fs runs as the sandbox's own user on the host, with the
- * right to mount in that namespace alone, and the host's own mounts stay as they are.
+ * right to mount in that namespace only, and the host's own mounts do not change.
  * @throws PortholeError `mount_error`
  */
 export function localMountTarget(target: MountNamespace | undefined, mountPath: string): MountTarget {
@@ -110,7 +110,7 @@ export function localMountTarget(target: MountNamespace | undefined, mountPath: 
   };
 }
 
-/** s3fs asks that the folder is its user's; the sandbox is shown it read-only. */
+/** s3fs requires that its user owns the folder; the sandbox sees it read-only. */
 function makeFolder({ root, path }: Folder, owner: number | undefined): void {
   const folder = join(root, path);
   try {
@@ -121,12 +121,12 @@ function makeFolder({ root, path }: Folder, owner: number | undefined): void {
   if (owner !== undefined) lchownSync(folder, owner, owner);
 }
 
-/** With the folders above it that nothing else is in. */
+/** Also removes parent folders that become empty. */
 function removeFolder(folder: Folder | undefined): void {
   if (folder === undefined) return;
   try {
     for (let path = folder.path; path !== '.'; path = dirname(path)) rmdirSync(join(folder.root, path));
   } catch {
-    // Another mount has a folder in this one.
+    // Another mount has a folder below it.
   }
 }

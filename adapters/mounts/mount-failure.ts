@@ -1,7 +1,10 @@
 import { PortholeError } from '#core/errors.ts';
 import type { BucketMount } from '#core/mounts/mount-bucket.ts';
 
-/** What s3fs and the keeper say, and what it means for a caller. Their own words go to the log. */
+/**
+ * Messages of s3fs and of the mount supervisor, as errors for a caller. The originals go to the
+ * log.
+ */
 const MEANINGS: readonly [RegExp, (mount: BucketMount) => string][] = [
   [/exec s3fs/, () => 's3fs is not installed on the host (apt-get install s3fs)'],
   [/fuse: device not found|\/dev\/fuse/, () => 'the host has no /dev/fuse (modprobe fuse)'],
@@ -31,7 +34,7 @@ const MEANINGS: readonly [RegExp, (mount: BucketMount) => string][] = [
   [/unknown option/, () => 'one of options.s3fsOptions is unknown to the s3fs of the host'],
 ];
 
-/** The error for a mount that did not come about. `said` is what was on stderr, without secrets. */
+/** The error for a mount that failed. `said` is its stderr, without secrets. */
 export function mountFailure(mount: BucketMount, said: string): PortholeError {
   const meaning = MEANINGS.find(([pattern]) => pattern.test(said))?.[1];
   const reason =

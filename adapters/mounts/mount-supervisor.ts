@@ -9,11 +9,11 @@ const MOST_ERROR_TEXT = 8192;
 /** The process that mounts one bucket, serves it, and unmounts it. */
 export class MountSupervisor {
   readonly #child: ChildProcess;
-  /** Resolves when nothing is mounted any more: to what was said if that came by itself. */
+  /** Resolves once nothing is mounted any more: to its stderr if it ended by itself. */
   readonly ended: Promise<string>;
   #isClosing = false;
 
-  /** @throws PortholeError `mount_error`; nothing is left behind then */
+  /** @throws PortholeError `mount_error`; nothing is left behind in that case */
   static async start(
     target: MountTarget,
     mount: BucketMount,
@@ -24,7 +24,7 @@ export class MountSupervisor {
     const supervisor = new MountSupervisor(child, target, mount, name);
     const { stdout } = child;
     if (stdout === null) throw new Error('the keeper has no stdout');
-    // It says one word, or ends.
+    // The script prints one word, or exits.
     const ready = once(stdout, 'readable').then(() => stdout.read() !== null);
     const abort = () => child.stdin?.end();
     signal?.addEventListener('abort', abort);
@@ -51,18 +51,18 @@ export class MountSupervisor {
     const closed = new Promise<boolean>((resolve) => child.once('close', (code) => resolve(code !== null)));
     this.ended = (async () => {
       const hasTidied = await closed;
-      // Killed: s3fs ended with it, and somebody has to take the dead mount away.
+      // Killed: s3fs ended with it, and the dead mount must be removed.
       if (!hasTidied) await sweep(target, name);
       return withoutSecrets(said, mount);
     })();
   }
 
-  /** Whether its end was asked for. */
+  /** Whether `close` was called. */
   get isClosing(): boolean {
     return this.#isClosing;
   }
 
-  /** Unmounts, and resolves when that is done: within 4 s, whatever the S3 server does. */
+  /** Unmounts, and resolves when done: within 4 s, whatever the S3 server does. */
   async close(): Promise<string> {
     this.#isClosing = true;
     this.#child.stdin?.end();

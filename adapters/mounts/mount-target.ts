@@ -2,20 +2,20 @@ import type { ChildProcess } from 'node:child_process';
 import type { BucketMount } from '#core/mounts/mount-bucket.ts';
 import { mountFailed } from './mount-failure.ts';
 
-/** A path of a sandbox where one bucket is to be mounted. */
+/** The mount point of one bucket in a sandbox. */
 export interface MountTarget {
   /**
-   * Starts a keeper there; without a bucket one that only takes away what a killed keeper has left.
+   * Starts a mount supervisor; without a bucket it only removes the mount of a killed one.
    * @throws PortholeError `mount_error` with what is missing
    */
   launch(name: string, mount?: BucketMount): Promise<ChildProcess>;
-  /** Takes away what was made on the host for the mount. */
+  /** Removes what was created on the host for the mount. */
   clear(): void;
 }
 
 /**
- * The folder that a path lies in, and where in it. @throws PortholeError `mount_error` where none
- * of the folders can hold a bucket
+ * The folder that contains a path, and the path within it. @throws PortholeError `mount_error` if
+ * none of the folders can hold a bucket
  */
 export function folderOf<F extends { readonly inside: string }>(
   mountPath: string,

@@ -5,7 +5,7 @@ import { mountFailed } from './mount-failure.ts';
 import type { MountTarget } from './mount-target.ts';
 import { MountSupervisor } from './mount-supervisor.ts';
 
-/** Each costs two processes and some 25 MiB. */
+/** Each mount costs two processes and about 25 MiB. */
 const MAX_PER_SANDBOX = 8;
 
 export interface NamespaceMounterOptions {
@@ -18,7 +18,7 @@ export interface NamespaceMounterOptions {
     mountPath: string,
     signal: AbortSignal,
   ) => MountTarget | Promise<MountTarget>;
-  /** Told of a mount that ended by itself, and why. */
+  /** Called for a mount that ended by itself, with the reason. */
   readonly lost: (sandboxId: string, mountPath: string, said: string) => void;
 }
 
@@ -28,14 +28,14 @@ interface Mounted {
 }
 
 /**
- * Mounts buckets in the mount namespaces of sandboxes, each by a keeper of its own, while the
- * host's own mounts stay as they are. When the namespace goes, its mounts go.
+ * Mounts buckets in the mount namespaces of sandboxes, one mount supervisor each. The host's own
+ * mounts do not change, and mounts disappear with their namespace.
  */
 export class NamespaceMounter implements BucketMounter {
   readonly #options: NamespaceMounterOptions;
   readonly #serial = new Serial();
   readonly #mounted = new Map<string, Map<string, Mounted>>();
-  /** Aborted, by sandbox, to give up what is being mounted or waits for its turn. */
+  /** By sandbox: aborted to cancel its running and waiting mounts. */
   readonly #ending = new Map<string, AbortController>();
   #next = 1;
 
@@ -82,7 +82,7 @@ export class NamespaceMounter implements BucketMounter {
     });
   }
 
-  /** Ends every mount of a sandbox that is about to end. Never fails. */
+  /** Ends every mount of a sandbox that is about to end. Never rejects. */
   unmountAll(sandboxId: string): Promise<void> {
     this.#ending.get(sandboxId)?.abort(mountFailed('the sandbox ends'));
     this.#ending.delete(sandboxId);
@@ -104,7 +104,7 @@ export class NamespaceMounter implements BucketMounter {
     if (!mounted.supervisor.isClosing) this.#options.lost(sandboxId, mountPath, said);
   }
 
-  /** Does nothing the second time. */
+  /** Idempotent. */
   #forget(sandboxId: string, mountPath: string, mounted: Mounted): void {
     const mounts = this.#mounted.get(sandboxId);
     if (mounts?.get(mountPath) !== mounted) return;
@@ -114,7 +114,7 @@ export class NamespaceMounter implements BucketMounter {
   }
 }
 
-/** Whether one is the other or lies within it. */
+/** Whether the paths are equal or one contains the other. */
 function overlap(one: string, other: string): boolean {
   return `${one}/`.startsWith(`${other}/`) || `${other}/`.startsWith(`${one}/`);
 }

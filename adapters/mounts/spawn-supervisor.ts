@@ -6,21 +6,20 @@ import { SYSTEM_PATH } from '#adapters/local/spawn-sandbox.ts';
 import type { BucketMount } from '#core/mounts/mount-bucket.ts';
 import { mountFailed } from './mount-failure.ts';
 
-/** What the keeper puts in, where it alone knows. */
+/** Placeholder that the mount supervisor replaces. */
 const UID = '@UID@';
 const GID = '@GID@';
 const TARGET = '@TARGET@';
 
 /**
- * How long a server may take, in seconds, and how often it is asked again: a command in the sandbox
- * waits as long. s3fs itself would wait for minutes.
+ * Seconds a server may take, and the number of retries: a command in the sandbox waits as long.
+ * s3fs itself would wait for minutes.
  */
 const PATIENCE = ['connect_timeout=10', 'readwrite_timeout=30', 'retries=3'];
 
 /**
- * What makes a bucket look like a folder of the sandbox's user: every file is its own, and what
- * others change in the bucket shows within a second. `ensure_diskfree` is in MiB, of the disk that
- * holds what is being written.
+ * Makes a bucket look like a folder of the sandbox's user: the user owns every file, and changes by
+ * others show within a second. `ensure_diskfree` is in MiB, of the disk that buffers writes.
  */
 const LIKE_A_FOLDER = [
   'allow_other',
@@ -32,8 +31,8 @@ const LIKE_A_FOLDER = [
 ];
 
 /**
- * The command line of s3fs, without a secret: those are in `s3fsEnvironment`. Options of the
- * request come last, so that they win.
+ * The command line of s3fs, without secrets: those are in `s3fsEnvironment`. Options of the request
+ * come last, so that they win.
  */
 function s3fsArguments(mount: BucketMount, name: string): string[] {
   const source = mount.prefix === '/' ? mount.bucket : `${mount.bucket}:${mount.prefix}`;
@@ -51,9 +50,7 @@ function s3fsArguments(mount: BucketMount, name: string): string[] {
   return ['s3fs', source, TARGET, '-f', ...options.flatMap((option) => ['-o', option])];
 }
 
-/**
- * Everything s3fs finds in its environment; its names for the credentials changed in release 1.87.
- */
+/** The whole environment of s3fs; its names for the credentials changed in release 1.87. */
 function s3fsEnvironment({ credentials }: BucketMount): Record<string, string> {
   const { accessKeyId, secretAccessKey } = credentials;
   return {
@@ -65,7 +62,7 @@ function s3fsEnvironment({ credentials }: BucketMount): Record<string, string> {
 }
 
 /**
- * What a keeper asks of the kernel, by number: perl knows no names. Those that it numbers itself
+ * System calls of the mount supervisor by number: perl knows no names. Numbers in the script itself
  * are the same on every architecture (since Linux 5.0).
  */
 interface SystemCalls {
@@ -99,31 +96,32 @@ const NUMBERS: Readonly<Record<string, SystemCalls>> = {
   },
 };
 
-/** Undefined on an architecture that we have not looked up. */
+/** Undefined on an architecture that is not in the table. */
 function systemCalls(architecture: string): SystemCalls | undefined {
   return NUMBERS[architecture];
 }
 
 /**
- * Seconds until the bucket must be readable: a little more than what s3fs may spend on a server
- * that does not answer.
+ * Seconds until the bucket must be readable: a little more than s3fs may spend on a server that
+ * does not answer.
  */
 const READY_WITHIN = 25;
 
 interface SupervisorPlan {
   readonly script: string;
-  /** What the script is told first. */
+  /** First arguments of the script. */
   readonly args: (calls: SystemCalls) => readonly string[];
-  /** Lives in the namespaces. */
+  /** A process in the namespaces. */
   readonly holder: ProcessIdentity;
-  /** Those that the script finds open, from descriptor 3 on. */
+  /** The namespaces that the script finds open, from descriptor 3 on. */
   readonly namespaces: readonly ('user' | 'mnt')[];
-  /** Runs as this user; undefined: the host's own. */
+  /** User id of the process; undefined: the host's own. */
   readonly owner?: number | undefined;
 }
 
 /**
- * Starts perl as a keeper: its script, and s3fs for a bucket. The keys go by environment.
+ * Starts perl as a mount supervisor, with s3fs for a bucket. Credentials are passed in the
+ * environment.
  * @throws PortholeError `mount_error`
  */
 export async function spawnSupervisor(
@@ -136,7 +134,7 @@ export async function spawnSupervisor(
   const opened: FileHandle[] = [];
   try {
     for (const kind of namespaces) opened.push(await open(`/proc/${holder.pid}/ns/${kind}`));
-    // Open now, they are of whoever has the pid: the holder, as long as it still lives.
+    // They were opened by pid, which the kernel may reuse: valid only if the holder is still alive.
     if (!isAlive(holder)) throw mountFailed('the sandbox has just ended');
     const s3fs = mount === undefined ? [] : s3fsArguments(mount, name);
     const child = spawn('perl', ['-e', script, ...args(calls), String(READY_WITHIN), ...s3fs], {

@@ -1,13 +1,12 @@
 /**
- * Perl that every keeper ends with. Before it come `$prctl` (a system call's number), `@s3fs`,
- * `$uid` and `$gid` (whose the files are to seem), `$patience` (the seconds a bucket may take to be
- * there), `$target` (what s3fs is told to mount on), `@gone` (descriptors that can be read once the
- * sandbox has ended), and `unmount()`, `mounted()`, `serve()` (becomes s3fs by `exec`) and `look()`
- * (exits with 0 where the bucket can be read). It
- * - says `ready` on stdout once the bucket can be read,
- * - unmounts when s3fs or the sandbox ends, or its stdin closes, which it does when the host ends,
- *   however that ends. Only a child of its own reads the mount, because whoever does waits for the
- *   S3 server.
+ * Perl that every mount supervisor script ends with. The script before it defines `$prctl` (a
+ * system call's number), `@s3fs`, `$uid` and `$gid` (owner of the files), `$patience` (seconds
+ * until the bucket must be mounted), `$target` (the mount point for s3fs), `@gone` (descriptors
+ * that become readable once the sandbox has ended), and `unmount()`, `mounted()`, `serve()`
+ * (becomes s3fs by `exec`) and `look()` (exits with 0 if the bucket is readable). It
+ * - prints `ready` on stdout once the bucket is readable,
+ * - unmounts when s3fs or the sandbox ends, or when its stdin closes, which happens whenever the
+ *   host ends. Only a child process reads the mount, because a read blocks on the S3 server.
  */
 export const SUPERVISOR_PRELUDE = String.raw`
 my $own = $$;

@@ -2,8 +2,9 @@ import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 import { changedProvider } from '#core/sandboxes/provider-layers.ts';
 
 /**
- * A provider whose sandboxes lose their mounts before they end: processes that wait for an S3
- * server would outlast SIGKILL. One that ended by itself loses them when it is started again.
+ * A provider that unmounts a sandbox's buckets before the sandbox ends: processes that wait for an
+ * S3 server would survive SIGKILL. If a sandbox ended by itself, its mounts are removed when it
+ * starts again.
  */
 export function unmountingProvider(
   provider: SandboxProvider,

@@ -2,7 +2,7 @@ import { PortholeError } from '#core/errors.ts';
 import type { BucketMounter } from '#core/mounts/mount-bucket.ts';
 import { mountFailed } from './mount-failure.ts';
 
-/** For sandboxes that no mount can reach: says what is missing. */
+/** For sandboxes that no mount can reach: fails with what is missing. */
 export function unsupportedMounter(missing: string): BucketMounter {
   return {
     mount: () => Promise.reject(mountFailed(missing)),

@@ -3,12 +3,12 @@ import { chmodSync, chownSync, closeSync, openSync, renameSync } from 'node:fs';
 import { connect, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 
-/** What fits into a socket's address: 108 bytes with its closing zero, 104 on macOS. */
+/** Longest path in a socket address: 108 bytes with its closing zero, 104 on macOS. */
 const LONGEST = process.platform === 'darwin' ? 103 : 107;
 
 /**
- * Calls `use` with a path to `name` that fits into a socket's address: through a descriptor of the
- * folder where the real one is too long. The folder stays open until `done` is called.
+ * Calls `use` with a path to `name` that fits into a socket address: through a descriptor of the
+ * folder if the real path is too long. The folder stays open until `done` is called.
  */
 function reach<T>(folder: string, name: string, use: (path: string, done: () => void) => T): T {
   const path = join(folder, name);
@@ -22,18 +22,18 @@ function reach<T>(folder: string, name: string, use: (path: string, done: () => 
 }
 
 export interface SocketRights {
-  /** The uid and gid that may connect, beside the host's own. @default the host's */
+  /** The uid and gid that may connect, in addition to the host's own. @default the host's */
   readonly owner?: number | undefined;
   /**
-   * Everybody may connect who sees the folder: what is around it must keep all but the sandbox out.
-   * @default false
+   * Lets every user connect who can reach the folder: its parents must keep all but the sandbox
+   * out. @default false
    */
   readonly everybody?: boolean | undefined;
 }
 
 /**
- * Lets a server listen on a socket in a folder, in the place of one that is there already: an
- * earlier process may have left it behind, as this one will. Resolves once it can be connected to.
+ * Makes a server listen on a socket in a folder. Replaces an existing socket: an earlier process
+ * may have left it behind. Resolves once it accepts connections.
  */
 export function listenInFolder(
   server: Server,
@@ -55,8 +55,7 @@ export function listenInFolder(
         try {
           chmodSync(join(folder, fresh), everybody ? 0o666 : 0o600);
           if (owner !== undefined) chownSync(join(folder, fresh), owner, owner);
-          // Closing a server removes its path. Under its second name the socket outlives this
-          // process.
+          // Closing a server removes its path. After the rename the socket outlives this process.
           renameSync(join(folder, fresh), join(folder, name));
           resolve();
         } catch (error) {
@@ -68,7 +67,7 @@ export function listenInFolder(
   });
 }
 
-/** Connects to a socket in a folder. @throws the system's error when nobody listens */
+/** Connects to a socket in a folder. @throws the system's error if nothing listens */
 export function connectInFolder(folder: string, name: string): Promise<Socket> {
   return new Promise((resolve, reject) => {
     reach(folder, name, (path, done) => {

@@ -10,11 +10,11 @@ export const CHANNEL_SOCKET = 'porthole.sock';
 interface ChannelLimits {
   /** The socket's name in the folder. */
   readonly socket: string;
-  /** Connections of one sandbox at a time. Those beyond are closed at once. */
+  /** Open connections per sandbox. Further ones are closed at once. */
   readonly mostOpen: number;
   /**
-   * Connections of one sandbox within a second. Past it nothing listens for the next second:
-   * refusing costs time as well.
+   * Connections of one sandbox per second. Beyond it, the socket does not listen for the next
+   * second: refusing costs time as well.
    */
   readonly mostASecond: number;
 }
@@ -24,20 +24,20 @@ const CONNECTIONS: ChannelLimits = { socket: NETWORK.socketName, mostOpen: 500, 
 
 const PAUSE_MS = 1_000;
 
-/** Makes the server of one sandbox's channel; not listening yet. */
+/** Creates the server of one sandbox's channel; not listening yet. */
 export type ServeChannel = (sandboxId: string) => Server;
 
 export interface ChannelServices {
-  /** What agents call. */
+  /** Serves the calls of agents. */
   readonly calls: ServeChannel;
-  /** The broker of the sandbox's connections. @default nobody */
+  /** The broker of the sandbox's connections. @default none */
   readonly network?: ServeChannel | undefined;
 }
 
 /**
- * The sockets on which processes in sandboxes reach this host, each in a folder that the sandbox is
- * shown read-only: nothing inside can put another in its place, and the next host puts its own
- * there.
+ * The sockets through which processes in sandboxes reach this host, each in a folder that is
+ * read-only in the sandbox: nothing inside can replace them, and the next host replaces them by its
+ * own.
  */
 export class SandboxChannels {
   readonly #open = new Map<string, readonly Channel[]>();
@@ -49,14 +49,14 @@ export class SandboxChannels {
     this.#certificates = certificates;
   }
 
-  /** From here on channels can be opened. */
+  /** Enables channels. */
   begin(services: ChannelServices): void {
     this.#services = services;
   }
 
   /**
-   * Puts the sockets into that folder. Does nothing for a sandbox whose channel is open, and as
-   * long as nobody serves.
+   * Creates the sockets in that folder. Does nothing if the sandbox's channel is open, or before
+   * `begin`.
    */
   async open(id: string, folder: string, rights: SocketRights): Promise<void> {
     if (this.#services === undefined || this.#open.has(id)) return;
@@ -77,7 +77,7 @@ export class SandboxChannels {
     }
   }
 
-  /** Nobody listens any more, and what is connected is cut off. */
+  /** Stops listening and closes open connections. */
   close(id: string): void {
     for (const channel of this.#open.get(id) ?? []) channel.close();
     this.#open.delete(id);
@@ -133,7 +133,7 @@ class Channel {
     this.#server.close();
     this.#pause = setTimeout(() => {
       this.#pause = undefined;
-      // One that cannot listen again is as good as closed; the next start of the sandbox opens
+      // A channel that cannot listen again counts as closed; the next start of the sandbox opens
       // another.
       this.listen().catch(() => this.close());
     }, PAUSE_MS).unref();

@@ -2,7 +2,7 @@ import { PortholeError } from '#core/errors.ts';
 import { SANDBOX_ID } from '#core/sandboxes/sandbox-owner.ts';
 import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
 
-/** The connection to a sandbox does not do what it must. */
+/** A connection to a sandbox that failed or broke the protocol. */
 export function transportError(id: string, what: string, cause?: unknown): PortholeError {
   return new PortholeError('exec_transport_error', `Sandbox ${id}: ${what}. Try again.`, { cause });
 }
@@ -18,7 +18,7 @@ export function sandboxNotRunning(id: string, reason: string, cause?: unknown): 
   return new PortholeError('sandbox_not_running', `Sandbox ${id} does not run: ${reason}.`, { cause });
 }
 
-/** What a caller gets for a port that refuses on both addresses. */
+/** The error for a port that refuses on both addresses. */
 export function nothingListens(id: string, port: number): PortholeError {
   return new PortholeError(
     'nothing_listens',
@@ -33,8 +33,8 @@ export function checkPort(port: number): void {
 }
 
 /**
- * Runs what concerns one key one after the other, in the order of the calls; different keys do not
- * wait for each other.
+ * Runs work on one key one after the other, in the order of the calls; different keys do not wait
+ * for each other.
  */
 export class Serial {
   readonly #tails = new Map<string, Promise<unknown>>();
@@ -63,7 +63,7 @@ export function isSandboxId(id: string): boolean {
   return SANDBOX_ID.test(id);
 }
 
-/** @param why what is missing here, and what would help */
+/** @param why what is missing here, and how to fix it */
 export function networkNotSupported(why: string): PortholeError {
   return new PortholeError(
     'network_not_supported',
@@ -72,8 +72,7 @@ export function networkNotSupported(why: string): PortholeError {
 }
 
 /**
- * @throws PortholeError `resources_not_supported` where more is asked for than a sandbox may have
- * here
+ * @throws PortholeError `resources_not_supported` if more is requested than a sandbox may have here
  */
 export function checkAtMost(asked: Partial<SandboxSize> | undefined, most: SandboxSize): void {
   const { cpu = 0, memoryMb = 0, diskMb = 0 } = asked ?? {};

@@ -1,12 +1,12 @@
 import type { SandboxSpec } from '#core/sandboxes/sandbox-provider.ts';
 
 /**
- * What a sandbox keeps beside its files of what it was made from, so that it starts again as it
- * was. Its image is kept elsewhere.
+ * The part of a sandbox's spec that is stored beside its files, so that it restarts unchanged. Its
+ * image is stored elsewhere.
  */
 export type StoredSpec = Pick<SandboxSpec, 'resources' | 'network'>;
 
-/** As text, for a label, an annotation or a file; undefined where there is nothing to keep. */
+/** As text for a label, an annotation or a file; undefined if there is nothing to store. */
 export function storedSpecText({ resources = {}, network = false }: StoredSpec): string | undefined {
   const { cpu, memoryMb, diskMb } = resources;
   const asked = [cpu, memoryMb, diskMb].some((value) => value !== undefined);
@@ -17,7 +17,7 @@ export function storedSpecText({ resources = {}, network = false }: StoredSpec):
   });
 }
 
-/** The reverse. What is not there, or not ours, is a sandbox that asked for nothing. */
+/** The reverse. Missing or foreign text means a sandbox without any of these settings. */
 export function readStoredSpec(text: string | null | undefined): StoredSpec {
   if (text === null || text === undefined) return {};
   try {

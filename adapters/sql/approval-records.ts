@@ -9,18 +9,18 @@ import { toApproval } from './approval-rows.ts';
 import { ask, approveCovered, endWaiting, WAITING } from './sql-approvals.ts';
 import { keepDecision } from './policy-records.ts';
 
-/** Requests that one pass times out with one look. */
+/** Requests that one pass times out with one query. */
 const DUE_AT_ONCE = 200;
 
 /**
- * Every change of a request holds its run first: changes of one run come one after the other, and
- * none waits for another in a circle.
+ * Every change of a request locks its run first, so changes of one run are serialized and cannot
+ * deadlock.
  */
 export function approvalRecords(session: SqlSession): ApprovalRecords {
   const { dialect, once, repeatable, notifier } = session;
 
   return {
-    // Repeated, it finds what the first one has left: the same waiter on the same request.
+    // Idempotent: a repeat finds the same waiter on the same request.
     ask: (request, waiter, bounds) =>
       repeatable((db) =>
         publishingTransaction(session, db, async (trx, publish) => {
@@ -76,7 +76,7 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
         }),
       ),
 
-    // Not repeated: the second answer would be that somebody has decided already.
+    // Not idempotent: a repeat would find the request already decided.
     decide: (runId, id, decision, now) =>
       once((db) =>
         publishingTransaction(session, db, async (trx, publish) => {
@@ -181,7 +181,7 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
         return [...new Set(rows.map((row) => row.run_id))];
       }),
 
-    // Not repeated: what the first has ended would not be counted.
+    // Not idempotent: a repeat would not count the requests that the first one ended.
     timeOut: async (now, runId) => {
       let ended = 0;
       for (;;) {

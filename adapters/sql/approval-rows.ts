@@ -8,7 +8,7 @@ import type {
 import { instantText } from './sql-dialect.ts';
 import type { ApprovalPoliciesTable, ApprovalsTable } from './schema.ts';
 
-/** Equal arguments make equal texts, in whatever order they were named. */
+/** Equal arguments give equal texts, whatever the order of their names. */
 export function argumentsText(args: ToolArguments): string {
   return JSON.stringify(Object.fromEntries(Object.entries(args).toSorted(([a], [b]) => (a < b ? -1 : 1))));
 }

@@ -10,7 +10,7 @@ import type { DelegationsTable, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 
 export function delegationRecords({ dialect, notifier, once, repeatable }: SqlSession): DelegationRecords {
-  /** Changes what is lent of a sandbox; whoever watches it is woken once that stands. */
+  /** Changes the delegations of a sandbox; wakes its watchers once the change is committed. */
   const change = async <T>(sandboxId: string, work: (trx: Kysely<SqlSchema>) => Promise<T>): Promise<T> => {
     const result = await once((db) =>
       inTransaction(db, async (trx) => {

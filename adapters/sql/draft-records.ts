@@ -34,8 +34,8 @@ export function draftRecords({ dialect, once, repeatable }: SqlSession): DraftRe
         }),
       ),
 
-    // One statement: of two that try at once the second one sees what the first one has left. Not
-    // repeated: it would meet itself.
+    // One statement: of two concurrent callers the second sees the first one's lock. Not
+    // idempotent: a repeat would find its own lock.
     takeLock: (toolId, lock, at, over) =>
       once(async (db) => {
         const { org, user } = lock.holder;
@@ -92,7 +92,7 @@ export function draftRecords({ dialect, once, repeatable }: SqlSession): DraftRe
   };
 }
 
-/** The draft, and nobody else changes it or its lock until the transaction ends. */
+/** The draft, locked with its editor lock until the transaction ends. */
 export async function holdDraft(
   trx: Kysely<SqlSchema>,
   { forUpdate }: SqlSession['dialect'],

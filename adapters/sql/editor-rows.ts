@@ -127,7 +127,7 @@ export function snapshotRow(snapshot: SnapshotRecord): Insertable<SandboxSnapsho
   };
 }
 
-/** What a snapshot counts, in bytes: its source and its state, as they are kept. */
+/** Size of a snapshot in bytes: its source and its state, as stored. */
 export function snapshotSize(snapshot: ToolSource & Pick<SnapshotRecord, 'state'>): number {
   const texts = [...Object.values(sourceColumns(snapshot)), JSON.stringify(snapshot.state)];
   return texts.reduce((sum, text) => sum + (text === null ? 0 : Buffer.byteLength(text)), 0);

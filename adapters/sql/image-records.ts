@@ -8,7 +8,7 @@ const MOST = 1_000;
 
 export function imageRecords({ once, repeatable }: SqlSession): ImageRecords {
   return {
-    // Not repeated: the second answer would be that it is not new.
+    // Not idempotent: a repeat would report that it is not new.
     put: ({ name, languages, resources, ...rest }, at) =>
       once((db) =>
         inTransaction(db, async (trx) => {
@@ -41,7 +41,7 @@ export function imageRecords({ once, repeatable }: SqlSession): ImageRecords {
         return rows.map(toImage);
       }),
 
-    // Not repeated: the second answer would be that there is none.
+    // Not idempotent: a repeat would report that it does not exist.
     delete: (name) =>
       once(async (db) => {
         const { numDeletedRows } = await db.deleteFrom('images').where('name', '=', name).executeTakeFirst();

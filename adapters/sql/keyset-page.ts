@@ -4,8 +4,7 @@ import type { Page, PageRequest } from '#core/shared/reads.ts';
 import type { SqlSchema } from './schema.ts';
 
 /**
- * Where a row stands in a list: nothing is counted or skipped, so rows that come and go elsewhere
- * do not shift it.
+ * A row's position in a list. Keyset pagination: rows that come and go elsewhere do not shift it.
  */
 interface Position {
   readonly created_at: string;
@@ -13,13 +12,13 @@ interface Position {
 }
 
 const MAX_LIMIT = 1000;
-/** An id of some hundred characters fits; a caller's text beyond it is not even decoded. */
+/** Enough for an id of some hundred characters; longer text is not decoded. */
 const MAX_AFTER = 1024;
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /**
- * Reads one page of `query`, newest first, ties by id. `invalid_request` on a limit outside 1..1000
- * and on an `after` that no page gave.
+ * Reads one page of `query`, newest first, ties by id. `invalid_request` for a limit outside
+ * 1..1000 or an `after` that no page returned.
  */
 export async function keysetPage<
   Table extends
@@ -45,7 +44,7 @@ export async function keysetPage<
   )
     .orderBy(sql`created_at`, 'desc')
     .orderBy(sql`id`, 'desc')
-    // One more than asked for says whether anything follows.
+    // One more than requested shows whether another page follows.
     .limit(limit + 1)
     .execute();
   const items = rows.slice(0, limit) as Row[];

@@ -54,9 +54,9 @@ export const MIGRATIONS: readonly Migration[] = [
 
 /**
  * Applies every pending step in one transaction that holds the dialect's migration lock: of several
- * instances that start at once one migrates and the others find it done, and a crash leaves the
- * schema as it was. A database with steps that this version does not know belongs to a newer one,
- * and is refused with `service_unavailable`.
+ * instances that start together one migrates and the others find it done, and a crash leaves the
+ * schema unchanged. A database with steps unknown to this version belongs to a newer one, and is
+ * refused with `service_unavailable`.
  */
 export async function migrate(
   db: Kysely<SqlSchema>,

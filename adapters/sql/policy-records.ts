@@ -34,7 +34,7 @@ export function policyRecords({ once, repeatable }: SqlSession): PolicyRecords {
         return keysetPage(own, page, toPolicy);
       }),
 
-    // Not repeated: the second answer would be that there is none.
+    // Not idempotent: a repeat would report that it does not exist.
     delete: (id) =>
       once(async (db) => {
         const { numDeletedRows } = await db
@@ -46,7 +46,7 @@ export function policyRecords({ once, repeatable }: SqlSession): PolicyRecords {
   };
 }
 
-/** What policies allow of the tool in the run, and what was denied in it. */
+/** What policies allow of the tool in the run, and its denials in the run. */
 export async function allowedAndDenied(
   db: Kysely<SqlSchema>,
   owner: Owner,
@@ -62,7 +62,7 @@ export async function allowedAndDenied(
     .where('run_id', 'in', [runId, ''])
     .execute();
   if (policies.length === 0) return { policies: [], denials: [] };
-  // After the policies: a denial before any of them is seen.
+  // Read after the policies, so that a denial before any of them is seen.
   const denials = await db
     .selectFrom('approval_denials')
     .select(['target_port', 'rotate'])

@@ -8,8 +8,7 @@ import { inTransaction, type SqlSession } from './sql-session.ts';
 export type Publish = (runId: string, events: readonly NewEvent[], at: Date) => Promise<void>;
 
 /**
- * One transaction that may tell. Whoever watches is woken once it has been committed, and not when
- * it has not.
+ * A transaction that may publish events. Wakes watchers after the commit, and not after a rollback.
  */
 export async function publishingTransaction<T>(
   { notifier, dialect }: SqlSession,
@@ -29,9 +28,8 @@ export async function publishingTransaction<T>(
 }
 
 /**
- * The run, held until the transaction ends: whatever else changes its timeline or its approvals
- * waits. That is what makes the events' numbers appear in their order. Undefined when there is
- * none.
+ * Locks the run until the transaction ends, so other changes of its timeline or its approvals wait.
+ * This keeps the events' numbers in the order of their commits. Undefined if it does not exist.
  */
 export function holdRun(
   trx: Transaction<SqlSchema>,
@@ -47,8 +45,8 @@ export function holdRun(
 }
 
 /**
- * Those of the events that are news at `at`, each key once; and the numbers of earlier events that
- * hold their keys no longer.
+ * The events that are new at `at`, each key once; and the numbers of earlier events that lose their
+ * keys.
  */
 export async function unpublishedAmong(
   db: Kysely<SqlSchema>,

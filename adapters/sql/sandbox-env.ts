@@ -5,19 +5,18 @@ import type { RecordsLog } from './sql-session.ts';
 
 type Env = SandboxRecord['env'];
 
-/** How the environment of a sandbox is kept, whose values may be secrets. */
+/** Stores the environment of a sandbox; its values may be secrets. */
 export interface SandboxEnv {
   text(env: Env, owner: Owner): string;
   read(text: string, owner: Owner): Env;
 }
 
-/** Of one without variables, and of one that is destroyed. */
+/** For a sandbox without variables, and for a destroyed one. */
 export const NO_ENV = '{}';
 
 /**
- * Sealed for its owner, where `seals` are given. What an earlier version kept is JSON, and read as
- * such. One that no key opens any more is read as none, which the log tells: its sandbox can still
- * be listed, used and deleted.
+ * Sealed for its owner if `seals` are given. Values of earlier versions are plain JSON. A value
+ * that no key opens is read as empty and logged: its sandbox can still be listed, used and deleted.
  */
 export function sandboxEnv(seals: SealedTexts | undefined, log: RecordsLog | undefined): SandboxEnv {
   return {

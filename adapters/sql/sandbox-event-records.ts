@@ -5,7 +5,7 @@ import { instantText } from './sql-dialect.ts';
 import { checkLimit } from './keyset-page.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 
-/** What is lent of a sandbox is watched under its id alone. */
+/** Prefixed, because delegations of a sandbox are watched under the bare id. */
 const notifierOf = (sandboxId: string) => `events:${sandboxId}`;
 
 export function sandboxEventRecords({
@@ -18,7 +18,7 @@ export function sandboxEventRecords({
     async append(sandboxId, events, kept) {
       const isReported = await once((db) =>
         inTransaction(db, async (trx) => {
-          // Held until the end: that is what makes the numbers appear in their order.
+          // Locked until the end: this keeps the numbers in the order of the commits.
           const sandbox = await trx
             .selectFrom('sandboxes')
             .select('generation')

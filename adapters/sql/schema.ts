@@ -8,10 +8,10 @@ import type { SandboxEventType } from '#core/sandboxes/sandbox-events.ts';
 import type { RunEventType } from '#core/runs/timeline.ts';
 
 /**
- * The tables as the newest migration leaves them, the same on every database: ids are text, times
- * RFC 3339 UTC text with milliseconds (which sorts as time does), booleans 0 or 1. Nothing refers
- * to `runs` or `sandboxes` by foreign key: previews, and runs on sandboxes made elsewhere, outlive
- * a lost database.
+ * The tables after the newest migration, the same on every database: ids are text, times RFC 3339
+ * UTC text with milliseconds (which sorts chronologically), booleans 0 or 1. No foreign keys refer
+ * to `runs` or `sandboxes`: previews, and runs on sandboxes created elsewhere, outlive a lost
+ * database.
  */
 export interface SqlSchema {
   schema_migrations: SchemaMigrationsTable;
@@ -69,18 +69,18 @@ export interface SandboxesTable {
   generation: Generated<number>;
   session_key: string | null;
   name: string | null;
-  /** JSON object of texts. */
+  /** JSON object of strings. */
   tags: Generated<string>;
   /** JSON array of SandboxSkill. */
   skills: Generated<string>;
-  /** Null in rows of an older schema: then it counts from `created_at`. */
+  /** Null in rows of an older schema: `created_at` applies. */
   last_active_at: string | null;
   stopped_at: string | null;
   ttl_seconds: number | null;
   delete_with_thread: Generated<number>;
-  /** Null until the first one: it counts from `created_at`. */
+  /** Null until the first heartbeat: `created_at` applies. */
   heartbeat_at: string | null;
-  /** Null, as the two below: the provider's default. */
+  /** Null, like the two below: the provider's default. */
   cpu_millis: number | null;
   memory_mb: number | null;
   disk_mb: number | null;
@@ -89,11 +89,11 @@ export interface SandboxesTable {
    * JSON of a NetworkPolicy. Null in rows of an older schema: `network` says whether it was open.
    */
   network_policy: string | null;
-  /** JSON object of texts, which may be secrets. */
+  /** JSON object of strings, which may be secrets. */
   env: Generated<string>;
 }
 
-/** A row exists from the first explicit stop on: no row is generation 0. */
+/** A row exists from the first explicit stop on: no row means generation 0. */
 export interface PreviewGenerationsTable {
   run_id: string;
   target_port: number;
@@ -114,7 +114,7 @@ export interface RunEventsTable {
   at: string;
   /** JSON */
   data: string;
-  /** Null once the same may have been told again. */
+  /** Null once the same event may be published again. */
   key: string | null;
 }
 
@@ -122,7 +122,7 @@ export interface ApprovalsTable {
   id: string;
   run_id: string;
   tool: string;
-  /** JSON, its names in their order: equal texts are equal arguments. */
+  /** JSON with sorted names: equal texts are equal arguments. */
   args: string;
   message: string;
   status: ApprovalRecord['status'];
@@ -136,7 +136,7 @@ export interface ApprovalsTable {
   taken_at: string | null;
 }
 
-/** Only of requests that wait. */
+/** Only for requests that wait. */
 export interface ApprovalWaitersTable {
   approval_id: string;
   waiter: string;
@@ -148,19 +148,19 @@ export interface ApprovalPoliciesTable {
   owner_org: string;
   owner_user: string;
   tool: string;
-  /** Empty for one of every run: unlike a null it takes part in what is unique. */
+  /** Empty for every run: unlike null it takes part in the unique index. */
   run_id: string;
-  /** 0 for one of any port, as above. */
+  /** 0 for any port, as above. */
   target_port: number;
   created_at: string;
   created_by: string;
 }
 
-/** What a person has denied in a run, and has not approved since. */
+/** Denials in a run that no approval has revoked. */
 export interface ApprovalDenialsTable {
   run_id: string;
   tool: string;
-  /** 0 where the call named none. */
+  /** 0 if the call named none. */
   target_port: number;
   rotate: number;
 }
@@ -193,7 +193,7 @@ export interface ToolVersionsTable extends ToolSourceColumns {
   created_by: string;
 }
 
-/** The columns of the lock are all null, or none is. */
+/** The columns of the lock are all null or all set. */
 export interface ToolDraftsTable extends ToolSourceColumns {
   tool_id: string;
   version_id: string;
@@ -219,11 +219,11 @@ export interface SandboxSnapshotsTable extends ToolSourceColumns {
   created_at: string;
   created_by: string;
   expires_at: string;
-  /** Of its source and its state, in UTF-8. */
+  /** Size of its source and its state, in UTF-8. */
   bytes: number;
 }
 
-/** Outlives its snapshot, of which it knows the id and the expiry. */
+/** Outlives its snapshot; keeps the snapshot's id and expiry. */
 export interface ToolRunsTable {
   id: string;
   tool_id: string;
@@ -248,12 +248,12 @@ export interface ToolRunsTable {
   deadline: string;
 }
 
-/** Those that admins have added; what the configuration names is not in here. */
+/** Images that admins have added; images of the configuration are not in here. */
 export interface ImagesTable {
   name: string;
   reference: string;
   description: string;
-  /** JSON array of texts. */
+  /** JSON array of strings. */
   languages: string;
   /** JSON object of numbers. */
   resources: string;
@@ -269,7 +269,7 @@ export interface ArchivesTable {
   owner_user: string;
   owner_org: string;
   object_key: string;
-  /** PostgreSQL gives what may be too large for a number as text. */
+  /** PostgreSQL returns integers that may exceed a JavaScript number as text. */
   size: number | string;
   left_out: number;
   created_at: string;
@@ -279,7 +279,7 @@ export interface DelegationsTable {
   id: string;
   sandbox_id: string;
   generation: number;
-  /** JSON list of texts; so are `commands` and `paths`. */
+  /** JSON list of strings; so are `commands` and `paths`. */
   scopes: string;
   commands: string | null;
   paths: string | null;
@@ -290,7 +290,7 @@ export interface DelegationsTable {
   expires_at: string;
 }
 
-/** A row exists from the first rotation on: no row is version 0. */
+/** A row exists from the first rotation on: no row means version 0. */
 export interface SandboxTokensTable {
   sandbox_id: string;
   generation: number;
@@ -309,7 +309,7 @@ export interface SandboxEventsTable {
   key: string | null;
 }
 
-/** Those of everybody have neither org nor user. */
+/** Shared skills have neither org nor user. */
 export interface SkillsTable {
   owner_org: string;
   owner_user: string;

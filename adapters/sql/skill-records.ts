@@ -12,10 +12,10 @@ import { checkLimit } from './keyset-page.ts';
 import type { SkillsTable, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 
-/** What lists read: neither files nor archives. */
+/** Columns for lists: neither files nor archives. */
 const SUMMARY = ['owner_org', 'owner_user', 'name', 'description', 'digest', 'size', 'put_at'] as const;
 
-/** Whose the skills of everybody are. Nobody can be this: whoever calls has an org and a name. */
+/** Owner of the shared skills. It never matches a caller: every caller has an org and a name. */
 const EVERYBODY: Owner = { org: '', user: '' };
 
 export function skillRecords({ dialect, once, repeatable }: SqlSession): SkillRecords {
@@ -67,14 +67,14 @@ export function skillRecords({ dialect, once, repeatable }: SqlSession): SkillRe
           .select(SUMMARY)
           .$if(after !== undefined, (query) => query.where('name', '>', after as string))
           .orderBy('name')
-          // One more than asked for says whether anything follows.
+          // One more than requested shows whether another page follows.
           .limit(limit + 1)
           .execute();
         const items = rows.slice(0, limit).map(toSummary);
         return { items, next: rows.length > limit ? (items.at(-1)?.name ?? null) : null };
       }),
 
-    // Not repeated: the second answer would be that there is none.
+    // Not idempotent: a repeat would report that it does not exist.
     delete: (owner, name) =>
       once(async (db) => {
         const { numDeletedRows } = await db
@@ -87,7 +87,7 @@ export function skillRecords({ dialect, once, repeatable }: SqlSession): SkillRe
   };
 }
 
-/** Own ones, and those of everybody whose names no own one has. */
+/** The owner's skills, and shared skills without an own skill of the same name. */
 function usable(db: Kysely<SqlSchema>, owner: Owner, names?: readonly string[]) {
   const ownNames = db.selectFrom('skills').select('name').where(ownedBy(owner));
   return db

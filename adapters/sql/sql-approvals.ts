@@ -14,15 +14,15 @@ import type { Publish } from './publishing-transaction.ts';
 import type { ApprovalsTable, SqlSchema } from './schema.ts';
 import { instantText } from './sql-dialect.ts';
 
-/** As a literal: only then do both databases see that the indexes of what waits serve it. */
+/** As a literal: only then do both databases use the indexes of waiting requests. */
 export const WAITING = sql<boolean>`approvals.status = 'waiting'`;
 
 type Ending = Pick<ApprovalsTable, 'status'> &
   Partial<Pick<ApprovalsTable, 'source' | 'decided_by' | 'scope' | 'reason'>>;
 
 /**
- * Ends those of the requests that wait, and tells it: the one place where a request ends. Returns
- * them.
+ * Ends those of the requests that still wait, and publishes it. No other function ends a request.
+ * Returns them.
  */
 export async function endWaiting(
   trx: Transaction<SqlSchema>,
@@ -49,7 +49,7 @@ export async function endWaiting(
   return ended;
 }
 
-/** Withdraws what waits in the run, or has it timed out where its time is over. */
+/** Withdraws the waiting requests of the run, or times out those that have expired. */
 export async function withdrawWaiting(
   trx: Transaction<SqlSchema>,
   publish: Publish,
@@ -70,7 +70,7 @@ export async function withdrawWaiting(
   }
 }
 
-/** Approves what waits in the run and is covered by a policy. Returns it. */
+/** Approves the run's waiting requests that a policy covers. Returns them. */
 export async function approveCovered(
   trx: Transaction<SqlSchema>,
   publish: Publish,
@@ -103,7 +103,7 @@ export async function approveCovered(
 
 type Bounds = Parameters<ApprovalRecords['ask']>[2];
 
-/** Asks within a transaction that holds the run, as `ApprovalRecords.ask` promises. */
+/** Implements `ApprovalRecords.ask` within a transaction that holds the run. */
 export async function ask(
   trx: Transaction<SqlSchema>,
   publish: Publish,
@@ -118,7 +118,7 @@ export async function ask(
     return toApproval(waiting);
   }
   if (waiting !== undefined) await endWaiting(trx, publish, [waiting.id], { status: 'timed_out' }, now);
-  // The newest alone: what was decided before it no longer counts.
+  // Only the newest decision counts.
   const latest = await identical(trx, request)
     .orderBy('requested_at', 'desc')
     .orderBy('id', 'desc')

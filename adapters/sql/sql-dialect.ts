@@ -1,24 +1,24 @@
 import type { Kysely, RawBuilder } from 'kysely';
 import type { SqlSchema } from './schema.ts';
 
-/** How an append to a run's timeline wakes those who watch it. */
+/** How an append to a run's timeline wakes its watchers. */
 export interface Notifier {
   /** Within the transaction that appends. */
   announce(trx: Kysely<SqlSchema>, runId: string): Promise<void>;
-  /** Once that transaction has been committed. */
+  /** Called once that transaction has been committed. */
   committed(runId: string): void;
   /**
-   * Calls `wake` for each append to the run (`EVERY_RUN`: to any), and whenever some may have been
-   * missed. Returns what ends it.
+   * Calls `wake` for each append to the run (`EVERY_RUN`: to any run), and whenever an append may
+   * have been missed. Returns a function that stops watching.
    */
   watch(runId: string, wake: () => void): () => void;
   close(): Promise<void>;
 }
 
-/** Stands for every run with those who watch. */
+/** Matches every run for watchers. */
 export const EVERY_RUN = '*';
 
-/** Who watches which run. */
+/** Watchers by run. */
 interface Watchers {
   add(runId: string, wake: () => void): () => void;
   wake(runId: string): void;
@@ -48,46 +48,45 @@ export function watchers(): Watchers {
 }
 
 /**
- * What a failed statement means for the one who asked.
- * - `lost`: the connection broke; whether the work took effect is unknown.
- * - `contended`: rolled back for certain, because of others' work at the same time.
+ * What a failed statement means for the caller.
+ * - `lost`: the connection broke; it is unknown whether the work took effect.
+ * - `contended`: rolled back for certain, because of concurrent work.
  * - `unavailable`: the database cannot do it now, and nothing changed.
  * - `malformed`: a value that no database could hold.
- * - `unexpected`: anything else, a mistake of ours.
+ * - `unexpected`: anything else, a bug.
  */
 export interface Diagnosis {
   readonly kind: 'lost' | 'contended' | 'unavailable' | 'malformed' | 'unexpected';
-  /** What is wrong and the remedy, fit for a caller: no host, no path, no credential. */
+  /** The failure and its remedy, safe for a caller: no host, no path, no credential. */
   readonly message: string;
 }
 
-/** Everything in which the databases differ, beyond how Kysely connects to them. */
+/** All differences between the databases, except how Kysely connects to them. */
 export interface SqlDialect {
   /** The column type of ids, times and every other text, compared byte by byte. */
   readonly text: RawBuilder<unknown>;
-  /** The column type of what is no text. */
+  /** The column type of binary data. */
   readonly bytes: RawBuilder<unknown>;
-  /** `column in (values)` with the whole list as one parameter, however long it is. */
+  /** `column in (values)` with the whole list as one parameter, whatever its length. */
   among(column: 'id' | 'token_sha256' | 'key', values: readonly string[]): RawBuilder<boolean>;
   /**
-   * At the end of a select: holds its rows until the transaction ends, and sees them as they are by
-   * then.
+   * At the end of a select: locks its rows until the transaction ends, and reads their latest
+   * values.
    */
   readonly forUpdate: RawBuilder<unknown>;
-  /** At the end of a select: as `forUpdate`, and leaves out the rows that others hold. */
+  /** At the end of a select: like `forUpdate`, but skips rows that others hold. */
   readonly skipLocked: RawBuilder<unknown>;
   /**
-   * The text under a key of a JSON object of texts. Keys are letters, digits, `_`, `.`, `-` and
+   * The text under a key of a JSON object of strings. Keys are letters, digits, `_`, `.`, `-` and
    * `:`.
    */
   textUnder(column: 'tags', key: string): RawBuilder<string | null>;
   /**
-   * Inside a transaction: waits until nobody else holds the same key, and holds it until the
-   * transaction ends.
+   * Inside a transaction: waits for the lock of the key, and holds it until the transaction ends.
    */
   lockKey(trx: Kysely<SqlSchema>, key: string): Promise<void>;
   /**
-   * Inside a transaction: waits until no other instance migrates, and holds that until the
+   * Inside a transaction: waits until no other instance migrates, and holds that lock until the
    * transaction ends.
    */
   lockMigrations(trx: Kysely<SqlSchema>): Promise<void>;
@@ -105,7 +104,7 @@ export const UNEXPECTED: Diagnosis = {
 };
 
 /**
- * RFC 3339 in UTC with milliseconds. Its order is time's order, so years outside 0000..9999 are a
+ * RFC 3339 in UTC with milliseconds. Sorts chronologically, so years outside 0000..9999 are a
  * `RangeError`.
  */
 export function instantText(at: Date): string {

@@ -17,8 +17,8 @@ export function previewRecords(session: SqlSession): PreviewRecords {
       repeatable((db) =>
         publishingTransaction(session, db, async (trx, publish) => {
           if (from === 0) {
-            // No row is generation 0: of two simultaneous inserts the second waits for the first,
-            // and does nothing.
+            // No row means generation 0: of two simultaneous inserts the second waits for the
+            // first, and does nothing.
             await trx
               .insertInto('preview_generations')
               .values({ run_id: runId, target_port: targetPort, generation: 1 })
@@ -70,7 +70,7 @@ export function previewRecords(session: SqlSession): PreviewRecords {
         return new Set(rows.map((row) => row.token_sha256));
       }),
 
-    // Not repeated: the second count would be 0 for what the first has forgotten.
+    // Not idempotent: a repeat would count 0.
     forget: (before) =>
       once(async (db) => {
         const { numDeletedRows } = await db
@@ -92,7 +92,7 @@ async function readGeneration(db: Kysely<SqlSchema>, runId: string, targetPort: 
   return row?.generation ?? 0;
 }
 
-/** The database judges which reason is weaker, on the row as it is once nobody else holds it. */
+/** The database compares the reasons, on the row as it is once no other transaction holds it. */
 async function leave(db: Kysely<SqlSchema>, tombstones: readonly Tombstone[]): Promise<void> {
   await db
     .insertInto('preview_tombstones')
@@ -116,8 +116,8 @@ async function leave(db: Kysely<SqlSchema>, tombstones: readonly Tombstone[]): P
 }
 
 /**
- * One tombstone a token, because one INSERT may not touch a row twice; ordered by token, so that
- * two who bury the same previews wait for one another instead of each holding what the other needs.
+ * One tombstone per token, because one INSERT may not touch a row twice. Sorted by token, so that
+ * concurrent inserts of the same previews wait instead of deadlocking.
  */
 function strongestOfEach(tombstones: readonly Tombstone[]): Tombstone[] {
   const byToken = new Map<string, Tombstone>();

@@ -27,7 +27,7 @@ import { type RecordsLog, type SqlSession, sqlSession } from './sql-session.ts';
 import { toolRecords } from './tool-records.ts';
 import { RUNNING, toolRunRecords } from './tool-run-records.ts';
 
-/** The highest number that a column of integers holds in PostgreSQL. */
+/** PostgreSQL's largest integer. */
 const MAX_SEQ = 2_147_483_647;
 
 function timelineRecords(session: SqlSession): TimelineRecords {
@@ -36,7 +36,7 @@ function timelineRecords(session: SqlSession): TimelineRecords {
     append: (runId, events, at) =>
       repeatable(async (db) => {
         if (events.length === 0) return;
-        // Most of what is told is known already; that takes no lock and writes nothing.
+        // Most events are already known; this check takes no lock and writes nothing.
         const { fresh } = await unpublishedAmong(db, dialect, runId, events, at);
         if (fresh.length > 0)
           await publishingTransaction(session, db, (_trx, publish) => publish(runId, fresh, at));
@@ -77,11 +77,11 @@ function toEvent(row: Selectable<RunEventsTable>): RunEvent {
 
 export interface SqlRecordsOptions {
   readonly log?: RecordsLog | undefined;
-  /** What secrets are sealed with. @default nothing: they are kept as they are */
+  /** Seals secrets. @default none: they are stored as plain text */
   readonly seals?: SealedTexts | undefined;
 }
 
-/** The Records port over any database that Kysely and a `SqlDialect` speak. Closing ends `db`. */
+/** The Records port over any database that Kysely and a `SqlDialect` support. Closing ends `db`. */
 export function sqlRecords(
   db: Kysely<SqlSchema>,
   dialect: SqlDialect,
@@ -150,7 +150,7 @@ function snapshotRecords({ dialect, repeatable }: SqlSession): SnapshotRecords {
   };
 }
 
-/** No run of it is under way. */
+/** No run of it is active. */
 function quiet(now: Date) {
   const running = sql`${RUNNING} and tool_runs.deadline > ${instantText(now)}`;
   return sql<boolean>`not exists (select 1 from tool_runs where tool_runs.snapshot_id = sandbox_snapshots.id and ${running})`;

@@ -67,13 +67,13 @@ export function runRecords(session: SqlSession): RunRecords {
           await publish(id, published, at);
           return row;
         });
-        // A completed run never changes again, so this second look need not be in the transaction.
+        // A completed run never changes again, so this read need not be in the transaction.
         const row =
           completed ?? (await db.selectFrom('runs').selectAll().where('id', '=', id).executeTakeFirst());
         return row && toRecord(row);
       }),
 
-    // Never repeated on its own: each rotation ends the token that the one before answered.
+    // Not idempotent: each rotation invalidates the token of the previous one.
     rotateToken: (id) =>
       once(async (db) => {
         const row = await db

@@ -32,9 +32,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
         .$if(generation !== undefined, (query) => query.where('generation', '=', generation as number))
         .execute();
     });
-  /**
-   * What speaks against another sandbox of the owner, as things stand until the transaction ends.
-   */
+  /** What prevents another sandbox of the owner, as of this transaction. */
   const existing = async (
     trx: Kysely<SqlSchema>,
     owner: Owner,
@@ -105,7 +103,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
             sandboxes: 1,
             ...defaultSize,
             ...resources,
-            // Counted while it is stopped as well.
+            // Counts while it is stopped as well.
             diskMb: 0,
           }));
           if (used !== undefined) return used;
@@ -205,7 +203,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
         return row && toRecord(row);
       }),
 
-    // Never repeated on its own: a late `destroyed` could meet the sandbox that has reused the id.
+    // Not idempotent: a late `destroyed` could hit the sandbox that has reused the id.
     setDesired: (id, desired, generation) => set(id, { desired }, generation),
 
     setObserved: (id, observed, generation) => set(id, { observed }, generation),
@@ -314,8 +312,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
 }
 
 /**
- * Literals and this very shape: both databases only then see that the indexes of what lives serve
- * it.
+ * Literals in exactly this shape: only then do both databases use the indexes of live sandboxes.
  */
 const LIVE = sql<boolean>`not (desired = 'destroyed' and observed = 'destroyed')`;
 
@@ -327,7 +324,7 @@ function quietSince({ lastActiveAt, heartbeatAt }: Observed) {
   return sql<boolean>`${active} and ${beaten}`;
 }
 
-/** The later one of what the column has and `at`. */
+/** The later of the column's value and `at`. */
 function later(column: 'heartbeat_at' | 'last_active_at', at: Date) {
   const known = sql`coalesce(${sql.ref(column)}, created_at)`;
   return sql<string>`case when ${known} < ${instantText(at)} then ${instantText(at)} else ${known} end`;
@@ -337,20 +334,20 @@ function ownedBy({ org, user }: Owner) {
   return sql<boolean>`owner_org = ${org} and owner_user = ${user}`;
 }
 
-/** As `isOfService` has it. */
+/** The negation of `isOfService`. */
 function notOfService() {
   const each = SERVICE_OWNERS.map(({ org, user }) => sql`not (owner_org = ${org} and owner_user = ${user})`);
   return sql<boolean>`${sql.join(each, sql` and `)}`;
 }
 
-/** Those of an owner that count. */
+/** The owner's sandboxes that count. */
 function ownOf(db: Kysely<SqlSchema>, owner: Owner) {
   return db.selectFrom('sandboxes').where(LIVE).where(ownedBy(owner)).where('desired', '!=', 'destroyed');
 }
 
 /**
- * What the owner has, where what would come to it is too much; undefined where nothing binds, or it
- * keeps within.
+ * The owner's usage, if the addition would exceed the quota; undefined if there is no quota or it
+ * is kept.
  */
 async function pastQuota(
   trx: Kysely<SqlSchema>,
@@ -374,7 +371,7 @@ async function usageOf(db: Kysely<SqlSchema>, owner: Owner, size: SandboxSize): 
       sql<string | number>`coalesce(sum(coalesce(disk_mb, ${size.diskMb})), 0)`.as('disk'),
     ])
     .executeTakeFirstOrThrow();
-  // PostgreSQL tells sums as texts.
+  // PostgreSQL returns sums as text.
   return {
     sandboxes: Number(sandboxes),
     cpu: Number(cpu) / 1_000,

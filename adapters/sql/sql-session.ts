@@ -3,30 +3,25 @@ import { PortholeError } from '#core/errors.ts';
 import type { Notifier, Diagnosis, SqlDialect } from './sql-dialect.ts';
 import type { SqlSchema } from './schema.ts';
 
-/** What the adapter tells its operator; pino fits. Nothing that is said holds a credential. */
+/** The adapter's log for operators; pino fits. No message contains a credential. */
 export interface RecordsLog {
   warn(fields: Record<string, unknown>, message: string): void;
 }
 
 type Work<T> = (db: Kysely<SqlSchema>) => Promise<T>;
 
-/**
- * A database in use: every failure comes out as a PortholeError, and closing waits for what runs.
- */
+/** An open database: every failure becomes a PortholeError, and closing waits for running work. */
 export interface SqlSession {
   readonly dialect: SqlDialect;
   readonly notifier: Notifier;
-  /**
-   * For work of which a second time changes nothing and answers the same: repeated once when the
-   * connection broke.
-   */
+  /** For idempotent work: repeated once if the connection broke. */
   readonly repeatable: <T>(work: Work<T>) => Promise<T>;
-  /** For work that must not happen twice: a broken connection is the caller's to judge. */
+  /** For non-idempotent work: the caller handles a broken connection. */
   readonly once: <T>(work: Work<T>) => Promise<T>;
   readonly close: () => Promise<void>;
 }
 
-/** Deadlocks are rare and solved by going again: more than this many in a row is overload. */
+/** Deadlocks are rare and solved by a retry: more in a row than this is overload. */
 const CONTENDED_ATTEMPTS = 5;
 const LOST_ATTEMPTS = 2;
 
@@ -89,8 +84,7 @@ export function sqlSession(
 
 /**
  * One transaction in which every statement sees what was committed before it, whatever the
- * database's default is: the rules here rest on a row's lock, followed by a look at what then
- * stands.
+ * database's default: callers lock a row, then read its current state.
  */
 export function inTransaction<T>(
   db: Kysely<SqlSchema>,

@@ -93,7 +93,7 @@ export function toolRecords({ dialect, once, repeatable }: SqlSession): ToolReco
     addVersion: (version) =>
       once((db) =>
         inTransaction(db, async (trx) => {
-          // Numbers of one tool are given one after the other.
+          // Version numbers of one tool are serialized.
           const tool = await trx
             .selectFrom('tool_drafts')
             .select('tool_id')

@@ -28,7 +28,7 @@ type ToolRunRecords = Pick<
   'beginRun' | 'endRun' | 'run' | 'runs' | 'failOverdue' | 'removeRuns' | 'snapshotsUnderWay'
 >;
 
-/** As a literal: only then do both databases see that the indexes of what runs serve it. */
+/** As a literal: only then do both databases use the indexes of running runs. */
 export const RUNNING = sql<boolean>`tool_runs.status = 'running'`;
 
 export function toolRunRecords({ dialect, once, repeatable }: SqlSession): ToolRunRecords {
@@ -147,7 +147,7 @@ export function toolRunRecords({ dialect, once, repeatable }: SqlSession): ToolR
   };
 }
 
-/** Once its state is another one. */
+/** Call after its state has changed. */
 async function measure(trx: Kysely<SqlSchema>, id: string): Promise<void> {
   const row = await trx.selectFrom('sandbox_snapshots').selectAll().where('id', '=', id).executeTakeFirst();
   if (row === undefined) return;
@@ -158,7 +158,7 @@ async function measure(trx: Kysely<SqlSchema>, id: string): Promise<void> {
     .execute();
 }
 
-/** What speaks against one more run, as things stand until the transaction ends. */
+/** What prevents one more run, as of this transaction. */
 async function existing(
   trx: Kysely<SqlSchema>,
   { snapshotId, owner }: NewToolRun,

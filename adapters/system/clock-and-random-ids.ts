@@ -19,7 +19,7 @@ export const randomIds: Ids = {
   delegation: () => `dlg_${ulid()}`,
   sandbox: () => base32(randomBytes(16)),
   session: (now) => `session-${now.getTime()}-${base32(randomBytes(5))}`,
-  // Drawn once a process and counted on: fresh randomness would cost a tenth of a small request.
+  // Random once per process, then a counter: fresh randomness costs a tenth of a small request.
   request: () => `${PROCESS}${(requests++).toString(16).padStart(8, '0')}`,
 };
 
@@ -33,8 +33,8 @@ export const systemClock: WakingClock = {
     for (;;) {
       const left = at.getTime() - Date.now();
       if (left <= 0 || signal?.aborted === true) return;
-      // Timers fire up to a millisecond early, and stand still while the machine sleeps: the clock
-      // has the last word.
+      // Timers fire up to a millisecond early and stop while the machine sleeps: check the clock
+      // again.
       await pause(Math.min(left, LONGEST_TIMER_MS), signal);
     }
   },

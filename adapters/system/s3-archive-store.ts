@@ -14,15 +14,15 @@ export interface S3ArchiveOptions {
 }
 
 /**
- * In bytes. Of S3's 10,000 parts that is 156 GiB for one archive, and with 4 parts under way 64 MiB
- * of memory.
+ * Part size, in bytes. S3's limit of 10,000 parts allows archives of 156 GiB; 4 concurrent parts
+ * take 64 MiB of memory.
  */
 const PART_BYTES = 16_777_216;
 
-/** Archives as objects of a bucket, sent in parts as they come. */
+/** Archives as objects of a bucket, uploaded in parts as a stream. */
 export function s3ArchiveStore({ bucket, endpoint, region, credentials }: S3ArchiveOptions): ArchiveStore {
   let opened: Promise<S3Client> | undefined;
-  // Most processes never need one.
+  // Loaded lazily: most processes need no client.
   const client = () =>
     (opened ??= import('@bradenmacdonald/s3-lite-client').then(
       (library) =>
@@ -44,7 +44,7 @@ export function s3ArchiveStore({ bucket, endpoint, region, credentials }: S3Arch
           Uint8Array<ArrayBuffer>
         >;
         const stored = (await client()).putObject(key, stream, { partSize: PART_BYTES });
-        // The client takes no signal: a server that hangs is left alone.
+        // The client takes no signal: after an abort, the upload is not awaited.
         await (signal === undefined ? stored : Promise.race([stored, aborted(signal)]));
       } catch (error) {
         content.destroy();
@@ -87,7 +87,7 @@ function codeOf(error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 }
 
-/** What the server or the network said is for the log. */
+/** The cause is only for the log. */
 function failure(what: string, cause: unknown): PortholeError {
   return new PortholeError(
     'archive_error',

@@ -1,7 +1,6 @@
 /**
- * What judges schemas, in a thread of its own: a regular expression of a schema may never come to
- * an end, and only a thread can be ended from outside. Imported elsewhere it does nothing but say
- * where it is.
+ * Validates schemas in a worker thread: a regular expression in a schema may never terminate, and
+ * only a thread can be stopped from outside. Imported elsewhere, it only exports its URL.
  */
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import type { JsonObject, JsonValue } from '#core/editor/editor-store.ts';
@@ -13,9 +12,9 @@ export interface SchemaCase {
 }
 
 export const SCHEMA_WORKER = new URL(import.meta.url);
-/** Under this name a thread is given its case. */
+/** Key of the case in `workerData`. */
 export const CASE = 'porthole-schema-case';
-/** What it says once it begins. */
+/** Message that the thread sends before it validates. */
 export const READY = 'ready';
 
 const MOST_REASONS = 10;
@@ -24,8 +23,8 @@ const MOST_LENGTH = 300;
 const given = (workerData as { readonly [CASE]?: SchemaCase } | null)?.[CASE];
 if (!isMainThread && given !== undefined) {
   const { Ajv2020 } = await import('ajv/dist/2020.js');
-  // A schema is data here: what it does not know it passes over, as the specification has it, and
-  // no format is checked, because JSON Schema only annotates with them.
+  // Unknown keywords are ignored, as JSON Schema specifies. Formats are not checked: they are only
+  // annotations.
   const validate = ({ schemas, value }: SchemaCase): SchemaResult => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true, logger: false });
     for (const [name, schema] of Object.entries(schemas)) {

@@ -3,18 +3,15 @@ import type { SchemaValidator, SchemaResult } from '#core/editor/tool-schemas.ts
 import { FairQueue } from '#core/shared/concurrency.ts';
 import type { SchemaCase } from './schema-worker.ts';
 
-/** Threads at a time: hostile schemas must not take every core. */
+/** Concurrent threads: hostile schemas must not take every core. */
 const MOST_THREADS = 2;
-/** How long judging may take: a thousand times what an ordinary schema needs. */
+/** Timeout of a validation, in milliseconds: a thousand times what an ordinary schema needs. */
 const VALIDATED_WITHIN_MS = 1_000;
-/** How long a thread may take to start, on a machine that is busy. */
+/** Timeout for a thread to start on a busy machine, in milliseconds. */
 const STARTS_WITHIN_MS = 30_000;
 const MEMORY = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 };
 
-/**
- * A thread for each case, which ends with it, in time or not. Free threads go to owners in fair
- * turns.
- */
+/** One thread per case, terminated with it. Free threads are assigned fairly among owners. */
 export function workerSchemaValidator(): SchemaValidator {
   const queue = new FairQueue({ perOwner: MOST_THREADS, total: MOST_THREADS, waiting: Infinity });
   return {
@@ -53,7 +50,7 @@ async function validateInThread(asked: SchemaCase): Promise<SchemaResult> {
         clearTimeout(limit);
         limit = setTimeout(() => resolve({ kind: 'too_costly' }), VALIDATED_WITHIN_MS);
       });
-      // Once it judges, whatever ends it is the case's doing: its memory, or its stack.
+      // After READY, any failure is caused by the case: it exceeds the memory or stack limit.
       const failed = (error: Error) => (isReady ? resolve({ kind: 'too_costly' }) : reject(error));
       worker.once('error', failed);
       worker.once('exit', (code) => failed(new Error(`the thread that judges schemas ended with ${code}`)));

@@ -24,13 +24,12 @@ interface ApprovalDecisionInput {
 
 interface DecidedApproval {
   readonly approval: ApprovalRecord;
-  /** What else waited and is approved by it. */
+  /** Other waiting approvals that this decision also approved. */
   readonly also: readonly ApprovalRecord[];
 }
 
 /**
- * Takes a decision, once. One that reaches further also approves what else waits and is covered by
- * it.
+ * Decides an approval once. A scope beyond `once` also approves other waiting calls that it covers.
  * @throws PortholeError `approval_not_found`, `approval_decided`; `invalid_request` for a scope
  * that does not fit the request
  */
@@ -51,7 +50,7 @@ export async function decideApproval(
   if (!decided) throw alreadyEnded(approval);
   if (outcome === 'denied' || scope !== 'always') return { approval, also };
   const others = await records.approvals.runsWaiting(run.owner, approval.tool);
-  // The decision is taken. What this does not reach waits on, and can still be decided.
+  // The decision is final. An approval that this fails to update stays pending and can be decided.
   const applied = await Promise.allSettled(
     others.map((runId) => records.approvals.applyPolicies(runId, approval.tool, now)),
   );
@@ -79,9 +78,9 @@ function alreadyEnded({ id, status, endedAt, decidedBy }: ApprovalRecord): Porth
 }
 
 /**
- * Ends a policy: what it covered is asked about again. What it has approved stays approved.
- * @throws PortholeError `policy_not_found` (a foreign one too: its existence is nobody else's
- * business)
+ * Deletes a policy: later calls need approval again. Calls that it has approved stay approved.
+ * @throws PortholeError `policy_not_found`, also for another owner's policy, to not reveal that it
+ * exists
  */
 export async function deletePolicy(
   { records }: { readonly records: Pick<Records, 'policies'> },
@@ -103,7 +102,7 @@ export interface ToolCall {
   readonly args: ToolArguments;
   /** What a person is asked. */
   readonly message: string;
-  /** Whether it is the agent itself that asks, whose rights end with its run. */
+  /** Whether the agent itself makes the call. Its rights end with its run. */
   readonly byAgent: boolean;
 }
 
@@ -115,8 +114,8 @@ export interface GrantBeforehandDeps {
 }
 
 /**
- * Whether something has approved the call beforehand, so that nobody need be asked. The timeline
- * then tells what.
+ * Whether the call is approved in advance, so that no person is asked. Records the reason in the
+ * timeline.
  */
 export async function grantBeforehand(deps: GrantBeforehandDeps, call: ToolCall): Promise<boolean> {
   const grant = await findGrant(deps, call);

@@ -2,12 +2,12 @@ import type { ApprovalRecord, PolicyRecord, PolicySource, ToolArguments } from '
 import type { NewEvent, RunEventType } from '../runs/timeline.ts';
 import { scopeOf } from './approval-rules.ts';
 
-/** What people call a request among each other: the end of its id. It need not be unique. */
+/** The short form of a request id: its last 8 characters. Not necessarily unique. */
 export function displayId(approvalId: string): string {
   return approvalId.slice(-8);
 }
 
-/** Somebody must be asked. */
+/** A person must decide. */
 export function approvalRequired(approval: ApprovalRecord): NewEvent {
   return {
     type: 'tool.approval_required',
@@ -27,7 +27,7 @@ const ENDED: Readonly<Record<Exclude<ApprovalRecord['status'], 'waiting'>, RunEv
   withdrawn: 'tool.withdrawn',
 };
 
-/** How a request ended. One key whatever the end, so that no timeline can tell two of them. */
+/** How a request ended. All outcomes share one key, so a timeline records only one of them. */
 export function approvalEnded(approval: ApprovalRecord): NewEvent {
   const { status, source, scope, decidedBy, reason } = approval;
   if (status === 'waiting') throw new TypeError(`approval ${approval.id} still waits`);
@@ -44,7 +44,7 @@ export function approvalEnded(approval: ApprovalRecord): NewEvent {
   };
 }
 
-/** What grants a call without a question. */
+/** What approves a call without asking a person. */
 export type Grant =
   | { readonly source: 'installation' | 'run_option' }
   | { readonly source: PolicySource; readonly policyId: string };
@@ -57,7 +57,7 @@ export function policyGrant(policy: PolicyRecord): Grant {
   return { source: policySource(policy), policyId: policy.id };
 }
 
-/** Nobody was asked, because something had approved it beforehand. */
+/** The call was approved in advance, without asking a person. */
 export function approvedBeforehand(
   call: { readonly id: string; readonly tool: string; readonly args: ToolArguments },
   grant: Grant,

@@ -2,11 +2,11 @@ import { PortholeError } from '../errors.ts';
 import type { ApprovalScope, PolicyRecord, ToolArguments } from './approval-store.ts';
 
 /**
- * What policies and denials are about: a port, and whether its link is replaced. Its generation
- * does not matter.
+ * What policies and denials apply to: a port, and whether its link is replaced. The generation does
+ * not matter.
  */
 export interface Subject {
-  /** Null for a tool that is called without one. */
+  /** Null for a tool call without a port. */
   readonly targetPort: number | null;
   readonly rotate: boolean;
 }
@@ -17,8 +17,8 @@ export function subjectOf(args: ToolArguments): Subject {
 }
 
 /**
- * The port of the policy that an approval makes; null: any port.
- * @throws PortholeError `invalid_request` for the scope `port` where the call names none
+ * The port of the policy that an approval creates; null: any port.
+ * @throws PortholeError `invalid_request` for the scope `port` if the call names no port
  */
 export function policyPort(scope: Exclude<ApprovalScope, 'once'>, args: ToolArguments): number | null {
   if (scope !== 'port') return null;
@@ -31,17 +31,17 @@ export function policyPort(scope: Exclude<ApprovalScope, 'once'>, args: ToolArgu
 }
 
 /**
- * Whether an approval of `approved` takes back the denial of `denied`. Replacing a link includes
- * opening the port.
+ * Whether approving `approved` cancels the denial of `denied`. Replacing a link includes opening
+ * the port.
  */
 export function takesBack(approved: Subject, denied: Subject): boolean {
   return approved.targetPort === denied.targetPort && (approved.rotate || !denied.rotate);
 }
 
 /**
- * The policy that approves the call, the narrowest first. `denials` are those of the run that no
- * approval of the same has taken back: a policy for any port never
- * overturns the denial of one, and a policy for a port does not overturn the denial of a new link.
+ * The narrowest policy that approves the call. `denials` are the run's denials that no later
+ * approval has cancelled. A policy for any port never overrides the denial of one port. A policy
+ * for a port does not override the denial of a new link.
  */
 export function coveringPolicy(
   args: ToolArguments,
@@ -63,7 +63,7 @@ function breadth(policy: PolicyRecord): number {
   return ['port', 'run', 'always'].indexOf(scopeOf(policy));
 }
 
-/** How far a policy reaches. */
+/** The scope of a policy. */
 export function scopeOf({ targetPort, runId }: Pick<PolicyRecord, 'targetPort' | 'runId'>) {
   if (runId === null) return 'always';
   return targetPort === null ? 'run' : 'port';
@@ -71,22 +71,22 @@ export function scopeOf({ targetPort, runId }: Pick<PolicyRecord, 'targetPort' |
 
 const MINUTE = 60_000;
 
-/** How long somebody is waited for. */
+/** How long a request waits for a decision. */
 const ANSWER_MS = 5 * MINUTE;
-/** How long a decision that its caller did not get is kept for the caller's retry. */
+/** How long a decision that its caller did not receive is kept for the caller's retry. */
 const KEPT_MS = 5 * MINUTE;
 /**
- * In which so many requests of a run may begin, and no more: a run that asks and asks must not bury
- * its owner.
+ * Rate limit: a run may begin at most `MOST` requests in this window, so that a looping agent
+ * cannot flood its owner.
  */
 const BOUND_MS = 5 * MINUTE;
 const MOST = 256;
 /**
- * How long a waiter counts without a word of its own: so much later it shows that a function was
- * killed.
+ * Lease of a waiter, in milliseconds. A waiter that does not renew it counts as gone, e.g. because
+ * its function was killed.
  */
 const LEASE_MS = 15_000;
-/** How often it says so: late by a whole pause and a slow database, it still counts. */
+/** Renewal interval, in milliseconds. One late renewal and a slow database do not end the lease. */
 const RENEW_MS = 5_000;
 
 export function answerBy(now: Date): Date {
@@ -97,12 +97,12 @@ export function leaseUntil(now: Date): Date {
   return later(now, LEASE_MS);
 }
 
-/** When a waiter looks again, at the latest. */
+/** When a waiter must renew its lease. */
 export function renewAt(now: Date): Date {
   return later(now, RENEW_MS);
 }
 
-/** What holds for a request that is made at `now`. */
+/** The limits of a request that is made at `now`. */
 export function requestBounds(now: Date): {
   readonly keptSince: Date;
   readonly since: Date;

@@ -1,7 +1,7 @@
 import type { Owner } from '../shared/clock-and-ids.ts';
 import type { Page, PageRequest } from '../shared/reads.ts';
 
-/** What a tool is called with, by name. Two calls with the same are identical. */
+/** Arguments of a tool call, by name. Calls with equal arguments are identical. */
 export type ToolArguments = Readonly<Record<string, string | number | boolean>>;
 
 /**
@@ -10,7 +10,7 @@ export type ToolArguments = Readonly<Record<string, string | number | boolean>>;
  */
 export type ApprovalScope = 'once' | 'port' | 'run' | 'always';
 
-/** The kind of a policy that approves. */
+/** The kind of policy that approves. */
 export type PolicySource = `${Exclude<ApprovalScope, 'once'>}_policy`;
 
 export interface ApprovalRequest {
@@ -27,17 +27,17 @@ export interface ApprovalRequest {
 export interface ApprovalRecord extends ApprovalRequest {
   readonly status: 'waiting' | 'approved' | 'denied' | 'timed_out' | 'withdrawn';
   readonly endedAt: Date | null;
-  /** Who or what decided: a person, or a policy that was made while it waited. */
+  /** Who or what decided: a person, or a policy that was created while the request waited. */
   readonly source: 'person' | PolicySource | null;
   readonly decidedBy: string | null;
   readonly scope: ApprovalScope | null;
   /** In the person's own words. */
   readonly reason: string | null;
-  /** When the caller has got what was decided. Until then it is kept for the caller's retry. */
+  /** When the caller received the decision. Until then it is kept for the caller's retry. */
   readonly takenAt: Date | null;
 }
 
-/** What waits for a person, as somebody who looks at all of it at once needs it. */
+/** A pending approval as the list of all pending approvals shows it. */
 export interface WaitingApproval extends ApprovalRequest {
   readonly runTitle: string | null;
   readonly owner: Owner;
@@ -47,8 +47,8 @@ export interface WaitingApproval extends ApprovalRequest {
 export interface Waiter {
   readonly id: string;
   /**
-   * Until when it counts as waiting, unless it says so again: a function that was killed says
-   * nothing more.
+   * The lease: the waiter counts as waiting until then unless it renews. A killed function does not
+   * renew.
    */
   readonly until: Date;
 }
@@ -59,19 +59,18 @@ export interface Decision {
   readonly reason: string | null;
   /** The user who decides. */
   readonly by: string;
-  /** Of the policy that a scope beyond `once` makes. */
+  /** The id of the policy that a scope beyond `once` creates. */
   readonly policyId: string;
 }
 
 /**
- * Questions to a person. Each ends once: approved, denied, timed out or withdrawn, whoever tries
- * whatever at the same time, and its timeline tells how in the same transaction.
+ * Approval requests. Each ends exactly once, also under concurrent writes: approved, denied, timed
+ * out or withdrawn. The same transaction writes the outcome to the timeline.
  */
 export interface ApprovalRecords {
   /**
-   * Asks, unless the answer is there or on its way. An identical request that was decided after
-   * `keptSince`, and whose decision nobody has taken, is returned; one that waits is joined;
-   * otherwise this one begins to wait.
+   * Asks for approval. An identical request that was decided after `keptSince`, and is not taken,
+   * is returned; an identical pending one is joined; otherwise this one is created.
    * @throws PortholeError `too_many_approvals` when the run has begun `most` others after `since`;
    * `run_ended` for a request of its agent once it has completed
    */
@@ -86,21 +85,21 @@ export interface ApprovalRecords {
       readonly byAgent?: boolean;
     },
   ): Promise<ApprovalRecord>;
-  /** Undefined for one that nobody asked, or that is forgotten. */
+  /** Undefined for an unknown or forgotten request. */
   get(id: string): Promise<ApprovalRecord | undefined>;
-  /** The waiter goes on waiting. */
+  /** Renews the waiter's lease. */
   stay(id: string, waiter: Waiter): Promise<void>;
   /**
-   * The waiter has gone. With nobody left the request is withdrawn, or has timed out where its time
-   * is over. Returns until when others may be waiting: who of them is still there, shows then (call
-   * it again).
+   * Removes the waiter. Without any waiter the request is withdrawn, or times out if it has
+   * expired. Otherwise returns when the leases of the other waiters end: call it again then,
+   * because they may have been killed.
    */
   leave(runId: string, id: string, waiterId: string, now: Date): Promise<Date | undefined>;
   /**
-   * Decides what waits; past its expiry it times out instead. Undefined for an id that the run does
-   * not have. A scope beyond `once` leaves a policy, which also approves
-   * `also`: what else it covers in this run. A denial is kept, and no policy for any port covers
-   * what it denied, until the same is approved.
+   * Decides a pending request; an expired one times out instead. Undefined for an id that the run
+   * does not have. A scope beyond `once` creates a policy, which also approves `also`: the other
+   * pending requests of the run that it covers. A denial is kept: no policy for any port covers
+   * what it denied until the same call is approved.
    * @throws PortholeError `invalid_request` for the scope `port` where the request names none
    */
   decide(
@@ -117,31 +116,31 @@ export interface ApprovalRecords {
     | undefined
   >;
   /**
-   * The run's policies, or its owner's, approve what waits for the tool in this run. Returns what
-   * they have approved.
+   * Applies the policies of the run and its owner to pending requests for the tool in this run.
+   * Returns the requests that they approve.
    */
   applyPolicies(runId: string, tool: string, now: Date): Promise<readonly ApprovalRecord[]>;
   /**
-   * What waits at `now`, the oldest first, `most` of them; of one owner's runs, or of everybody's
+   * The first `most` requests pending at `now`, oldest first; of one owner's runs, or of all owners
    * when `owner` is undefined.
    */
   waiting(owner: Owner | undefined, now: Date, most: number): Promise<readonly WaitingApproval[]>;
   /**
-   * Calls `wake` whenever what waits may have changed, in whatever run, as `TimelineRecords.watch`
-   * does for one. Returns what ends it.
+   * Calls `wake` whenever pending requests of any run may have changed, as `TimelineRecords.watch`
+   * does for one run. Returns a function that unsubscribes.
    */
   watch(wake: () => void): () => void;
-  /** The owner's runs in which somebody waits for the tool. */
+  /** The owner's runs with a pending request for the tool. */
   runsWaiting(owner: Owner, tool: string): Promise<readonly string[]>;
-  /** Ends every request that is past its expiry at `now`, of the run or of all; says how many. */
+  /** Times out every request that has expired at `now`, of the run or of all; returns how many. */
   timeOut(now: Date, runId?: string): Promise<number>;
-  /** The caller has got what was decided. */
+  /** Marks the decision as received by the caller. */
   take(id: string, at: Date): Promise<void>;
-  /** Forgets requests that ended before `before`; says how many. Their timelines remember them. */
+  /** Deletes requests that ended before `before`; returns how many. The timelines keep them. */
   forget(before: Date): Promise<number>;
 }
 
-/** What a person allows once and for all. */
+/** A permanent approval by a person. */
 export interface PolicyRecord {
   readonly id: string;
   readonly owner: Owner;
@@ -151,19 +150,19 @@ export interface PolicyRecord {
   /** Null: for any port. */
   readonly targetPort: number | null;
   readonly createdAt: Date;
-  /** The user who made it. */
+  /** The user who created it. */
   readonly createdBy: string;
 }
 
 export interface PolicyRecords {
   /**
-   * The narrowest that covers the call in this run of this owner, unless what it asks for was
-   * denied in the run.
+   * The narrowest policy that covers the call in this run of this owner, unless the run has a
+   * denial for the same call.
    */
   covering(owner: Owner, runId: string, tool: string, args: ToolArguments): Promise<PolicyRecord | undefined>;
   get(id: string): Promise<PolicyRecord | undefined>;
-  /** Newest first; of one owner, or of everybody when `owner` is undefined. */
+  /** Newest first; of one owner, or of all owners when `owner` is undefined. */
   list(owner: Owner | undefined, page: PageRequest): Promise<Page<PolicyRecord>>;
-  /** False when there is none. */
+  /** Returns false if it does not exist. */
   delete(id: string): Promise<boolean>;
 }

@@ -9,40 +9,37 @@ export interface PendingApprovalsDeps {
 }
 
 export interface FollowWaiting {
-  /** Whose runs; undefined: everybody's. */
+  /** The owner of the runs; undefined: all owners. */
   readonly owner: Owner | undefined;
-  /** Milliseconds of silence after which it is said that nothing has changed. */
+  /** Milliseconds without a change after which `follow` yields `undefined`. */
   readonly quietMs: number;
   readonly until: Date;
   readonly signals: readonly (AbortSignal | undefined)[];
 }
 
 /**
- * What waits for decisions, for all who follow it on this instance: however many follow an owner's,
- * one looks.
+ * Pending approvals for all followers on this instance. The followers of one owner share one poll.
  */
 export interface PendingApprovals {
   /**
-   * What waits: at once, and again each time it has changed. `undefined` stands for a while in
-   * which it has not.
-   * @throws PortholeError what the look threw that all who follow share
+   * Yields the pending approvals at once and after each change. Yields `undefined` after `quietMs`
+   * without a change.
+   * @throws PortholeError the error of the poll that the followers share
    */
   follow(following: FollowWaiting): AsyncGenerator<readonly WaitingApproval[] | undefined, void>;
 }
 
-/** More than a person decides on at a time. */
+/** More than a person can decide at once. */
 export const MOST_WAITING = 100;
-/** Any news of any run is a reason to look: so often at most, in milliseconds. */
+/** An event of any run triggers a poll. Minimum time between polls, in milliseconds. */
 const POLL_MS = 200;
-/** So late at most shows what no wake told of, in milliseconds. */
+/** Maximum time between polls, in milliseconds, in case a notification is lost. */
 const REPOLL_MS = 15_000;
 
-/** One owner's, while somebody follows it. */
+/** The poll of one owner, for as long as it has followers. */
 interface ApprovalPoll {
   latest(): readonly WaitingApproval[] | undefined;
-  /**
-   * Rings whenever `latest` is another. Returns what ends that; with the last one the look ends.
-   */
+  /** Calls `notify` when `latest` changes. Returns an unsubscribe; the last one ends the poll. */
   join(notify: () => void): () => void;
 }
 
@@ -87,7 +84,7 @@ export function createPendingApprovals(deps: PendingApprovalsDeps): PendingAppro
   };
 }
 
-/** @param onEnd once: nobody can join it any more */
+/** @param onEnd called once, when no follower can join any more */
 function startPoll(
   { records: { approvals }, clock }: PendingApprovalsDeps,
   owner: Owner | undefined,
@@ -108,7 +105,7 @@ function startPoll(
   };
   const poll = async () => {
     const wakeSignal = createWakeSignal(clock, [ended.signal]);
-    // Before the first look: what is asked after it rings.
+    // Subscribe before the first poll: a request that arrives after it triggers the next one.
     const unwatch = approvals.watch(wakeSignal.notify);
     try {
       while (!ended.signal.aborted) {

@@ -10,8 +10,8 @@ import type { ApprovalRecord, Waiter } from './approval-store.ts';
 const FORGOTTEN_HOURS = 24;
 
 /**
- * Times out what no living function waits for, and forgets what ended a day ago; says how many
- * timed out.
+ * Times out requests that no live function waits for, and deletes those that ended a day ago.
+ * Returns how many timed out.
  */
 export async function endApprovals({
   records,
@@ -30,26 +30,25 @@ export interface WaitForApprovalDeps {
   readonly records: Pick<Records, 'approvals' | 'runs' | 'timeline'>;
   readonly clock: WakingClock;
   readonly ids: Ids;
-  /** Aborted when this process is about to end. */
+  /** Aborted when this process shuts down. */
   readonly stopping: AbortSignal;
 }
 
 export interface Waiting {
-  /** Aborted when the caller goes away. */
+  /** Aborted when the caller disconnects. */
   readonly signal?: AbortSignal | undefined;
-  /** Hears of the request once it waits, new or joined. */
+  /** Called with the request once it waits, new or joined. */
   readonly onWaiting?: ((approval: ApprovalRecord) => void) | undefined;
 }
 
 /**
  * Asks a person, and waits for the decision, five minutes at most. Identical calls share one
- * request, and one that nobody was left to hear of, because a function was killed, is found again
- * by the caller's identical retry. Returns the approval: `take` it once what it allows is done.
- *
+ * request. A retry finds the decision again if the function that waited for it was killed. Returns
+ * the approval: `take` it once the approved action is done.
  * @throws PortholeError `approval_denied`, `approval_timed_out`, `too_many_approvals`; `run_ended`
- * once the run has completed meanwhile; `service_unavailable` when this process is about to end or
- * the records are away: the request waits on. What the signal was aborted with, once the request is
- * withdrawn, where no other caller waits
+ * if the run has completed meanwhile; `service_unavailable` when this process shuts down or the
+ * records are unavailable: the request stays pending. The signal's abort reason, after the request
+ * is withdrawn, unless another caller waits
  */
 export async function waitForApproval(
   deps: WaitForApprovalDeps,
@@ -60,7 +59,7 @@ export async function waitForApproval(
   const waiterId = ids.request();
   const waiter = (now: Date) => ({ id: waiterId, until: leaseUntil(now) });
   const wakeSignal = createWakeSignal(clock, [signal, stopping]);
-  // Before the first look: what is decided after it rings.
+  // Subscribe before the first read: a decision that arrives after it wakes the loop.
   const unwatch = records.timeline.watch(call.run.id, wakeSignal.notify);
   try {
     const asked = clock.now();
@@ -75,8 +74,7 @@ export async function waitForApproval(
     };
     const bounds = { ...requestBounds(asked), byAgent: call.byAgent };
     let approval = await records.approvals.ask(request, waiter(asked), bounds);
-    // A policy that was made since somebody looked for one did not see this request, or is seen
-    // now.
+    // A policy may have been created after the policy lookup and before this request was stored.
     if (approval.status === 'waiting') approval = await applyPolicies(deps, approval);
     let renewal = renewAt(asked);
     if (approval.status === 'waiting') onWaiting?.(approval);
@@ -93,7 +91,7 @@ export async function waitForApproval(
       if (isDue) renewal = renewAt(now);
       approval = await lookAgain(deps, approval, isDue ? waiter(now) : undefined);
     }
-    // Whoever has gone gets nothing: it is kept for the retry.
+    // A caller that has gone receives nothing: the decision is kept for its retry.
     signal?.throwIfAborted();
     if (approval.status === 'approved') return approval;
     if (approval.status === 'denied') await records.approvals.take(approval.id, clock.now());
@@ -105,8 +103,8 @@ export async function waitForApproval(
 }
 
 /**
- * The request as it stands, or as it stood, while the records cannot say. `waiter`: it says that it
- * still waits.
+ * The current request, or `before` while the records are unavailable. `waiter`: its lease is
+ * renewed.
  */
 async function lookAgain(
   { records }: WaitForApprovalDeps,
@@ -131,7 +129,7 @@ async function whereAvailable(
   }
 }
 
-/** The request as the policies leave it that there are by now. */
+/** The request after the current policies are applied. */
 async function applyPolicies(deps: WaitForApprovalDeps, approval: ApprovalRecord): Promise<ApprovalRecord> {
   const { records, clock } = deps;
   return whereAvailable(approval, async () => {
@@ -141,8 +139,8 @@ async function applyPolicies(deps: WaitForApprovalDeps, approval: ApprovalRecord
 }
 
 /**
- * Others may seem to wait that were killed: whoever is left shows it within a lease, and then this
- * looks once more.
+ * Other waiters may have been killed. Live ones renew within a lease, so this checks once more
+ * after it.
  */
 async function leave(
   { records, clock, stopping }: WaitForApprovalDeps,

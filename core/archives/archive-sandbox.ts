@@ -14,22 +14,22 @@ import type { ArchiveRecord, ArchiveStore } from './archive-store.ts';
 
 export interface ArchiveSandboxDeps {
   readonly records: Pick<Records, 'sandboxes' | 'archives'>;
-  /** The bare one: to archive a sandbox is no use of it, and nothing is put into it. */
+  /** The raw provider: archiving is not use of the sandbox, and injects nothing into it. */
   readonly provider: Pick<SandboxProvider, 'inspect' | 'resume' | 'stop' | 'exec' | 'callGuest'>;
   readonly store: ArchiveStore;
   readonly clock: Clock;
   readonly place: string;
 }
 
-/** Of all that its user owns. */
+/** Applies to every file that the sandbox's user owns. */
 const MAKE_READABLE = ['chmod', '-R', 'u+rwX', '--', '.'] as const;
 
 /**
- * Keeps the workspace of a stopped sandbox as a tar, and where it is. Files are read by a command,
- * so the sandbox runs meanwhile; where that fails, it is stopped again, and the next one begins
- * anew. May be repeated after a crash anywhere; two at once keep the same.
+ * Stores the workspace of a stopped sandbox as a tar, and records it. A command reads the files, so
+ * the sandbox runs meanwhile; on failure it is stopped again, and the next attempt starts over.
+ * Idempotent after a crash at any point; concurrent calls store the same archive.
  * @throws PortholeError `archive_error`, `workspace_archive_read_error`, and what the provider
- * refuses
+ * throws
  */
 export async function archiveSandbox(
   deps: ArchiveSandboxDeps,
@@ -40,16 +40,16 @@ export async function archiveSandbox(
   const { id: sandboxId, generation, name, image, owner, stoppedAt } = sandbox;
   const id = `arc_${sandboxId}_${generation}`;
   const known = await records.archives.get(id);
-  // Kept since it was stopped: whoever did it was cut off before the sandbox was destroyed.
+  // Archived after it was stopped: an earlier pass ended before it destroyed the sandbox.
   if (known !== undefined && stoppedAt !== null && known.createdAt >= stoppedAt) return;
   const createdAt = clock.now();
   const { state } = await provider.inspect(sandboxId, signal);
-  // Whatever took it has taken its files, too.
+  // The files of an absent sandbox are gone too.
   if (state === 'absent') return;
   try {
     if (state !== 'running') await provider.resume(sandboxId, signal);
-    // One file that its own user may not read would keep the sandbox for ever. It is the last that
-    // is done with it.
+    // One file that its own user may not read would block archiving for ever. Nothing else runs in
+    // the sandbox after this.
     await runToEnd(provider, sandboxId, { argv: MAKE_READABLE }, signal);
     const { tar, leftOut: unreadable } = await persistWorkspace({ provider }, sandboxId, {}, signal);
     let leftOut = 0;
@@ -71,7 +71,7 @@ export async function archiveSandbox(
     });
   } catch (error) {
     const now = await records.sandboxes.get(sandboxId).catch(() => undefined);
-    // Unless somebody wants it by now.
+    // Do not stop a sandbox that a caller has started meanwhile.
     if (now?.desired === 'stopped') await provider.stop(sandboxId).catch(() => undefined);
     throw error;
   }
@@ -88,8 +88,8 @@ async function* counted(
 }
 
 /**
- * The archive, once it is certain that it is this owner's. @throws PortholeError
- * `archive_not_found`; others' archives are nobody else's business
+ * The archive, if the owner owns it.
+ * @throws PortholeError `archive_not_found`, also for others' archives
  */
 export async function findArchive(
   { records }: { readonly records: Pick<Records, 'archives'> },
@@ -108,7 +108,7 @@ export function archiveNotFound(id: string): PortholeError {
   );
 }
 
-/** Whether somebody may delete an archive: its owner, and admins. */
+/** Whether the caller may delete an archive: its owner and admins may. */
 export function mayDeleteArchive(caller: Caller, { owner }: ArchiveRecord): boolean {
   if (caller.kind !== 'person') return false;
   const { user, org } = ownerOf(caller);
@@ -116,10 +116,10 @@ export function mayDeleteArchive(caller: Caller, { owner }: ArchiveRecord): bool
 }
 
 /**
- * Puts the files of an archive into a sandbox: all, or none. Symbolic links stay links, wherever
- * they lead.
+ * Unpacks an archive into a sandbox: all files, or none. Symbolic links stay links, wherever they
+ * lead.
  * @throws PortholeError `archive_not_found`, `archive_error`, `invalid_request`,
- * `workspace_archive_write_error`, and what `exec` refuses
+ * `workspace_archive_write_error`, and what `exec` throws
  */
 export async function restoreArchive(
   {

@@ -3,53 +3,49 @@ import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { Owner } from '../shared/clock-and-ids.ts';
 import type { Page, PageRequest } from '../shared/reads.ts';
 
-/**
- * Where archives of workspaces are kept. Whatever cannot be done is `archive_error`, and may be
- * tried again.
- */
+/** Stores archives of workspaces. Every failure is `archive_error`, and can be retried. */
 export interface ArchiveStore {
   /**
-   * Stores all of the content under the key, or nothing: it is there only once this resolves, and
-   * until then what was there before. Fails with what the content fails with, and when it is
-   * aborted.
+   * Stores the content under the key, all or nothing: until this resolves, the key keeps its
+   * earlier content. Rejects with the error of the content, and on abort.
    */
   put(key: string, content: Readable, signal?: AbortSignal): Promise<void>;
-  /** The content, as it comes. @throws PortholeError `archive_not_found` */
+  /** The content as a stream. @throws PortholeError `archive_not_found` */
   get(key: string): Promise<Readable>;
-  /** Absent: does nothing. */
+  /** Does nothing if the key does not exist. */
   remove(key: string): Promise<void>;
 }
 
-/** The workspace of a sandbox that is no more, as it was kept. */
+/** The archived workspace of a destroyed sandbox. */
 export interface ArchiveRecord {
-  /** `arc_<sandbox id>_<generation>`: one for each sandbox there ever was. */
+  /** `arc_<sandbox id>_<generation>`: one for each sandbox that ever existed. */
   readonly id: string;
   readonly sandbox: Pick<SandboxRecord, 'id' | 'generation' | 'name' | 'image'>;
   readonly owner: Owner;
-  /** Where it is in the store. */
+  /** Its key in the store. */
   readonly key: string;
   /** In bytes. */
   readonly size: number;
-  /** Entries that no archive can hold, e.g. devices. */
+  /** Entries that a tar cannot hold, e.g. devices. */
   readonly leftOut: number;
   readonly createdAt: Date;
 }
 
 export interface ArchiveRecords {
-  /** Replaces the one of that id. */
+  /** Replaces an archive of the same id. */
   put(archive: ArchiveRecord): Promise<void>;
   get(id: string): Promise<ArchiveRecord | undefined>;
   /**
-   * Newest first; of one owner, or of everybody when `owner` is undefined; of one sandbox id where
-   * it is named.
+   * Newest first; of one owner, or of all owners when `owner` is undefined; of one sandbox id if
+   * given.
    */
   list(owner: Owner | undefined, page: PageRequest, sandboxId?: string): Promise<Page<ArchiveRecord>>;
-  /** False where there is none. */
+  /** Returns false if it does not exist. */
   remove(id: string): Promise<boolean>;
 }
 
 /**
- * The longest that keeping one workspace may take, in milliseconds: a server that hangs must not
- * hold up all others.
+ * Timeout for archiving one workspace, in milliseconds: a server that hangs must not block all
+ * others.
  */
 export const ARCHIVED_WITHIN_MS = 30 * 60_000;

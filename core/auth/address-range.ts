@@ -1,8 +1,8 @@
 import { BlockList, isIPv4 } from 'node:net';
 
 /**
- * Where clouds tell a machine its credentials: link-local, and the addresses of Alibaba, Azure,
- * Oracle and AWS besides.
+ * Metadata addresses, where clouds serve a machine's credentials: link-local, and the addresses of
+ * Alibaba, Azure, Oracle and AWS.
  */
 const METADATA = [
   '169.254.0.0/16',
@@ -14,9 +14,9 @@ const METADATA = [
 ] as const;
 
 /**
- * Addresses that are not of the internet (RFC 6890 and what followed it): the cluster's own pods,
- * Services and nodes among them, and the ranges of examples, which networks at home use for want of
- * better. An IPv6 range that maps, translates or carries IPv4 would lead back to them.
+ * Addresses that are not public (RFC 6890 and later): the cluster's pods, Services and nodes, and
+ * documentation ranges, which some home networks use. IPv6 ranges that map, translate or carry IPv4
+ * are included because they lead back to private IPv4 addresses.
  */
 const PRIVATE = [
   '0.0.0.0/8',
@@ -45,20 +45,20 @@ const PRIVATE = [
 ] as const;
 
 /**
- * What must be left out of a range that sandboxes may reach: metadata addresses always, private
- * ones unless the range itself lies within them, because then they were meant.
+ * What a range that sandboxes may reach must exclude: always metadata addresses, and private
+ * addresses unless the range itself is private.
  */
 export function exceptionsOf(range: string): string[] {
   const within = [...METADATA, ...PRIVATE].filter((each) => contains(range, each) && each !== range);
   return within.filter((each) => !within.some((other) => other !== each && contains(other, each)));
 }
 
-/** Whether nothing would be left of the range without its metadata addresses. */
+/** Whether the range contains metadata addresses only. */
 export function reachesMetadataOnly(range: string): boolean {
   return METADATA.some((each) => contains(each, range));
 }
 
-/** Whether no address of the range is of the internet. */
+/** Whether the range contains no public address. */
 export function isPrivate(range: string): boolean {
   return PRIVATE.some((each) => contains(each, range));
 }

@@ -1,37 +1,35 @@
 import type { Caller } from '../callers.ts';
 import type { Sessions } from './sign-in.ts';
 
-/** Who stands behind a credential. */
+/** Resolves a credential to its caller. */
 export interface Authenticator {
-  /**
-   * The one who calls without a credential: `local` while nothing is configured, otherwise nobody.
-   */
+  /** Caller of requests without a credential: `local` until auth is configured, else undefined. */
   readonly withoutCredential: Caller | undefined;
   /**
-   * The owner of the credential, or undefined when it is not good. Never falls back to anybody.
-   * @throws PortholeError `service_unavailable` when whoever could judge it cannot be asked
+   * The caller, or undefined if the credential is not valid. Never falls back to another caller.
+   * @throws PortholeError `service_unavailable` when the credential cannot be checked
    */
   authenticate(credential: string): Promise<Caller | undefined>;
-  /** Of people who signed in with a browser; absent: nobody can. */
+  /** Browser sessions; absent: people cannot sign in with a browser. */
   readonly sessions?: Sessions | undefined;
 }
 
-/** What a run's agent token says once its signature and its expiry have been checked. */
+/** The claims of a run's agent token, after its signature and expiry have been checked. */
 export interface AgentClaims {
   readonly runId: string;
   readonly expiresAt: Date;
   /** As `RunRecord.tokenVersion`. Tokens inside sandboxes have no version. @default 0 */
   readonly version?: number | undefined;
   /**
-   * Good only where sandboxes call back: it lies in one, where whoever runs a command can read it,
-   * and must be worth nothing to them elsewhere.
+   * Valid only for callbacks from sandboxes. Every command in the sandbox can read the token, so it
+   * must grant nothing elsewhere.
    */
   readonly inside: boolean;
 }
 
 /**
- * What a credential for one sandbox says: of a delegation, or the sandbox's own token by its
- * number. Until when it is good, and for what, the records say.
+ * Claims of a credential for one sandbox: of a delegation, or of the sandbox's own token by its
+ * version. The records define its expiry and its grant.
  */
 export interface SandboxClaims {
   readonly sandboxId: string;
@@ -42,14 +40,14 @@ export interface SandboxClaims {
 }
 
 /**
- * The capabilities that Porthole mints. Every key has an id (`kid`), so that keys can be rotated
- * without changing the URL of a running preview.
+ * Mints and verifies credentials. Every key has an id (`kid`), so keys can be rotated without
+ * changing the URL of a running preview.
  */
 export interface Tokens {
   /** The id of the key that new runs pin. */
   currentKid(): string;
   /**
-   * The preview token of a run's port: the same for the same arguments, on every instance.
+   * The preview token of a run's port: equal for equal arguments, on every instance.
    * @throws PortholeError `internal_error` when the key `kid` has been removed from the key set
    */
   preview(kid: string, runId: string, targetPort: number, generation: number): string;
@@ -57,9 +55,7 @@ export interface Tokens {
   signAgent(claims: AgentClaims): Promise<string>;
   /** The claims of a well-signed, unexpired agent token; otherwise undefined. */
   verifyAgent(token: string, now: Date): Promise<AgentClaims | undefined>;
-  /**
-   * A signed credential for one sandbox: the same text for the same claims, while the key stays.
-   */
+  /** A signed credential for one sandbox: deterministic for the same claims and key. */
   signSandbox(claims: SandboxClaims): Promise<string>;
   /** The claims of a well-signed credential for a sandbox; otherwise undefined. */
   verifySandbox(token: string): Promise<SandboxClaims | undefined>;

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../shared/clock-and-ids.ts';
 
 const WINDOW_MS = 60_000;
-/** Addresses and credentials that are remembered; the oldest are forgotten first. */
+/** Addresses and credentials to remember; the oldest are dropped first. */
 const MOST_KNOWN = 10_000;
 
 /**
- * Slows down guessing: an address that came with too many different wrong secrets within a minute
- * may try no other one until the minute is over. A secret that was right lately always passes:
+ * Rate limit for guessing: an address that sends too many different wrong secrets within a minute
+ * may try no new one until the minute is over. A secret that was valid recently always passes, so
  * other clients behind the same proxy are not locked out. The same wrong secret counts once,
  * because a client may repeat an expired one.
  */
@@ -22,7 +22,7 @@ export class GuessLimit {
     this.#clock = clock;
   }
 
-  /** For how many seconds the address may not try this secret; 0: it may. */
+  /** For how many seconds the address may not try this secret; 0: not blocked. */
   blockedFor(address: string | undefined, secret: string): number {
     const window = address === undefined ? undefined : this.#windowOf(address);
     if (window === undefined || window.secrets.size < this.#most) return 0;

@@ -1,24 +1,24 @@
 import { PREVIEW_TOKEN_PATTERN } from '../previews/preview-token.ts';
 
 /**
- * What no log line and no error may hold, wherever it came from: preview tokens (also within host
- * names), signed tokens, bearer headers, passwords of URLs.
+ * Secrets that no log line and no error may contain: preview tokens (also within host names),
+ * signed tokens, bearer headers, passwords of URLs.
  */
 const SECRETS: readonly [RegExp, string][] = [
   [new RegExp(PREVIEW_TOKEN_PATTERN, 'gi'), '[preview token]'],
   [/\beyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?/g, '[signed token]'],
   [/\b(bearer\s+)[^\s"\\]+/gi, '$1[redacted]'],
   [/([?&]token=)[^&\s"\\]+/gi, '$1[redacted]'],
-  // As database drivers like to repeat it.
+  // Database drivers include the URL in their errors.
   [/(\/\/[^/:@\s"\\]+:)[^@/\s"\\]+(@)/g, '$1[redacted]$2'],
 ];
 
-/** Shorter ones would take innocent words out of every line. */
+/** Shorter secrets would match ordinary words. */
 const MIN_LENGTH = 4;
 
 /**
- * Takes secrets out of a text: the `known` ones (also as JSON and URLs write them), and whatever
- * has the form of one.
+ * Redacts secrets in a text: the `known` ones (also JSON- and URL-encoded), and everything that has
+ * the form of a secret.
  */
 export function secretRedactor(known: readonly string[]): (text: string) => string {
   const literal = new Set<string>();

@@ -1,24 +1,21 @@
 import type { Person, SessionRef } from '../callers.ts';
 
 /**
- * Which sessions of browsers somebody has ended before their time. What a browser keeps is sealed,
- * and would be good until then all the same.
+ * Browser sessions that were ended before their expiry. A sealed session would stay valid until it
+ * expires.
  */
 export interface EndedSessionRecords {
   /**
-   * Ends it at once, for every instance: each `has` that begins afterwards is true. A second time
-   * changes nothing. @param until when it would have been over by itself
+   * Ends the session at once on every instance: each `has` that begins afterwards is true.
+   * Idempotent. @param until when the session would have expired
    */
   add(id: string, until: Date): Promise<void>;
   has(id: string): Promise<boolean>;
-  /** Forgets those that would have been over before; says how many. */
+  /** Deletes those that would have expired before; returns how many. */
   forget(before: Date): Promise<number>;
 }
 
-/**
- * A session as a browser keeps it: sealed, so that it holds nothing that anybody could read or
- * change.
- */
+/** A session as the browser stores it: sealed, so that it cannot be read or changed. */
 export interface SealedSession {
   readonly sealed: string;
   readonly expiresAt: Date;
@@ -26,16 +23,16 @@ export interface SealedSession {
 
 /** A sign-in at the identity provider that has begun. */
 interface BegunSignIn extends SealedSession {
-  /** Where the person goes. */
+  /** The URL to send the person to. */
   readonly url: string;
 }
 
 /**
- * Why a sign-in at the identity provider did not end with a session. `denied`: the provider, or the
- * person there, said no. `expired`: it was begun too long ago, or in another browser. `mismatch`:
- * the answer is that to another sign-in. `wrong_issuer`: somebody else answered. `not_vouched`: the
- * provider takes back its code, or its token is not good here. `provider_error`: it reports an
- * error of its own. `unavailable`: it cannot be asked right now.
+ * Why a sign-in at the identity provider did not create a session. `denied`: the provider or the
+ * person refused. `expired`: it began too long ago, or in another browser. `mismatch`: the answer
+ * belongs to another sign-in. `wrong_issuer`: another issuer answered. `not_vouched`: the provider
+ * rejects its code, or its token is not valid. `provider_error`: the provider reports an error.
+ * `unavailable`: the provider cannot be reached.
  */
 export type SignInProblem =
   | 'denied'
@@ -46,49 +43,48 @@ export type SignInProblem =
   | 'provider_error'
   | 'unavailable';
 
-/** How a sign-in at the identity provider ended, and the path that the person had asked for. */
+/** How a sign-in at the identity provider ended, and the path that the person requested. */
 export type EndedSignIn = { readonly returnTo: string } & (
   | { readonly session: SealedSession; readonly problem?: undefined }
   | { readonly session?: undefined; readonly problem: SignInProblem }
 );
 
-/** What the identity provider sent the person back with. */
+/** The parameters with which the identity provider redirected the person back. */
 export interface SignInAnswer {
   readonly code?: string | undefined;
   readonly state?: string | undefined;
   readonly error?: string | undefined;
-  /** Who answers (RFC 9207), where the provider says so. */
+  /** The issuer (RFC 9207), if the provider sends it. */
   readonly iss?: string | undefined;
 }
 
 /**
- * Sessions of people in browsers. Only those that were ended are kept here: any instance judges
- * what any other has sealed.
+ * Browser sessions. Only ended sessions are stored: any instance can verify a session that another
+ * one sealed.
  */
 export interface Sessions {
-  /** How people can sign in. */
+  /** The available sign-in methods. */
   readonly methods: readonly ('key' | 'oidc')[];
-  /** A session for the owner of the API key; undefined when it is not good. */
+  /** A session for the owner of the API key; undefined if the key is not valid. */
   withKey(key: string): Promise<SealedSession | undefined>;
   /**
-   * @param callback where the provider sends the person back to
+   * @param callback the URL to which the provider redirects the person
    * @param returnTo the path to go to afterwards, which `isLocalPath`
    * @throws PortholeError `not_found` without a provider; `service_unavailable` when it cannot be
-   * asked
+   * reached
    */
   beginOidc(callback: string, returnTo: string): Promise<BegunSignIn>;
-  /** @param begun what `beginOidc` has sealed, where the browser still has it */
+  /** @param begun the sealed state from `beginOidc`, if the browser still has it */
   endOidc(begun: string | undefined, answer: SignInAnswer): Promise<EndedSignIn>;
   /**
-   * Whose session it is, as of now: an API key that has been taken away ends its sessions, and so
-   * does whoever signs out.
+   * The current person of the session. Removing an API key ends its sessions, and so does signing
+   * out.
    */
   authenticate(sealed: string): Promise<Person | undefined>;
-  /** Whether the session goes on, as far as its store and its time go. */
+  /** Whether the session is neither ended nor expired. */
   lasts(session: SessionRef): Promise<boolean>;
   /**
-   * Signs out, on every instance, wherever the sealed session may have got to. What is no session
-   * is none afterwards, either.
+   * Signs out on every instance, also for copies of the sealed session. Ignores an invalid session.
    */
   end(sealed: string): Promise<void>;
 }

@@ -6,37 +6,34 @@ import { createWakeSignal } from '../shared/wake-signal.ts';
 import type { Sessions } from './sign-in.ts';
 
 /**
- * Also without a wake it is looked again after this long, in milliseconds: one that could be lost
- * must not let what was revoked go on.
+ * Poll interval, in milliseconds, in case a notification is lost: a revoked credential must not
+ * stay in use.
  */
 const REPOLL_MS = 15_000;
 
-/** What somebody showed, for as long as something lasts that was begun with it. */
+/** Watches a credential while an operation that was started with it lasts. */
 export interface WatchedCredential {
   /**
-   * Aborted once the credential is good no longer, with `unauthorized`, and where nobody can tell,
-   * with why.
+   * Aborted with `unauthorized` once the credential is no longer valid, or with the error if it
+   * cannot be checked.
    */
   readonly signal: AbortSignal;
-  /** Resolves once it has been looked at: from then on the signal tells. */
+  /** Resolves after the first check: from then on the signal is reliable. */
   readonly looked: Promise<void>;
-  /** Nothing that was begun with it lasts any longer. */
+  /** Ends the watch, when the operation is over. */
   close(): void;
 }
 
 interface WatchOptions {
-  /**
-   * Until when it is good, as far as is known; undefined once it is not. Null: for as long as
-   * nobody ends it.
-   */
+  /** The known expiry; undefined once it is not valid. Null: valid until revoked. */
   readonly goodUntil: () => Promise<Date | null | undefined>;
-  /** Has `ring` called when it may have changed; returns what ends that. @default nobody tells */
+  /** Calls `notify` when validity may change; returns an unsubscribe. @default none */
   readonly watch?: (notify: () => void) => () => void;
-  /** What its signal is aborted with. */
+  /** The reason with which the signal is aborted. */
   readonly over: () => Error;
 }
 
-/** Looks at something again and again, for as long as it is good. */
+/** Checks validity repeatedly until it ends. */
 function watchWhileGood(
   clock: WakingClock,
   { goodUntil, watch = () => () => undefined, over }: WatchOptions,
@@ -61,7 +58,7 @@ function watchWhileGood(
     }
   };
   poll().catch((error: unknown) => {
-    // Where the records cannot be asked, nothing goes on that they might have ended.
+    // Fail closed: if the records are unavailable, the credential may have been revoked.
     if (!closed.signal.aborted) lapsed.abort(error);
     looked.resolve();
   });
@@ -73,7 +70,7 @@ export interface WatchCredentialDeps {
   readonly clock: WakingClock;
 }
 
-/** The credential of a delegate, for as long as something lasts that was begun with it. */
+/** Watches a delegate's credential while an operation that was started with it lasts. */
 export function watchCredential(
   { records: { delegations }, clock }: WatchCredentialDeps,
   caller: Delegate,
@@ -103,8 +100,8 @@ function noLongerGood(caller: Delegate): PortholeError {
 }
 
 /**
- * The session of a browser, for as long as something lasts that was begun with it: until it
- * expires, or somebody signs out.
+ * Watches a browser session while an operation that was started with it lasts, until the session
+ * expires or the person signs out.
  */
 export function watchSession(
   { sessions, clock }: { readonly sessions: Pick<Sessions, 'lasts'>; readonly clock: WakingClock },

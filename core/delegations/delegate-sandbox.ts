@@ -32,15 +32,15 @@ interface DelegationOptions {
 
 export interface IssuedDelegation {
   readonly delegation: DelegationRecord;
-  /** The credential: whoever holds it is the delegate. It is kept nowhere. */
+  /** The credential of the delegate. It is not stored. */
   readonly token: string;
 }
 
-/** Delegations of one sandbox that live at a time. */
+/** Maximum live delegations of one sandbox. */
 const MAX_DELEGATIONS = 100;
 
 /**
- * Lends a part of a sandbox.
+ * Delegates a part of a sandbox.
  * @throws PortholeError `invalid_request` where the limits do not fit the scopes,
  * `too_many_delegations`
  */
@@ -87,10 +87,9 @@ function checkGrant({ scopes, commands, paths }: Grant): Grant {
 }
 
 /**
- * Makes a delegation last for its time again, from now on. The credential that the delegate holds
- * goes on; the one that comes back is signed by the present key.
- * @throws PortholeError `delegation_not_found`, also where it has expired;
- * `delegation_not_renewable`
+ * Extends a delegation by its `ttl` from now on. The delegate's credential stays valid; the
+ * returned one is signed with the current key.
+ * @throws PortholeError `delegation_not_found`, also if expired; `delegation_not_renewable`
  */
 export async function renewDelegation(
   { records: { delegations }, tokens, clock }: Omit<CreateDelegationDeps, 'ids'>,
@@ -126,9 +125,8 @@ function credentialOf(
 }
 
 /**
- * The provider for what a caller does with a path of the workspace. For whom certain paths were
- * lent the path is judged as it is written, and the guest is told: where symbolic links lead it
- * judges, at the moment of use.
+ * The provider for an operation on a path. If the delegation has a path list, the path is checked
+ * as text here, and the guest gets the list to check symbolic links at the moment of use (TOCTOU).
  * @throws PortholeError `forbidden`, and what `resolveWorkspacePath` throws
  */
 export function delegatedProvider(provider: SandboxProvider, caller: Caller, path: string): SandboxProvider {
@@ -145,7 +143,7 @@ export function delegatedProvider(provider: SandboxProvider, caller: Caller, pat
   });
 }
 
-/** JSON in UTF-8: headers take bytes, but DEL (RFC 9110 §5.5). */
+/** JSON in UTF-8, as header values accept bytes other than DEL (RFC 9110 §5.5). */
 function headerOf(paths: readonly string[]): string {
   const json = JSON.stringify(paths).replaceAll('\x7f', '\\u007f');
   return Buffer.from(json).toString('latin1');

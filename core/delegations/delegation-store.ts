@@ -3,36 +3,33 @@ import { PortholeError } from '../errors.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 
 /**
- * What may be lent of a sandbox. `fs:read`: files, listings, archives, whether it runs, events.
- * `fs:write`: files, uploads, archives into it. `exec`: commands, sessions, terminals. Everything
- * else is its owner's: nobody can lend its life, its previews or the right to lend.
+ * Scopes of a delegation. `fs:read`: files, listings, archives, state, events. `fs:write`: files,
+ * uploads, archives into it. `exec`: commands, sessions, terminals. Nothing else can be delegated:
+ * not lifecycle, previews or delegation itself.
  */
 export const SCOPES = ['fs:read', 'fs:write', 'exec'] as const;
 export type Scope = (typeof SCOPES)[number];
 
 export interface Grant {
   readonly scopes: readonly Scope[];
-  /** The only names that `argv[0]` may have, letter by letter; null: any. */
+  /** The allowed values of `argv[0]`, compared exactly; null: any. */
   readonly commands: readonly string[] | null;
   /**
-   * The only folders, and files, that may be read and written: absolute, normalised, below
+   * The only folders and files that may be read and written: absolute, normalised, below
    * /workspace; null: any.
    */
   readonly paths: readonly string[] | null;
 }
 
-/** All of what may be lent. */
+/** Everything that can be delegated. */
 export const WHOLE_GRANT: Grant = { scopes: SCOPES, commands: null, paths: null };
 
-/**
- * By which a route can tell more of a lent sandbox than its scope: the limits that it enforces
- * itself.
- */
+/** A limit of a grant, besides its scopes. A route names the limit that it enforces. */
 export type GrantLimit = 'commands' | 'paths';
 
 /**
- * Which limit stands in the way of an operation that enforces `enforced` alone; undefined: none
- * does.
+ * The limit of the grant that blocks an operation because the operation enforces only `enforced`;
+ * undefined: none.
  */
 export function limitInTheWay(
   grant: Grant,
@@ -44,8 +41,8 @@ export function limitInTheWay(
 }
 
 /**
- * Whether a command is among those that were lent. It is a guard rail and no wall: a program that
- * was lent may start others.
+ * Whether the grant allows a command. A guard rail, not a security boundary: an allowed program can
+ * start others.
  * @throws PortholeError `forbidden`
  */
 export function checkCommand(
@@ -69,8 +66,7 @@ export function checkCommand(
 }
 
 /**
- * Whether a path is among those that were lent, as it is written. Where symbolic links lead is
- * judged in the sandbox, at the moment of use.
+ * Whether the grant allows a path, as text. The sandbox checks symbolic links at the moment of use.
  * @param absolute normalised, below /workspace
  * @throws PortholeError `forbidden`
  */
@@ -82,7 +78,7 @@ export function checkPath(paths: readonly string[], absolute: string): void {
   );
 }
 
-/** The first of them: all could be 64 of 4,000 letters. */
+/** The first ones only: the full list could have 64 entries of 4,000 characters. */
 function named(texts: readonly string[]): string {
   const some = texts.slice(0, 10).map((text) => text.slice(0, 200));
   return some.join(', ') + (texts.length > some.length ? ', …' : '');
@@ -92,7 +88,7 @@ function isWithin(folder: string, path: string): boolean {
   return path === folder || path.startsWith(folder === '/' ? folder : `${folder}/`);
 }
 
-/** Of a path to lend. @throws PortholeError `invalid_request` */
+/** Normalises a path of a grant. @throws PortholeError `invalid_request` */
 export function delegatedPath(path: string): string {
   const absolute = posix.resolve('/workspace', path);
   if (isWithin('/workspace', absolute)) return absolute;
@@ -102,54 +98,54 @@ export function delegatedPath(path: string): string {
   );
 }
 
-/** Which sandbox, and which of those that had its id. */
+/** Identifies a sandbox among all that had its id. */
 export type SandboxKey = Pick<SandboxRecord, 'id' | 'generation'>;
 
-/** A part of a sandbox that its owner has lent to somebody, for a while. */
+/** A part of a sandbox that its owner has delegated, for a limited time. */
 export interface DelegationRecord {
   readonly id: string;
   readonly sandbox: SandboxKey;
   readonly grant: Grant;
-  /** Whom it is for, in the owner's words. */
+  /** The delegate, in the owner's words. */
   readonly label: string | null;
   readonly renewable: boolean;
-  /** Milliseconds that it lasts, and that each renewal adds from then on. */
+  /** Lifetime in milliseconds, counted again from each renewal. */
   readonly ttl: number;
   readonly createdAt: Date;
   readonly expiresAt: Date;
 }
 
 /**
- * What of a sandbox is lent to whom, and which of its own tokens is good. A revoked delegation is
- * none.
+ * Delegations of sandboxes, and the valid version of each sandbox's own token. A revoked delegation
+ * does not exist.
  */
 export interface DelegationRecords {
-  /** False, and nothing changed, where `most` of the sandbox live at its `createdAt`. */
+  /** Returns false, without a change, if `most` of the sandbox are live at its `createdAt`. */
   create(delegation: DelegationRecord, most: number): Promise<boolean>;
-  /** Also one that has expired, for as long as nobody has forgotten it. */
+  /** Also returns an expired one until it is deleted. */
   get(id: string): Promise<DelegationRecord | undefined>;
-  /** Those that live at `now`, oldest first. */
+  /** Those that are live at `now`, oldest first. */
   list(sandbox: SandboxKey, now: Date): Promise<readonly DelegationRecord[]>;
   /**
-   * Makes one that lives at `at` last for its `ttl` from then, and never shorter than it would
-   * have; returns it as it then stands. Undefined where none lives, or it is not renewable.
+   * Extends a delegation that is live at `at` to its `ttl` from then, never to an earlier expiry;
+   * returns the new record. Undefined if none is live, or it is not renewable.
    */
   renew(id: string, sandbox: SandboxKey, at: Date): Promise<DelegationRecord | undefined>;
   /**
-   * Ends it at once, for every instance: no `get` and no `renew` that begins afterwards finds it.
-   * False where there is none.
+   * Ends it at once, for every instance: no `get` or `renew` that begins afterwards finds it.
+   * Returns false if it does not exist.
    */
   revoke(id: string, sandbox: SandboxKey): Promise<boolean>;
-  /** Forgets those that expired before; says how many. */
+  /** Deletes those that expired before; returns how many. */
   forget(before: Date): Promise<number>;
-  /** Which of the sandbox's own tokens is good: 0 before any rotation. */
+  /** The valid version of the sandbox's own token: 0 before any rotation. */
   tokenVersion(sandbox: SandboxKey): Promise<number>;
-  /** Makes the next one the only good one; returns its number. */
+  /** Makes the next version the only valid one; returns it. */
   rotateToken(sandbox: SandboxKey): Promise<number>;
   /**
-   * Calls `wake` after each change of what is lent of the sandbox, by whichever instance, and
-   * whenever changes may have been missed. It may come without one, and it may be late. Returns
-   * what ends it.
+   * Calls `wake` after each change to the sandbox's delegations, by any instance, and whenever
+   * changes may have been missed. Calls can be spurious or late. Returns a function that
+   * unsubscribes.
    */
   watch(sandboxId: string, wake: () => void): () => void;
 }

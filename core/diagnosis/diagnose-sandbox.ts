@@ -17,39 +17,37 @@ export interface DiagnoseSandboxDeps {
   readonly probe: AppProbe;
 }
 
-/** One port, as it was found. */
+/** The diagnosis of one port. */
 export interface PortDiagnosis extends PortAdvice {
   readonly port: number;
   readonly listener: Listener | undefined;
   readonly http: HttpFinding | { readonly kind: 'refused' };
   readonly framework: Framework | undefined;
-  /** Where HTTP is answered: whether a WebSocket is, at the framework's own path or at `/`. */
+  /** If HTTP answers: whether a WebSocket works, at the framework's own path or at `/`. */
   readonly websocket: UpgradeFinding | undefined;
 }
 
 export interface Diagnosis {
   readonly sandbox: SandboxObservation['state'];
-  /** Everything that listens; undefined where the sandbox does not run. */
+  /** All listeners; undefined if the sandbox does not run. */
   readonly listeners: readonly Listener[] | undefined;
-  /**
-   * The port that was asked for, or the ports that listen, those that previews may expose first.
-   */
+  /** The requested port, or all listening ports, those that previews may expose first. */
   readonly ports: readonly PortDiagnosis[];
-  /** One sentence on the whole. */
+  /** One sentence on the whole sandbox. */
   readonly advice: string;
 }
 
-/** Ports that are looked into when none is named, and how many of them at a time. */
+/** Ports to diagnose when none is named, and how many of them at a time. */
 const MOST_PORTS = 16;
 const AT_A_TIME = 4;
 
-/** Longest time for a connection to be taken, in milliseconds: across a cluster, under load. */
+/** Connect timeout, in milliseconds: generous, for a cluster under load. */
 const DIAL_MS = 5_000;
 
 /**
- * What listens in the sandbox of a run, how it answers, and what keeps a preview of it from
+ * What listens in the sandbox of a run, how it answers, and what prevents a preview of it from
  * working. A sandbox that does not run is a finding, not an error.
- * @throws PortholeError `exec_transport_error`, and what else the provider refuses
+ * @throws PortholeError `exec_transport_error`, and what else the provider throws
  */
 export async function diagnoseSandbox(
   deps: DiagnoseSandboxDeps,
@@ -88,7 +86,7 @@ function portsToLookInto(
   return [...all.filter(isAllowed), ...all.filter((port) => !isAllowed(port))].slice(0, MOST_PORTS);
 }
 
-/** One sentence on all ports: the one to follow first. */
+/** One sentence on all ports: the advice to follow first. */
 export function overallAdvice(ports: readonly PortDiagnosis[]): string {
   const best = ports.find(({ ready }) => ready) ?? ports[0];
   if (best !== undefined) return best.advice;
@@ -133,7 +131,7 @@ async function diagnosePort(
   return { port, listener, http, framework, websocket, ...advice };
 }
 
-/** A stream to the port, or undefined where nobody takes it. */
+/** A stream to the port, or undefined if the connection is refused. */
 async function dialOrNothing(
   { provider }: DiagnoseSandboxDeps,
   sandboxId: string,

@@ -1,19 +1,19 @@
 import type { UpgradeTarget } from '../previews/app-probe.ts';
 
-/** What a guess is made from; texts as the sandbox said them. */
+/** Input of the guess; texts from the sandbox. */
 export interface FrameworkEvidence {
   /** Lower-case names. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: string;
-  /** The command line of the process that listens, where that is known. */
+  /** The command line of the listening process, if known. */
   readonly command: string;
 }
 
 export interface Framework {
   readonly name: string;
-  /** Where its dev server's hot reload listens. */
+  /** The WebSocket endpoint of the dev server's hot reload. */
   readonly hotReload?: UpgradeTarget;
-  /** How it is told to listen on all addresses; `{port}` stands for the port. */
+  /** The flags to listen on all addresses; `{port}` is replaced with the port. */
   readonly bindAll?: string;
 }
 
@@ -23,14 +23,11 @@ interface Sign extends Framework {
   readonly command?: RegExp;
 }
 
-/** Vite answers this subprotocol without the token that its page carries. */
+/** Vite answers this subprotocol without the token from its page. */
 const VITE: UpgradeTarget = { path: '/', protocol: 'vite-ping' };
 const HOST_FLAG = '--host 0.0.0.0';
 
-/**
- * The first that fits is the guess: the special before the general, what the page says before what
- * the process is called.
- */
+/** The first match wins: specific before general, page content before process name. */
 const SIGNS: readonly Sign[] = [
   {
     name: 'Next.js',
@@ -173,7 +170,7 @@ const SIGNS: readonly Sign[] = [
   { name: 'Node.js', command: /(?:^|\/)node\b/ },
 ];
 
-/** The framework or server behind an answer, as far as its own marks tell; a guess and no more. */
+/** The framework or server behind an answer. A guess, from known signatures. */
 export function guessFramework({ headers, body, command }: FrameworkEvidence): Framework | undefined {
   const found =
     SIGNS.find(({ header, body: mark }) => {

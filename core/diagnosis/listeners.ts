@@ -5,20 +5,20 @@ import { plainText } from '../shared/plain-text.ts';
 /** A TCP port on which a sandbox accepts connections. */
 export interface Listener {
   readonly port: number;
-  /** As people write them, e.g. `127.0.0.1`, `0.0.0.0`, `::`; at least one. */
+  /** In text form, e.g. `127.0.0.1`, `0.0.0.0`, `::`; at least one. */
   readonly addresses: readonly string[];
-  /** Undefined for a process that the guest may not look at. */
+  /** Undefined for a process that the guest may not inspect. */
   readonly process: { readonly pid: number; readonly command: string } | undefined;
 }
 
-/** More servers than these are not listed. */
+/** Maximum number of listed ports. */
 const MOST_PORTS = 256;
 const MOST_ADDRESSES = 8;
 const MOST_COMMAND = 200;
 
 /**
- * What a guest says that listens, by port. Code in the sandbox may answer in the guest's place:
- * only addresses and plain text reach people.
+ * The listeners that a guest reports, by port. Code in the sandbox may answer in place of the
+ * guest: only addresses and plain text pass.
  */
 export function readListeners(ports: readonly PortInfo[]): Listener[] {
   return ports.slice(0, MOST_PORTS).flatMap(({ port, address, pid, program, command }) => {
@@ -30,12 +30,12 @@ export function readListeners(ports: readonly PortInfo[]): Listener[] {
   });
 }
 
-/** Whether a connection to 127.0.0.1 or to ::1 arrives at a server that listens on this address. */
+/** Whether a connection to 127.0.0.1 or ::1 reaches a server that listens on this address. */
 export function isReachedOnLoopback(address: string): boolean {
   return isWildcard(address) || address === '127.0.0.1' || address === '::1';
 }
 
-/** Whether somebody outside of the sandbox could connect, as far as the address goes. */
+/** Whether the address accepts connections from outside the sandbox. */
 export function isOpen(address: string): boolean {
   return !address.startsWith('127.') && address !== '::1';
 }

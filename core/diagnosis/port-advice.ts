@@ -3,15 +3,15 @@ import type { PortRange } from '../previews/preview-limits.ts';
 import type { Framework } from './framework.ts';
 import { isOpen, isReachedOnLoopback, type Listener } from './listeners.ts';
 
-/** What was found out about one port of a sandbox. */
+/** Facts about one port of a sandbox. */
 export interface PortFacts {
   readonly port: number;
   readonly range: PortRange;
-  /** Whether previews reach servers by the sandbox's own address rather than by its loopback. */
+  /** Whether previews reach servers at the sandbox's address and not at its loopback address. */
   readonly needsOpenAddress: boolean;
-  /** Everything that listens. */
+  /** All listeners. */
   readonly listeners: readonly Listener[];
-  /** `refused`: nobody took the connection. */
+  /** `refused`: the connection was refused. */
   readonly http: HttpFinding | { readonly kind: 'refused' };
   readonly framework: Framework | undefined;
   readonly websocket: UpgradeFinding | undefined;
@@ -24,10 +24,7 @@ export interface PortAdvice {
   readonly advice: string;
 }
 
-/**
- * What to tell somebody who wants a preview of the port. The first thing that is in the way
- * decides.
- */
+/** Advice for a user who wants a preview of the port. The first obstacle decides. */
 export function portAdvice(facts: PortFacts): PortAdvice {
   const obstacle = outOfRange(facts) ?? notListening(facts) ?? unreachable(facts) ?? noHttp(facts);
   if (obstacle !== undefined) return { ready: false, advice: obstacle };
@@ -71,7 +68,7 @@ function unreachable({ port, needsOpenAddress, listeners, http, framework }: Por
   return undefined;
 }
 
-/** How this server, or a server in general, is told to listen on all addresses. */
+/** How to make this server, or a server in general, listen on all addresses. */
 function bindHint(framework: Framework | undefined, port: number): string {
   if (framework?.bindAll === undefined) return '--host 0.0.0.0, or the like';
   return `${framework.name}: ${framework.bindAll.replace('{port}', String(port))}`;
@@ -92,7 +89,7 @@ function noHttp({ port, http }: PortFacts): string | undefined {
   return `Port ${port} speaks HTTPS: start it with plain HTTP, because previews bring their own HTTPS.`;
 }
 
-/** What servers say in plain HTTP to those who should have spoken TLS. */
+/** Answers of TLS servers to plain HTTP. */
 const WANTS_TLS =
   /plain HTTP request was sent to (?:an )?HTTPS|HTTP request to an HTTPS server|speaking plain HTTP to an SSL/i;
 
@@ -103,7 +100,7 @@ function wantsTls(http: PortFacts['http']): boolean {
 }
 
 /**
- * Whether a server cannot be shown, because it does not speak plain HTTP. One that is silent may
+ * Whether a preview cannot show a server because it does not speak plain HTTP. A silent one may
  * still be compiling.
  */
 export function isNotHttp(http: HttpFinding): boolean {

@@ -13,7 +13,7 @@ interface AddVersionDeps extends FindToolDeps, CheckSchemasDeps {
 }
 
 /**
- * A tool with its first version, which is its draft as well.
+ * Creates a tool with its first version, which is also its draft.
  * @throws PortholeError `forbidden`, `invalid_schema`
  */
 export async function createTool(
@@ -33,8 +33,7 @@ export async function createTool(
 }
 
 /**
- * One more version of a tool; what `fields` does not say comes from the draft, which stays as it
- * is.
+ * Adds a version to a tool. Fields that `fields` omits come from the draft, which does not change.
  * @throws PortholeError `tool_not_found`, `invalid_schema`
  */
 export async function addVersion(
@@ -64,7 +63,7 @@ export async function addVersion(
 }
 
 /**
- * Gives a tool another name.
+ * Renames a tool.
  * @throws PortholeError `tool_not_found`
  */
 export async function renameTool(
@@ -79,10 +78,9 @@ export async function renameTool(
 }
 
 /**
- * Removes a tool with its versions, its draft and its runs. Its snapshots are over from then on,
- * and go with their sandboxes as all do that are over.
- * @throws PortholeError `tool_not_found`, `draft_locked` where somebody edits it whose token this
- * is not
+ * Deletes a tool with its versions, its draft and its runs. Its snapshots expire at once, and are
+ * removed with their sandboxes like all expired snapshots.
+ * @throws PortholeError `tool_not_found`, `draft_locked` if another user holds the lock
  */
 export async function deleteTool(
   deps: FindToolDeps & { readonly clock: Clock },
@@ -99,15 +97,15 @@ export async function deleteTool(
 
 interface DraftWish {
   readonly fields: Partial<ToolSource>;
-  /** Begin again from this version of the tool: what `fields` does not say comes from there. */
+  /** Start from this version of the tool: fields that `fields` omits come from it. */
   readonly versionId?: string | undefined;
-  /** Which must stand. */
+  /** The expected revision of the draft. */
   readonly revision?: number | undefined;
   readonly lockToken?: string | undefined;
 }
 
 /**
- * Changes the draft of a tool; only whoever holds its lock may.
+ * Changes the draft of a tool. Requires its lock.
  * @throws PortholeError `tool_not_found`, `tool_version_not_found`, `invalid_schema`,
  * `draft_locked`, `draft_conflict`
  */

@@ -10,17 +10,16 @@ export interface DraftLockDeps extends FindToolDeps {
   readonly clock: Clock;
 }
 
-/** A lock as its holder gets it, once: the records keep no token. */
+/** A lock with its token, returned once: the records store only the hash. */
 export interface TakenLock {
   readonly token: string;
   readonly lock: DraftLock;
 }
 
 /**
- * Takes the lock of a tool's draft: a token that lets its holder change the draft, run it and act
- * on what was run. Of any number who take it at once one gets it. An active one stays where it is,
- * unless `takeOver`: then its own holder gets a new token in the place of the old one, and an admin
- * anybody's lock.
+ * Takes the lock of a tool's draft. Its token lets the holder change the draft, run it and start
+ * actions. Of concurrent callers one gets it. An active lock is kept unless `takeOver`: then its
+ * own holder gets a new token that replaces the old one, and an admin can take any lock.
  * @throws PortholeError `tool_not_found`, `draft_locked`
  */
 export async function takeDraftLock(
@@ -44,7 +43,7 @@ export async function takeDraftLock(
 }
 
 /**
- * The lock, good for another ten minutes.
+ * Extends the lock to ten minutes from now.
  * @throws PortholeError `tool_not_found`, `draft_locked`
  */
 export async function renewDraftLock(
@@ -62,8 +61,8 @@ export async function renewDraftLock(
 }
 
 /**
- * Gives the lock back. One that is over, or nobody's, is given back already.
- * @throws PortholeError `tool_not_found`, `draft_locked` where somebody else holds it
+ * Releases the lock. Succeeds if the lock has expired or was never taken.
+ * @throws PortholeError `tool_not_found`, `draft_locked` if another user holds it
  */
 export async function releaseDraftLock(
   deps: DraftLockDeps,
@@ -78,7 +77,7 @@ export async function releaseDraftLock(
   if (activeLock(draft.lock, claim.at) !== undefined) throw draftLocked(draft, claim.at);
 }
 
-/** Whoever has no token claims a lock that nobody has. */
+/** A claim without a token matches no lock. */
 export function lockClaim(toolId: string, token: string | undefined, at: Date): LockClaim {
   return { toolId, tokenSha256: hashOf(token ?? ''), at };
 }

@@ -3,36 +3,36 @@ import { PortholeError } from '../errors.ts';
 import type { Owner } from '../shared/clock-and-ids.ts';
 import type { DraftLock, DraftRecord, LockClaim, ToolRunError, ToolRunSummary } from './editor-store.ts';
 
-/** What the editor's runs are held to, as configured. */
+/** Configured limits of the editor's runs. */
 export interface EditorOptions {
-  /** For how long actions may follow a run, in milliseconds. */
+  /** How long actions can follow a run, in milliseconds. */
   readonly snapshotTtlMs: number;
-  /** Of a snapshot's payload as canonical JSON. */
+  /** Maximum size of a snapshot's payload as canonical JSON. */
   readonly snapshotMaxBytes: number;
-  /** Of source and state of all snapshots of one owner that are not over. */
+  /** Maximum size of source and state of all unexpired snapshots of one owner. */
   readonly snapshotTotalBytes: number;
-  /** For how long a run is kept once its snapshot is over, in milliseconds. */
+  /** How long a run is kept after its snapshot expires, in milliseconds. */
   readonly runRetentionMs: number;
-  /** Of one run, from its first line to its result, in milliseconds. */
+  /** Timeout of one run, from its first line to its result, in milliseconds. */
   readonly runTimeoutMs: number;
-  /** Of each process of a run, in MiB. */
+  /** Memory limit of each process of a run, in MiB. */
   readonly runMemoryMebibytes: number;
 }
 
-/** How long a lock is good for, and each renewal of it, in milliseconds. */
+/** Lifetime of a lock, and of each renewal, in milliseconds. */
 export const LOCK_MS = 10 * 60_000;
 
-/** The lock that somebody holds at `now`. */
+/** The lock, if it is active at `now`. */
 export function activeLock(lock: DraftLock | null, now: Date): DraftLock | undefined {
   return lock !== null && lock.expiresAt > now ? lock : undefined;
 }
 
-/** Whether the claim is good: its token is that of the lock, which is not over. */
+/** Whether the claim's token is that of the active lock. */
 export function holdsLock({ lock }: Pick<DraftRecord, 'lock'>, { tokenSha256, at }: LockClaim): boolean {
   return activeLock(lock, at)?.tokenSha256 === tokenSha256;
 }
 
-/** Why somebody who does not hold the lock may not go on: who does, and until when. */
+/** The error for a caller without the lock: names its holder and its expiry. */
 export function draftLocked(
   { toolId, lock }: Pick<DraftRecord, 'toolId' | 'lock'>,
   now: Date,
@@ -55,17 +55,17 @@ export function draftLocked(
 }
 
 /**
- * Whose the sandboxes are that the editor runs tools in: the service's own, which count against
- * nobody's quota and show in nobody's list.
+ * Owner of the sandboxes that the editor runs tools in: the service itself. They count against no
+ * user's quota and appear in no user's list.
  */
 export const EDITOR_OWNER: Owner = { user: 'editor', org: '' };
 
-/** The context of a snapshot's session files and state; also the session key of its sandbox. */
+/** Context of a snapshot's session files and state; also the session key of its sandbox. */
 export function sessionOf(snapshotId: string): string {
   return `sandbox:${snapshotId}`;
 }
 
-/** Marks a sandbox of the editor as one of this person's tools. */
+/** Tags of the editor's sandboxes for this person's tools. */
 export function tagsOf({ org, user }: Owner): Readonly<Record<string, string>> {
   const key = createHash('sha256')
     .update(JSON.stringify([org, user]))
@@ -76,19 +76,19 @@ export function tagsOf({ org, user }: Owner): Readonly<Record<string, string>> {
 /** `function`, or `module:function`. */
 export const ENTRYPOINT = /^(?:[A-Za-z_]\w{0,63}:)?[A-Za-z_$][\w$]{0,127}$/;
 
-/** Where a tool begins: in which module its code is put, and the function of it that is called. */
+/** Entry point of a tool: the module of its code, and the function to call. */
 interface Entrypoint {
   readonly module: string;
   readonly name: string;
 }
 
-/** @param entrypoint of that form */
+/** @param entrypoint matches `ENTRYPOINT` */
 export function readEntrypoint(entrypoint: string): Entrypoint {
   const [first = '', second] = entrypoint.split(':');
   return second === undefined ? { module: 'tool', name: first } : { module: first, name: second };
 }
 
-/** Of a run whose process ended in the middle of it. */
+/** The error of a run when its process ended during the run. */
 export const CUT_OFF: ToolRunError = {
   code: 'interrupted',
   message: 'The service ended in the middle of it: run again.',
@@ -96,8 +96,8 @@ export const CUT_OFF: ToolRunError = {
 };
 
 /**
- * The run as it counts at `now`: one that should have ended long ago was cut off, whether somebody
- * has written that down yet or not.
+ * The run as of `now`: one past its deadline was interrupted, whether or not the records say so
+ * yet.
  */
 export function shownRun(run: ToolRunSummary, now: Date): ToolRunSummary {
   if (run.status !== 'running' || run.deadline > now) return run;

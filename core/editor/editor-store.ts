@@ -3,17 +3,17 @@ import type { Page, PageRequest } from '../shared/reads.ts';
 
 export type ToolLanguage = 'python' | 'node';
 
-/** JSON, as it was read. */
+/** Parsed JSON. */
 export type JsonValue = unknown;
 export type JsonObject = Readonly<Record<string, JsonValue>>;
 
-/** All that a tool is at a time: its versions, its draft and each snapshot have it. */
+/** The content of a tool: each version, draft and snapshot has one. */
 export interface ToolSource {
   /** Name of the function, or `module:function`. */
   readonly entrypoint: string;
   readonly sourceCode: string;
   readonly language: ToolLanguage;
-  /** What `inputs` must fit; null: any JSON. */
+  /** Schema of `inputs`; null: any JSON. */
   readonly inputSchema: JsonObject | null;
   readonly settingsSchema: JsonObject | null;
   readonly usageInstructions: string;
@@ -29,7 +29,7 @@ export interface ToolRecord {
 export interface ToolVersionRecord extends ToolSource {
   readonly id: string;
   readonly toolId: string;
-  /** 1 for a tool's first, one more for each that follows. */
+  /** 1 for a tool's first version, incremented for each later one. */
   readonly number: number;
   readonly createdAt: Date;
   readonly createdBy: string;
@@ -37,40 +37,40 @@ export interface ToolVersionRecord extends ToolSource {
 
 export type NewToolVersion = Omit<ToolVersionRecord, 'number'>;
 
-/** Who alone may change the draft and run it, until when. */
+/** The exclusive right to change and run the draft, until it expires. */
 export interface DraftLock {
   readonly holder: Owner;
-  /** 64 hex. The token itself is not kept. */
+  /** 64 hex digits. The token itself is not stored. */
   readonly tokenSha256: string;
   readonly expiresAt: Date;
 }
 
-/** What a tool is about to become: its one draft head. */
+/** The draft of a tool's next version: one per tool. */
 export interface DraftRecord extends ToolSource {
   readonly toolId: string;
-  /** The version that it was made from. */
+  /** The version that it is based on. */
   readonly versionId: string;
-  /** One more with each change. */
+  /** Incremented by each change. */
   readonly revision: number;
   readonly updatedAt: Date;
   readonly updatedBy: string;
-  /** The last one that was taken and not released: it may be over. */
+  /** The last lock that was taken and not released. It may have expired. */
   readonly lock: DraftLock | null;
 }
 
 export type DraftChange = Partial<ToolSource & Pick<DraftRecord, 'versionId'>>;
 
-/** The very code and schemas that a run ran, kept for the actions that follow it. */
+/** The code and schemas of a run, kept for the actions that follow it. */
 export interface SnapshotRecord extends ToolSource {
   readonly id: string;
   readonly toolId: string;
   readonly versionId: string;
   readonly owner: Owner;
-  /** Of the payload that was sent, in its canonical form; 0 where none was. */
+  /** Size of the payload in canonical form; 0 without a payload. */
   readonly payloadBytes: number;
-  /** What the last run left for the next one; null: nothing. */
+  /** State that the last run left for the next one; null: none. */
   readonly state: JsonValue;
-  /** Where its session files are; null before its first run. */
+  /** The sandbox with its session files; null before the first run. */
   readonly sandboxId: string | null;
   readonly createdAt: Date;
   readonly createdBy: string;
@@ -78,8 +78,8 @@ export interface SnapshotRecord extends ToolSource {
 }
 
 /**
- * What a person can do next with a result: `id` is what starts it, the rest is between the tool and
- * who shows it.
+ * An action that a person can start from a result, by its `id`. The other fields are defined by the
+ * tool and its user interface.
  */
 export interface NextAction {
   readonly id: string;
@@ -89,7 +89,7 @@ export interface NextAction {
 export interface ToolRunError {
   readonly code: ToolRunErrorCode;
   readonly message: string;
-  /** The tool's own frames; null where there are none. */
+  /** The tool's own stack frames; null without frames. */
   readonly traceback: string | null;
 }
 
@@ -104,7 +104,7 @@ export type ToolRunErrorCode =
   | 'sandbox_failed'
   | 'interrupted';
 
-/** What became of a run. */
+/** Outcome of a run. */
 export interface ToolRunOutcome {
   readonly status: 'succeeded' | 'failed';
   readonly outputs: JsonValue;
@@ -118,11 +118,11 @@ export interface ToolRunRecord extends Omit<ToolRunOutcome, 'status'> {
   readonly id: string;
   readonly toolId: string;
   readonly versionId: string;
-  /** Kept with its expiry for longer than the snapshot itself. */
+  /** Kept with its expiry after the snapshot is removed. */
   readonly snapshotId: string;
   readonly snapshotExpiresAt: Date;
   readonly owner: Owner;
-  /** Null for a run; the action that was started, and the run that offered it. */
+  /** Null for a run; otherwise the action that was started, and the run that offered it. */
   readonly actionId: string | null;
   readonly parentRunId: string | null;
   readonly inputs: JsonValue;
@@ -130,37 +130,37 @@ export interface ToolRunRecord extends Omit<ToolRunOutcome, 'status'> {
   readonly createdAt: Date;
   readonly createdBy: string;
   readonly endedAt: Date | null;
-  /** One that still runs by then was cut off. */
+  /** A run that has not ended by then was interrupted. */
   readonly deadline: Date;
 }
 
-/** A run among others: without what it was given, gave and said, which is megabytes. */
+/** A run in a list: without inputs, outputs and logs, which can be megabytes. */
 export type ToolRunSummary = Omit<ToolRunRecord, 'inputs' | 'outputs' | 'nextActions' | 'stdout' | 'stderr'>;
 
 export type NewToolRun = Omit<ToolRunRecord, keyof ToolRunOutcome | 'endedAt'>;
 
-/** What came of a change that needs the lock. */
+/** Result of a change that requires the lock. */
 export type DraftSaving =
   | { readonly kind: 'saved'; readonly draft: DraftRecord }
   /** The token is not that of the active lock; nothing changed. */
   | { readonly kind: 'not_locked'; readonly draft: DraftRecord }
-  /** Another revision stands; nothing changed. */
+  /** The draft has another revision; nothing changed. */
   | { readonly kind: 'stale'; readonly draft: DraftRecord };
 
-/** What one owner may have at a time. */
+/** Limits of one owner. */
 export interface RunBounds {
-  /** Under way. */
+  /** Concurrent runs. */
   readonly runs: number;
   /**
-   * Of source and state of all snapshots that are not over. An action may bring its state beyond;
-   * then nothing more begins.
+   * Total size of source and state of all unexpired snapshots. An action may exceed it with its
+   * state; then no new run begins.
    */
   readonly snapshotBytes: number;
 }
 
 export type ToolRemoval =
   | { readonly kind: 'removed' }
-  /** Somebody else holds the lock; nothing changed. */
+  /** Another user holds the lock; nothing changed. */
   | { readonly kind: 'not_locked'; readonly draft: DraftRecord };
 
 export type RunBeginning =
@@ -168,14 +168,14 @@ export type RunBeginning =
   | { readonly kind: 'not_locked'; readonly draft: DraftRecord }
   /** Another run of the same snapshot is under way. */
   | { readonly kind: 'busy'; readonly runId: string }
-  /** The owner has so many under way. */
+  /** How many runs the owner has under way. */
   | { readonly kind: 'too_many'; readonly running: number }
-  /** The owner's snapshots that are not over would have so many bytes, this one included. */
+  /** Size of the owner's unexpired snapshots, including this one. */
   | { readonly kind: 'full'; readonly bytes: number }
-  /** The snapshot has expired, or is gone. */
+  /** The snapshot has expired, or is removed. */
   | { readonly kind: 'expired' };
 
-/** Which lock somebody claims to hold, and when. */
+/** The lock that a caller claims to hold, and when. */
 export interface LockClaim {
   readonly toolId: string;
   readonly tokenSha256: string;
@@ -183,29 +183,29 @@ export interface LockClaim {
 }
 
 /**
- * Tools, their versions, their one draft each, what was run of them and the snapshots that was run
- * from. Every method is one transaction.
+ * Tools, their versions, their drafts, their runs, and the snapshots of those runs. Every method is
+ * one transaction.
  */
 export interface EditorRecords {
-  /** With its first version, which is the draft too. */
+  /** With its first version, which is also the draft. */
   createTool(tool: ToolRecord, version: NewToolVersion): Promise<void>;
   tool(id: string): Promise<ToolRecord | undefined>;
-  /** Newest first; of one owner, or of everybody when `owner` is undefined. */
+  /** Newest first; of one owner, or of all owners when `owner` is undefined. */
   tools(owner: Owner | undefined, page: PageRequest): Promise<Page<ToolRecord>>;
-  /** False for an unknown tool. */
+  /** Returns false for an unknown tool. */
   renameTool(id: string, name: string): Promise<boolean>;
   /**
-   * Removes a tool with all that is of it, unless somebody else than `claim` holds the lock; its
-   * snapshots are over from `claim.at` on. Undefined for an unknown tool.
+   * Removes a tool with its versions, draft and runs, unless another user than `claim` holds the
+   * lock. Its snapshots expire at `claim.at`. Undefined for an unknown tool.
    */
   removeTool(claim: LockClaim): Promise<ToolRemoval | undefined>;
-  /** Gives it the tool's next number. Undefined for an unknown tool. */
+  /** Assigns the tool's next number. Undefined for an unknown tool. */
   addVersion(version: NewToolVersion): Promise<ToolVersionRecord | undefined>;
   version(id: string): Promise<ToolVersionRecord | undefined>;
   /** Newest first. */
   versions(toolId: string, page: PageRequest): Promise<Page<ToolVersionRecord>>;
   draft(toolId: string): Promise<DraftRecord | undefined>;
-  /** @param revision which must stand; undefined: any */
+  /** @param revision the expected revision; undefined: any */
   saveDraft(
     claim: LockClaim,
     change: DraftChange,
@@ -213,19 +213,19 @@ export interface EditorRecords {
     revision?: number,
   ): Promise<DraftSaving | undefined>;
   /**
-   * Takes the lock where none is active at `at`, or where `over` says that this one may be taken
-   * over. Of any number who try at once one gets it. Returns the lock that stands then.
-   * @param over from whom an active lock may be taken: its own holder, or whoever it is
+   * Takes the lock if none is active at `at`, or if `over` allows a takeover. Of concurrent callers
+   * one gets it. Returns the resulting lock.
+   * @param over which active lock may be taken over: the holder's own, or any
    */
   takeLock(toolId: string, lock: DraftLock, at: Date, over?: 'own' | 'any'): Promise<DraftLock | undefined>;
-  /** False when the token is not that of the active lock. */
+  /** Returns false if the token is not that of the active lock. */
   renewLock(claim: LockClaim, expiresAt: Date): Promise<boolean>;
-  /** Releases it, be it over or not; false where it is another's. */
+  /** Releases the lock, expired or not; returns false if it is another user's. */
   releaseLock(claim: Omit<LockClaim, 'at'>): Promise<boolean>;
   /**
-   * Records the run as running, and its snapshot where that is new, if the lock is held, nothing
-   * else of the snapshot runs, and its owner stays within `most`.
-   * @param snapshot undefined: `run.snapshotId` must be there and not over
+   * Records the run as running, and a new snapshot, if the lock is held, no other run of the
+   * snapshot is under way, and the owner stays within `most`.
+   * @param snapshot undefined: `run.snapshotId` must exist and be unexpired
    */
   beginRun(
     claim: LockClaim,
@@ -234,8 +234,8 @@ export interface EditorRecords {
     most: RunBounds,
   ): Promise<RunBeginning>;
   /**
-   * Ends a run that is running; false where it has ended already, and then nothing changes. `kept`
-   * goes to its snapshot.
+   * Ends a running run; returns false, without a change, if it has already ended. `kept` is stored
+   * in its snapshot.
    */
   endRun(
     id: string,
@@ -247,20 +247,20 @@ export interface EditorRecords {
   /** Newest first. */
   runs(toolId: string, page: PageRequest): Promise<Page<ToolRunSummary>>;
   /**
-   * Runs that are past their deadline at `now` end as failed with this error; says how many, at
-   * most `limit`.
+   * Fails runs that are past their deadline at `now`, with this error; returns how many, at most
+   * `limit`.
    */
   failOverdue(now: Date, error: ToolRunError, limit: number): Promise<number>;
   /**
-   * Removes runs that have ended, whose snapshots were over at `before`, oldest first; says how
-   * many, at most `limit`.
+   * Removes ended runs with snapshots that had expired at `before`, oldest first; returns how many,
+   * at most `limit`.
    */
   removeRuns(before: Date, limit: number): Promise<number>;
-  /** The snapshots of which a run of this owner is under way. */
+  /** The snapshots of this owner with a run under way. */
   snapshotsUnderWay(owner: Owner, now: Date): Promise<ReadonlySet<string>>;
   snapshot(id: string): Promise<SnapshotRecord | undefined>;
-  /** The ids of snapshots that are over at `now` and have no run under way, oldest first. */
+  /** Ids of snapshots that have expired at `now` and have no run under way, oldest first. */
   expiredSnapshots(now: Date, limit: number): Promise<readonly string[]>;
-  /** Removes those among them that are over at `now` and have no run under way; says how many. */
+  /** Removes those that have expired at `now` and have no run under way; returns how many. */
   removeSnapshots(ids: readonly string[], now: Date): Promise<number>;
 }

@@ -16,28 +16,28 @@ import { readWorkspaceFile } from '../files/workspace-files.ts';
 import { keepOutput, MOST_PRINTED } from './keep-output.ts';
 import { NODE_RUNNER, PYTHON_RUNNER } from './tool-runners.ts';
 
-/** What is to be run, where. */
+/** One run of a tool's code in a sandbox. */
 export interface ToolExecution {
   readonly sandboxId: string;
   readonly runId: string;
   readonly source: ToolSource;
   readonly inputs: JsonValue;
-  /** What the code is told beside its inputs; folders are added in the sandbox. */
+  /** Context for the code, besides its inputs; the sandbox adds the folders. */
   readonly context: Readonly<Record<string, JsonValue>>;
 }
 
 export interface Executed {
   readonly outcome: ToolRunOutcome;
-  /** What is to be kept for the next one; undefined: what was kept before. */
+  /** State to store for the next run; undefined: keep the earlier state. */
   readonly state: JsonValue;
-  /** Whether something of it may still run, which only stopping the sandbox ends. */
+  /** Whether processes of the run may remain, which only stopping the sandbox ends. */
   readonly isCutOff: boolean;
 }
 
 /**
- * `$1` is the run, `$2` what memory a process may take, in KiB; the rest is the command, which gets
- * the folder of the run as its last argument. It starts in the session's folder. The request comes
- * first, on the input. A limit on data and not on addresses: Node reserves many gigabytes of those.
+ * `$1` is the run, `$2` the memory limit of a process, in KiB; the rest is the command, which gets
+ * the run's folder as its last argument. It starts in the session's folder. Stdin is the request.
+ * The limit is on data and not on address space: Node reserves many gigabytes of address space.
  */
 const LAUNCH = `
 cd -P -- "\${WORKSPACE:-/workspace}" || exit 170
@@ -52,15 +52,14 @@ const NO_INTERPRETER = 169;
 const NOT_LAUNCHED = 170;
 
 /**
- * Bears the run's id, in the environment of whatever a run starts: by it is known what it has left
- * behind, in whatever session, also where a sandbox sees processes of others.
+ * Environment variable with the run's id. Every process that a run starts inherits it, so leftovers
+ * are found in any session, also where a sandbox sees other processes.
  */
 const MARK = 'PORTHOLE_TOOL_RUN';
 
 /**
- * Ends what run `$1` has left in the background, again and again where that starts more of itself,
- * and removes its own files. Runs of a sandbox come one after the other, so that nothing of another
- * one is there.
+ * Kills background processes of run `$1`, repeatedly because they may fork, and removes its files.
+ * Runs of a sandbox are sequential, so no other run is affected.
  */
 const TIDY = `
 for again in 1 2 3 4 5 6 7 8 9 10; do
@@ -73,16 +72,13 @@ for again in 1 2 3 4 5 6 7 8 9 10; do
   kill -KILL $left 2>/dev/null
 done
 cd -P -- "\${WORKSPACE:-/workspace}" && rm -rf -- "./runs/$1"`;
-/** How long that may take, in milliseconds; what stays goes with the sandbox. */
+/** Timeout of the clean-up, in milliseconds; the sandbox's end removes the rest. */
 const TIDIED_WITHIN_MS = 10_000;
 
-/** What Node reserves for code and never fills, in MiB: it counts as data all the same. */
+/** Memory that Node reserves for code and does not use, in MiB: it counts as data. */
 const NODE_RESERVES_MIB = 576;
 
-/**
- * Runs a tool's function once. Whatever the code does, this ends within the limit and some seconds,
- * and says what became of it.
- */
+/** Runs a tool's function once. Always ends within the limit plus some seconds, with an outcome. */
 export async function executeTool(
   provider: SandboxProvider,
   limits: EditorOptions,
@@ -114,7 +110,7 @@ export async function executeTool(
   const stdout = keepOutput(process.stdout, count);
   const stderr = keepOutput(process.stderr, count);
   const late = setTimeout(() => end('timed_out'), runTimeoutMs);
-  // It may end before it has read it all; its exit says so.
+  // The process may exit before it reads all input (EPIPE); its exit code reports that.
   process.stdin?.on('error', () => undefined);
   const { module, name } = readEntrypoint(source.entrypoint);
   process.stdin?.end(JSON.stringify({ module, name, source: source.sourceCode, inputs, context }));
@@ -142,7 +138,7 @@ export async function executeTool(
   };
 }
 
-/** What became of a run that has failed. */
+/** The outcome of a failed run. */
 export function failure(error: ToolRunError): ToolRunOutcome {
   return { status: 'failed', outputs: null, nextActions: [], error, stdout: '', stderr: '' };
 }
@@ -200,7 +196,7 @@ async function resultOf(
   return readToolResult(written.toString('utf8'));
 }
 
-/** Node gives up its memory with these. */
+/** Signals with which Node exits when it runs out of memory. */
 const OUT_OF_MEMORY: ReadonlySet<string> = new Set(['SIGABRT', 'SIGTRAP', 'SIGKILL', 'SIGSEGV', 'SIGILL']);
 const BY_SIGNAL = new Map([132, 133, 134, 137, 139].map((code) => [code, `signal ${code - 128}`]));
 

@@ -8,15 +8,15 @@ export interface FindToolDeps {
   readonly records: Pick<Records, 'editor'>;
 }
 
-/** A thing of the editor, and the person who may use it: its owner, or an admin. */
+/** An object of the editor, and the person who may use it: its owner, or an admin. */
 export interface Found<T> {
   readonly person: Person;
   readonly found: T;
 }
 
 /**
- * @throws PortholeError `forbidden` for agents, `tool_not_found` (a foreign one too: its existence
- * is nobody else's business)
+ * @throws PortholeError `forbidden` for agents, `tool_not_found`, also for another owner's tool, to
+ * not reveal that it exists
  */
 export async function findTool(
   { records }: FindToolDeps,
@@ -37,7 +37,7 @@ export async function findDraft(deps: FindToolDeps, caller: Caller, id: string):
   return { person, found };
 }
 
-/** @throws PortholeError `forbidden`, `tool_version_not_found` (a foreign one too) */
+/** @throws PortholeError `forbidden`, `tool_version_not_found`, also for another owner's version */
 export async function findVersion(
   { records }: FindToolDeps,
   caller: Caller,
@@ -55,7 +55,7 @@ export async function findVersion(
   return { person, found: { tool, version } };
 }
 
-/** @throws PortholeError `forbidden`, `tool_run_not_found` (a foreign one too) */
+/** @throws PortholeError `forbidden`, `tool_run_not_found`, also for another owner's run */
 export async function findToolRun(
   { records }: FindToolDeps,
   caller: Caller,

@@ -1,20 +1,20 @@
 import type { Readable } from 'node:stream';
 import { stored } from './tool-result.ts';
 
-/** In bytes: of each of the two outputs of a run. What follows is dropped. */
+/** Bytes to keep of each output of a run. The rest is dropped. */
 const MOST_KEPT = 1024 * 1024;
-/** In bytes: of both together. Code that prints more is ended. */
+/** Maximum bytes of both outputs together. Code that prints more is killed. */
 export const MOST_PRINTED = 32 * 1024 * 1024;
 
-/** What is kept of a run's outputs. */
+/** The kept part of an output. */
 export interface KeptOutput {
-  /** Once everything has been read. */
+  /** Call it after the stream has ended. */
   text(): string;
 }
 
 /**
- * Reads an output to its end, and keeps the first MiB of it. @param printed is told of each piece's
- * length
+ * Reads a stream to its end, and keeps the first MiB.
+ * @param printed called with the length of each chunk
  */
 export function keepOutput(stream: Readable, printed: (bytes: number) => void): KeptOutput {
   const chunks: Buffer[] = [];

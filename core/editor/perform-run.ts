@@ -15,14 +15,12 @@ import {
   type SnapshotSandboxDeps,
 } from './tool-snapshots.ts';
 
-/**
- * Sandboxes of one person's snapshots that run at a time; whoever acts on an older one wakes it.
- */
+/** Maximum running sandboxes of one person's snapshots. An action on a stopped one resumes it. */
 const MOST_RUNNING = 8;
 
 /**
- * No quota binds the editor's sandboxes, so this does: beyond the newest few they are stopped,
- * unless a run is under way in them. Their files stay.
+ * The editor's sandboxes have no quota. This stops all but the newest, unless a run is under way in
+ * them. Their files stay.
  */
 async function stopSurplus(deps: SnapshotSandboxDeps, owner: Owner): Promise<void> {
   const { records, clock } = deps;
@@ -42,13 +40,13 @@ async function stopSurplus(deps: SnapshotSandboxDeps, owner: Owner): Promise<voi
 
 export interface PerformRunDeps extends SnapshotSandboxDeps {
   readonly editor: EditorOptions;
-  /** Aborted when this process is about to end. */
+  /** Aborted when this process shuts down. */
   readonly stopping: AbortSignal;
-  /** Told of what failed for reasons that are none of the tool's. */
+  /** Logs failures that the tool did not cause. */
   readonly log: { error(fields: object, message: string): void };
 }
 
-/** A file that comes with a run, for that run alone. */
+/** A file for one run only. */
 export interface InputFile {
   /** A name without a path. */
   readonly name: string;
@@ -57,27 +55,26 @@ export interface InputFile {
   open(): Readable;
 }
 
-/** Runs of one owner under way at a time, each in a sandbox of its own. */
+/** Concurrent runs of one owner, each in a separate sandbox. */
 const MOST_AT_ONCE = 4;
-/** Snapshots of anybody that are over, removed with each run. */
+/** Expired snapshots, of any owner, to remove during each run. */
 const MOST_CLEANED = 3;
 /**
- * How long what comes before and after the code itself may take, in milliseconds: an image may have
- * to be fetched. One that runs for longer was cut off.
+ * Time allowed before and after the code itself, in milliseconds: pulling an image can take long. A
+ * run that exceeds it was interrupted.
  */
 const AROUND_MS = 5 * 60_000;
 
-/** When a run that begins now counts as cut off. */
+/** When a run that begins now counts as interrupted. */
 export function deadlineOf(now: Date, { runTimeoutMs }: EditorOptions): Date {
   return new Date(now.getTime() + runTimeoutMs + AROUND_MS);
 }
 
 /**
- * Records a run, does it and records what became of it. It goes on to its end when its client goes
- * away.
- * @param made the snapshot, where it is new
+ * Records a run, executes it and records the outcome. It continues when its client disconnects.
+ * @param made the snapshot, if it is new
  * @throws PortholeError `draft_locked`, `snapshot_busy`, `snapshot_expired`, `too_many_tool_runs`,
- * `quota_exceeded`: then nothing was begun
+ * `quota_exceeded`: then nothing has begun
  */
 export async function performRun(
   deps: PerformRunDeps,
@@ -92,7 +89,7 @@ export async function performRun(
     snapshotBytes: deps.editor.snapshotTotalBytes,
   });
   if (begun.kind !== 'begun') throw refusal(begun, claim, run, deps.editor);
-  // Its state is what the run before it has left: they come one after the other from here on.
+  // Reads the state that the previous run stored: runs of a snapshot are sequential from here.
   const current = isNew ? snapshot : await records.editor.snapshot(snapshot.id);
   const [{ executed, sandbox, broken }] = await Promise.all([
     tryRun(deps, run, current ?? snapshot, files),
@@ -101,17 +98,17 @@ export async function performRun(
   const { outcome, state } = executed;
   const endedAt = clock.now();
   const isEnded = await records.editor.endRun(run.id, outcome, endedAt, { sandboxId: sandbox?.id, state });
-  // Nothing can follow it.
+  // Without next actions the sandbox is not needed any more.
   const used = sandbox ?? broken;
   if (isNew && used !== undefined && outcome.nextActions.length === 0) {
     await quietly(deps, run, () => destroySandbox(deps, used));
   }
-  // One that took so long that it counted as cut off stays so.
+  // A run that exceeded its deadline stays failed.
   const existing = isEnded ? undefined : await records.editor.run(run.id);
   return existing ?? { ...run, ...outcome, endedAt };
 }
 
-/** What others have left and nobody needs any more goes while this one runs. */
+/** Removes expired snapshots and stops surplus sandboxes while the run executes. */
 function makeRoom(deps: PerformRunDeps, run: NewToolRun): Promise<void> {
   return quietly(deps, run, async () => {
     await cleanSnapshots(deps, { most: MOST_CLEANED });
@@ -119,7 +116,7 @@ function makeRoom(deps: PerformRunDeps, run: NewToolRun): Promise<void> {
   });
 }
 
-/** What fails here, a later pass does: no run fails for it. */
+/** Clean-up failures do not fail the run: a later pass retries. */
 async function quietly(
   { log }: PerformRunDeps,
   { id }: NewToolRun,
@@ -143,7 +140,7 @@ async function tryRun(
 ): Promise<{
   readonly executed: Executed;
   readonly sandbox?: SandboxRecord;
-  /** In its place where it could not be run to its end in there. */
+  /** The sandbox, instead of `sandbox`, if execution failed in it. */
   readonly broken?: SandboxRecord | undefined;
 }> {
   const { provider, editor, stopping, log } = deps;
@@ -166,13 +163,13 @@ async function tryRun(
     };
     const execution = { sandboxId: sandbox.id, runId: run.id, source: snapshot, inputs: run.inputs, context };
     const executed = await executeTool(provider, editor, execution, stopping);
-    // What it has left in the background would go on without end.
+    // Background processes of the run would continue for ever.
     if (executed.isCutOff) await stopSandbox(deps, sandbox);
     return { executed, sandbox };
   } catch (error) {
     return {
       executed: notExecuted(error, stopping, (err) => log.error({ err, run_id: run.id }, 'tool not run')),
-      // A process that is about to end leaves it to the clean-up.
+      // On shutdown the periodic clean-up destroys it.
       broken: stopping.aborted ? undefined : made,
     };
   }

@@ -8,15 +8,15 @@ import { checkInputs } from './tool-run-sandbox.ts';
 import { snapshotExpired } from './tool-snapshots.ts';
 
 export interface ActionRequest {
-  /** Which one the caller means to act on. */
+  /** The snapshot that the caller means to act on. */
   readonly snapshotId: string | undefined;
   readonly actionId: string;
   readonly inputs: JsonValue;
 }
 
 /**
- * Starts one of the actions that a run has offered, on the very code that was run, in its sandbox,
- * with its files and its state.
+ * Starts an action that a run has offered, with the code of that run, in its sandbox, with its
+ * files and its state.
  * @throws PortholeError `tool_run_not_found`, `snapshot_required`, `snapshot_mismatch`,
  * `snapshot_expired`, `unknown_action`, `draft_locked`, `snapshot_busy`, `too_many_tool_runs`,
  * `quota_exceeded`

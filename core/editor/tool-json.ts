@@ -1,10 +1,10 @@
 /**
- * How deep JSON of callers and of sandboxes may nest: beyond any that people write, and far from
- * where recursion ends.
+ * Maximum nesting of JSON from callers and sandboxes: deeper than real documents, and far below the
+ * depth at which recursion overflows the stack.
  */
 export const MOST_DEPTH = 100;
 
-/** Whether JSON nests deeper than that. Does not recurse, whatever it is given. */
+/** Whether JSON nests deeper than `most`. Does not recurse, whatever the input. */
 export function isTooDeep(value: unknown, most: number = MOST_DEPTH): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth += 1) {
@@ -19,25 +19,25 @@ export function isTooDeep(value: unknown, most: number = MOST_DEPTH): boolean {
   return false;
 }
 
-/** Where JSON is not what every reader reads alike. */
+/** Where JSON is not interoperable. */
 interface JsonFault {
-  /** A JSON pointer (RFC 6901), cut where it is long; empty: the value itself. */
+  /** A JSON pointer (RFC 6901), truncated if long; empty: the root value. */
   readonly place: string;
   readonly what: string;
 }
 
-/** Of a pointer that is told, in UTF-16 units. */
+/** Maximum length of a reported pointer, in UTF-16 units. */
 const MOST_PLACE = 200;
 /**
- * From here on doubles have an exponent as text in canonical JSON, and nobody takes them for an
- * integer.
+ * From here on canonical JSON writes doubles with an exponent, so readers do not take them for
+ * integers.
  */
 const EXPONENT = 1e21;
 
 /**
- * The first place at which JSON is no I-JSON (RFC 7493), which canonical JSON (RFC 8785) needs:
- * half a character in a text or a name, an integer beyond 2^53 - 1, of which others read another
- * one, and a number beyond every double, such as 1e400. Does not recurse, whatever it is given.
+ * The first place where JSON is not I-JSON (RFC 7493), which canonical JSON (RFC 8785) requires: a
+ * lone surrogate in a text or a name, an integer beyond 2^53 - 1, which other readers may round, or
+ * a number beyond every double, such as 1e400. Does not recurse, whatever the input.
  */
 export function jsonFault(value: unknown): JsonFault | undefined {
   const rest: (readonly [value: unknown, place: string])[] = [[value, '']];
@@ -68,14 +68,14 @@ function faultOf(value: unknown): string | undefined {
     : undefined;
 }
 
-/** As a sentence goes on after "holds". */
+/** Formats a fault to follow the word "holds". */
 export function formatFault({ place, what }: JsonFault): string {
   return place === '' ? what : `at ${JSON.stringify(place)} ${what}`;
 }
 
 /**
- * Whether JSON holds a number beyond every double, such as 1e400: it is read as infinite, and would
- * be written as null. Does not recurse, whatever it is given.
+ * Whether JSON holds a number beyond every double, such as 1e400: it parses as infinite, and would
+ * be written as null. Does not recurse, whatever the input.
  */
 export function isBeyondNumbers(value: unknown): boolean {
   const rest: unknown[] = [value];

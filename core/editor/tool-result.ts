@@ -1,15 +1,15 @@
 import type { JsonValue, NextAction, ToolRunError } from './editor-store.ts';
 import { isTooDeep, MOST_DEPTH, isBeyondNumbers } from './tool-json.ts';
 
-/** What a tool gave back, once it is found to be what it must be. */
+/** A validated result of a tool. */
 export interface ToolResult {
   readonly outputs: JsonValue;
-  /** Undefined: what was kept before stays. */
+  /** Undefined: keep the earlier state. */
   readonly state: JsonValue;
   readonly nextActions: readonly NextAction[];
 }
 
-/** In bytes: of a result as the runner writes it, outputs, state and next actions together. */
+/** Maximum bytes of a result as the runner writes it: outputs, state and next actions together. */
 export const MOST_RESULT_BYTES = 2 * 1024 * 1024;
 const MOST_ACTIONS = 100;
 const MOST_ACTION_ID = 128;
@@ -19,8 +19,8 @@ const MOST_MESSAGE = 2_000;
 const FROM_RUNNER: ReadonlySet<string> = new Set(['code_error', 'bad_entrypoint', 'bad_result']);
 
 /**
- * Reads what the runner in the sandbox has written: `{result}` or `{error}`. The code that it ran
- * may have written anything in its place, which then is that code's result.
+ * Parses the output of the runner in the sandbox: `{result}` or `{error}`. The code may have
+ * written the file itself, which then counts as its result.
  */
 export function readToolResult(written: string): ToolResult | ToolRunError {
   let read: unknown;
@@ -38,7 +38,6 @@ export function readToolResult(written: string): ToolResult | ToolRunError {
   return readResult(read['result']);
 }
 
-/** Whether the tool has failed. */
 export function isToolError(result: ToolResult | ToolRunError): result is ToolRunError {
   return 'code' in result;
 }
@@ -58,7 +57,7 @@ function readResult(result: unknown): ToolResult | ToolRunError {
   return { outputs: result['outputs'], state: result['state'], nextActions };
 }
 
-/** A text says what is wrong with them. */
+/** Returns a message if they are invalid. */
 function readActions(given: unknown): readonly NextAction[] | string {
   if (!Array.isArray(given)) return `It returned next_actions that are ${nameOf(given)}, and must be a list.`;
   if (given.length > MOST_ACTIONS)
@@ -81,12 +80,12 @@ function readError(error: unknown): ToolRunError {
   return {
     code: typeof code === 'string' && FROM_RUNNER.has(code) ? (code as ToolRunError['code']) : 'code_error',
     message: stored(typeof message === 'string' ? message : 'It failed.').slice(0, MOST_MESSAGE),
-    // Its end says what happened.
+    // The end of a traceback names the error.
     traceback: typeof traceback === 'string' ? stored(traceback).slice(-MOST_TRACEBACK) : null,
   };
 }
 
-/** Texts of a sandbox as the records can keep them: no database takes U+0000. */
+/** Replaces U+0000 in texts of a sandbox: the records cannot store it. */
 export function stored(text: string): string {
   return text.replaceAll('\0', '\ufffd');
 }

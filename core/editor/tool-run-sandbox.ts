@@ -10,18 +10,18 @@ import { deadlineOf, type InputFile, performRun, type PerformRunDeps } from './p
 
 export type RunSandboxDeps = PerformRunDeps & CheckSchemasDeps;
 
-/** What is sent for a run. */
+/** The request of a run. */
 export interface RunRequest {
-  /** What is not saved, over what is. */
+  /** Unsaved fields, which override the saved ones. */
   readonly fields: Partial<ToolSource>;
-  /** Of the payload that said so, as canonical JSON; 0 without one. */
+  /** Size of the payload as canonical JSON; 0 without a payload. */
   readonly payloadBytes: number;
   readonly inputs: JsonValue;
   readonly files: readonly InputFile[];
 }
 
 /**
- * Whether somebody may run the version at all, before anything of the request is read.
+ * Checks that the caller may run the version, before the request body is read.
  * @throws PortholeError `forbidden`, `tool_version_not_found`, `draft_locked`
  */
 export async function mayRunSandbox(
@@ -37,9 +37,9 @@ export async function mayRunSandbox(
 }
 
 /**
- * Runs what an editor holds, saved or not: the saved draft, if the version is the one that it was
- * made from, else the version itself; over it, what `fields` says. What was run is kept as a
- * snapshot, for the actions that follow.
+ * Runs the content of an editor, saved or not: the saved draft, if it is based on the version, else
+ * the version itself, overridden by `fields`. Stores a snapshot of what ran, for the actions that
+ * follow.
  * @throws PortholeError `tool_version_not_found`, `draft_locked`, `invalid_schema`,
  * `invalid_inputs`, `too_many_tool_runs`, `quota_exceeded`
  */

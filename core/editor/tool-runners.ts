@@ -1,4 +1,4 @@
-/** Runs a tool of Node in its sandbox: for `node -e`. As the runner for Python does it. */
+/** Runs a Node tool in its sandbox, with `node -e`. Same protocol as the Python runner. */
 export const NODE_RUNNER = String.raw`
 const fs = require('node:fs');
 const path = require('node:path');
@@ -83,10 +83,9 @@ main().catch(codeError).then(end);
 `;
 
 /**
- * Runs a tool of Python in its sandbox: for `python3 -c`, with the folder of the run as its
- * argument. What goes in lies there as `request.json`, what comes out as `result.json`, apart from
- * what the code prints. Whoever writes code can write that file, too: it is that code's result
- * then, and no more.
+ * Runs a Python tool in its sandbox, with `python3 -c` and the run's folder as its argument. The
+ * folder has the input as `request.json` and the output as `result.json`, separate from what the
+ * code prints. The tool's code can write that file too: it then counts as its result.
  */
 export const PYTHON_RUNNER = `
 import sys

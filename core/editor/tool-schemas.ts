@@ -5,21 +5,21 @@ import { isBeyondNumbers, isTooDeep, MOST_DEPTH } from './tool-json.ts';
 
 export type SchemaResult =
   | { readonly kind: 'fits' }
-  /** One of the schemas is none. */
+  /** One of the schemas is not a valid JSON Schema. */
   | { readonly kind: 'malformed'; readonly name: string; readonly reason: string }
-  /** The value is not what the schema says: at most ten reasons. */
+  /** The value does not match the schema: at most ten reasons. */
   | { readonly kind: 'unfit'; readonly reasons: readonly string[] }
-  /** It was not found out within the time and the memory that judging may take. */
+  /** Validation exceeded its time or memory limit. */
   | { readonly kind: 'too_costly' };
 
 /**
- * Judges JSON Schemas of draft 2020-12, and values by them. Both are hostile: whatever they are, a
- * verdict comes within seconds, and nothing else of the process waits for it.
+ * Validates JSON Schemas of draft 2020-12, and values against them. Both are hostile: validation
+ * ends within seconds for any input, and does not block the process.
  */
 export interface SchemaValidator {
   /**
-   * @param whose cases wait behind each other, and not behind those of others
-   * @param value is judged by the schema of that name, once all of them are found to be schemas
+   * @param queueKey calls with equal keys run in sequence, independent of other keys
+   * @param value is validated against the schema of that name, after all schemas are valid
    */
   validate(
     queueKey: string,
@@ -35,7 +35,7 @@ export interface CheckSchemasDeps {
 type Schemas = Partial<Pick<ToolSource, 'inputSchema' | 'settingsSchema'>>;
 
 /**
- * Whether the schemas are some, and the inputs, where they are given, fit the schema for them.
+ * Validates the schemas, and the inputs, if given, against the input schema.
  * @throws PortholeError `invalid_schema`, `invalid_inputs`
  */
 export async function checkSchemas(

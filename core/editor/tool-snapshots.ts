@@ -12,10 +12,10 @@ import type { ToolRunRecord } from './editor-store.ts';
 import { formatFault, isTooDeep, jsonFault, MOST_DEPTH } from './tool-json.ts';
 
 /**
- * How many bytes the payload of a snapshot has in its canonical form (RFC 8785): neither white
- * space nor the order of its fields counts.
- * @throws PortholeError `snapshot_too_large` naming both, `invalid_snapshot` for what has no
- * canonical form
+ * Size of a snapshot's payload in canonical form (RFC 8785), in bytes: independent of white space
+ * and field order.
+ * @throws PortholeError `snapshot_too_large` naming both sizes, `invalid_snapshot` for a payload
+ * without a canonical form
  */
 export function measureSnapshot(payload: unknown, most: number): number {
   if (isTooDeep(payload)) {
@@ -49,8 +49,8 @@ function canonical(payload: unknown): string {
 export type SnapshotSandboxDeps = CreateSandboxDeps & UseSandboxDeps;
 
 /**
- * The sandbox of a snapshot, ready for a command: the same one each time while it lasts, and
- * another where it is lost. It is the service's own, so that nobody's quota binds it.
+ * The sandbox of a snapshot, ready for a command: the same one while it exists, a new one if it is
+ * lost. The service owns it, so no user's quota applies.
  */
 export function snapshotSandbox(
   deps: SnapshotSandboxDeps,
@@ -66,7 +66,6 @@ export function snapshotSandbox(
   );
 }
 
-/** The sandbox of a snapshot, if it has one. */
 async function existingSandbox(
   { records }: Pick<SnapshotSandboxDeps, 'records'>,
   snapshotId: string,
@@ -84,27 +83,26 @@ type CleanSnapshotsDeps = Pick<SnapshotSandboxDeps, 'records' | 'provider' | 'cl
   readonly log: { error(fields: object, message: string): void };
 };
 
-/** What one pass has done. */
+/** Result of one pass. */
 export interface CleaningReport {
-  /** Snapshots that were removed, with their sandboxes and files. */
+  /** Removed snapshots, with their sandboxes and files. */
   readonly snapshots: number;
-  /** Runs that had been cut off, and count as failed now. */
+  /** Interrupted runs that are now recorded as failed. */
   readonly runs: number;
-  /** Runs of old that were removed. */
+  /** Removed old runs. */
   readonly oldRuns: number;
 }
 
-/** Snapshots that one look finds, and removes before the next one. */
+/** Snapshots per query. */
 const BATCH = 50;
-/** Snapshots that one pass removes; the next pass goes on. */
+/** Maximum snapshots per pass; the next pass continues. */
 const MOST = 1_000;
 
 /**
- * Removes snapshots that are over, with their sandboxes and so with all their files, and nothing
- * else; their runs stay for `runRetentionMs`, and still say that they have expired. The sandbox
- * goes first: a pass that is cut off between the two finds the snapshot again. Any number of passes
- * may run at once.
- * @param most how many at most
+ * Removes expired snapshots with their sandboxes and files. Their runs stay for `runRetentionMs`,
+ * and still report that the snapshot has expired. The sandbox is removed first, so the pass after a
+ * crash finds the snapshot again. Passes may run concurrently.
+ * @param most maximum number of snapshots
  */
 export async function cleanSnapshots(
   deps: CleanSnapshotsDeps,
@@ -127,7 +125,7 @@ export async function cleanSnapshots(
   return { snapshots, runs, oldRuns };
 }
 
-/** False where it is there still: in another installation, or because it could not be destroyed. */
+/** Returns false if it still exists: in another installation, or because destroying it failed. */
 async function clearSandbox(deps: CleanSnapshotsDeps, snapshotId: string): Promise<boolean> {
   try {
     const sandbox = await existingSandbox(deps, snapshotId);
@@ -141,10 +139,7 @@ async function clearSandbox(deps: CleanSnapshotsDeps, snapshotId: string): Promi
   }
 }
 
-/**
- * Nothing can follow a run whose snapshot is over, removed or not: what is left is to run again,
- * and where.
- */
+/** The error for an action on an expired snapshot, removed or not. Says how to run again. */
 export function snapshotExpired({
   snapshotId,
   snapshotExpiresAt,

@@ -1,5 +1,5 @@
 /**
- * Files of a sandbox through its guest. What it answers is bounded and validated: any code may be
+ * Files of a sandbox, through its guest. Its answers are bounded and validated: any code may answer
  * in its place.
  */
 import { Readable } from 'node:stream';
@@ -20,10 +20,10 @@ import { PortholeError } from '../errors.ts';
 import type { GuestCall, SandboxProvider } from '../sandboxes/sandbox-provider.ts';
 import { jsonAnswer } from '../processes/guest-answers.ts';
 
-/** A provider whose sandboxes have a guest, or have none. */
+/** A provider with or without guests. */
 export type GuestProvider = Pick<SandboxProvider, 'callGuest'>;
 
-/** To move 100,000 files of an archive to their places, in ms; a busy disk needs minutes. */
+/** Timeout to move 100,000 files of an archive into place, in ms; a busy disk needs minutes. */
 const UNPACKS_WITHIN_MS = 600_000;
 
 const query = (fields: Readonly<Record<string, string>>) => new URLSearchParams(fields).toString();
@@ -38,14 +38,14 @@ function connectionLost(sandboxId: string, cause: unknown): PortholeError {
 }
 
 export interface GuestFile {
-  /** Fails, with what `lost` explains, unless all announced bytes arrive. */
+  /** Fails, with the error from `lost`, unless all announced bytes arrive. */
   readonly bytes: Readable;
   readonly size: number;
   readonly version: string;
   lost(cause: unknown): PortholeError;
 }
 
-/** Opens a file and skips its first bytes. */
+/** Opens a file at an offset. */
 export async function openGuestFile(
   provider: GuestProvider,
   sandboxId: string,
@@ -71,7 +71,7 @@ export async function openGuestFile(
   return { bytes: answer, size: from + Number(length), version: etag, lost };
 }
 
-/** Sends contents to the guest. Of two failures, that of the contents is the reason. */
+/** Sends contents to the guest. If both fail, throws the error of the contents. */
 async function send<T>(
   provider: GuestProvider,
   sandboxId: string,
@@ -124,7 +124,7 @@ export function unpackInGuest(
   return send(provider, sandboxId, call, content, unpacked, signal);
 }
 
-/** @param files each with its path below the folder */
+/** @param files each with its path relative to the folder */
 export async function uploadToGuest(
   provider: GuestProvider,
   sandboxId: string,
@@ -166,7 +166,7 @@ export interface GuestTarOptions {
   readonly copiesHardLinks: boolean;
 }
 
-/** A folder as a tar. `leftOut`, asked at its end: how many files are not in it. */
+/** A folder as a tar. `leftOut`, valid at its end: how many files are missing from it. */
 export async function tarOfGuest(
   provider: GuestProvider,
   sandboxId: string,
@@ -190,7 +190,7 @@ export async function tarOfGuest(
   }
   const tar = Readable.from(pieces(), { objectMode: false });
   tar.once('close', () => answer.destroy());
-  // Without a listener an error would end the host; the reader gets it all the same.
+  // Without a listener an error would crash the process; the reader gets it as well.
   tar.on('error', () => undefined);
   const leftOut = () => {
     const said = answer.trailers[UNREADABLE_TRAILER] ?? '';
@@ -199,7 +199,7 @@ export async function tarOfGuest(
   return { tar, leftOut };
 }
 
-/** The lines of a list, up to `most` bytes. */
+/** The lines of a listing, up to `most` bytes. */
 export async function listInGuest(
   provider: GuestProvider,
   sandboxId: string,
@@ -224,10 +224,7 @@ export async function listInGuest(
   return { listing: Buffer.concat(parts), isTooMuch: length > most };
 }
 
-/**
- * What the lines of a list say of entries below a folder, by path. Lines of another form are left
- * out.
- */
+/** Entries below a folder, from the lines of a listing, by path. Malformed lines are skipped. */
 export function readGuestList(
   listing: Buffer,
   folder: string,
@@ -283,12 +280,10 @@ export async function moveWorkspaceFile(
   await jsonAnswer(await provider.callGuest(sandboxId, call, signal), sandboxId, done);
 }
 
-/** More than any event has. */
+/** Larger than any event. */
 const MAX_EVENT = 65_536;
 
-/**
- * What changes below a folder; undefined now and then, where nothing does. It ends with the folder.
- */
+/** Changes below a folder; yields undefined periodically without changes. Ends with the folder. */
 export async function* watchWorkspace(
   provider: GuestProvider,
   sandboxId: string,

@@ -9,8 +9,8 @@ export interface HydrateOptions {
 }
 
 /**
- * Symbolic links of an archive that lead out of the workspace. They are made as they are, and never
- * followed; what they lead to may not be there.
+ * Symbolic links of an archive that lead out of the workspace. They are created unchanged, and
+ * never followed; their targets may not exist.
  */
 export interface OutsideLinks {
   /** The first of them. */
@@ -19,11 +19,10 @@ export interface OutsideLinks {
 }
 
 /**
- * Unpacks a plain tar over the workspace: files that are there already are replaced, others stay.
- * It is read to its end and judged before anything of it is unpacked.
- * @throws PortholeError `invalid_request` for one that is refused, `path_outside_workspace` where
- * it would go through a link of the workspace that leaves it, `workspace_archive_write_error`, or
- * the stream's own error
+ * Unpacks a plain tar over the workspace: existing files are replaced, others stay. The whole tar
+ * is validated before anything is unpacked.
+ * @throws PortholeError `invalid_request` for a rejected tar, `path_outside_workspace` if it would
+ * follow a link out of the workspace, `workspace_archive_write_error`, or the stream's own error
  */
 export async function hydrateWorkspace(
   { provider }: { readonly provider: Pick<SandboxProvider, 'callGuest'> },

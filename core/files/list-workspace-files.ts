@@ -4,22 +4,21 @@ import { readAgain } from '../shared/reads.ts';
 import { listInGuest, readGuestList } from './guest-files.ts';
 import { resolveWorkspacePath } from './workspace-path.ts';
 
-/** What is known of one file, whatever its kind; links are not followed. */
+/** Metadata of one file of any type; links are not followed. */
 interface FileEntry {
-  /** Absolute. Bytes of a name that are no UTF-8 are U+FFFD, here and below. */
+  /** Absolute. Invalid UTF-8 in a name is U+FFFD, here and below. */
   readonly path: string;
-  /** Its last part. */
+  /** The last part of `path`. */
   readonly name: string;
   readonly type: 'file' | 'directory' | 'symlink' | 'other';
-  /** In bytes, of a file. */
+  /** In bytes; undefined if it is not a regular file. */
   readonly size: number | undefined;
-  /** To the second; undefined where RFC 3339 has no word for it. */
+  /** To the second; undefined if RFC 3339 cannot represent it. */
   readonly mtime: Date | undefined;
-  /** Permissions, and the three bits above them: 0..0o7777. */
+  /** Permissions, with setuid, setgid and sticky: 0..0o7777. */
   readonly mode: number;
 }
 
-/** What the guest says of an entry. */
 function fileEntryOf({ path, type, size, mtime, mode }: FileStat): FileEntry {
   return {
     path,
@@ -31,29 +30,29 @@ function fileEntryOf({ path, type, size, mtime, mode }: FileStat): FileEntry {
   };
 }
 
-/** The seconds that RFC 3339 can tell: those of the years 0000 to 9999. */
+/** The seconds that RFC 3339 can represent: years 0000 to 9999. */
 const FIRST_SECOND = -62_167_219_200;
 const LAST_SECOND = 253_402_300_799;
 
 /** In bytes: ten thousand names of usual length. */
 const MOST_OUTPUT = 4 * 1_048_576;
 interface ListOptions {
-  /** 1: what is in the folder itself. */
+  /** 1: the folder's direct entries. */
   readonly depth: number;
-  /** Entries beyond are left out, and it is said so. */
+  /** Further entries are left out, and `isCut` is true. */
   readonly most: number;
 }
 
-/** What the sandbox said of a folder: not parsed yet, because that takes a while for many files. */
+/** The raw listing of a folder: not parsed yet, because parsing is slow for many files. */
 export interface Listing {
   readonly said: Uint8Array;
   readonly folder: string;
 }
 
 /**
- * What is below a folder of the workspace, by path. `isCut`: there is more.
+ * Entries below a folder of the workspace, by path. `isCut`: entries were left out.
  * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`,
- * `workspace_archive_read_error`, and what `exec` refuses
+ * `workspace_archive_read_error`, and what `exec` throws
  */
 export async function listWorkspaceFiles(
   deps: { readonly provider: Pick<SandboxProvider, 'callGuest'> },

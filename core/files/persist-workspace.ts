@@ -11,28 +11,28 @@ export interface PersistOptions {
   /** Paths below the folder to leave out. */
   readonly excludes?: readonly string[];
   /**
-   * Whether each name of a file with several has the contents, otherwise all but the first are hard
-   * links. @default false
+   * Whether each name of a file with several hard links has the contents. Otherwise only the first
+   * has them, and the others are hard links. @default false
    */
   readonly copiesHardLinks?: boolean;
 }
 
-/** A folder as a tar, and what is missing in it. */
+/** A folder as a tar, and how much is missing from it. */
 export interface PersistedFolder {
-  /** As tar makes it. */
+  /** In tar format. */
   readonly tar: Readable;
   /**
-   * How many files and folders are not in it, because the sandbox's own user may not read them; to
-   * be asked once the tar has ended. Its last entry names them.
+   * How many files and folders are missing because the sandbox's own user may not read them. Valid
+   * after the tar has ended. Its last entry names them.
    */
   readonly leftOut: () => number;
 }
 
 /**
- * A folder of the workspace as a plain tar, as it comes. Resolves once it begins. What fails later
- * makes the stream fail, so that a part is never taken for the whole.
+ * A folder of the workspace as a plain tar stream. Resolves at the first byte. A later failure
+ * fails the stream, so a part is never taken for the whole.
  * @throws PortholeError `invalid_request`, `path_outside_workspace`, `workspace_read_not_found`,
- * `workspace_archive_read_error`, and what `exec` refuses
+ * `workspace_archive_read_error`, and what `exec` throws
  */
 export async function persistWorkspace(
   { provider }: { readonly provider: Pick<SandboxProvider, 'callGuest'> },
@@ -43,11 +43,11 @@ export async function persistWorkspace(
   const folder = resolveWorkspacePath(path, 'path');
   for (const exclude of excludes) checkExclude(exclude);
   const options = { excludes, copiesHardLinks };
-  // Until the first byte nothing has been handed on.
+  // Retry is safe until the first byte: the caller has received nothing.
   return readAgain(() => tarOfGuest(provider, sandboxId, folder, options, signal), signal);
 }
 
-/** @throws PortholeError `invalid_request` for a path that is none */
+/** @throws PortholeError `invalid_request` for an invalid path */
 function checkExclude(path: string): void {
   if (path.includes('..')) throw new PortholeError('invalid_request', 'exclude paths must not contain ".."');
   if (path.includes('\0')) {

@@ -3,14 +3,14 @@ import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
 import { resolveWorkspacePath } from './workspace-path.ts';
 import { uploadToGuest } from './guest-files.ts';
 
-/** A file on its way into the sandbox. */
+/** A file to upload. */
 export interface UploadedFile {
-  /** Relative to the folder that all of them go to. */
+  /** Relative to the upload's folder. */
   readonly filename: string;
   readonly stream: AsyncIterable<Buffer>;
 }
 
-/** One that has arrived. */
+/** An uploaded file. */
 export interface WrittenFile {
   /** Absolute. */
   readonly path: string;
@@ -19,10 +19,10 @@ export interface WrittenFile {
 }
 
 /**
- * Writes files from streams into a folder of the workspace, all of them or none, in one request
- * however many there are. Files that are there are replaced, folders that are missing made.
+ * Writes files from streams into a folder of the workspace, all or none, in one request. Replaces
+ * existing files, and creates missing folders.
  * @throws PortholeError `invalid_request`, `path_outside_workspace`,
- * `workspace_archive_write_error`, or what the files' own streams fail with
+ * `workspace_archive_write_error`, or the error of a file's stream
  */
 export async function uploadFiles(
   { provider }: { readonly provider: Pick<SandboxProvider, 'callGuest'> },
@@ -37,7 +37,7 @@ export async function uploadFiles(
   return written;
 }
 
-/** Each with its path below the folder; counts what has gone by. */
+/** Adds each file's path relative to the folder; counts the bytes. */
 async function* placed(
   files: AsyncIterable<UploadedFile>,
   folder: string,
@@ -63,7 +63,7 @@ function noFiles(): PortholeError {
   return new PortholeError('invalid_request', 'There is no file in the form: add parts with a filename.');
 }
 
-/** @throws PortholeError as `destination` does, and for a path that is among those known already */
+/** @throws PortholeError as `destination` does, and for a duplicate path */
 function newDestination(folder: string, filename: string, paths: Set<string>): string {
   const path = destination(folder, filename);
   if (paths.has(path))
@@ -74,7 +74,7 @@ function newDestination(folder: string, filename: string, paths: Set<string>): s
 
 /**
  * @throws PortholeError `path_outside_workspace` for a name that leaves the folder,
- * `invalid_request` for one that is none of a file
+ * `invalid_request` for a name that cannot be a file
  */
 function destination(folder: string, filename: string): string {
   if (filename === '' || /(?:^|\/)\.{0,2}$/.test(filename)) {

@@ -9,19 +9,18 @@ export interface FileDeps {
   readonly provider: SandboxProvider;
 }
 
-/** A file that is open for reading. */
+/** An open file. */
 export interface WorkspaceFile {
-  /** Fails unless the file arrives whole. */
+  /** Fails unless the whole file arrives. */
   readonly content: Readable;
-  /** In bytes, when it was opened; undefined where the sandbox cannot tell it. */
+  /** In bytes, when it was opened; undefined if the sandbox does not report it. */
   readonly size: number | undefined;
 }
 
 /**
- * The bytes of a file, as they come. Resolves once the file is open, so that a missing one is an
- * error and not an empty stream. Where the connection breaks, it goes on from
- * where it was, as long as the file is unchanged. Of a file that grows meanwhile, the bytes that it
- * had when it was opened are read.
+ * The bytes of a file, as a stream. Resolves once the file is open, so a missing file is an error
+ * and not an empty stream. After a lost connection the read resumes where it was, if the file is
+ * unchanged. If the file grows, only the bytes that it had when it was opened are read.
  * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`,
  * `exec_transport_error`
  */
@@ -57,7 +56,7 @@ export async function readWorkspaceFile(
         if (size === undefined || resumedAt === at || !isConnectionLost(failed) || file.bytes.readableEnded)
           throw failed;
         resumedAt = at;
-        // What is wrong with the file now is no answer to a read that began well.
+        // Report the original failure, not the file's state now: the read began on an intact file.
         file = await open(at).catch((error: unknown) => {
           throw isConnectionLost(error) ? error : failed;
         });
@@ -70,16 +69,15 @@ export async function readWorkspaceFile(
   }
 
   const content = Readable.from(read(), { objectMode: false });
-  // Without a listener an error would end the host; the reader gets it all the same.
+  // Without a listener an error would crash the process; the reader gets it as well.
   content.on('error', () => undefined);
-  // The generator may be waiting for bytes that never come.
+  // Unblocks the generator if it waits for bytes that never come.
   content.once('close', () => file.bytes.destroy());
   return { content, size };
 }
 
 /**
- * Writes a file from a stream, whole or not at all: into a temporary file beside it, renamed at the
- * end.
+ * Writes a file from a stream, all or nothing: into a temporary file beside it, then renamed.
  * @throws PortholeError `path_outside_workspace`, `invalid_request`,
  * `workspace_archive_write_error`, or the stream's own error
  */

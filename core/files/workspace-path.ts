@@ -3,16 +3,16 @@ import { PortholeError } from '../errors.ts';
 
 const WORKSPACE = '/workspace';
 
-/** Linux's own limits, in bytes: of a name, and of a path with the zero byte that ends it. */
+/** Linux's limits, in bytes: NAME_MAX, and PATH_MAX without the terminating NUL. */
 const MAX_NAME = 255;
 const MAX_PATH = 4_095;
 
 /**
- * The absolute path that a caller's path means: relative ones count from /workspace. Only the text
- * is judged here; symbolic links are resolved in the sandbox, at the moment of use.
- * @param what how the message names it: `path` or `cwd`
- * @throws PortholeError `path_outside_workspace`, `invalid_request` for a NUL, and for what is
- * longer than any file system takes
+ * Resolves a caller's path: relative paths are relative to /workspace. Checks only the text; the
+ * sandbox resolves symbolic links at the moment of use (TOCTOU).
+ * @param what the field name in the message: `path` or `cwd`
+ * @throws PortholeError `path_outside_workspace`, `invalid_request` for a NUL, and for a path
+ * longer than any file system accepts
  */
 export function resolveWorkspacePath(path: string, what: 'path' | 'cwd'): string {
   if (path.includes('\0'))
@@ -22,7 +22,7 @@ export function resolveWorkspacePath(path: string, what: 'path' | 'cwd'): string
   throw new PortholeError('path_outside_workspace', `${what} must resolve to a location within /workspace`);
 }
 
-/** What is left of a resolved path below the workspace; '' is the workspace itself. */
+/** A resolved path relative to the workspace; '' is the workspace itself. */
 export function belowWorkspace(resolved: string): string {
   return resolved.slice(WORKSPACE.length + 1);
 }

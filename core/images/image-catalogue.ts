@@ -6,9 +6,8 @@ import type { Records } from '../shared/records.ts';
 import type { CatalogueImage } from './image-store.ts';
 
 /**
- * The catalogue of an installation that names none: each has its Dockerfile in `images/`. No
- * registry is asked for references of `localhost`, so nobody else's image is ever taken for one
- * that was not built.
+ * The default catalogue: each image has its Dockerfile in `images/`. References of `localhost` are
+ * never pulled from a registry, so no foreign image can replace one that was not built.
  */
 export const SHIPPED_IMAGES: readonly CatalogueImage[] = [
   {
@@ -37,19 +36,18 @@ export const SHIPPED_IMAGES: readonly CatalogueImage[] = [
 export interface CatalogueDeps {
   readonly records: Pick<Records, 'images'>;
   /**
-   * Those of the configuration: they change with it alone, and stand before added ones of their
-   * names.
+   * Images of the configuration: read-only, and take precedence over added ones of the same name.
    */
   readonly images: readonly CatalogueImage[];
   readonly provider: Pick<SandboxProvider, 'runsImage'>;
 }
 
-/** One of the catalogue, and whose word it is. */
+/** An image of the catalogue, and where it is defined. */
 export interface ListedImage extends CatalogueImage {
   readonly source: 'configuration' | 'api';
 }
 
-/** Names that an error lists. */
+/** Maximum image names in an error. */
 const MOST_REPORTED = 20;
 
 /** The images of the catalogue that the provider can run, by name. */
@@ -82,8 +80,8 @@ export async function findImage(deps: CatalogueDeps, name: string): Promise<Cata
 }
 
 /**
- * Adds an image, or replaces the added one of its name; says whether it is new. Sandboxes that are
- * there keep what they were made from.
+ * Adds an image, or replaces the added one of its name; returns whether it is new. Existing
+ * sandboxes keep their image.
  * @throws PortholeError `image_configured`
  */
 export async function putImage(
@@ -116,10 +114,7 @@ function refuseConfigured(deps: CatalogueDeps, name: string): void {
   );
 }
 
-/**
- * A provider whose images go by their names in the catalogue. Without one it is the provider's own
- * default.
- */
+/** Resolves image names through the catalogue. Without a name the provider uses its own default. */
 export function cataloguedProvider(provider: SandboxProvider, catalogue: CatalogueDeps): SandboxProvider {
   return changedProvider(provider, {
     async create(spec, signal) {

@@ -1,4 +1,4 @@
-/** What a sandbox of an image gets where its request says nothing. */
+/** Default resources of a sandbox of an image. */
 export interface ImageResources {
   /** Cores. */
   readonly cpu?: number | undefined;
@@ -8,24 +8,24 @@ export interface ImageResources {
   readonly diskMb?: number | undefined;
 }
 
-/** One of the images that sandboxes may be made from. */
+/** An image that sandboxes can be created from. */
 export interface CatalogueImage {
-  /** What callers ask for: `[a-z0-9]([a-z0-9._-]*[a-z0-9])?`, at most 63 characters. */
+  /** The name in requests: `[a-z0-9]([a-z0-9._-]*[a-z0-9])?`, at most 63 characters. */
   readonly name: string;
-  /** What the provider is told: where the image lies, or whatever else it knows the image by. */
+  /** The provider's reference: a registry reference, or any other id of the provider. */
   readonly reference: string;
   readonly description: string;
   readonly languages: readonly string[];
   readonly resources: ImageResources;
 }
 
-/** Those of the images that admins have added. */
+/** Images that admins have added. */
 export interface ImageRecords {
-  /** Adds it, or replaces the one of that name; says whether it is new. */
+  /** Adds an image, or replaces the one of that name; returns whether it is new. */
   put(image: CatalogueImage, at: Date): Promise<boolean>;
   get(name: string): Promise<CatalogueImage | undefined>;
   /** By name, at most 1000. */
   list(): Promise<readonly CatalogueImage[]>;
-  /** Whether there was one. */
+  /** Returns whether it existed. */
   delete(name: string): Promise<boolean>;
 }

@@ -10,33 +10,33 @@ export interface BucketCredentials {
   readonly secretAccessKey: string;
 }
 
-/** A bucket as it is to appear in a sandbox: judged, and complete. */
+/** A validated, complete mount of a bucket. */
 export interface BucketMount {
-  /** Absolute and normal, e.g. `/mnt/data`. */
+  /** Absolute and normalised, e.g. `/mnt/data`. */
   readonly mountPath: string;
   readonly bucket: string;
   /** Origin of the S3 server. */
   readonly endpoint: string;
   readonly region?: string | undefined;
-  /** What of the bucket is shown: `/`, or a folder that starts and does not end with a slash. */
+  /** The mounted part of the bucket: `/`, or a folder with a leading and no trailing slash. */
   readonly prefix: string;
   readonly readOnly: boolean;
   readonly credentials: BucketCredentials;
-  /** Options of s3fs, `name` or `name=value`, each one known to be harmless. */
+  /** Options of s3fs, `name` or `name=value`, each on the allow list. */
   readonly s3fsOptions: readonly string[];
 }
 
 /**
- * Shows buckets in running sandboxes, from outside: no capability and no credential is inside. A
- * mount ends with its sandbox, by `stop`, `destroy` or the end of the host, and is not brought back
- * by `resume`: credentials are kept nowhere.
+ * Mounts buckets in running sandboxes, from outside: the sandbox has neither a capability nor a
+ * credential. A mount ends with its sandbox, by `stop`, `destroy` or the end of the host. `resume`
+ * does not restore it, because credentials are not stored.
  */
 export interface BucketMounter {
   /**
-   * Resolves once files of the bucket can be read and written at the path; on failure nothing is
-   * left behind.
-   * @throws PortholeError `mount_error` (`mount failed: …`, naming what is missing where it cannot
-   * be done), `sandbox_not_running`
+   * Resolves once files of the bucket can be read and written at the path; a failure leaves nothing
+   * behind.
+   * @throws PortholeError `mount_error` (`mount failed: …`, naming what is missing if mounts are
+   * not supported), `sandbox_not_running`
    */
   mount(sandboxId: string, mount: BucketMount, signal?: AbortSignal): Promise<void>;
 
@@ -51,8 +51,8 @@ interface MountBucketDeps {
 }
 
 /**
- * Mounts a bucket in a sandbox. Its folder in /workspace is made by the sandbox itself, with its
- * own rights; elsewhere the mounter sees to it.
+ * Mounts a bucket in a sandbox. The sandbox itself creates the mount point in /workspace, with its
+ * own rights; elsewhere the mounter creates it.
  * @throws PortholeError `mount_error`, `forbidden`, `sandbox_not_running`
  */
 export async function mountBucket(
@@ -74,8 +74,8 @@ export async function mountBucket(
 }
 
 /**
- * False where it was there, or is not the sandbox's to make. Something runs in any case: it brings
- * back a sandbox that has died.
+ * Returns false if it exists, or is not in the workspace. Always runs a command, because that
+ * restarts a sandbox that has died.
  */
 async function makeFolder(
   provider: Pick<SandboxProvider, 'exec'>,
@@ -97,7 +97,7 @@ function isInWorkspace(path: string): boolean {
   return path.startsWith('/workspace/');
 }
 
-/** If it is empty. Best effort: what was to be done there is over either way. */
+/** Removes the folder if it is empty. Best effort. */
 async function removeFolder(
   provider: Pick<SandboxProvider, 'exec'>,
   sandboxId: string,
@@ -112,7 +112,7 @@ interface UnmountBucketDeps {
 }
 
 /**
- * Unmounts what is mounted at a path, and removes the folder if it is empty.
+ * Unmounts the mount at a path, and removes the folder if it is empty.
  * @throws PortholeError `unmount_error` where nothing is mounted
  */
 export async function unmountBucket(

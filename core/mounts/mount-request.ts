@@ -2,12 +2,10 @@ import { posix } from 'node:path';
 import { PortholeError } from '../errors.ts';
 import type { BucketCredentials } from './mount-bucket.ts';
 
-/** What a caller asks for, its fields of the right kinds. */
+/** A mount request with validated field types. */
 export interface MountRequest {
   readonly mountPath: string;
-  /**
-   * A bucket of an S3 server that the caller names, or one that the configuration has a name for.
-   */
+  /** A bucket of an S3 server that the caller names, or a binding of the configuration. */
   readonly source:
     | { readonly kind: 'remote'; readonly bucket: string; readonly endpoint: string }
     | { readonly kind: 'binding'; readonly name: string };
@@ -18,8 +16,8 @@ export interface MountRequest {
 }
 
 /**
- * The body of a mount, judged in the bridge's order and words. As its documentation has it,
- * `bucket` without an endpoint names a binding, too.
+ * Validates the body of a mount, in the order and with the messages of the bridge. As documented
+ * there, `bucket` without an endpoint also names a binding.
  * @throws PortholeError `invalid_request`
  */
 export function readMountRequest(body: unknown): MountRequest {
@@ -68,7 +66,7 @@ export function readMountRequest(body: unknown): MountRequest {
 }
 
 /**
- * The path in the body of an unmount.
+ * Reads the path in the body of an unmount.
  * @throws PortholeError `invalid_request`
  */
 export function readUnmountRequest(body: unknown): string {
@@ -81,7 +79,7 @@ function fields(body: unknown): Readonly<Record<string, unknown>> {
   return isObject(body) ? body : {};
 }
 
-/** Normal: without `.`, `..`, empty parts and a slash at the end. */
+/** Normalised: without `.`, `..`, empty segments and a trailing slash. */
 function readMountPath(mountPath: unknown): string {
   if (!isText(mountPath)) throw invalid('mountPath must be a non-empty string');
   if (!mountPath.startsWith('/')) throw invalid('mountPath must be an absolute path (start with /)');

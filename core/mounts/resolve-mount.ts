@@ -4,7 +4,7 @@ import type { BucketCredentials, BucketMount } from './mount-bucket.ts';
 import type { MountRequest } from './mount-request.ts';
 import { readS3fsOptions } from './s3fs-options.ts';
 
-/** A bucket that the configuration has a name for. */
+/** A bucket that the configuration names. */
 export interface BucketBinding {
   readonly bucket: string;
   readonly endpoint: string;
@@ -12,23 +12,23 @@ export interface BucketBinding {
   readonly prefix?: string | undefined;
   readonly readOnly: boolean;
   readonly credentials?: BucketCredentials | undefined;
-  /** Whole orgs, or single users of one, besides admins. */
+  /** Organisations, or single users of one, that may use it, besides admins. */
   readonly openTo: readonly { readonly org: string; readonly user?: string | undefined }[];
 }
 
-/** What the configuration says of buckets. */
+/** Bucket options of the configuration. */
 export interface BucketOptions {
   readonly bindings: Readonly<Record<string, BucketBinding>>;
   /**
-   * Origins of S3 servers that whoever owns a sandbox may name; `*` stands for one label.
-   * Undefined: those of the large clouds, without our own credentials.
+   * Origins of S3 servers that owners of sandboxes may name; `*` matches one label. Undefined:
+   * those of the large clouds, without the operator's credentials.
    */
   readonly endpoints: readonly string[] | undefined;
-  /** The operator's credentials: for bindings without their own, and for admins that give none. */
+  /** The operator's credentials: for bindings without any, and for admins that give none. */
   readonly credentials: BucketCredentials | undefined;
 }
 
-/** Servers on the Internet and on no other network, whatever a caller makes of the label. */
+/** Public servers, whatever value a caller puts into the label. */
 export const CLOUD_ENDPOINTS = [
   'https://s3.amazonaws.com',
   'https://s3.*.amazonaws.com',
@@ -37,8 +37,8 @@ export const CLOUD_ENDPOINTS = [
 ] as const;
 
 /**
- * The mount that a request comes to. Only admins may have this host connect to any server at all,
- * and with the operator's credentials to a bucket of their choice.
+ * Resolves a mount request. Only admins may make this host connect to any server (SSRF), or use the
+ * operator's credentials with a bucket of their choice.
  * @throws PortholeError `mount_error`, `forbidden` for a binding or a server that is not open to
  * the caller
  */
@@ -52,7 +52,7 @@ export function resolveMount(
   if (source.kind === 'binding') {
     const binding = Object.hasOwn(options.bindings, source.name) ? options.bindings[source.name] : undefined;
     if (!caller.admin && !binding?.openTo.some((who) => includes(who, caller))) {
-      // In the same words where it does not exist: names of bindings are not to be found out.
+      // The same message if it does not exist, so that names of bindings cannot be probed.
       throw new PortholeError(
         'forbidden',
         `The binding ${JSON.stringify(source.name.slice(0, 100))} does not exist, or is not open to you. Ask your administrator to name you or your org in its open_to (PORTHOLE_BUCKETS).`,
@@ -102,7 +102,7 @@ function includes(
   return who.org === org && (who.user === undefined || who.user === user);
 }
 
-/** What a path may be that goes through system calls, a command line and lists of mounts. */
+/** Maximum length of a path in system calls, command lines and mount tables. */
 const MAX_PATH = 1024;
 
 function checkMountPath(path: string): string {
@@ -124,7 +124,7 @@ function checkBucketName(bucket: string): string {
   );
 }
 
-/** Prefixes go into s3fs's `bucket:/prefix`; no part of one leads back out of another. */
+/** Joins prefixes for s3fs's `bucket:/prefix`; no part of the inner one leaves the outer one. */
 function joinPrefixes(outer: string | undefined, inner: string | undefined): string {
   if (inner !== undefined && !inner.startsWith('/')) {
     throw failed(`Prefix must start with '/': ${JSON.stringify(inner.slice(0, 100))}`);
@@ -150,13 +150,13 @@ function readEndpoint(endpoint: string): URL {
     url.search === '' &&
     url.hash === '';
   if (isOrigin) return url;
-  // Not repeated: whoever puts a password into a URL must not find it in a log.
+  // The URL is not repeated: it may contain a password, which must not reach a log.
   throw failed(
     'options.endpoint must be the http or https origin of an S3 server, e.g. https://s3.amazonaws.com',
   );
 }
 
-/** Where clouds give a machine its own credentials. */
+/** Metadata addresses, where clouds serve a machine's credentials. */
 function isLinkLocal({ hostname }: URL): boolean {
   return (
     hostname.startsWith('169.254.') ||
@@ -165,7 +165,7 @@ function isLinkLocal({ hostname }: URL): boolean {
   );
 }
 
-/** Whether the origin is one of the patterns, whose `*` stands for one label. */
+/** Whether the origin matches a pattern; `*` matches one label. */
 function matchesAny({ origin }: URL, patterns: readonly string[]): boolean {
   return patterns.some((pattern) => {
     const literal = pattern.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`);
@@ -173,10 +173,7 @@ function matchesAny({ origin }: URL, patterns: readonly string[]): boolean {
   });
 }
 
-/**
- * As the bridge: the large clouds are known, all others get paths instead of host names for
- * buckets.
- */
+/** As the bridge does: large clouds keep their style, all other servers get path-style requests. */
 function withStyle(origin: string, options: readonly string[]): readonly string[] {
   const { hostname } = new URL(origin);
   if (hostname.endsWith('.r2.cloudflarestorage.com')) return ['nomixupload', ...options];
@@ -184,10 +181,7 @@ function withStyle(origin: string, options: readonly string[]): readonly string[
   return ['use_path_request_style', ...options];
 }
 
-/**
- * They go through an environment and into a header: what cannot be a key would be something else
- * there.
- */
+/** Keys are passed in an environment and in a header: other characters could inject into either. */
 const KEY = /^[\x21-\x7e]{1,512}$/;
 
 function required(credentials: BucketCredentials | undefined): BucketCredentials {

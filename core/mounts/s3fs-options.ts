@@ -6,9 +6,8 @@ const OCTAL = /^[0-7]{3,4}$/;
 const WORD = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
- * Options of s3fs that say how a bucket is spoken to and how it looks, by the form of their values.
- * No path of the host, no other server, no log that would show a signature, and nothing that
- * decides who may reach the mount.
+ * Options of s3fs for the protocol and the file view, by the pattern of their values. Excluded:
+ * host paths, other servers, logs that would show a signature, and access control of the mount.
  */
 const ALLOWED: Readonly<Record<string, RegExp>> = {
   allow_other: FLAG,
@@ -51,12 +50,12 @@ const ALLOWED: Readonly<Record<string, RegExp>> = {
   use_rrs: FLAG,
 };
 
-/** What says where to connect and as whom: the request's own fields do. */
+/** Options for server and credentials: the request's own fields set them. */
 const OURS = new Set(['passwd_file', 'url', 'host']);
 
 /**
- * The options, one each: a caller may put several into one text, as on s3fs's command line. @throws
- * PortholeError `mount_error`
+ * Splits the options: one text may contain several, as on s3fs's command line.
+ * @throws PortholeError `mount_error`
  */
 export function readS3fsOptions(texts: readonly string[]): readonly string[] {
   const options = texts.flatMap((text) => text.split(',')).map((option) => option.trim());
@@ -67,7 +66,7 @@ function check(option: string): string {
   const [name = '', ...rest] = option.split('=');
   if (OURS.has(name)) throw failed(`s3fs option ${name} cannot be overridden`);
   const form = Object.hasOwn(ALLOWED, name) ? ALLOWED[name] : undefined;
-  // The value may be a secret of somebody who mistook the name.
+  // The value is not repeated: it may be a secret with a mistyped option name.
   if (form === undefined)
     throw failed(`s3fs option ${JSON.stringify(name.slice(0, 60))} is not supported here`);
   if (!form.test(rest.join('='))) throw failed(`s3fs option ${name} has a value that it cannot have`);

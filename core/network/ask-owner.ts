@@ -7,22 +7,22 @@ import type { Guests } from '../processes/guest.ts';
 import { waitForApproval, type WaitForApprovalDeps } from '../approvals/wait-for-approval.ts';
 
 /**
- * How long a connection waits for its owner, in milliseconds: tools have patience for about a
+ * How long a connection waits for its owner, in milliseconds: clients time out after about a
  * minute.
  */
 const PATIENCE_MS = 60_000;
 
-/** How long a refusal holds for the same destination in the same run: tools try again and again. */
+/** How long a refusal is cached per destination and run, in milliseconds, because tools retry. */
 const REFUSED_MS = 30_000;
 
-/** Connections of one sandbox that wait for an answer. */
+/** Connections of one sandbox that may wait for an answer. */
 const MOST_WAITING = 32;
 
 const UNASKED = 'not on the list';
 
 /**
- * The tool of a question about a host: policies and denials are about a tool, and so about this
- * host and port alone.
+ * The tool name of a question about a host. Policies and denials apply to a tool, and so to this
+ * host and port only.
  */
 export function networkTool(host: string, port: number): string {
   return `network:${host}:${port}`;
@@ -39,8 +39,8 @@ export interface AskOwnerDeps extends WaitForApprovalDeps {
 }
 
 /**
- * Asks the owner of a sandbox's run about a destination. Resolves with why it is refused, or
- * undefined.
+ * Asks the owner of a sandbox's run about a destination. Resolves with the reason of a refusal, or
+ * undefined if allowed.
  */
 export type AskOwner = (question: NetworkQuestion, signal: AbortSignal) => Promise<string | undefined>;
 
@@ -111,7 +111,7 @@ function forgetOld(refusals: Map<string, { readonly until: number }>): void {
   for (const [key, { until }] of refusals) if (until <= performance.now()) refusals.delete(key);
 }
 
-/** The newest run that works in the sandbox. */
+/** The newest running run of the sandbox. */
 async function runningRun(
   { runs }: Pick<Records, 'runs'>,
   sandboxId: string,
@@ -125,10 +125,10 @@ async function runningRun(
 
 const connection = z.object({ command: z.nullable(z.string().check(z.maxLength(1_000))) });
 
-/** Letters of a command in a question. */
+/** Maximum length of a command in a question. */
 const MOST_COMMAND = 200;
 
-/** As the sandbox says it, which may be wrong. Undefined where it does not say. */
+/** Reported by the sandbox, so it may be wrong. Undefined if unknown. */
 async function commandOf(
   guests: Guests,
   { sandboxId, clientPort }: NetworkQuestion,

@@ -6,7 +6,7 @@ import { isWithin, type NetworkMode, type NetworkPolicy, type NetworkRule } from
 import { isNetworkTool } from './ask-owner.ts';
 import { MOST_RULES, readRule, type RuleInput } from './network-rule.ts';
 
-/** What a caller says about a sandbox's network. What is not said stays. */
+/** A requested change of a sandbox's network. Omitted fields stay unchanged. */
 export interface NetworkRequest {
   readonly network?: NetworkMode | boolean | undefined;
   readonly allow?: readonly RuleInput[] | undefined;
@@ -15,9 +15,9 @@ export interface NetworkRequest {
 }
 
 /**
- * The policy that a request makes of another one.
- * @throws PortholeError `invalid_request` with each entry that cannot be, `forbidden` past what the
- * installation permits, `network_not_supported` where no broker makes the connections
+ * Applies a request to a policy.
+ * @throws PortholeError `invalid_request` with each invalid entry, `forbidden` beyond what the
+ * installation permits, `network_not_supported` without a broker that makes the connections
  */
 export async function requestedNetwork(
   network: Pick<NetworkAccess, 'widest' | 'isBrokered'>,
@@ -60,7 +60,7 @@ function readRules(list: 'allow' | 'deny', entries: readonly RuleInput[]) {
 }
 
 /**
- * Changes what a sandbox may reach, at once: open connections that are no longer allowed end.
+ * Changes a sandbox's network policy at once: open connections that are no longer allowed end.
  * @throws PortholeError what `requestedNetwork` throws, and `network_not_supported` where it cannot
  * be changed
  */
@@ -82,8 +82,8 @@ export async function changeNetwork(
 }
 
 /**
- * The host that a question is about; undefined where the run has no such question, which the
- * decision then says.
+ * The host that a question is about; undefined if the run has no such question, which the decision
+ * then reports.
  * @throws PortholeError `invalid_request` for a question about something else
  */
 export async function askedHost(
@@ -100,7 +100,7 @@ export async function askedHost(
   throw new PortholeError('invalid_request', 'scope: only a host is denied always. Use once.');
 }
 
-/** Puts a rule on the deny list of a sandbox, at once. */
+/** Adds a rule to the deny list of a sandbox, at once. */
 export async function denyHost(
   deps: { readonly records: Pick<Records, 'sandboxes'>; readonly network: NetworkAccess },
   sandboxId: string,

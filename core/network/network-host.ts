@@ -1,9 +1,6 @@
 import { isIP } from 'node:net';
 
-/**
- * A host as a program names it: a DNS name in lower-case ASCII, or an address in its canonical
- * form.
- */
+/** A host in canonical form: a DNS name in lower-case ASCII, or an IP address. */
 export type NetworkHost =
   | { readonly kind: 'name'; readonly name: string }
   | { readonly kind: 'address'; readonly address: string };
@@ -12,9 +9,9 @@ export type NetworkHost =
 const NAME = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
 
 /**
- * Reads a host in any spelling. IPv4 in octal, hexadecimal or with fewer parts becomes its
- * canonical form, as the system's resolver would read it (WHATWG URL §3.5). An IPv4 address in IPv6
- * becomes IPv4. Undefined for what is no host.
+ * Parses a host in any spelling. IPv4 in octal, hexadecimal or with fewer parts becomes canonical,
+ * as a resolver would read it (WHATWG URL §3.5). IPv4-mapped IPv6 becomes IPv4. Undefined for an
+ * invalid host.
  */
 export function readHost(text: string): NetworkHost | undefined {
   const bare = text.replace(/^\[(.*)\]$/s, '$1');

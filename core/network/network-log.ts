@@ -3,12 +3,12 @@ import type { BlockedHost, NetworkAttempt } from './network.ts';
 import type { SandboxEventPublisher } from '../sandboxes/sandbox-event-publisher.ts';
 
 /**
- * Equal attempts within so many milliseconds are one event: an install makes hundreds of
+ * Equal attempts within this time, in milliseconds, are one event: an install makes hundreds of
  * connections.
  */
 const TOGETHER_MS = 1_000;
 
-/** Blocked hosts that are kept of a sandbox, and sandboxes of which any are. */
+/** Blocked hosts to keep per sandbox, and sandboxes to keep them for. */
 const MOST_BLOCKED = 50;
 const MOST_SANDBOXES = 2_000;
 
@@ -23,13 +23,13 @@ interface Pending {
 
 export interface NetworkLog {
   attempted(sandboxId: string, attempt: NetworkAttempt): void;
-  /** What was blocked since then, each host and port once. */
+  /** Destinations blocked since then, each host and port once. */
   blockedSince(sandboxId: string, since: Date): readonly BlockedHost[];
-  /** Once every attempt so far is among the events. */
+  /** Resolves once every attempt so far is among the events. */
   settled(): Promise<void>;
 }
 
-/** Publishes what sandboxes tried to reach among their events. */
+/** Publishes connection attempts of sandboxes as events. */
 export function networkLog({
   publisher,
   clock,
@@ -70,7 +70,7 @@ export function networkLog({
       timer ??= setTimeout(flush, TOGETHER_MS).unref();
       if (decision !== 'blocked') return;
       const list = (blocked.get(sandboxId) ?? []).filter((each) => each.host !== host || each.port !== port);
-      // Again, so that the sandboxes stay in the order of their last block.
+      // Delete before set: the map stays in the order of the last block.
       blocked.delete(sandboxId);
       blocked.set(sandboxId, [...list, { host, port, rule, at: clock.now() }].slice(-MOST_BLOCKED));
       const [oldest] = blocked.keys();

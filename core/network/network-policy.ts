@@ -1,24 +1,24 @@
-/** What a sandbox may reach: a pure decision over the policy, the presets and a destination. */
+/** Network policy of a sandbox: a pure decision over the policy, the presets and a destination. */
 import { hostText, type NetworkHost } from './network-host.ts';
 
 export const NETWORK_MODES = ['off', 'packages', 'allowlist', 'open'] as const;
 
 /**
- * `off`: nothing. `packages`: package registries, and what is allowed. `allowlist`: what is
- * allowed. `open`: everything but private networks, and but what is denied.
+ * `off`: nothing. `packages`: package registries and `allow`. `allowlist`: `allow` only. `open`:
+ * everything except private networks and `deny`.
  */
 export type NetworkMode = (typeof NETWORK_MODES)[number];
 
 export interface NetworkRule {
-  /** A DNS name, or `*.` before one: every name below it, and not itself. */
+  /** A DNS name, or `*.` and a name: every name below it, not the name itself. */
   readonly host: string;
-  /** @default 80 and 443 where the rule allows, every port where it denies */
+  /** @default 80 and 443 in `allow`, every port in `deny` */
   readonly ports?: readonly number[] | undefined;
   /**
-   * Of plain HTTP. A rule with methods or paths never allows a tunnel, whose contents are not seen.
+   * For plain HTTP. A rule with methods or paths never allows a tunnel: its content is not visible.
    */
   readonly methods?: readonly string[] | undefined;
-  /** Prefixes of paths of plain HTTP. */
+  /** Path prefixes for plain HTTP. */
   readonly paths?: readonly string[] | undefined;
 }
 
@@ -26,13 +26,13 @@ export interface NetworkPolicy {
   readonly mode: NetworkMode;
   readonly allow: readonly NetworkRule[];
   readonly deny: readonly NetworkRule[];
-  /** Whether the owner is asked about a host that no rule names. */
+  /** Whether to ask the owner about a host that no rule matches. */
   readonly ask: boolean;
 }
 
 export const NO_NETWORK: NetworkPolicy = { mode: 'off', allow: [], deny: [], ask: true };
 
-/** A host of `packages`: plain HTTP may only read from it. */
+/** A host of `packages`: plain HTTP is read-only. */
 export interface PresetRule {
   readonly preset: string;
   readonly host: string;
@@ -48,11 +48,11 @@ export interface Destination {
 
 export interface NetworkDecision {
   readonly kind: 'allow' | 'deny' | 'ask';
-  /** What decided, for the log and for the person who reads a refusal. */
+  /** The rule that decided, for the log and for the user who reads a refusal. */
   readonly rule: string;
   /**
-   * Whether the name may lead into the machine's own network, as a mirror's does. Default: it may
-   * not.
+   * Whether the name may resolve to a private address, as a mirror's does.
+   * @default false
    */
   readonly mayBePrivate?: boolean | undefined;
 }
@@ -78,7 +78,7 @@ export function decideNetwork(
     if (found !== undefined) return { kind: 'allow', rule: `preset ${found.preset}`, mayBePrivate: true };
   }
   if (mode === 'open') return { kind: 'allow', rule: 'network: open' };
-  // An address says nothing to the person who is asked, and no list can name one.
+  // A person cannot recognise an address, and rules match names only.
   if (destination.host.kind === 'address') return { kind: 'deny', rule: 'address without a name' };
   return ask && asks ? { kind: 'ask', rule: 'ask' } : { kind: 'deny', rule: 'not on the list' };
 }
@@ -101,7 +101,7 @@ function matchesHost(pattern: string, host: NetworkHost): boolean {
   return pattern.startsWith('*.') ? host.name.endsWith(pattern.slice(1)) : host.name === pattern;
 }
 
-/** @param unclear the answer for a path that can be read in several ways */
+/** @param unclear the answer for an ambiguous path */
 function matchesRequest(
   { methods, paths }: NetworkRule,
   { method, path }: { readonly method: string; readonly path: string },
@@ -109,28 +109,27 @@ function matchesRequest(
 ): boolean {
   if (methods !== undefined && !methods.includes(method)) return false;
   if (paths === undefined) return true;
-  // Servers read `/a/../b` and `/%61` in different ways: such a path is denied and never allowed.
+  // Servers disagree on `/a/../b` and `/%61`: such a path is denied and never allowed.
   const [plain = ''] = path.split('?', 1);
   if (/%|\/\.{1,2}(\/|$)|\/\/|\\/.test(plain)) return unclear;
   return paths.some((prefix) => plain === prefix || plain.startsWith(prefix.replace(/\/?$/, '/')));
 }
 
-/** As a person writes it: `host`, `host:443`. */
+/** The rule in user syntax: `host`, `host:443`. */
 export function ruleText({ host, ports, methods, paths }: NetworkRule): string {
   const where = ports === undefined ? host : `${host}:${ports.join(',')}`;
   return [...(methods === undefined ? [] : [methods.join(',')]), where, ...(paths ?? [])].join(' ');
 }
 
 /**
- * Whether the policy asks for no more than an installation permits. Entries and questions reach
- * beyond `packages`.
+ * Whether the policy stays within what an installation permits. An allow list exceeds `packages`.
  */
 export function isWithin({ mode, allow }: NetworkPolicy, widest: NetworkMode): boolean {
   const rank = (each: NetworkMode): number => NETWORK_MODES.indexOf(each);
   return rank(mode) <= rank(widest) && (allow.length === 0 || rank(widest) >= rank('allowlist'));
 }
 
-/** `host:port`, as a question and a log line name a destination. */
+/** `host:port`, for questions and logs. */
 export function destinationText({ host, port }: Pick<Destination, 'host' | 'port'>): string {
   const text = hostText(host);
   return `${text.includes(':') ? `[${text}]` : text}:${port}`;

@@ -1,8 +1,8 @@
 import type { PresetRule } from './network-policy.ts';
 
 /**
- * Hosts that package managers read from, by preset. Plain HTTP is read only; a tunnel's contents
- * are not seen.
+ * Hosts that package managers read from, by preset. Plain HTTP is read-only; the content of tunnels
+ * is not visible.
  */
 const PRESETS = {
   npm: ['registry.npmjs.org', 'registry.yarnpkg.com', 'nodejs.org'],
@@ -24,14 +24,14 @@ const PRESETS = {
 
 const WEB_PORTS = [80, 443];
 
-/** A registry that the machine's own package manager is configured for. */
+/** A registry that the machine's package manager is configured for. */
 export interface MachineRegistry {
   readonly preset: string;
   readonly host: string;
   readonly port: number;
 }
 
-/** What `network: "packages"` allows, the machine's own registries first. */
+/** The rules of `network: "packages"`, the machine's own registries first. */
 export function packageRules(registries: readonly MachineRegistry[]): readonly PresetRule[] {
   return [
     ...registries.map(({ preset, host, port }) => ({

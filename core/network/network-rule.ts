@@ -2,7 +2,7 @@ import { getPublicSuffix } from 'tldts';
 import { readHost } from './network-host.ts';
 import type { NetworkRule } from './network-policy.ts';
 
-/** An entry of `allow` or `deny` as callers write it. */
+/** An entry of `allow` or `deny` in a request. */
 export type RuleInput =
   | string
   | {
@@ -14,10 +14,10 @@ export type RuleInput =
 
 type RuleParts = Exclude<RuleInput, string>;
 
-/** Entries of a list. */
+/** Maximum entries of a list. */
 export const MOST_RULES = 200;
 
-/** @returns the rule, or what is wrong with the entry */
+/** @returns the rule, or a message if the entry is invalid */
 export function readRule(input: RuleInput, list: 'allow' | 'deny'): NetworkRule | string {
   const given: RuleParts | undefined = typeof input === 'string' ? splitEntry(input) : input;
   if (given === undefined) return `${JSON.stringify(input)}: write host, *.host or host:port`;

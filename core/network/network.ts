@@ -1,12 +1,12 @@
 import type { NetworkMode } from './network-policy.ts';
 
-/** A connection that a sandbox has made or tried. */
+/** A connection attempt of a sandbox. */
 export interface NetworkAttempt {
   readonly host: string;
   readonly port: number;
-  /** `failed`: it was allowed, and the host does not answer. */
+  /** `failed`: allowed, but the host does not answer. */
   readonly decision: 'allowed' | 'blocked' | 'failed';
-  /** What decided, or why it failed. */
+  /** The rule that decided, or the reason of the failure. */
   readonly rule: string;
   readonly bytesIn: number;
   readonly bytesOut: number;
@@ -15,35 +15,33 @@ export interface NetworkAttempt {
 
 export type BlockedHost = Pick<NetworkAttempt, 'host' | 'port' | 'rule'>;
 
-/** What the owner of a sandbox is asked. */
+/** A question to the owner of a sandbox about a destination. */
 export interface NetworkQuestion {
   readonly sandboxId: string;
   readonly host: string;
   readonly port: number;
-  /** From which the program connects, inside. */
+  /** Source port of the program's connection, inside the sandbox. */
   readonly clientPort: number | undefined;
 }
 
-/** What an installation gives its sandboxes. */
+/** Network options of an installation. */
 export interface NetworkOptions {
-  /** Of a sandbox that asks for nothing. */
+  /** The mode of a sandbox that requests none. */
   readonly default: NetworkMode;
-  /** The most that one may ask for, or its owner may allow. */
+  /** The widest mode that a sandbox may request, or its owner may allow. */
   readonly widest: NetworkMode;
 }
 
-/** The way of sandboxes to the network. */
+/** Network access of sandboxes. */
 export interface NetworkAccess extends NetworkOptions {
-  /**
-   * Whether this host makes their connections. Where it does not, their network is only on or off.
-   */
+  /** Whether a broker here makes their connections. Otherwise their network is only on or off. */
   isBrokered(): Promise<boolean>;
-  /** The policy in the records is another: connections that it does not allow end. */
+  /** Call it after the policy in the records has changed: connections it does not allow end. */
   policyChanged(sandboxId: string): Promise<void>;
-  /** What was blocked since then, each host and port once. Kept for a while. */
+  /** Destinations blocked since then, each host and port once. Kept for a limited time. */
   blockedSince(sandboxId: string, since: Date): readonly BlockedHost[];
-  /** How an owner allows it, in a sentence. */
+  /** How an owner can allow the destination, in one sentence. */
   hint(sandboxId: string, blocked: BlockedHost): string;
-  /** Once every attempt so far is among the sandbox's events. */
+  /** Resolves once every attempt so far is among the sandbox's events. */
   settled(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net';
 import { contains, isPrivate, reachesMetadataOnly } from '../auth/address-range.ts';
 
-/** Never behind a name: this machine itself, groups, and IPv6 that carries IPv4. */
+/** Addresses that no name may resolve to: this machine, multicast, and IPv6 that carries IPv4. */
 const NEVER = [
   '0.0.0.0/8',
   '127.0.0.0/8',
@@ -16,14 +16,12 @@ const NEVER = [
 ] as const;
 
 /**
- * Why no connection goes to an address; undefined when it may. Asked after resolution, about the
- * very address that is connected to, so that a name which changes its address (DNS rebinding) gains
- * nothing.
- *
+ * Why a connection to an address is refused; undefined if it is allowed. Checked after resolution,
+ * on the address that is used, to prevent DNS rebinding.
  * @param address canonical
- * @param permitted ranges of the installation's own, in CIDR notation. They never open metadata
- * addresses
- * @param mayBePrivate whether the name may lead into the machine's network
+ * @param permitted ranges that the installation permits, in CIDR notation. They never permit
+ * metadata addresses
+ * @param mayBePrivate whether the name may resolve to a private address
  */
 export function addressRefusal(
   address: string,

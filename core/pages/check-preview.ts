@@ -15,12 +15,12 @@ import { causeText } from './page-report.ts';
 
 export const DESKTOP: Viewport = { width: 1_280, height: 800, scale: 1, mobile: false };
 
-/** Clients give up on a call after a minute as a rule. In milliseconds. */
+/** Timeout of a check, in milliseconds: clients usually time out after a minute. */
 const CHECK_WITHIN_MS = 20_000;
-/** Pages that the doctor checks at most. */
+/** Maximum pages that the doctor checks. */
 const MOST_PAGES = 4;
 
-/** A port whose preview a browser has opened, where there is one. */
+/** A port, with the result of its preview in a browser, if checked. */
 export type CheckedPort = PortDiagnosis & { readonly page?: PageResult };
 
 interface Checked {
@@ -29,8 +29,8 @@ interface Checked {
 }
 
 /**
- * Checks the page at `/` of a live preview for an answer that does not depend on it: undefined if
- * no browser is installed, too many looks wait, or the check takes too long.
+ * Checks the page at `/` of a live preview. Best effort: undefined if no browser is installed, too
+ * many checks wait, or the check times out.
  */
 export async function checkStartPage(
   deps: LookAtPageDeps,
@@ -52,8 +52,8 @@ export async function checkStartPage(
 }
 
 /**
- * `diagnoseSandbox`, and a check of each live preview whose server answers: a server that answers
- * may show a blank page. A port with a broken page is not ready.
+ * `diagnoseSandbox`, and a check of each live preview with a server that answers, because it may
+ * show a blank page. A port with a broken page is not ready.
  * @throws PortholeError what `diagnoseSandbox` throws
  */
 export async function diagnosePages(
@@ -85,12 +85,12 @@ function withPage(found: PortDiagnosis, page: PageResult): CheckedPort {
     : { ...found, page, ready, advice: `${advice} ${pageSentence(page)}` };
 }
 
-/** One sentence on a page that is not broken for certain. */
+/** One sentence on a page that is not certainly broken. */
 export function pageSentence(page: PageResult): string {
   return page.result === 'works' ? 'Its page works.' : `Its page may have a fault: ${faultText(page)}`;
 }
 
-/** The likeliest cause and its place, as a sentence; empty for a page that works. */
+/** The likeliest cause and its location, as a sentence; empty for a page that works. */
 export function faultText({ causes: [first] }: PageResult): string {
   return first === undefined ? '' : `${causeText(first).replace(/\.$/, '')}.`;
 }

@@ -8,7 +8,7 @@ import type {
 } from './page-browser.ts';
 import { plainText } from '../shared/plain-text.ts';
 
-/** What kind of fault it is: a program's word for it. */
+/** Machine-readable kind of a fault. */
 export type CauseKind =
   | 'not_reached'
   | 'gateway'
@@ -47,7 +47,7 @@ export interface PageResult {
   readonly causes: readonly PageCause[];
 }
 
-/** A cause, how far up the list it belongs (lower: more likely), and whether it is proof. */
+/** A cause, its rank (lower: more likely), and whether it is proof. */
 interface Ranked extends PageCause {
   readonly rank: number;
   readonly proof: boolean;
@@ -57,9 +57,9 @@ const MOST_CAUSES = 6;
 const LONGEST_MESSAGE = 400;
 
 /**
- * Whether a page works for a visitor, from what a browser observed. A cause that is no proof alone
- * (an answer of 404 that the app may handle) makes the result `unclear`, and counts as soon as
- * there is proof. What is printed to the console alone is no cause.
+ * Whether a page works for a visitor, from what a browser observed. Causes that are not proof (a
+ * 404 that the app may handle) make the result `unclear`, and are listed once another cause is
+ * proof. Console output alone is not a cause.
  */
 export function classifyPage(seen: PageObservation): PageResult {
   const found = [
@@ -72,7 +72,7 @@ export function classifyPage(seen: PageObservation): PageResult {
     ...ofSight(seen),
   ].toSorted((a, b) => a.rank - b.rank);
   const causes = unique(found).slice(0, MOST_CAUSES);
-  // What a look does not load may be all that is missing.
+  // The page may only lack resources that the browser does not load.
   const isLimited = found[0]?.kind === 'other_origin';
   const result = isLimited
     ? found.some(({ proof }) => proof)
@@ -148,7 +148,7 @@ function ofNavigation(seen: PageObservation): Ranked[] {
   }
   if (interruption !== null) {
     const stopped = cause(2, 'interrupted', `${INTERRUPTED[interruption]}.`);
-    // It may only be slow, or this machine busy.
+    // The page or this machine may only be slow.
     found.push(interruption === 'time' && facts !== null ? unsure(stopped) : stopped);
   }
   if (failedStep !== null) {
@@ -167,7 +167,7 @@ function ofOverlays({ overlays }: PageObservation): Ranked[] {
   });
 }
 
-/** Errors that follow from a failed request, which is reported with its reason. */
+/** Errors that follow from a failed request, which is reported separately with its reason. */
 const OF_REQUESTS =
   /Failed to fetch|NetworkError|Load failed|error loading dynamically imported module|Loading (?:CSS )?chunk|Network Error|is not valid JSON|Unexpected (?:token|end of)/i;
 const HYDRATION = /hydrat(?:ion|ing|ed)|did(?:n't| not) match (?:the client|server)|server rendered HTML/i;
@@ -182,7 +182,7 @@ function ofErrors({ errors, failed }: PageObservation): Ranked[] {
   });
 }
 
-/** The first frame of the app's own; packages come after. */
+/** The app's first frame, or the first frame of a package. */
 function placeOf({ frames }: PageError): SourcePlace | null {
   const own = frames.find(({ file }) => !/node_modules|\.vite\/deps|@vite\/client|^chunk-|vendor/.test(file));
   const { file, line, column } = own ?? frames[0] ?? { file: '', line: null, column: null };
@@ -206,7 +206,7 @@ function ofConsole({ console }: PageObservation): Ranked[] {
   });
 }
 
-/** What a page cannot do without, and what it asks for by itself. */
+/** Resource types that a page requires, and those that it loads as data. */
 const VITAL = new Set(['script']);
 const DATA = new Set(['fetch', 'xhr', 'eventsource', 'document']);
 
@@ -263,7 +263,7 @@ function ofRequest(request: FailedRequest): Ranked | undefined {
   }
 }
 
-/** A request that got no answer, or one that is an error. */
+/** A request without an answer, or with an error answer. */
 function ofAnswer({ type, status, url, method, detail, initiator }: FailedRequest): Ranked | undefined {
   const how = status === null ? `failed (${detail})` : `answered ${status}`;
   const hint = /\/(?:undefined|null|NaN)(?:[/?]|$)|^undefined/.test(url)
@@ -275,13 +275,13 @@ function ofAnswer({ type, status, url, method, detail, initiator }: FailedReques
   if (DATA.has(type)) {
     const failed = cause(13, 'request_failed', `${method} ${url} ${how}${hint}.`, initiator);
     if (status === 401 || status === 403) return undefined;
-    // The app may expect it.
+    // The app may handle it.
     return status !== null && status < 500 && hint === '' ? unsure(failed) : failed;
   }
   if (type === 'image' || type === 'font' || type === 'media') {
     return cause(20, 'resource_failed', `The ${type} ${url} ${how}${hint}.`, initiator);
   }
-  // A favicon, most often.
+  // Usually a favicon.
   return undefined;
 }
 
@@ -332,7 +332,7 @@ function blank({ emptyMount }: PageFacts, pending: readonly string[]): string {
     : `${what}, while ${pending.slice(0, 3).join(', ')} is still loading.`;
 }
 
-/** A file and line as a server's error page or traceback names it. */
+/** A file and line from a server's error page or traceback. */
 function placeIn(text: string): SourcePlace | null {
   const python = [...text.matchAll(/File "(?:\/workspace\/)?([^"]+)", line (\d+)/g)].at(-1);
   const node = /\(?(?:file:\/\/)?\/workspace\/([\w./-]+):(\d+):(\d+)\)?/.exec(text);

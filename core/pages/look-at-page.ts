@@ -17,7 +17,7 @@ export interface LookAtPageDeps extends DiagnoseSandboxDeps {
   readonly clock: Clock;
 }
 
-/** What to look at, in the run's own terms. */
+/** A page of a run's preview to open. */
 export interface PageRequest extends Omit<PageVisit, 'origin' | 'siblings'> {
   readonly run: RunRecord;
   readonly port: number;
@@ -29,8 +29,8 @@ export interface PageLook extends PageResult {
 }
 
 /**
- * Opens a live preview of the run in a browser, through the gateway, and says whether it works. The
- * run's timeline has the result.
+ * Opens a live preview of the run in a browser, through the gateway, and reports whether it works.
+ * Records the result in the run's timeline.
  * @throws PortholeError `preview_not_found` with the doctor's advice, `preview_not_enabled`, and
  * what `PageBrowser.observe` throws
  */
@@ -61,7 +61,7 @@ export async function lookAtPage(
   return { ...result, observation };
 }
 
-/** Where Porthole's own page showed, the doctor knows why. */
+/** Adds the doctor's advice if the gateway's status page was shown. */
 async function withAdvice(
   deps: LookAtPageDeps,
   run: RunRecord,

@@ -1,15 +1,15 @@
-/** One look at a page of a preview: where, how large, what to do there, and when it is complete. */
+/** One visit to a page of a preview: URL, viewport, steps, and when it is complete. */
 export interface PageVisit {
   /** Scheme, host and port of the preview: the page's origin. */
   readonly origin: string;
   /** Path and query. */
   readonly path: string;
-  /** The other previews of the run, which the page may call. */
+  /** Other previews of the run, which the page may call. */
   readonly siblings: readonly { readonly origin: string; readonly port: number }[];
   readonly viewport: Viewport;
   readonly steps: readonly PageStep[];
   readonly waitFor: WaitFor | undefined;
-  /** Undefined: neither picture nor outline. */
+  /** Undefined: neither screenshot nor outline. */
   readonly picture: { readonly fullPage: boolean } | undefined;
 }
 
@@ -17,11 +17,11 @@ export interface Viewport {
   readonly width: number;
   readonly height: number;
   readonly scale: number;
-  /** With touch, and the meta viewport of the page respected. */
+  /** With touch input and the page's meta viewport. */
   readonly mobile: boolean;
 }
 
-/** What comes after the load event and a short time without requests. */
+/** Condition to wait for after the load event and a short time without requests. */
 export type WaitFor =
   | { readonly state: 'network_idle' }
   | { readonly selector: string }
@@ -36,7 +36,7 @@ export type PageStep =
   | { readonly action: 'wait'; readonly text: string }
   | { readonly action: 'wait'; readonly milliseconds: number };
 
-/** A position in a source file: 1-based, in the original file where a source map leads there. */
+/** A position in a source file: 1-based, in the original file if a source map resolves it. */
 export interface SourcePlace {
   readonly file: string;
   readonly line: number | null;
@@ -57,15 +57,15 @@ export interface PageError {
 
 export type FailureReason =
   | 'status'
-  /** The page is not allowed to read the answer of another origin. */
+  /** CORS: the page may not read the answer of another origin. */
   | 'cors'
-  /** Its own Content-Security-Policy forbids it. */
+  /** The page's Content-Security-Policy blocks it. */
   | 'csp'
   /** An HTTP resource on an HTTPS page. */
   | 'mixed_content'
-  /** An address of the visitor's own machine, which is not the sandbox. */
+  /** A loopback address: the visitor's own machine, not the sandbox. */
   | 'visitor_machine'
-  /** Another origin, which a look does not load. */
+  /** Another origin, which the browser does not load here. */
   | 'other_origin'
   | 'refused'
   | 'network';
@@ -74,43 +74,43 @@ export interface FailedRequest {
   readonly method: string;
   /** Relative to the preview's origin. */
   readonly url: string;
-  /** As CDP names it, in lower case: `document`, `script`, `fetch`, `image` … */
+  /** CDP resource type in lower case: `document`, `script`, `fetch`, `image` … */
   readonly type: string;
   readonly status: number | null;
   readonly reason: FailureReason;
-  /** What the browser says, e.g. `net::ERR_CONNECTION_REFUSED`. */
+  /** The browser's error, e.g. `net::ERR_CONNECTION_REFUSED`. */
   readonly detail: string;
   readonly initiator: SourcePlace | null;
 }
 
-/** What a framework shows instead of the page, or over it. */
+/** A framework's error message instead of the page, or over it. */
 export interface ErrorOverlay {
   readonly framework: string;
   readonly message: string;
   readonly place: SourcePlace | null;
 }
 
-/** What a visitor sees, measured in the page. */
+/** Visible content, measured in the page. */
 export interface PageFacts {
   readonly title: string;
-  /** Visible text, bounded. */
+  /** Visible text, truncated. */
   readonly text: string;
   readonly textLength: number;
   /** Visible pictures, canvases, videos, frames. */
   readonly media: number;
   /** Visible links, buttons and fields. */
   readonly controls: number;
-  /** Text that an ancestor without height or width hides. */
+  /** Length of text that an ancestor without height or width hides. */
   readonly clippedText: number;
   /** The element that clips it, e.g. `div#root`. */
   readonly clippedBy: string | null;
-  /** The element that lies over all text and controls. */
+  /** The element that covers all text and controls. */
   readonly coveredBy: string | null;
   /** An empty mount point, e.g. `#root`. */
   readonly emptyMount: string | null;
-  /** It shows that it still loads. */
+  /** Whether it shows a loading indicator. */
   readonly loading: boolean;
-  /** Counting stopped at the limit. */
+  /** Counting stops at the limit. */
   readonly elements: number;
   readonly truncated: boolean;
 }
@@ -128,7 +128,7 @@ export interface Picture {
   readonly base64: string;
 }
 
-/** Why a look ended before the page was complete. */
+/** Why a visit ended before the page was complete. */
 export type Interruption =
   | 'memory'
   | 'crash'
@@ -139,10 +139,10 @@ export type Interruption =
   | 'console_flood';
 
 export interface PageObservation {
-  /** Undefined: no document came; `navigationError` says why. */
+  /** Null: no document was received; `navigationError` has the reason. */
   readonly status: number | null;
   readonly navigationError: string | null;
-  /** The gateway's own page, by its `X-Porthole-Status`. */
+  /** The gateway's status page, from its `X-Porthole-Status` header. */
   readonly gateway: string | null;
   readonly redirects: readonly { readonly status: number; readonly url: string }[];
   readonly url: string;
@@ -163,7 +163,7 @@ export interface PageObservation {
     readonly loadMs: number | null;
   };
   readonly interruption: Interruption | null;
-  /** How often the page tried what a look does not allow: `dialog`, `popup`, `download`. */
+  /** How often the page tried a blocked action: `dialog`, `popup`, `download`. */
   readonly blocked: Readonly<Record<string, number>>;
   readonly failedStep: {
     readonly step: number;
@@ -173,12 +173,12 @@ export interface PageObservation {
   readonly picture: Picture | null;
 }
 
-/** A real browser. What it answers is text of the page: hostile input. */
+/** A real browser. Its results contain text of the page: hostile input. */
 export interface PageBrowser {
-  /** Whether `observe` finds a browser; it is `browser_missing` otherwise. */
+  /** Whether a browser is installed; otherwise `observe` throws `browser_missing`. */
   isInstalled(): boolean;
   /**
-   * Ends within 45 s of its turn, whatever the page does.
+   * Ends within 45 s of its start, whatever the page does.
    * @throws PortholeError `browser_missing`, `browser_failed`, `too_many_looks`
    */
   observe(visit: PageVisit, owner: string, signal?: AbortSignal): Promise<PageObservation>;

@@ -5,7 +5,7 @@ import { plainText } from '../shared/plain-text.ts';
 import type { PageCause, PageResult } from './classify-page.ts';
 import type { PageObservation, SourcePlace } from './page-browser.ts';
 
-/** What a caller gets of a look: the same fields, each list cut to its share of the text. */
+/** The report for a caller: the same fields, each list cut to its share of the budget. */
 export interface PageReport extends PageResult {
   /** One sentence for people and models. */
   readonly summary: string;
@@ -14,7 +14,7 @@ export interface PageReport extends PageResult {
   readonly leftOut: Readonly<Record<string, number>>;
 }
 
-/** At four characters a token: 8,000 tokens of a look, 2,000 of a check. */
+/** In characters, at four a token: about 8,000 tokens for a look, 2,000 for a check. */
 const BUDGETS = { look: 30_000, check: 7_000 } as const;
 const SHARES = {
   errors: 0.2,
@@ -27,7 +27,7 @@ const SHARES = {
 const OUTLINE_SHARE = 0.2;
 const LEVELS = ['error', 'warning', 'info', 'log', 'debug'];
 
-/** Cuts the texts of a page to its budget. A check has neither outline nor picture. */
+/** Cuts the texts of a page to its budget. A check has neither outline nor screenshot. */
 export function pageReport(
   kind: keyof typeof BUDGETS,
   look: PageResult & { readonly observation: PageObservation },
@@ -65,7 +65,7 @@ export function pageReport(
   };
 }
 
-/** "works", or "broken: …" with the likeliest cause and its place. */
+/** "works", or "broken: …" with the likeliest cause and its location. */
 export function summaryOf({ result, causes }: PageResult): string {
   const [first] = causes;
   return first === undefined ? 'works' : `${result}: ${causeText(first)}`;
@@ -75,7 +75,7 @@ export function causeText({ message, place }: PageCause): string {
   return place === null ? message : `${message.replace(/\.$/, '')} (${placeText(place)})`;
 }
 
-/** `src/main.tsx:3:16`, as editors and terminals read it. */
+/** `src/main.tsx:3:16`, the format of editors and terminals. */
 export function placeText({ file, line, column }: SourcePlace): string {
   return [file, line, line === null ? null : column].filter((part) => part !== null).join(':');
 }
@@ -86,7 +86,7 @@ export interface LookedAt {
   readonly by: Actor | undefined;
 }
 
-/** Of repeated checks with one result, one a second is recorded. */
+/** Repeated checks with the same result are recorded at most once in this time, in milliseconds. */
 const AGAIN_MS = 1_000;
 const redact = secretRedactor([]);
 
@@ -98,7 +98,7 @@ export function pageLooked({ port, path, by }: LookedAt, { result, causes }: Pag
     key: `looked:${port}:${result}:${Math.floor(at.getTime() / AGAIN_MS)}`,
     data: {
       target_port: port,
-      // Queries hold secrets now and then.
+      // A query may hold secrets.
       path: plainText(path.replace(/[?#].*$/, ''), 200),
       result,
       ...(first !== undefined && { cause: plainText(redact(first.message), 300) }),

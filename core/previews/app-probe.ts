@@ -1,55 +1,50 @@
 import type { Duplex } from 'node:stream';
 
-/** What a server in a sandbox said to one plain request. */
+/** A server's answer to one plain HTTP request. */
 export type HttpFinding =
   | {
       readonly kind: 'answered';
       readonly status: number;
-      /** Lower-case names; of several values the first. */
+      /** Lower-case names; the first of several values. */
       readonly headers: ReadonlyMap<string, string>;
-      /** As much of the body's beginning as came, at most 64 KiB, as Latin-1. */
+      /** The beginning of the body, at most 64 KiB, as Latin-1. */
       readonly body: string;
     }
-  /** Took the connection and did not say a whole head in time. */
+  /** Accepted the connection and sent no complete response head in time. */
   | { readonly kind: 'silent' }
-  /** Took the connection and ended it without an answer. */
+  /** Accepted the connection and closed it without an answer. */
   | { readonly kind: 'hung_up' }
-  /** Speaks TLS, where plain HTTP is expected. */
+  /** Speaks TLS where plain HTTP is expected. */
   | { readonly kind: 'tls' }
-  /**
-   * Said something that is no HTTP answer, or a broken one: what is wrong with it, in one of our
-   * own phrases.
-   */
+  /** Sent an invalid HTTP answer: a fixed phrase says what is wrong. */
   | { readonly kind: 'malformed'; readonly what: string };
 
 export interface UpgradeFinding {
-  /** Whether it answered 101, and rightly. */
+  /** Whether it sent a valid 101 answer. */
   readonly upgrades: boolean;
-  /** The status it answered instead of 101. */
+  /** The status of another answer than 101. */
   readonly status?: number | undefined;
 }
 
-/**
- * Where a WebSocket is tried: most apps have theirs at one path, and some ask for a subprotocol.
- */
+/** Target of the WebSocket test: the app's path, and a subprotocol if the app requires one. */
 export interface UpgradeTarget {
   readonly path: string;
   readonly protocol?: string | undefined;
 }
 
 /**
- * Asks a server in a sandbox one question over a stream of `SandboxProvider.dial`, and ends the
- * stream. Everything it hears is hostile: bounded in bytes, headers and time. No method rejects
- * because of what the server does; each does when `signal` aborts.
+ * Sends one request to a server in a sandbox over a stream of `SandboxProvider.dial`, and ends the
+ * stream. Answers are hostile: bounded in bytes, headers and time. No method rejects because of
+ * what the server does; each rejects when `signal` aborts.
  */
 export interface AppProbe {
-  /** `GET /`, as a browser would through a preview: the Host is `localhost:{port}`. */
+  /** `GET /`, as from a browser through a preview: the Host is `localhost:{port}`. */
   get(stream: Duplex, port: number, signal?: AbortSignal): Promise<HttpFinding>;
   /**
-   * Whether the server answers a TLS ClientHello with TLS; many TLS servers hang up on plain HTTP
-   * without a word.
+   * Whether the server answers a TLS ClientHello with TLS; many TLS servers close plain HTTP
+   * connections without an answer.
    */
   speaksTls(stream: Duplex, signal?: AbortSignal): Promise<boolean>;
-  /** The handshake of a WebSocket (RFC 6455). */
+  /** A WebSocket handshake (RFC 6455). */
   upgrade(stream: Duplex, port: number, target: UpgradeTarget, signal?: AbortSignal): Promise<UpgradeFinding>;
 }

@@ -17,9 +17,8 @@ interface KeepPreviewAliveDeps {
 }
 
 /**
- * Moves the expiry one idle window on, and counts as use of the sandbox: one whose preview is kept
- * alive is not idle. The plane clamps to max-until and refuses a foreign
- * run, in the same round trip.
+ * Extends the expiry by one idle window, and counts as use of the sandbox: a sandbox with an active
+ * preview is not idle. The plane clamps to max-until and checks the run in the same round trip.
  * @throws PortholeError `preview_not_enabled`, `preview_not_found`, `preview_expired` past
  * max-until
  */
@@ -79,18 +78,17 @@ export interface RevokePreviewDeps {
 interface Revocation {
   readonly run: RunRecord;
   readonly targetPort: number;
-  /** @default the port's present one */
+  /** @default the port's current token */
   readonly token?: string | undefined;
-  /** What was seen under the token, where somebody has looked already. */
+  /** The preview under the token, if the caller has already fetched it. */
   readonly existing?: Preview | undefined;
   readonly by?: Actor | undefined;
 }
 
 /**
- * Ends a URL of the run's port for good, live or not: the given one, or the present one. The
- * generation moves and the tombstone is written before anything is deleted, so a crash in between
- * is finished by the client's retry or by the reaper, never undone. For the same reason no signal
- * stops it halfway.
+ * Revokes a URL of the run's port for good, live or not: the given token, or the current one. The
+ * generation and the tombstone are written before the deletion, so after a crash a retry or the
+ * reaper completes it. For the same reason no signal aborts it halfway.
  */
 export async function revokePreview(
   { records, plane, tokens, clock }: RevokePreviewDeps,
@@ -112,9 +110,8 @@ export async function revokePreview(
   } else {
     await records.previews.bury([tombstone]);
   }
-  // Looked up only now: what stood under the token before may have been reaped and started anew in
-  // the meantime. Whatever is made after this look is withdrawn by its own start, which checks the
-  // generation again.
+  // Fetched only now: the earlier preview may have been reaped and started again meanwhile. A start
+  // that creates one after this read deletes it itself, because it checks the generation again.
   const live = await plane.find(revoked);
   if (live === undefined || !(await plane.close(live, { uid: live.uid }))) return;
   await records.timeline.append(run.id, previewStopped(live, by), tombstone.at);
@@ -124,7 +121,6 @@ export type StopPreviewDeps = RevokePreviewDeps;
 
 /**
  * Stops a preview for good: its URL is revoked, and the next start of the port gets a new one.
- *
  * @throws PortholeError `preview_not_found` when no live preview of this run has the token
  */
 export async function stopPreview(

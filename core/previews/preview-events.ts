@@ -4,16 +4,16 @@ import type { PreviewDecision } from './preview-lifetime.ts';
 import type { Preview, PreviewPlane } from './preview-plane.ts';
 import { tokenFingerprint } from './preview-token.ts';
 
-/** Who or what did something to a preview. */
+/** The actor of a preview event. */
 export type Actor = 'agent' | 'owner' | 'admin' | 'traffic';
 
-/** Why a preview ended that nobody stopped. */
+/** Why a preview ended without an explicit stop. */
 export type ReapReason = Exclude<PreviewDecision, 'alive' | 'stopped'> | 'over_cap';
 
-/** Told at most this often of one preview that is kept alive. */
+/** Minimum time between keepalive events of one preview, in milliseconds. */
 const KEPT_AGAIN_MS = 10 * 60_000;
 
-/** A preview serves. */
+/** The preview serves. */
 export function previewOpened(preview: Preview, by?: Actor): readonly NewEvent[] {
   return [
     {
@@ -24,7 +24,7 @@ export function previewOpened(preview: Preview, by?: Actor): readonly NewEvent[]
   ];
 }
 
-/** Its expiry has been moved. */
+/** The expiry was extended. */
 export function previewKept(preview: Preview, by?: Actor): readonly NewEvent[] {
   return afterOpening(preview, {
     type: 'preview.kept',
@@ -34,7 +34,7 @@ export function previewKept(preview: Preview, by?: Actor): readonly NewEvent[] {
   });
 }
 
-/** Its URL has been revoked. */
+/** The URL was revoked. */
 export function previewStopped(preview: Preview, by?: Actor): readonly NewEvent[] {
   return afterOpening(preview, {
     type: 'preview.stopped',
@@ -43,7 +43,7 @@ export function previewStopped(preview: Preview, by?: Actor): readonly NewEvent[
   });
 }
 
-/** Its time has come. The URL may come back to life. */
+/** The preview has expired or lost its sandbox or run. A new start can reuse the URL. */
 export function previewReaped(preview: Preview, reason: ReapReason): readonly NewEvent[] {
   return afterOpening(preview, {
     type: 'preview.reaped',
@@ -52,14 +52,12 @@ export function previewReaped(preview: Preview, reason: ReapReason): readonly Ne
   });
 }
 
-/**
- * Whoever opened it may have been killed before it could tell: so everybody does. It is told once.
- */
+/** Adds the opening, in case its opener crashed before recording it. The key drops duplicates. */
 function afterOpening(preview: Preview, event: NewEvent): readonly NewEvent[] {
   return [...previewOpened(preview), event];
 }
 
-/** One key for both ends, so that whoever comes second tells nothing. */
+/** One key for both kinds of end: only the first is recorded. */
 function ended({ uid }: Preview): string {
   return `ended:${uid}`;
 }
@@ -77,8 +75,8 @@ function author(by: Actor | undefined) {
 }
 
 /**
- * A plane that tells whoever follows a sandbox of the previews that are opened of it: their ports,
- * and never where they are.
+ * A plane that publishes opened previews as events of their sandbox: with port and run, never with
+ * URL or token.
  */
 export function publishingPlane(
   plane: PreviewPlane,

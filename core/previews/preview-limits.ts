@@ -9,8 +9,8 @@ export interface PreviewOptions {
   readonly gatewayNamespace: string;
   readonly namespace: string;
   /**
-   * In a cluster, where a preview's Service leads: to the guest, which proxies to the app on
-   * loopback; or to the app's own port, which must then listen on the pod's address.
+   * In a cluster, the target of a preview's Service: the guest, which proxies to the app on
+   * loopback; or the app's own port, which must then listen on the pod's address.
    */
   readonly upstream: 'guest' | 'direct';
   readonly idleTimeoutMinutes: number;
@@ -19,14 +19,14 @@ export interface PreviewOptions {
   readonly allowedPortMin: number;
   readonly allowedPortMax: number;
   readonly autoApprove: boolean;
-  /** Live previews a run may have. */
+  /** Maximum live previews of a run. */
   readonly maxPerRun: number;
-  /** Live previews of everybody together. */
+  /** Maximum live previews of all owners together. */
   readonly maxTotal: number;
   readonly readyTimeoutSeconds: number;
 }
 
-/** What orders previews for the cap: who came first stays. */
+/** The order of previews for the cap: older ones stay. */
 export interface Ranked {
   readonly name: string;
   readonly createdAt: Date;
@@ -34,8 +34,8 @@ export interface Ranked {
 
 /**
  * Whether `mine` is one of the first `places` among `live` (itself included or not), by the order
- * of (createdAt, name). Every starter asks after creating, so simultaneous starters agree on who
- * withdraws, where no later creation bears an earlier time.
+ * of (createdAt, name). Every starter checks after creating, so concurrent starters agree on who
+ * withdraws, unless a later creation has an earlier timestamp.
  */
 export function isAmongFirst(mine: Ranked, live: readonly Ranked[], places: number): boolean {
   let ahead = 0;
@@ -49,8 +49,8 @@ function precedes(a: Ranked, b: Ranked): boolean {
 }
 
 /**
- * The ports that previews may expose, inclusive; the same pair feeds the NetworkPolicy and the
- * admission policy.
+ * The ports that previews may expose, inclusive; the NetworkPolicy and the admission policy use the
+ * same range.
  */
 export interface PortRange {
   readonly allowedPortMin: number;

@@ -1,7 +1,7 @@
 /**
- * The words that start a preview token, so that a person can tell two URLs apart. They add no
- * secrecy: the 128 bits behind them do. Three of them, three hyphens, 26 characters and `-preview`
- * stay within one DNS label of 63.
+ * The words that start a preview token, so that people can tell URLs apart. They add no secrecy:
+ * the 128 bits after them do. Three words, three hyphens, 26 characters and `-preview` fit in one
+ * DNS label of 63.
  */
 export const PREVIEW_WORDS: readonly string[] = [
   'amber',

@@ -1,12 +1,8 @@
-/**
- * A preview as its plane stores it. Times that cannot be read are undefined and constrain nothing.
- */
+/** A preview as its plane stores it. Unreadable times are undefined and are ignored. */
 export interface Preview {
-  /** `preview-` + the first 20 hex of sha256(token): what objects are named after. */
+  /** `preview-` + the first 20 hex digits of sha256(token): the name of its objects. */
   readonly name: string;
-  /**
-   * The capability. It stands in the URL's host name and in the owner's answers, and nowhere else.
-   */
+  /** The capability. Only the URL's host name and answers to the owner may contain it. */
   readonly token: string;
   readonly runId: string;
   /** The user that owns the run. */
@@ -15,16 +11,16 @@ export interface Preview {
   /** The pod (or, on one machine, the sandbox) that serves it. */
   readonly podName: string;
   readonly targetPort: number;
-  /** When the store made it; age counts from here. */
+  /** When the store created it; age counts from here. */
   readonly createdAt: Date;
   readonly startedAt: Date;
   readonly expiresAt: Date | undefined;
   readonly maxUntil: Date | undefined;
   /** The public URL; null where previews are loopback listeners. */
   readonly url: string | null;
-  /** The loopback port of a legacy session; 0 for a URL. */
+  /** The loopback port of a session without a URL; 0 with a URL. */
   readonly localPort: number;
-  /** Tells this object from a later one of the same name. */
+  /** Distinguishes this object from a later one of the same name. */
   readonly uid: string;
   /** Changes with every write (`resourceVersion`). */
   readonly version: string;
@@ -45,8 +41,8 @@ export interface PreviewSpec {
 export type Readiness =
   | { readonly ready: true }
   /**
-   * The declared server of the port ended, or was not ready in time: its name, and what it printed
-   * last.
+   * The declared server of the port ended, or was not ready in time: its name and the end of its
+   * log.
    */
   | {
       readonly ready: false;
@@ -62,14 +58,14 @@ export type Readiness =
         | 'not_http'
         | 'starting'
         | 'sandbox_stopped'
-        /** TLS with the gateway fails: its certificate is not trusted, or not for this host. */
+        /** TLS with the gateway fails: certificate not trusted, or not valid for this host. */
         | 'gateway_untrusted'
         | 'gateway_unreachable';
     };
 
 /**
- * Which object to delete: only that very one (`uid`), and only as it was judged (`version`), where
- * given.
+ * Kubernetes preconditions of a delete: `uid`, and `version` (resourceVersion), if given, must
+ * match.
  */
 export interface ClosePrecondition {
   readonly uid?: string | undefined;
@@ -77,84 +73,79 @@ export interface ClosePrecondition {
 }
 
 export interface PreviewFilter {
-  /** Of this run alone. */
+  /** Only previews of this run. */
   readonly runId?: string | undefined;
-  /** Of the runs of this user alone. */
+  /** Only previews of runs of this user. */
   readonly owner?: string | undefined;
-  /**
-   * A plane may leave out those whose expiry certainly lies after this instant, and saves itself
-   * the work where it can.
-   */
+  /** Optimisation: a plane may leave out previews that certainly expire after this instant. */
   readonly dueBefore?: Date | undefined;
 }
 
 /**
- * Where previews live. One preview a token: the name, derived from the token, makes the store the
- * judge of simultaneous opens. Objects that are not ours, or that cannot be read, are never
- * returned and never touched.
+ * Stores previews. One preview a token: the name is derived from the token, so the store serialises
+ * concurrent opens. Foreign or unreadable objects are never returned and never changed.
  */
 export interface PreviewPlane {
   /**
-   * False where a session is a loopback listener without URL, expiry or keepalive
+   * False if a session is a loopback listener without URL, expiry or keepalive
    * (`Sandbox:Preview:Enabled=false`).
    */
   readonly hasUrls: boolean;
 
   /**
-   * True where traffic comes to the sandbox's own address, so that a server must listen on more
-   * than loopback to show; false where it comes through `dial`.
+   * True if traffic goes to the sandbox's own address, so a server must not listen on loopback
+   * only; false if it goes through `dial`.
    */
   readonly needsOpenAddress: boolean;
 
   /**
-   * True where requests pass this process, which moves expiries with them; else `lastUsed` tells of
+   * True if requests pass this process, which extends expiries; otherwise `lastUsed` reports
    * traffic.
    */
   readonly seesTraffic: boolean;
 
   /**
-   * Makes the preview, or returns the one that already stands under the token, as it is.
+   * Creates the preview, or returns the existing one of the token unchanged.
    * @throws PortholeError `too_many_previews` when all previews together are at their cap
    */
   open(spec: PreviewSpec, signal?: AbortSignal): Promise<{ preview: Preview; created: boolean }>;
 
   /**
-   * Confirms what `open` made, and resolves once the URL serves, or says why it does not (bounded
-   * by `ReadyTimeoutSeconds`). A plane may keep what is not confirmed from serving and from being
-   * touched, and may forget it in a crash; it is listed and counted all the same.
+   * Confirms a preview from `open`. Resolves once the URL serves, or with the reason why not
+   * (bounded by `ReadyTimeoutSeconds`). A plane may refuse to serve or touch an unconfirmed
+   * preview, and may lose it in a crash; it is listed and counted nevertheless.
    */
   serves(preview: Preview, signal?: AbortSignal): Promise<Readiness>;
 
   find(token: string, signal?: AbortSignal): Promise<Preview | undefined>;
 
   /**
-   * Moves the expiry to `expiresAt`, never past max-until and never back. One round trip. Undefined
-   * when there is no such preview of this run: what is gone stays gone.
+   * Extends the expiry to `expiresAt`, never past max-until and never backwards. One round trip.
+   * Undefined if this run has no such preview: a deleted one is not restored.
    */
   touch(token: string, runId: string, expiresAt: Date, signal?: AbortSignal): Promise<Preview | undefined>;
 
   /**
-   * When a visitor last sent something, where traffic does not pass this process. Undefined where
-   * nothing is known of it. Costs a request to the sandbox, takes two seconds at most, and fails
-   * only when the signal aborts.
+   * When a visitor last sent a request, if traffic does not pass this process. Undefined if
+   * unknown. Costs a request to the sandbox, takes two seconds at most, and fails only when the
+   * signal aborts.
    */
   lastUsed(preview: Preview, signal?: AbortSignal): Promise<Date | undefined>;
 
-  /** Deletes it. False when it was gone already or a precondition no longer holds. */
+  /** Deletes it. Returns false if it is already deleted or a precondition fails. */
   close(
     preview: Pick<Preview, 'name'> & Partial<Preview>,
     precondition?: ClosePrecondition,
     signal?: AbortSignal,
   ): Promise<boolean>;
 
-  /** All previews, or those that the filter lets through, in no particular order. */
+  /** All previews, or those that match the filter, in no particular order. */
   list(filter?: PreviewFilter, signal?: AbortSignal): AsyncIterable<Preview>;
 
   /**
-   * Whether it is one of the first `places` previews of its run, or of its owner, by an order that
-   * the store keeps and everybody agrees on: whoever finds itself among them after
-   * its opening is never outranked by one that is opened later. Starts of others that are still
-   * under way may count.
+   * Whether it is one of the first `places` previews of its run, or of its owner, in an order that
+   * the store defines for all callers. A preview that is among them once opened is never outranked
+   * by a later one. Starts that are still in progress may count.
    */
   isAmongFirst(
     preview: Preview,
@@ -163,6 +154,6 @@ export interface PreviewPlane {
     signal?: AbortSignal,
   ): Promise<boolean>;
 
-  /** Removes what a crash left half-made, older than two minutes at `now`; says how many. */
+  /** Deletes partial objects that are over two minutes old at `now`; returns how many. */
   sweep(now: Date, signal?: AbortSignal): Promise<number>;
 }

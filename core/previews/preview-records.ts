@@ -2,9 +2,9 @@ import type { NewEvent } from '../runs/timeline.ts';
 
 export type EndReason = 'stopped' | 'expired' | 'max_lifetime' | 'orphaned';
 
-/** What remains of an ended preview, so that its URL answers 410 and not 404. */
+/** The record of an ended preview, so that its URL answers 410 and not 404. */
 export interface Tombstone {
-  /** 64 hex. The token itself is not kept. */
+  /** 64 hex digits. The token itself is not stored. */
   readonly tokenSha256: string;
   readonly runId: string;
   readonly reason: EndReason;
@@ -12,12 +12,12 @@ export interface Tombstone {
 }
 
 export interface PreviewRecords {
-  /** How often this run's port has been stopped explicitly: 0 at first. */
+  /** How often this run's port has been stopped explicitly, from 0. */
   generation(runId: string, targetPort: number): Promise<number>;
   /**
-   * In one transaction: moves the generation from `from` to `from + 1`, if it still is `from`, and
-   * leaves the tombstone in any case, as `bury` does, and tells the run what is `told`. Returns the
-   * generation that then stands.
+   * In one transaction: increments the generation if it still is `from`, writes the tombstone in
+   * any case, as `bury` does, and appends `appended` to the run's timeline. Returns the resulting
+   * generation.
    */
   end(
     runId: string,
@@ -26,11 +26,11 @@ export interface PreviewRecords {
     tombstone: Tombstone,
     appended?: readonly NewEvent[],
   ): Promise<number>;
-  /** Leaves or replaces tombstones; a `stopped` one is never replaced by a weaker reason. */
+  /** Writes or replaces tombstones; a `stopped` one is never replaced by a weaker reason. */
   bury(tombstones: readonly Tombstone[]): Promise<void>;
   tombstone(tokenSha256: string): Promise<Tombstone | undefined>;
   /** The hashes among `tokenSha256s` that were stopped explicitly. */
   stoppedAmong(tokenSha256s: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Forgets tombstones older than `before`; says how many. */
+  /** Deletes tombstones older than `before`; returns how many. */
   forget(before: Date): Promise<number>;
 }

@@ -8,13 +8,12 @@ const HOST_SUFFIX = '-preview';
 const WORD_LENGTHS = PREVIEW_WORDS.map(({ length }) => length);
 
 /**
- * The shape of every token that is minted, for JavaScript and RE2 alike: three words and the base32
- * suffix.
- * The log redactor, the admission policy and the tests use this definition.
+ * Pattern of every minted token, for JavaScript and RE2: three words and the base32 suffix. The log
+ * redactor, the admission policy and the tests use this definition.
  */
 export const PREVIEW_TOKEN_PATTERN = `(?:[a-z]{${Math.min(...WORD_LENGTHS)},${Math.max(...WORD_LENGTHS)}}-){3}[a-z2-7]{${SUFFIX_LENGTH}}`;
 
-/** A DNS label's limit, RFC 1035 section 2.3.4. */
+/** Maximum length of a DNS label (RFC 1035 §2.3.4). */
 const MAX_LABEL = 63;
 
 /**
@@ -45,8 +44,8 @@ export function base32(bytes: Uint8Array): string {
 }
 
 /**
- * Whether a reader accepts this as a token: `[a-z0-9-]`, one label together with `-preview`.
- * Deliberately wider than what is minted, because the reference's own example has 0, 1, 8 and 9 in
+ * Whether a text is accepted as a token: `[a-z0-9-]`, one label together with `-preview`.
+ * Deliberately wider than minted tokens, because the reference's own example has 0, 1, 8 and 9 in
  * its suffix.
  */
 export function isPreviewToken(text: string): boolean {
@@ -63,8 +62,8 @@ export function previewHost(token: string, zone: string): string {
 }
 
 /**
- * What a Host header names within the preview zone: a token, a host of the zone that is no token
- * (`invalid`), or nothing of ours (`foreign`). Case and port do not matter; a trailing dot does.
+ * Parses a Host header: a token, a host of the zone that is not a token (`invalid`), or a host
+ * outside the zone (`foreign`). Case and port are ignored; a trailing dot is not.
  */
 export function parsePreviewHost(
   host: string,
@@ -77,17 +76,17 @@ export function parsePreviewHost(
   return isPreviewToken(token) ? { kind: 'token', token } : { kind: 'invalid' };
 }
 
-/** 64 hex: how tombstones know a token. */
+/** 64 hex digits: the key of tombstones. */
 export function tokenSha256(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
-/** What objects are named after a token: `preview-` + 20 hex (80 bits) of its sha256. */
+/** The name of a token's objects: `preview-` + 20 hex digits (80 bits) of its sha256. */
 export function previewName(token: string): string {
   return `preview-${tokenSha256(token).slice(0, 20)}`;
 }
 
-/** What a log may say of a token: 8 hex of its sha256. */
+/** The form of a token for logs: 8 hex digits of its sha256. */
 export function tokenFingerprint(token: string): string {
   return tokenSha256(token).slice(0, 8);
 }

@@ -12,28 +12,28 @@ export interface ReapPreviewsDeps {
   readonly plane: PreviewPlane;
   readonly clock: Clock;
   readonly preview: PreviewOptions;
-  /** Called after each preview that this pass really ended. */
+  /** Called after each preview that this pass ended. */
   readonly reaped?: (preview: Preview, decision: PreviewDecision) => void;
 }
 
 export interface ReapReport {
-  /** Looked at: all that live, or those that may be due. */
+  /** Listed by this pass: all live previews, or those that may be due. */
   readonly seen: number;
-  /** Idle by their expiry, but in use by what their sandbox says: kept alive. */
+  /** Idle by their expiry, but in use according to their sandbox: extended. */
   readonly kept: number;
   /** Deleted by this pass. */
   readonly reaped: number;
-  /** Judged dead, but kept alive (or deleted by somebody else) before our delete arrived. */
+  /** Due, but extended (or deleted by another process) before our delete arrived. */
   readonly lost: number;
-  /** Half-made objects removed. */
+  /** Partial objects removed. */
   readonly swept: number;
 }
 
-/** Sandboxes that are asked at once when a preview was last used. */
+/** Sandboxes to query concurrently for their last use. */
 const ASKED_AT_ONCE = 32;
-/** How many previews are judged with one query each for tombstones, sandboxes and runs. */
+/** Previews per query for tombstones, sandboxes and runs. */
 const BATCH = 500;
-/** Ended previews answer 410 this long. */
+/** How long ended previews answer 410. */
 const TOMBSTONE_HOURS = 24;
 
 const END_REASON: Record<Exclude<PreviewDecision, 'alive'>, EndReason> = {
@@ -44,13 +44,12 @@ const END_REASON: Record<Exclude<PreviewDecision, 'alive'>, EndReason> = {
 };
 
 /**
- * One pass over the previews: ends those whose time has come. Most passes look only at what may be
- * due; every so often one looks at all, and finds also those that have ended for another reason
- * (`isFullPass`). Safe to repeat and to run twice at once: each delete carries the version that was
- * judged, so a keepalive that lands in between wins. One that cannot be deleted does not save the
- * others.
+ * One pass over the previews: ends those that are due. Most passes list only previews that may have
+ * expired; a full pass (`isFullPass`) also finds other causes. Idempotent and safe to run
+ * concurrently: each delete has the version that was checked as a precondition, so a keepalive in
+ * between wins. A failed delete does not block the others.
  * @throws AggregateError at the end of the pass, when some could not be deleted (the next pass
- * finds them again), or their runs not be told
+ * retries), or their events not recorded
  */
 export async function reapPreviews(deps: ReapPreviewsDeps, signal?: AbortSignal): Promise<ReapReport> {
   const { plane, records, clock } = deps;
@@ -118,15 +117,15 @@ async function reapBatch(
       options,
       now,
     );
-    // Loopback sessions do not expire; but one whose sandbox is gone would hold its place for as
-    // long as the host runs.
+    // Loopback sessions do not expire, but one without a sandbox would occupy a slot until the host
+    // ends.
     if (!plane.hasUrls && decision !== 'orphaned') continue;
     if (decision !== 'alive') due.push({ preview, decision, hash });
   }
   const { dead, kept, failures } = await withoutUsed(deps, due, signal);
   if (dead.length === 0) return { kept, reaped: 0, lost: 0, failures };
-  // First the tombstones: only `stopped` ones bind, so one that is written for a preview that a
-  // keepalive then saves does no harm.
+  // Tombstones first: only `stopped` ones are binding, so one for a preview that a keepalive then
+  // extends is harmless.
   await records.previews.bury(
     dead.map(({ preview, decision, hash }) => ({
       tokenSha256: hash,
@@ -137,7 +136,7 @@ async function reapBatch(
   );
   const closed = await Promise.allSettled(
     dead.map(async ({ preview, decision }) => {
-      // What was stopped goes even if it was touched since: stopping is final.
+      // Stopping is final: a stopped preview is deleted even if it was touched since.
       const precondition =
         decision === 'stopped' ? { uid: preview.uid } : { uid: preview.uid, version: preview.version };
       const gone = await plane.close(preview, precondition, signal);
@@ -158,8 +157,8 @@ async function reapBatch(
 }
 
 /**
- * Those whose time has really come: traffic that does not pass this process moves no expiry, so the
- * sandbox of an idle one is asked. One that cannot be asked ends at its expiry.
+ * Filters out previews in use: traffic that does not pass this process extends no expiry, so the
+ * sandbox of an idle preview is asked. If it does not answer, the preview ends.
  */
 async function withoutUsed(
   deps: ReapPreviewsDeps,
@@ -177,7 +176,7 @@ async function withoutUsed(
         if (next.decision === 'idle' && (await keptByTraffic(deps, next.preview, signal))) kept += 1;
         else dead.push(next);
       } catch (error) {
-        // In use, but its expiry did not move: the next pass finds it again.
+        // In use, but its expiry was not extended: the next pass retries.
         failures.push(error);
       }
     }
@@ -187,8 +186,7 @@ async function withoutUsed(
 }
 
 /**
- * Moves the expiry of a preview that was used within its idle window, as a keepalive at that
- * instant would have.
+ * Extends a preview that was used within its idle window, as a keepalive at that time would have.
  */
 async function keptByTraffic(
   { plane, records, clock, preview: options }: ReapPreviewsDeps,

@@ -13,12 +13,12 @@ import { waitForApproval, type WaitForApprovalDeps, type Waiting } from '../appr
 
 export type StartAgentPreviewDeps = StartPreviewDeps & GrantBeforehandDeps & WaitForApprovalDeps;
 
-/** What policies and timelines call it. */
+/** The tool's name in policies and timelines. */
 export const START_PREVIEW = 'start_preview';
 
 /**
- * Opens a preview that an agent asks for, once it is approved. Nobody is asked about a call that
- * would fail anyway, nor about a preview that is open already.
+ * Opens a preview for an agent, after approval. No approval is requested for a call that would fail
+ * anyway, or for a preview that is already open.
  * @throws PortholeError what `startPreview` and `waitForApproval` throw
  */
 export async function startAgentPreview(
@@ -39,18 +39,15 @@ export async function startAgentPreview(
   if (await grantBeforehand(deps, call)) return startPreview(deps, start, signal);
   const approval = await waitForApproval(deps, call, waiting);
   await checkCallerStill(deps, start);
-  // To its end, whether or not its caller stays: one who leaves in time must not keep an approval
-  // that has opened something.
+  // Runs to its end without the caller's signal: a caller that leaves now must not keep an approval
+  // that has already opened a preview.
   const started = await startPreview(deps, { ...start, generation });
-  // Only now: killed before this, the approval is there for the retry.
+  // Taken last: after a crash before this, the approval is available for the retry.
   await deps.records.approvals.take(approval.id, deps.clock.now());
   return started;
 }
 
-/**
- * One question is about one generation of the port: what was approved before a stop is not approved
- * after it.
- */
+/** An approval applies to one generation of the port: after a stop a new approval is needed. */
 function toolCall({ run, targetPort, rotate, by }: PreviewStart, generation: number): ToolCall {
   const rotates = rotate === true;
   return {
@@ -69,8 +66,8 @@ function toolCall({ run, targetPort, rotate, by }: PreviewStart, generation: num
 }
 
 /**
- * @throws PortholeError `run_ended` for an agent whose run has completed while it waited: its token
- * is dead
+ * @throws PortholeError `run_ended` for an agent with a run that has completed meanwhile: its token
+ * is revoked
  */
 async function checkCallerStill(
   { records }: StartAgentPreviewDeps,

@@ -27,12 +27,11 @@ interface EnforceCapsDeps {
 }
 
 /**
- * Whether a start may go on with what it opened under a generation. False, and it is gone, when it
- * belongs to the past: a stop that read this generation may have found nothing to delete, because
- * we had not created it yet. When it cannot be found out, nobody hears of it, and it is gone as
- * well.
+ * Whether a start may continue with the preview that it opened under a generation. Returns false,
+ * and deletes the preview, if a stop moved the generation: the stop may have run before the preview
+ * existed. If the check fails, an unpublished preview is deleted as well.
  * @throws PortholeError `too_many_previews`, `quota_exceeded`, and what the records and the plane
- * fail with
+ * throw
  */
 async function enforceCaps(
   deps: EnforceCapsDeps,
@@ -43,7 +42,7 @@ async function enforceCaps(
   try {
     return await mayStay(deps, opened, generation, quotaOf(deps.quotas, owner).previews ?? undefined);
   } catch (error) {
-    // Unless another start has met it since.
+    // Unless another start has confirmed it since.
     if (opened.created) await withdraw(deps, opened.preview).catch(() => undefined);
     throw error;
   }
@@ -56,7 +55,7 @@ async function mayStay(
   mostOfOwner: number | undefined,
 ): Promise<boolean> {
   const { plane, records, clock, preview: options } = deps;
-  /** What somebody else has opened may have been answered, and told. */
+  /** If another start opened it, its opening may be recorded: record its end. */
   const appendIfOurs = async (events: readonly NewEvent[]) => {
     if (!created) await records.timeline.append(opened.runId, events, clock.now());
   };
@@ -66,8 +65,8 @@ async function mayStay(
     return gone;
   };
   if (plane.hasUrls && isPastMaximum(opened, options, clock.now())) {
-    // The reaper would end it within a minute: the caller is better served by a new life under the
-    // same URL.
+    // The reaper would end it within a minute: a new preview under the same URL serves the caller
+    // longer.
     await reap('max_lifetime');
     return false;
   }
@@ -85,10 +84,7 @@ async function mayStay(
   return false;
 }
 
-/**
- * Only as it was opened: whoever has confirmed or kept it since judged by what stands now, and
- * counts on it.
- */
+/** Delete only if uid and resourceVersion still match: a newer writer relies on the object. */
 function withdraw({ plane }: EnforceCapsDeps, preview: Preview): Promise<boolean> {
   const { uid, version } = preview;
   return plane.close(preview, { uid, version });
@@ -108,8 +104,8 @@ interface CheckRoomDeps {
 }
 
 /**
- * Whether a preview under the token would find room, as things stand: said before a person is
- * asked. Whoever opens is judged again, in the order of opening.
+ * Checks the caps for a preview under the token, before a person is asked. The start checks again,
+ * in the order of opening.
  * @throws PortholeError `too_many_previews`, `quota_exceeded`
  */
 export async function checkRoom(
@@ -146,8 +142,7 @@ interface CheckStartDeps {
 }
 
 /**
- * The pod that a preview of the run's port would show, once nothing about port, run and sandbox
- * speaks against it.
+ * The pod for a preview of the run's port, if port, run and sandbox permit one.
  * @throws PortholeError `invalid_port`, `port_out_of_range`, `run_ended`, `no_bound_sandbox`
  */
 export async function checkStart(
@@ -185,23 +180,19 @@ export interface PreviewStart {
   readonly rotate?: boolean | undefined;
   readonly by?: Actor | undefined;
   /**
-   * The port's generation that was asked about: a start that finds another one was overtaken by a
-   * stop, which wins. @default whichever it finds
+   * The approved generation of the port: if it has changed, a stop came first and wins.
+   * @default the current one
    */
   readonly generation?: number | undefined;
 }
 
-/**
- * A start that loses against stops or reapers this often in a row gives up; each loss means that
- * somebody ended it in that instant.
- */
+/** Maximum attempts in a row that lose a race against a stop or the reaper. */
 const MAX_ATTEMPTS = 4;
 
 /**
- * Opens the preview of a run's port, or returns the live one with its expiry moved. Simultaneous
- * starts of one run and port meet in one preview, because the token, and so the name, is derived.
- * `rotate` first ends the present URL and opens a new one.
- *
+ * Opens the preview of a run's port, or returns the live one with its expiry extended. Concurrent
+ * starts of one run and port share one preview, because the token, and so the name, is derived.
+ * `rotate` first revokes the current URL.
  * @throws PortholeError `invalid_port`, `port_out_of_range`, `run_ended`, `no_bound_sandbox`,
  * `too_many_previews`, `quota_exceeded`, `preview_conflict`
  */
@@ -229,8 +220,8 @@ function stoppedMeanwhile({ run, targetPort }: PreviewStart): PortholeError {
 }
 
 /**
- * The preview of the present generation, live once it serves; undefined when a stop or a reap came
- * in between.
+ * The preview of the current generation, once it serves; undefined if a stop or the reaper ended it
+ * meanwhile.
  */
 async function startOnce(
   deps: StartPreviewDeps,
@@ -241,7 +232,7 @@ async function startOnce(
   const { plane, records, tokens, clock } = deps;
   const { run, targetPort, rotate, by } = start;
   const generation = await records.previews.generation(run.id, targetPort);
-  // A start that rotates has moved it once itself.
+  // A rotating start has already incremented it once.
   const own = rotate === true ? 1 : 0;
   if (start.generation !== undefined && generation !== start.generation + own) throw stoppedMeanwhile(start);
   const startedAt = clock.now();
@@ -263,7 +254,7 @@ async function startOnce(
   if (!(await enforceCaps(deps, opened, generation, run.owner))) return undefined;
   const { preview, created } = opened;
   const readiness = await plane.serves(preview, signal);
-  // The last word: what is answered was live after everything else had been done.
+  // Last step: the returned preview was live after all other work.
   if (!created && plane.hasUrls) {
     const expiry = slidingExpiry(clock.now(), preview.maxUntil, deps.preview);
     const kept = await plane.touch(preview.token, run.id, expiry, signal);
@@ -271,7 +262,7 @@ async function startOnce(
     await records.timeline.append(run.id, previewKept(kept, by), clock.now());
     return { preview: kept, readiness };
   }
-  // Whoever may have ended it meanwhile tells that, too.
+  // A process that ends it meanwhile records the opening too: the key prevents a duplicate.
   await records.timeline.append(run.id, previewOpened(preview, by), clock.now());
   const found = await plane.find(preview.token, signal);
   return found?.uid === preview.uid ? { preview: found, readiness } : undefined;
@@ -285,8 +276,8 @@ interface ReuseExistingDeps {
 }
 
 /**
- * The live preview under the token, its expiry moved. Undefined where there is none, or its time
- * has come, or somebody ends it meanwhile: unlike a start this never opens one.
+ * The live preview of the token, with its expiry extended. Undefined if it does not exist, is due,
+ * or ends meanwhile: unlike a start this never opens one.
  */
 export async function reuseExistingPreview(
   { records, plane, clock, preview: options }: ReuseExistingDeps,
@@ -300,12 +291,12 @@ export async function reuseExistingPreview(
     const now = clock.now();
     const isIdle = existing.expiresAt !== undefined && now >= existing.expiresAt;
     if (isIdle || isPastMaximum(existing, options, now)) return undefined;
-    // Only what a start has confirmed can be moved.
+    // Only a confirmed preview can be extended.
     const expiry = slidingExpiry(now, existing.maxUntil, options);
     if ((await plane.touch(token, run.id, expiry, signal)) === undefined) return undefined;
   }
   const readiness = await plane.serves(existing, signal);
-  // The last word: what is answered was live after everything else had been done.
+  // Last step: the returned preview was live after all other work.
   const found = await plane.find(token, signal);
   if (found?.uid !== existing.uid) return undefined;
   if (plane.hasUrls) await records.timeline.append(run.id, previewKept(found, by), clock.now());

@@ -19,17 +19,15 @@ interface ImplicitRunDeps {
 }
 
 /**
- * The id of the run that a sandbox has without anybody making one: the same whoever asks, another
- * one for whatever takes over the sandbox's id.
+ * The id of a sandbox's implicit run: the same for every caller, and another one for a later
+ * sandbox with the same id.
  */
 export function implicitRunId({ id, generation }: Pick<SandboxRecord, 'id' | 'generation'>): string {
   const hash = createHash('sha256').update(`implicit run of ${id} ${generation}`).digest();
   return `run_${base32(hash.subarray(0, 16))}`;
 }
 
-/**
- * The run of a sandbox that its tunnels belong to, made on first use; the sandbox's owner owns it.
- */
+/** The run for a sandbox's tunnels, created on first use; the sandbox's owner owns it. */
 async function implicitRun(
   { records, tokens, clock }: ImplicitRunDeps,
   sandbox: SandboxRecord,
@@ -53,7 +51,7 @@ async function implicitRun(
     await records.runs.create(run, [runCreated(run)]);
     return run;
   } catch (error) {
-    // Somebody else made it in the same instant.
+    // A concurrent request created it.
     const made = await records.runs.get(id);
     if (made === undefined) throw error;
     return made;
@@ -90,7 +88,7 @@ export async function openTunnel(
   }
 }
 
-/** In the bridge's words; what is no fault of the tunnel's stays as it is. */
+/** Maps errors to the bridge's format; internal and availability errors pass unchanged. */
 function tunnelError(error: unknown): unknown {
   if (!(error instanceof PortholeError) || error.status === 500 || error.status === 503) return error;
   return new PortholeError('tunnel_error', `tunnel failed: ${error.message}`, { cause: error });
@@ -101,8 +99,8 @@ interface CloseTunnelDeps extends StopPreviewDeps {
 }
 
 /**
- * Closes the tunnel of a port for good: the next one has another URL. Does nothing where there is
- * none.
+ * Closes the tunnel of a port for good: the next one has another URL. Does nothing if it does not
+ * exist.
  * @throws PortholeError `tunnel_error`
  */
 export async function closeTunnel(
@@ -119,7 +117,7 @@ export async function closeTunnel(
     if (live !== undefined)
       await stopPreview(deps, { run, token: live.token, by: actorOn(run, caller) }, signal);
   } catch (error) {
-    // Somebody else has closed it meanwhile.
+    // A concurrent request closed it.
     if (error instanceof PortholeError && error.code === 'preview_not_found') return;
     throw tunnelError(error);
   }

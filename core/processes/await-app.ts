@@ -14,7 +14,7 @@ export interface AwaitAppDeps {
   readonly preview: Pick<PreviewOptions, 'readyTimeoutSeconds'>;
 }
 
-/** A process that was started so lately may be about to listen, in ms. */
+/** A process that started less than this long ago may be about to listen, in ms. */
 const FRESH_MS = 30_000;
 /** What a failed server printed last. */
 const LOG = { lines: 20, characters: 8_000 } as const;
@@ -38,7 +38,7 @@ export async function awaitApp(
     if (outcome === undefined) return readiness;
     return outcome === 'listens' ? await plane.serves(preview, signal) : outcome;
   } catch {
-    // A guest that cannot be asked keeps no preview from opening.
+    // An unreachable guest must not keep a preview from opening.
     signal?.throwIfAborted();
     return readiness;
   }
@@ -51,7 +51,7 @@ interface Patience {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Undefined: there is nothing to wait for. */
+/** Undefined if there is nothing to wait for. */
 async function awaitPort(
   guest: Guest,
   port: number,
@@ -78,7 +78,7 @@ async function hasFreshProcess(guest: Guest, signal: AbortSignal): Promise<boole
   );
 }
 
-/** So many ends in a row, and a server that starts again by itself counts as failed. */
+/** Exits in a row after which a restarting server counts as failed. */
 const MOST_ENDS = 2;
 
 async function awaitServer(
@@ -117,7 +117,7 @@ function stateIn({ event, data }: ServerSentEvent, name: string): ServerInfo['st
   return change.name === name ? change.state : undefined;
 }
 
-/** Beyond the time of the wait, in ms: what it printed is worth it. */
+/** Extra time after the wait to read the server's output, in ms. */
 const LOG_WITHIN_MS = 5_000;
 
 async function failed(guest: Guest, server: string, signal: AbortSignal | undefined): Promise<Readiness> {

@@ -3,18 +3,18 @@ import { PortholeError } from '../errors.ts';
 import type { ExecCommand, ExecExit, SandboxProvider } from '../sandboxes/sandbox-provider.ts';
 import type { RunningCommand } from './execute-command.ts';
 
-/** What is kept of each stream, in bytes. */
+/** Bytes kept of each stream. */
 const MOST = 1_048_576;
 
 /** A command that has ended. */
 interface CollectedCommand {
   /** 0–255; 128 + n after signal n; 124 after the time limit. */
   readonly exitCode: number;
-  /** The beginning of what it printed, as text: bytes that are no UTF-8 have become U+FFFD. */
+  /** The beginning of its output, as text; bytes that are not UTF-8 become U+FFFD. */
   readonly stdout: string;
   readonly stderr: string;
   readonly timedOut: boolean;
-  /** Whether either of them had more than is kept. */
+  /** Whether either stream had more than is kept. */
   readonly truncated: boolean;
 }
 
@@ -51,18 +51,17 @@ async function beginning(stream: Readable): Promise<{ readonly text: string; rea
     seen += chunk.length;
   }
   const isCut = seen > MOST;
-  // A character that the cut goes through is left out, not replaced.
+  // A character that the limit cuts in two is left out, not replaced.
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.concat(kept), { stream: isCut });
   return { text, isCut };
 }
 
 /**
- * For bash: `_porthole_root` prints where the workspace is; it is asked before a session is
- * entered, which may have a WORKSPACE of its own. `_porthole_go ROOT FOLDER` goes to a folder below
- * /workspace, symbolic links resolved; nowhere where FOLDER is empty. Where it is no such folder,
- * or leaves the workspace, it returns one of the codes that `exitOfEntering` knows. Judged is where
- * the kernel says that it has arrived: bash resolves links before it goes, and somebody may swap a
- * folder for a link in between.
+ * For bash: `_porthole_root` prints the workspace's path. Call it before entering a session, which
+ * may set its own WORKSPACE. `_porthole_go ROOT FOLDER` enters a folder below /workspace, symbolic
+ * links resolved; it does nothing if FOLDER is empty. If the folder does not exist or is outside
+ * the workspace, it returns a code that `exitOfEntering` knows. TOCTOU: it checks the kernel's
+ * working directory after `cd`, because a process may replace a folder with a link during `cd`.
  */
 export const ENTER_WORKSPACE = `
 _porthole_root() { ( cd -P -- "\${WORKSPACE:-/workspace}" && pwd -P ); }
@@ -73,7 +72,7 @@ _porthole_go() {
 }
 `;
 
-/** Why it could not be entered; undefined for any other exit code. */
+/** Why the folder could not be entered; undefined for any other exit code. */
 export function exitOfEntering(code: number | undefined, folder: string): PortholeError | undefined {
   if (code === 71) return new PortholeError('exec_error', `cwd does not exist: ${folder}`);
   if (code === 72) {
@@ -82,10 +81,7 @@ export function exitOfEntering(code: number | undefined, folder: string): Portho
   return undefined;
 }
 
-/**
- * Runs a command of ours whose output says nothing, and waits for its end; one that takes longer
- * than `withinMs` is killed.
- */
+/** Runs an internal command, drops its output and waits for its end; kills it after `withinMs`. */
 export async function runToEnd(
   provider: Pick<SandboxProvider, 'exec'>,
   sandboxId: string,

@@ -13,15 +13,15 @@ export function checkSessionId(id: string): string {
 }
 
 /**
- * A session is a file in the sandbox: bash source that exports the environment and goes to the
- * working directory that the session's last command left. So it needs no process of its own, any
- * instance of Porthole can go on with it, and it ends with the sandbox.
+ * A session is a file in the sandbox: bash source that exports the environment and enters the
+ * working directory that the session's last command left. It needs no process, any instance of
+ * Porthole can continue it, and it ends with the sandbox.
  *
  * Functions for bash, which set or read `_porthole_session`, the session's folder. `_porthole_enter
- * ID` goes into a session, and begins it where there is none; `_porthole_save` keeps its state. A
- * state appears whole or not at all; of two commands at once the one that ends last is kept. In
- * POSIX mode `export -p` writes `export`; the `declare -x` that it writes otherwise would be local
- * to the function that reads it. What bash lets nobody set is not kept: to set it ends a shell in
+ * ID` enters a session and creates it if it does not exist; `_porthole_save` stores its state. A
+ * state is written atomically; of two concurrent commands, the last to end wins. In POSIX mode
+ * `export -p` writes `export`; the `declare -x` that it writes otherwise would be local to the
+ * function that reads it. Bash's read-only variables are not stored: setting one ends a shell in
  * POSIX mode.
  */
 export const SESSION_FUNCTIONS = `
@@ -40,9 +40,8 @@ _porthole_save() {
 `;
 
 /**
- * Bash source that goes into a session and then becomes the program that follows as its arguments:
- * for what takes no commands from us, such as a terminal. Use as `['bash', '-c', ENTER_AND_EXEC,
- * 'bash', sessionId, program, ...args]`.
+ * Bash source that enters a session and then executes the program in its arguments, e.g. a
+ * terminal. Use as `['bash', '-c', ENTER_AND_EXEC, 'bash', sessionId, program, ...args]`.
  */
 export const ENTER_AND_EXEC = `${SESSION_FUNCTIONS}
 _porthole_enter "$1"
@@ -61,8 +60,8 @@ interface NewSession {
 }
 
 /**
- * `$1` is the id, `$2` the folder. The environment follows as words: as the shell's own it would
- * have a say in what the shell does.
+ * `$1` is the id, `$2` the folder. The environment follows as arguments: set on the shell itself it
+ * would change how the shell runs.
  */
 const CREATE = `${SESSION_FUNCTIONS}${ENTER_WORKSPACE}
 _porthole_folder "$1"
@@ -77,18 +76,18 @@ _porthole_save || { rm -rf -- "$_porthole_session"; exit 74; }
 `;
 
 /**
- * The longest that keeping a session's state, or removing it, may take, in milliseconds: in its
- * place may be something that never ends.
+ * The longest that storing or removing a session's state may take, in milliseconds: a process may
+ * have replaced the file with one that blocks.
  */
 const KEPT_WITHIN_MS = 10_000;
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
-/** Linux takes no more than 128 KiB for one variable, and some MiB for all. */
+/** Linux limits one variable to 128 KiB, and all of them to a few MiB. */
 const MAX_ENV_BYTES = 131_072;
 
 /**
- * Begins a session with a working directory and an environment of its own.
- * @throws PortholeError `invalid_request`, `path_outside_workspace`; `session_error` where there is
- * one of that id, or it cannot be made
+ * Creates a session with its own working directory and environment.
+ * @throws PortholeError `invalid_request`, `path_outside_workspace`; `session_error` if the id
+ * exists or the session cannot be created
  */
 export async function createSession(
   { provider }: { readonly provider: Pick<SandboxProvider, 'exec'> },
@@ -145,9 +144,8 @@ rm -rf -- "$_porthole_session" 2>/dev/null || exit 74
 `;
 
 /**
- * Ends a session: its working directory and environment are forgotten. What its commands left
- * running runs on.
- * @throws PortholeError `invalid_request`, `session_error` for one that is not there
+ * Deletes a session: its working directory and environment. Its background processes keep running.
+ * @throws PortholeError `invalid_request`, `session_error` if it does not exist
  */
 export async function deleteSession(
   { provider }: { readonly provider: Pick<SandboxProvider, 'exec'> },

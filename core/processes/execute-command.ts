@@ -7,7 +7,7 @@ import { ENTER_WORKSPACE, exitOfEntering } from './collect-command.ts';
 import { checkSessionId, SESSION_FUNCTIONS } from './exec-sessions.ts';
 
 /**
- * What the bridge passes through as it is. The underscore is deliberately not in it: clients
+ * Characters that the bridge does not quote. The underscore is deliberately missing: clients
  * compare the quoted form.
  */
 const SAFE = /^[A-Za-z0-9@%+=:,./-]+$/;
@@ -27,12 +27,12 @@ export function shellCommand(argv: readonly string[]): string {
   return argv.map(shellQuote).join(' ');
 }
 
-/** More than any shell has to say before it begins. */
+/** More than any shell prints before it begins. */
 const MOST = 64 * 1024;
 
 /**
- * Takes a mark out of a stream. `rest` is all but the mark: what came before it, and what comes
- * behind it, as it comes. Not found: the stream ended, failed or said too much without it.
+ * Reads a stream up to a mark and removes the mark. `rest` is everything else, before and after it.
+ * Not found: the stream ended, failed or exceeded the limit first.
  */
 async function readUntilMark(
   stream: Readable,
@@ -70,7 +70,7 @@ async function readUntilMark(
   const rest = new PassThrough();
   if (seen.length > 0) rest.write(seen);
   if (stream.readableEnded) rest.end();
-  // An error of the stream destroys the rest with it, which is where it is heard.
+  // An error of the stream destroys `rest`, which reports it.
   else pipeline(stream, rest, () => undefined);
   return { found, rest };
 }
@@ -80,9 +80,9 @@ interface CommandRequest {
   /** Milliseconds; undefined means no limit. */
   readonly timeoutMs?: number | undefined;
   readonly cwd?: string | undefined;
-  /** Whose working directory and environment it starts with, and leaves its own to. */
+  /** The session to load the working directory and environment from, and store them to. */
   readonly sessionId?: string | undefined;
-  /** The sandbox's own variables. A session that has begun keeps its own instead. */
+  /** The sandbox's own variables. An existing session uses its stored ones instead. */
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -90,20 +90,18 @@ export interface RunningCommand {
   readonly process: ExecProcess;
   /** 0–255; 128 + n after signal n; 124 after the time limit. */
   readonly exitCode: Promise<number>;
-  /** True once the time limit has struck. */
+  /** True once the time limit has passed. */
   readonly timedOut: () => boolean;
 }
 
-/**
- * Between SIGTERM and SIGKILL. Below 5 s, because clients give up 5 s after their own time limit.
- */
+/** Between SIGTERM and SIGKILL. Below 5 s: clients give up 5 s after their own time limit. */
 const GRACE_MS = 4_000;
 /**
- * The longest that entering a session and a folder may take, in milliseconds: what a session keeps
- * may have been replaced by something that never ends.
+ * The longest that entering a session and a folder may take, in milliseconds: a process may have
+ * replaced the session's state with a file that blocks.
  */
 const ENTERS_WITHIN_MS = 10_000;
-/** What `timeout(1)` exits with, and the bridge too. */
+/** Exit code of `timeout(1)`, and of the bridge. */
 const TIMED_OUT = 124;
 const SIGNAL_NUMBERS: Record<string, number> = {
   SIGHUP: 1,
@@ -117,9 +115,9 @@ const SIGNAL_NUMBERS: Record<string, number> = {
 };
 
 /**
- * Enters the session ($3) and the folder ($2), says so with the mark ($1) on stderr, and, once it
- * is told on its input that this was heard, runs the command ($4) in the place of this one: what
- * the command prints must not overtake the mark.
+ * Enters the session ($3) and the folder ($2), prints the mark ($1) on stderr, waits for a line on
+ * its input, and runs the command ($4) in its own place. The wait keeps the command's output from
+ * overtaking the mark.
  */
 const ENTERED = `${SESSION_FUNCTIONS}${ENTER_WORKSPACE}
 set -- "$1" "$2" "$3" "$4" "$(_porthole_root)"
@@ -136,8 +134,8 @@ eval "unset -v _porthole_command; $_porthole_command"
 /**
  * Runs argv through `bash -c`, quoted word by word, so that builtins work and nothing is injected.
  * Aborting `signal` (the client went away) kills the command's process group.
- * @throws PortholeError `path_outside_workspace`, `invalid_request`, `exec_error` for a `cwd` that
- * is not there, and what `exec` refuses
+ * @throws PortholeError `path_outside_workspace`, `invalid_request`, `exec_error` if `cwd` does not
+ * exist, and the errors of `exec`
  */
 export async function executeCommand(
   { provider }: { readonly provider: SandboxProvider },
@@ -172,12 +170,12 @@ export async function executeCommand(
       clearTimeout(limit);
       clearTimeout(grace);
     });
-  // Readers of the output may never ask for the exit code; its failure then belongs to nobody.
+  // Callers may read only the output: avoids an unhandled rejection.
   exitCode.catch(() => undefined);
   return { process, exitCode, timedOut: () => timedOut };
 }
 
-/** Resolves once the command itself begins; where its folder is none, it never does. */
+/** Resolves once the command itself begins. Rejects if its folder does not exist. */
 async function startEntered(
   start: (command: ExecCommand) => Promise<ExecProcess>,
   folder: string,
@@ -204,14 +202,14 @@ async function startEntered(
     return entered;
   }
   const exit = await process.exited;
-  // No bash to enter anything with: its own words are the answer.
+  // The image has no bash: the runtime's message is the output.
   if (exit.code === 126 || exit.code === 127) return entered;
   process.stdout.destroy();
   rest.destroy();
   throw exitOfEntering(exit.code, folder) ?? notEntered(session);
 }
 
-/** Whatever the exit code: the command has not run, and must not seem to. */
+/** An error whatever the exit code: the command has not run. */
 function notEntered(session: string): PortholeError {
   return new PortholeError(
     'exec_error',

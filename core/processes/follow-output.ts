@@ -7,23 +7,23 @@ import { getProcess, type ProcessRef } from './sandbox-processes.ts';
 import { type GuestDeps, type ReachedGuest, reachGuest } from './reach-guest.ts';
 import { getServer, type ServerRef } from './sandbox-servers.ts';
 
-/** One event of output, as valid as its source can make it. */
+/** One event of output. */
 export interface OutputEvent {
   readonly event: OutputEventName;
   /** Base64 of the streams' bytes; otherwise JSON. */
   readonly data: string;
-  /** The cursor behind it. */
+  /** The cursor after it. */
   readonly id: string | undefined;
 }
 
 export interface OutputRange {
   readonly since?: number | undefined;
   readonly follow: boolean;
-  /** Of a server's logs: so many lines before the end, instead of a cursor. */
+  /** For a server's logs: starts this many lines before the end, instead of at a cursor. */
   readonly tail?: number | undefined;
 }
 
-/** The output of a process, once it is certain that it exists. */
+/** The output of a process, once it is known to exist. */
 export async function followProcess(
   deps: GuestDeps,
   ref: ProcessRef,

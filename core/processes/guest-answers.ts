@@ -1,4 +1,4 @@
-/** What a guest answers, bounded in size and time: any code may be in its place. */
+/** A guest's responses are untrusted: any code may answer in its place. Bounds size and time. */
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { MAX_JSON } from '#guest/protocol/http-protocol.ts';
@@ -6,7 +6,7 @@ import { PortholeError } from '../errors.ts';
 import type { GuestAnswer } from '../sandboxes/sandbox-provider.ts';
 
 /**
- * How long a guest may take to answer, in ms. It answers within one; a busy machine may need a
+ * How long a guest may take to answer, in ms. It usually takes 1 ms; a busy machine may need a
  * second to start one.
  */
 export const ANSWER_WITHIN = 10_000;
@@ -16,7 +16,7 @@ export interface AnswerSchema<T> {
   parse(value: unknown): T;
 }
 
-/** The connection to the guest does not do what it must. */
+/** The error for a connection to the guest that violates the protocol. */
 export function guestFailure(sandboxId: string, what: string, cause?: unknown): PortholeError {
   return new PortholeError(
     'exec_transport_error',
@@ -26,7 +26,7 @@ export function guestFailure(sandboxId: string, what: string, cause?: unknown): 
 }
 
 /**
- * The whole body as text. @throws PortholeError `exec_transport_error` for one that is cut, too
+ * The whole body as text. @throws PortholeError `exec_transport_error` if it is truncated, too
  * long or too slow
  */
 export async function textAnswer(

@@ -2,16 +2,16 @@ import type { GuestCall, SandboxProvider } from '../sandboxes/sandbox-provider.t
 import { type AnswerSchema, eventsAnswer, jsonAnswer, type ServerSentEvent } from './guest-answers.ts';
 
 /**
- * Where processes in a sandbox call Porthole: a socket in its file system, or a URL. What is served
- * there are the agent routes of the sandbox's own runs, to their own tokens, and nothing else.
+ * Where processes in a sandbox call Porthole: a socket in its file system, or a URL. It serves only
+ * the agent routes of the sandbox's own runs, to their own tokens.
  */
 export type ChannelAddress =
   | { readonly kind: 'socket'; readonly path: string }
   | { readonly kind: 'url'; readonly url: string };
 
-/** The way from sandboxes back to Porthole. */
+/** The channel from sandboxes to Porthole. */
 export interface Channel {
-  /** Undefined where the sandbox has no such way. */
+  /** Undefined if the sandbox has no channel. */
   address(sandboxId: string): Promise<ChannelAddress | undefined>;
 }
 
@@ -20,8 +20,8 @@ export interface GuestCallOptions extends Pick<GuestCall, 'body' | 'answerWithin
 }
 
 /**
- * The program inside one sandbox, spoken to in its protocol. It is not trusted: answers are bounded
- * in size and time, and validated with the schema.
+ * The guest program inside one sandbox. It is not trusted: responses are bounded in size and time,
+ * and validated with the schema.
  * @throws PortholeError as `SandboxProvider.callGuest` does, and `exec_transport_error` for an
  * answer that breaks the protocol
  */
@@ -56,7 +56,7 @@ export class Guest {
   }
 }
 
-/** Of an answer without a body. */
+/** Schema of a response without a body. */
 export const NOTHING: AnswerSchema<undefined> = { parse: () => undefined };
 
 export interface Guests {
@@ -64,7 +64,7 @@ export interface Guests {
   of(sandboxId: string): Guest;
 }
 
-/** Of a provider that neither resumes nor counts calls as use: who calls decides about both. */
+/** For a provider that neither resumes nor counts calls as use: the caller decides both. */
 export function guestsOf(provider: Pick<SandboxProvider, 'callGuest'>): Guests {
   return {
     of: (sandboxId) => new Guest(provider, sandboxId),

@@ -18,8 +18,7 @@ export interface ReachedGuest {
 }
 
 /**
- * For what starts something: a stopped sandbox is resumed, and one that died by itself as well. It
- * counts as use.
+ * For calls that start something: resumes a stopped or dead sandbox, and counts as use.
  * @throws PortholeError what `useSandbox` and the guest throw
  */
 export async function startInGuest<T>(
@@ -42,7 +41,7 @@ export async function startInGuest<T>(
 }
 
 /**
- * For what reads or changes something that exists: nothing is resumed, and it is no use by itself.
+ * For calls that read or change something existing: resumes nothing, and does not count as use.
  * @throws PortholeError `sandbox_not_found`, `sandbox_not_running`
  */
 export async function reachGuest(
@@ -76,7 +75,7 @@ export function mayUseStarted(caller: Caller, { started_by }: Pick<ProcessInfo, 
   return started_by.kind === 'delegate' && started_by.id === caller.delegationId;
 }
 
-/** What the guest refuses under a general code, under the code of the resource. */
+/** Maps a general error code of the guest to the code of the resource. */
 export async function withCodes<T>(
   call: Promise<T>,
   codes: Partial<Record<'not_found' | 'conflict', ErrorCode>>,

@@ -42,7 +42,7 @@ export interface PortWait {
   readonly timeoutMs: number;
 }
 
-/** The same for what Porthole does itself, e.g. a preview that opens. */
+/** Like `waitForPort`, for Porthole itself, e.g. when it opens a preview. */
 export async function portReaches(
   guest: Guest,
   { port, state, timeoutMs }: PortWait,

@@ -8,12 +8,12 @@ import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
 import { changesSince, guestEventsOf, type PortSeen } from '../sandboxes/sandbox-events.ts';
 import type { SandboxEventPublisher } from '../sandboxes/sandbox-event-publisher.ts';
 
-/** From a lost connection to the next, in ms: doubled up to the longest. */
+/** Backoff between connections, in ms: doubled up to the longest. */
 const AGAIN_MS = { first: 100, longest: 5_000 } as const;
 
 /**
- * Events of one sandbox: so many at once, and one more in so many ms. Code inside could make any
- * number, and timelines last.
+ * Rate limit for the events of one sandbox: a burst, and one more per interval in ms. Code inside
+ * could create any number, and timelines are durable.
  */
 const BURST = 300;
 const REFILL_MS = 2_000;
@@ -24,7 +24,7 @@ export interface WatchGuestsDeps {
   readonly records: Pick<Records, 'runs' | 'timeline'>;
   readonly publisher: Pick<SandboxEventPublisher, 'publish'>;
   readonly clock: Clock;
-  /** Takes the secrets of Porthole out of a text. */
+  /** Removes Porthole's secrets from a text. */
   readonly redact: (text: string) => string;
   readonly failed: (sandboxId: string, error: unknown) => void;
 }
@@ -121,7 +121,7 @@ export class GuestWatcher {
           await sandbox.take(event);
         }
       } catch {
-        // Whether it matters, the provider says.
+        // The provider decides whether it matters.
       }
       if (signal.aborted) return;
       const { state } = await provider.inspect(id, signal);
@@ -171,7 +171,7 @@ class WatchedSandbox {
     await this.#publish(event);
   }
 
-  /** Nothing listens in it any more. */
+  /** No process listens in it any more. */
   async stopped(): Promise<void> {
     const at = this.#deps.clock.now().toISOString();
     for (const [port, closed] of this.#ports) {

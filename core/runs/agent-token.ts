@@ -11,7 +11,7 @@ import { agentAccess } from './find-run.ts';
 import { agentConnected } from './run-events.ts';
 import type { RunRecord } from './run-records.ts';
 
-/** An agent's token ends with its run, and after this long at the latest. */
+/** An agent's token expires with its run, and after this long at the latest. */
 const AGENT_TOKEN_HOURS = 24;
 
 /** The token of a run's agent, for use outside its sandbox. Valid until its run rotates it. */
@@ -24,7 +24,7 @@ export async function outsideToken(
   return { agentToken: await tokens.signAgent({ runId, expiresAt, inside: false, version }), expiresAt };
 }
 
-/** The token inside the sandbox, valid only for calls from there: at any time the same. */
+/** The token inside the sandbox, valid only for calls from there. Deterministic. */
 function insideToken(tokens: Tokens, { id, createdAt }: RunRecord): Promise<string> {
   return tokens.signAgent({ runId: id, expiresAt: endOf(createdAt), inside: true });
 }
@@ -40,7 +40,7 @@ interface RotateTokenDeps {
 }
 
 /**
- * A new token for a run's agent. The earlier one stops working; the one inside its sandbox stays.
+ * A new token for a run's agent. Revokes the earlier one, but not the one inside its sandbox.
  * @throws PortholeError `run_ended`
  */
 export async function rotateAgentToken(
@@ -80,19 +80,18 @@ export interface ProvisionRunsDeps {
   readonly channel: Channel;
 }
 
-/** Runs of one sandbox that are introduced, the newest. */
+/** Most runs of one sandbox that are provisioned: the newest. */
 const MOST_RUNS = 32;
 
-/** Longest time that a run's start waits for it, in milliseconds. */
+/** Longest time that a run's start waits for provisioning, in milliseconds. */
 const WITHIN_MS = 10_000;
 
 /**
- * Makes the running runs of a sandbox known inside it, where the `porthole` command finds them:
- * each with its token in a file that only the sandbox's user may read. Those that have completed
- * are forgotten. May be repeated at any time, and has to be after each start of the sandbox: the
- * files are lost with its processes.
- * @throws PortholeError `exec_transport_error` where they cannot be written, and what `callGuest`
- * refuses
+ * Provisions the running runs of a sandbox inside it, for the `porthole` command: each with its
+ * token in a file that only the sandbox's user may read. Removes completed runs. Idempotent;
+ * required after each start of the sandbox, because the files are in memory.
+ * @throws PortholeError `exec_transport_error` if they cannot be written, and the errors of
+ * `callGuest`
  */
 export async function provisionRuns(
   { records, provider, tokens, channel }: ProvisionRunsDeps,
@@ -106,7 +105,7 @@ export async function provisionRuns(
   const sandbox = await records.sandboxes.get(sandboxId);
   const tunnels = sandbox && implicitRunId(sandbox);
   const known = await Promise.all(ids.slice(-MOST_RUNS).map((id) => records.runs.get(id)));
-  // Nobody works in the run of the tunnels: its URLs are not the sandbox's to see, or to stop.
+  // The run of the tunnels has no agent: the sandbox must not see or stop its URLs.
   const ofAgents = known.filter((run) => run !== undefined).filter(({ id }) => id !== tunnels);
   const running = ofAgents.filter(({ status }) => status === 'running');
   const body: RunsRequest = {
@@ -127,16 +126,10 @@ export async function provisionRuns(
     });
 }
 
-/**
- * Introduces the runs of a sandbox in it. Never rejects: a run does its work without the `porthole`
- * command, too.
- */
+/** Provisions a sandbox's runs. Never rejects: a run works without the `porthole` command. */
 export type ProvisionAccess = (sandboxId: string, signal?: AbortSignal) => Promise<void>;
 
-/**
- * A provider that introduces a sandbox's runs anew when it starts again: what lay in its memory is
- * gone.
- */
+/** A provider that provisions a sandbox's runs again on resume: its memory was lost. */
 export function provisioningProvider(
   provider: SandboxProvider,
   provisionAccess: ProvisionAccess,

@@ -89,10 +89,10 @@ interface NewRun {
 }
 
 /**
- * Makes a run, in a new sandbox unless one of the caller's is given. The agent token is answered
- * here and never again.
- * @throws PortholeError `quota_exceeded`, `sandbox_not_found`, `invalid_request`, and whatever the
- * provider refuses
+ * Makes a run, in a new sandbox unless one of the caller's is given. The agent token is returned
+ * only here.
+ * @throws PortholeError `quota_exceeded`, `sandbox_not_found`, `invalid_request`, and the
+ * provider's errors
  */
 export async function createRun(
   deps: CreateRunDeps,

@@ -1,10 +1,10 @@
 import type { WakingClock } from '../shared/clock-and-ids.ts';
 import { createWakeSignal } from '../shared/wake-signal.ts';
 
-/** Remembers the last so many bytes of a stream, and no more. */
+/** Keeps the last `capacity` bytes of a stream. */
 export class ReplayRing {
   readonly #capacity: number;
-  /** Made with the first byte: most are never written to. */
+  /** Allocated on the first write: most are never written to. */
   #bytes: Buffer | undefined;
   /** Where the next byte goes. */
   #at = 0;
@@ -42,25 +42,24 @@ interface EventLog<Event extends { readonly seq: number }> {
 }
 
 export interface EventStreamOptions {
-  /** Whose story it is. */
+  /** Id of the event log. */
   readonly id: string;
-  /** The number of the last event that is known; 0: none. */
+  /** `seq` of the last known event; 0: none. */
   readonly after: number;
-  /** Milliseconds of silence after which it is said that there is nothing new. */
+  /** Milliseconds without an event after which `undefined` is yielded. */
   readonly quietMs: number;
-  /** When it ends, however much there may be to come. */
+  /** When the stream ends, even if events remain. */
   readonly until: Date;
-  /** It ends once any of these is aborted. */
+  /** The stream ends once any of these is aborted. */
   readonly signals: readonly (AbortSignal | undefined)[];
 }
 
-/** Events read with one look. */
+/** Events per read. */
 const PAGE = 100;
 
 /**
- * The events after a known one, each once and in its order, and then every new one as it comes.
- * `undefined` stands for a while in which there was none. Also what no wake told of is seen by
- * then.
+ * Yields the events after a known one, each once and in order, then every new one. Yields
+ * `undefined` after `quietMs` without an event; by then it has also read events with a missed wake.
  */
 export async function* streamEvents<Event extends { readonly seq: number }>(
   log: EventLog<Event>,
@@ -68,7 +67,7 @@ export async function* streamEvents<Event extends { readonly seq: number }>(
   { id, after, quietMs, until, signals }: EventStreamOptions,
 ): AsyncGenerator<Event | undefined, void> {
   const wakeSignal = createWakeSignal(clock, signals);
-  // Before the first look: what is appended after it rings.
+  // Watches before the first read, so that no later append is missed.
   const unwatch = log.watch(id, wakeSignal.notify);
   const isOver = () => signals.some((signal) => signal?.aborted) || clock.now() >= until;
   let last = after;

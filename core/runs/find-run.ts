@@ -31,8 +31,7 @@ function checkRunId(id: string): string {
 }
 
 /**
- * The run, once it is certain that the caller may act on it. `agents` says whether the run's own
- * agent may.
+ * The run, if the caller may act on it. `agents`: whether the run's own agent may.
  * @throws PortholeError `invalid_run_id`, `run_not_found`, `foreign_run` (the reference answers 403
  * and not 404 here)
  */

@@ -10,7 +10,7 @@ export function runCreated({ owner, title, sandboxId, autoApproveTools }: RunRec
   };
 }
 
-/** @param version of its token: a new token connects anew */
+/** @param version of its token: each token version is one connection */
 export function agentConnected(version: number): NewEvent {
   return { type: 'agent.connected', key: `agent-connected:${version}`, data: {} };
 }
@@ -23,10 +23,7 @@ export function sandboxCreated({ id, image }: Pick<SandboxRecord, 'id' | 'image'
   return { type: 'sandbox.created', key: 'sandbox-created', data: { sandbox_id: id, image } };
 }
 
-/**
- * Several functions may notice, and do, the same at the same time: within this long it is told
- * once.
- */
+/** Several functions may report the same change: within this time it is appended once. */
 const AT_ONCE_MS = 1_000;
 
 export type SandboxChange = Extract<
@@ -39,7 +36,7 @@ export function sandboxChanged(type: SandboxChange, sandboxId: string): NewEvent
     type,
     key: type,
     data: { sandbox_id: sandboxId },
-    // Destroyed is destroyed.
+    // A sandbox is destroyed only once.
     ...(type === 'sandbox.destroyed' ? {} : { again: AT_ONCE_MS }),
   };
 }

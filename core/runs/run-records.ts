@@ -19,9 +19,9 @@ export interface RunRecord {
 
 export interface RunRecords {
   /**
-   * With its timeline's first events, in one transaction. `internal_error`, and nothing changed,
-   * when the id is taken: ids are fresh, so that is a mistake.
-   * @param most of its owner's active runs: counted and inserted in one transaction
+   * Inserts it with its timeline's first events, in one transaction. `internal_error`, and nothing
+   * changed, if the id exists: ids are fresh.
+   * @param most active runs of its owner, counted in the same transaction
    * @returns false, and nothing changed, if the owner has that many already
    */
   create(run: RunRecord, events?: readonly NewEvent[], most?: number | null): Promise<boolean>;
@@ -29,19 +29,19 @@ export interface RunRecords {
   countActive(owner: Owner): Promise<number>;
   get(id: string): Promise<RunRecord | undefined>;
   /**
-   * Newest first; of one owner, or of everybody when `owner` is undefined. `invalid_request` on a
-   * limit out of range and on an `after` that no page gave.
+   * Newest first; of one owner, or of all owners if `owner` is undefined. `invalid_request` on a
+   * limit out of range and on an invalid `after`.
    */
   list(owner: Owner | undefined, page: PageRequest): Promise<Page<RunRecord>>;
   /**
-   * Marks it completed at `at` if it runs, withdraws the approvals that wait in it, and then tells
-   * that; returns the record as it then stands, with the first completion's time.
+   * Marks it completed at `at` if it runs, withdraws its pending approvals and appends the events.
+   * Returns the resulting record, with the time of the first completion.
    */
   complete(id: string, at: Date, appended?: readonly NewEvent[]): Promise<RunRecord | undefined>;
-  /** Counts `tokenVersion` up. Undefined, and nothing changed, if the run does not run. */
+  /** Increments `tokenVersion`. Undefined, and nothing changed, if the run is not running. */
   rotateToken(id: string): Promise<RunRecord | undefined>;
-  /** The ids among `ids` whose run has completed. */
+  /** The ids among `ids` of completed runs. */
   completedAmong(ids: readonly string[]): Promise<ReadonlySet<string>>;
-  /** The ids of the runs that work in a sandbox, in their order. */
+  /** The ids of a sandbox's runs, oldest first. */
   inSandbox(sandboxId: string): Promise<readonly string[]>;
 }

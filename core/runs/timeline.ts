@@ -1,4 +1,4 @@
-/** What a run's timeline tells of. */
+/** Types of events in a run's timeline. */
 export type RunEventType =
   | 'run.created'
   | 'run.completed'
@@ -27,10 +27,7 @@ export type RunEventType =
 export type EventData = Readonly<Record<string, string | number | boolean | null>>;
 
 export interface RunEvent {
-  /**
-   * 1, 2, 3 … within its run, without a gap; what can be read is never preceded by what comes
-   * later.
-   */
+  /** 1, 2, 3 … within its run, without a gap. No event is added before a readable one. */
   readonly seq: number;
   readonly type: RunEventType;
   readonly at: Date;
@@ -40,21 +37,15 @@ export interface RunEvent {
 export interface NewEvent {
   readonly type: RunEventType;
   readonly data: EventData;
-  /**
-   * Names what is told: an event under a key that the run's timeline has already is not appended
-   * again. So telling may be repeated.
-   */
+  /** Idempotency key: an event with a key that the run's timeline already has is not appended. */
   readonly key: string;
-  /** Milliseconds after which the same may be told again. @default never */
+  /** Milliseconds after which the same key may be appended again. @default never */
   readonly again?: number | undefined;
 }
 
-/** The ordered, durable story of each run. */
+/** The ordered, durable event log of each run. */
 export interface TimelineRecords {
-  /**
-   * Appends, in their order, those that are news. A run that is not known has no timeline: nothing
-   * happens.
-   */
+  /** Appends the events with new keys, in order. Does nothing if the run does not exist. */
   append(runId: string, events: readonly NewEvent[], at: Date): Promise<void>;
   /**
    * The events after `after` (0: from the first), oldest first. `invalid_request` on a limit
@@ -65,9 +56,9 @@ export interface TimelineRecords {
     page: { readonly after: number; readonly limit: number },
   ): Promise<{ readonly events: readonly RunEvent[]; readonly more: boolean }>;
   /**
-   * Calls `wake` after each append to the run, by whichever instance, and whenever appends may have
-   * been missed. It may come without one, and it may be late: look before you wait, and look again
-   * now and then. Returns what ends it.
+   * Calls `wake` after each append to the run by any instance, and when appends may have been
+   * missed. Wakes may be spurious or late: read before waiting, and poll now and then. Returns the
+   * function that ends the watch.
    */
   watch(runId: string, wake: () => void): () => void;
 }

@@ -1,4 +1,4 @@
-/** More slips than these and it is another word. */
+/** Most edits; beyond, it is another word. */
 const MAX_SLIPS = 2;
 
 /**

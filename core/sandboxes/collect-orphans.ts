@@ -9,24 +9,24 @@ import { stopSandbox } from './resume-sandbox.ts';
 
 export interface CollectOrphansDeps
   extends Pick<MakeSandboxDeps, 'records' | 'provider' | 'clock' | 'place'> {
-  /** Told of one that could not be looked after; the next pass tries again. */
+  /** Called for each orphan that could not be collected; the next pass retries. */
   readonly failed: (sandboxId: string, error: unknown) => void;
 }
 
 export interface OrphanReport {
-  /** Stopped, and kept for the retention: no record knew of them. */
+  /** Had no record: stopped, and kept for the retention. */
   readonly adopted: number;
-  /** Removed: their owners wanted them gone. */
+  /** Their owners had deleted them: removed. */
   readonly removed: number;
 }
 
 /**
- * Looks after sandboxes that bear our mark and that no live record claims. A record is made before
- * its sandbox, and read here after the sandbox was seen: one without any is no creation under way,
- * but one whose record was lost. Its files may be the only ones: it is adopted as nobody's own,
- * stopped, and destroyed after the retention like others. One whose record says that it is
- * destroyed goes at once. Either way its id is taken in the records first, so that no number of
- * passes, and nobody who makes a sandbox of that id at this moment, is met.
+ * Collects orphans: sandboxes with our mark and no live record. A record is written before its
+ * sandbox is created, and read here after the sandbox was listed, so a sandbox without one is not
+ * being created: its record was lost. Its files may be the only copy: it is adopted by
+ * `ORPHAN_OWNER`, stopped, and destroyed after the retention. A sandbox with a destroyed record is
+ * removed at once. Either way its id is reserved first, so that concurrent passes and creations do
+ * not conflict.
  */
 export async function collectOrphans(deps: CollectOrphansDeps, signal?: AbortSignal): Promise<OrphanReport> {
   const { records, provider, place, failed } = deps;
@@ -79,7 +79,7 @@ async function tend(deps: CollectOrphansDeps, id: string): Promise<keyof OrphanR
   });
   if (taken === undefined) return undefined;
   if (known !== undefined) {
-    // Another pass may have removed it between the look at it and this one's turn.
+    // Another pass may have removed it since it was listed.
     const { state } = await deps.provider.inspect(id);
     await destroySandbox(deps, taken);
     return state === 'absent' ? undefined : 'removed';
@@ -88,7 +88,7 @@ async function tend(deps: CollectOrphansDeps, id: string): Promise<keyof OrphanR
   return 'adopted';
 }
 
-/** Undefined where somebody else was quicker. */
+/** Undefined if another process took the id first. */
 async function take(
   { records }: CollectOrphansDeps,
   record: Parameters<Records['sandboxes']['create']>[0],

@@ -26,21 +26,21 @@ export interface MakeSandboxDeps {
   readonly provider: SandboxProvider;
   readonly clock: Clock;
   readonly ids: Ids;
-  /** Goes into the record: see SandboxRecord.place. */
+  /** Installation id, written to the record: see SandboxRecord.place. */
   readonly place: string;
 }
 
 export interface CreateSandboxDeps extends MakeSandboxDeps, Omit<CatalogueDeps, 'provider'> {
   readonly records: Records;
-  /** Where one may be ready. */
+  /** Pool of ready sandboxes. */
   readonly pool: Pick<WarmPool, 'take'>;
   /** @default no network, and no broker */
   readonly network?: Pick<NetworkAccess, 'default' | 'isBrokered'> | undefined;
   /** What each owner may have. */
   readonly quotas: Quotas;
   /**
-   * Sandboxes that may be wanted to run at a time, of all owners together; those that wait in a
-   * pool make room. @default 0: any number
+   * Most sandboxes of all owners that may be wanted to run at a time; sandboxes that wait in a pool
+   * do not count. @default 0: no limit
    */
   readonly maxInstances?: number | undefined;
 }
@@ -54,23 +54,23 @@ export interface NewSandbox {
   readonly tags?: Readonly<Record<string, string>> | undefined;
   readonly ttlSeconds?: number | undefined;
   readonly deleteWithThread?: boolean | undefined;
-  /** What is not said is the provider's default. */
+  /** Missing fields take the provider's defaults. */
   readonly resources?: Partial<SandboxSize> | undefined;
   /** @default the installation's */
   readonly network?: NetworkPolicy | undefined;
-  /** For every command of its owner; `environmentProblem` finds nothing wrong with it. */
+  /** For every command of its owner; already checked with `environmentProblem`. */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** Names, each once, of skills that lie in it from the beginning. */
+  /** Unique names of the skills to place in it. */
   readonly skills?: readonly string[] | undefined;
 }
 
 /**
- * Makes a sandbox under a fresh id, or takes one that is ready, and hands it to `use` while it
- * still counts as being created; only when that succeeds does it count as running. A crash anywhere
- * before leaves a record in `creating`, which recovery destroys, because nobody was ever told of
- * it. Where the owner has one of that session key, `known` is given that one instead.
- * @throws PortholeError `quota_exceeded`, `sandbox_exists` where the name is taken,
- * `image_not_supported`, `skill_not_found`, and whatever the provider refuses
+ * Makes a sandbox under a fresh id, or takes a ready one, and passes it to `use` while it is still
+ * `creating`; it becomes `running` only when `use` succeeds. A crash before that leaves a record in
+ * `creating`, which recovery destroys, because no caller has received its id. If the owner has a
+ * sandbox with that session key, `known` gets that one instead.
+ * @throws PortholeError `quota_exceeded`, `sandbox_exists` if the name is taken,
+ * `image_not_supported`, `skill_not_found`, and the provider's errors
  */
 export async function createSandbox<T>(
   deps: CreateSandboxDeps,
@@ -95,8 +95,8 @@ export async function createSandbox<T>(
 }
 
 /**
- * Takes the id for a sandbox that is to be made, unless its owner has one of that session key, or
- * one of that id is there, or is being made or destroyed.
+ * Reserves the id for a new sandbox, unless its owner has one with that session key, or a sandbox
+ * with that id exists, or is being created or destroyed.
  * @throws PortholeError `quota_exceeded`, `sandbox_exists`, `capacity_exceeded`
  */
 export async function reserveSandbox(
@@ -123,8 +123,8 @@ export async function reserveSandbox(
 }
 
 /**
- * Looks after it has been counted, so that no number of requests at once gets past it; some of
- * those that come at the very last places may all be refused.
+ * Checks after the sandbox is counted, so that concurrent requests cannot exceed the limit.
+ * Concurrent requests for the last places may all be refused.
  */
 async function keepToCapacity(
   deps: MakeSandboxDeps & Pick<CreateSandboxDeps, 'maxInstances'>,
@@ -144,7 +144,7 @@ async function keepToCapacity(
   );
 }
 
-/** The same for whom no quota binds; undefined where the id is taken. */
+/** Like `reserveSandbox`, without quota checks. Returns undefined if the id exists. */
 export async function claimSandboxId(
   deps: MakeSandboxDeps,
   id: string,
@@ -178,7 +178,7 @@ function newRecord({ clock, place }: MakeSandboxDeps, id: string, wanted: NewSan
   };
 }
 
-/** What one that is made and one that is ready are given alike. */
+/** The fields that new and pooled sandboxes share. */
 function fieldsOf({
   sessionKey,
   name,
@@ -207,19 +207,14 @@ function notPlaced(skills: readonly string[] = []): readonly SandboxSkill[] {
   return skills.map((name) => ({ name, digest: null, kept: [] }));
 }
 
-/**
- * Whether those that are kept ready are as it is wanted. What commands find in their environment
- * comes with each command.
- */
+/** Whether pooled sandboxes match. The environment is irrelevant: it is sent with each command. */
 function isDefault({ defaultSize }: SandboxProvider, { image, resources = {} }: NewSandbox): boolean {
   const isUsual = (key: keyof SandboxSize) =>
     resources[key] === undefined || resources[key] === defaultSize[key];
   return image === undefined && isUsual('cpu') && isUsual('memoryMb') && isUsual('diskMb');
 }
 
-/**
- * A broker follows whatever policy a sandbox gets later; elsewhere those that wait have no network.
- */
+/** A broker applies later policy changes; without one, pooled sandboxes have no network. */
 async function fitsNetwork({ network }: CreateSandboxDeps, wanted: NewSandbox): Promise<boolean> {
   return wanted.network?.mode === 'off' || (await network?.isBrokered()) === true;
 }
@@ -231,9 +226,7 @@ async function withNetwork(
   return { ...wanted, network: wanted.network ?? (await defaultNetwork(network)) };
 }
 
-/**
- * Of a sandbox that asks for nothing. Without a broker there is no network between off and open.
- */
+/** The policy of a sandbox that requests none. Without a broker only off and open are possible. */
 export async function defaultNetwork(
   network: Pick<NetworkAccess, 'default' | 'isBrokered'> | undefined,
 ): Promise<NetworkPolicy> {
@@ -243,8 +236,8 @@ export async function defaultNetwork(
 }
 
 /**
- * With the size that its image has in the catalogue, where nothing else is asked for. @throws
- * PortholeError `image_not_supported`
+ * Adds the image's sizes from the catalogue where none are requested. @throws PortholeError
+ * `image_not_supported`
  */
 async function sized(deps: CatalogueDeps, wanted: NewSandbox): Promise<NewSandbox> {
   if (wanted.image === undefined) return wanted;
@@ -262,12 +255,12 @@ async function sized(deps: CatalogueDeps, wanted: NewSandbox): Promise<NewSandbo
   };
 }
 
-/** What the provider is to make of a record. */
+/** The provider's spec of a record. */
 export function specOf({ id, image, resources, network }: SandboxRecord): SandboxSpec {
   return { id, image: image ?? undefined, resources, network: network.mode === 'open' };
 }
 
-/** Undefined where nothing binds the owner. */
+/** Undefined if the owner has no quota. */
 export function quotaLimitsOf(
   { quotas, provider }: { readonly quotas: Quotas; readonly provider: Pick<SandboxProvider, 'defaultSize'> },
   owner: Owner,
@@ -283,7 +276,7 @@ function sandboxOptionsOf(
   return { ...fieldsOf(wanted), quotaLimits: quotaLimitsOf(deps, wanted.owner) };
 }
 
-/** Makes the sandbox of a claimed id, or nothing: what fails is removed again. */
+/** Makes the sandbox of a reserved id. On failure it is removed again. */
 export function makeSandbox<T>(
   deps: MakeSandboxDeps,
   sandbox: SandboxRecord,
@@ -296,7 +289,7 @@ export function makeSandbox<T>(
   });
 }
 
-/** Hands it in with its skills in place. */
+/** Places its skills, then calls `use`. */
 async function used<T>(
   deps: MakeSandboxDeps,
   sandbox: SandboxRecord,
@@ -306,9 +299,7 @@ async function used<T>(
   return use({ ...sandbox, skills: await placeSkills(deps, sandbox, signal) });
 }
 
-/**
- * Does the last of what a sandbox that counts as being created needs; without it, there is none.
- */
+/** Does the last step of a creation; if the step fails, the sandbox is destroyed. */
 async function finish<T>(deps: MakeSandboxDeps, sandbox: SandboxRecord, work: () => Promise<T>): Promise<T> {
   try {
     const result = await work();
@@ -318,7 +309,7 @@ async function finish<T>(deps: MakeSandboxDeps, sandbox: SandboxRecord, work: ()
   } catch (error) {
     await destroySandbox(deps, sandbox).catch((cause: unknown) => {
       // The record still says `creating` or wants `destroyed`: recovery finishes it. The first
-      // error is the one to tell.
+      // error is reported.
       if (error instanceof Error) error.cause ??= cause;
     });
     throw error;

@@ -12,16 +12,15 @@ interface DestroySandboxDeps {
 }
 
 /**
- * Ends a sandbox and its files for good. The wish is recorded first, so that a crash in the middle
- * is finished later.
+ * Destroys a sandbox and its files. The desired state is recorded first, so that recovery finishes
+ * it after a crash.
  */
 export async function destroySandbox(
   { records, provider }: DestroySandboxDeps,
   { id, generation }: Pick<SandboxRecord, 'id' | 'generation'>,
 ): Promise<void> {
   await records.sandboxes.setDesired(id, 'destroyed', generation);
-  // Two at a time could both find it there, and the slower one destroy what has taken over the id
-  // by then.
+  // Mutex: of two concurrent calls, the slower one could destroy a new sandbox with the same id.
   await oneAtATime(records.sandboxes, id, async () => {
     const found = await records.sandboxes.get(id);
     if (found?.generation !== generation || found.observed === 'destroyed') return;
@@ -33,9 +32,9 @@ export async function destroySandbox(
 export type EndSandboxDeps = DestroySandboxDeps & RevokePreviewDeps;
 
 /**
- * Ends a sandbox for good, and with it all that was about it: the URLs of its previews are revoked
- * and its runs complete, so that neither a URL nor an agent's token reaches the sandbox that is
- * made under its id next. The wish is recorded first; may be repeated after a crash anywhere.
+ * Destroys a sandbox, revokes its previews' URLs and completes its runs, so that neither a URL nor
+ * an agent's token reaches the next sandbox with its id. The desired state is recorded first;
+ * idempotent after a crash at any point.
  */
 export async function endSandbox(
   deps: EndSandboxDeps,

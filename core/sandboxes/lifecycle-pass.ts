@@ -8,11 +8,11 @@ import { everyItem } from '../shared/reads.ts';
 export interface LifecycleDeps extends EndSandboxDeps {
   readonly place: string;
   readonly limits: LifecycleLimits;
-  /** Told of a sandbox that could not be looked after; the next pass tries again. */
+  /** Called for each sandbox that failed; the next pass retries. */
   readonly failed: (sandboxId: string, error: unknown) => void;
   /**
-   * Keeps what is in one that is to be destroyed after its retention. Where that fails it is not
-   * destroyed. @default nothing is kept
+   * Archives a sandbox before it is destroyed after its retention. If that fails, it is not
+   * destroyed. @default no archive
    */
   readonly archive?: ((sandbox: SandboxRecord, signal?: AbortSignal) => Promise<void>) | undefined;
 }
@@ -20,9 +20,9 @@ export interface LifecycleDeps extends EndSandboxDeps {
 export type LifecyclePass = Readonly<Record<Exclude<LifecycleDecision, 'keep'>, number>>;
 
 /**
- * One pass over the sandboxes of this installation: idle ones are stopped, stopped ones destroyed
- * after their retention, and what a crash left half done is done. Any number of passes may run at
- * once, and each may be cut off anywhere: the next one goes on.
+ * One pass over the sandboxes of this installation: stops idle ones, destroys stopped ones after
+ * their retention, and finishes what a crash interrupted. Passes may run concurrently and may be
+ * killed at any point: the next one continues.
  */
 export async function keepLifecycle(deps: LifecycleDeps, signal?: AbortSignal): Promise<LifecyclePass> {
   const { records, clock, place, limits, failed } = deps;
@@ -43,8 +43,8 @@ export async function keepLifecycle(deps: LifecycleDeps, signal?: AbortSignal): 
 }
 
 /**
- * Until when previews of a sandbox live, where their traffic does not pass this process: one that
- * lives is in use.
+ * The latest expiry of each sandbox's live previews, if their traffic does not pass through this
+ * process: a live preview counts as use.
  */
 async function previewsInUse(
   { plane }: LifecycleDeps,
@@ -60,7 +60,7 @@ async function previewsInUse(
   return until;
 }
 
-/** False where somebody else was quicker, or was active in between. */
+/** False if another process acted first, or the sandbox was used in between. */
 async function carryOut(
   deps: LifecycleDeps,
   sandbox: SandboxRecord,
@@ -88,18 +88,18 @@ async function carryOut(
   return true;
 }
 
-/** A guest that does not answer must not keep its sandbox from stopping. In milliseconds. */
+/** An unresponsive guest must not keep its sandbox from stopping. In milliseconds. */
 const EXPIRES_WITHIN_MS = 2_000;
 
 /**
- * Processes that end with the sandbox say `expired`, and not `sandbox_stopped`, where the guest's
- * output outlives the stop.
+ * Makes processes report `expired` instead of `sandbox_stopped`, where the guest's output outlives
+ * the stop.
  */
 async function expireProcesses(provider: SandboxProvider, id: string): Promise<void> {
   try {
     const call = { method: 'POST', path: '/v1/expire', answerWithin: EXPIRES_WITHIN_MS } as const;
     (await provider.callGuest(id, call)).resume();
   } catch {
-    // It does not run any more.
+    // The sandbox is no longer running.
   }
 }

@@ -14,26 +14,23 @@ import { destroySandbox } from './end-sandbox.ts';
 
 export interface ManagedPoolDeps extends MakeSandboxDeps {
   readonly config: WarmPoolConfig;
-  /** Told of what went wrong in the background. */
+  /** Called with each error of background work. */
   readonly failed: (error: unknown) => void;
 }
 
 /**
- * A sandbox that has not come up after this long belongs to an instance that was killed over it:
- * ten times as long as a cluster's may take to come up.
+ * A sandbox that is still being created after this long belongs to an instance that was killed: ten
+ * times the longest start in a cluster.
  */
 const ABANDONED_MS = 30 * 60_000;
 
-/**
- * What is taken is replaced after so many milliseconds: most first commands have been answered by
- * then.
- */
+/** Milliseconds until a taken sandbox is replaced: most first commands have ended by then. */
 const REPLACE_AFTER_MS = 100;
 
 /**
- * A pool that Porthole keeps itself, over any provider: a warm sandbox is a record like others, of
- * an owner that nobody can be. A crash leaves nothing behind for ever: what was being made, or
- * handed over, is a sandbox that counts as being created, which recovery removes.
+ * A pool that Porthole manages itself, over any provider: a warm sandbox is an ordinary record of
+ * the reserved `POOL_OWNER`. A crash leaks nothing: a sandbox that was being created or handed over
+ * is still `creating`, and recovery removes it.
  */
 export function managedPool(deps: ManagedPoolDeps): WarmPool {
   return new ManagedPool(deps);
@@ -41,12 +38,12 @@ export function managedPool(deps: ManagedPoolDeps): WarmPool {
 
 class ManagedPool implements WarmPool {
   readonly #deps: ManagedPoolDeps;
-  /** Whether it is looked after. Before the first look what a restart has left may not run yet. */
+  /** Whether the pool is managed. After a restart its sandboxes may not run until checked. */
   #open = false;
-  /** Ends what is being made. */
+  /** Aborts creations. */
   #making = new AbortController();
   #closed = false;
-  /** The levelling that was begun last, and the one that waits for it. */
+  /** The levelling that was started last, and the one that waits for it. */
   #levelling: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
   readonly #background = new Set<Promise<void>>();
@@ -59,7 +56,7 @@ class ManagedPool implements WarmPool {
     const { config } = this.#deps;
     const { pool, total } = await this.#sight();
     const warm = pool.filter(isWarm).length;
-    // What is taken between the two looks is counted in neither.
+    // A sandbox that is taken between the two reads counts in neither.
     const assigned = Math.max(0, total - pool.length);
     return { warm, assigned, total: warm + assigned, config, maxInstances: config.maxInstances || null };
   }
@@ -119,14 +116,14 @@ class ManagedPool implements WarmPool {
     await this.#level();
   }
 
-  /** Makes no more; resolves once what was being made has been removed. */
+  /** Stops creating; resolves once unfinished sandboxes have been removed. */
   async #stop(): Promise<void> {
     this.#open = false;
     this.#making.abort();
     await Promise.allSettled([this.#levelling, this.#next]);
   }
 
-  /** To start a sandbox takes what the taker's first command needs as well: that comes first. */
+  /** Delayed, because starting a sandbox competes with the first command in the taken one. */
   async #levelSoon(): Promise<void> {
     const { signal } = this.#making;
     await pause(REPLACE_AFTER_MS, undefined, { signal, ref: false }).catch(() => undefined);
@@ -134,8 +131,8 @@ class ManagedPool implements WarmPool {
   }
 
   /**
-   * One at a time; who comes in the middle of one waits for another, because the first may have
-   * looked already.
+   * Mutually exclusive. A call during a levelling waits for the next one, because the current one
+   * may already have read the pool.
    */
   #level(): Promise<void> {
     const { signal } = this.#making;
@@ -154,7 +151,7 @@ class ManagedPool implements WarmPool {
     while (hasMore && !signal.aborted) hasMore = await this.#scale(signal);
   }
 
-  /** One batch. Says whether another one may be of use. */
+  /** Scales by one batch. Returns whether another batch may be needed. */
   async #scale(signal: AbortSignal): Promise<boolean> {
     const { config, ids, failed } = this.#deps;
     const before = await this.#sight();
@@ -168,8 +165,8 @@ class ManagedPool implements WarmPool {
     const claimed = (await Promise.all(claims)).filter((sandbox) => sandbox !== undefined);
     if (claimed.length === 0) return false;
 
-    // Others may have claimed as many at the same time: all see the same order, and each withdraws
-    // what is too much of its own.
+    // Other instances may have claimed concurrently: all see the same order, and each withdraws its
+    // own excess.
     const after = await this.#sight();
     const tooMany = new Set(tooManyInPool(after.pool, after.total, config).map(({ id }) => id));
     const made = await Promise.allSettled(
@@ -196,7 +193,7 @@ class ManagedPool implements WarmPool {
     });
   }
 
-  /** Takes it out of the pool first, so that nobody gets what is about to go. */
+  /** Takes it out of the pool first, so that no caller gets a sandbox that is being removed. */
   async #remove({ id }: SandboxRecord): Promise<void> {
     const { records, clock, place } = this.#deps;
     const own = await records.sandboxes.takeWarm(place, POOL_OWNER, POOL_OWNER, clock.now(), { id });
@@ -217,7 +214,7 @@ class ManagedPool implements WarmPool {
     return { pool, total };
   }
 
-  /** As many at once as sandboxes are made; all of them, and then the first failure. */
+  /** Runs `work` on all, `scaleBatchSize` at a time, then throws the first failure. */
   async #eachOf(
     sandboxes: readonly SandboxRecord[],
     work: (sandbox: SandboxRecord) => Promise<void>,
@@ -239,7 +236,7 @@ class ManagedPool implements WarmPool {
     void this.#tracked(work).catch(this.#deps.failed);
   }
 
-  /** `close` waits for it. */
+  /** Makes `close` wait for the work. */
   #tracked(work: Promise<void>): Promise<void> {
     const tracked = work.finally(() => this.#background.delete(tracked));
     this.#background.add(tracked);

@@ -9,10 +9,7 @@ import type { SandboxEventPublisher } from './sandbox-event-publisher.ts';
 import type { ExecCommand, ExecProcess, SandboxProvider } from './sandbox-provider.ts';
 import { whyEnded } from './why-ended.ts';
 
-/**
- * The provider, with some of its methods done otherwise; those mostly do something around the
- * provider's own.
- */
+/** The provider with some methods replaced, mostly by wrappers. */
 export function changedProvider(
   provider: SandboxProvider,
   changes: Partial<Omit<SandboxProvider, 'name' | 'defaultSize'>>,
@@ -37,9 +34,8 @@ export function changedProvider(
 }
 
 /**
- * A provider that records use: when a command is started in a sandbox or a connection is made to
- * it, and again while either lasts. So commands, files, terminals and the traffic of previews all
- * count.
+ * A provider that records use when a command starts or a connection opens, and periodically while
+ * either lasts. Commands, files, terminals and the traffic of previews all count.
  */
 export function activeProvider(provider: SandboxProvider, activity: SandboxActivity): SandboxProvider {
   return changedProvider(provider, {
@@ -71,8 +67,8 @@ export function activeProvider(provider: SandboxProvider, activity: SandboxActiv
 }
 
 /**
- * Tells of a command once it has ended, by what was asked for, with a space between its words. One
- * whose end nobody learns is not told of.
+ * Publishes a command once it has ended, its words joined by spaces. A command with an unknown end
+ * is not published.
  */
 export function publishCommand(
   { publish }: Pick<SandboxEventPublisher, 'publish'>,
@@ -87,9 +83,9 @@ export function publishCommand(
 }
 
 /**
- * A provider that tells the runs of a sandbox, and whoever follows it, what becomes of it, whoever
- * asked for it: a person, a command that brings it back, a host that ends. Its creation is told
- * with that of its run.
+ * A provider that publishes a sandbox's changes to the timelines of its runs and to its followers,
+ * whatever the cause: a person, a command that resumes it, a host that ends. Its creation is
+ * published with its run.
  */
 export function publishingProvider(
   provider: SandboxProvider,
@@ -125,8 +121,8 @@ export function publishingProvider(
       await publish('sandbox.resumed', id);
     },
 
-    // Told also when it was gone before: whoever removed it may have been killed before it could
-    // tell.
+    // Published even if it was already absent: the process that removed it may have been killed
+    // before publishing.
     async destroy(id, signal) {
       await provider.destroy(id, signal);
       await publish('sandbox.destroyed', id);
@@ -135,10 +131,9 @@ export function publishingProvider(
 }
 
 /**
- * A provider that brings a sandbox back when a command is to run in it and it has died by itself:
- * killed from within, or with its machine. What was wanted decides: one that was stopped on purpose
- * stays stopped. Files are there again; what ran in it is not: a command that ends with its sandbox
- * says so.
+ * A provider that resumes a sandbox that died, killed from within or with its machine, when a
+ * command is to run in it. The desired state decides: a sandbox that was stopped stays stopped. Its
+ * files survive, its processes do not: a command that is lost with its sandbox reports that.
  */
 export function revivingProvider(
   provider: SandboxProvider,
@@ -154,8 +149,8 @@ export function revivingProvider(
   const start = async (id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> => {
     const process = await provider.exec(id, command, signal);
     const exited = process.exited.catch((error: unknown) => explained(id, command, error));
-    // Whoever only reads the output learns of a loss there; a promise that nobody awaits must not
-    // end the host.
+    // Callers may read only the output, which reports the loss: avoids an unhandled rejection,
+    // which would end the host.
     exited.catch(() => {});
     return {
       stdin: process.stdin,
@@ -171,7 +166,7 @@ export function revivingProvider(
       try {
         return await provider.callGuest(id, call, signal);
       } catch (error) {
-        // Then nothing of a body has been read.
+        // Safe to retry: nothing of the body has been read.
         const isDown = error instanceof PortholeError && error.code === 'sandbox_not_running';
         if (!isDown || !(await isWanted(id))) throw error;
       }

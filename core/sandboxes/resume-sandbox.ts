@@ -14,10 +14,9 @@ export function sandboxNotFound(id: string): PortholeError {
 }
 
 /**
- * The sandbox, once it is certain that the caller may use it. `agents` says whether the agent of
- * its run may.
- * @throws PortholeError `invalid_request`, `sandbox_not_found` (a foreign one too: its existence is
- * nobody else's business)
+ * The sandbox, if the caller may use it. `agents`: whether the agent of its run may.
+ * @throws PortholeError `invalid_request`, `sandbox_not_found` (also for a sandbox of another
+ * owner: its existence must not leak)
  */
 export async function findSandbox(
   { records }: { readonly records: Records },
@@ -41,11 +40,11 @@ interface ResumeSandboxDeps {
 }
 
 /**
- * Starts a sandbox on its files: one that is stopped, and one that is wanted to run and does not,
- * because its last resume failed or it died. The wish is recorded first, so that a pass that would
- * stop it again sees that it is wanted.
- * @throws PortholeError `quota_exceeded` where its owner would have too much running, and what the
- * provider refuses
+ * Starts a sandbox on its files: a stopped one, or one that should run and does not, because its
+ * last resume failed or it died. The desired state is recorded first, so that a lifecycle pass does
+ * not stop it again.
+ * @throws PortholeError `quota_exceeded` if its owner would exceed the quota, and the provider's
+ * errors
  */
 export async function resumeSandbox(
   { records, provider, clock, quotas }: ResumeSandboxDeps,
@@ -59,13 +58,12 @@ export async function resumeSandbox(
     const more = { sandboxes: 1, ...provider.defaultSize, ...sandbox.resources, diskMb: 0 };
     throw quotaExceeded(quotaOf(quotas, owner), woken, more);
   }
-  // Simultaneous ones of this process do it together: each would look, wait and try a command by
-  // itself.
+  // Single-flight in this process: otherwise each caller would inspect, wait and probe by itself.
   await joined(records.sandboxes, `resume ${sandbox.id}`, () => provider.resume(sandbox.id));
   const beaten =
     sandbox.ttlSeconds === null ? undefined : await records.sandboxes.heartbeat(sandbox, clock.now());
   await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);
-  // The provider has brought them up to date.
+  // The provider has updated the skills.
   const { skills } = (sandbox.skills.length > 0 && (await records.sandboxes.get(sandbox.id))) || sandbox;
   const { lastActiveAt, heartbeatAt } = beaten ?? { lastActiveAt: now, heartbeatAt: now };
   return {

@@ -2,14 +2,11 @@ import type { Clock } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
 import type { SandboxRecord } from './sandbox-records.ts';
 
-/**
- * Records that sandboxes are in use: once for each `touch`, and again and again between a `begin`
- * and its end.
- */
+/** Records that sandboxes are in use: once per `touch`, and periodically after a `begin`. */
 export class SandboxActivity {
   readonly #records: Pick<Records, 'sandboxes'>;
   readonly #clock: Clock;
-  /** When it was recorded last, of sandboxes that are in use or were a moment ago. */
+  /** Time of the last record, for sandboxes that are or recently were in use. */
   readonly #recorded = new Map<string, number>();
   readonly #open = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
@@ -19,7 +16,7 @@ export class SandboxActivity {
     this.#clock = clock;
   }
 
-  /** Never rejects: a failed record must fail no command; the next one comes in a minute. */
+  /** Never throws: a failed write must not fail a command; the next one follows in a minute. */
   touch(id: string): void {
     void this.#record(id).catch(() => this.#recorded.delete(id));
   }
@@ -58,12 +55,12 @@ export class SandboxActivity {
   }
 }
 
-/** Longest time between two heartbeats, in milliseconds; a short ttl has three within it. */
+/** Longest time between two heartbeats, in milliseconds; a short ttl contains three. */
 const EVERY_MS = 60_000;
 
 /**
- * Heartbeats for as long as somebody has something of the sandbox open: at once, and again and
- * again until the returned function is called. One without a ttl needs none.
+ * Sends heartbeats while a client has a connection to the sandbox: at once, and periodically until
+ * the returned function is called. A sandbox without a ttl needs none.
  */
 export function sendHeartbeats(
   { records, clock }: { readonly records: Pick<Records, 'sandboxes'>; readonly clock: Clock },
@@ -71,7 +68,7 @@ export function sendHeartbeats(
 ): () => void {
   const { ttlSeconds } = sandbox;
   if (ttlSeconds === null) return () => undefined;
-  // One that fails must end nothing: the next one comes soon.
+  // A failed heartbeat is ignored: the next one follows soon.
   const heartbeat = () => void records.sandboxes.heartbeat(sandbox, clock.now()).catch(() => undefined);
   const timer = setInterval(heartbeat, Math.min(EVERY_MS, (ttlSeconds * 1_000) / 3)).unref();
   heartbeat();

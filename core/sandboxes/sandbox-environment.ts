@@ -1,6 +1,6 @@
-/** A name of a variable that every shell takes. */
+/** A variable name that every shell accepts. */
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
-/** What Porthole itself sets, or its own programs in a sandbox rely on. */
+/** Variables that Porthole sets, or that its programs in a sandbox depend on. */
 const OWN = new Set(['PATH', 'HOME', 'USER', 'WORKSPACE', 'SANDBOX_ID']);
 const OWN_PREFIX = /^_?PORTHOLE_/i;
 const MAX_VARIABLES = 64;
@@ -10,8 +10,8 @@ const MAX_VARIABLES = 64;
 const MAX_BYTES = 65_536;
 
 /**
- * What is wrong with the variables of a sandbox, in the words of its caller; undefined where
- * nothing is. Tells names, never values.
+ * The problem with the variables of a sandbox, for the caller; undefined if they are valid. It
+ * contains names, never values.
  */
 export function environmentProblem(env: Readonly<Record<string, string>>): string | undefined {
   const entries = Object.entries(env);

@@ -3,34 +3,28 @@ import type { Records } from '../shared/records.ts';
 import type { NewSandboxEvent, SandboxEventType } from './sandbox-events.ts';
 import type { EventData } from '../runs/timeline.ts';
 
-/** Events of one sandbox that are kept for those who come back. */
+/** Events kept per sandbox, for clients that reconnect. */
 export const SANDBOX_EVENTS_KEPT = 1_000;
-/**
- * Events that wait to be written, of all sandboxes: beyond, the database is too slow for them, and
- * what happens is told of no more.
- */
+/** Most unwritten events of all sandboxes. Beyond it, the database is too slow: drops events. */
 const MOST_WAITING = 10_000;
-/** Letters of a command or a path. */
+/** Most published characters of a command or a path. */
 const MOST_TEXT = 1_000;
 /**
- * Letters of a command in which secrets are looked for: more than are told, so that none is cut and
- * not known any more; and few, for the patterns cost time.
+ * Characters of a command that are searched for secrets: more than are published, so that a cut
+ * secret is still recognized; few, because the patterns cost time.
  */
 const MOST_LOOKED_AT = 4_000;
 
 export interface SandboxEventPublisherDeps {
   readonly records: Pick<Records, 'sandboxEvents'>;
   readonly clock: Clock;
-  /** Takes the secrets of Porthole out of a command: who may read the events need not hold them. */
+  /** Removes Porthole's secrets from a command: readers of the events may not see them. */
   readonly redact: (text: string) => string;
-  /** Hears why some could not be told. */
+  /** Called when events could not be written. */
   readonly failed: (error: unknown) => void;
 }
 
-/**
- * Tells whoever follows a sandbox what happens in it. Nobody who does something there waits for
- * that.
- */
+/** Publishes what happens in a sandbox to its followers, asynchronously. */
 export interface SandboxEventPublisher {
   readonly publish: (
     sandboxId: string,
@@ -39,7 +33,7 @@ export interface SandboxEventPublisher {
     /** Published once, however many instances publish it. */
     key?: string,
   ) => void;
-  /** Once everything that was told so far can be read. */
+  /** Resolves once every event published so far can be read. */
   settled(): Promise<void>;
 }
 
@@ -53,8 +47,8 @@ export function createSandboxEventPublisher({
   let count = 0;
   let writing: Promise<void> | undefined;
   const write = async () => {
-    // After the answers of this turn: what happens at once goes into one write, and no caller waits
-    // for it.
+    // After the responses of this turn of the event loop: batches its events into one write, and no
+    // caller waits for it.
     await new Promise((resolve) => setImmediate(resolve));
     for (let next = waiting.entries().next(); next.done !== true; next = waiting.entries().next()) {
       const [sandboxId, events] = next.value;

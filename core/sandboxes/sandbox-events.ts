@@ -1,7 +1,7 @@
 import type { GuestEvent } from '#guest/protocol/ports-protocol.ts';
 import type { EventData, NewEvent } from '../runs/timeline.ts';
 
-/** What is told of a sandbox to whoever follows it. */
+/** Types of events that followers of a sandbox receive. */
 export type SandboxEventType =
   | 'file_written'
   | 'file_deleted'
@@ -19,28 +19,26 @@ export type SandboxEventType =
 export interface NewSandboxEvent {
   readonly type: SandboxEventType;
   readonly at: Date;
-  /** Whom it was lent to reads it, too: never a token, a URL or a key of ours. */
+  /** Delegates read it too: never a token, a URL or a key of ours. */
   readonly data: EventData;
-  /** An event with a key that the sandbox has already is not stored again. */
+  /** Idempotency key: an event with a key that the sandbox already has is not stored. */
   readonly key?: string | undefined;
 }
 
 interface SandboxEvent extends Omit<NewSandboxEvent, 'key'> {
-  /** Ascending within its sandbox; what can be read is never preceded by what comes later. */
+  /** Ascending within its sandbox. No event is added before a readable one. */
   readonly seq: number;
 }
 
-/**
- * What happened in sandboxes lately. It is for information: what nobody could be told of is lost.
- */
+/** Recent events of sandboxes. Best effort: events may be lost. */
 export interface SandboxEventRecords {
   /**
-   * Appends them to the sandbox that has the id, and lets go of all but its last `kept`. One that
-   * is not there has none: nothing happens.
+   * Appends them to the sandbox's log, and deletes all but its last `kept` events. Does nothing if
+   * the sandbox does not exist.
    */
   append(sandboxId: string, events: readonly NewSandboxEvent[], kept: number): Promise<void>;
   /**
-   * Those of the sandbox that has the id after `after` (0: from the first), oldest first.
+   * The sandbox's events after `after` (0: from the first), oldest first.
    * `invalid_request` on a limit outside 1..1000.
    */
   read(
@@ -48,15 +46,15 @@ export interface SandboxEventRecords {
     page: { readonly after: number; readonly limit: number },
   ): Promise<{ readonly events: readonly SandboxEvent[]; readonly more: boolean }>;
   /**
-   * Calls `wake` after each append, by whichever instance. It may come without one, and it may be
-   * late. Returns what ends it.
+   * Calls `wake` after each append by any instance. Wakes may be spurious or late. Returns the
+   * function that ends the watch.
    */
   watch(sandboxId: string, wake: () => void): () => void;
-  /** Forgets those told before; says how many. */
+  /** Deletes events older than `before`; returns how many. */
   forget(before: Date): Promise<number>;
 }
 
-/** What happened in a sandbox, for those who follow it, and for the timelines of its runs. */
+/** One change, as an event of the sandbox and of the timelines of its runs. */
 interface GuestEvents {
   readonly sandbox: Pick<NewSandboxEvent, 'type' | 'data'>;
   readonly run: NewEvent;
@@ -65,8 +63,8 @@ interface GuestEvents {
 type Change = Exclude<GuestEvent, { name: 'snapshot' }>;
 
 /**
- * Undefined for the process of a server: the events of the server say when it starts and exits.
- * Keys are the same for every reader, whenever it began. `closed` is the listener that a port had.
+ * Undefined for the process of a server: the server's events report when it starts and exits. Keys
+ * are the same for every reader. `closed` is the former listener of a closed port.
  */
 export function guestEventsOf(
   change: Change,
@@ -136,8 +134,8 @@ function processExited(
 }
 
 /**
- * What has changed since the last one was known: a connection that is lost loses no change, only
- * what came between.
+ * The changes since the last known snapshot: after a lost connection only changes that were undone
+ * in between are missing.
  */
 export function changesSince(
   known: ReadonlyMap<number, PortSeen>,

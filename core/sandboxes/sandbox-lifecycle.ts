@@ -2,36 +2,32 @@ import type { SandboxRecord } from './sandbox-records.ts';
 
 /** In milliseconds. */
 export interface LifecycleLimits {
-  /** Without activity a running sandbox is stopped. */
+  /** A running sandbox is stopped after this long without activity. */
   readonly idle: number;
-  /** A stopped one is destroyed after this long. */
+  /** A stopped sandbox is destroyed after this long. */
   readonly retention: number;
 }
 
-/**
- * A creation that is not done after this long was cut off: ten times as long as images are waited
- * for.
- */
+/** A creation that is unfinished after this long was interrupted: ten times the wait for images. */
 export const ABANDONED_MS = 30 * 60_000;
 
 export type LifecycleDecision =
   | 'keep'
-  /** It was quiet for too long. */
+  /** No activity within the idle limit. */
   | 'stop'
-  /** Nobody said within its ttl that it is still wanted. */
+  /** No heartbeat within its ttl. */
   | 'lapse'
-  /** Somebody wanted it stopped, and it is not seen to be. */
+  /** Desired `stopped`, not observed so. */
   | 'finish_stop'
-  /** It was stopped for too long. */
+  /** Stopped for longer than the retention. */
   | 'expire'
-  /** Somebody wanted it gone, and it is not seen to be; or its creation was cut off. */
+  /** Desired `destroyed`, not observed so; or its creation was interrupted. */
   | 'finish_destroy';
 
 /**
- * What is to become of a sandbox at `now`. Pure: whoever acts on it must hold what was judged
- * against what stands by then.
- * @param seenUntil an instant up to which it is known to be in use by traffic that the record does
- * not see
+ * The lifecycle decision for a sandbox at `now`. Pure: the caller must apply it only if the record
+ * is unchanged by then (TOCTOU).
+ * @param seenUntil until when it is in use by traffic that the record does not contain
  */
 export function lifecycleDecision(
   sandbox: SandboxRecord,
@@ -46,7 +42,7 @@ export function lifecycleDecision(
   if (desired === 'running') {
     const active = Math.max(lastActiveAt.getTime(), seenUntil?.getTime() ?? 0);
     if (now.getTime() - active > limits.idle) return 'stop';
-    // While it comes back its ttl has not begun.
+    // The ttl begins once the resume is complete.
     const expiry = observed === 'running' ? expiryOf(sandbox) : undefined;
     return expiry !== undefined && now > expiry ? 'lapse' : 'keep';
   }
@@ -55,8 +51,8 @@ export function lifecycleDecision(
 }
 
 /**
- * When it is stopped unless there is another heartbeat; undefined where it needs none, and where it
- * is not wanted to run.
+ * When it is stopped unless another heartbeat arrives; undefined without a ttl, or if it is not
+ * desired to run.
  */
 export function expiryOf({
   desired,

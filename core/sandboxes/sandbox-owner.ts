@@ -2,18 +2,18 @@ import { EDITOR_OWNER } from '../editor/editor-limits.ts';
 import { PortholeError } from '../errors.ts';
 import type { Owner } from '../shared/clock-and-ids.ts';
 
-/** Characters that a way back may have: it travels in a cookie. */
+/** Longest return path in characters: it is stored in a cookie. */
 export const MAX_LOCAL_PATH = 1_000;
 
 /**
- * Printable ASCII without a backslash, which browsers take for a slash; tabs and line breaks, which
- * they leave out before they look, are none.
+ * Printable ASCII without a backslash, which browsers treat as a slash. Excludes tabs and line
+ * breaks, which browsers remove before they parse.
  */
 const PLAIN = /^\/[!-[\]-~]*$/;
 
 /**
- * Whether it is a path of the very origin that hands it out, so that a redirect to it leads nowhere
- * else. `//host` is another origin, and `/.//host` is one once its dots are resolved.
+ * Open redirects: whether the path stays on the same origin. `//host` is another origin, and so is
+ * `/.//host` once its dots are resolved.
  */
 export function isLocalPath(path: string): boolean {
   if (path.length > MAX_LOCAL_PATH || !PLAIN.test(path)) return false;
@@ -22,15 +22,11 @@ export function isLocalPath(path: string): boolean {
 }
 
 /**
- * Whose the sandboxes are that no record knew: nobody can be this, because whoever calls has an
- * org; admins see them.
+ * Owner of adopted orphans. No caller matches it, because every caller has an org. Admins see them.
  */
 export const ORPHAN_OWNER: Owner = { user: 'stray', org: '' };
 
-/**
- * Whose the sandboxes of a pool are until somebody takes them. Nobody can be this: whoever calls
- * has an org.
- */
+/** Owner of pooled sandboxes until they are taken. No caller matches it: a caller has an org. */
 export const POOL_OWNER: Owner = { user: 'warm-pool', org: '' };
 
 export function isOfPool({ owner }: { readonly owner: Owner }): boolean {
@@ -46,10 +42,7 @@ export function checkSandboxId(id: string): string {
   throw new PortholeError('invalid_request', 'Invalid sandbox ID format');
 }
 
-/**
- * Whose the sandboxes are that the service keeps for itself: nobody who calls is one of them, and
- * nobody is shown their sandboxes, admins neither.
- */
+/** Owners of the service's own sandboxes. No caller matches them or sees them, not even admins. */
 export const SERVICE_OWNERS: readonly Owner[] = [POOL_OWNER, EDITOR_OWNER];
 
 export function isOfService({ owner }: { readonly owner: Owner }): boolean {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex, Readable, Writable } from 'node:stream';
 
-/** How large a sandbox is. */
+/** The size of a sandbox. */
 export interface SandboxSize {
   /** CPUs, in thousandths at the finest. */
   readonly cpu: number;
@@ -12,9 +12,8 @@ export interface SandboxSize {
 }
 
 /**
- * By what a sandbox is held to what it was given, in a few words; null: by nothing. `network` is
- * about what it may not reach: everybody where it has no network, metadata and private addresses
- * where it has one.
+ * What enforces each limit of a sandbox, in a few words; null: not enforced. `network` is what
+ * keeps it from forbidden addresses: all without a network, metadata and private ones with one.
  */
 export interface Enforcement {
   readonly cpu: string | null;
@@ -33,13 +32,13 @@ export interface SandboxSpec {
   readonly id: string;
   /** Container image; `undefined` means the provider's default. */
   readonly image?: string | undefined;
-  /** What is not said is the provider's default. */
+  /** Missing fields take the provider's defaults. */
   readonly resources?: Partial<SandboxSize> | undefined;
   /** Whether it reaches the internet, without metadata and private addresses. @default false */
   readonly network?: boolean | undefined;
 }
 
-/** What is really there, as opposed to what is wanted. */
+/** The observed state, as opposed to the desired state. */
 export interface SandboxObservation {
   readonly state: 'absent' | 'creating' | 'running' | 'stopped';
   /** The name that previews report as `pod_name`. */
@@ -49,7 +48,7 @@ export interface SandboxObservation {
 }
 
 export interface ExecCommand {
-  /** Executed as it is: no shell is added. */
+  /** Executed without a shell. */
   readonly argv: readonly [string, ...string[]];
   /** Absolute; default `/workspace`. */
   readonly cwd?: string | undefined;
@@ -69,10 +68,10 @@ export type ExecExit =
   | { readonly code?: undefined; readonly signal: string };
 
 /**
- * A running command. Output must be read: a reader that stops, stops the command (back-pressure),
- * and never grows memory. `exited` resolves once, after the last byte of output has been handed
- * over; it rejects with `exec_transport_error` when the connection to the sandbox is lost, so a
- * dropped stream is never taken for an exit.
+ * A running command. Output must be read: a reader that stops also stops the command
+ * (back-pressure), so memory is bounded. `exited` resolves once, after the last byte of output has
+ * been delivered. It rejects with `exec_transport_error` when the connection to the sandbox is
+ * lost, so a dropped stream is never mistaken for an exit.
  */
 export interface ExecProcess {
   readonly stdin: Writable | null;
@@ -97,8 +96,8 @@ export interface GuestCall {
 }
 
 /**
- * Of a guest: any code may be in its place, so all of it is bounded and validated by its reader,
- * who reads it to its end or destroys it.
+ * A guest's response. Untrusted, because any code may answer in place of the guest: the reader
+ * bounds and validates all of it, and reads it to its end or destroys it.
  */
 export type GuestAnswer = IncomingMessage;
 
@@ -114,16 +113,16 @@ export type GuestAnswer = IncomingMessage;
 export interface SandboxProvider {
   readonly name: 'local' | 'docker' | 'kubernetes' | 'agent-sandbox';
 
-  /** How large a sandbox is that asks for no size. */
+  /** The size of a sandbox that requests none. */
   readonly defaultSize: SandboxSize;
 
   /**
-   * By what a sandbox with or without a network is held to what it was given. Never rejects: what
-   * cannot be told is null.
+   * What enforces the limits of a sandbox with or without a network. Never rejects: unknown values
+   * are null.
    */
   enforcement(network: boolean): Promise<Enforcement>;
 
-  /** Whether a sandbox can be made from the image, as far as that is known before one is. */
+  /** Whether a sandbox can be made from the image, as far as is known in advance. */
   runsImage(reference: string, signal?: AbortSignal): Promise<boolean>;
 
   /**
@@ -168,9 +167,9 @@ export interface SandboxProvider {
    */
   callGuest(id: string, call: GuestCall, signal?: AbortSignal): Promise<GuestAnswer>;
 
-  /** The ids of every sandbox that bears our mark, running or not; used to find strays. */
+  /** The ids of all sandboxes with our mark, running or not; used to find orphans. */
   list(signal?: AbortSignal): AsyncIterable<string>;
 
-  /** Lets go of connections. Sandboxes stay as they are: the next start of the host adopts them. */
+  /** Closes connections. Sandboxes keep their state: the next start of the host adopts them. */
   close(): Promise<void>;
 }

@@ -3,14 +3,14 @@ import type { Owner } from '../shared/clock-and-ids.ts';
 import type { SandboxSize } from './sandbox-provider.ts';
 
 /**
- * What somebody has: sandboxes that run or are being made, their CPUs and their memory; and the
- * disk of stopped ones as well.
+ * An owner's usage: sandboxes that run or are being created, with their CPUs and memory; disk
+ * includes stopped ones.
  */
 export interface Usage extends SandboxSize {
   readonly sandboxes: number;
 }
 
-/** What is counted one by one, each with a mechanism of its store: active runs, live previews. */
+/** Counted resources, each enforced by its own store: active runs, live previews. */
 const COUNTED = {
   runs: { are: 'active runs', remedy: 'complete a run' },
   previews: { are: 'live previews', remedy: 'stop a preview' },
@@ -18,19 +18,19 @@ const COUNTED = {
 
 export type Counted = keyof typeof COUNTED;
 
-/** What one person may have at a time; undefined or null: any amount. */
+/** Limits of one person at a time; undefined or null: no limit. */
 export type Quota = {
   readonly [Dimension in keyof Usage | Counted]?: number | null | undefined;
 };
 
 export interface Quotas {
-  /** Of whoever is not named. It does not bind the service key, which acts for everybody. */
+  /** For users without an entry. It does not limit the service key, which acts for all users. */
   readonly default: Quota;
-  /** By user, `service` and `local` among them. */
+  /** By user, including `service` and `local`. */
   readonly users: Readonly<Record<string, Quota>>;
 }
 
-/** Nobody is bound. */
+/** No limits. */
 export const NO_QUOTAS: Quotas = { default: {}, users: {} };
 
 /** The unit of each, as people read it. */
@@ -45,7 +45,7 @@ const ONE: Readonly<Record<keyof Usage, string>> = { ...DIMENSIONS, sandboxes: '
 
 const NAMES = Object.keys(DIMENSIONS) as (keyof Usage)[];
 
-/** What binds the owner. What a user's own entry does not say, the default does. */
+/** The owner's quota: the user's own entry over the default. */
 export function quotaOf({ default: common, users }: Quotas, { user }: Owner): Quota {
   const own = Object.hasOwn(users, user) ? users[user] : undefined;
   if (user === 'service') return own ?? {};
@@ -58,8 +58,8 @@ export function binds(quota: Quota): boolean {
 }
 
 /**
- * Whether `more` beside what is `used` keeps within the quota. What is not asked for more of may be
- * past it already.
+ * Whether `used` plus `more` is within the quota. A dimension with no increase may already exceed
+ * it.
  */
 export function isWithin(quota: Quota, used: Usage, more: Usage): boolean {
   return NAMES.every((name) => {
@@ -69,7 +69,7 @@ export function isWithin(quota: Quota, used: Usage, more: Usage): boolean {
   });
 }
 
-/** What a person is told who would have too much: what each dimension holds, and what it may. */
+/** The error for a request over quota: states the usage and limit of each dimension. */
 export function quotaExceeded(quota: Quota, used: Usage, more: Usage): PortholeError {
   const bound = NAMES.filter((name) => quota[name] != null);
   const have = bound.map((name) => `${used[name]} of the ${quota[name]} ${DIMENSIONS[name]}`);

@@ -5,7 +5,7 @@ import type { Page, PageRequest } from '../shared/reads.ts';
 import type { SandboxSize } from './sandbox-provider.ts';
 import type { SandboxSkill } from '../skills/skill-store.ts';
 
-/** What is wanted, and what was last seen: two columns that never share a value's meaning. */
+/** The desired and the last observed state, in two columns. */
 export type DesiredState = 'running' | 'stopped' | 'destroyed';
 export type ObservedState = 'creating' | 'running' | 'stopped' | 'destroyed';
 
@@ -13,74 +13,65 @@ export interface SandboxRecord {
   readonly id: string;
   readonly owner: Owner;
   readonly image: string | null;
-  /**
-   * Which installation's provider holds it: on a shared database nobody clears away the sandboxes
-   * of another.
-   */
+  /** Installation id: on a shared database, an installation removes only its own sandboxes. */
   readonly place: string;
   readonly desired: DesiredState;
   readonly observed: ObservedState;
   readonly createdAt: Date;
-  /**
-   * The conversation it belongs to: a second request with the same key of the same owner gets this
-   * very one.
-   */
+  /** The conversation it belongs to: a request with the same key and owner gets this sandbox. */
   readonly sessionKey: string | null;
-  /** Unique among its owner's. */
+  /** Unique per owner. */
   readonly name: string | null;
   readonly tags: Readonly<Record<string, string>>;
-  /** What somebody asked for; the rest is the provider's default. */
+  /** The requested sizes; missing fields take the provider's defaults. */
   readonly resources: Partial<SandboxSize>;
-  /** What it may reach. */
+  /** What it may connect to. */
   readonly network: NetworkPolicy;
   /**
-   * What every command of its owner finds in its environment. The values may be secrets: never
-   * logged, never listed, forgotten once the sandbox is destroyed.
+   * The environment of every command of its owner. The values may be secrets: never logged, never
+   * listed, deleted when the sandbox is destroyed.
    */
   readonly env: Readonly<Record<string, string>>;
-  /** Those that its owner asked for, and what came of it. */
+  /** The skills that its owner requested, with the result of placing each. */
   readonly skills: readonly SandboxSkill[];
-  /** When somebody last did something with it, to the minute. */
+  /** Time of its last use, to the minute. */
   readonly lastActiveAt: Date;
-  /** Since when it is wanted to be stopped; null while it is not. */
+  /** Since when its desired state is `stopped`; null while it is not. */
   readonly stoppedAt: Date | null;
-  /** Without a heartbeat for so many seconds it is stopped; null: it needs none. */
+  /** Seconds without a heartbeat after which it is stopped; null: it needs none. */
   readonly ttlSeconds: number | null;
-  /** When somebody last said that it is still wanted; at first, its creation. */
+  /** Time of the last heartbeat; initially its creation. */
   readonly heartbeatAt: Date;
-  /** Whether it goes with the conversation that it is tagged with. */
+  /** Whether it is deleted with the conversation that it is tagged with. */
   readonly deleteWithThread: boolean;
-  /**
-   * 1 for the first sandbox under its id, one more for each that takes over the id of a destroyed
-   * one.
-   */
+  /** 1 for the first sandbox with its id; incremented when the id of a destroyed one is reused. */
   readonly generation: number;
 }
 
-/** Which generation it is, and that nobody stopped it yet, the records say. */
+/** The store sets `generation` and the times of use. */
 export type NewSandboxRecord = Omit<
   SandboxRecord,
   'generation' | 'stoppedAt' | 'lastActiveAt' | 'heartbeatAt' | 'ttlSeconds' | 'deleteWithThread' | 'skills'
 > &
   Partial<Pick<SandboxRecord, 'ttlSeconds' | 'deleteWithThread' | 'skills'>>;
 
-/** What came of asking for a new sandbox. */
+/** The result of reserving a sandbox. */
 export type Reservation =
   | { readonly kind: 'reserved'; readonly sandbox: SandboxRecord }
-  /** There is one of that session key, or of that name; nothing changed. */
+  /** The owner has a sandbox with that session key, or that name; nothing changed. */
   | { readonly kind: 'same_session'; readonly sandbox: SandboxRecord }
   | { readonly kind: 'same_name'; readonly sandbox: SandboxRecord }
   | { readonly kind: 'id_taken' }
-  /** With it the owner would have more than is allowed; nothing changed. */
+  /** The owner would exceed the quota; nothing changed. */
   | { readonly kind: 'over_quota'; readonly used: Usage };
 
-/** What an owner may have, and what a sandbox counts that asks for no size. */
+/** An owner's quota, and the size that counts for a sandbox that requests none. */
 export interface QuotaLimits {
   readonly quota: Quota;
   readonly defaultSize: SandboxSize;
 }
 
-/** On which an owner gets a sandbox. */
+/** The fields that a pooled sandbox gets when it is taken. */
 export interface SandboxOptions {
   readonly sessionKey: string | null;
   readonly name: string | null;
@@ -96,7 +87,7 @@ export interface SandboxOptions {
   readonly network?: NetworkPolicy | undefined;
   /** The size it counts as. */
   readonly resources: Partial<SandboxSize>;
-  /** Undefined: nothing binds the owner. */
+  /** Undefined: no limit. */
   readonly quotaLimits?: QuotaLimits | undefined;
 }
 
@@ -110,41 +101,40 @@ export interface SandboxFilter {
 
 export interface SandboxRecords {
   /**
-   * Inserts it, and returns its generation. Undefined, and nothing changed, when the id is taken by
-   * a sandbox that is not observed to be destroyed; from one that is, it takes over the id, and
-   * every column.
+   * Inserts it, and returns its generation. Undefined, and nothing changed, if a sandbox with the
+   * id exists that is not observed destroyed; a destroyed one is overwritten.
    */
   create(sandbox: NewSandboxRecord): Promise<number | undefined>;
   /**
-   * Inserts it as `create` does, unless its owner has one of that session key or of that name, or
-   * would have more with it than the allowance. Counted and inserted in one transaction, so that no
-   * number of simultaneous requests gets past either.
+   * Inserts it as `create` does, unless its owner has one with that session key or name, or would
+   * exceed the quota. Counts and inserts in one transaction, so that concurrent requests cannot
+   * bypass either check.
    */
   reserve(sandbox: NewSandboxRecord, quotaLimits?: QuotaLimits): Promise<Reservation>;
-  /** What an owner has, as quotas count it. */
+  /** An owner's usage, as quotas count it. */
   usage(owner: Owner, defaultSize: SandboxSize): Promise<Usage>;
   /**
-   * Wants a stopped sandbox to run at `at`, when its ttl begins anew, and counts it, in one
-   * transaction. `unchanged` where it was not wanted to be stopped, or is of another generation;
-   * what its owner has where it would be more than the allowance.
+   * Sets the desired state of a stopped sandbox to `running` at `at`, restarts its ttl and counts
+   * it, in one transaction. `unchanged` if its desired state was not `stopped`, or the generation
+   * differs; the owner's usage if the quota would be exceeded.
    */
   wake(
     sandbox: Pick<SandboxRecord, 'id' | 'generation'>,
     at: Date,
     quotaLimits?: QuotaLimits,
   ): Promise<'woken' | 'unchanged' | Usage>;
-  /** Undefined for unknown ids; destroyed ones are kept, so that their end is known for certain. */
+  /** Undefined for unknown ids. Records of destroyed sandboxes are kept. */
   get(id: string): Promise<SandboxRecord | undefined>;
   /**
-   * Does nothing for an unknown id, or where another generation has taken it over meanwhile; so
-   * does `setObserved`. @param generation default: whichever there is
+   * Does nothing if the id is unknown or the generation differs; so does `setObserved`. @param
+   * generation default: any
    */
   setDesired(id: string, desired: DesiredState, generation?: number): Promise<void>;
   setObserved(id: string, observed: ObservedState, generation?: number): Promise<void>;
   /**
-   * Moves what is wanted from one state to another at `at`; false when something else was wanted,
-   * or when there was an activity or a heartbeat after what `judged` saw. So of two that disagree
-   * one wins, and an activity in between wins over both. Wanted to run, a ttl begins anew.
+   * Compare-and-set of the desired state at `at`; false if it was not `from`, or if there was an
+   * activity or a heartbeat since `seen`. Of two concurrent moves one wins, and an activity in
+   * between wins over both. A move to `running` restarts the ttl.
    */
   moveDesired(
     sandbox: Pick<SandboxRecord, 'id' | 'generation'>,
@@ -153,38 +143,37 @@ export interface SandboxRecords {
     at: Date,
     seen?: Pick<SandboxRecord, 'lastActiveAt' | 'heartbeatAt'>,
   ): Promise<boolean>;
-  /** What came of its skills; does nothing where another generation has taken over the id. */
+  /** Stores the result of placing its skills; does nothing if the generation differs. */
   setSkills(
     sandbox: Pick<SandboxRecord, 'id' | 'generation'>,
     skills: readonly SandboxSkill[],
   ): Promise<void>;
-  /** Does nothing where another generation has taken over the id. */
+  /** Does nothing if the generation differs. */
   setNetwork(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, network: NetworkPolicy): Promise<void>;
-  /** Somebody did something with it at `at`; never moves back. */
+  /** Records use at `at`; never moves back. */
   touch(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, at: Date): Promise<void>;
   /**
-   * Somebody said at `at` that it is still wanted, which is activity, too; never moves back. The
-   * record as it then stands; undefined, and nothing changed, where it is not wanted to run.
+   * Records a heartbeat at `at`, which is also activity; never moves back. Returns the resulting
+   * record; undefined, and nothing changed, if its desired state is not `running`.
    */
   heartbeat(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, at: Date): Promise<SandboxRecord | undefined>;
-  /** Newest first: the live ones of an owner, or of everybody but the service itself. */
+  /** Newest first: the live ones of an owner, or of all owners but the service itself. */
   list(owner: Owner | undefined, filter: SandboxFilter, page: PageRequest): Promise<Page<SandboxRecord>>;
-  /** Newest first: every sandbox but those that are both wanted and observed to be destroyed. */
+  /** Newest first: every sandbox but those both desired and observed destroyed. */
   live(page: PageRequest, place?: string): Promise<Page<SandboxRecord>>;
-  /** The ids among `ids` that are observed to be destroyed. Unknown ids are not among them. */
+  /** The ids among `ids` that are observed destroyed; excludes unknown ids. */
   destroyedAmong(ids: readonly string[]): Promise<ReadonlySet<string>>;
   /**
-   * Those of one owner in a place that are wanted to run and not observed to be destroyed, oldest
-   * first, at most 1000.
+   * One owner's sandboxes in an installation that are desired to run and not observed destroyed,
+   * oldest first, at most 1000.
    */
   wantedBy(owner: Owner, place: string): Promise<readonly SandboxRecord[]>;
-  /** How many in a place are wanted to run and not observed to be destroyed. */
+  /** How many in an installation are desired to run and not observed destroyed. */
   countWanted(place: string): Promise<number>;
   /**
-   * Gives the oldest sandbox of `from` in the place that is wanted to run and observed to, or the
-   * very one that `id` names, to `to`, as one that is created at `at`: it counts as being created
-   * again. However many ask at once, each one gets another sandbox; undefined when there is none,
-   * and where `terms` are given that `reserve` would refuse.
+   * Transfers the oldest sandbox of `from` in the installation that is desired and observed to run,
+   * or the one with `id`, to `to`, created at `at`: it is `creating` again. Concurrent callers get
+   * different sandboxes. Undefined if none is left, or if `reserve` would refuse `sandboxOptions`.
    */
   takeWarm(
     place: string,

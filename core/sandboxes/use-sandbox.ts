@@ -18,20 +18,17 @@ export type UseSandboxDeps = MakeSandboxDeps &
   Pick<CreateSandboxDeps, 'quotas' | 'maxInstances'> &
   EndSandboxDeps;
 
-/**
- * Whoever loses the race for an id this often in a row meets somebody who makes and deletes it in a
- * loop.
- */
+/** Losing the race for an id this often means that a client creates and deletes it in a loop. */
 const MAX_ATTEMPTS = 4;
 
 /**
- * The sandbox, made where there is none: an id is only a name, and belongs to the person who first
- * used it. A deleted one is made anew, for the same owner. Agents (`agents`: whether the one of its
- * run may use it at all) and delegates make none. A stopped one is resumed, unless `asItIs`.
- * Simultaneous first uses make one sandbox, and each waits until it is there; it is made to the end
- * when a caller goes away meanwhile, because others may wait.
- * @throws PortholeError `invalid_request`, `sandbox_not_found` (a foreign one too: its existence is
- * nobody else's business), and whatever the provider refuses
+ * Get or create: an id belongs to the person who first used it. A deleted sandbox is created again,
+ * for the same owner. Agents (`agents`: whether the agent of its run may use it) and delegates
+ * cannot create. A stopped one is resumed, unless `asItIs`. Concurrent first uses create one
+ * sandbox, and each waits until it is ready; the creation continues when a caller disconnects,
+ * because others may wait.
+ * @throws PortholeError `invalid_request`, `sandbox_not_found` (also for a sandbox of another
+ * owner: its existence must not leak), and the provider's errors
  */
 export async function useSandbox(
   deps: UseSandboxDeps,
@@ -48,7 +45,7 @@ export async function useSandbox(
       return asItIs && known.observed !== 'creating' ? known : readySandbox(deps, known);
     }
     if (caller.kind !== 'person') throw sandboxNotFound(id);
-    // A deletion that is under way, or was cut off, is finished first.
+    // An unfinished deletion is finished first.
     if (known !== undefined) await endSandbox(deps, known);
     const reserved = await reserveSandbox(deps, id, { owner: known?.owner ?? ownerOf(caller) });
     if (reserved.kind === 'reserved') {
@@ -62,9 +59,8 @@ export async function useSandbox(
 }
 
 /**
- * A sandbox that is there, once commands can run in it. `inspects`: asks the provider about one
- * that is recorded as running, which may have died by itself; commands that meet such a one bring
- * it back.
+ * An existing sandbox, once commands can run in it. `inspects`: asks the provider about a sandbox
+ * that is recorded as running, because it may have died; commands resume such a one by themselves.
  */
 export async function readySandbox(
   deps: UseSandboxDeps,
@@ -80,16 +76,12 @@ export async function readySandbox(
   return isUp ? sandbox : resumeSandbox(deps, sandbox);
 }
 
-/**
- * Creating is idempotent, so whoever comes meanwhile does it as well; it goes on when the first one
- * was killed over it.
- */
+/** Creating is idempotent: every waiter also creates, in case the first process was killed. */
 async function awaitCreation(
   { provider, records }: UseSandboxDeps,
   sandbox: SandboxRecord,
 ): Promise<SandboxRecord> {
-  // Simultaneous ones of this process do it together: each would look, wait and try a command by
-  // itself.
+  // Single-flight in this process: otherwise each caller would inspect, wait and probe by itself.
   const skills = await joined(records.sandboxes, `create ${sandbox.id}`, async () => {
     await provider.create(specOf(sandbox));
     return placeSkills({ provider, records }, sandbox);

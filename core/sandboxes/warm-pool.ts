@@ -4,18 +4,18 @@ import type { SandboxOptions, SandboxRecord } from './sandbox-records.ts';
 export interface WarmPoolConfig {
   /** Sandboxes to keep ready; 0: none. */
   readonly warmTarget: number;
-  /** Milliseconds between two looks at them. */
+  /** Milliseconds between two refreshes. */
   readonly refreshInterval: number;
-  /** Most sandboxes that are to run, warm and assigned together; 0: no limit is known. */
+  /** Most running sandboxes, warm and assigned together; 0: no limit is known. */
   readonly maxInstances: number;
-  /** Most that are made at once, 1–20. */
+  /** Most concurrent creations, 1–20. */
   readonly scaleBatchSize: number;
 }
 
 export interface WarmPoolStats {
-  /** Ready, and nobody's yet. */
+  /** Ready, and not assigned. */
   readonly warm: number;
-  /** Those of somebody. */
+  /** Sandboxes with an owner. */
   readonly assigned: number;
   /** Both together. */
   readonly total: number;
@@ -25,44 +25,43 @@ export interface WarmPoolStats {
 }
 
 /**
- * Sandboxes that are made before anybody asks for one, of the default image. Any number of
- * instances may keep one pool: none goes past its target for long, and each sandbox goes to one
- * owner, and never back. Failures are those of `Records` and `SandboxProvider`; a sandbox that
- * cannot be made is none: the next look tries again.
+ * Sandboxes of the default image, created before they are requested. Instances may share one pool:
+ * it exceeds its target only briefly, and each sandbox goes to one owner, and never back. Failures
+ * are those of `Records` and `SandboxProvider`; a failed creation is retried at the next refresh.
  */
 export interface WarmPool {
   stats(signal?: AbortSignal): Promise<WarmPoolStats>;
   /**
-   * Begins to keep the pool at its target, again after a `drain`. Where Porthole makes the
-   * sandboxes itself, it resolves once that has been done as far as can be.
+   * Starts to keep the pool at its target, also after a `drain`. If Porthole creates the sandboxes
+   * itself, resolves once the pool is at its target or cannot grow.
    */
   prime(signal?: AbortSignal): Promise<void>;
   /**
-   * Replaces what died, removes what is too much, makes what is missing. Only after `prime`, and
-   * not after `drain`.
+   * Replaces dead sandboxes, removes excess ones, creates missing ones. Does nothing before `prime`
+   * and after `drain`.
    */
   refresh(): Promise<void>;
-  /** Removes those that are nobody's, and makes no more until `prime`. */
+  /** Removes unassigned sandboxes, and creates no more until `prime`. */
   drain(signal?: AbortSignal): Promise<void>;
   /**
-   * One that runs, as the owner's own, which counts as being created until its record says
-   * otherwise; undefined where the pool has none, and where sandboxes come out of it by the
-   * provider's own `create`. What is missing then is made in the background.
+   * Assigns a running sandbox to the owner; it is `creating` until its record says otherwise.
+   * Undefined if the pool is empty, or if the provider's own `create` takes from it. Refills the
+   * pool in the background.
    */
   take(
     owner: Owner,
     signal?: AbortSignal,
     sandboxOptions?: SandboxOptions,
   ): Promise<SandboxRecord | undefined>;
-  /** Ends what is going on in the background. The sandboxes stay: the next start keeps them. */
+  /** Ends background work. The sandboxes stay: the next start keeps them. */
   close(): Promise<void>;
 }
 
 type Bounds = Pick<WarmPoolConfig, 'warmTarget' | 'maxInstances'>;
 
 /**
- * How many are missing. @param pool sandboxes of the pool, those that are being made included
- * @param total all sandboxes that are to run, those of the pool included
+ * How many are missing. @param pool sandboxes of the pool, including those being created
+ * @param total all sandboxes desired to run, including the pool
  */
 export function missingFromPool(pool: number, total: number, { warmTarget, maxInstances }: Bounds): number {
   const room = maxInstances === 0 ? Infinity : maxInstances - total;
@@ -70,8 +69,8 @@ export function missingFromPool(pool: number, total: number, { warmTarget, maxIn
 }
 
 /**
- * Those that are too many, which are the newest: whoever looks at the same time chooses the same
- * ones. @param pool oldest first
+ * The excess sandboxes, newest first to go: concurrent instances choose the same ones. @param pool
+ * oldest first
  */
 export function tooManyInPool<T>(
   pool: readonly T[],
@@ -83,7 +82,7 @@ export function tooManyInPool<T>(
   return pool.slice(Math.max(0, pool.length - excess));
 }
 
-/** The pool of a provider that can keep none: it is empty, whatever is asked of it. */
+/** The pool of a provider without pools: always empty. */
 export function noPool(config: WarmPoolConfig): WarmPool {
   const done = () => Promise.resolve();
   return {

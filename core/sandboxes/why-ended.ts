@@ -5,8 +5,8 @@ import type { SandboxProvider } from './sandbox-provider.ts';
 import { hasLapsed } from './sandbox-lifecycle.ts';
 
 /**
- * Between the looks at a sandbox that may have died, in milliseconds: the end of a command can be
- * seen before the end of its sandbox.
+ * Polling intervals for a sandbox that may have died, in milliseconds: the end of a command can be
+ * observed before the end of its sandbox.
  */
 const POLLS_MS = [0, 250];
 
@@ -19,7 +19,7 @@ export interface WhyEndedDeps {
  * What happened to the sandbox of a command or a terminal that was lost, and what to call next.
  * Undefined where the sandbox runs, or its state is unknown: then only the connection was lost.
  * Never rejects.
- * @param generation undefined: whichever there is
+ * @param generation undefined: any
  */
 export async function whyEnded(
   { records, provider }: WhyEndedDeps,
@@ -46,7 +46,7 @@ export async function whyEnded(
       return `Sandbox ${id} does not run any more${reason === undefined ? '' : ` (${reason})`}, and its ${what} ended with it. ${again}: that brings the sandbox back with its files.`;
     }
   } catch {
-    // The loss of the connection is what is certain.
+    // Only the loss of the connection is certain.
   }
   return undefined;
 }

@@ -7,7 +7,7 @@ export interface Clock {
 export interface WakingClock extends Clock {
   /**
    * Resolves once `now()` has reached `at`, or `signal` is aborted, whichever comes first; at once
-   * where either is so already.
+   * if either has already happened.
    */
   until(at: Date, signal?: AbortSignal): Promise<void>;
 }
@@ -41,7 +41,7 @@ export interface Ids {
   request(): string;
 }
 
-/** Who owns a thing: a user within an org. */
+/** An owner: a user within an org. */
 export interface Owner {
   readonly user: string;
   readonly org: string;

@@ -1,17 +1,15 @@
 export interface FairLimits {
-  /** Under way at a time, of one owner. */
+  /** Most concurrent work of one owner. */
   readonly perOwner: number;
-  /** Under way at a time, of all owners. */
+  /** Most concurrent work of all owners. */
   readonly total: number;
-  /** Waiting at a time, of one owner. */
+  /** Most waiting work of one owner. */
   readonly waiting: number;
 }
 
-/** A place that was given. */
+/** An acquired place. */
 export interface Place {
-  /**
-   * What follows is paced by the client: it still counts for its owner, but holds up no one else.
-   */
+  /** From here the client sets the pace: counts for its owner only, not for the total. */
   begun(): void;
   end(): void;
 }
@@ -19,14 +17,14 @@ export interface Place {
 interface Owner {
   readonly most: number;
   running: number;
-  /** Number of the last place it got; 0 for none. */
+  /** Sequence number of the last place it got; 0 for none. */
   last: number;
   readonly waiting: (() => void)[];
 }
 
 /**
- * Admits work in fair turns: a free place goes to the waiting owner who has the fewest, and among
- * equals to the one who got none for the longest time.
+ * A fair semaphore: a free place goes to the waiting owner with the fewest places, and among equals
+ * to the one that got its last place the longest time ago.
  */
 export class FairQueue {
   readonly #limits: FairLimits;
@@ -39,9 +37,9 @@ export class FairQueue {
   }
 
   /**
-   * Undefined if as many of the owner wait already as may.
-   * @param signal asked for only if it must wait
-   * @param most instead of the limit per owner
+   * Undefined if the owner's waiting limit is reached.
+   * @param signal called only if it must wait
+   * @param most replaces the limit per owner
    */
   async enter(
     name: string,
@@ -121,13 +119,12 @@ export class FairQueue {
   }
 }
 
-/** By what they are done on; what nobody does any more is forgotten with its map. */
+/** By object, then by key; weak, so entries go with their object. */
 const underWay = new WeakMap<object, Map<string, Promise<unknown>>>();
 
 /**
- * Does `work`, unless the same is being done in this process, on the same thing under the same key:
- * then it waits for that. Where that fails it does it after all, because what was begun earlier may
- * have failed for what has changed since.
+ * Single-flight per object and key in this process: a call during another one waits for its result.
+ * If that one fails, the call does `work` itself, because the cause may be gone by then.
  */
 export async function joined<T>(on: object, key: string, work: () => Promise<T>): Promise<T> {
   const own = underWay.get(on) ?? new Map<string, Promise<unknown>>();
@@ -149,12 +146,12 @@ export async function joined<T>(on: object, key: string, work: () => Promise<T>)
   }
 }
 
-/** By what they are done on; what nobody does any more is forgotten with its map. */
+/** By object, then by key; weak, so entries go with their object. */
 const turns = new WeakMap<object, Map<string, Promise<unknown>>>();
 
 /**
- * Does `work` once all that was begun before it in this process, on the same thing under the same
- * key, is over; its outcome is nobody else's.
+ * A mutex per object and key in this process: does `work` after all earlier calls have settled. A
+ * failure affects only its own call.
  */
 export async function oneAtATime<T>(on: object, key: string, work: () => Promise<T>): Promise<T> {
   const own = turns.get(on) ?? new Map<string, Promise<unknown>>();

@@ -1,6 +1,6 @@
 /**
- * Control characters, line separators, and what turns a text's direction round or cannot be seen:
- * what a hostile text hides behind.
+ * Characters that can disguise hostile text: control characters, line separators, bidirectional
+ * overrides and invisible characters.
  */
 const UNSEEN = /[\p{C}\p{Z}]+/gu;
 

@@ -17,8 +17,7 @@ export interface PageRequest {
 const PAGE = 500;
 
 /**
- * What a list holds, in its order; a page is asked for once what came before it has been dealt
- * with.
+ * The items of a paged list, in order; a page is requested once the items before it are consumed.
  */
 export async function* everyItem<T>(
   list: (page: PageRequest) => Promise<Page<T>>,
@@ -31,13 +30,13 @@ export async function* everyItem<T>(
   } while (after !== undefined);
 }
 
-/** Tries in a row, and the waits between them, in milliseconds. */
+/** Most attempts, and the wait between them, in milliseconds, times the attempt's number. */
 const TRIES = 3;
 const WAIT_MS = 100;
 
 /**
- * Tries are repeated only within this time, in milliseconds, so that a caller never waits several
- * times for a connection that times out.
+ * Retries start only within this time, in milliseconds, so that a caller never waits for several
+ * connection timeouts.
  */
 const WITHIN_MS = 10_000;
 
@@ -47,8 +46,7 @@ export function isConnectionLost(error: unknown): boolean {
 }
 
 /**
- * Runs a read of a sandbox again where the connection to it breaks. Only for work that changes
- * nothing.
+ * Retries a read of a sandbox when its connection breaks. Only for work without side effects.
  */
 export async function readAgain<T>(read: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   const startedAt = performance.now();
@@ -64,8 +62,7 @@ export async function readAgain<T>(read: () => Promise<T>, signal?: AbortSignal)
 }
 
 /**
- * The whole of a stream, or undefined when it is more than so many bytes: then the rest is not
- * read.
+ * The whole stream, or undefined if it exceeds the limit in bytes: then the rest is not read.
  */
 export async function readAtMost(stream: Readable, bytes: number): Promise<Buffer | undefined> {
   const parts: Buffer[] = [];

@@ -12,7 +12,7 @@ import type { SkillRecords } from '../skills/skill-store.ts';
 import type { TimelineRecords } from '../runs/timeline.ts';
 
 /**
- * The durable memory of runs and their timelines, approvals, sandboxes, ended previews and the
+ * The durable records of runs and their timelines, approvals, sandboxes, ended previews and the
  * editor's tools. Nothing that a live preview needs is in here. Every method is one transaction;
  * times are stored as RFC 3339 UTC text with milliseconds. Each may fail with `service_unavailable`
  * when the database cannot be reached or used, and with `invalid_request` on a text that holds

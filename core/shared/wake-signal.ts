@@ -1,19 +1,16 @@
 import type { WakingClock } from './clock-and-ids.ts';
 
-/** What somebody who waits is woken by. */
+/** Wakes one waiting task. */
 export interface WakeSignal {
-  /**
-   * Wakes who waits, or, where nobody does, who waits next: no ring is lost between a look and the
-   * wait after it.
-   */
+  /** Wakes the waiter, or the next one: no notification is lost between a read and a wait. */
   readonly notify: () => void;
-  /** Resolves once it has rung since the last time, or at `at`. */
+  /** Resolves at the first notification since the last wait, or at `at`. */
   until(at: Date): Promise<void>;
-  /** Lets go of the signals. */
+  /** Removes its listeners from the signals. */
   close(): void;
 }
 
-/** A bell that also rings when one of the signals is aborted. For one who waits at a time. */
+/** A wake signal that also notifies when one of the signals is aborted. One waiter at a time. */
 export function createWakeSignal(
   clock: WakingClock,
   signals: readonly (AbortSignal | undefined)[] = [],

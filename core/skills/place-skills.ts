@@ -18,11 +18,10 @@ const WITHIN_MS = 120_000;
 const MOST_KEPT = 100;
 
 /**
- * Lays the skills that a sandbox was made with below `/workspace/skills`, as they are now, and
- * writes down what came of it. One that lies there as it is costs nothing. Files that are not as
- * they were placed are the user's: they stay, and are told.
- * @throws PortholeError `skill_not_found`, `workspace_archive_write_error`, and what `callGuest`
- * refuses
+ * Places the current version of a sandbox's skills below `/workspace/skills`, and records the
+ * result. Skips skills that are up to date. Files that the user has changed are kept and reported.
+ * @throws PortholeError `skill_not_found`, `workspace_archive_write_error`, and the errors of
+ * `callGuest`
  */
 export async function placeSkills(
   { records, provider }: PlaceSkillsDeps,
@@ -34,9 +33,7 @@ export async function placeSkills(
   return replaceStale({ records, provider }, sandbox, found, signal);
 }
 
-/**
- * The same for a sandbox that has been in use: what is not there any more stays as it was placed.
- */
+/** Like `placeSkills`, for a sandbox in use: a deleted skill stays as it was placed. */
 async function refreshSkills(
   { records, provider }: PlaceSkillsDeps,
   sandbox: SandboxRecord,
@@ -72,7 +69,7 @@ async function replaceStale(
   return skills;
 }
 
-/** Returns the paths of what was kept. */
+/** Returns the paths of the kept files. */
 async function lay(
   provider: Pick<SandboxProvider, 'callGuest'>,
   sandboxId: string,
@@ -87,14 +84,11 @@ async function lay(
 
 interface SkilledProviderDeps {
   readonly records: Pick<Records, 'sandboxes' | 'skills'>;
-  /** Told of a sandbox whose skills could not be refreshed: it has those that it had. */
+  /** Called when a sandbox's skills could not be refreshed: it keeps its old ones. */
   readonly failed: (sandboxId: string, error: unknown) => void;
 }
 
-/**
- * A provider that brings a sandbox's skills up to date when it starts again, whoever asked for
- * that.
- */
+/** A provider that updates a sandbox's skills on every resume. */
 export function skilledProvider(
   provider: SandboxProvider,
   { records, failed }: SkilledProviderDeps,

@@ -16,19 +16,18 @@ import {
   type SkillSummary,
 } from './skill-store.ts';
 
-/** A skill as it is sent, in bytes. */
+/** Most bytes of a skill as sent. */
 export const MAX_PACKED_BYTES = 8_388_608;
-/** The tar of a skill, in bytes: some hundred times what a large one has. */
+/** Most bytes of a skill's tar: about a hundred times a large one. */
 const MAX_UNPACKED_BYTES = 33_554_432;
 const MAX_FILES = 1_000;
-/** The folder of the skill stands before it. */
+/** The longest skill name, which precedes every path when the skill is placed. */
 const LONGEST_NAME = 'x'.repeat(64);
 
 /**
- * The files of a skill, by path, out of a tar that may be compressed by gzip. Nothing but files and
- * folders is taken, of names that every tool can print.
- * @throws PortholeError `invalid_request` for whatever the judge of archives refuses, and for what
- * is too large
+ * The files of a skill, by path, from a tar that may be compressed by gzip. Accepts only files and
+ * folders with printable names.
+ * @throws PortholeError `invalid_request` for what `TarValidator` rejects, and if it is too large
  */
 async function unpackSkill(packed: Buffer): Promise<readonly TarFile[]> {
   if (packed.length === 0) throw skillError('it is empty');
@@ -101,17 +100,16 @@ interface PutSkillDeps {
   readonly clock: Clock;
 }
 
-/** Skills of one owner: at most some hundred megabytes of the database. */
+/** Most skills of one owner: a few hundred megabytes of the database. */
 const MOST_OWN = 50;
 const MOST_SHARED = 500;
 
 const zip = promisify(gzip);
 
 /**
- * Keeps a skill under its name, instead of the owner's that is there; says whether it is new. It is
- * judged as a whole before anything of it is kept, and written anew: what the records hold is ours,
- * byte by byte.
- * @param owner null: everybody's
+ * Adds or replaces an owner's skill; returns whether it is new. The whole archive is validated
+ * first, and rewritten: no byte of the client's archive is stored as is.
+ * @param owner null: shared with all users
  * @throws PortholeError `invalid_request`, `quota_exceeded`
  */
 export async function putSkill(
@@ -150,16 +148,13 @@ function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-/**
- * Files of all skills of a sandbox together, in bytes: what is held in memory while they are
- * placed.
- */
+/** Most bytes of all skills of a sandbox: held in memory while they are placed. */
 const MAX_BYTES = 67_108_864;
 
 /**
- * The skills of these names that the owner may use: the own one, else everybody's.
- * @throws PortholeError `skill_not_found` naming those that there are not, `invalid_request` where
- * they are too much for one sandbox
+ * The skills with these names that the owner may use: the owner's, else the shared one.
+ * @throws PortholeError `skill_not_found` naming the missing ones, `invalid_request` if they are
+ * too large for one sandbox
  */
 export async function requireSkills(
   { records }: { readonly records: Pick<Records, 'skills'> },

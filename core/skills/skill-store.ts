@@ -4,7 +4,7 @@ import type { Page } from '../shared/reads.ts';
 
 /** A file of a skill. */
 export interface SkillFile {
-  /** Below the skill's folder. */
+  /** Relative to the skill's folder. */
   readonly path: string;
   /** In bytes. */
   readonly size: number;
@@ -12,15 +12,15 @@ export interface SkillFile {
   readonly sha256: string;
 }
 
-/** What is told of a skill in lists. */
+/** A skill, as lists show it. */
 export interface SkillSummary {
   /** `[a-z0-9]+(-[a-z0-9]+)*`, at most 64 characters. */
   readonly name: string;
-  /** Null: everybody's. */
+  /** Null: shared with all users. */
   readonly owner: Owner | null;
-  /** For the model that is to choose it, at most 1024 characters. */
+  /** Tells the model when to use it, at most 1024 characters. */
   readonly description: string;
-  /** 64 hex: another one for another content. */
+  /** Hash of the content, 64 hex. */
   readonly digest: string;
   /** All files together, in bytes. */
   readonly size: number;
@@ -32,9 +32,7 @@ export interface SkillRecord extends SkillSummary {
   readonly files: readonly SkillFile[];
 }
 
-/**
- * With what makes its files: gzip of tar entries `{name}/{path}`, without the end of an archive.
- */
+/** With its archive: gzip of tar entries `{name}/{path}`, without the end-of-archive blocks. */
 export interface PackedSkill extends SkillRecord {
   readonly archive: Uint8Array;
 }
@@ -42,36 +40,33 @@ export interface PackedSkill extends SkillRecord {
 /** A skill that a sandbox was made with. */
 export interface SandboxSkill {
   readonly name: string;
-  /** Of what was placed last; null: nothing yet. */
+  /** Digest of the version placed last; null: none yet. */
   readonly digest: string | null;
   /**
-   * Files of it that were left as they are, because they are not as they were placed: below
+   * Its files that were not replaced, because the user changed them: relative to
    * `/workspace/skills`, at most 100.
    */
   readonly kept: readonly string[];
 }
 
 export interface SkillRecords {
-  /**
-   * Adds it, or replaces its owner's of that name; nothing happens where the owner has `most`
-   * others.
-   */
+  /** Adds it, or replaces its owner's of that name; does nothing if the owner has `most` others. */
   put(skill: PackedSkill, most: number): Promise<'added' | 'replaced' | 'too_many'>;
-  /** Those among `names` that the owner may use: the own one, else everybody's. In no order. */
+  /** Those of `names` that the owner may use: the owner's, else the shared one. Unordered. */
   find(owner: Owner, names: readonly string[]): Promise<readonly SkillSummary[]>;
-  /** The same, with their files and archives. */
+  /** Like `find`, with their files and archives. */
   load(owner: Owner, names: readonly string[]): Promise<readonly PackedSkill[]>;
-  /** The one that the owner may use. */
+  /** The owner's, else the shared one. */
   get(owner: Owner, name: string): Promise<SkillRecord | undefined>;
   /**
-   * Own ones, and those of everybody that no own one stands before; by name. `after`: the last name
-   * of the page before.
+   * The owner's skills, and the shared ones with other names; by name. `after`: the last name of
+   * the page before.
    */
   list(
     owner: Owner,
     page: { readonly limit: number; readonly after?: string | undefined },
   ): Promise<Page<SkillSummary>>;
-  /** That very one; whether there was one. */
+  /** Deletes the owner's skill, or with null the shared one; returns whether it existed. */
   delete(owner: Owner | null, name: string): Promise<boolean>;
 }
 
@@ -81,7 +76,7 @@ export const SKILL_NAME = /^(?=.{1,64}$)[a-z0-9]+(?:-[a-z0-9]+)*$/;
 export const SKILL_NAME_RULE =
   'must be 1 to 64 lower-case letters, digits or "-", which neither begins, ends nor stands twice';
 
-/** A skill that is not taken, and why. */
+/** The error for a rejected skill. */
 export function skillError(why: string): PortholeError {
   return new PortholeError(
     'invalid_request',
@@ -89,19 +84,19 @@ export function skillError(why: string): PortholeError {
   );
 }
 
-/** In bytes. What the specification has for it takes some hundred. */
+/** In bytes. The fields of the specification take a few hundred. */
 const MAX_FRONT_MATTER = 16_384;
 const MAX_DESCRIPTION = 1_024;
 
-/** What SKILL.md says of its skill. */
+/** The front matter of SKILL.md. */
 interface FrontMatter {
   readonly name: string;
   readonly description: string;
 }
 
 /**
- * Reads the front matter of SKILL.md: YAML between two lines `---`, of plain data. Keys besides
- * `name` and `description` are the agents' business.
+ * Reads the front matter of SKILL.md: plain YAML between two lines `---`. Ignores keys other than
+ * `name` and `description`, which are for agents.
  * @throws PortholeError `invalid_request`
  */
 export async function readFrontMatter(content: Uint8Array): Promise<FrontMatter> {
@@ -132,7 +127,7 @@ export async function readFrontMatter(content: Uint8Array): Promise<FrontMatter>
   return { name, description: description.trim() };
 }
 
-/** No tags, no anchors, no key twice: nothing but what is written there. */
+/** YAML without tags, anchors and duplicate keys. */
 async function plainYaml(text: string): Promise<unknown> {
   const { parseDocument } = await import('yaml');
   let why: string;

@@ -106,7 +106,7 @@ export class ArchiveTree {
     if (this.#remembers === 'all' || kind === 'directory' || kind === 'symlink') this.#kinds.set(path, kind);
   }
 
-  /** Only to a file of this very archive: any other may be anything. */
+  /** Only to a file of the same archive: any other target is unknown. */
   #checkHardLink(name: string, path: string, linkName: string): void {
     const target = inside(linkName, name);
     const kind = this.#kinds.get(target);
@@ -121,7 +121,7 @@ function kindOf(type: TarHeader['type']): Kind {
   return type === 'symlink' || type === 'directory' || type === 'fifo' ? type : 'file';
 }
 
-/** The path below the workspace that a name means; '' is the workspace itself. */
+/** The path of a name relative to the workspace; '' is the workspace itself. */
 function inside(name: string, of: string): string {
   if (name === '') throw archiveError('an entry has no name');
   if (name.startsWith('/')) throw archiveError(`${shown(of)} leads to ${shown(name)}, which is absolute`);

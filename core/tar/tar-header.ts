@@ -1,9 +1,6 @@
 import { archiveError } from './tar-output.ts';
 
-/**
- * Of a header and of the padding behind contents, in bytes (POSIX.1-2024, pax: ustar interchange
- * format).
- */
+/** Size of a header, and alignment of contents, in bytes (POSIX.1-2024, ustar format). */
 export const BLOCK = 512;
 
 const SLASH = 0x2f;
@@ -27,7 +24,7 @@ export interface TarHeader {
   readonly name: string;
   readonly linkName: string;
   readonly type: TarType;
-  /** Of the contents that follow, in bytes. */
+  /** Size of the contents that follow, in bytes. */
   readonly size: number;
   /** Permissions, and the three bits above them. */
   readonly mode: number;
@@ -35,11 +32,11 @@ export interface TarHeader {
   readonly mtime: number;
 }
 
-/** The types that are understood. Sparse files, volumes and whatever else there is are refused. */
+/** The supported types. All others, such as sparse files and volumes, are rejected. */
 const TYPES: Readonly<Record<string, TarType>> = {
   '0': 'file',
   '\0': 'file',
-  // Contiguous files are ordinary ones to every reader there is.
+  // Every reader treats contiguous files as ordinary ones.
   '7': 'file',
   '1': 'hardlink',
   '2': 'symlink',
@@ -54,7 +51,7 @@ const TYPES: Readonly<Record<string, TarType>> = {
 };
 
 /**
- * Reads one header. Whatever two readers of tar may understand differently is refused.
+ * Reads one header. Rejects what two tar readers may interpret differently.
  * @throws PortholeError `invalid_request`
  */
 export function readTarHeader(block: Buffer): TarHeader {
@@ -64,7 +61,7 @@ export function readTarHeader(block: Buffer): TarHeader {
   if (!isPosix && magic !== 'ustar  \0' && magic !== '\0\0\0\0\0\0\0\0') {
     throw archiveError('a header is of no kind that is known');
   }
-  // busybox takes it for a part of the name whatever the kind, GNU tar only here.
+  // busybox always treats it as a part of the name, GNU tar only in POSIX headers.
   if (!isPosix && block[345] !== 0) throw archiveError('a header has a prefix, which is not of its kind');
   const prefix = isPosix ? text(block, 345, 155) : '';
   const name = prefix === '' ? text(block, 0, 100) : `${prefix}/${text(block, 0, 100)}`;
@@ -90,9 +87,8 @@ export function readTarHeader(block: Buffer): TarHeader {
 }
 
 /**
- * The oldest archives know directories by the slash at their end alone. This is about the name that
- * counts: an archiver that has told a long one before puts its first 100 bytes into the header, and
- * these may end behind any slash of it.
+ * The oldest archives mark directories only by a trailing slash. Checks the effective name: after a
+ * long-name entry, the header holds only its first 100 bytes, which may end at any slash.
  * @throws PortholeError `invalid_request`
  */
 export function bySlash(header: TarHeader): TarHeader {
@@ -103,13 +99,13 @@ export function bySlash(header: TarHeader): TarHeader {
 }
 
 /**
- * The header of a file whose name was told before, its own cut name not ending in a slash: to a
- * reader that heeds nothing but the header it would be a directory, and its contents more headers.
+ * The header of a file with a preceding long name, its truncated name without a trailing slash: a
+ * reader that ignores long names would see a directory, and read its contents as headers.
  */
 export function withoutSlash(block: Buffer): Buffer {
   const end = block.subarray(0, 100).indexOf(0);
   const last = (end === -1 ? 100 : end) - 1;
-  // Without a name of its own it ends in the slash behind its prefix.
+  // An empty name ends in the slash after its prefix.
   if (last >= 0 && block[last] !== SLASH) return block;
   const mended = Buffer.from(block);
   mended[Math.max(last, 0)] = UNDERSCORE;
@@ -122,7 +118,7 @@ export function shown(name: string): string {
   return JSON.stringify(Buffer.from(name, 'latin1').toString('utf8').slice(0, 100));
 }
 
-/** Of its bytes, those of the checksum itself taken for spaces. */
+/** Sum of its bytes, those of the checksum counted as spaces. */
 function sumOf(block: Buffer): number {
   let sum = 8 * 0x20;
   for (let at = 0; at < BLOCK; at += 1) if (at < 148 || at >= 156) sum += block[at] ?? 0;
@@ -146,7 +142,7 @@ function text(block: Buffer, from: number, length: number): string {
   return field.toString('latin1', 0, end === -1 ? length : end);
 }
 
-/** Octal digits, or, for what is too large for them, base 256 (GNU). */
+/** Octal digits, or base 256 for larger numbers (GNU). */
 function number(block: Buffer, from: number, length: number, name: string): number {
   const field = block.subarray(from, from + length);
   if ((field[0] ?? 0) === 0x80) {
@@ -159,7 +155,7 @@ function number(block: Buffer, from: number, length: number, name: string): numb
   throw archiveError(`the size of ${shown(name)} is no number`);
 }
 
-/** Undefined for what is no number in octal digits. */
+/** Undefined if it is not an octal number. */
 function octal(block: Buffer, from: number, length: number): number | undefined {
   const digits = /^ *([0-7]{0,11})[\0 ]*$/.exec(block.toString('latin1', from, from + length))?.[1];
   if (digits === undefined) return undefined;
@@ -167,10 +163,10 @@ function octal(block: Buffer, from: number, length: number): number | undefined 
 }
 
 interface HeaderFields {
-  /** Bytes as Latin-1, at most 100, as is `linkName`. */
+  /** Bytes as Latin-1, at most 100; so is `linkName`. */
   readonly name: string;
   readonly mode: number;
-  /** 0 where they do not fit. @default 0 */
+  /** 0 if it does not fit, as for `gid`. @default 0 */
   readonly uid?: number;
   readonly gid?: number;
   readonly size: number;
@@ -178,9 +174,9 @@ interface HeaderFields {
   readonly mtime: number;
   readonly type: string;
   readonly linkName?: string;
-  /** Which format it is in: magic and version, 8 bytes. */
+  /** The format: magic and version, 8 bytes. */
   readonly magic: string;
-  /** Of at most 155 bytes, in the POSIX format alone. */
+  /** At most 155 bytes; in the POSIX format only. */
   readonly prefix?: string;
 }
 
@@ -208,7 +204,7 @@ export function putHeader(
   putOctal(target, at + 116, gid > MOST_7 ? 0 : gid, 7);
   if (size <= MOST_11) putOctal(target, at + 124, size, 11);
   else {
-    // Base 256, as GNU has it for what is too large for octal digits.
+    // Base 256 (GNU), for sizes too large for octal digits.
     target[at + 124] = 0x80;
     target.writeUIntBE(size, at + 130, 6);
   }
@@ -217,7 +213,7 @@ export function putHeader(
   target.write(linkName, at + 157, 100, 'latin1');
   target.write(magic, at + 257, 8, 'latin1');
   target.write(prefix, at + 345, 155, 'latin1');
-  // The checksum itself is taken for spaces.
+  // The checksum itself counts as spaces.
   let sum = 8 * 0x20;
   for (let index = at; index < at + BLOCK; index += 1) sum += target[index] as number;
   putOctal(target, at + 148, sum, 6);
@@ -233,8 +229,8 @@ function putOctal(target: Buffer, at: number, value: number, digits: number): vo
 }
 
 /**
- * What changes nothing that matters here: times, owners, comments, and what archivers keep for
- * themselves. Sparse files come as `GNU.sparse.*` or `SCHILY.realsize`, and are not taken.
+ * Ignored keywords: times, owners, comments, and private data of archivers. Sparse files use
+ * `GNU.sparse.*` or `SCHILY.realsize`, and are rejected.
  */
 const HARMLESS =
   /^(?:[acm]time|[ug]id|[ug]name|comment|charset|SCHILY\.(?:dev|ino|nlink|fflags|xattr\..+|acl\..+)|LIBARCHIVE\..+)$/;
@@ -246,9 +242,8 @@ export interface PaxRecords {
 }
 
 /**
- * The records of a pax header that say where an entry goes; values are bytes, as Latin-1.
- * @throws PortholeError `invalid_request` for records that are none, come twice or may mean
- * anything
+ * The records of a pax header that set an entry's path, link or size; values are bytes, as Latin-1.
+ * @throws PortholeError `invalid_request` for malformed, duplicate or unknown records
  */
 export function readPaxRecords(bytes: Buffer): PaxRecords {
   const records: { path?: string; linkpath?: string; size?: number } = {};

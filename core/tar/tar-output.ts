@@ -1,8 +1,8 @@
 import { PortholeError } from '../errors.ts';
 
-/** An archive that is not taken. */
+/** A rejected archive. */
 export class ArchiveError extends PortholeError {
-  /** In a few words. */
+  /** The reason, in a few words. */
   readonly why: string;
 
   constructor(why: string) {
@@ -14,7 +14,7 @@ export class ArchiveError extends PortholeError {
   }
 }
 
-/** An archive that is not taken, and why. */
+/** The error for a rejected archive. */
 export function archiveError(why: string): ArchiveError {
   return new ArchiveError(why);
 }

@@ -12,58 +12,58 @@ import {
 import { archiveError } from './tar-output.ts';
 import { END_OF_ARCHIVE } from './write-tar.ts';
 
-/** Of names and records that stand before an entry, in bytes. */
+/** Most bytes of the long names and records before an entry. */
 const MAX_META = 65_536;
 
-/** What long names and pax headers say of the entry that follows. */
+/** Overrides for the next entry, from long names and pax headers. */
 interface PaxOverrides extends PaxRecords {
   readonly isLong?: boolean;
 }
 
-/** Is told what is in an archive, piece by piece, before the judge takes the next one. */
+/** Receives the validated contents of an archive, piece by piece. */
 interface TarVisitor {
   /**
-   * An entry begins. @param headers all the bytes that stand before its contents: with its own
-   * header also long names and records. They say the same to every reader
+   * An entry begins. @param headers all bytes before its contents: its header, and long names and
+   * records. Every reader interprets them alike
    */
   entry(entry: TarHeader, headers: Buffer): void;
   /** Some of its contents. */
   contents(bytes: Buffer): void;
-  /** What fills up its last block. */
+  /** The padding of its last block. */
   padding(bytes: Buffer): void;
 }
 
 interface TarValidatorOptions {
-  /** `none`: entries may be anything, and go anywhere; what is read must be a tar. @default all */
+  /** `none`: checks only that it is a tar; entries may have any type and path. @default all */
   readonly remembers?: Remembered | 'none';
   /**
-   * Whether an entry that is refused is left out and counted, instead of the whole archive being
-   * refused with it. What cannot be read as a tar is refused in any case. @default false
+   * Whether a rejected entry is left out and counted, instead of rejecting the whole archive. An
+   * invalid tar is always rejected. @default false
    */
   readonly leavesOut?: boolean;
   readonly visitor?: TarVisitor;
 }
 
 /**
- * Reads a tar as it streams by, however it is cut into pieces, and refuses one that could make
- * anything outside the workspace, or that two readers may understand differently. Holds a header or
- * the names of one entry at a time, and the paths of all.
+ * Validates a tar as a stream of chunks. Rejects one that could create anything outside the
+ * workspace, or that two readers may interpret differently. Holds one entry's header or names at a
+ * time, and all paths.
  */
 export class TarValidator {
   readonly #tree: ArchiveTree | undefined;
   readonly #leavesOut: boolean;
   readonly #visitor: TarVisitor | undefined;
-  /** What has come of the headers of the entry that is being read, for the visitor. */
+  /** The headers read so far of the current entry, for the visitor. */
   #headers: Buffer[] = [];
-  /** Whether the entry that is being read is one that was left out. */
+  /** Whether the current entry is left out. */
   #isLeftOut = false;
   #leftOut = 0;
-  /** Of a header, or of a name or a record, what has come so far. */
+  /** The bytes read so far of a header, a name or a record. */
   #held: Buffer = Buffer.alloc(0);
-  /** Bytes of the contents, and of their padding, that are still to come. */
+  /** Remaining bytes of the contents, and of their padding. */
   #contents = 0;
   #padding = 0;
-  /** The long name, the long link or the pax header that is being read. */
+  /** The current long name, long link or pax header. */
   #meta: { readonly header: TarHeader; readonly padded: number } | undefined;
   #pax: PaxOverrides = {};
   #hasEnded = false;
@@ -112,7 +112,7 @@ export class TarValidator {
     }
   }
 
-  /** @throws PortholeError `invalid_request` for one that is cut off */
+  /** @throws PortholeError `invalid_request` if it is truncated */
   end(): void {
     if (this.#bytes === 0) return;
     const isWhole =
@@ -140,14 +140,14 @@ export class TarValidator {
     if (type === 'long-name' || type === 'long-link' || type === 'pax' || type === 'pax-global') {
       if (size === 0 || size > MAX_META)
         throw archiveError(`a name or an extended header is ${size} bytes long`);
-      // Some readers forget what they were told by then.
+      // Some readers drop earlier long names and records here.
       if (type === 'pax-global' && this.#isReported()) throw archiveError('an entry is named twice');
       this.#meta = { header, padded: padded(size) };
       return;
     }
     const pax = this.#pax;
     this.#pax = {};
-    // Readers that know nothing of the one would find entries where the others find contents.
+    // Readers without pax support would read contents as entries.
     if (pax.size !== undefined && pax.size !== size) {
       throw archiveError(`${shown(header.name)} has two sizes`);
     }
@@ -166,11 +166,11 @@ export class TarValidator {
     this.#padding = padded(size) - size;
   }
 
-  /** False where it is to be left out. */
+  /** False if the entry is left out. */
   #isTaken(header: TarHeader, entry: TarHeader, pax: PaxOverrides): boolean {
     try {
       this.#tree?.add(entry);
-      // Not every reader heeds what was told: the header's own names must do no harm either.
+      // Some readers ignore long names and records: the header's own names must be safe too.
       if (pax.path !== undefined || pax.linkpath !== undefined) this.#tree?.check(header);
       return true;
     } catch (error) {
@@ -218,11 +218,11 @@ function padded(size: number): number {
 }
 
 /**
- * A tar that comes out of a sandbox, made safe to hand on: without the entries that would be
- * refused on their way back, which are devices, names that are absolute or have ".." in them, and
- * what lies beyond a link. Symbolic links stay, wherever they lead.
- * @param leftOut told how many were left out, once all is done
- * @throws PortholeError `invalid_request` for what cannot be read as a tar
+ * A tar from a sandbox, made safe to extract: leaves out the entries that an upload would reject,
+ * which are devices, names that are absolute or contain "..", and paths through a link. Symbolic
+ * links stay, whatever their target.
+ * @param leftOut called at the end with the number of entries left out
+ * @throws PortholeError `invalid_request` if it is not a tar
  */
 export async function* validatedTar(
   source: AsyncIterable<Buffer>,
@@ -233,7 +233,7 @@ export async function* validatedTar(
 }
 
 /**
- * The entries that the judge takes, as they are, and the end of the archive.
+ * The bytes of the valid entries, and the end of the archive.
  * @returns how many were left out
  * @throws PortholeError `invalid_request`
  */
@@ -254,7 +254,7 @@ export async function* validatedBytes(
   for await (const chunk of source) {
     validator.push(chunk);
     const [first, ...more] = pieces;
-    // Most of a large file comes as it is.
+    // Avoids copies: most chunks of a large file are a single piece.
     if (first !== undefined) yield more.length === 0 ? first : Buffer.concat(pieces);
     pieces = [];
   }
@@ -263,10 +263,10 @@ export async function* validatedBytes(
   return validator.leftOut;
 }
 
-/** An entry that begins, or a piece of the contents of the one that began last. */
+/** The start of an entry, or a piece of the current entry's contents. */
 type TarPiece = { readonly entry: TarHeader } | { readonly contents: Buffer };
 
-/** The same, for whoever wants what is in it. */
+/** Like `validatedTar`, as entries instead of bytes. */
 export async function* validatedEntries(
   source: AsyncIterable<Buffer>,
 ): AsyncGenerator<TarPiece, void, undefined> {

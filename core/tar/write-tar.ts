@@ -1,6 +1,6 @@
 import { headerBlock, BLOCK } from './tar-header.ts';
 
-/** Where a name may be cut into two fields, in bytes. */
+/** Sizes of the two fields of a name, in bytes. */
 const NAME = 100;
 const PREFIX = 155;
 
@@ -20,8 +20,8 @@ export function fitsTar(path: string): boolean {
 }
 
 /**
- * The entry of a file, without what ends an archive: entries one after the other are one. Owners
- * and times are none, so that equal files make equal bytes.
+ * The entry of a file, without the end-of-archive blocks, so that entries can be concatenated.
+ * Deterministic: owners and times are 0.
  * @throws RangeError for a path that does not fit
  */
 export function tarEntry({ path, isExecutable, content }: TarFile): Buffer {
@@ -44,7 +44,7 @@ function latin1(text: string): string {
   return Buffer.from(text).toString('latin1');
 }
 
-/** At a slash, so that both parts fit; the name is as long as can be. */
+/** Splits at a slash, so that both parts fit; the name is as long as possible. */
 function cut(path: string): { readonly prefix: string; readonly name: string } | undefined {
   if (Buffer.byteLength(path) <= NAME) return { prefix: '', name: path };
   for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) {

@@ -18,7 +18,7 @@ export interface ZipEntry {
 }
 
 /**
- * Contents up to here are compressed whole, so that their sizes stand in the header; larger ones
+ * Contents up to this size are compressed whole, so that the header has their sizes; larger ones
  * have a data descriptor.
  */
 const WHOLE_BYTES = 131_072;
@@ -68,7 +68,7 @@ export class ZipWriter {
     this.#directory.on('data', (bytes: Buffer) => this.#packedDirectory.push(bytes));
   }
 
-  /** What is ready to be sent; undefined until it is worth a piece. */
+  /** The output that is ready; undefined until it is large enough for a piece. */
   take(least = PIECE_BYTES): Buffer | undefined {
     if (this.#pieceBytes < least || this.#pieceBytes === 0) return undefined;
     const piece = Buffer.concat(this.#pieces);
@@ -77,7 +77,7 @@ export class ZipWriter {
     return piece;
   }
 
-  /** Begins an entry, and so ends the one before. */
+  /** Begins an entry and ends the previous one. */
   async begin(entry: ZipEntry): Promise<void> {
     await this.#end();
     this.#open = {
@@ -99,7 +99,7 @@ export class ZipWriter {
     });
   }
 
-  /** Some contents of the entry that began last. */
+  /** Adds contents to the current entry. */
   async write(contents: Buffer): Promise<void> {
     const open = this.#open;
     if (open === undefined) return;
@@ -123,7 +123,7 @@ export class ZipWriter {
     yield endOfDirectory(this.#entries, this.#directoryBytes, start);
   }
 
-  /** For an archive that is not finished. */
+  /** Frees the resources of an unfinished archive. */
   destroy(): void {
     this.#open?.stream?.destroy();
     this.#directory.destroy();
@@ -240,7 +240,7 @@ function directoryRecord(
   offset: number,
 ): Buffer {
   const name = Buffer.from(entry.path);
-  // In this order, and each only where its own field cannot hold it.
+  // APPNOTE.TXT: in this order, and each only if its own field is too small.
   const wide = [size, packed, offset].filter((value) => value >= MAX_32);
   const extra = 9 + (wide.length > 0 ? 4 + 8 * wide.length : 0);
   const record = Buffer.alloc(46 + name.length + extra);
@@ -305,8 +305,7 @@ function writeUnixTime(to: Buffer, at: number, mtime: number): number {
 }
 
 /**
- * Date and time as MS-DOS has them, in UTC: readers that know the extended timestamp do not look at
- * it.
+ * MS-DOS date and time, in UTC: readers that support the extended timestamp ignore it.
  */
 function dosTime(mtime: number): number {
   const time = new Date(mtime * 1_000);

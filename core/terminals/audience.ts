@@ -2,43 +2,42 @@ import type { Readable } from 'node:stream';
 import type { MessageSocket } from './message-socket.ts';
 
 /**
- * What may wait for one viewer, in bytes, before the program is held up; twice what a replay
- * weighs, so that a replay alone holds up nobody.
+ * Most bytes that may wait for one viewer before the program is paused: twice a replay, so that a
+ * replay alone does not pause it.
  */
 export const MOST_WAITING = 512 * 1024;
-/** What must have remained for the program to go on. */
+/** The program resumes once at most this many bytes wait. */
 const FEW_WAITING = 128 * 1024;
 
 /**
- * What is read at once while nobody looks, in bytes, and the rest after it, in milliseconds: some
- * 2.5 MB/s, faster than any build talks, and little work for us where a program never stops
- * talking.
+ * Without viewers: bytes per read, and the pause after it in milliseconds. About 2.5 MB/s, faster
+ * than any build prints, and cheap for a program that never stops printing.
  */
 const UNWATCHED = 256 * 1024;
 const REST_MS = 100;
 
-/** RFC 6455 has no better one: try again later. */
+/** IANA WebSocket close code 1013, Try Again Later: RFC 6455 has none for a slow reader. */
 const TOO_SLOW = 1013;
 
 /**
- * The viewers of one stream, which goes as fast as the slowest of them reads, so that none makes
- * memory grow. One that holds up others for too long is let go; one that is alone may take its
- * time. Without any, the stream goes at a walk.
+ * The viewers of one stream. The slowest viewer sets its pace, so that memory is bounded. A viewer
+ * that stalls others for too long is disconnected; a single viewer never is. Without viewers the
+ * stream is read at a limited rate.
  */
 export class Audience {
   readonly #stream: Readable;
   readonly #stallMs: number;
   readonly #left: (viewer: MessageSocket) => void;
   readonly #viewers = new Set<MessageSocket>();
-  /** Those that asked for no more for now. */
+  /** Viewers that asked for a pause. */
   readonly #held = new Set<MessageSocket>();
-  /** Runs while viewers hold up the stream. */
+  /** Runs while viewers stall the stream. */
   #stall: NodeJS.Timeout | undefined;
   /** Runs while the stream rests unwatched. */
   #rest: NodeJS.Timeout | undefined;
   #unwatched = 0;
 
-  /** @param left called for a viewer that is let go */
+  /** @param left called for a viewer that is disconnected */
   constructor(stream: Readable, stallMs: number, left: (viewer: MessageSocket) => void) {
     this.#stream = stream;
     this.#stallMs = stallMs;
@@ -59,7 +58,7 @@ export class Audience {
     this.balance();
   }
 
-  /** False where it was none. */
+  /** False if it was not a viewer. */
   delete(viewer: MessageSocket): boolean {
     const wasOne = this.#viewers.delete(viewer);
     this.#held.delete(viewer);
@@ -67,7 +66,7 @@ export class Audience {
     return wasOne;
   }
 
-  /** Nobody is to see more of it. Returns those who have. */
+  /** Removes and returns all viewers. */
   clear(): readonly MessageSocket[] {
     const all = [...this.#viewers];
     this.#viewers.clear();
@@ -77,10 +76,7 @@ export class Audience {
     return all;
   }
 
-  /**
-   * The viewer has more than it can show, whatever has left for it: it counts as one that does not
-   * read until `release`.
-   */
+  /** Counts the viewer as not reading until `release`, because it cannot display more. */
   hold(viewer: MessageSocket): void {
     if (this.#viewers.has(viewer)) this.#held.add(viewer);
     this.balance();
@@ -97,7 +93,7 @@ export class Audience {
     this.balance();
   }
 
-  /** Holds up the stream, or lets it go on. */
+  /** Pauses or resumes the stream. */
   balance(): void {
     if (this.#stall === undefined) {
       if (this.#slow(MOST_WAITING).length === 0) return;

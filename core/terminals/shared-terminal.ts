@@ -7,22 +7,22 @@ import { readControl, type TerminalSize } from './terminal-messages.ts';
 import { Keyboard, Resizer } from './terminal-input.ts';
 import { Audience, MOST_WAITING } from './audience.ts';
 
-/** A terminal's last words to each viewer: a text message, then the end of the socket. */
+/** How each viewer's connection ends: a last text message, then the close code. */
 export interface CloseReason {
   readonly message:
     | { readonly type: 'exit'; readonly code: number; readonly signal?: string }
     | { readonly type: 'error'; readonly message: string };
-  /** Of RFC 6455 section 7.4.1. */
+  /** RFC 6455 section 7.4.1. */
   readonly closeCode: 1000 | 1001 | 1011;
 }
 
 /** Times in milliseconds. */
 export interface TerminalLimits {
-  /** From the hang-up to the kill. */
+  /** From SIGHUP to SIGKILL. */
   readonly graceMs: number;
-  /** How long one viewer that does not read may hold up the others. */
+  /** How long a viewer that does not read may stall the others. */
   readonly stallMs: number;
-  /** How long a viewer may wait for a program that reads no input, once too much of it waits. */
+  /** How long a viewer may wait, once too much input is buffered, for a program that reads none. */
   readonly unreadMs: number;
 }
 
@@ -31,23 +31,20 @@ export const TERMINAL_LIMITS: TerminalLimits = { graceMs: 8_000, stallMs: 10_000
 export interface TerminalOptions {
   /** The shell, on a terminal, with its stdin open. */
   readonly process: ExecProcess;
-  /** Ends it where a hang-up does not. */
+  /** Kills the shell if SIGHUP does not end it. */
   readonly abort: () => void;
-  /** What to say when nobody knows how the shell ended. Never rejects. */
+  /** The close reason if the shell's exit is unknown. Never rejects. */
   readonly whyLost: () => Promise<CloseReason>;
-  /**
-   * What a viewer gets to see that comes later. Without it the terminal is private, and ends with
-   * its viewer.
-   */
+  /** Output for later viewers. Without it the terminal is private, and ends with its viewer. */
   readonly ring?: ReplayRing | undefined;
   readonly limits?: TerminalLimits | undefined;
 }
 
 const READY = JSON.stringify({ type: 'ready' });
 
-/** One shell on a terminal, and whoever looks at it. All viewers see the same and may all type. */
+/** One shell on a terminal, and its viewers. All viewers see the same output and may type. */
 export class Terminal {
-  /** Resolves once the shell has ended and everybody has been told. Never rejects. */
+  /** Resolves once the shell has ended and every viewer is notified. Never rejects. */
   readonly over: Promise<void>;
   readonly #process: ExecProcess;
   readonly #options: TerminalOptions;
@@ -69,25 +66,23 @@ export class Terminal {
     this.#viewers = new Audience(process.stdout, limits.stallMs, (viewer) => this.#leave(viewer));
     this.#keyboard = new Keyboard(process.stdin, limits.unreadMs, (viewer) => this.#leave(viewer));
     this.#resizer = new Resizer(({ cols, rows }) => process.resize(cols, rows));
-    // A lost connection also rejects the exit, which is where it is told.
+    // A lost connection also rejects the exit, which reports it.
     for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
     process.stderr.resume();
     this.over = this.#end();
   }
 
-  /**
-   * When its last viewer left, in milliseconds of `performance.now()`; undefined while it has one.
-   */
+  /** When its last viewer left, as `performance.now()`; undefined while it has one. */
   get leftAt(): number | undefined {
     return this.#leftAt;
   }
 
-  /** How many look at it. */
+  /** The number of viewers. */
   get viewers(): number {
     return this.#viewers.size;
   }
 
-  /** Shows what the last viewers saw, says `ready`, and goes on from there. */
+  /** Sends the replay, then `ready`, then live output. */
   attach(viewer: MessageSocket): void {
     viewer.listen({
       message: (message) => this.#take(viewer, message),
@@ -108,15 +103,15 @@ export class Terminal {
   }
 
   /**
-   * As a terminal does whose line is cut: SIGHUP, which a shell passes on to its jobs, and after a
-   * while SIGKILL. A program that says it outlives that (nohup, setsid) does. `goodbye` goes to
-   * whoever still looks at it. Resolves as `over` does.
+   * Sends SIGHUP, as a disconnected terminal does, which a shell passes on to its jobs, and SIGKILL
+   * after `graceMs`. Programs run with nohup or setsid survive. `closeReason` goes to all viewers.
+   * Resolves as `over` does.
    */
   hangUp(closeReason?: CloseReason): Promise<void> {
     if (this.#isOver) return this.over;
     if (closeReason !== undefined) this.#say(closeReason);
     this.#process.kill('SIGHUP');
-    // What it still prints must not keep it from ending.
+    // Unread output must not keep the shell from ending.
     this.#flow();
     this.#grace ??= setTimeout(() => {
       this.#options.abort();
@@ -125,7 +120,7 @@ export class Terminal {
     return this.over;
   }
 
-  /** Nothing is read before somebody looks, so that a first viewer misses nothing. */
+  /** Reading starts with the first viewer, so that it misses no output. */
   #flow(): void {
     if (this.#isFlowing) return;
     this.#isFlowing = true;
@@ -136,14 +131,14 @@ export class Terminal {
   }
 
   #take(viewer: MessageSocket, message: Buffer | string): void {
-    // One that is let go may go on typing until its socket has closed.
+    // A disconnected viewer may still send input until its socket has closed.
     if (!this.#viewers.has(viewer)) return;
     if (typeof message !== 'string') return this.#keyboard.type(viewer, message);
     const control = readControl(message);
     if (control.kind === 'resize') this.resize(control.size);
     else if (control.kind === 'pause') this.#viewers.hold(viewer);
     else if (control.kind === 'resume') this.#viewers.release(viewer);
-    // Whoever sends nonsense and reads no answers gets none.
+    // Bounds memory: a client that sends invalid messages and reads no replies gets none.
     else if (control.kind === 'refused' && viewer.waiting < MOST_WAITING) {
       viewer.send(JSON.stringify({ type: 'error', message: control.message }));
     }
@@ -163,7 +158,7 @@ export class Terminal {
     this.#leftAt ??= performance.now();
   }
 
-  /** All that the shell printed comes before its end. */
+  /** Sends all output before the end of the shell. */
   async #end(): Promise<void> {
     const shown = finished(this.#process.stdout).catch(() => undefined);
     const closeReason = await this.#process.exited.then(exited, () => this.#options.whyLost());

@@ -2,16 +2,15 @@ import type { Writable } from 'node:stream';
 import type { MessageSocket } from './message-socket.ts';
 import type { TerminalSize } from './terminal-messages.ts';
 
-/** Input that may wait for the program, in bytes, before nobody may type any more. */
+/** Most bytes of input that may wait for the program before viewers are paused. */
 const MOST_WAITING = 1024 * 1024;
 
 /** RFC 6455: a message that violates the endpoint's policy. */
 const UNREAD = 1008;
 
 /**
- * What viewers type, on its way to a program. When it does not read, they are paused. A paused
- * socket does not tell that its client has gone: so those whose input is not read at all are let go
- * after a while.
+ * Passes the viewers' input to a program, and pauses them while it does not read. A paused socket
+ * does not report that its client has gone, so a viewer is disconnected when it is paused too long.
  */
 export class Keyboard {
   readonly #input: Writable | null;
@@ -20,12 +19,12 @@ export class Keyboard {
   readonly #paused = new Set<MessageSocket>();
   #unread: NodeJS.Timeout | undefined;
 
-  /** @param left called for a viewer that is let go */
+  /** @param left called for a viewer that is disconnected */
   constructor(input: Writable | null, unreadMs: number, left: (viewer: MessageSocket) => void) {
     this.#input = input;
     this.#unreadMs = unreadMs;
     this.#left = left;
-    // A program that ends without reading everything is no error of whoever typed.
+    // A program may end without reading all input: not an error.
     input?.on('error', () => undefined);
     input?.on('drain', () => this.#resume());
   }
@@ -43,9 +42,7 @@ export class Keyboard {
     this.#paused.delete(viewer);
   }
 
-  /**
-   * Nothing is typed any more; the sockets are read again, or they would not notice their own end.
-   */
+  /** Ends the input, and resumes the sockets, or they would not notice that they close. */
   end(): void {
     this.#resume();
   }
@@ -67,21 +64,15 @@ export class Keyboard {
   }
 }
 
-/**
- * New sizes within a second that take effect at once. A window that is being dragged makes some
- * dozens.
- */
+/** Sizes within a second that apply at once. Dragging a window causes a few dozen. */
 const AT_ONCE = 100;
 const WINDOW_MS = 1_000;
 
-/**
- * Passes on new sizes; of a flood of them only the last of each second, so that none piles up on
- * the way to the sandbox.
- */
+/** Applies new sizes; above the rate limit only the last of each second, to bound the backlog. */
 export class Resizer {
   readonly #apply: (size: TerminalSize) => void;
   #count = 0;
-  /** Runs for a second after a size that came when it did not. */
+  /** The rate-limit window: runs for a second after the size that opened it. */
   #window: NodeJS.Timeout | undefined;
   #last: TerminalSize | undefined;
 

@@ -7,24 +7,21 @@ export interface TerminalSize {
 }
 
 /**
- * Far above any screen. Full-screen programs keep some bytes for each cell, and the kernel itself
- * would take 65,535 by 65,535.
+ * Far above any screen. Full-screen programs allocate some bytes for each cell, and the kernel
+ * accepts 65,535 by 65,535.
  */
 export const MOST_COLUMNS = 4_096;
 
-/** What a terminal has that nobody gave a size. */
+/** The default size. */
 const USUAL: TerminalSize = { cols: 80, rows: 24 };
 
-/** One program, by its name or its path: never a command line, and never an option. */
+/** One program, by name or path: never a command line or an option. */
 const SHELL = /^[A-Za-z0-9._+/][A-Za-z0-9._+/-]{0,254}$/;
 
-/** A control message of a terminal's client is no longer, in characters. */
+/** Longest control message of a client, in characters. */
 const MAX_CONTROL = 4_096;
 
-/**
- * What a text message asks for: a new size, to wait with what is shown or to go on with it, nothing
- * that we know of, or something that cannot be done.
- */
+/** A parsed text message: a new size, a pause or resume of output, unknown, or rejected. */
 export type Control =
   | { readonly kind: 'resize'; readonly size: TerminalSize }
   | { readonly kind: 'pause' | 'resume' }
@@ -32,13 +29,12 @@ export type Control =
   | { readonly kind: 'refused'; readonly message: string };
 
 /**
- * The size that a client asks for by its query; what it leaves out, or empty, is as usual.
- * @throws PortholeError `invalid_request`, worded as the sandbox bridge does where it has words for
- * it
+ * The size in a client's query; missing or empty values take the default.
+ * @throws PortholeError `invalid_request`, with the sandbox bridge's message if it has one
  */
 export function readSize(query: { readonly cols?: string | undefined; readonly rows?: string | undefined }): {
   readonly size: TerminalSize;
-  /** Whether any of it was asked for. */
+  /** Whether the query sets any of it. */
   readonly isAsked: boolean;
 } {
   const read = (text: string | undefined, usual: number) => (text ? Math.trunc(Number(text)) : usual);
@@ -62,7 +58,7 @@ export function readShell(shell: string | undefined): string {
   );
 }
 
-/** Reads a client's text message, in the sandbox bridge's words. */
+/** Reads a client's text message in the sandbox bridge's format. */
 export function readControl(text: string): Control {
   const message = text.length > MAX_CONTROL ? undefined : parse(text);
   if (typeof message !== 'object' || message === null) return refused('Invalid control message');

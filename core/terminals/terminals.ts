@@ -8,20 +8,15 @@ import { whyEnded } from '../sandboxes/why-ended.ts';
 import { ENTER_AND_EXEC } from '../processes/exec-sessions.ts';
 import { type CloseReason, Terminal, TERMINAL_LIMITS, type TerminalLimits } from './shared-terminal.ts';
 
-/**
- * What whoever comes back to a session's terminal is shown first, in bytes: as much as the sandbox
- * bridge keeps.
- */
+/** Bytes of a session's output that are replayed on reconnect, as in the sandbox bridge. */
 const REPLAYED = 256 * 1024;
-/** Terminals of sessions that are kept in one sandbox, watched or not. */
+/** Most session terminals of one sandbox, with or without viewers. */
 const MOST_KEPT = 16;
-/**
- * Terminals without a session in one sandbox: two clients of the usual kind, which keep 64 each.
- */
+/** Most terminals without a session in one sandbox: two typical clients with 64 each. */
 const MOST_PRIVATE = 128;
-/** Viewers of one terminal: each may have half a MiB waiting for it. */
+/** Most viewers of one terminal: each may buffer half a MiB. */
 const MOST_VIEWERS = 32;
-/** How long a session's terminal is kept that nobody looks at, in milliseconds: a day. */
+/** How long a session's terminal is kept without viewers, in milliseconds: a day. */
 const KEPT_MS = 86_400_000;
 
 export interface TerminalsDeps {
@@ -34,35 +29,35 @@ export interface TerminalsDeps {
 
 export interface TerminalRequest {
   readonly sessionId: string | undefined;
-  /** Name or path of a program. */
+  /** Name or path of the shell program. */
   readonly shell: string;
   readonly size: TerminalSize;
-  /** Whether a terminal that is there already takes that size, too. */
+  /** Whether an existing terminal is also resized. */
   readonly isSizeAsked: boolean;
 }
 
 type Place = Pick<SandboxRecord, 'id' | 'generation'>;
 
-/** With what every command in it finds in its environment. */
+/** A sandbox with the environment of its commands. */
 type WithEnv = Pick<SandboxRecord, 'id' | 'generation' | 'env'>;
 
 interface Kept {
   readonly opening: Promise<Terminal>;
-  /** Once it is open. */
+  /** Set once it is open. */
   terminal?: Terminal;
 }
 
 /**
- * The terminals that this process has open in sandboxes. Other instances have their own: a
- * session's is found again by the one that opened it.
+ * The terminals that this process has open in sandboxes. Other instances have their own: only the
+ * instance that opened a session's terminal can reattach to it.
  */
 export class Terminals {
   readonly #deps: TerminalsDeps;
   readonly #limits: TerminalLimits & { readonly keptMs: number };
   readonly #open = new Set<Terminal>();
-  /** By sandbox, and then by session. */
+  /** By sandbox, then by session. */
   readonly #kept = new Map<string, Map<string, Kept>>();
-  /** How many there are, by sandbox. */
+  /** Number of terminals without a session, by sandbox. */
   readonly #private = new Map<string, number>();
 
   constructor(deps: TerminalsDeps) {
@@ -72,11 +67,11 @@ export class Terminals {
   }
 
   /**
-   * The terminal of a session, begun where there is none; without a session a new one, which ends
-   * when its one viewer leaves. It does also when `signal` aborts, so that none is left over whose
-   * viewer never came.
+   * The terminal of a session, created if it does not exist; without a session a new one, which
+   * ends when its one viewer leaves, or when `signal` aborts, so that a terminal without a viewer
+   * does not leak.
    * @throws PortholeError `too_many_terminals`, `service_unavailable` while this process ends, and
-   * what `exec` refuses
+   * the errors of `exec`
    */
   async open(sandbox: WithEnv, request: TerminalRequest, signal?: AbortSignal): Promise<Terminal> {
     if (this.#deps.stopping.aborted) {
@@ -89,12 +84,12 @@ export class Terminals {
     return terminal;
   }
 
-  /** The session is no more, and so is its terminal. */
+  /** Ends the terminal of a deleted session. */
   endSession(sandbox: Place, sessionId: string): void {
     const sessions = this.#kept.get(keyOf(sandbox));
     const kept = sessions?.get(sessionId);
     sessions?.delete(sessionId);
-    // One that could not be opened has told whoever opened it.
+    // `open` has already reported a failed start to its caller.
     kept?.opening.then(
       (terminal) => terminal.hangUp(SESSION_ENDED),
       () => undefined,
@@ -182,7 +177,7 @@ export class Terminals {
     return terminal;
   }
 
-  /** Looks now and then whether a kept terminal has been left alone for too long. */
+  /** Checks periodically whether a session's terminal has been without viewers for too long. */
   #expire(terminal: Terminal): void {
     const { keptMs } = this.#limits;
     const look = setInterval(() => {
@@ -221,13 +216,13 @@ function shellOn(
 ): ExecCommand {
   const TERM = 'xterm-256color';
   if (sessionId === undefined) return { argv: [shell], env: { ...env, TERM }, stdin: true, tty };
-  // The session's own environment, which may have come from a command without a terminal, takes the
-  // place of what is given here.
+  // The session's environment replaces `env`, and may come from a command without a terminal: sets
+  // TERM again.
   const program = ['env', `TERM=${TERM}`, shell];
   return { argv: ['bash', '-c', ENTER_AND_EXEC, 'bash', sessionId, ...program], env, stdin: true, tty };
 }
 
-/** Ends the one that has been left alone for longest. */
+/** Ends the terminal that has been without viewers for longest. */
 function makeRoom(sandbox: Place, sessions: Map<string, Kept>): void {
   const left = [...sessions].flatMap(([id, { terminal }]) =>
     terminal?.leftAt === undefined ? [] : [{ id, terminal, leftAt: terminal.leftAt }],

@@ -2,7 +2,7 @@ import type { ProcessInfo } from '../protocol/processes-protocol.ts';
 import type { ServerInfo } from '../protocol/servers-protocol.ts';
 import { CommandError, EXIT, type GuestCalls } from './guest-calls.ts';
 
-/** Servers and processes; a server's own process is not among them. */
+/** Servers and processes, without the servers' own processes. */
 export async function listAll(
   guest: GuestCalls,
 ): Promise<{ readonly servers: readonly ServerInfo[]; readonly processes: readonly ProcessInfo[] }> {

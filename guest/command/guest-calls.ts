@@ -1,4 +1,4 @@
-/** What `porthole` asks the guest of its own sandbox. */
+/** The requests of `porthole` to its sandbox's guest. */
 import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { shortSocketPath, SOCKET_VARIABLE } from '../inside-socket.ts';
@@ -6,7 +6,7 @@ import { shortSocketPath, SOCKET_VARIABLE } from '../inside-socket.ts';
 /** Exit codes of `porthole`. */
 export const EXIT = { done: 0, failed: 1, usage: 2, denied: 3, undecided: 4, unreachable: 5 } as const;
 
-/** Ends the command: says why on stderr. */
+/** Ends the command and prints the reason on stderr. */
 export class CommandError extends Error {
   readonly exit: number;
 
@@ -23,7 +23,7 @@ export interface OutputEvent {
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** A refusal of the guest, which a command may expect. */
+/** A refusal of the guest that a command may handle. */
 export class Refusal extends CommandError {
   readonly code: string;
 
@@ -48,10 +48,7 @@ export class GuestCalls {
     this.#socket = socket;
   }
 
-  /**
-   * The guest is of the same version, and code of this very user: its answers are taken as they
-   * are.
-   */
+  /** The guest has the same version and runs as the same user: its answers are not validated. */
   async json<T>(method: Method, path: string, body?: unknown): Promise<T> {
     const response = await this.#send(method, path, body);
     const text = await readText(response);
@@ -93,7 +90,7 @@ export class GuestCalls {
       }
       const socket = connect(short.path);
       socket.once('connect', short.done).once('error', short.done);
-      // With createConnection there is no agent, which would keep the connection, and this process.
+      // createConnection bypasses the agent, which would keep the connection and this process open.
       request({ method, path, createConnection: () => socket, headers: { host: 'guest' } })
         .once('response', resolve)
         .once('error', failed)

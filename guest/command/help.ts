@@ -1,4 +1,4 @@
-/** What `porthole --help` prints in a sandbox. */
+/** The text of `porthole --help` in a sandbox. */
 export type CommandName = 'serve' | 'ps' | 'logs' | 'stop' | 'preview' | 'status' | 'doctor';
 
 interface Help {

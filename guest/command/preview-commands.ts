@@ -1,4 +1,7 @@
-/** What `porthole` asks the host about previews, with the token that a run's start left for it. */
+/**
+ * The requests of `porthole` to the host about previews, with the token that the run's start
+ * stored.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
@@ -9,7 +12,7 @@ import { shortSocketPath } from '../inside-socket.ts';
 import { RUNS_FOLDER } from '../prepare-workspace.ts';
 import { CommandError, EXIT, readText } from './guest-calls.ts';
 
-/** Where to call, and as whom. */
+/** The API's URL and the credential. */
 interface Access {
   readonly run: string;
   readonly token: string;
@@ -22,7 +25,7 @@ interface Answer {
   readonly body: unknown;
 }
 
-/** What is read of the API's `PortForwardSession`. */
+/** The fields of the API's `PortForwardSession` that are read. */
 interface Preview {
   readonly session_id: string;
   readonly target_port: number;
@@ -88,7 +91,7 @@ export async function previewDoctor(env: NodeJS.ProcessEnv, port: number): Promi
   return found.ports.some(({ ready }) => ready) ? EXIT.done : EXIT.failed;
 }
 
-/** Only the port that was asked for is among them. */
+/** `ports` contains only the requested port. */
 function adviceOf({ advice, ports }: Diagnosis): string {
   return ports[0]?.advice ?? advice;
 }
@@ -98,13 +101,13 @@ function addressOf({ preview_url, local_port }: Preview): string {
 }
 
 /**
- * No token is in an environment or a command line: it is in a file that only the sandbox's user may
- * read.
+ * The token is in a file that only the sandbox's user may read: never in an environment or a
+ * command line.
  */
 function readAccess(env: NodeJS.ProcessEnv): Access {
   try {
     const folder = join(env['HOME'] ?? '', RUNS_FOLDER);
-    // Ids sort by the time at which they were made.
+    // Ids sort by creation time.
     const name = env['PORTHOLE_RUN'] || readdirSync(folder).toSorted().at(-1);
     const lines = readFileSync(join(folder, name ?? ''), 'utf8').split('\n');
     const field = (key: string): string | undefined =>
@@ -123,12 +126,12 @@ function readAccess(env: NodeJS.ProcessEnv): Access {
 const NO_ANSWER: Answer = { status: 0, body: undefined };
 
 /**
- * Seconds between calls while Porthole is away: it answers a repeated call as it would have
- * answered the first.
+ * Seconds between retries while Porthole is unreachable: a repeated call gets the same answer as
+ * the first.
  */
 const PAUSES = [1, 1, 2, 2, 4, 4, 4, 0];
 
-/** @throws CommandError when it is refused, or Porthole stays away */
+/** @throws CommandError if it is refused, or Porthole stays unreachable */
 async function call<T>(access: Access, method: string, path: string, body?: unknown): Promise<T> {
   for (const pause of PAUSES) {
     const answer = await request(access, method, path, body).catch((): Answer => NO_ANSWER);

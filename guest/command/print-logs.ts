@@ -4,7 +4,7 @@ import type { ProcessExit } from '../protocol/processes-protocol.ts';
 import { findStarted } from './find-started.ts';
 import { CommandError, EXIT, type GuestCalls, type OutputEvent } from './guest-calls.ts';
 
-/** Of a server, unless the command says another number. */
+/** Of a server, unless the command sets another number. */
 const LINES = 200;
 
 export interface LogsRequest {
@@ -30,9 +30,9 @@ export async function printLogs(guest: GuestCalls, { name, follow, lines }: Logs
 }
 
 export interface PrintOptions {
-  /** Where everything goes. @default stdout and stderr, as it was printed */
+  /** Where all output goes. @default stdout and stderr, as it was printed */
   readonly all?: Writable;
-  /** Whether an end is reported, on stderr. */
+  /** Whether an exit is reported on stderr. */
   readonly ends: boolean;
 }
 
@@ -43,7 +43,7 @@ export async function printOutput(
   for await (const { event, data } of events) {
     if (event === 'stdout' || event === 'stderr') {
       const to = all ?? process[event];
-      // One that reads slowly holds the guest back, not this process's memory.
+      // Back-pressure: a slow reader pauses the guest and does not fill this process's memory.
       if (!to.write(Buffer.from(data, 'base64'))) await once(to, 'drain');
     } else if (event === 'cut') {
       const { bytes } = JSON.parse(data) as { bytes: number };

@@ -24,14 +24,14 @@ const OPTIONS = {
   doctor: {},
 } as const satisfies Record<CommandName, ParseArgsConfig['options']>;
 
-/** Resolves to the exit code; what went wrong is on stderr by then. */
+/** Resolves to the exit code, after printing errors on stderr. */
 export async function runCommand(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   // `porthole logs -f app | head` ends it.
   process.stdout.on('error', () => process.exit(EXIT.done));
   try {
     return await run(args, env);
   } catch (error) {
-    // Another program has taken the guest's place: its answers are not of the protocol.
+    // Another program listens in the guest's place: its answers do not follow the protocol.
     const isForged = error instanceof SyntaxError || error instanceof TypeError;
     const known = isForged ? unreachable(`gives an answer of another program (${error.message})`) : error;
     if (!(known instanceof CommandError)) throw error;
@@ -76,7 +76,7 @@ async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<num
   });
 }
 
-/** A command line whose options are known. */
+/** A parsed command line. */
 interface Invocation {
   readonly target: string;
   /** What follows `--`. */
@@ -120,7 +120,7 @@ const ACTIONS: Readonly<Record<CommandName, (invocation: Invocation) => Promise<
   doctor: async ({ target, env, usage }) => previewDoctor(env, portOf(target, usage)),
 };
 
-/** All but two take exactly one. */
+/** All commands but two take exactly one argument. */
 function checkCount(name: CommandName, positionals: readonly string[], usage: Usage): void {
   const wanted = name === 'ps' || name === 'status' ? 0 : 1;
   if (positionals.length < wanted) throw usage(`${name} needs ${COMMANDS[name].usage.split(' ')[1]}.`);
@@ -138,7 +138,7 @@ function parse(args: readonly string[], name: CommandName, usage: Usage) {
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (error) {
-    // "Unknown option '--x'. To specify a positional …": only the first sentence is ours to repeat.
+    // "Unknown option '--x'. To specify a positional …": keep only the first sentence.
     throw usage(`${(error as Error).message.split(/\. |\n/)[0]?.replace(/\.$/, '')}.`);
   }
 }

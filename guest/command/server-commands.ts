@@ -19,11 +19,11 @@ export interface ServeRequest {
   readonly usage: (what: string) => CommandError;
 }
 
-/** What a shell sets for itself. */
+/** Variables that a shell sets for itself. */
 const OF_THE_SHELL: ReadonlySet<string> = new Set(['_', 'PWD', 'OLDPWD', 'SHLVL', 'PORT', SOCKET_VARIABLE]);
 
 /**
- * Declares a server, and waits until it is ready. Fails with its last lines when it ends instead.
+ * Declares a server, and waits until it is ready. If it exits instead, fails with its last lines.
  */
 export async function serve(guest: GuestCalls, request: ServeRequest): Promise<number> {
   const { port, name = `port-${port}`, waits } = request;
@@ -78,14 +78,14 @@ function declarationOf(request: ServeRequest, name: string): object {
     argv: command,
     port,
     cwd: process.cwd(),
-    // Kept beside the output, not in the workspace: it may hold secrets.
+    // Stored beside the output, not in the workspace: it may contain secrets.
     sandbox_env: Object.fromEntries(variables),
     ...(restart !== undefined && { restart }),
     ...(Object.keys(readiness).length > 0 && { readiness }),
   };
 }
 
-/** A port that another program has would count as ready at once. */
+/** A port that another program already listens on would count as ready at once. */
 async function checkPort(guest: GuestCalls, port: number, name: string): Promise<void> {
   const { ports } = await guest.json<{ ports: PortInfo[] }>('GET', '/v1/ports');
   const taken = ports.find((one) => one.port === port && one.server !== name);
@@ -97,7 +97,7 @@ async function checkPort(guest: GuestCalls, port: number, name: string): Promise
   throw new CommandError(EXIT.failed, `Port ${port} is in use by ${by}. ${remedy}, or choose another port.`);
 }
 
-/** @throws CommandError when it ends, or is not ready in time */
+/** @throws CommandError if it exits, or is not ready in time */
 async function untilReady(guest: GuestCalls, name: string): Promise<void> {
   for await (const { event, data } of guest.events('/v1/events')) {
     const state = stateIn(event, data, name);
@@ -131,7 +131,7 @@ function stateIn(event: string, data: string, name: string): ServerInfo['state']
   return parsed.data.name === name ? parsed.data.state : undefined;
 }
 
-/** What was started in the sandbox: each server once, without its own process. */
+/** Servers and processes of the sandbox: each server once, without its own process. */
 export async function listStarted(
   guest: GuestCalls,
   { all, asJson }: { readonly all: boolean; readonly asJson: boolean },

@@ -6,7 +6,7 @@ import { failure, notFound } from './failures.ts';
 import type { Place, Workspace } from './workspace.ts';
 
 /**
- * Makes a folder and those above it. One that is there stays as it is.
+ * Creates a folder and its parents. An existing folder does not change.
  * @throws PortholeError `path_outside_workspace`, `invalid_request`,
  * `workspace_archive_write_error`
  */
@@ -29,8 +29,8 @@ export async function makeFolder(workspace: Workspace, path: string): Promise<vo
 }
 
 /**
- * Renames a file, a folder or a link. Missing folders on the way are made.
- * @param overwrite whether a file that is there is replaced; a folder never is
+ * Renames a file, a folder or a link. Creates missing parent folders.
+ * @param overwrite whether an existing file is replaced; a folder never is
  * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `file_exists`,
  * `invalid_request`, `workspace_archive_write_error`
  */
@@ -83,8 +83,8 @@ export async function moveFile(
 }
 
 /**
- * Never replaces what appears meanwhile: rename(2) would. Where the file system has no hard links,
- * it may.
+ * Never replaces a file that appears meanwhile, unlike rename(2). It may on a file system without
+ * hard links.
  */
 async function renameToNew(calls: Calls, from: string | Buffer, to: string | Buffer): Promise<void> {
   try {
@@ -97,13 +97,13 @@ async function renameToNew(calls: Calls, from: string | Buffer, to: string | Buf
   await calls.unlink(from);
 }
 
-/** Of one request. */
+/** Entries per request. */
 const MOST_DELETED = 1_000_000;
 
 /**
- * Deletes a file, a link or a folder; a link's target stays. A file that appears in a folder
- * meanwhile ends it.
- * @param recursive whether a folder may have something in it
+ * Deletes a file, a link or a folder; a link's target stays. Fails if a file appears in a folder
+ * meanwhile.
+ * @param recursive whether a folder may have content
  * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`,
  * `workspace_archive_write_error`
  */
@@ -143,9 +143,9 @@ export async function deleteFile(workspace: Workspace, path: string, recursive: 
 }
 
 /**
- * Deletes what is in a folder, links but not their targets. It makes folders writable on its way.
- * @param isMounted whether something is mounted on a folder: that is an error of its own (EBUSY),
- * and nothing of it is deleted
+ * Deletes the content of a folder, links but not their targets. Makes folders writable first.
+ * @param isMounted whether a folder is a mount point: that fails with EBUSY, and none of its
+ * content is deleted
  */
 export async function emptyFolder(
   calls: Calls,
@@ -156,7 +156,7 @@ export async function emptyFolder(
   const descent = await Descent.from(calls, await calls.open(at(directory, name), FOLDER));
   const slices = new Slices();
   let count = 0;
-  /** Names of folders that are left, by level. */
+  /** Names of remaining folders, by level. */
   const left: string[][] = [];
   const empty = async () => {
     const folders: string[] = [];
@@ -207,7 +207,7 @@ async function unlinkIfThere(calls: Calls, path: string | Buffer): Promise<void>
 
 async function makeWritable(calls: Calls, directory: number): Promise<void> {
   const { mode } = await calls.fstat(directory);
-  // A descriptor for the way alone (O_PATH) takes no fchmod(2); the path by which it is known does.
+  // fchmod(2) fails on an O_PATH descriptor; chmod of its /proc path works.
   if ((mode & 0o700) !== 0o700) await calls.chmod(`/proc/self/fd/${directory}`, mode | 0o700);
 }
 

@@ -1,25 +1,26 @@
 /**
- * Files by directory descriptor. `/proc/self/fd/N/name` with `O_NOFOLLOW` is openat(2) with what
- * Node has: a folder that is swapped for a link between two calls changes nothing (TOCTOU).
+ * File access by directory descriptor. Node has no openat(2): `/proc/self/fd/N/name` with
+ * `O_NOFOLLOW` is equivalent. Swapping a folder for a link between two calls has no effect
+ * (TOCTOU).
  */
 import fs from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
-/** The same on x64 and arm64 (fcntl.h); Node has no name for it. */
+/** The same on x64 and arm64 (fcntl.h); Node does not export it. */
 const O_PATH = 0o10000000;
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = fs.constants;
 
-/** A folder to go through: needs no permission to read it. */
+/** Flags for a folder to traverse: needs no read permission. */
 export const FOLDER = O_PATH | O_DIRECTORY | O_NOFOLLOW;
-/** Without waiting for the writer of a FIFO, or for the holder of a lease. */
+/** Does not block on the writer of a FIFO, or on the holder of a lease. */
 export const READ = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
 export const CREATE = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
 
 const NOT_ASCII = /[\x80-\xff]/;
 
-/** A name (bytes as Latin-1) in a folder that is open. */
+/** A name (bytes as Latin-1) in an open folder. */
 export function at(directory: number, name: string): string | Buffer {
   const path = `/proc/self/fd/${directory}/${name}`;
   return NOT_ASCII.test(name) ? Buffer.from(path, 'latin1') : path;
@@ -31,7 +32,7 @@ export const bytesOf = (name: string): string | Buffer =>
 type Path = string | Buffer;
 type Now<T> = T | Promise<T>;
 
-/** The system calls of this folder, made at once or in the thread pool. */
+/** File system calls, synchronous or in the thread pool. */
 export interface Calls {
   open(path: Path, flags: number, mode?: number): Now<number>;
   close(descriptor: number): Now<void>;
@@ -48,9 +49,7 @@ export interface Calls {
   chmod(path: Path, mode: number): Now<void>;
 }
 
-/**
- * A call of a local disk takes microseconds, the way to the thread pool and back ten times as long.
- */
+/** Synchronous: a call to a local disk takes microseconds, the thread pool ten times as long. */
 export const direct: Calls = {
   open: fs.openSync,
   close: fs.closeSync,
@@ -67,7 +66,7 @@ export const direct: Calls = {
   chmod: fs.chmodSync,
 };
 
-/** For mounted buckets, whose calls may take seconds: nothing else waits for them. */
+/** In the thread pool: calls to a mounted bucket may take seconds and must not block the guest. */
 export const pooled: Calls = {
   open: promisify(fs.open),
   close: promisify(fs.close),
@@ -84,13 +83,13 @@ export const pooled: Calls = {
   chmod: promisify(fs.chmod),
 };
 
-/** Of a failed system call: `ENOENT`. Empty for any other error. */
+/** The code of a failed system call, such as `ENOENT`. Empty for any other error. */
 export function errno(error: unknown): string {
   const { syscall, code } = (error ?? {}) as { readonly syscall?: unknown; readonly code?: unknown };
   return syscall === undefined || typeof code !== 'string' ? '' : code;
 }
 
-/** Undefined where nothing has that name. */
+/** Undefined if nothing has that name. */
 export async function lstatIfThere(calls: Calls, path: Path): Promise<fs.Stats | undefined> {
   try {
     return await calls.lstat(path);
@@ -100,17 +99,17 @@ export async function lstatIfThere(calls: Calls, path: Path): Promise<fs.Stats |
   }
 }
 
-/** For what is undone after a failure, which is what the caller learns of. */
+/** For cleanup after a failure: the caller gets the first error. */
 export async function quietly(call: () => unknown): Promise<void> {
   try {
     await call();
   } catch {}
 }
 
-/** How long calls are made one after the other before others have their turn, in milliseconds. */
+/** Longest run of synchronous calls before other work gets its turn, in milliseconds. */
 const SLICE_MS = 8;
 
-/** Lets connections and processes have their turn between the calls of a long operation. */
+/** Yields to connections and processes between the calls of a long operation. */
 export class Slices {
   #began = performance.now();
 
@@ -127,19 +126,19 @@ interface Level {
   readonly ino: number;
 }
 
-/** Descriptors that are held of a deep tree; the rest is found again. */
+/** Open descriptors of a deep tree; the others are reopened. */
 const MOST_HELD = 32;
 
 /**
- * Where in a tree a walk is, however deep. It goes back up by `..`, and verifies by device and
- * inode that this is the folder from which it came.
+ * Position of a walk in a tree of any depth. Goes back up by `..`, and verifies by device and inode
+ * that the parent is still the same folder.
  */
 export class Descent {
   readonly names: string[] = [];
   readonly #calls: Calls;
   readonly #levels: Level[];
 
-  /** @param descriptor of the folder at the top, closed with the rest */
+  /** @param descriptor of the top folder, closed with the rest */
   private constructor(calls: Calls, descriptor: number, { dev, ino }: fs.Stats) {
     this.#calls = calls;
     this.#levels = [{ descriptor, dev, ino }];
@@ -166,7 +165,7 @@ export class Descent {
     return stat;
   }
 
-  /** @throws Error where the folder was moved meanwhile */
+  /** @throws Error if the folder was moved meanwhile */
   async leave(): Promise<void> {
     const left = this.#levels.pop()?.descriptor as number;
     this.names.pop();

@@ -3,10 +3,10 @@ import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import { errno } from './descriptors.ts';
 import { WalkError } from './workspace.ts';
 
-/** What an operation needs a path for: it decides what a path that leads nowhere means. */
+/** The purpose of a path: it decides the error for a path that does not exist. */
 export type Purpose = 'read' | 'write' | 'folder' | 'entry';
 
-/** What fails while an operation works on a path, for a caller. */
+/** Converts a failure of an operation on a path, for a caller. */
 export function failure(error: unknown, path: string, purpose: Purpose): PortholeError {
   if (error instanceof PortholeError) return error;
   const absolute = resolveWorkspacePath(path, 'path');
@@ -42,17 +42,16 @@ export function isFolder(absolute: string): PortholeError {
   return new PortholeError('invalid_request', `${absolute} is a directory: name a file in it.`);
 }
 
-/** In the system's words: `No space left on device`. */
+/** The system's message: `No space left on device`. */
 export function reasonOf(error: unknown): string {
   const { message = String(error) } = (error ?? {}) as { readonly message?: string };
-  // Of a system call: `ENOSPC: no space left on device, write`. What follows may name a descriptor.
+  // Of a system call: `ENOSPC: no space left on device, write`. The rest may name a descriptor.
   const reason = errno(error) === '' ? message : (/^[A-Z0-9]+: (.*?)(?:, |$)/.exec(message)?.[1] ?? message);
   return `${reason.charAt(0).toUpperCase()}${reason.slice(1, 200)}`;
 }
 
 /**
- * Of what fails while contents are on their way: the system's own errors become failures, others
- * stay.
+ * For failures during a transfer of contents: converts system errors, and returns others unchanged.
  */
 export function systemFailure(error: unknown, code: ErrorCode, what: string): unknown {
   return errno(error) === ''

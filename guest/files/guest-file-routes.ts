@@ -32,10 +32,10 @@ import { Workspace } from './workspace.ts';
 import { writeFile } from './write-file.ts';
 
 const limitPaths = z.array(z.string()).check(z.maxLength(256));
-/** A comment that keeps an idle stream of events open, and finds that its reader has gone. */
+/** Interval of comments that keep an idle event stream open, and detect that its reader is gone. */
 const COMMENT_MS = 10_000;
 
-/** @param root the folder that is /workspace */
+/** @param root the folder mounted as /workspace */
 export function fileRoutes(root: string): Routes<Handler> {
   let whole: Workspace | undefined;
   const workspaceOf = ({ headers }: IncomingMessage): Workspace => {
@@ -107,7 +107,7 @@ export function fileRoutes(root: string): Routes<Handler> {
   };
 }
 
-/** Refusals have the code and the words that the API shows. */
+/** Refusals have the API's codes and messages. */
 function answering(handler: Handler): Handler {
   return async (request, response, context) => {
     try {
@@ -187,7 +187,7 @@ async function sendFile(
   response.end();
 }
 
-/** Of lines, in characters: few writes. */
+/** Characters of lines per write. */
 const BATCH = 16_384;
 
 async function sendList(
@@ -229,7 +229,7 @@ async function sendTar(
     if (!response.headersSent) {
       response.writeHead(200, { 'content-type': 'application/x-tar', trailer: UNREADABLE_TRAILER });
     }
-    // The buffer is used again: its bytes must have left by then.
+    // The buffer is reused: wait until its bytes are sent.
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const leave = () => reject(new Error('the reader has gone'));
     signal.addEventListener('abort', leave, { once: true });
@@ -241,7 +241,7 @@ async function sendTar(
   response.end();
 }
 
-/** With back-pressure. Rejects when the reader has gone. */
+/** Writes with back-pressure. Rejects when the reader is gone. */
 async function send(response: ServerResponse, piece: string | Buffer, signal: AbortSignal): Promise<void> {
   if (!response.write(piece)) await once(response, 'drain', { signal });
   signal.throwIfAborted();

@@ -7,7 +7,7 @@ import { failure, notFound } from './failures.ts';
 import type { Place, Workspace } from './workspace.ts';
 import { PARTIAL } from './write-file.ts';
 
-/** What is known of one entry; links are not followed. @param path as its caller knows it */
+/** Metadata of one entry; does not follow links. @param path as the caller knows it */
 export function statOf(path: string, stat: Stats): FileStat {
   return {
     path,
@@ -39,7 +39,7 @@ export async function statFile(workspace: Workspace, path: string): Promise<File
   }
 }
 
-/** A folder that is open, and where it really is. */
+/** An open folder, with its resolved path. */
 export interface Folder {
   /** Closed by the receiver. */
   readonly descent: Descent;
@@ -48,7 +48,7 @@ export interface Folder {
 }
 
 /**
- * @param crossesMounts whether the folders below are entered on which something is mounted
+ * @param crossesMounts whether to enter subfolders that are mount points
  * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`,
  * `workspace_archive_read_error`
  */
@@ -78,15 +78,15 @@ export async function openFolder(
 }
 
 export interface ListOptions {
-  /** 1: what is in the folder itself. */
+  /** 1: only the folder's direct entries. */
   readonly depth: number;
   /** Entries beyond are left out. */
   readonly most: number;
 }
 
 /**
- * What is below a folder, as it is found. What disappears meanwhile, and what is in folders that
- * may not be read, is not in it.
+ * The entries below a folder, in directory order. Leaves out entries that disappear meanwhile and
+ * the content of unreadable folders.
  * @returns whether there is more
  * @throws as `openFolder` does
  */
@@ -146,7 +146,7 @@ export async function* listFiles(
   }
 }
 
-/** @param names bytes as Latin-1; what is no UTF-8 becomes U+FFFD */
+/** @param names bytes as Latin-1; invalid UTF-8 becomes U+FFFD */
 export function pathBelow(folder: string, names: readonly string[]): string {
   return [folder, ...names.map((name) => Buffer.from(name, 'latin1').toString('utf8'))].join('/');
 }

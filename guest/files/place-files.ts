@@ -22,23 +22,23 @@ import { partialName } from './write-file.ts';
 
 export interface PlaceOptions {
   /**
-   * Whether a file that is there makes way for a folder, as with tar. Otherwise nothing is written.
+   * Whether an existing file is replaced by a folder, as tar does. Otherwise nothing is written.
    */
   readonly replacesFiles: boolean;
 }
 
-/** A folder of the workspace that exists already. */
+/** An existing folder of the workspace. */
 interface Destination {
   readonly descent: Descent;
-  /** Of the folder where `descent` began, really. */
+  /** Resolved path of the folder where `descent` began. */
   readonly start: readonly string[];
   readonly calls: Calls;
 }
 
 /**
- * Moves what is in a stage to its places in the workspace. First it looks at all of them: what
- * cannot be placed, or would leave the workspace through a link, is found before anything has
- * changed. A folder that is new is moved as a whole, one that is there keeps its mode.
+ * Moves the content of a stage to its place in the workspace. Checks everything first, so that an
+ * entry that cannot be placed, or would leave the workspace through a link, is found before any
+ * change. A new folder is moved as a whole; an existing one keeps its mode.
  * @throws PortholeError `path_outside_workspace`, `forbidden`, `invalid_request`,
  * `workspace_archive_write_error`
  */
@@ -53,7 +53,7 @@ export async function placeFiles(workspace: Workspace, stage: Stage, options: Pl
 class Placing {
   readonly #workspace: Workspace;
   readonly #options: PlaceOptions;
-  /** Folders of the stage that are to be moved as a whole. */
+  /** Folders of the stage to move as a whole. */
   readonly #fresh: Set<string>;
   readonly #pass: 'look' | 'move';
   readonly #slices = new Slices();
@@ -80,7 +80,7 @@ class Placing {
     }
   }
 
-  /** What is in the stage's folder, into the one of the workspace. */
+  /** Moves the content of the stage's folder into the workspace's. */
   async #folder(to: Destination): Promise<void> {
     const from = this.#stage.directory;
     const into = to.descent.directory;
@@ -125,7 +125,7 @@ class Placing {
     }
   }
 
-  /** Undefined for what is no folder, and no link to one. */
+  /** Undefined if it is neither a folder nor a link to one. */
   async #enter(to: Destination, name: string, stat: Stats): Promise<Destination | undefined> {
     const names = [...to.start, ...to.descent.names];
     if (stat.isDirectory() && !(this.#workspace.isMounted(names, name) && to.calls === direct)) {
@@ -135,7 +135,7 @@ class Placing {
     if (!stat.isDirectory() && !(await leadsToFolder(at(to.descent.directory, name)))) return undefined;
     try {
       const place = await this.#workspace.walkBelow(names, `${name}/.`);
-      // What is below may be on another disk, or on a bucket.
+      // Subfolders may be on another disk or on a bucket.
       const calls = this.#workspace.hasMounts() ? pooled : place.calls;
       return { descent: await Descent.from(calls, place.directory), start: place.names, calls };
     } catch (error) {
@@ -144,7 +144,7 @@ class Placing {
     }
   }
 
-  /** One that may not be written to cannot be moved either (rename(2): `..` changes). */
+  /** A folder without write permission cannot be moved (rename(2): `..` changes). */
   #moveFolder(name: string, path: string | Buffer): void {
     const from = at(this.#stage.directory, name);
     const descriptor = fs.openSync(from, FOLDER);
@@ -159,7 +159,7 @@ class Placing {
     }
   }
 
-  /** To another file system, where nothing can be renamed to: complete, or not at all. */
+  /** Copies to another file system, where rename(2) fails: complete, or not at all. */
   async #copy(from: string | Buffer, into: number, name: string, calls: Calls): Promise<void> {
     const partial = at(into, partialName());
     const stat = fs.lstatSync(from);
@@ -186,7 +186,7 @@ class Placing {
   }
 }
 
-/** Whether a link's target is a folder, in the workspace or not: that is decided by a walk. */
+/** Whether a link's target is a folder, in the workspace or not: a walk decides that. */
 async function leadsToFolder(path: string | Buffer): Promise<boolean> {
   try {
     return (await promisify(fs.stat)(path)).isDirectory();
@@ -220,7 +220,7 @@ async function copyFile(
   }
 }
 
-/** Whether a path is one of them, or below one. */
+/** Whether a path equals one of them or is below one. */
 function isBelow(path: string, tops: ReadonlySet<string>): boolean {
   if (tops.has(path)) return true;
   for (let end = path.lastIndexOf('/'); end !== -1; end = path.lastIndexOf('/', end - 1)) {

@@ -10,24 +10,24 @@ import { partialName } from './write-file.ts';
 
 /** Below /workspace. */
 const FOLDER_NAME = 'skills';
-/** In it, what was placed: a line `sha256  path` for each file. */
+/** List of the placed files in that folder: a line `sha256  path` for each. */
 const LIST = '.porthole';
 const LINE = /^([0-9a-f]{64}) {2}([a-z0-9-]+\/.+)$/;
-/** Of a list, which the sandbox may have replaced. */
+/** Largest list in bytes: the sandbox may have replaced it. */
 const MAX_LIST = 64 * 1024 * 1024;
 
 /** Digest of each file, by its path below `skills`. */
 type Digests = ReadonlyMap<string, string>;
 
 /**
- * Lays the skills of an archive below the workspace, and returns the files that are not as they are
- * to be, because somebody has changed them. What was placed is known by a list: what is still as it
- * stands there may be replaced, and goes when its skill has it no more. Everything else is the
- * user's. Before anything is touched the list has the old and the new, so that a guest that is
- * killed leaves nothing of its own that looks like the user's. Nothing is written through a link.
+ * Writes the skills of an archive below the workspace, and returns the files that differ because
+ * the user has changed them. A list records the placed files: a file that still matches the list
+ * may be replaced, and is removed once its skill no longer has it. All other files are the user's.
+ * The list contains the old and the new files before any change, so that files of a killed guest
+ * are never taken for the user's. Never writes through a link.
  * @param content a tar of regular files, `{skill}/{path}`
- * @throws PortholeError `invalid_request`, `workspace_archive_write_error`, or what `content` fails
- * with
+ * @throws PortholeError `invalid_request`, `workspace_archive_write_error`, or the error of
+ * `content`
  */
 export async function placeSkills(
   workspace: Workspace,
@@ -72,7 +72,7 @@ class Placing {
     const skills = new Set([...wanted.keys()].map(skillOf));
     const old = readList(this.#folder);
     this.#writeList([...old, ...linesOf(wanted)]);
-    // A skill that is not there at all comes at once.
+    // A skill without existing files is moved as a whole.
     for (const skill of skills) {
       if (!isThere(at(this.#folder, skill))) renameUnlessThere(this.#stage, this.#folder, skill);
     }
@@ -99,7 +99,7 @@ class Placing {
     return [...wanted.keys()].filter((path) => !isPlaced.has(path));
   }
 
-  /** Those of the files that are there, as they are. */
+  /** Digests of those of the files that exist. */
   async #look(paths: Iterable<string>): Promise<Digests> {
     const digests = new Map<string, string>();
     for (const path of paths) {
@@ -110,7 +110,7 @@ class Placing {
     return digests;
   }
 
-  /** Moves a file out of the stage, where it may have gone with its whole skill. */
+  /** Moves a file out of the stage, unless it was moved with its whole skill. */
   #place(path: string, isNew = false): void {
     within(this.#stage, path, (from, name) => {
       if (!isFile(at(from, name))) return;
@@ -121,7 +121,7 @@ class Placing {
     });
   }
 
-  /** With the folders above it that nothing else is in. */
+  /** Also removes parent folders that become empty. */
   #remove(path: string): void {
     within(this.#folder, path, (above, name) => fs.unlinkSync(at(above, name)));
     try {
@@ -129,7 +129,7 @@ class Placing {
         within(this.#folder, folder, (above, name) => fs.rmdirSync(at(above, name)));
       }
     } catch {
-      // Something else is in it.
+      // It is not empty.
     }
   }
 
@@ -173,7 +173,7 @@ const linesOf = (digests: Digests): string[] => [...digests].map(([path, digest]
 const pathOf = (line: string): string => line.slice(66);
 const skillOf = (path: string): string => path.slice(0, path.indexOf('/'));
 
-/** Every file below a folder of ours, sorted. Bytes as Latin-1. */
+/** Every file below the skills folder, sorted. Bytes as Latin-1. */
 async function digestsBelow(top: number): Promise<Map<string, string>> {
   const digests = new Map<string, string>();
   const slices = new Slices();
@@ -188,7 +188,7 @@ async function digestsBelow(top: number): Promise<Map<string, string>> {
   return new Map([...digests].toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-/** Undefined for what is no file, or may not be read. */
+/** Undefined if it is not a readable file. */
 function digestOf(path: string | Buffer): string | undefined {
   let file: number;
   try {
@@ -204,7 +204,7 @@ function digestOf(path: string | Buffer): string | undefined {
   }
 }
 
-/** A folder; somebody else may be quicker, and then its files come one by one. */
+/** Moves a folder, unless another process has created it: then its files are moved one by one. */
 function renameUnlessThere(from: number, into: number, name: string): void {
   try {
     fs.renameSync(at(from, name), at(into, name));
@@ -221,7 +221,7 @@ function isFile(path: string | Buffer): boolean {
   return fs.lstatSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
-/** Undefined where it is a link, no folder, or not there. */
+/** Undefined if it is missing, a link, or not a folder. */
 function openFolder(above: number, name: string): number | undefined {
   try {
     return fs.openSync(at(above, name), FOLDER);
@@ -232,8 +232,8 @@ function openFolder(above: number, name: string): number | undefined {
 }
 
 /**
- * Calls with the folder that a path lies in, open, and its name there. Undefined where a folder on
- * the way is a link, no folder, or missing and not to be made.
+ * Calls with the open parent folder of a path, and its name there. Undefined if a parent is a link,
+ * not a folder, or missing and not to be created.
  */
 function within<T>(
   top: number,

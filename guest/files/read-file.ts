@@ -9,16 +9,16 @@ import type { Workspace } from './workspace.ts';
 const readPooled = promisify(fs.read);
 const fstatPooled = promisify(fs.fstat);
 
-/** A regular file that is open for reading. */
+/** A regular file, open for reading. */
 export interface OpenedFile {
   readonly descriptor: number;
   readonly size: number;
-  /** The same as long as the file is not written to: fit for an entity tag (RFC 9110 §8.8.3). */
+  /** Unchanged until the file is written to: suitable for an entity tag (RFC 9110 §8.8.3). */
   readonly version: string;
 }
 
 /**
- * Opens a file. What was opened is checked, not its name.
+ * Opens a file. Checks the opened file, not its name (TOCTOU).
  * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`,
  * `exec_transport_error`
  */
@@ -43,7 +43,7 @@ export async function openFile(workspace: Workspace, path: string): Promise<Open
     return { descriptor, size: Number(size), version };
   } catch (error) {
     if (descriptor !== undefined) fs.closeSync(descriptor);
-    // Swapped for a link, or taken away, since it was looked at.
+    // Replaced by a link, or removed, since the check.
     if (errno(error) === 'ELOOP' || errno(error) === 'ENOENT') throw notFound(absolute, 'read');
     throw failure(error, path, 'read');
   } finally {
@@ -51,12 +51,12 @@ export async function openFile(workspace: Workspace, path: string): Promise<Open
   }
 }
 
-/** In bytes: few calls, and little memory where many files are read at once. */
+/** In bytes: few calls, and little memory if many files are read at once. */
 const PIECE = 128 * 1024;
 
 /**
- * The bytes from `from` to `to`, and closes the file.
- * @throws Error where the file has become shorter
+ * Yields the bytes from `from` to `to`, and closes the file.
+ * @throws Error if the file has become shorter
  */
 export async function* readPieces(
   { descriptor }: OpenedFile,

@@ -6,14 +6,14 @@ import { emptyFolder } from './change-files.ts';
 import { at, bytesOf, CREATE, direct, errno, FOLDER, quietly, Slices } from './descriptors.ts';
 import { MASKED, partialName } from './write-file.ts';
 
-/** Folders that are held open: archives come folder by folder. */
+/** Open folder descriptors: archives come folder by folder. */
 const MOST_OPEN = 32;
 /**
- * What umask(2) takes by default, and the bits above permissions: nobody brings a set-user-id
- * program.
+ * Permission bits after the default umask(2); the set-user-id, set-group-id and sticky bits are
+ * dropped.
  */
 const KEPT_MODE = 0o755;
-/** Arguments of one program, so that they fit. */
+/** Arguments of one program call, below the system's limit. */
 const MOST_ARGUMENTS = 400;
 
 export interface FolderTimes {
@@ -22,13 +22,13 @@ export interface FolderTimes {
 }
 
 /**
- * A new folder in the workspace in which files are made before they are moved to their places:
- * until then nothing has changed, and there is no link on the way of anything. On the workspace's
- * own disk, so calls are made at once.
+ * A new folder in the workspace in which files are created before they are moved: until then
+ * nothing has changed, and no link is in any path. It is on the workspace's own disk, so calls are
+ * synchronous.
  */
 export class Stage {
   readonly directory: number;
-  /** Of folders that an archive has an entry for, by path. */
+  /** Folders that have an entry in the archive, by path. */
   readonly folders = new Map<string, FolderTimes>();
   readonly #root: number;
   readonly #name: string;
@@ -50,7 +50,7 @@ export class Stage {
     if (times !== undefined && path !== '') this.folders.set(path, times);
   }
 
-  /** Begins a file; one of that name is replaced. @param mtime undefined: now */
+  /** Begins a file; replaces one of that name. @param mtime undefined: now */
   file(path: string, mode: number, mtime?: number): void {
     this.endFile();
     const target = this.#place(path);
@@ -86,8 +86,7 @@ export class Stage {
   hardLink(path: string, target: string): void {
     this.endFile();
     const slash = target.lastIndexOf('/');
-    // A descriptor for this call alone: those of the cache may be closed on the way to the other
-    // folder.
+    // A descriptor for this call alone: opening the other folder may close those of the cache.
     const above = fs.openSync(at(this.#descriptorOf(target.slice(0, Math.max(slash, 0))), '.'), FOLDER);
     try {
       const [from, to] = [at(above, target.slice(slash + 1)), this.#place(path)];
@@ -104,8 +103,7 @@ export class Stage {
   }
 
   /**
-   * Once all entries are there. @throws PortholeError where FIFOs are wanted and the image has no
-   * `mkfifo`
+   * Call after all entries. @throws PortholeError if FIFOs are needed and the image has no `mkfifo`
    */
   async finish(): Promise<void> {
     this.endFile();
@@ -121,8 +119,8 @@ export class Stage {
   }
 
   /**
-   * What folders are as an archive has them: those of `chosen`. Deepest first, because one may be
-   * closed then.
+   * Sets modes and times of the `chosen` folders as in the archive. Deepest first, because a mode
+   * may close a folder.
    */
   async shutFolders(chosen: (path: string) => boolean): Promise<void> {
     const slices = new Slices();
@@ -136,7 +134,7 @@ export class Stage {
     }
   }
 
-  /** Removes what is still in it. */
+  /** Removes its remaining content. */
   async close(): Promise<void> {
     await quietly(() => this.endFile());
     for (const descriptor of this.#open.values()) fs.closeSync(descriptor);
@@ -146,7 +144,7 @@ export class Stage {
     await quietly(() => fs.rmdirSync(at(this.#root, this.#name)));
   }
 
-  /** What is open of the folders is closed: from now on they are moved. */
+  /** Closes the open folders: from now on they are moved. */
   forgetFolders(): void {
     for (const descriptor of this.#open.values()) fs.closeSync(descriptor);
     this.#open.clear();
@@ -163,7 +161,7 @@ export class Stage {
     if (path === '') return this.directory;
     const known = this.#open.get(path);
     if (known !== undefined) {
-      // The one that was used last is closed last.
+      // Least recently used order: the last used is closed last.
       this.#open.delete(path);
       this.#open.set(path, known);
       return known;
@@ -188,7 +186,7 @@ export class Stage {
     return descriptor;
   }
 
-  /** Node has no call for it. */
+  /** Node has no mkfifo(3). */
   async #makeFifos(mode: number, paths: readonly string[]): Promise<void> {
     const child = spawn('mkfifo', ['-m', mode.toString(8), '--', ...paths], {
       cwd: `/proc/self/fd/${this.directory}`,

@@ -11,37 +11,37 @@ import { PARTIAL } from './write-file.ts';
 const readPooled = promisify(fs.read);
 
 export interface TarOutOptions {
-  /** Paths below the folder to leave out, each the very name. */
+  /** Paths below the folder to leave out; exact names, no patterns. */
   readonly excludes: readonly string[];
   /**
-   * Whether each name of a file with several has the contents; otherwise all but the first are hard
-   * links.
+   * Whether each name of a file with several names has the contents; otherwise all but the first
+   * are hard links.
    */
   readonly copiesHardLinks: boolean;
 }
 
-/** Takes a piece of the archive, and resolves once its buffer may be written to again. */
+/** Takes a piece of the archive, and resolves once its buffer may be reused. */
 export type Sink = (piece: Buffer) => Promise<void>;
 
-/** In bytes, twice: one is filled while the other is on its way. */
+/** In bytes, two of them: one is filled while the other is sent. */
 const BUFFER = 256 * 1024;
-/** Room for a header with the longest names. */
+/** Size in bytes for a header with the longest names. */
 const HEADERS = 16 * 1024;
-/** Longer paths are refused on their way back (`ArchiveTree`). */
+/** Longer paths would be refused on unpacking (`ArchiveTree`). */
 const MAX_PATH = 4_000;
-/** Of a name in a header, in bytes. */
+/** Bytes of a name in a header. */
 const MAX_NAME = 100;
-/** Names of files with several names, in bytes; contents of those beyond are written again. */
+/** Names of files with several names, in bytes; beyond it contents are written again. */
 const MAX_LINK_BYTES = 4_194_304;
 const GNU = 'ustar  \0';
 
 /**
- * A folder as a tar with members `./…`: without what other file systems have mounted there,
- * devices, sockets and writes under way. What may not be read is left out, and named in the last
- * member. Of a file that changes meanwhile, as many bytes are in it as it had when it was opened.
+ * A folder as a tar with members `./…`: without the content of mount points, devices, sockets and
+ * partial files. Unreadable entries are left out, and named in the last member. A file that changes
+ * meanwhile contributes as many bytes as it had when it was opened.
  * @returns how many files and folders were left out
  * @throws PortholeError as `openFolder` does; `workspace_archive_read_error`, also half-way: the
- * archive is broken then
+ * archive is then truncated
  */
 export async function tarOut(
   workspace: Workspace,
@@ -78,7 +78,7 @@ class TarWriter {
   readonly #calls: Calls;
   readonly #sink: Sink;
   readonly #slices = new Slices();
-  /** The path of each file with several names that was written; undefined: they are copied. */
+  /** The path of each written file with several names; undefined: they are copied. */
   readonly #linked: Map<string, string> | undefined;
   #linkBytes = 0;
   readonly #named: string[] = [];
@@ -86,7 +86,7 @@ class TarWriter {
   #spare = Buffer.allocUnsafeSlow(BUFFER);
   #used = 0;
   #sent: Promise<void> = Promise.resolve();
-  /** Of the folder that is being read: `./a/b/`. */
+  /** Path of the current folder: `./a/b/`. */
   #prefix = './';
 
   constructor(descent: Descent, calls: Calls, sink: Sink, copiesHardLinks: boolean) {
@@ -96,7 +96,7 @@ class TarWriter {
     this.#linked = copiesHardLinks ? undefined : new Map();
   }
 
-  /** The folder in which the walk is, and what is below it. */
+  /** Writes the current folder of the walk, and its content. */
   async folder(choose: Choice, stat?: Stats): Promise<void> {
     const { directory } = this.#descent;
     let entries: fs.Dirent[];
@@ -134,7 +134,7 @@ class TarWriter {
     }
   }
 
-  /** What is missing, as a file that says so; then the end of the archive. */
+  /** Writes a file that lists the missing entries, then the end of the archive. */
   async end(): Promise<void> {
     if (this.unreadable > 0) {
       const more = this.unreadable - this.#named.length;
@@ -212,7 +212,7 @@ class TarWriter {
           ? fs.readSync(descriptor, this.#buffer, this.#used, wanted, null)
           : (await readPooled(descriptor, this.#buffer, this.#used, wanted, null)).bytesRead;
       if (read === 0) {
-        // It became shorter; its size is said already.
+        // It became shorter; the header with its size is already written.
         hasEnded = true;
         this.#buffer.fill(0, this.#used, this.#used + wanted);
       }
@@ -250,7 +250,7 @@ class TarWriter {
     await this.#room(HEADERS);
     this.#long('L', name);
     this.#long('K', linkName);
-    // A name that is cut short must not end like a folder's.
+    // A truncated name must not end like a folder's.
     const cut = (text: string) =>
       text.length > MAX_NAME ? text.slice(0, MAX_NAME - 1).replace(/\/$/, '_') : text;
     putHeader(this.#buffer, this.#used, {
@@ -282,7 +282,7 @@ class TarWriter {
     this.#used += padded;
   }
 
-  /** An empty folder; to look at what is mounted there may take seconds. */
+  /** An empty folder; reading a mount point may take seconds. */
   async #mountPoint(entry: fs.Dirent): Promise<void> {
     if (!entry.isDirectory()) return;
     const rest = { mode: 0o755, uid: 0, gid: 0, size: 0, mtime: 0 };
@@ -297,13 +297,13 @@ class TarWriter {
     if (this.#used === 0) return;
     await this.#sent;
     this.#sent = this.#sink(this.#buffer.subarray(0, this.#used));
-    // It is awaited before the next one; a failure must not count as unhandled until then.
+    // It is awaited before the next one; until then a failure must not count as unhandled.
     this.#sent.catch(() => undefined);
     [this.#buffer, this.#spare] = [this.#spare, this.#buffer];
     this.#used = 0;
   }
 
-  /** False for what breaks the archive. What has just gone was never there. */
+  /** False if the failure breaks the archive. An entry that has just disappeared is skipped. */
   #isLeftOut(error: unknown, path: string): boolean {
     const why = errno(error);
     if (why === 'ENOENT' || why === 'ELOOP' || why === 'ENOTDIR' || why === 'ENXIO') return true;
@@ -318,14 +318,14 @@ class TarWriter {
   }
 }
 
-/** Bytes as they are, but for what would end or hide a line. */
+/** Escapes bytes that would end or hide a line. */
 function printable(path: string): string {
   return path.replace(/\\|[^\x20-\x7e\x80-\xff]/g, (char) =>
     char === '\\' ? '\\\\' : char === '\n' ? '\\n' : `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`,
   );
 }
 
-/** None for what means the folder itself. */
+/** Empty for the folder itself. */
 function excludedPath(path: string): string[] {
   if (path.includes('..')) throw new PortholeError('invalid_request', 'exclude paths must not contain ".."');
   if (path.includes('\0')) {

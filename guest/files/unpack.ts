@@ -11,13 +11,13 @@ import { placeFiles } from './place-files.ts';
 import { Stage } from './stage.ts';
 import type { Workspace } from './workspace.ts';
 
-/** Of the links that are named: how many, and how many bytes of names. */
+/** Limits of the reported links: their number, and the bytes of their names. */
 const MOST_LINKS = 1_000;
 const MOST_LINK_BYTES = 262_144;
 
 /**
- * Makes a stage, lets `fill` fill it, moves what is in it to its places, and leaves nothing else
- * behind.
+ * Creates a stage, calls `fill` on it, moves its content to the workspace, and always removes the
+ * stage.
  */
 async function staged(
   workspace: Workspace,
@@ -40,11 +40,10 @@ async function staged(
 }
 
 /**
- * Unpacks a plain tar over the workspace, all or nothing: files that are there are replaced, others
- * stay. Each entry is validated before it is made.
- * @throws PortholeError `invalid_request` for one that is refused, `path_outside_workspace` where
- * it would go through a link of the workspace that leaves it, `workspace_archive_write_error`, or
- * what `content` fails with
+ * Unpacks a plain tar over the workspace, all or nothing: replaces existing files, keeps others.
+ * Validates each entry before it is created.
+ * @throws PortholeError `invalid_request` for a refused entry, `path_outside_workspace` if it would
+ * leave the workspace through a link, `workspace_archive_write_error`, or the error of `content`
  */
 export async function unpackTar(
   workspace: Workspace,
@@ -69,8 +68,8 @@ export async function unpackTar(
 }
 
 /**
- * Makes the entries of a tar in a stage, each validated before. @throws PortholeError
- * `invalid_request`, `workspace_archive_write_error`, or what `content` fails with
+ * Creates the entries of a tar in a stage, each validated first. @throws PortholeError
+ * `invalid_request`, `workspace_archive_write_error`, or the error of `content`
  */
 export async function fillFromTar(
   stage: Stage,
@@ -114,7 +113,7 @@ function makeEntry(stage: Stage, { name, linkName, type, mode, mtime }: TarHeade
   else if (type === 'fifo') stage.fifo(path, mode);
 }
 
-/** Without `.` and empty parts; `..` has been refused. */
+/** Without `.` and empty parts; `..` is refused earlier. */
 function plain(name: string): string {
   return name
     .split('/')
@@ -126,10 +125,10 @@ function plain(name: string): string {
 const FRAME_HEAD = 5;
 
 /**
- * Writes many files into a folder, all or none, from frames (`UPLOAD`). Missing folders are made.
+ * Writes many files into a folder, all or none, from frames (`UPLOAD`). Creates missing folders.
  * @param folder below the workspace, bytes as Latin-1
  * @throws PortholeError `path_outside_workspace`, `invalid_request`,
- * `workspace_archive_write_error`, or what `content` fails with
+ * `workspace_archive_write_error`, or the error of `content`
  */
 export async function uploadFiles(
   workspace: Workspace,
@@ -155,7 +154,7 @@ export async function uploadFiles(
   });
 }
 
-/** One file may be where another one has its folder. */
+/** A file may have the name of another file's folder. */
 function beginFile(stage: Stage, name: string): void {
   try {
     stage.file(name, 0o644);
@@ -175,7 +174,7 @@ interface Frame {
   readonly isFirst: boolean;
 }
 
-/** Contents come in the pieces in which they arrive; names come whole. */
+/** Yields contents in pieces as they arrive, and names as a whole. */
 async function* frames(content: AsyncIterable<Buffer>): AsyncGenerator<Frame, void, undefined> {
   let held: Buffer = Buffer.alloc(0);
   let type = 0;

@@ -7,18 +7,18 @@ import { openFolder, pathBelow, statOf } from './list-files.ts';
 import { type Place, WalkError, type Workspace } from './workspace.ts';
 import { PARTIAL } from './write-file.ts';
 
-/** Of one watch; inotify(7) needs kernel memory for each. */
+/** Folders per watch; inotify(7) needs kernel memory for each. */
 const MOST_FOLDERS = 1_024;
-/** Paths of one batch: with more, the list is read again. */
+/** Paths per batch: beyond it, the reader must list the folder again. */
 const MOST_CHANGES = 4_096;
-/** How long changes are gathered, in milliseconds: an editor makes several of one save. */
+/** How long changes are batched, in milliseconds: an editor makes several per save. */
 const GATHER_MS = 50;
 
 /**
- * What changes in a folder, until `signal` aborts or the folder is gone. First comes `ready`: what
- * changes from then on is reported. A path is `changed` as it is now, or `deleted`; several changes
+ * Changes in a folder, until `signal` aborts or the folder is gone. First comes `ready`: later
+ * changes are reported. A path is `changed` with its current state, or `deleted`; several changes
  * of one path may be reported as one.
- * @param recursive whether folders below are watched: at most 1,024
+ * @param recursive whether subfolders are watched: at most 1,024
  * @throws PortholeError as `openFolder` does
  */
 export async function* watchFolder(
@@ -56,12 +56,12 @@ export async function* watchFolder(
 class FolderWatcher {
   readonly #workspace: Workspace;
   readonly #folder: string;
-  /** Where the folder really is. */
+  /** Resolved path of the folder. */
   readonly #start: readonly string[];
   readonly #recursive: boolean;
   /** By path below the start. */
   readonly #watchers = new Map<string, FSWatcher>();
-  /** Paths that changed; whether the name came or went. */
+  /** Changed paths; whether the name was created or removed. */
   #changes = new Map<string, boolean>();
   #isOverflown = false;
   #isLimited = false;
@@ -76,8 +76,7 @@ class FolderWatcher {
   }
 
   /**
-   * Watches a folder, and those below it. @param reports whether what is in it already counts as
-   * changed
+   * Watches a folder and its subfolders. @param reports whether existing content counts as changed
    */
   async add(below: readonly string[], reports = false, slices = new Slices()): Promise<void> {
     const key = below.join('/');
@@ -90,7 +89,7 @@ class FolderWatcher {
     try {
       await slices.pause();
       place = await this.#workspace.walkBelow([...this.#start, ...below], '.');
-      // `/.`, because of itself a folder reports the last part of this path.
+      // `/.`, because a folder reports events of itself under the last part of this path.
       const watcher = watch(at(place.directory, '.'), { encoding: 'latin1', persistent: false });
       watcher.on('change', (type, name) => this.#note(key, String(name), type === 'rename'));
       watcher.on('error', () => watcher.close());
@@ -105,7 +104,7 @@ class FolderWatcher {
     } catch (error) {
       const why = errno(error);
       if (why === 'ENOSPC' || why === 'EMFILE' || why === 'ENFILE') this.#isLimited = true;
-      // Anything else is a folder that is gone, or may not be read.
+      // All other errors mean that the folder is gone or unreadable.
       else if (why === '' && !(error instanceof WalkError)) throw error;
     } finally {
       if (place !== undefined) closeSync(place.directory);
@@ -121,7 +120,7 @@ class FolderWatcher {
     signal.throwIfAborted();
   }
 
-  /** Undefined where there were too many. */
+  /** Undefined if there were too many. */
   take(): Map<string, boolean> | undefined {
     const taken = this.#changes;
     const isOverflown = this.#isOverflown;
@@ -130,14 +129,14 @@ class FolderWatcher {
     return isOverflown ? undefined : taken;
   }
 
-  /** True once, when not all is watched any more. */
+  /** True once, when some folders are no longer watched. */
   takeLimited(): boolean {
     if (this.#isLimited === this.#wasLimited) return false;
     this.#wasLimited = true;
     return true;
   }
 
-  /** What has become of a path. */
+  /** The current state of a path. */
   async look(below: string, isRenamed: boolean): Promise<WatchEvent | undefined> {
     const path = pathBelow(this.#folder, below === '' ? [] : below.split('/'));
     let place: Place | undefined;
@@ -171,7 +170,7 @@ class FolderWatcher {
     this.#wake?.();
   }
 
-  /** A folder that is gone, or is another one by now, with those below it. */
+  /** Drops a folder that is gone or was replaced, with its subfolders. */
   #drop(below: string): void {
     for (const [path, watcher] of this.#watchers) {
       if (path !== below && !path.startsWith(`${below}/`)) continue;

@@ -3,30 +3,30 @@ import { PortholeError } from '../../core/errors.ts';
 import { belowWorkspace, resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import { at, type Calls, direct, errno, FOLDER, lstatIfThere, pooled } from './descriptors.ts';
 
-/** As many as Linux follows (path_resolution(7)). */
+/** The same as Linux (path_resolution(7)). */
 const MOST_LINKS = 40;
 
-/** A name in a folder that is open, where no link is on the way. */
+/** A name in an open folder, with all links resolved. */
 export interface Place {
-  /** Open, and closed by the receiver. */
+  /** Open; the receiver closes it. */
   readonly directory: number;
   /** `.`: the folder itself. */
   readonly name: string;
-  /** Of the entry, below the workspace, without links; bytes as Latin-1. */
+  /** Path of the entry below the workspace, without links; bytes as Latin-1. */
   readonly names: readonly string[];
-  /** Undefined: nothing has that name. */
+  /** Undefined: it does not exist. */
   readonly stat: Stats | undefined;
   readonly calls: Calls;
 }
 
 export interface WalkOptions {
-  /** What a link at the end is: followed, or the entry itself. @default follow */
+  /** Whether a link at the end is followed or kept. @default follow */
   readonly last?: 'follow' | 'keep';
-  /** Whether missing folders on the way are made. @default false */
+  /** Whether missing parent folders are created. @default false */
   readonly makesFolders?: boolean;
 }
 
-/** Why a path leads nowhere, without a word about what leaves the workspace. */
+/** A path that does not resolve, without details about paths outside the workspace. */
 export class WalkError extends Error {
   readonly why: 'missing' | 'in a file' | 'too many links';
 
@@ -36,12 +36,13 @@ export class WalkError extends Error {
   }
 }
 
-/** How long a list of mounts is taken for true, in milliseconds. */
+/** How long the list of mounts is cached, in milliseconds. */
 const MOUNTS_FOR_MS = 1_000;
 
 /**
- * The workspace, and what a request may reach of it. Paths are walked one descriptor after the
- * other, links followed by this code alone: so a path cannot leave, whatever changes meanwhile.
+ * The workspace, and the part of it that a request may access. Walks paths by descriptor and
+ * follows links in this code only, so a path cannot leave the workspace, whatever changes meanwhile
+ * (TOCTOU).
  */
 export class Workspace {
   readonly #root: string;
@@ -64,13 +65,13 @@ export class Workspace {
   /**
    * @param path as a caller wrote it
    * @throws WalkError, PortholeError `path_outside_workspace`, `forbidden`, `invalid_request`, or
-   * what a system call fails with
+   * the error of a system call
    */
   async walk(path: string, options: WalkOptions = {}): Promise<Place> {
     return this.walkBelow([], bytesBelow(path), options);
   }
 
-  /** From a folder of the workspace on, whose names hold no link. */
+  /** Starts at a folder of the workspace; `names` contain no link. */
   async walkBelow(
     start: readonly string[],
     below: string,
@@ -78,8 +79,7 @@ export class Workspace {
   ): Promise<Place> {
     const rest = partsOf(below);
     const names: string[] = [...start];
-    // Outside the only way is through the folders above the workspace: so many of them. Undefined:
-    // inside.
+    // Number of levels above the workspace while a link leads outside; undefined: inside.
     let above: number | undefined;
     let links = 0;
     let ofLink = 0;
@@ -163,7 +163,7 @@ export class Workspace {
     }
   }
 
-  /** The workspace itself, whatever the limits are. */
+  /** The workspace itself, whatever the limits. */
   async walkTop(): Promise<{ readonly directory: number }> {
     return { directory: await this.#reopen([]) };
   }
@@ -182,7 +182,7 @@ export class Workspace {
     return this.#mounts.size > 0;
   }
 
-  /** Whether something is mounted on a folder, or on one above it. */
+  /** Whether a folder or one of its parents is a mount point. */
   isMounted(names: readonly string[], name?: string): boolean {
     if (!this.hasMounts()) return false;
     let path = '';
@@ -215,7 +215,7 @@ export class Workspace {
     }
   }
 
-  /** @param onTheWay whether a folder above a path of the limits will do */
+  /** @param onTheWay whether a parent of a path of the limits is allowed */
   #check(names: readonly string[], onTheWay: boolean): void {
     const limits = this.#limits;
     if (limits === undefined) return;
@@ -235,7 +235,7 @@ function partsOf(path: string): string[] {
   return path.split('/');
 }
 
-/** Of a caller's path, below the workspace; bytes as Latin-1. */
+/** A caller's path, relative to the workspace; bytes as Latin-1. */
 function bytesBelow(path: string): string {
   return Buffer.from(belowWorkspace(resolveWorkspacePath(path, 'path'))).toString('latin1');
 }
@@ -252,7 +252,7 @@ async function makeFolder(calls: Calls, path: string | Buffer): Promise<void> {
   }
 }
 
-/** Undefined for what is no link. */
+/** Undefined if it is not a link. */
 async function readlinkIfLink(calls: Calls, path: string | Buffer): Promise<string | undefined> {
   try {
     return await calls.readlink(path);
@@ -264,7 +264,7 @@ async function readlinkIfLink(calls: Calls, path: string | Buffer): Promise<stri
 
 let isProcChecked = false;
 
-/** Without /proc there is no way to a file by its folder's descriptor, and no safe other one. */
+/** Access by descriptor requires /proc, and no other way is safe. */
 function checkProc(directory: number): void {
   if (isProcChecked) return;
   const [{ dev, ino }, seen] = [
@@ -280,9 +280,7 @@ function checkProc(directory: number): void {
   isProcChecked = true;
 }
 
-/**
- * Where something is mounted below a folder, as `/names`; bytes as Latin-1 (proc_pid_mountinfo(5)).
- */
+/** Mount points below a folder, as `/names`; bytes as Latin-1 (proc_pid_mountinfo(5)). */
 function mountsBelow(root: string): ReadonlySet<string> {
   const above = root === '/' ? '' : Buffer.from(root).toString('latin1');
   const mounts = new Set<string>();

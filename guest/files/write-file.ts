@@ -9,10 +9,10 @@ import type { Workspace } from './workspace.ts';
 const writePooled = promisify(fs.write);
 
 const EXECUTABLE = 0o111;
-/** Whether the umask takes bits away that files of ours have. */
+/** Whether the umask removes bits that our files need. */
 export const MASKED = (process.umask() & 0o755) !== 0;
 
-/** How files are named that are not complete yet. Listings and archives leave them out. */
+/** Names of files that are not complete yet. Listings and archives leave them out. */
 export const PARTIAL = /^\.porthole-[\x21-\x7e]{16}$/;
 
 export function partialName(): string {
@@ -20,10 +20,10 @@ export function partialName(): string {
 }
 
 /**
- * Writes a file, complete or not at all: into a temporary file beside it, renamed at the end. A
- * file that could be executed stays executable. Missing folders are made.
+ * Writes a file, complete or not at all: into a temporary file beside it, then renames. An
+ * executable file stays executable. Creates missing folders.
  * @throws PortholeError `path_outside_workspace`, `invalid_request`,
- * `workspace_archive_write_error`, or what `content` fails with
+ * `workspace_archive_write_error`, or the error of `content`
  */
 export async function writeFile(
   workspace: Workspace,
@@ -53,7 +53,7 @@ export async function writeFile(
     const isExecutable = stat !== undefined && (stat.mode & EXECUTABLE) !== 0;
     if (isExecutable || MASKED) await attempt(() => fs.fchmodSync(file, isExecutable ? 0o755 : 0o644));
     descriptor = undefined;
-    // A bucket takes the contents as the file is closed, and may refuse them then.
+    // A bucket receives the contents on close, and may refuse them then.
     await attempt(() => calls.close(file));
     await attempt(() => calls.rename(partial, at(directory, name)));
     isPartial = false;

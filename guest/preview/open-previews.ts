@@ -25,9 +25,9 @@ const storedPreviews = z.array(z.object({ port: z.int(), closed: z.boolean(), re
 
 export interface OpenPreviewsOptions {
   /**
-   * File that keeps them, so that previews outlive a replaced pod as the workspace does. Its
-   * content proves nothing: who writes to it can also answer in the guest's place. It opens no way
-   * in, because routes are made by the functions.
+   * File that stores them, so that previews outlive a replaced pod as the workspace does. Its
+   * content is not trusted: code that can write to it could also answer in the guest's place. It
+   * grants no access, because the functions create the routes.
    */
   readonly file: string;
   /** @default console.warn */
@@ -47,8 +47,8 @@ export class OpenPreviews {
   }
 
   /**
-   * Reads what an earlier guest has served. What cannot be read is left out: the next start of a
-   * preview opens it again.
+   * Reads the previews of an earlier guest. Skips unreadable ones: the next start of a preview
+   * opens it again.
    */
   async load(): Promise<void> {
     try {
@@ -63,10 +63,7 @@ export class OpenPreviews {
     }
   }
 
-  /**
-   * Opens a preview, or changes what is known of it. Resolves once it is kept, as far as that is
-   * possible.
-   */
+  /** Opens a preview, or updates it. Resolves once it is stored, if that is possible. */
   open(port: number, request: OpenPreviewRequest): Promise<void> {
     const known = this.#byHost.get(hostnameOf(request.host));
     const opened = this.#put(port, request, false);
@@ -74,7 +71,7 @@ export class OpenPreviews {
     return this.#save();
   }
 
-  /** False where no such preview is open. */
+  /** False if no such preview is open. */
   async close(port: number, host: string): Promise<boolean> {
     const known = this.#byHost.get(hostnameOf(host));
     if (known === undefined || known.port !== port || known.closed) return false;
@@ -83,7 +80,7 @@ export class OpenPreviews {
     return true;
   }
 
-  /** By a Host header or its name alone. */
+  /** Finds a preview by a Host header, with or without a port. */
   find(host: string): OpenPreview | undefined {
     return this.#byHost.get(hostnameOf(host));
   }
@@ -137,7 +134,7 @@ export class OpenPreviews {
   }
 }
 
-/** Whether it has reached the end of its life. */
+/** Whether it has expired. */
 export function isExpired({ request }: OpenPreview, now = Date.now()): boolean {
   return now >= Date.parse(request.expires_at);
 }
@@ -151,8 +148,8 @@ function hostnameOf(host: string): string {
 }
 
 /**
- * The sandbox may put anything there: a FIFO must not hold the guest up, and a link not lead it
- * elsewhere.
+ * The sandbox may replace the file: a FIFO must not block the guest, and a link must not redirect
+ * it.
  */
 const SAFELY = constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const MAX_BYTES = 1024 * 1024;

@@ -9,11 +9,11 @@ import type { PreviewStatus } from '#proxy/status-page.ts';
 import { PREVIEW_PORT_HEADER } from '../protocol/previews-protocol.ts';
 import { isExpired, type OpenPreviews } from './open-previews.ts';
 
-/** Behind the strict front. */
+/** Handlers behind the strict front. */
 export interface PreviewListener extends FrontHandlers {
-  /** Ends every connection of a preview that was closed. */
+  /** Ends every connection of a closed preview. */
   revoke(port: number, host: string): void;
-  /** Lets requests end for up to `drainMs`, then destroys everything. */
+  /** Waits up to `drainMs` for requests, then destroys everything. */
   close(drainMs?: number): Promise<void>;
 }
 
@@ -30,9 +30,8 @@ const ADDRESSES = /^[\da-f.:, [\]]{2,300}$/i;
 const nothing = (): void => undefined;
 
 /**
- * Serves what the gateway sends for previews with the proxy of the local gateway. A request is
- * served where its Host is that of a preview which the functions have opened, and its route has set
- * the port of that very preview.
+ * Serves previews for the gateway with the local gateway's proxy. A request is served only if the
+ * functions have opened a preview for its Host, and its route has set the port of that preview.
  */
 export function createPreviewListener({ previews, dial }: PreviewListenerOptions): PreviewListener {
   const proxy = createPreviewProxy({
@@ -78,7 +77,7 @@ export function createPreviewListener({ previews, dial }: PreviewListenerOptions
   };
 }
 
-/** `{port} {host name}`: what the proxy knows a preview by. */
+/** `{port} {host name}`: the proxy's key of a preview. */
 function keyOf({ headers }: IncomingMessage): string {
   return `${String(headers[PORT_HEADER] ?? '')} ${nameOf(headers.host ?? '')}`;
 }
@@ -104,7 +103,7 @@ function dialFailure(error: unknown): PreviewStatus {
   return (error as NodeJS.ErrnoException).code === 'ECONNREFUSED' ? 'nothing_listens' : 'unreachable';
 }
 
-/** The gateway's own list where it sends one: only the gateway reaches this port. */
+/** The gateway's own list if it sends one: only the gateway reaches this port. */
 function visitorAddress(req: IncomingMessage): string {
   const forwarded = String(req.headers['x-forwarded-for'] ?? '');
   return ADDRESSES.test(forwarded) ? forwarded : clientAddress(req);

@@ -10,14 +10,14 @@ import { OpenPreviews } from './open-previews.ts';
 import { createPreviewListener, type PreviewListener } from './preview-listener.ts';
 
 /**
- * Longer than gateways keep an idle connection (Envoy an hour, Traefik 90 s): the side that sends
- * requests must be the one that closes, or a request meets a connection that is closing.
+ * Longer than gateways keep an idle connection (Envoy an hour, Traefik 90 s): the client side must
+ * close first, or a request races with the close.
  */
 const KEEP_ALIVE_MS = 3_900_000;
 
 /**
- * The guest as the upstream of previews: its listener runs, and the routes open and close what it
- * serves.
+ * The guest as the upstream of previews: starts its listener, and routes that open and close
+ * previews.
  */
 export async function servePreviews(
   { port, host }: { readonly port: number; readonly host?: string | undefined },
@@ -31,7 +31,7 @@ export async function servePreviews(
   try {
     await once(server, 'listening');
   } catch (error) {
-    // Commands and files must not depend on it.
+    // Commands and files must work without it.
     process.stderr.write(`Port ${port} is taken, so no preview is served: ${String(error)}\n`);
   }
   return { previews, routes: previewRoutes(previews, listener, port) };
@@ -41,7 +41,7 @@ const host = z.string().check(z.minLength(1), z.maxLength(260));
 
 /**
  * `PUT /v1/previews/{port}`, `DELETE /v1/previews/{port}?host=`, `GET /v1/previews`: each answers
- * what is open by then.
+ * the open previews.
  */
 function previewRoutes(
   previews: OpenPreviews,

@@ -1,6 +1,6 @@
 /**
- * Answers of the guest that the host validates; the guest itself, which takes no schemas for them,
- * does not load this.
+ * Answers of the guest that the host validates. A separate module, because the guest itself needs
+ * no schemas for them.
  */
 import * as z from 'zod/mini';
 import { processExit } from './processes-protocol.ts';
@@ -10,12 +10,12 @@ export const guestHealth = z.object({
   protocol: z.number(),
   version: z.string().check(z.maxLength(64)),
   started_at: z.string().check(z.maxLength(64)),
-  /** False where the workspace is another user's, who keeps the sandbox's out. */
+  /** False if another user owns the workspace and the sandbox's user has no access. */
   workspace: z.optional(z.boolean()),
 });
 export type GuestHealth = z.infer<typeof guestHealth>;
 
-/** The body of every refusal. More fields may follow: what a program can go on with. */
+/** The body of every refusal. More fields may follow, for programs. */
 export const guestErrorBody = z.looseObject({
   error: z.string().check(z.maxLength(16_384)),
   code: z.string().check(z.maxLength(64)),
@@ -24,11 +24,11 @@ export const guestErrorBody = z.looseObject({
 /** A 409 `process_exited` and a 404 `not_found` carry these beside `error` and `code`. */
 export const refusalDetails = z.object({
   exit: z.optional(processExit),
-  /** Ids, names or ports that exist. */
+  /** Existing ids, names or ports. */
   existing: z.optional(z.array(z.string().check(z.maxLength(128))).check(z.maxLength(100))),
 });
 
-/** The event `cut` of output: so many bytes before the next event are gone. */
+/** The event `cut` of output: this many bytes before the next event are lost. */
 export const outputCut = z.object({ bytes: z.int().check(z.gte(0)) });
 
 /** `POST …/input?eof=true` takes raw bytes, and answers once they are in the pipe. */

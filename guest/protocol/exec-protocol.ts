@@ -5,7 +5,7 @@ const noZero = z.refine<string>((text) => !text.includes('\0'), 'must not hold a
 const text = z.string().check(noZero);
 const size = z.int().check(z.gte(1), z.lte(65_535));
 
-/** Of a terminal. */
+/** Size of a terminal. */
 export const terminalSize = z.object({ cols: size, rows: size });
 export type TerminalSize = z.infer<typeof terminalSize>;
 
@@ -16,9 +16,9 @@ export const environment = z.record(
   text,
 );
 
-/** What a command is started with, wherever it is started. */
+/** What a command is started with, by any operation. */
 export const execRequest = z.object({
-  /** Executed directly: no shell is added. */
+  /** Executed directly, without a shell. */
   argv: z.tuple([text], text),
   /** @default /workspace */
   cwd: z.optional(absolutePath),
@@ -38,9 +38,9 @@ export const EXEC = {
   stderr: 2,
   /** guest → host: JSON `{code}` or `{signal}`; the last message, after the last byte of output. */
   exit: 3,
-  /** guest → host: the command runs, or its exit tells why it could not start. */
+  /** guest → host: the command runs, or its exit says why it could not start. */
   started: 4,
-  /** guest → host: so many bytes of stdin are consumed (uint32, big endian). */
+  /** guest → host: this many bytes of stdin are consumed (uint32, big endian). */
   window: 5,
   /** host → guest: no more stdin. */
   stdinEnd: 6,
@@ -50,10 +50,10 @@ export const EXEC = {
   resize: 8,
 } as const;
 
-/** Types whose payload may come in pieces; every other payload is short and comes whole. */
+/** Types that may arrive in pieces; payloads of all other types are short and arrive whole. */
 export const EXEC_DATA: ReadonlySet<number> = new Set([EXEC.stdin, EXEC.stdout, EXEC.stderr]);
 
-/** Bytes of stdin on their way: enough to keep a pipe full, little enough to hold in memory. */
+/** Unacknowledged bytes of stdin: enough to keep a pipe full, few enough to hold in memory. */
 export const STDIN_WINDOW = 256 * 1024;
 
 export const SIGNALS = ['SIGTERM', 'SIGKILL', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;

@@ -5,16 +5,14 @@
 import * as z from 'zod/mini';
 
 /**
- * Request header: JSON array of the absolute paths that a caller may reach. Absent: all of
+ * Request header: JSON array of the absolute paths that a caller may access. Absent: all of
  * /workspace.
  */
 export const PATHS_HEADER = 'porthole-paths';
-/**
- * Trailer of `GET /v1/tar`: how many files and folders were left out, because they may not be read.
- */
+/** Trailer of `GET /v1/tar`: how many files and folders were left out as unreadable. */
 export const UNREADABLE_TRAILER = 'porthole-unreadable';
 
-/** What an operation on files refuses, in words for its caller. */
+/** Error codes of file operations, in terms of the caller. */
 export const FILE_REFUSALS = [
   'invalid_request',
   'path_outside_workspace',
@@ -31,14 +29,14 @@ const path = z.string().check(z.minLength(1), z.maxLength(16_384));
 
 /** `GET /v1/stat`, and each line of `GET /v1/list` but the last. Links are not followed. */
 export const fileStat = z.object({
-  /** Absolute, below /workspace; bytes that are no UTF-8 are U+FFFD. */
+  /** Absolute, below /workspace; invalid UTF-8 becomes U+FFFD. */
   path,
   type: z.enum(['file', 'directory', 'symlink', 'other']),
   /** In bytes. */
   size: z.number().check(z.gte(0)),
-  /** Seconds since 1970. */
+  /** Seconds since the Unix epoch. */
   mtime: z.number(),
-  /** Permissions, and the three bits above them. */
+  /** Permissions, and the set-user-id, set-group-id and sticky bits. */
   mode: z.int().check(z.gte(0), z.lte(0o7777)),
 });
 export type FileStat = z.infer<typeof fileStat>;
@@ -46,7 +44,7 @@ export type FileStat = z.infer<typeof fileStat>;
 /** The last line of `GET /v1/list`: without it the list is not complete. */
 export const listEnd = z.object({ truncated: z.boolean() });
 
-/** Entries of one list. */
+/** Entries per list. */
 export const MOST_LISTED = 10_000;
 
 /** `POST /v1/mkdir` */
@@ -56,7 +54,7 @@ export const mkdirRequest = z.object({ path });
 export const moveRequest = z.object({
   from: path,
   to: path,
-  /** Whether a file at `to` is replaced. @default false */
+  /** Whether an existing file at `to` is replaced. @default false */
   overwrite: z.optional(z.boolean()),
 });
 
@@ -73,34 +71,34 @@ export type Unpacked = z.infer<typeof unpacked>;
 /** Names in one answer of `PUT /v1/skills`. */
 export const MOST_CHANGED = 10_000;
 
-/** `PUT /v1/skills`: files below `skills` that stay, because somebody has changed them. */
+/** `PUT /v1/skills`: files below `skills` that were kept, because the user has changed them. */
 export const placedSkills = z.object({ changed: z.array(path).check(z.maxLength(MOST_CHANGED)) });
 
-/** `POST /v1/upload`: frames of a type byte, a length (uint32, big endian) and so many bytes. */
+/** `POST /v1/upload`: frames of a type byte, a length (uint32, big endian) and that many bytes. */
 export const UPLOAD = {
   /** A path, relative to the folder, in UTF-8: a file begins. */
   file: 1,
-  /** Bytes of it. */
+  /** Bytes of the current file. */
   contents: 2,
   /** All files are complete. Without it nothing is written. */
   end: 3,
 } as const;
 
-/** Of one frame's contents, in bytes. */
+/** Bytes of contents per frame. */
 export const MAX_UPLOAD_FRAME = 1_048_576;
 
-/** Of a path. */
+/** Bytes of a path. */
 export const MAX_UPLOAD_PATH = 16_384;
 
 /** Data of an event of `GET /v1/watch`. */
 export const watchEvent = z.object({
   /**
-   * `limited`: not all folders below are watched; `overflow`: changes were lost, list the folder
+   * `limited`: some subfolders are not watched; `overflow`: changes were lost, list the folder
    * again.
    */
   type: z.enum(['ready', 'changed', 'deleted', 'limited', 'overflow']),
   path,
-  /** Of what changed. */
+  /** Of the changed entry. */
   stat: z.optional(fileStat),
 });
 export type WatchEvent = z.infer<typeof watchEvent>;

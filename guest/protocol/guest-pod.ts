@@ -1,40 +1,35 @@
-/** How a guest is run in a pod, and how it knows who may call it. */
+/** How a guest runs in a pod, and how it authenticates its callers. */
 import { createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { GUEST_PREVIEW_PORT } from './previews-protocol.ts';
 import type { GuestSettingsInput } from './settings-protocol.ts';
 
-/** The port of its pod on which it is called. */
+/** The guest's port in its pod. */
 export const GUEST_PORT = 2790;
 
-/** Where the guest's folder is in every sandbox, whatever its image. */
+/** The guest's folder in every sandbox, whatever its image. */
 const FOLDER = '/porthole';
 
-/** Volume of its pod for what processes have printed. */
+/** Mount point of the pod's volume for the output of processes. */
 export const GUEST_STATE = '/run/porthole-guest';
 
-/** Flags of the guest's Node: few threads, and a young generation that stays small. */
+/** V8 flags of the guest: few threads, and a young generation that stays small. */
 const NODE_FLAGS = ['--v8-pool-size=1', '--max-semi-space-size=1'];
 
-/**
- * Set empty for the guest's process: an image's own would change how its Node and its loader run.
- */
+/** Set to empty for the guest: an image's values would change how its Node and its loader run. */
 const NEUTRALIZED = ['NODE_OPTIONS', 'LD_PRELOAD'] as const;
 
 const POD_UID = 'PORTHOLE_POD_UID';
 
-/**
- * Names the sandbox in each request: a pod that waits in a warm pool does not know yet which one it
- * will be.
- */
+/** Request header with the sandbox's id: a pod that waits in a warm pool does not know it yet. */
 export const SANDBOX_HEADER = 'porthole-sandbox';
 
-/** What runs the guest in a pod. @param publicKeys of those who may call it, separated by commas */
+/** Pod settings that run the guest. @param publicKeys of allowed callers, separated by commas */
 export function guestPod(publicKeys: string, env: Readonly<Record<string, string>>) {
   const settings: GuestSettingsInput = {
     env: { ...env },
     inherit: true,
     state: GUEST_STATE,
-    // The kubelet puts the UID in.
+    // The kubelet substitutes the UID.
     listen: { port: GUEST_PORT, key: publicKeys, audience: `$(${POD_UID})` },
     previews: { port: GUEST_PREVIEW_PORT },
     pty: FOLDER,
@@ -48,12 +43,12 @@ export function guestPod(publicKeys: string, env: Readonly<Record<string, string
   };
 }
 
-/** Where the init container of the guest's image has the volume that it fills. */
+/** Mount point, in the init container of the guest's image, of the volume that it fills. */
 const INSTALLED = '/guest';
 
 /**
  * For images without the guest: an init container of the guest's own image copies its folder into a
- * volume, which the sandbox mounts in place of its image's folder.
+ * volume, which the sandbox mounts over the image's folder.
  */
 export function guestInstaller() {
   const copy = `require('node:fs').cpSync('${FOLDER}', '${INSTALLED}', { recursive: true })`;
@@ -63,12 +58,12 @@ export function guestInstaller() {
     volume: 'porthole',
     target: INSTALLED,
     mountPath: FOLDER,
-    /** In MiB: several times the folder's. */
+    /** In MiB: several times the folder's size. */
     mebibytes: 512,
   };
 }
 
-/** The keys that a pod was given; undefined where it does not run the guest. */
+/** The keys of a pod's guest; undefined if the pod does not run the guest. */
 export function guestKeysOf(command: readonly string[] | undefined): string | undefined {
   if (command?.at(-2) !== `${FOLDER}/guest.js`) return undefined;
   try {
@@ -79,7 +74,7 @@ export function guestKeysOf(command: readonly string[] | undefined): string | un
   }
 }
 
-/** What of its own environment a guest in a pod gives to commands. */
+/** The part of the guest's own environment in a pod that commands inherit. */
 export function inheritedEnvironment(env: NodeJS.ProcessEnv): Record<string, string> {
   const own = new Set<string>([POD_UID, ...NEUTRALIZED]);
   return Object.fromEntries(
@@ -92,22 +87,22 @@ export function inheritedEnvironment(env: NodeJS.ProcessEnv): Record<string, str
 /** How long a token is valid, in seconds. */
 const LIFETIME_S = 60;
 
-/** Clocks of nodes differ by this much at most, in seconds. */
+/** Tolerated clock skew between nodes, in seconds. */
 const SKEW_S = 30;
 
 const HEADER = Buffer.from('{"alg":"EdDSA","typ":"porthole-guest+jwt"}').toString('base64url');
 
-/** Longer than any of ours. */
+/** Characters; our tokens are shorter. */
 const MAX_TOKEN = 2_048;
 
 export interface GuestTokenClaims {
-  /** The pod's UID: a token for one sandbox opens no other. */
+  /** The pod's UID: a token for one sandbox is invalid for any other. */
   readonly audience: string;
-  /** Method and path, without a query: a token that lists files runs no command. */
+  /** Method and path, without a query: a token for listing files cannot run a command. */
   readonly operation: string;
 }
 
-/** An operation as tokens name it. */
+/** The name of an operation in tokens. */
 export function operationOf(method: string, path: string): string {
   return `${method} ${path.replace(/[?#].*$/s, '')}`;
 }
@@ -144,22 +139,22 @@ export function verifyGuestToken(
   );
 }
 
-/** A public key as configuration has it: the 32 bytes of an Ed25519 key, in base64url. */
+/** A public key in the configuration's format: the 32 bytes of an Ed25519 key, in base64url. */
 export function publicKeyText(key: KeyObject): string {
   return createPublicKey(key).export({ format: 'jwk' }).x as string;
 }
 
-/** The reverse. @throws Error for what is no key */
+/** The reverse. @throws Error if it is not a key */
 export function readPublicKey(text: string): KeyObject {
   return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: text }, format: 'jwk' });
 }
 
-/** Signs what the functions ask of guests. */
+/** Signs the functions' requests to guests. */
 export interface GuestKeys {
   /** For the configuration of pods, the current one first, separated by commas. */
   readonly publicKeys: string;
   /**
-   * A token for one operation of one guest. @returns undefined where the guest knows none of these
+   * A token for one operation of one guest. @returns undefined if the guest knows none of these
    * keys
    */
   sign(publicKeys: string, claims: GuestTokenClaims): string | undefined;

@@ -1,9 +1,7 @@
-/**
- * Grows when a host of an older version can no longer talk to the guest, or the other way round.
- */
+/** Incremented when hosts and guests of different versions can no longer talk to each other. */
 export const PROTOCOL_VERSION = 1;
 
-/** What the guest refuses, and with which status. */
+/** Error codes of the guest, with their statuses. */
 export const GUEST_ERRORS = {
   invalid_request: 400,
   unauthorized: 401,
@@ -21,22 +19,22 @@ export const GUEST_ERRORS = {
 export type GuestErrorCode = keyof typeof GUEST_ERRORS;
 
 /**
- * Bytes of JSON that either side takes: 2 MiB of arguments and environment, which JSON may double.
+ * Maximum bytes of JSON for both sides: 2 MiB of arguments and environment, which JSON may double.
  */
 export const MAX_JSON = 4 * 1024 * 1024;
 
-/** The value of `Upgrade` with which `GET /v1/dial/{port}` becomes a byte stream. */
+/** The `Upgrade` value that turns `GET /v1/dial/{port}` into a byte stream. */
 export const DIAL_UPGRADE = 'tcp';
 
 // Settings of the HTTP/2 session between host and relay (RFC 9113 §6.5.2, §6.9).
 
 /**
- * Read ahead for one connection, in bytes: enough for a fast engine, little enough for a hundred of
- * them.
+ * Receive window of one connection, in bytes: enough for a fast engine, small enough for a hundred
+ * connections.
  */
 const STREAM_WINDOW = 256 * 1024;
 
-/** For all of them together. One that stands still must not stop the others. */
+/** Receive window of all connections together. A stalled connection must not block the others. */
 export const RELAY_WINDOW = 256 * 1024 * 1024;
 
 export const RELAY_SETTINGS = {

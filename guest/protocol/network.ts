@@ -1,30 +1,31 @@
 /**
- * Where a sandbox finds its way out: a proxy of the guest, which passes everything on to the host's
+ * Outgoing connections of a sandbox: a proxy of the guest, which forwards everything to the host's
  * broker.
  */
 export const NETWORK = {
   /**
-   * Of the guest, on 127.0.0.1: HTTP (CONNECT and absolute form) and SOCKS5. Below the range of
+   * Port of the guest on 127.0.0.1: HTTP (CONNECT and absolute form) and SOCKS5. Below the range of
    * previews.
    */
   port: 2792,
-  /** Of the host's socket, in the folder of the sandbox's channel. */
+  /** Name of the host's socket in the folder of the sandbox's channel. */
   socketName: 'network.sock',
   socket: '/run/porthole/network.sock',
-  /** The certificates that the machine's own tools trust, beside it. */
+  /** The certificates that the machine's own tools trust, in the same folder. */
   certificatesName: 'certificates.pem',
   certificates: '/run/porthole/certificates.pem',
 } as const;
 
 /**
- * What the guest writes before a program's first byte: zero, the port that the program connects
- * from, a newline. Code in the sandbox can forge it, so it only names the command in a question.
+ * The guest writes this before a program's first byte: zero, the port that the program connects
+ * from, a newline. Code in the sandbox can forge it, so it only names the command in an approval
+ * request.
  */
 export function connectionPreamble(port: number): string {
   return `\0${port}\n`;
 }
 
-/** Undefined: more bytes are needed. `length` is 0 where there is no preamble. */
+/** Undefined: more bytes are needed. `length` is 0 if there is no preamble. */
 export function readPreamble(
   bytes: Uint8Array,
 ): { readonly length: number; readonly port: number | undefined } | undefined {

@@ -1,21 +1,21 @@
-/** What listens in the sandbox, and what changes in it: `/v1/ports` and `/v1/events`. */
+/** Listening ports of the sandbox, and changes in it: `/v1/ports` and `/v1/events`. */
 import * as z from 'zod/mini';
 import { instant, processExit, processId, processName, startedBy, WAIT_MS } from './processes-protocol.ts';
 import { serverName, SERVER_STATES } from './servers-protocol.ts';
 
 export const portNumber = z.int().check(z.gte(1), z.lte(65_535));
 
-/** A port on which something listens. */
+/** A port with a listener. */
 export const portInfo = z.object({
   port: portNumber,
-  /** As the socket is bound: `127.0.0.1`, `0.0.0.0`, `::` …; several are joined by ", ". */
+  /** The bound address: `127.0.0.1`, `0.0.0.0`, `::` …; several are joined by ", ". */
   address: z.string().check(z.maxLength(256)),
-  /** Null: a process that the guest may not look at. */
+  /** Null: a process that the guest may not inspect. */
   pid: z.nullable(z.int().check(z.gte(0))),
   program: z.nullable(z.string().check(z.maxLength(256))),
-  /** Its command line, cut at 400 characters. Guests of earlier versions do not have it. */
+  /** Its command line, cut at 400 characters. Guests of earlier versions omit it. */
   command: z._default(z.nullable(z.string().check(z.maxLength(400))), null),
-  /** The process of the guest in whose group it listens. */
+  /** The guest's process that leads the listener's process group. */
   process_id: z.nullable(processId),
   server: z.nullable(serverName),
   since: instant,
@@ -26,8 +26,8 @@ export type PortInfo = z.infer<typeof portInfo>;
 export const portList = z.object({ ports: z.array(portInfo).check(z.maxLength(2_000)) });
 
 /**
- * `POST /v1/ports/{port}/wait` → 200 with `portState`, or 408 `timed_out` whose `existing` lists
- * the ports that listen.
+ * `POST /v1/ports/{port}/wait` → 200 with `portState`, or 408 `timed_out` with the listening ports
+ * in `existing`.
  */
 export const portWaitRequest = z.object({
   state: z._default(z.enum(['listening', 'closed']), 'listening'),
@@ -36,7 +36,7 @@ export const portWaitRequest = z.object({
 export const portState = z.object({
   port: portNumber,
   state: z.enum(['listening', 'closed']),
-  /** Null when it is closed. */
+  /** Null if it is closed. */
   listener: z.nullable(portInfo),
 });
 export type PortState = z.infer<typeof portState>;
@@ -50,8 +50,8 @@ const startedProcess = {
 };
 
 /**
- * `GET /v1/events` (SSE). The first event is `snapshot`; everything behind it is a change. A reader
- * that falls behind by 1,000 events is disconnected, and begins with a snapshot again.
+ * `GET /v1/events` (SSE). The first event is `snapshot`; all later ones are changes. A reader that
+ * falls behind by 1,000 events is disconnected, and starts with a snapshot again.
  */
 export const guestEvents = {
   snapshot: z.object({
@@ -61,7 +61,7 @@ export const guestEvents = {
       .array(z.object({ name: serverName, state: z.enum(SERVER_STATES), at: instant }))
       .check(z.maxLength(200)),
   }),
-  /** Within 300 ms. */
+  /** Reported within 300 ms. */
   port: z.object({
     port: portNumber,
     state: z.enum(['listening', 'closed']),

@@ -5,18 +5,17 @@
 import * as z from 'zod/mini';
 
 /**
- * Port of the pod on which the guest serves previews. Below the default range of ports that
- * previews may expose (3000 to 9000), and no port of outgoing connections (from 32768): no app
- * wants it.
+ * Port of the pod on which the guest serves previews. Outside of the default range of preview ports
+ * (3000 to 9000) and of ephemeral ports (from 32768), so that no app needs it.
  */
 export const GUEST_PREVIEW_PORT = 2791;
 
 /**
- * Request header with the app's port. The preview's route sets it, so what a client sends is lost.
+ * Request header with the app's port. The preview's route overwrites it, so a client cannot set it.
  */
 export const PREVIEW_PORT_HEADER = 'X-Porthole-Port';
 
-/** Previews that a guest knows at most, closed ones included; the oldest are forgotten. */
+/** Maximum previews of a guest, including closed ones; the oldest are forgotten. */
 export const MAX_OPEN_PREVIEWS = 256;
 
 const origin = z
@@ -26,7 +25,7 @@ const origin = z
     z.regex(/^https?:\/\/[a-z0-9.[\]:-]+$/, 'must be an origin, like https://a.example'),
   );
 
-/** A host name in lower case, with the port where it is not 443: what browsers send as Host. */
+/** A host name in lower case, with the port if it is not 443, as browsers send it in Host. */
 const publicHost = z
   .string()
   .check(
@@ -34,14 +33,13 @@ const publicHost = z
     z.regex(/^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/, 'must be a host name in lower case'),
   );
 
-/** `PUT /v1/previews/{port}`: from now on the guest serves this host with the app on the port. */
+/** `PUT /v1/previews/{port}`: the guest now serves this host with the app on the port. */
 export const openPreviewRequest = z.object({
   host: publicHost,
   /** Previews of one run may open WebSockets to each other. */
   run: z.string().check(z.minLength(1), z.maxLength(128)),
   /**
-   * When the preview ends whatever happens. The functions end it sooner by `DELETE`, or by removing
-   * its route.
+   * Hard end of the preview. The functions end it earlier by `DELETE`, or by removing its route.
    */
   expires_at: z.iso.datetime(),
   /** Origins that may show the preview in a frame: the console's. */
@@ -59,7 +57,7 @@ export const openPreviewsAnswer = z.object({
         port: z.int().check(z.gte(1), z.lte(65_535)),
         host: z.string().check(z.maxLength(260)),
         /**
-         * How long ago a visitor last sent something, in milliseconds; null: never since the guest
+         * Time since the last bytes from a visitor, in milliseconds; null: none since the guest
          * started.
          */
         idle_ms: z.nullable(count),

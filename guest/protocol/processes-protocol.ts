@@ -8,17 +8,17 @@ const count = z.int().check(z.gte(0));
 /** RFC 3339, in UTC. */
 export const instant = z.string().check(z.maxLength(40), z.regex(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/));
 
-/** Chosen by the guest; never the number of a process of the kernel, which is used again. */
+/** Chosen by the guest; never a pid, because the kernel reuses pids. */
 export const processId = z.string().check(z.regex(/^[A-Za-z0-9_-]{1,64}$/));
 
-/** For people; several processes may have the same. */
+/** For people; not unique. */
 export const processName = z
   .string()
   .check(z.regex(/^[\w.:@/ -]{1,64}$/, 'at most 64 letters, digits or .:@/_-'));
 
 /**
- * Set by the host, which knows the caller; `sandbox`: a command inside; `server`: a declared
- * server.
+ * Set by the host, which authenticates the caller; `sandbox`: a command inside; `server`: a
+ * declared server.
  */
 export const startedBy = z.object({
   kind: z.enum(['person', 'agent', 'delegate', 'sandbox', 'server']),
@@ -27,14 +27,14 @@ export const startedBy = z.object({
 });
 export type StartedBy = z.infer<typeof startedBy>;
 
-/** A ring keeps so many bytes of both streams together, unless the request says another number. */
+/** Bytes of both streams together that a ring keeps, unless the request sets another number. */
 export const OUTPUT_BYTES = {
   smallest: 64 * 1024,
   usual: 4 * 1024 * 1024,
   largest: 64 * 1024 * 1024,
 } as const;
 
-/** Milliseconds of a wait without `timeout_ms`, and the most that one may ask for. */
+/** Milliseconds of a wait without `timeout_ms`, and the maximum. */
 export const WAIT_MS = { usual: 30_000, longest: 600_000 } as const;
 
 /** `argv` runs directly; `command` is a line for the sandbox's shell. Exactly one of the two. */
@@ -46,8 +46,8 @@ export const runnable = {
   /** Added to the sandbox's environment. */
   env: z.optional(environment),
   /**
-   * The sandbox's environment, which the host keeps: it is below `env`, and is never written into
-   * the workspace.
+   * The sandbox's environment, stored by the host. `env` overrides it. It is never written into the
+   * workspace.
    */
   sandbox_env: z.optional(environment),
 };
@@ -57,8 +57,8 @@ export const oneRunnable = z.refine<{ argv?: unknown; command?: unknown }>(
 );
 
 /**
- * `POST /v1/processes` → 201 with `processInfo`; a program that cannot start is one that exited
- * with 126 or 127.
+ * `POST /v1/processes` → 201 with `processInfo`; a program that cannot start has exited with 126 or
+ * 127.
  */
 export const processRequest = z
   .object({
@@ -67,7 +67,7 @@ export const processRequest = z
     /** Whether stdin is a pipe; a terminal always has one. */
     stdin: z.optional(z.boolean()),
     tty: z.optional(terminalSize),
-    /** SIGTERM to its group after so long, SIGKILL 4 s later. */
+    /** SIGTERM to its group after this time, SIGKILL 4 s later. */
     timeout_ms: z.optional(z.int().check(z.gte(1), z.lte(2_147_483_647))),
     output_bytes: z.optional(z.int().check(z.gte(OUTPUT_BYTES.smallest), z.lte(OUTPUT_BYTES.largest))),
     started_by: z.optional(startedBy),
@@ -90,7 +90,7 @@ export const EXIT_REASONS = [
 
 export const processExit = z.object({
   /**
-   * Exactly one of the two is set, but with `sandbox_stopped` and `expired`, where both may be
+   * Exactly one of the two is set, except for `sandbox_stopped` and `expired`, where both may be
    * null.
    */
   code: z.nullable(z.int().check(z.gte(0), z.lte(255))),
@@ -98,13 +98,13 @@ export const processExit = z.object({
   reason: z.enum(EXIT_REASONS),
   at: instant,
   duration_ms: count,
-  /** User and system time of the process and the children it waited for; null: not known. */
+  /** User and system time of the process and the children it waited for; null: unknown. */
   cpu_ms: z.nullable(count),
   peak_memory_bytes: z.nullable(count),
 });
 export type ProcessExit = z.infer<typeof processExit>;
 
-/** `GET /v1/processes/{id}`. The environment is never part of it: it may hold secrets. */
+/** `GET /v1/processes/{id}`. The environment is never part of it: it may contain secrets. */
 export const processInfo = z.object({
   id: processId,
   name: z.nullable(processName),
@@ -120,26 +120,26 @@ export const processInfo = z.object({
   started_by: startedBy,
   started_at: instant,
   exit: z.nullable(processExit),
-  /** Cursors: the first byte that is still kept, and the one behind the last. */
+  /** Cursors: the first byte that is kept, and the position after the last byte. */
   output: z.object({ first: count, next: count }),
 });
 export type ProcessInfo = z.infer<typeof processInfo>;
 
-/** `GET /v1/processes`: those that run, and the last 100 that exited; the newest first. */
+/** `GET /v1/processes`: running processes, and the last 100 that exited; the newest first. */
 export const processList = z.object({ processes: z.array(processInfo).check(z.maxLength(2_000)) });
 
-/** `GET …/output?since=&follow=`: without `follow` it ends behind what there is. */
+/** `GET …/output?since=&follow=`: without `follow` it ends after the existing output. */
 export const outputQuery = z.object({
   /** A cursor. @default 0 */
   since: z._default(z.coerce.number().check(z.int(), z.gte(0)), 0),
   follow: z._default(z.stringbool(), false),
 });
 
-/** The events of output. Their `id` is the cursor behind them; `data` of the streams is base64. */
+/** The events of output. Their `id` is the cursor after them; `data` of the streams is base64. */
 export const OUTPUT_EVENTS = ['stdout', 'stderr', 'cut', 'exit'] as const;
 export type OutputEventName = (typeof OUTPUT_EVENTS)[number];
 
-/** `POST …/signal`, to the process's whole group; nothing happens after the exit. */
+/** `POST …/signal`, to the process's whole group; does nothing after the exit. */
 export const signalRequest = z.object({ signal: z._default(signalName, 'SIGTERM') });
 
 /**

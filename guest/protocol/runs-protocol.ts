@@ -8,7 +8,7 @@ const MAX_FILE = 16 * 1024;
 
 /** The body of `PUT /v1/runs`. */
 export const runsRequest = z.object({
-  /** What the `porthole` command reads to act for each run: its token, and where to call. */
+  /** The credentials of the `porthole` command for each run: its token, and the API's URL. */
   running: z.array(z.object({ id: runId, access: z.string().check(z.maxLength(MAX_FILE)) })),
   ended: z.array(runId),
 });

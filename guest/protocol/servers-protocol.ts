@@ -1,6 +1,6 @@
 /**
- * Declared servers of the guest: `/v1/servers`. They start again with the guest, wherever the
- * workspace lasts.
+ * Declared servers of the guest: `/v1/servers`. They restart with the guest, as long as the
+ * workspace exists.
  */
 import * as z from 'zod/mini';
 import { instant, oneRunnable, processExit, processId, runnable, startedBy } from './processes-protocol.ts';
@@ -23,19 +23,19 @@ export const readiness = z
     http: z.optional(short.check(z.startsWith('/'))),
     /** A line of its output contains this. */
     log: z.optional(short.check(z.minLength(1))),
-    /** Then it is `failed`; it keeps running, and may become ready. @default 60000 */
+    /** After this time it is `failed`; it keeps running, and may become ready. @default 60000 */
     timeout_ms: z.optional(z.int().check(z.gte(1), z.lte(3_600_000))),
   })
   .check(z.refine(({ http, log }) => http === undefined || log === undefined, 'takes one of http and log'));
 
 /**
- * `PUT /v1/servers/{name}` declares and starts it: 201. The same declaration again: 200, and one
- * that does not run starts. Another declaration under the name: 409 `conflict`.
+ * `PUT /v1/servers/{name}` declares and starts it: 201. The same declaration again: 200, and starts
+ * a server that does not run. Another declaration under the name: 409 `conflict`.
  */
 export const serverRequest = z
   .object({
     ...runnable,
-    /** The app gets it as `PORT`, unless `env` says another. */
+    /** The app gets it as `PORT`, unless `env` overrides it. */
     port: z.optional(port),
     /** @default on-failure */
     restart: z.optional(z.enum(RESTARTS)),
@@ -52,9 +52,9 @@ export const serverRequest = z
 export type ServerRequest = z.infer<typeof serverRequest>;
 
 /**
- * `starting`: it runs and is not ready. `waiting`: it ended, and starts again after a delay.
- * `failed`: not ready in time, or ended and not started again. `exited`: ended with 0 and not
- * started again. `stopped`: by a request.
+ * `starting`: runs and is not ready. `waiting`: exited, and restarts after a delay. `failed`: not
+ * ready in time, or exited and not restarted. `exited`: exited with 0 and not restarted. `stopped`:
+ * by a request.
  */
 export const SERVER_STATES = ['starting', 'ready', 'waiting', 'failed', 'exited', 'stopped'] as const;
 
@@ -71,7 +71,7 @@ export const serverInfo = z.object({
   /** Of its last start; null before the first. */
   process_id: z.nullable(processId),
   pid: z.nullable(count),
-  /** How often it was started again after an exit. */
+  /** Number of restarts after an exit. */
   restarts: count,
   /** Who declared it. */
   started_by: startedBy,
@@ -92,11 +92,11 @@ export const serverList = z.object({ servers: z.array(serverInfo).check(z.maxLen
 
 /**
  * `GET …/logs?since=&follow=&tail=`: the events of output, without an end while the server is
- * declared. One ring for all starts; an exit is an event among others.
+ * declared. One ring for all starts; exits are events in it.
  */
 export const logsQuery = z.object({
   since: z.optional(z.coerce.number().check(z.int(), z.gte(0))),
   follow: z._default(z.stringbool(), false),
-  /** Begins so many lines before the end, instead of at a cursor. */
+  /** Begins this many lines before the end, instead of at a cursor. */
   tail: z.optional(z.coerce.number().check(z.int(), z.gte(0), z.lte(10_000))),
 });

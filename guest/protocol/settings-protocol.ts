@@ -1,27 +1,25 @@
 /**
- * What the host tells a guest about its place: one argument, as JSON. The guest takes its word, so
- * no schema is loaded.
+ * The guest's settings from the host: one argument, as JSON. The guest trusts the host, so it loads
+ * no schema.
  */
 export interface GuestSettings {
   /** The environment of every command; a request adds to it. */
   readonly env: Readonly<Record<string, string>>;
   /**
-   * Whether commands get the guest's own environment as well: an image's, where the host does not
+   * Whether commands also inherit the guest's own environment: an image's, if the host does not
    * know it.
    */
   readonly inherit: boolean;
-  /**
-   * The folder that `/workspace` stands for, where no file system of the sandbox shows it there.
-   */
+  /** The folder shown as `/workspace`, if the sandbox's file system does not mount it there. */
   readonly workspace: string;
-  /** The folder of rings: what processes have printed. Outlives the guest. */
+  /** The folder of rings: the output of processes. Outlives the guest. */
   readonly state: string;
   readonly listen:
     | { readonly fd: number }
     | { readonly path: string }
     /**
-     * `key`: public keys of those who may call, separated by commas, where more than the host
-     * reaches the port; `audience`: whom their tokens name.
+     * `key`: public keys of allowed callers, separated by commas, if more than the host can reach
+     * the port; `audience`: the audience of their tokens.
      */
     | {
         readonly port: number;
@@ -32,7 +30,7 @@ export interface GuestSettings {
   /** Where the guest serves previews, in a cluster. */
   readonly previews?: { readonly port: number; readonly host?: string | undefined } | undefined;
   /**
-   * The socket of the host's broker, in a sandbox without a route: the guest offers a proxy to it.
+   * The socket of the host's broker, in a sandbox without a route: the guest runs a proxy to it.
    */
   readonly network?: string | undefined;
   /** The folder of node-pty's native part; without it there are no terminals. */
@@ -40,12 +38,12 @@ export interface GuestSettings {
   readonly version: string;
 }
 
-/** The same, before defaults are filled in. */
+/** Settings before defaults are applied. */
 export type GuestSettingsInput = Pick<GuestSettings, 'env' | 'state' | 'listen'> & Partial<GuestSettings>;
 
 const DEFAULTS = { inherit: false, workspace: '/workspace', version: '0' } as const;
 
-/** @throws Error that names the setting that is missing */
+/** @throws Error that names the missing setting */
 export function readSettings(text: string | undefined): GuestSettings {
   if (text === undefined) throw new Error('Usage: node guest.js <settings as JSON>');
   const given = JSON.parse(text) as GuestSettingsInput;
@@ -55,7 +53,7 @@ export function readSettings(text: string | undefined): GuestSettings {
   return { ...DEFAULTS, ...given };
 }
 
-/** Where a path of the sandbox lies in the file system that the guest sees. */
+/** Translates a path of the sandbox into a path that the guest sees. */
 export function locate(settings: Pick<GuestSettings, 'workspace'>, path: string): string {
   if (settings.workspace === '/workspace') return path;
   return path === '/workspace' || path.startsWith('/workspace/') ? settings.workspace + path.slice(10) : path;

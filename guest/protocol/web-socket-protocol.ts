@@ -1,6 +1,6 @@
 /**
- * WebSocket (RFC 6455) as host and guest use it: no extensions, no fragments, a type byte at the
- * head of each binary message. Payloads of data pass in the pieces in which they arrive, so that
+ * WebSocket (RFC 6455) between host and guest: no extensions, no fragments, a type byte at the head
+ * of each binary message. Payloads of data types are passed in pieces as they arrive, so that
  * neither side copies them.
  */
 import { createHash } from 'node:crypto';
@@ -16,7 +16,7 @@ const MASKED = 0x80;
 const MAX_DATA = 1024 * 1024;
 const MAX_CONTROL = 4096;
 
-/** Of any frame's head: 2 bytes, 8 of length, 4 of mask. */
+/** Longest frame head: 2 bytes, 8 of length, 4 of mask. */
 const LONGEST_HEAD = 14;
 
 /** RFC 6455 §4.2.2 */
@@ -27,8 +27,8 @@ export function acceptKey(key: string): string {
 function head(opcode: number, length: number, masked: boolean, room = 0): Buffer {
   const extra = length < 126 ? 0 : length < 65_536 ? 2 : 8;
   const mask = masked ? 4 : 0;
-  // A mask of zeros leaves the payload as it is: masks protect caching proxies (§10.3), and none is
-  // in between.
+  // A mask of zeros leaves the payload unchanged: masks protect caching proxies (§10.3), and there
+  // are none between host and guest.
   const bytes = Buffer.alloc(2 + extra + mask + room);
   bytes[0] = FINAL | opcode;
   bytes[1] = (masked ? MASKED : 0) | (extra === 0 ? length : extra === 2 ? 126 : 127);
@@ -50,7 +50,7 @@ export class WebSocketWriter {
     return Buffer.concat([head(OPCODE.text, bytes.length, this.#masked), bytes]);
   }
 
-  /** All of a message but its payload, which is written right behind it without a copy. */
+  /** A message without its payload; write the payload directly after it, without a copy. */
   binaryHead(type: number, length: number): Buffer {
     const bytes = head(OPCODE.binary, length + 1, this.#masked, 1);
     bytes[bytes.length - 1] = type;
@@ -72,12 +72,12 @@ export class WebSocketWriter {
 }
 
 export type WebSocketMessage =
-  /** A whole message, or a piece of one whose type is in `EXEC_DATA`. */
+  /** A whole message, or a piece of one for types in `EXEC_DATA`. */
   | { readonly kind: 'binary'; readonly type: number; readonly payload: Buffer }
   | { readonly kind: 'text' | 'close' | 'ping'; readonly payload: Buffer };
 
 /**
- * Takes messages out of chunks, as a generator: a reader may stop at any message.
+ * Yields messages from chunks: a reader may stop at any message.
  * @throws Error on a fragment, an unknown opcode, a wrong mask or a length over its limit
  */
 export class WebSocketReader {

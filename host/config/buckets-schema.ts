@@ -51,13 +51,13 @@ const Binding = z
         : { accessKeyId: access_key_id, secretAccessKey: secret_access_key },
   }));
 
-/** Buckets by the names that callers mount them under. */
+/** Buckets by the names that callers mount. */
 export const BucketsSchema = z.record(
   z.string().regex(/^[A-Za-z0-9_.-]{1,100}$/, 'a name has 1 to 100 letters, digits, _, . and -'),
   Binding,
 );
 
-/** Origins, separated by commas; `*` stands for one label of a host name. */
+/** Origins, separated by commas; `*` matches one label of a host name. */
 export const MountEndpointsSchema = z
   .string()
   .transform((value) =>

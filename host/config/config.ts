@@ -22,7 +22,7 @@ import { SHIPPED_IMAGES } from '#core/images/image-catalogue.ts';
 import type { RequestLimits } from '#handlers/http/admit.ts';
 import { DOCKER_IMAGE, type Environment, EnvironmentSchema } from './environment-schema.ts';
 
-/** A configuration that cannot be used: every problem, one line each. */
+/** An invalid configuration: every problem, one line each. */
 export class ConfigError extends Error {
   readonly problems: readonly string[];
 
@@ -35,43 +35,43 @@ export class ConfigError extends Error {
   }
 }
 
-/** What matters where sandboxes or previews live in a cluster. */
+/** Options if sandboxes or previews are in a cluster. */
 export interface ClusterOptions {
-  /** Image of sandboxes that ask for none (kubernetes). */
+  /** Image of sandboxes that name no image (kubernetes). */
   readonly sandboxImage: string | undefined;
   readonly storageClass: string | undefined;
-  /** Secret that images of sandboxes are pulled with. */
+  /** Secret for pulling the images of sandboxes. */
   readonly pullSecret: string | undefined;
   /** RuntimeClass of sandboxes (kubernetes). */
   readonly runtimeClass: string | undefined;
   /** Whether sandboxes share the node's user namespace (kubernetes). */
   readonly hostUsers: boolean;
-  /** Image that brings the guest (kubernetes). */
+  /** Image that contains the guest (kubernetes). */
   readonly guestImage: string | undefined;
-  /** How guests are called; by address in a pod, by port-forwards elsewhere, unless it is said. */
+  /** How guests are called. Default: by address in a pod, by port-forwards elsewhere. */
   readonly guestReach: 'address' | 'forward' | undefined;
-  /** How large a sandbox is that asks for no size; agent-sandbox: any. */
+  /** Size of a sandbox that asks for no size; agent-sandbox: any. */
   readonly size: SandboxSize;
-  /** SandboxWarmPool of sandboxes that ask for no image (agent-sandbox). */
+  /** SandboxWarmPool of sandboxes that name no image (agent-sandbox). */
   readonly warmPool: string | undefined;
   readonly warmPoolsByImage: Readonly<Record<string, string>>;
   /** The Gateway's listener for previews. */
   readonly listener: string | undefined;
   /** Where this process reaches the Gateway. */
   readonly probeUrl: URL | undefined;
-  /** PEM file of the authority behind the Gateway's certificate. */
+  /** PEM file of the CA of the Gateway's certificate. */
   readonly probeCa: string | undefined;
   readonly serviceKind: 'headless' | 'clusterip';
-  /** Port at which people reach the Gateway. */
+  /** Port at which users reach the Gateway. */
   readonly publicPort: number;
 }
 
-/** What matters where sandboxes are containers of an engine. */
+/** Options if sandboxes are containers of an engine. */
 export interface DockerOptions {
   readonly address: EngineAddress;
   /** Folder of the certificates for TLS. */
   readonly certificates: string | undefined;
-  /** Image of sandboxes that ask for none. */
+  /** Image of sandboxes that name no image. */
   readonly image: string;
   readonly limits: SandboxLimits;
   readonly network: string;
@@ -101,7 +101,7 @@ export interface Config {
   readonly images: readonly CatalogueImage[];
   /** When sandboxes are stopped and destroyed, in milliseconds. */
   readonly life: LifecycleLimits;
-  /** How processes in sandboxes of a cluster call back; undefined: not at all. */
+  /** How processes in sandboxes of a cluster call back; undefined: they cannot. */
   readonly channel: { readonly port: number; readonly url: URL } | undefined;
   readonly publicUrl: URL | undefined;
   readonly allowedHosts: readonly string[];
@@ -116,17 +116,19 @@ export interface Config {
         readonly audience: string;
         readonly orgClaim: string;
         readonly adminClaim: string;
-        /** As whom people sign in to the console; undefined: they cannot. */
+        /** OIDC client for the console's sign-in; undefined: disabled. */
         readonly client: { readonly id: string; readonly secret: string | undefined } | undefined;
       }
     | undefined;
   readonly signingKeys: z.infer<typeof JwksSchema> | undefined;
-  /** A browser program; undefined: looked for on PATH. */
+  /** A browser program; undefined: looked up on PATH. */
   readonly browser: string | undefined;
   readonly logLevel: Environment['LOG_LEVEL'];
   readonly preview: PreviewOptions;
   readonly buckets: BucketOptions;
-  /** Where workspaces are kept before their sandboxes are destroyed; undefined: nowhere. */
+  /**
+   * Where workspaces are archived before their sandboxes are destroyed; undefined: not archived.
+   */
   readonly archive: S3ArchiveOptions | undefined;
   readonly editor: EditorOptions;
 }
@@ -135,7 +137,7 @@ export interface Config {
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const problems: string[] = [...unknownNames(environment)];
   const read: Record<string, unknown> = {};
-  // One by one, so that a bad variable does not hide what is wrong between the others.
+  // One by one, so that one invalid variable does not hide contradictions between the others.
   for (const [name, schema] of Object.entries(EnvironmentSchema.shape)) {
     const { success, data, error } = schema.safeParse(environment[name]);
     if (success) read[name] = data;
@@ -146,7 +148,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   return Object.freeze(shape(read as Environment));
 }
 
-/** What is wrong with the text of one variable, one line each; no value of it is in a line. */
+/** Problems of one variable's text, one line each; lines never contain the value. */
 export function variableFaults(name: keyof Environment, value: string): string[] {
   const { error } = EnvironmentSchema.shape[name].safeParse(value);
   return (error?.issues ?? []).map((issue) => problemOf(name, issue));
@@ -156,12 +158,12 @@ function problemOf(name: string, issue: z.core.$ZodIssue): string {
   return `${place(name, issue.path)}: ${messageOf(issue)}`;
 }
 
-/** zod hides what is wrong with a key of a record behind a sentence of its own. */
+/** zod wraps the problem of a record's key in a generic message. */
 function messageOf(issue: z.core.$ZodIssue): string {
   return issue.code === 'invalid_key' ? issue.issues.map(({ message }) => message).join(', ') : issue.message;
 }
 
-/** Where a problem is; never the key that it is about. */
+/** The location of a problem; never the invalid key itself. */
 function place(name: string, path: readonly PropertyKey[]): string {
   const inner = name === 'PORTHOLE_API_KEYS' && path.length > 0 ? ['(a key)', ...path.slice(1)] : path;
   return [name, ...inner.map(String)].join(' ▸ ');
@@ -292,7 +294,7 @@ function shape(env: Environment): Config {
   };
 }
 
-/** Whoever runs sandboxes on their own machine wants packages; a cluster's stay as they were. */
+/** Sandboxes on a user's own machine need packages; a cluster's default stays unchanged. */
 function usualNetwork({
   PORTHOLE_PROVIDER: provider,
   PORTHOLE_NETWORK_WIDEST: widest,
@@ -300,7 +302,7 @@ function usualNetwork({
   return isOnOneMachine({ provider }) && widest !== 'off' ? 'packages' : 'off';
 }
 
-/** Neither is worth anything alone; many machines have one of them set, for other programs. */
+/** Both or neither: many machines have one of them set, for other programs. */
 function pair(
   accessKeyId: string | undefined,
   secretAccessKey: string | undefined,
@@ -339,7 +341,7 @@ function dockerOptions(env: Environment): DockerOptions {
   });
 }
 
-/** What must turn up nowhere: not in a log, not in an answer. */
+/** Values that must not appear in any log or answer. */
 export function secretsOf({
   serviceKey,
   apiKeys,
@@ -360,13 +362,13 @@ export function secretsOf({
   ];
 }
 
-/** Problems between variables that are each fine alone. */
+/** Problems between variables that are valid on their own. */
 function contradictions(
   env: Partial<Environment>,
   given: Readonly<Record<string, string | undefined>>,
 ): string[] {
   const problems: string[] = [];
-  // As given: a key that cannot be read has its own line already.
+  // The given value: an invalid key already has its own line.
   const isSecured =
     given['SANDBOX_API_KEY'] !== undefined ||
     given['PORTHOLE_API_KEYS'] !== undefined ||
@@ -405,7 +407,7 @@ function contradictions(
     problems.push(`PORTHOLE_NETWORK_DEFAULT: ${usual} is wider than PORTHOLE_NETWORK_WIDEST (${widest})`);
   }
   if (env.PORTHOLE_PROVIDER === 'docker') {
-    // Somebody else's, and no matter with another provider.
+    // Set for other programs too, so it is only checked with this provider.
     try {
       engineAddress(given['DOCKER_HOST']);
     } catch (error) {
@@ -432,8 +434,8 @@ function rank(mode: NetworkMode): number {
 }
 
 /**
- * Whether sandboxes and previews live on the machine of this very process, which must then keep a
- * folder and look after them.
+ * Whether sandboxes and previews are on this process's machine, so that it needs a data folder and
+ * manages them.
  */
 export function isOnOneMachine({ provider }: Pick<Config, 'provider'>): boolean {
   return provider === 'local' || provider === 'docker';
@@ -445,7 +447,7 @@ export const NEEDS_WARM_POOL =
 
 export const SHORT_KEY = `has fewer than ${MIN_KEY_LENGTH} characters`;
 
-/** Whether the key can be guessed by who may try over a network. */
+/** Whether the key can be guessed over a network. */
 export function isShortKey(key: string | undefined): boolean {
   return key !== undefined && key.length < MIN_KEY_LENGTH;
 }
@@ -455,8 +457,7 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * Variables under our prefixes that nobody reads: most likely a typing error, which silence would
- * hide.
+ * Unknown variables with our prefixes: most likely typing errors, which would otherwise be silent.
  */
 function unknownNames(environment: Readonly<Record<string, string | undefined>>): string[] {
   const known = Object.keys(EnvironmentSchema.shape);
@@ -473,7 +474,7 @@ function unknownNames(environment: Readonly<Record<string, string | undefined>>)
     });
 }
 
-/** Ours, but read by others than the host: the tests' tools, and clients. */
+/** Ours, but read by other programs than the host: the tests' tools, and clients. */
 const ELSEWHERE = new Set([
   'PORTHOLE_URL',
   'PORTHOLE_TOKEN',

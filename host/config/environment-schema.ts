@@ -7,7 +7,7 @@ import { NETWORK_MODES } from '#core/network/network-policy.ts';
 import type { Quota } from '#core/sandboxes/sandbox-quotas.ts';
 import { BucketsSchema, MountEndpointsSchema } from './buckets-schema.ts';
 
-/** Brings what dev servers, git and the `porthole` command need. */
+/** Contains what dev servers, git and the `porthole` command need. */
 export const DOCKER_IMAGE = 'docker.io/library/node:24-bookworm';
 
 const text = z.string().trim().min(1, 'must not be empty');
@@ -60,11 +60,11 @@ const OwnQuota = z.strictObject({
   previews: wholeAmount.nullish(),
   ...quota,
 });
-/** So many are more than a person looks after, and few enough for one machine. */
+/** More than a person manages, and few enough for one machine. */
 const DefaultQuota = z.strictObject({
   sandboxes: wholeAmount.nullable().default(10),
   runs: wholeAmount.nullable().default(100),
-  // Half of the default for everyone together, so that one person cannot take all.
+  // Half of the default for all users, so that one person cannot take all.
   previews: wholeAmount.nullable().default(10),
   ...quota,
 });
@@ -78,7 +78,7 @@ const QuotasSchema = z
     users: Object.fromEntries(Object.entries(users).map(([user, own]) => [user, toQuota(own)])),
   }));
 
-/** Without what is not said, for which the default holds. */
+/** Omits unset fields: the default applies to them. */
 function toQuota({
   sandboxes,
   runs,
@@ -107,7 +107,7 @@ const requestLimits = (perOwner: number, total: number, waiting: number) =>
     })
     .prefault({})
     .transform(({ per_owner, ...rest }) => ({ perOwner: per_owner, ...rest }));
-/** Streams do not wait: a place may be free only in an hour. */
+/** Streams do not queue: a slot may take an hour to become free. */
 const RequestLimitsSchema = z
   .strictObject({
     cheap: requestLimits(32, 256, 512),
@@ -128,7 +128,7 @@ const ImagesSchema = z
 
 /**
  * Every variable that Porthole reads, under its exact name. `npm run config` prints it. The
- * reference's own keys keep their names, with `__` for `:`.
+ * reference implementation's keys keep their names, with `__` for `:`.
  */
 export const EnvironmentSchema = z.object({
   PORT: whole(0, 65_535)
@@ -473,5 +473,5 @@ export const EnvironmentSchema = z.object({
     .default(10)
     .describe('Longest wait for a URL to serve'),
 });
-/** The variables, parsed. */
+/** The parsed variables. */
 export type Environment = z.infer<typeof EnvironmentSchema>;

@@ -6,9 +6,8 @@ import type { GatewayFunction } from './gateway-function.ts';
 import { lineLogger, logRequest } from './line-logger.ts';
 
 /**
- * Stands in for a route that streams, on a runtime that buffers: tells where the function host
- * answers, which is `PORTHOLE_PUBLIC_URL`. It opens nothing, and whoever asks there must still show
- * who they are.
+ * Replaces a route that streams on a runtime that buffers: returns the URL of the function host,
+ * `PORTHOLE_PUBLIC_URL`. It opens no services, and the caller must authenticate there.
  */
 export function dataPlaneFunction(route: Pick<Route, 'id' | 'method' | 'path'>): GatewayFunction {
   const read = gatewayEventReader(route);
@@ -36,5 +35,5 @@ export function dataPlaneFunction(route: Pick<Route, 'id' | 'method' | 'path'>):
   }
 }
 
-/** That a client asked in the wrong place is no failure of ours. */
+/** A client that asks in the wrong place is not a failure of ours. */
 const SILENT = lineLogger({ level: 'silent' });

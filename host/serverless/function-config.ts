@@ -1,8 +1,8 @@
 import { type Config, ConfigError, isShortKey, readConfig, SHORT_KEY } from '../config/config.ts';
 
 /**
- * The configuration of a function that keeps nothing between two requests, and that anybody on the
- * internet may ask.
+ * The configuration of a function that stores nothing between two requests and is open to the
+ * internet.
  * @throws ConfigError naming every problem at once
  */
 export function readFunctionConfig(environment: Readonly<Record<string, string | undefined>>): Config {

@@ -5,16 +5,16 @@ import { withSafeHeaders } from '#handlers/http/response-headers.ts';
 import type { Route } from '#handlers/route.ts';
 
 /**
- * What API Gateway hands over for an HTTP API (payload format 2.0), and a function URL too: the
- * fields that are read.
+ * The event of an API Gateway HTTP API (payload format 2.0) or a function URL: the fields that are
+ * read.
  */
 export interface GatewayEvent {
-  /** Perhaps below a stage's name, or below what the API's own domain maps to it. */
+  /** May include a stage's name, or the base path of a custom domain. */
   readonly rawPath: string;
   readonly rawQueryString?: string | undefined;
   /** Several values of one name are joined with a comma. */
   readonly headers?: Readonly<Record<string, string | undefined>> | undefined;
-  /** They do not stand among the headers. */
+  /** Not part of the headers. */
   readonly cookies?: readonly string[] | undefined;
   readonly requestContext: {
     readonly requestId?: string | undefined;
@@ -24,14 +24,14 @@ export interface GatewayEvent {
   readonly isBase64Encoded?: boolean | undefined;
 }
 
-/** Makes the events of one route into those that its function takes. */
+/** Converts the events of one route for its function. */
 export type ReadGatewayEvent = (event: GatewayEvent) => HttpEvent;
 
 /**
- * Path parameters come from the path itself: a gateway that leads several routes to one function,
- * and a function URL, tell none.
- * @throws PortholeError `not_found`, `method_not_allowed` for what is another route's,
- * `invalid_request`; all by the function that this gives
+ * Reads path parameters from the path itself: a function URL, and a gateway with several routes for
+ * one function, provide none.
+ * @throws PortholeError `not_found`, `method_not_allowed` for another route's request,
+ * `invalid_request`; all by the returned function
  */
 export function gatewayEventReader({
   method,
@@ -78,7 +78,7 @@ function pathPattern(template: string): { readonly pattern: RegExp; readonly nam
       return name === 'path' ? '(.+)' : '([^/]+)';
     })
     .join('/');
-  // At the root of a stage there need not be a slash.
+  // At the root of a stage the slash may be missing.
   return { pattern: new RegExp(template === '/' ? '^.*?(/?)$' : `(${source})$`), names };
 }
 
@@ -94,7 +94,7 @@ function decoded(value: string): string {
   }
 }
 
-/** What API Gateway makes an answer of. */
+/** API Gateway's result format. */
 export interface GatewayResult {
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -103,15 +103,14 @@ export interface GatewayResult {
 }
 
 /**
- * Most that a function's result may weigh as JSON, in bytes: 6 MiB, less what the runtime itself
- * adds.
+ * Maximum size of a function's result as JSON, in bytes: 6 MiB, less what the runtime itself adds.
  */
 const MAX_RESULT_BYTES = 6 * 1024 * 1024 - 4096;
 
 /**
- * Bytes travel as base64.
+ * Binary bodies are encoded as base64.
  * @throws PortholeError `not_streamable` for a stream, `payload_too_large` for more than a function
- * can hand over
+ * can return
  */
 export function toGatewayResult(response: HttpResponse, requestId: string | undefined): GatewayResult {
   const { statusCode, body = '' } = response;
@@ -138,9 +137,7 @@ export function toGatewayResult(response: HttpResponse, requestId: string | unde
   return result;
 }
 
-/**
- * Each character becomes six bytes at most (`\u0000`): what is short enough need not be measured.
- */
+/** Each character becomes six bytes at most (`\u0000`): short results need not be measured. */
 function weighsTooMuch(result: GatewayResult): boolean {
   if (result.body.length < MAX_RESULT_BYTES / 8) return false;
   return Buffer.byteLength(JSON.stringify(result)) > MAX_RESULT_BYTES;

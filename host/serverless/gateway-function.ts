@@ -1,4 +1,4 @@
 import type { GatewayEvent, GatewayResult } from './gateway-event.ts';
 
-/** What a function's bundle exports as `handler`. */
+/** The export `handler` of a function's bundle. */
 export type GatewayFunction = (event: GatewayEvent, context?: object) => Promise<GatewayResult>;

@@ -13,8 +13,8 @@ import { lineLogger, logRequest } from './line-logger.ts';
 import { onceOpen, type OpenFunction } from './open-function.ts';
 
 /**
- * A route as a function of a runtime that buffers. What it runs on is opened at the first request,
- * and again at the next one where that failed.
+ * A route as a function of a runtime that buffers. Opens its services on the first request, and
+ * again on the next if that failed.
  * @param open what the route's handler needs
  */
 export function httpFunction(route: Route, open: () => Promise<OpenFunction>): GatewayFunction {
@@ -46,5 +46,5 @@ export function httpFunction(route: Route, open: () => Promise<OpenFunction>): G
   }
 }
 
-/** middy would make an error of its own of a runtime's time limit. */
+/** middy would create a separate error for a runtime's time limit. */
 const NO_CONTEXT = {};

@@ -2,7 +2,7 @@ import { runLifecyclePass, type LifecycleReport } from '#handlers/ops/scheduled.
 import type { OpenFunction } from './open-function.ts';
 import { scheduledFunction } from './scheduled-function.ts';
 
-/** A pass over the lives of all sandboxes for each event. */
+/** A lifecycle pass over all sandboxes for each event. */
 export function lifecycleFunction(
   open: () => Promise<OpenFunction>,
 ): (event?: unknown) => Promise<LifecycleReport> {

@@ -5,10 +5,10 @@ import type { GatewayEvent } from './gateway-event.ts';
 export interface LineLoggerOptions {
   /**
    * Least severe line to write.
-   * @default `LOG_LEVEL`, as it stands in the environment, else `info`
+   * @default `LOG_LEVEL` from the environment, else `info`
    */
   readonly level?: string | undefined;
-  /** Takes secrets out of lines. @default what has the form of a token */
+  /** Redacts secrets in lines. @default texts with the form of a token */
   readonly redact?: ((text: string) => string) | undefined;
   /** @default standard output */
   readonly write?: ((line: string) => void) | undefined;
@@ -17,9 +17,8 @@ export interface LineLoggerOptions {
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
 /**
- * The lines that the function host's logger writes, without its cost at the start; each is out
- * before the call returns, because a runtime may freeze the process as soon as a request is
- * answered.
+ * The lines of the function host's logger, without its start-up cost. Each is written before the
+ * call returns, because a runtime may freeze the process as soon as a request is answered.
  */
 export function lineLogger({
   level = process.env['LOG_LEVEL'] ?? 'info',
@@ -53,10 +52,7 @@ function shown(error: Error): object {
   };
 }
 
-/**
- * The line of one request, as the function host writes it. `began`: in milliseconds of
- * `performance.now()`.
- */
+/** Logs one request like the function host. `began`: in milliseconds of `performance.now()`. */
 export function logRequest(
   log: Logger,
   operation: string,
@@ -66,7 +62,7 @@ export function logRequest(
 ): void {
   const ms = Math.round((performance.now() - began) * 10) / 10;
   const fields = { operation, status, ms, request_id: requestId };
-  // Probes and polling would drown the rest.
+  // Probes and polling would hide the other lines.
   if (http.method === 'GET' && status < 400) log.debug(fields, 'request');
   else log.info(fields, 'request');
 }

@@ -4,15 +4,14 @@ import type { Services } from '#handlers/services.ts';
 import type { Metrics } from '../metrics.ts';
 import { lineLogger } from './line-logger.ts';
 
-/** What a route's function runs on. */
+/** The services of a route's function. */
 export interface OpenFunction {
   readonly services: Services;
   readonly options: FunctionOptions;
 }
 
 /**
- * Reads the environment and opens everything, for the life of the process. Nothing of it is loaded
- * before that.
+ * Reads the environment and opens all services, for the life of the process. Loads them on demand.
  */
 export async function openFunction(metrics: Metrics = UNMEASURED): Promise<OpenFunction> {
   const [{ readFunctionConfig }, { secretsOf }, { openServices }] = await Promise.all([
@@ -27,10 +26,7 @@ export async function openFunction(metrics: Metrics = UNMEASURED): Promise<OpenF
   return { services, options: { publicOrigin: config.publicUrl?.origin, redact } };
 }
 
-/**
- * The runtime counts what goes through functions; what one process of many counted would tell
- * little.
- */
+/** The runtime counts invocations; the counts of one process of many would mean little. */
 const UNMEASURED: Metrics = {
   requested: () => undefined,
   archived: () => undefined,
@@ -42,8 +38,8 @@ const UNMEASURED: Metrics = {
 };
 
 /**
- * Opens at the first call; all later ones share it. One that failed is forgotten, so that a
- * database that was away for a moment spoils no process.
+ * Opens at the first call; later calls share the result. A failure is not cached, so that a short
+ * outage of the database does not break the process.
  */
 export function onceOpen<T>(open: () => Promise<T>): () => Promise<T> {
   let opening: Promise<T> | undefined;

@@ -7,17 +7,14 @@ import { lineLogger } from './line-logger.ts';
 import type { OpenFunction } from './open-function.ts';
 
 /**
- * What is there without anything being opened. Of previews, where they are: the console's page says
- * whom it may frame.
+ * Services that need no opening. Of previews, their location: the console's page says whom it may
+ * frame.
  */
 type Unopened = Partial<Omit<Services, 'preview'>> & {
   readonly preview: Pick<PreviewOptions, 'enabled' | 'zoneSuffix'>;
 };
 
-/**
- * For routes that anyone may ask: they look at no record, no cluster and no caller, so that none of
- * it is opened for them.
- */
+/** For routes without authentication: they read no record and no cluster, so none is opened. */
 export function openNothing(): Promise<OpenFunction> {
   const publicUrl = URL.parse(process.env['PORTHOLE_PUBLIC_URL'] ?? '') ?? undefined;
   const zoneSuffix = process.env['Sandbox__Preview__ZoneSuffix'];
@@ -42,7 +39,7 @@ function opened(services: Unopened, name: string): unknown {
   throw new Error(`${name} is not opened for the function of a route that anyone may ask.`);
 }
 
-/** No credential is good, and none is not either. */
+/** Rejects every credential, and requests without one. */
 const NOBODY: Authenticator = {
   withoutCredential: undefined,
   authenticate: () => Promise.resolve(undefined),

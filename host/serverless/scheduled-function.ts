@@ -3,8 +3,8 @@ import { lineLogger } from './line-logger.ts';
 import { onceOpen, type OpenFunction } from './open-function.ts';
 
 /**
- * One pass for each event of a schedule, whatever stands in it. It fails where the pass does: the
- * next one finds what is left.
+ * One pass for each event of a schedule, whatever its content. Fails if the pass does: the next one
+ * retries.
  */
 export function scheduledFunction<Report>(
   open: () => Promise<OpenFunction>,

@@ -3,16 +3,16 @@ import type { Duplex } from 'node:stream';
 import { endWith, rawAnswer } from './raw-answer.ts';
 import type { Refusal } from './hostile-head.ts';
 
-/** Requests that may wait behind an unanswered one before we stop reading from the client. */
+/** Requests that may wait behind an unanswered one before reading from the client stops. */
 const MAX_WAITING = 16;
 
 /** Serves one request of a client connection, once it is its turn. */
 export type Turn = (req: IncomingMessage, res: ServerResponse, expectsContinue: boolean) => void;
 
 /**
- * One client connection. Node hands over pipelined requests all at once; this serves them one at a
- * time and in order, as RFC 9112 section 9.3.2 wants for anything but safe methods, and makes a
- * refusal final: whatever follows a refused head on the same connection is never looked at.
+ * One client connection. Node delivers pipelined requests all at once; this serves them one at a
+ * time and in order (RFC 9112 section 9.3.2 requires it for unsafe methods). A refusal is final: it
+ * ignores everything after a refused head on the same connection.
  */
 export class ClientConnection {
   readonly #socket: Duplex;
@@ -36,14 +36,14 @@ export class ClientConnection {
   }
 
   /**
-   * False when the connection has been refused, or still owes an answer: nobody pipelines an
-   * upgrade in good faith.
+   * False if the connection was refused or still owes an answer: legitimate clients do not pipeline
+   * an upgrade.
    */
   mayUpgrade(): boolean {
     return !this.#over && this.#active === undefined;
   }
 
-  /** Answers the request whose turn it is with an error, as the connection's last words. */
+  /** Answers the current request with an error, and then closes the connection. */
   refuse(error: Refusal): void {
     this.#over = true;
     this.#waiting = [];
@@ -51,9 +51,9 @@ export class ClientConnection {
   }
 
   /**
-   * The parser gave up. Requests that were whole by then are answered first; `error` goes to the
-   * one whose body is broken, or else comes after them all. Undefined: nobody waits for an answer
-   * to what could not be read.
+   * Call it after a parse error. Requests that were complete by then are answered first; `error`
+   * goes to the one with the broken body, or else comes after them all. Undefined: no client waits
+   * for an answer to the unreadable bytes.
    */
   broken(error: Refusal | undefined): void {
     if (this.#over) return;

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Why the front does not serve a request: the answer, after which the connection ends. */
+/** Why the front refuses a request: the answer, after which the connection ends. */
 export interface Refusal {
   readonly status: number;
   readonly code: string;
@@ -9,7 +9,7 @@ export interface Refusal {
   readonly retryable: boolean;
 }
 
-/** The front's own codes. Each is a code of the API's error catalogue, with the same status. */
+/** The front's own codes. Each is a code of the API's error catalog, with the same status. */
 export const REFUSALS = {
   invalid_request: { status: 400, retryable: false },
   method_not_allowed: { status: 405, retryable: false },
@@ -29,15 +29,15 @@ const HOST = /^(?:[a-z0-9](?:[a-z0-9._-]*)|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i
 const ORIGIN_FORM = /^\/[\x21\x22\x24-\x7e]*$/;
 // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
 const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
-/** More lines than any browser sends; a head of this server's size could hold thousands. */
+/** More headers than any browser sends; a head within the size limit could hold thousands. */
 const MAX_HEADERS = 200;
 
 /**
- * Why a request head that Node's parser let through must not be served, or undefined for one that
- * is safe to act on and to forward. Every way in which two HTTP implementations could read one head
- * differently is refused here, before anything looks at the path: what this returns is answered,
- * and nothing more is read from that connection. Messages never repeat Host or target, because a
- * preview's token may stand in them.
+ * Why a request head that Node's parser accepted must not be served; undefined if it is safe to act
+ * on and to forward. Refuses every head that two HTTP implementations could parse differently
+ * (request smuggling), before anything reads the path: the caller answers with the result, and
+ * reads nothing more from that connection. Messages never repeat Host or target, because they may
+ * contain a preview's token.
  */
 export function rejectHostileHead(req: IncomingMessage): Refusal | undefined {
   const { method = '', url = '', rawHeaders, httpVersion } = req;
@@ -78,7 +78,7 @@ function rejectHostileHeaders(
     const value = rawHeaders[at + 1] as string;
     if (CONTROL.test(value))
       return refused('A header value holds a control character. Send one line per header.');
-    // Only names of these lengths matter here; the rest is not worth lower-casing.
+    // Only names of these lengths matter; this saves lower-casing the others.
     switch (name.length) {
       case 4:
         if (name.toLowerCase() !== 'host') break;

@@ -3,8 +3,8 @@ import { reasonPhrase } from '../upstream/response-head.ts';
 import type { Refusal } from './hostile-head.ts';
 
 /**
- * How long a peer may go on sending after our last byte, so that its kernel does not throw our
- * answer away.
+ * How long a peer may go on sending after our last byte: closing earlier may make its kernel
+ * discard our answer.
  */
 const LINGER_MS = 1_000;
 /** How long a peer may take to read our last bytes. */
@@ -32,7 +32,7 @@ export function rawAnswer(error: Refusal): string {
 }
 
 /**
- * Sends `bytes` (Latin-1) as the last thing on this connection, then lets go of it after a short
+ * Sends `bytes` (Latin-1) as the last data on this connection, then destroys it after a short
  * linger.
  */
 export function endWith(socket: Duplex, bytes: string): void {
@@ -49,6 +49,6 @@ export function endWith(socket: Duplex, bytes: string): void {
     clearTimeout(timer);
     timer = setTimeout(giveUp, LINGER_MS);
   });
-  // Whatever still comes is read and dropped, or the peer's own end would never be seen.
+  // Read and drop the rest, or the peer's end would never be seen.
   socket.resume();
 }

@@ -11,42 +11,38 @@ import { ClientConnection, type Turn } from './client-connection.ts';
 import { type Refusal, refusal, rejectHostileHead } from './hostile-head.ts';
 
 /**
- * Options of the one server that faces clients, API and previews alike. Times in milliseconds,
- * sizes in bytes.
+ * Options of the one server that faces clients, for API and previews. Times in milliseconds, sizes
+ * in bytes.
  */
 export const strictServerOptions: ServerOptions = {
   insecureHTTPParser: false,
-  // Judged with the rest of the head, where a missing Host gets an answer that says so.
+  // Validated with the rest of the head, so that a missing Host gets an answer that says so.
   requireHostHeader: false,
   maxHeaderSize: 32 * 1024,
-  // A head that trickles in is cut off; a body may stream for as long as it likes.
+  // A head that arrives too slowly is cut off; a body may take any time.
   headersTimeout: 15_000,
   requestTimeout: 0,
   connectionsCheckingInterval: 2_500,
   keepAliveTimeout: 60_000,
   noDelay: true,
-  // Finds peers that are gone without a word, since WebSockets and event streams have no idle
+  // Detects peers that are gone without a FIN, since WebSockets and event streams have no idle
   // timeout.
   keepAlive: true,
   keepAliveInitialDelay: 30_000,
-  // Anything else that asks for an upgrade (h2c) is a plain request: RFC 9110 section 7.8 lets a
-  // server ignore it.
+  // Any other upgrade (h2c) is a plain request: RFC 9110 section 7.8 lets a server ignore it.
   shouldUpgradeCallback: (req) => req.headers.upgrade?.toLowerCase() === 'websocket',
 };
 
 export interface FrontHandlers {
-  /**
-   * `expectsContinue`: the client holds its body back until it is told to go on
-   * (`res.writeContinue()`).
-   */
+  /** `expectsContinue`: the client holds its body back until `res.writeContinue()`. */
   request(req: IncomingMessage, res: ServerResponse, expectsContinue: boolean): void;
   /** A WebSocket handshake; `head` is what the client sent after it. */
   upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void;
 }
 
 /**
- * The strict front: handlers see well-formed heads only, one request of a connection at a time.
- * Everything else is answered here with `{error, code}` and the connection ends. Not listening yet.
+ * The strict front: handlers get only well-formed heads, one request of a connection at a time. It
+ * answers everything else with `{error, code}` and ends the connection. Not listening yet.
  */
 export function createStrictServer(
   handlers: FrontHandlers,
@@ -63,7 +59,7 @@ export function createStrictServer(
   };
   const turn: Turn = (req, res, expectsContinue) => {
     const refusal = rejectHostileHead(req);
-    // Node's parser reads nothing behind a request with an Upgrade, also where it is ignored.
+    // Node's parser reads nothing after a request with an Upgrade, even if it is ignored.
     if (req.headers.upgrade !== undefined) res.shouldKeepAlive = false;
     if (refusal === undefined) handlers.request(req, res, expectsContinue);
     else connectionOf(req.socket).refuse(refusal);
@@ -72,8 +68,8 @@ export function createStrictServer(
   const server = createServer(options, (req, res) => {
     connectionOf(req.socket).serve(req, res, false, turn);
   });
-  // No silent limit: a header past Node's own count would be invisible to the checks and yet frame
-  // the request.
+  // No silent limit: the checks would not see a header beyond Node's own count, and it could still
+  // frame the request.
   server.maxHeadersCount = 0;
   server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => {
     connectionOf(req.socket).serve(req, res, true, turn);
@@ -95,22 +91,22 @@ export function createStrictServer(
     else connection.refuse(refusal);
   });
   server.on('clientError', (error: ClientError, socket: Duplex) => {
-    // A connection that never said anything (a browser's preconnect) is closed without a word.
+    // A connection that never sent anything (a browser's preconnect) is closed without an answer.
     const silent = (socket as Socket).bytesRead === 0;
     connectionOf(socket).broken(silent ? undefined : parseFailure(error));
   });
   return server;
 }
 
-/** What Node reports with `clientError`. `reason` is one of the parser's own fixed sentences. */
+/** The error of Node's `clientError` event. `reason` is one of the parser's fixed sentences. */
 interface ClientError extends Error {
   readonly code?: string;
   readonly reason?: string;
 }
 
 /**
- * The answer that a connection is owed when its request could not be read; undefined where nobody
- * waits for one.
+ * The answer owed to a connection after an unreadable request; undefined if no client waits for
+ * one.
  */
 function parseFailure(error: ClientError): Refusal | undefined {
   switch (error.code ?? '') {
@@ -120,7 +116,7 @@ function parseFailure(error: ClientError): Refusal | undefined {
       return refusal('payload_too_large', 'The chunk extensions are too large. Send none.');
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return refusal('request_timeout', 'The request head did not arrive in time. Send it at once.');
-    // Bytes after a request that said `Connection: close`: that request's answer is the last one.
+    // Bytes after a request with `Connection: close`: that request's answer is the last one.
     case 'HPE_CLOSED_CONNECTION':
     case 'ECONNRESET':
     case 'EPIPE':

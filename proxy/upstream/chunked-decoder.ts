@@ -1,6 +1,6 @@
-/** Bytes of extensions behind one chunk size; they mean nothing to anyone and are dropped. */
+/** Bytes of extensions after one chunk size; extensions are dropped. */
 const MAX_EXTENSION = 256;
-/** Bytes of trailers in all; they are dropped. */
+/** Bytes of all trailers; trailers are dropped. */
 const MAX_TRAILER = 16 * 1024;
 /** Hexadecimal digits: 2^48 bytes, far below where numbers lose precision. */
 const MAX_DIGITS = 12;
@@ -23,7 +23,7 @@ const DONE = 11;
 
 /**
  * A chunked body, decoded strictly and without copying: lines end in CR LF, sizes are plain
- * hexadecimal, extensions and trailers are bounded. Bytes may arrive in any portions.
+ * hexadecimal, extensions and trailers are limited. Bytes may arrive in any portions.
  */
 export class ChunkedDecoder {
   #state = SIZE;
@@ -37,8 +37,8 @@ export class ChunkedDecoder {
   }
 
   /**
-   * Decodes from `from` on. The index behind the last byte used, which is the end unless the body
-   * is done; -1: malformed.
+   * Decodes from `from` on. Returns the index after the last byte used, which is the end unless the
+   * body is done; -1: malformed.
    */
   decode(bytes: Buffer, from: number, data: (part: Buffer) => void): number {
     let at = from;

@@ -1,6 +1,4 @@
-/**
- * What can be wrong with an answer from a sandbox, in words for the person who wrote the server.
- */
+/** Faults in an answer from a sandbox, in words for the author of the server. */
 export const RESPONSE_FAULTS = {
   closed_early: 'it closed the connection before it had answered',
   head_too_large: 'its response head is larger than 64 KiB',
@@ -22,7 +20,7 @@ export type ResponseFault = keyof typeof RESPONSE_FAULTS;
 
 /**
  * Bytes. Node's own client stops at 16 KiB; large Set-Cookie and Content-Security-Policy headers
- * pass it.
+ * exceed it.
  */
 export const MAX_HEAD = 64 * 1024;
 
@@ -31,7 +29,7 @@ export interface ResponseHead {
   readonly reason: string;
   /** Name, value, name, value … in the order sent; bytes above 0x7f as Latin-1. */
   readonly rawHeaders: readonly string[];
-  /** What its Connection headers say, in lower case; empty when there is none. */
+  /** The Connection headers, in lower case; empty if the response has none. */
   readonly connection: string;
   readonly contentLength: number | undefined;
   readonly chunked: boolean;
@@ -44,7 +42,7 @@ const HEADER_LINE = /([\w!#$%&'*+.^`|~-]+):([\t\x20-\x7e\x80-\xff]*)\r\n/y;
 const BARE_LINE_FEED = /(?:^|[^\r])\n/;
 
 /**
- * Reads a whole response head, strictly. `text` is Latin-1 and ends with the empty line. Every
+ * Parses a complete response head strictly. `text` is Latin-1 and ends with the empty line. Every
  * pattern is linear in the input.
  */
 export function parseResponseHead(text: string): ResponseHead | ResponseFault {
@@ -92,7 +90,7 @@ export function parseResponseHead(text: string): ResponseHead | ResponseFault {
   return { status, reason: start[3] ?? '', rawHeaders, connection, contentLength, chunked, keepAlive };
 }
 
-/** Whether the first bytes of an answer can still become a status line. */
+/** Whether the first bytes of an answer may be the start of a status line. */
 export function mayStartResponse(text: string): boolean {
   return 'HTTP/1.'.startsWith(text.slice(0, 7));
 }
@@ -103,8 +101,7 @@ export function namesOption(connection: string, option: string): boolean {
 }
 
 /**
- * Names what is wrong at `at`, in an order that does not depend on how much of the head has been
- * seen.
+ * Names the fault at `at`. The result does not depend on how much of the head has been received.
  */
 function headFault(text: string, at: number): ResponseFault {
   if (!mayStartResponse(text)) return 'not_http';
@@ -113,9 +110,7 @@ function headFault(text: string, at: number): ResponseFault {
   return isSpace(text.charCodeAt(at)) ? 'folded_header' : 'bad_header';
 }
 
-/**
- * Without the optional white space around it (spaces and tabs alone: 0xa0 is a part of the value).
- */
+/** Without optional white space around it (only spaces and tabs: 0xa0 is part of the value). */
 function trimSpace(value: string): string {
   let start = 0;
   let end = value.length;
@@ -128,9 +123,8 @@ function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x09;
 }
 
-/** The words that go with an HTTP status; none where Node knows none. */
+/** The reason phrase of an HTTP status; empty for statuses unknown to Node. */
 export function reasonPhrase(status: number): string {
-  // Not imported: with the names of `node:http` comes its whole WebSocket client, 40 ms of every
-  // start.
+  // Not imported: the names of `node:http` load its whole WebSocket client, 40 ms of every start.
   return process.getBuiltinModule('node:http').STATUS_CODES[status] ?? '';
 }

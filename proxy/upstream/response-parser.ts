@@ -17,8 +17,8 @@ const UNTIL_CLOSE = 3;
 const OVER = 4;
 
 /**
- * What one response turns into, in this order: informational*, then head, body*, end — or upgraded
- * — or fault at any point.
+ * The events of one response, in this order: informational*, then head, body*, end — or upgraded —
+ * or fault at any point.
  */
 export interface ResponseEvents {
   informational(head: ResponseHead): void;
@@ -29,14 +29,14 @@ export interface ResponseEvents {
    * request.
    */
   end(last: Buffer | undefined, reusable: boolean): void;
-  /** Status 101, only where it was asked for; `rest` is what came behind the head. */
+  /** Status 101, only if it was requested; `rest` contains the bytes after the head. */
   upgraded(head: ResponseHead, rest: Buffer): void;
-  /** Nothing after this can be trusted; the connection must be destroyed. */
+  /** No later byte can be trusted; the connection must be destroyed. */
   fault(fault: ResponseFault): void;
 }
 
 /**
- * Reads one HTTP/1 response at a time from a peer that may be hostile. Memory is bounded by one
+ * Parses one HTTP/1 response at a time from a peer that may be hostile. Memory is limited to one
  * head.
  */
 export class ResponseParser {
@@ -50,7 +50,7 @@ export class ResponseParser {
   #chunks: ChunkedDecoder | undefined;
   #pending: Buffer | undefined;
 
-  /** Arms the parser for the response to one request. */
+  /** Prepares the parser for the response to one request. */
   expect(method: string, events: ResponseEvents, mayUpgrade = false): void {
     this.#events = events;
     this.#state = HEAD;
@@ -95,7 +95,7 @@ export class ResponseParser {
     }
   }
 
-  /** No end of head in sight yet: keeps the bytes, unless they can no longer become a head. */
+  /** The head is incomplete: keeps the bytes, unless they can no longer become a head. */
   #awaitHead(buffer: Buffer, searched: number, end: number): void {
     if (end > MAX_HEAD || buffer.length > MAX_HEAD) return this.#fault('head_too_large');
     if (!mayStartResponse(buffer.toString('latin1', 0, 7))) return this.#fault('not_http');
@@ -108,12 +108,12 @@ export class ResponseParser {
   #begin(head: ResponseHead, buffer: Buffer, from: number): void {
     this.#keepAlive = head.keepAlive;
     this.#events?.head(head);
-    // A head handler may have let go of the connection, and of this parser with it.
+    // A head handler may have detached the connection, and this parser with it.
     if (this.#state !== HEAD) return;
     if (this.#headOnly || head.status === 304) {
       this.#end(undefined, from === buffer.length);
     } else if (head.status === 204) {
-      // A length here is a body that may still come: nobody is to take it for the next response.
+      // A length here means that a body may still come: it must not be taken for the next response.
       this.#end(undefined, from === buffer.length && !head.chunked && !head.contentLength);
     } else if (head.chunked) {
       this.#state = CHUNKED;
@@ -174,7 +174,7 @@ export class ResponseParser {
     events?.fault(fault);
   }
 
-  /** Forgets the response in progress: nothing more is reported of it. */
+  /** Drops the response in progress: no more events for it. */
   reset(): void {
     this.#events = undefined;
     this.#state = OVER;

@@ -1,29 +1,26 @@
 import type { Duplex } from 'node:stream';
 import { ResponseParser } from './response-parser.ts';
 
-/** Whoever is using a connection at the moment. */
+/** The current user of a connection. */
 export interface ConnectionUser {
   received(bytes: Buffer): void;
-  /** What was written has gone out; more may follow. */
+  /** The written data has been sent; more may follow. */
   drained(): void;
-  /** The peer ended its side; what it sent before has been received. */
+  /** The peer ended its side; everything it sent before has been received. */
   ended(): void;
-  /** The connection is gone, in whatever way. Comes at most once, and is the last call. */
+  /** The connection is closed, for any reason. Called at most once, as the last call. */
   closed(): void;
 }
 
-/**
- * A connection to a server in a sandbox, and the parser of what comes back on it. One user at a
- * time.
- */
+/** A connection to a server in a sandbox, and the parser of its responses. One user at a time. */
 export class UpstreamConnection {
   readonly socket: Duplex;
   readonly parser = new ResponseParser();
-  /** When it was last given back, in `performance.now()` milliseconds. */
+  /** When it was last returned to the pool, in `performance.now()` milliseconds. */
   idleSince = 0;
   #user: ConnectionUser | undefined;
   readonly #onData = (bytes: Buffer): void => {
-    // A server that speaks while nobody has asked is out of step for good.
+    // A server that sends without a request is permanently out of step.
     if (this.#user === undefined) this.destroy();
     else this.#user.received(bytes);
   };
@@ -40,12 +37,12 @@ export class UpstreamConnection {
   };
   readonly #onIdleClose: (connection: UpstreamConnection) => void;
 
-  /** `onIdleClose`: told when the connection closes while nobody uses it. */
+  /** `onIdleClose`: called when the connection closes while it has no user. */
   constructor(socket: Duplex, onIdleClose: (connection: UpstreamConnection) => void) {
     this.socket = socket;
     this.#onIdleClose = onIdleClose;
     if ('setNoDelay' in socket && typeof socket.setNoDelay === 'function') socket.setNoDelay(true);
-    // 'close' follows every error and says all there is to know.
+    // 'close' follows every error and is sufficient.
     socket.on('error', ignore);
     socket.on('data', this.#onData);
     socket.on('end', this.#onEnd);
@@ -61,10 +58,7 @@ export class UpstreamConnection {
     this.#user = user;
   }
 
-  /**
-   * Lets go of the socket: whoever takes it gets every later byte, and the duty to destroy it. It
-   * is paused.
-   */
+  /** Detaches and pauses the socket: the caller gets every later byte, and must destroy it. */
   detach(): Duplex {
     const { socket } = this;
     this.#user = undefined;

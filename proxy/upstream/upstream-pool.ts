@@ -5,13 +5,13 @@ import { UpstreamConnection } from './upstream-connection.ts';
 /** Idle connections kept for one preview. */
 const MAX_IDLE = 32;
 /**
- * Below the 5 s after which Node's own servers close an idle connection, so that we rarely meet one
- * that is closing.
+ * Below 5 s, after which Node's own servers close an idle connection: this avoids races with the
+ * close.
  */
 const IDLE_MS = 4_000;
-/** A request that cannot be repeated goes out only on a connection that was alive this recently. */
+/** A request that cannot be repeated uses only a connection that was alive this recently. */
 const FRESH_MS = 1_000;
-/** A sandbox's guest answers within milliseconds; past this it does not work. */
+/** A working guest answers within milliseconds. */
 const DIAL_TIMEOUT_MS = 10_000;
 
 export type Dial = (target: PreviewTarget, signal: AbortSignal) => Promise<Duplex>;
@@ -39,7 +39,7 @@ export class UpstreamPool {
 
   /**
    * The most recently used idle connection, or undefined. `repeatable`: the request may be sent
-   * again if it was stale.
+   * again if the connection was stale.
    */
   take(repeatable: boolean): UpstreamConnection | undefined {
     for (let connection = this.#idle.at(-1); connection !== undefined; connection = this.#idle.at(-1)) {
@@ -71,7 +71,7 @@ export class UpstreamPool {
       return new UpstreamConnection(await Promise.race([dialled, late]), this.#forget);
     } catch (error) {
       controller.abort();
-      // A dial that comes through all the same, too late, must not leak.
+      // A dial that succeeds too late must not leak.
       dialled.then(
         (socket) => socket.destroy(),
         () => undefined,
@@ -83,21 +83,21 @@ export class UpstreamPool {
     }
   }
 
-  /** Takes back a connection that is in step: no response outstanding, nothing unread. */
+  /** Returns a connection that is in step: no outstanding response, no unread bytes. */
   give(connection: UpstreamConnection): void {
     connection.use(undefined);
     if (this.#closed || !connection.usable || this.#idle.length >= MAX_IDLE) {
       connection.destroy();
       return;
     }
-    // A slow client may have held it up; an idle connection must hear the other side end it.
+    // A slow client may have paused it; an idle connection must notice when the other side ends it.
     if (connection.socket.isPaused()) connection.socket.resume();
     connection.idleSince = performance.now();
     this.#idle.push(connection);
     this.#sweep ??= setTimeout(() => this.#dropOld(), IDLE_MS).unref();
   }
 
-  /** Destroys the idle connections; what comes back later is destroyed too. */
+  /** Destroys the idle connections, and those that are returned later. */
   close(): void {
     this.#closed = true;
     clearTimeout(this.#sweep);

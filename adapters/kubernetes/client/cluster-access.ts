@@ -1,30 +1,32 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** How an API server is reached, and as whom. Read once, but for the token, which rotates. */
+/** Address and credentials of an API server. Read once, except the token, which rotates. */
 export interface ClusterAccess {
   /** `https://host:port`, without a path. */
   readonly server: string;
   /**
-   * PEM of the authorities that the server's certificate may come from; without it the system's.
+   * PEM of the certificate authorities trusted for the server. Without it, the system's are used.
    */
   readonly ca?: string | undefined;
-  /** The name that the server's certificate must bear, where it is not the server's own. */
+  /**
+   * The name that the server's certificate must have, where it differs from the server's host name.
+   */
   readonly serverName?: string | undefined;
   /** PEM of a client certificate and its key. */
   readonly cert?: string | undefined;
   readonly key?: string | undefined;
-  /** The present bearer token; `refresh` when the last one has been refused. */
+  /** The current bearer token. Set `refresh` after the last one was rejected. */
   readonly token?: ((refresh: boolean) => Promise<string>) | undefined;
 }
 
 /**
- * The kubelet replaces a token long before it ends; a minute is what Kubernetes' own clients keep
- * one for.
+ * Token cache time, in milliseconds, as in Kubernetes' own clients. The kubelet replaces a token
+ * long before it expires.
  */
 const KEPT_MS = 60_000;
 
-/** A bearer token out of a file that somebody else keeps fresh. */
+/** A bearer token from a file that another process refreshes. */
 export function fileToken(file: string): (refresh: boolean) => Promise<string> {
   let kept: { token: Promise<string>; until: number } | undefined;
   return (refresh) => {
@@ -32,14 +34,14 @@ export function fileToken(file: string): (refresh: boolean) => Promise<string> {
     if (kept === undefined || refresh || now >= kept.until) {
       const token = readFile(file, 'utf8').then((text) => text.trim());
       kept = { token, until: now + KEPT_MS };
-      // What could not be read is not kept.
+      // Do not cache a failed read.
       token.catch(() => (kept = undefined));
     }
     return kept.token;
   };
 }
 
-/** Where every pod that asks for it finds its service account's credentials. */
+/** Mount path of the service account's credentials in a pod. */
 const FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /** Whether this process runs in a pod. */

@@ -36,18 +36,20 @@ interface Exchanges {
   close(): void;
 }
 
-/** Below the API server's own idle limit of 90 s, so that it is us who close. */
+/**
+ * Below the API server's idle timeout of 90 s, so that the client closes first. In milliseconds.
+ */
 const IDLE_MS = 55_000;
 
 /**
- * Requests to one server over connections that are kept. Node's own client: undici is no faster
- * here (0.06 ms a round trip, both) and costs 50 ms and more of every start.
+ * Requests to one server over keep-alive connections. Uses Node's client: undici is no faster here
+ * (both 0.06 ms per round trip) and adds 50 ms or more to every start.
  */
 export function openExchanges(access: ClusterAccess, connections: number): Exchanges {
   const { protocol, hostname, port } = new URL(access.server);
   const isTls = protocol === 'https:';
-  // Not imported: that would load them before a request needs them, and with the names of
-  // `node:http` its whole WebSocket client, 30 ms of every start.
+  // Not imported: an import loads them before the first request, and with `node:http` its whole
+  // WebSocket client, 30 ms of every start.
   const http = process.getBuiltinModule('node:http');
   const https = process.getBuiltinModule('node:https');
   const pool = { keepAlive: true, maxSockets: connections, timeout: IDLE_MS };
@@ -67,8 +69,7 @@ export function openExchanges(access: ClusterAccess, connections: number): Excha
     agent,
     ...(port !== '' && { port: Number(port) }),
   };
-  // Node tells of a request that takes over a connection only where it did not have to wait for
-  // one.
+  // Node reports connection reuse only for requests that did not wait for a connection.
   const connected = new WeakSet<Socket>();
 
   return {
@@ -118,27 +119,27 @@ export function openExchanges(access: ClusterAccess, connections: number): Excha
   };
 }
 
-/** A call is tried this often in all. */
+/** Tries per call, including the first. */
 export const MAX_TRIES = 5;
 
 const FIRST_MS = 50;
 
 /** When a call may be repeated. */
 export interface Repetition {
-  /** Also when the failed one may have taken effect: where a repetition changes nothing. */
+  /** Also when the failed call may have taken effect: for idempotent calls. */
   readonly inDoubt: boolean;
   /**
-   * Also after a 409 `Conflict`: where that means two writers of one object, or of one quota, and
-   * not a precondition that fails for good.
+   * Also after a 409 `Conflict`: where it means concurrent writers of one object or quota, not a
+   * failed precondition.
    */
   readonly conflict: boolean;
 }
 
 /**
- * How long to wait before the next try, in milliseconds; undefined when there shall be none.
- * `tries` have failed so far; `random` is from 0 to 1. What the server asks for is waited for in
- * full; otherwise the wait doubles, by half at random, so that many who failed together do not come
- * back together.
+ * Delay before the next try, in milliseconds; undefined when the call must not be retried. `tries`
+ * is the number of failed tries; `random` is from 0 to 1. Honors the server's Retry-After in full.
+ * Otherwise exponential backoff with jitter, so that calls that failed together are not retried
+ * together.
  */
 export function retryDelay(
   error: KubernetesError,
@@ -155,23 +156,22 @@ export function retryDelay(
 }
 
 /**
- * The API server's clock, by which every time that is stored is written and read: so that functions
- * and reapers whose clocks differ by minutes still agree on when a preview ends.
+ * The API server's clock. All stored times use it, so that functions and reapers with clocks that
+ * differ by minutes still agree on when a preview ends.
  */
 export interface ServerTime {
   /**
-   * Learns from the `Date` of an answer to a request that was sent and answered at these times of
-   * our own clock, in milliseconds.
+   * Updates the estimate from the `Date` of a response. `sentAt` and `receivedAt` are local times,
+   * in milliseconds.
    */
   observe(date: string | undefined, sentAt: number, receivedAt: number): void;
-  /** Milliseconds that the server's clock is ahead of ours; exactly 0 while they agree. */
+  /** Milliseconds that the server's clock is ahead of the local one; exactly 0 while they agree. */
   ahead(): number;
 }
 
 /**
- * A `Date` has whole seconds and takes its time to arrive, so clocks that differ by less than this
- * agree. Wide enough that the estimate stays put: times that are compared with each other must have
- * been moved by the same amount.
+ * Clocks that differ by less count as equal: a `Date` has whole seconds and arrives with a delay.
+ * Wide enough to keep the estimate constant: compared times must be shifted by the same amount.
  */
 const TOLERANCE_MS = 2_000;
 
@@ -191,15 +191,14 @@ export function createServerTime(): ServerTime {
 }
 
 /**
- * Why the signal of something that is over is aborted. Made once: nobody reads it, and each error
- * costs a look at the stack.
+ * Abort reason for finished tasks. Created once: it is never read, and each Error captures a stack.
  */
 const OVER = new Error('it is over');
 
 /**
- * Does a task that must end within so many milliseconds, or when the signal aborts. Its own signal
- * aborts then, with the signal's reason or a `TimeoutError`; and once the task is over, so that
- * nothing which it has left running goes on. Leaves no timer behind, as `AbortSignal.timeout` does.
+ * Runs a task with a timeout in milliseconds and a signal. The task's signal aborts with the
+ * signal's reason or a `TimeoutError`, and also when the task is done, so that work it left running
+ * stops. Unlike `AbortSignal.timeout`, leaves no timer behind.
  */
 export async function within<T>(
   milliseconds: number,
@@ -221,7 +220,7 @@ export async function within<T>(
   }
 }
 
-/** Lets at most `places` of the given tasks run at once, in the order they came. */
+/** Semaphore: at most `places` tasks run at once, in FIFO order. */
 export function gate(places: number): <T>(task: () => Promise<T>) => Promise<T> {
   let free = places;
   const waiting: (() => void)[] = [];

@@ -37,8 +37,8 @@ export interface KubeconfigAccess extends ClusterAccess {
 }
 
 /**
- * Access as the present context of a kubeconfig file says: `KUBECONFIG`, else `~/.kube/config`. For
- * programs outside a cluster; not on the path of one inside.
+ * Access from the current context of a kubeconfig file: `KUBECONFIG`, else `~/.kube/config`. For
+ * programs outside a cluster; not used inside one.
  * @throws Error that names the file and what in it cannot be used; never a credential
  */
 export async function kubeconfigAccess(
@@ -49,7 +49,7 @@ export async function kubeconfigAccess(
   return readKubeconfig(file ?? join(homedir(), '.kube', 'config'), context);
 }
 
-/** @throws Error as `kubeconfigAccess` */
+/** @throws Error like `kubeconfigAccess` */
 export async function readKubeconfig(path: string, context?: string): Promise<KubeconfigAccess> {
   const file = resolve(path);
   const parsed = Kubeconfig.safeParse(parse(await readFile(file, 'utf8')));

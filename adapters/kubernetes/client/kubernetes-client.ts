@@ -16,15 +16,15 @@ import { listPages, type ListQuery } from './list-pages.ts';
 
 export interface KubernetesClientOptions {
   readonly access: ClusterAccess;
-  /** Our own clock, for the comparison with the server's. */
+  /** The local clock, compared with the server's. */
   readonly now?: () => Date;
   /** Longest wait for one answer, in milliseconds. */
   readonly tryTimeoutMs?: number;
   /** Longest time for a call with all its repetitions, in milliseconds. */
   readonly callTimeoutMs?: number;
-  /** Connections to the API server at most. */
+  /** Maximum connections to the API server. */
   readonly connections?: number;
-  /** Deletions under way at once at most. */
+  /** Maximum concurrent deletions. */
   readonly deletes?: number;
 }
 
@@ -34,47 +34,44 @@ export interface MergePatch {
 }
 
 /**
- * The few calls that Porthole makes, as they are: one round trip each, JSON in and out, connections
- * kept. A call that failed in passing is repeated at most four times, only where a repetition is
- * safe, and never past its time. Every failure is a KubernetesError; an aborted signal rejects with
+ * The Kubernetes API calls that Porthole makes: one round trip each, JSON in and out, keep-alive
+ * connections. A transient failure is retried at most four times, only where a retry is safe, and
+ * never past the call's timeout. Every failure is a KubernetesError; an aborted signal rejects with
  * its own reason.
  */
 export interface KubernetesClient {
   get<T extends KubernetesObject>(from: Collection, name: string, signal?: AbortSignal): Promise<T>;
-  /** Page by page, each object once, through an expired `continue`. */
+  /** Page by page, each object once, even across an expired `continue` token. */
   list<T extends KubernetesObject>(
     from: Collection,
     query?: ListQuery,
     signal?: AbortSignal,
   ): AsyncGenerator<T, void, undefined>;
-  /**
-   * Never repeated while in doubt: whoever calls it knows how to find out, by name, uid and
-   * annotations.
-   */
+  /** Not retried when the outcome is unknown: the caller checks by name, uid and annotations. */
   create<T extends KubernetesObject>(into: Collection, object: object, signal?: AbortSignal): Promise<T>;
-  /** Give it a `test`, so that a repetition is safe. */
+  /** Include a `test` operation, so that a retry is safe. */
   jsonPatch<T extends KubernetesObject>(
     into: Collection,
     name: string,
     operations: readonly JsonPatchOperation[],
     signal?: AbortSignal,
   ): Promise<T>;
-  /** Sets what `change` says, as often as it takes; a `resourceVersion` in it is a precondition. */
+  /** Applies `change`, with retries. A `resourceVersion` in it is a precondition. */
   mergePatch<T extends KubernetesObject>(
     into: Collection,
     name: string,
     change: MergePatch,
     signal?: AbortSignal,
   ): Promise<T>;
-  /** True when this call removed it; false when it was gone, or a precondition does not hold. */
+  /** True when this call removed it; false when it was already gone or a precondition failed. */
   delete(from: Collection, name: string, options?: DeleteOptions, signal?: AbortSignal): Promise<boolean>;
   readonly time: ServerTime;
-  /** Lets go of the connections. */
+  /** Closes the connections. */
   close(): void;
 }
 
 const JSON_TYPE = 'application/json';
-/** Of what changes nothing, or only under a `test`. */
+/** For calls that only read, or that change an object under a `test`. */
 const REPEAT: Repetition = { inDoubt: true, conflict: true };
 
 export function createKubernetesClient(options: KubernetesClientOptions): KubernetesClient {
@@ -90,7 +87,7 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
   const oneOfFew = gate(deletes);
   const server = openExchanges(access, connections);
 
-  /** One try: the JSON of the answer, or what went wrong, thrown. */
+  /** One try. Returns the JSON of the response or throws. */
   const tryOnce = async (
     call: Call,
     timeoutMs: number,
@@ -203,7 +200,7 @@ export function createKubernetesClient(options: KubernetesClientOptions): Kubern
   };
 }
 
-/** Somebody in between may answer for the API server, and not in its way. */
+/** A proxy may answer in place of the API server, without JSON. */
 function parse(body: string): unknown {
   try {
     return JSON.parse(body);
@@ -212,7 +209,7 @@ function parse(body: string): unknown {
   }
 }
 
-/** A call is in doubt as soon as one of its tries was. */
+/** The outcome of a call is unknown once that of one try is. */
 function withDoubt(error: KubernetesError, inDoubt: boolean): KubernetesError {
   if (error.inDoubt || !inDoubt) return error;
   const { message, status, reason, retryAfterMs, continueAt, cause } = error;

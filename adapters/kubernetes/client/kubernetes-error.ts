@@ -5,22 +5,22 @@ import type { Status } from './kubernetes-object.ts';
 const redact = secretRedactor([]);
 
 /**
- * A call to the API server that did not succeed. The message holds no credential, and no preview
- * token: routes bear those in their hosts.
+ * A failed call to the API server. The message contains no credential and no preview token, which
+ * is part of a route's hostname.
  */
 export class KubernetesError extends Error {
   /** The HTTP status; 0 where there was no answer. */
   readonly status: number;
   /**
-   * The API server's own word, e.g. `AlreadyExists`, `NotFound`, `Conflict`; `NoAnswer` where there
-   * was none.
+   * The API server's reason, e.g. `AlreadyExists`, `NotFound`, `Conflict`; `NoAnswer` where there
+   * was no response.
    */
   readonly reason: string;
-  /** Whether the call may have taken effect all the same. */
+  /** Whether the call may have taken effect despite the failure. */
   readonly inDoubt: boolean;
   /** How long the server asked to wait, in milliseconds. */
   readonly retryAfterMs: number | undefined;
-  /** Where a list that has expired can be taken up again, inconsistently. */
+  /** Token that continues an expired list, with inconsistent results. */
   readonly continueAt: string | undefined;
 
   constructor(
@@ -44,7 +44,7 @@ export class KubernetesError extends Error {
   }
 }
 
-/** What an answer with an error status says. */
+/** The error of a response with an error status. */
 export function errorFromAnswer(
   what: string,
   status: number,
@@ -57,7 +57,7 @@ export function errorFromAnswer(
   return new KubernetesError(`${what}: ${status} ${message}`.trimEnd(), {
     status,
     reason: answer?.reason ?? reasonOf(status),
-    // Whoever stands in between may have lost the answer of a call that went through.
+    // A proxy may have lost the response of a call that succeeded.
     inDoubt: status >= 500,
     retryAfterMs: Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined,
     continueAt: answer?.metadata?.continue || undefined,

@@ -25,7 +25,7 @@ export function collection({ group, version, plural }: Kind, namespace: string):
   return { path: `${api}/namespaces/${encodeURIComponent(namespace)}/${plural}`, plural };
 }
 
-/** What every object has that came from an API server. */
+/** Fields of every object from the API server. */
 export interface KubernetesObject {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -49,7 +49,7 @@ export interface ObjectMeta {
   }[];
 }
 
-/** What an API server answers instead of an object. */
+/** The API server's response in place of an object. */
 export interface Status {
   readonly kind: 'Status';
   readonly status?: string;
@@ -73,20 +73,20 @@ export function pointer(...parts: readonly string[]): string {
 const DECIMAL = /^[1-9]\d*$/;
 
 /**
- * Whether one `resourceVersion` was written before another. Of one resource type they are decimal
- * numbers that grow with every write (KEP-5504; and so they have always been, as revisions of
- * etcd). What is no such number comes first.
+ * Whether one `resourceVersion` is earlier than another. Within a resource type they are decimal
+ * numbers that grow with every write (KEP-5504; before it, as etcd revisions). Other values sort
+ * first.
  */
 export function isEarlier(one: string, other: string): boolean {
   if (!DECIMAL.test(one) || !DECIMAL.test(other)) return !DECIMAL.test(one) && DECIMAL.test(other);
   return one.length !== other.length ? one.length < other.length : one < other;
 }
 
-/** One exchange with the API server. */
+/** One request to the API server. */
 export interface Call {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly path: string;
-  /** For messages: what is done to what. */
+  /** For messages: the verb and the object. */
   readonly what: string;
   readonly repetition: Repetition;
   readonly accept?: string;

@@ -4,13 +4,12 @@ import { isReason } from './kubernetes-error.ts';
 export interface ListQuery {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Objects a page; 500 where it is not said. */
+  /** Objects per page. @default 500 */
   readonly limit?: number;
   /**
-   * A `resourceVersion` of the listed type that must be taken account of, where what came after it
-   * need not be: the API server answers out of its memory, at once. Otherwise it first makes sure
-   * that it knows of everything, for which it waits up to 100 ms where other types are written to.
-   * Such a list is one page.
+   * Returns data at least as new as this `resourceVersion` of the listed type, from the API
+   * server's cache. Without it, the API server first makes the cache consistent, which takes up to
+   * 100 ms while other types are written. A list with it is one page.
    */
   readonly notOlderThan?: string | undefined;
   /** Without `spec` and `status`. */
@@ -24,13 +23,13 @@ interface Page<T> {
 
 const METADATA_ONLY = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
 
-/** A list that expires this often before it ends is given up. */
+/** A list that expires more often fails. */
 const MAX_RESTARTS = 10;
 
 /**
- * Every object of a list, page by page, each once. A `continue` that has expired is taken up where
- * the server offers to, else from the start: what was seen is left out then, so a reader may miss
- * what was made meanwhile, and nothing else.
+ * Yields every object of a list once, page by page. An expired `continue` token is replaced by the
+ * one that the server offers. Without one, the list restarts and skips objects already seen: only
+ * objects created meanwhile may be missed.
  */
 export async function* listPages<T extends KubernetesObject>(
   send: (call: Call) => Promise<Page<T>>,
@@ -62,7 +61,7 @@ export async function* listPages<T extends KubernetesObject>(
       if (next === undefined || !isReason(error, 'Expired', 'Gone') || restarts === MAX_RESTARTS) throw error;
       restarts += 1;
       next = error.continueAt;
-      // Not to be taken for the end of the list.
+      // The empty string restarts the list; undefined would end it.
       if (next === undefined) next = '';
       continue;
     }

@@ -3,9 +3,9 @@ import { KubernetesError } from './kubernetes-error.ts';
 import { MAX_TRIES } from './exchange.ts';
 
 export interface DeleteOptions {
-  /** Only this very object. */
+  /** Delete only the object with this uid. */
   readonly uid?: string | undefined;
-  /** Only while it is as it was then. */
+  /** Delete only while this version is current. */
   readonly resourceVersion?: string | undefined;
   readonly propagation?: 'Background' | 'Foreground' | 'Orphan' | undefined;
 }
@@ -16,9 +16,9 @@ interface Calls {
 }
 
 /**
- * Deletes an object. True when this call removed it; false when it was gone, or a precondition does
- * not hold. A refusal is only believed after a look: what still stands as it was asked for is asked
- * for again.
+ * Deletes an object. True when this call removed it; false when it was already gone or a
+ * precondition failed. A 409 is verified by a read: while the preconditions hold, the deletion is
+ * retried.
  */
 export async function removeObject(
   { send, get }: Calls,
@@ -49,7 +49,7 @@ export async function removeObject(
       return true;
     } catch (error) {
       if (!(error instanceof KubernetesError)) throw error;
-      // Gone after a try whose answer was lost: that try did it.
+      // 404 after a try with an unknown outcome: that try deleted it.
       if (error.status === 404) return error.inDoubt;
       if (error.status !== 409) throw error;
       const existing = await get(from, name, signal).catch(absent);

@@ -8,38 +8,36 @@ import type { StoredRoute } from './preview-store.ts';
 
 /**
  * When to probe a route that is being programmed, in milliseconds after its start. Gateways take
- * about as long each time, so each start teaches the next.
+ * about the same time on each start, so the times adapt.
  */
 export interface ProbeTimes {
-  /** The times of one start: begins at 0, grows without end. */
+  /** Probe times of one start: begins at 0, grows without end. */
   schedule(): Generator<number, never, undefined>;
   /**
-   * A start was found ready by the probe that was sent at `readyAt`, and not by the one at
-   * `failedAt`. A `readyAt` of 0 teaches nothing: that route stood already.
+   * Records that the probe sent at `readyAt` succeeded and the one at `failedAt` failed. A
+   * `readyAt` of 0 is ignored: that route existed already.
    */
   learn(readyAt: number, failedAt: number): void;
 }
 
 const FIRST_MS = 10;
-/** While nothing is known: doubles at first, and then loses at most so much of the wait. */
+/** While nothing is known: the time doubles at first, then grows by this factor. */
 const DOUBLE_UNTIL_MS = 160;
 const GROWTH = 1.25;
 /**
- * When the time is known: a few looks before, in case it has become shorter, and steps of this
- * share of it from then on.
+ * When the time is known: a few probes before it, in case it became shorter, then steps of this
+ * share of it.
  */
 const EARLY_FACTOR = 2.5;
 const EARLY_UNTIL = 0.75;
 const STEP = 0.05;
 const LATE_UNTIL = 1.5;
 /**
- * A route that was ready at the first look may have been ready sooner: looked into when that leaves
- * so many steps open.
+ * A route may be ready before the probe that finds it. Probe earlier next time when more than this
+ * many steps were not probed.
  */
 const OPEN_STEPS = 1.5;
-/**
- * What was too early once need not be for ever: forgotten by this share of a step with each start.
- */
+/** The known lower bound decays by this share of a step with each start. */
 const FORGOTTEN = 0.25;
 
 export function createProbeTimes(): ProbeTimes {
@@ -70,11 +68,11 @@ export function createProbeTimes(): ProbeTimes {
 }
 
 export interface ReadinessDeps {
-  /** Undefined where the gateway cannot be probed: then its own word on the route has to do. */
+  /** Undefined where the gateway cannot be probed: the route's status decides then. */
   readonly probe: GatewayProbe | undefined;
   readonly times: ProbeTimes;
   readonly provider: Pick<SandboxProvider, 'dial'>;
-  /** The preview's route as it stands; undefined when it, or that very one, is gone. */
+  /** The preview's current route; undefined when it is gone or has another uid. */
   readonly route: (preview: Preview, signal: AbortSignal) => Promise<StoredRoute | undefined>;
   readonly isAccepted: (route: StoredRoute) => boolean;
   readonly timeoutMs: number;
@@ -82,17 +80,17 @@ export interface ReadinessDeps {
 
 type Behind = 'listens' | 'silent' | 'stopped' | 'unknown';
 
-/** The sandbox is asked once, and for no longer than this, in milliseconds. */
+/** Timeout of the single dial to the sandbox, in milliseconds. */
 const DIAL_MS = 2_000;
 /**
- * The first time that a start which goes on looks whether its preview still stands; then each time
- * twice as late.
+ * First check whether the preview of a waiting start still exists, in milliseconds; the time
+ * doubles with each check.
  */
 const POLL_MS = 250;
 
 /**
- * Resolves once the preview's URL serves through every proxy of the gateway; or says why it does
- * not. It waits for the route and not for the app: where nothing listens it says so as soon as the
+ * Resolves once the preview's URL serves through every proxy of the gateway, or with the reason why
+ * not. Waits for the route, not for the app: where nothing listens, it resolves as soon as the
  * route is there.
  */
 export async function awaitReadiness(
@@ -120,9 +118,9 @@ class Wait {
   readonly #startedAt = performance.now();
   #behind: Behind = 'unknown';
   readonly #asked: Promise<void>;
-  /** Whether the route, at the last look, was certainly in the gateway. */
+  /** Whether the route was certainly in the gateway at the last probe. */
   #isRouted = false;
-  /** Why the gateway, at the last look, could not be asked. */
+  /** Why the gateway could not be reached at the last probe. */
   #unasked: 'gateway_untrusted' | 'gateway_unreachable' | undefined;
   /** Whether the preview has ended meanwhile. */
   #isGone = false;
@@ -152,7 +150,8 @@ class Wait {
       if (this.#behind === 'stopped' || this.#isGone) return this.result();
       if (this.#elapsed() < lookAt || this.#look !== undefined) continue;
       lookAt = this.#elapsed() * 2;
-      // Beside the probes: a slow API server holds nobody up whom the gateway serves.
+      // Concurrent with the probes: a slow API server must not delay a route that the gateway
+      // serves.
       this.#look = this.#lookForRoute().finally(() => (this.#look = undefined));
     }
     return this.result();
@@ -162,7 +161,7 @@ class Wait {
     this.#isGone = (await this.#findRoute()) === 'gone';
   }
 
-  /** An API server that cannot tell says nothing about the preview. */
+  /** Returns undefined on a failed read, which says nothing about the preview. */
   async #findRoute(): Promise<StoredRoute | 'gone' | undefined> {
     try {
       return (await this.#deps.route(this.#preview, this.#signal)) ?? 'gone';
@@ -182,7 +181,7 @@ class Wait {
     return performance.now() - this.#startedAt;
   }
 
-  /** Asks those proxies that have not served yet. */
+  /** Probes the proxies that have not served yet. */
   async #askGateway(probe: GatewayProbe, waiting: Set<string>): Promise<Readiness | undefined> {
     // A name that does not resolve yet may do so later.
     if (waiting.size === 0) for (const proxy of await probe.proxies()) waiting.add(proxy);
@@ -194,7 +193,7 @@ class Wait {
       }),
     );
     this.#unasked = unasked(answers);
-    // Another try fails in the same way.
+    // A retry would fail in the same way.
     if (this.#unasked === 'gateway_untrusted') return this.result();
     if (answers.length === 0) return undefined;
     if (waiting.size === 0) return { ready: true };
@@ -207,9 +206,7 @@ class Wait {
     return this.#isRouted ? this.result() : undefined;
   }
 
-  /**
-   * Without a probe: what the gateway says of the route, and whether anything listens behind it.
-   */
+  /** Without a probe: decides by the route's status and by whether the app listens. */
   async #askRoute(): Promise<Readiness | undefined> {
     this.#isRouted = await this.#isAccepted();
     if (!this.#isRouted) return undefined;
@@ -244,10 +241,7 @@ function unasked(answers: readonly Answerer[]): 'gateway_untrusted' | 'gateway_u
   return answers.every((answer) => answer === 'unreachable') ? 'gateway_unreachable' : undefined;
 }
 
-/**
- * Whether the gateway says of the route, as it stands now, that it has accepted it and knows its
- * Service.
- */
+/** Whether the gateway reports `Accepted` and `ResolvedRefs` for the route's current generation. */
 export function isRouteAccepted(route: StoredRoute, gateway: { name: string; namespace: string }): boolean {
   const { metadata, status } = route;
   const parent = status?.parents?.find(

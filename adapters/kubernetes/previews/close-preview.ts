@@ -5,13 +5,12 @@ import { within } from '../client/exchange.ts';
 import { type PreviewStore, START_OVER_MS, type StoredRoute, type StoredService } from './preview-store.ts';
 import { type OwnerService, ownerServiceOf, isOurs } from './read-preview.ts';
 
-/** A Service that cannot be removed at once is left to the sweep. */
+/** Timeout for removing the Service, in milliseconds. After it, the sweep removes the Service. */
 const SERVICE_MS = 5_000;
 
 /**
- * Deletes a preview's route, and then the Service it stood on, if nobody has claimed that since. A
- * preview that came from the store spares a look at its route, where the precondition names that
- * very one.
+ * Deletes a preview's route, then its owner Service unless another start has claimed that since.
+ * For a preview from the store, the route is not read where the precondition has its uid.
  * @returns whether this call ended it
  */
 export async function closePreview(
@@ -33,7 +32,7 @@ export async function closePreview(
   }
   if (!(await client.delete(routes, name, { uid, resourceVersion: version }, signal))) return false;
   if (ownerService !== undefined) {
-    // Nobody is served by it any more: that the preview has ended does not depend on it.
+    // Best effort: the preview has ended with its route.
     await within(SERVICE_MS, undefined, (limit) => removeService(store, ownerService, limit)).catch(
       () => undefined,
     );
@@ -54,8 +53,8 @@ async function removeService(
   ) {
     return;
   }
-  // Gone, claimed by another start, or written to by somebody who minds Services: only the last is
-  // ours to remove at once.
+  // The Service is gone, claimed by another start, or written to by another controller. Remove it
+  // only in the last case.
   const found = await client.get<StoredService>(services, name, limit).catch(absent);
   if (found === undefined || found.metadata.uid !== uid || !isOurs(found)) return;
   const { annotations = {}, resourceVersion } = found.metadata;
@@ -63,8 +62,8 @@ async function removeService(
   if (claimedAt === undefined) {
     if (annotations[ANNOTATIONS.attempt] !== attempt) return;
   } else {
-    // Any start that once claimed it may still put its route on it, until its time is over; then,
-    // at the latest, it is swept.
+    // A start that claimed it may still create its route until START_OVER_MS has passed. After
+    // that, the sweep removes it at the latest.
     const time = parseTime(claimedAt);
     if (time === undefined || store.now().getTime() - time.getTime() < START_OVER_MS) return;
   }

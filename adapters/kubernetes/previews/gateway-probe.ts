@@ -4,35 +4,35 @@ import { ROUTE_RESPONSE_HEADERS } from '#constructs/route-response-headers.ts';
 
 export interface GatewayProbeOptions {
   /**
-   * Host name or address of the gateway, as this process reaches it. A name of several addresses
-   * stands for so many proxies, and all of them must serve.
+   * Host name or address of the gateway, as reached from this process. Each address of a name is
+   * one proxy, and all of them must serve.
    */
   readonly host: string;
   readonly port: number;
-  /** Without it the gateway is spoken to in plain HTTP. */
+  /** Without it, the gateway is probed over plain HTTP. */
   readonly tls?: {
-    /** PEM of the authority behind the gateway's certificate; without it the system's. */
+    /** PEM of the certificate authority of the gateway. Without it, the system's are used. */
     readonly ca?: string | undefined;
-    /** Whether its certificate must be good for the preview's host. */
+    /** Whether its certificate must be valid for the preview's host. */
     readonly verify: boolean;
   };
-  /** Called for each failed connection that gave no answer. @default nothing is logged */
+  /** Called for each connection that failed without a response. @default nothing is logged */
   readonly failed?: (failure: GatewayFailure) => void;
 }
 
 export interface GatewayFailure {
   readonly proxy: string;
   readonly hostname: string;
-  /** TLS does not come about: another try fails in the same way. */
+  /** The TLS handshake failed: a retry would fail in the same way. */
   readonly isTls: boolean;
   readonly error: NodeJS.ErrnoException;
 }
 
 /**
- * Who answered a request to a preview's host: the app behind it; its route, because nobody answered
- * behind it; the gateway itself, which may or may not have the route; `nothing` of the preview at
- * all, so the route is not there yet; or it is `unreachable`. `untrusted`: TLS with the gateway
- * fails, so no request was sent.
+ * Who answered a request to a preview's host. `app`: the app. `route`: the route, because the app
+ * did not answer. `gateway`: the gateway itself, with or without the route. `nothing`: the route
+ * does not exist yet. `unreachable`: no connection. `untrusted`: the TLS handshake failed, so no
+ * request was sent.
  */
 export type Answerer = 'app' | 'route' | 'gateway' | 'nothing' | 'unreachable' | 'untrusted';
 
@@ -40,13 +40,13 @@ export interface GatewayProbe {
   /** Every proxy that must serve a route. */
   proxies(): Promise<readonly string[]>;
   /**
-   * Asks one proxy for the host's page and looks at the head of the answer alone. Never rejects,
-   * but when the signal aborts.
+   * Requests the host's page from one proxy and reads only the response head. Rejects only when the
+   * signal aborts.
    */
   ask(proxy: string, hostname: string, signal: AbortSignal): Promise<Answerer>;
 }
 
-/** A gateway that cannot be connected to within this is not asked any longer, in milliseconds. */
+/** Connect timeout, in milliseconds. */
 const CONNECT_MS = 1_000;
 
 export function createGatewayProbe({ host, port, tls, failed }: GatewayProbeOptions): GatewayProbe {
@@ -89,7 +89,7 @@ export function createGatewayProbe({ host, port, tls, failed }: GatewayProbeOpti
           resolve(isTls ? 'untrusted' : 'unreachable');
         });
         outgoing.once('response', (response) => {
-          // The head says it all.
+          // Only the head is needed.
           resolve(answerer(response));
           response.destroy();
         });
@@ -99,9 +99,9 @@ export function createGatewayProbe({ host, port, tls, failed }: GatewayProbeOpti
 }
 
 /**
- * Whether a certificate is refused, or the other end speaks no TLS. Not where the gateway does not
- * know the name: it may know it once the route is there. Codes of
- * the operating system, such as ECONNRESET, come from a gateway that restarts, too.
+ * Whether the certificate is rejected or the peer does not speak TLS. An unrecognized name does not
+ * count: the gateway may know it once the route is there. Operating system codes, such as
+ * ECONNRESET, also come from a restarting gateway.
  */
 function isTlsFailure({ code = '' }: NodeJS.ErrnoException): boolean {
   if (code.includes('UNRECOGNIZED_NAME')) return false;
@@ -109,8 +109,8 @@ function isTlsFailure({ code = '' }: NodeJS.ErrnoException): boolean {
 }
 
 /**
- * An answer that bears what the route sets has come through it. Gateways that set nothing on their
- * own errors leave it open.
+ * A response with the headers that the route sets came through it. Without them, a gateway error is
+ * inconclusive.
  */
 export function answerer({
   statusCode = 0,
@@ -121,7 +121,7 @@ export function answerer({
   const cameThroughRoute = Object.entries(ROUTE_RESPONSE_HEADERS).every(
     ([name, value]) => headers[name.toLowerCase()] === value,
   );
-  // A page of ours behind the route is the guest's: nothing listens.
+  // A Porthole page through the route is from the guest: nothing listens.
   if (cameThroughRoute) return isGatewayError || isOurPage ? 'route' : 'app';
   if (isOurPage) return 'nothing';
   if (isGatewayError) return 'gateway';

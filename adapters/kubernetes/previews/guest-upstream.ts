@@ -21,14 +21,17 @@ export interface GuestUpstreamOptions {
 export interface GuestUpstream {
   /** Resolves once the guest serves the preview, or its sandbox does not run. */
   open(spec: PreviewSpec, signal?: AbortSignal): Promise<void>;
-  /** The guest ends what visitors have open. Never rejects: without a route nothing new comes. */
+  /**
+   * The guest closes open connections of visitors. Never rejects: without a route, no new ones
+   * arrive.
+   */
   close(preview: Partial<Preview>): Promise<void>;
   /** @see PreviewPlane.lastUsed */
   lastUsed(preview: Preview, signal?: AbortSignal): Promise<Date | undefined>;
 }
 
 /**
- * In milliseconds. A guest answers within 20; one that does not must not hold up a start, or a pass
+ * Timeouts, in milliseconds. A guest answers within 20; a slow one must not block a start or a pass
  * of the reaper.
  */
 const OPEN_MS = 5_000;
@@ -54,7 +57,7 @@ export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstrea
         });
       } catch (error) {
         signal?.throwIfAborted();
-        // The start goes on and says that the sandbox is stopped, as on every plane.
+        // The start continues and reports that the sandbox is stopped, as on every plane.
         const code = error instanceof PortholeError ? error.code : undefined;
         if (code !== 'sandbox_not_running' && code !== 'sandbox_not_found') throw error;
       }

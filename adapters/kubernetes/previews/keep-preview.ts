@@ -7,7 +7,7 @@ import type { PreviewStore, StoredRoute } from './preview-store.ts';
 export interface Keepalive {
   readonly name: string;
   readonly runId: string;
-  /** By our own clock. */
+  /** By the local clock. */
   readonly expiresAt: Date;
 }
 
@@ -16,17 +16,20 @@ const EXPIRES_AT = pointer('metadata', 'annotations', ANNOTATIONS.expiresAt);
 const PREVIOUS = pointer('metadata', 'annotations', ANNOTATIONS.previousExpiresAt);
 const DUE_SLOT = pointer('metadata', 'labels', LABELS.dueSlot);
 
-/** Whoever keeps losing against other keepalives need not win: they keep it alive as well. */
+/**
+ * Tries against concurrent keepalives. Losing is harmless: the others keep the preview alive as
+ * well.
+ */
 const MAX_CORRECTIONS = 5;
 
 /**
- * Moves the expiry of a run's preview in one JSON Patch. It never makes what is gone, and its
- * `test` refuses foreign runs. The same patch copies the expiry that it replaces, so its answer
- * tells whether it went back or past the end of the preview's life: then, and only then, a second
- * one corrects it.
+ * Moves the expiry of a run's preview in one JSON Patch. It never recreates a deleted preview, and
+ * its `test` rejects other runs. The patch also copies the replaced expiry, so the response shows
+ * whether the expiry moved backwards or past the end of the preview's life. Only then a second
+ * patch corrects it.
  *
- * An admission policy that refuses an expiry past max-until makes that one read and a second patch,
- * in the last idle window alone.
+ * An admission policy that rejects an expiry past max-until adds one read and a second patch, only
+ * in the last idle window.
  */
 export async function keepPreview(
   store: PreviewStore,
@@ -60,7 +63,7 @@ export async function keepPreview(
       signal,
     );
   }
-  // The first answer of a process tells how far the API server's clock is ahead.
+  // The first response of a process shows how far the API server's clock is ahead.
   const wanted = endOf(route, toStore(expiresAt), maxLifetimeHours);
   const previous = parseTime(annotation(route, ANNOTATIONS.previousExpiresAt));
   const right = previous !== undefined && previous > wanted ? previous : wanted;
@@ -69,8 +72,8 @@ export async function keepPreview(
 }
 
 /**
- * Raises the expiry to `atLeast`. A value that we have just `written` ourselves is replaced, also
- * by an earlier one; anybody else's only by a later one.
+ * Raises the expiry to `atLeast`. A value `written` by this call may be replaced by an earlier one;
+ * a value of another writer only by a later one.
  */
 async function raise(
   store: PreviewStore,
@@ -113,10 +116,7 @@ function move(expiresAt: Date): JsonPatchOperation[] {
   ];
 }
 
-/**
- * `wanted`, but never past max-until, nor past the longest life counted from when the API server
- * made it.
- */
+/** `wanted`, limited to max-until and to the maximum lifetime since creation on the API server. */
 function endOf(route: StoredRoute, wanted: Date, maxLifetimeHours: number): Date {
   const created = Date.parse(route.metadata.creationTimestamp);
   const oldest = Number.isNaN(created) ? undefined : new Date(created + maxLifetimeHours * 3_600_000);
@@ -139,8 +139,8 @@ function find(
 }
 
 /**
- * A `test` that failed, or a policy that said no: both answer 4xx, and only a look tells them
- * apart. A right that we lack is neither.
+ * A failed `test` or a rejection by an admission policy: both answer 4xx, and only a read
+ * distinguishes them. A missing RBAC permission is neither.
  */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof KubernetesError) || / cannot patch resource /.test(error.message)) return false;

@@ -27,38 +27,37 @@ export interface KubernetesPlaneOptions {
    * @default none
    */
   readonly frameAncestors?: readonly string[] | undefined;
-  /** How the gateway is asked whether it serves; undefined where it cannot be reached from here. */
+  /** Probes whether the gateway serves; undefined where it is unreachable from this process. */
   readonly probe: GatewayProbe | undefined;
   /**
    * The gateway's listener for previews.
-   * @default - every listener whose hostname fits
+   * @default - every listener with a matching hostname
    */
   readonly listener?: string | undefined;
   /** @default 'headless' */
   readonly serviceKind?: 'headless' | 'clusterip' | undefined;
   /**
-   * Where people reach the gateway.
+   * Public port of the gateway.
    * @default 443
    */
   readonly publicPort?: number | undefined;
   /**
-   * Longest time for a start, readiness apart, in milliseconds.
+   * Longest time for a start without readiness, in milliseconds.
    * @default 30,000
    */
   readonly startTimeoutMs?: number | undefined;
 }
 
-/** Loaded by those who start previews alone: with it comes all that makes their objects. */
+/** Loaded lazily, at the first start: it brings in all code that builds the objects. */
 let making: Promise<typeof import('./open-route.ts')> | undefined;
 const makingPreviews = () => (making ??= import('./open-route.ts'));
 
-/** Closes under way at once: a reaper that ends hundreds leaves the API server to others, too. */
+/** Concurrent closes: a reaper that ends hundreds must not saturate the API server. */
 const CLOSES = 8;
 
 /**
- * Previews as Services and HTTPRoutes of one namespace. The API server is the only memory: a
- * function can die between any two calls, and two that act at once are told apart by names, uids
- * and resource versions.
+ * Previews as Services and HTTPRoutes of one namespace. All state is in the API server: a function
+ * can die between any two calls. Names, uids and resource versions resolve races.
  */
 export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewPlane {
   const { client, preview: config, clock, provider, probe, listener, publicPort = 443 } = options;
@@ -86,7 +85,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
           now: () => clock.now(),
         });
   const times = createProbeTimes();
-  /** What a start has seen of its run; for the start alone, because it ages. */
+  /** The run's Services as seen by a start. Used only by that start, because it becomes stale. */
   const seen = new WeakMap<Preview, Promise<readonly StoredService[]>>();
   const oneOfFew = gate(CLOSES);
 
@@ -200,7 +199,7 @@ async function inPorthole<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What the API server says stays in the cause, for the log: it may name hosts. */
+/** The API server's message is only in the cause, for the log: it may contain hosts. */
 function asPortholeError(error: unknown): unknown {
   if (!(error instanceof KubernetesError)) return error;
   const { status } = error;

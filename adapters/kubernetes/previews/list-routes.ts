@@ -15,15 +15,15 @@ import {
 import { isOurs, ownerServiceOf } from './read-preview.ts';
 
 /**
- * Most passes look only at what was made lately, which is where starts that crashed are: several
- * passes see it after its two minutes, with clocks of starters and reapers that differ by some. A
- * full one also finds what a stop left that crashed after a long life.
+ * Most passes list only recent Services, where crashed starts are. The window lets several passes
+ * see a Service after its two minutes, despite clock skew between starters and reapers. A full pass
+ * also finds leftovers of a stop that crashed after a long life.
  */
 const LATELY_MS = { past: 15 * 60_000, future: 10 * 60_000 };
 
 /**
- * Removes the Services that have borne no route for two minutes at `now`; says how many. Their ages
- * are judged by the API server's clock.
+ * Removes the Services without a route for two minutes at `now`; returns how many. Ages use the API
+ * server's clock.
  */
 export async function collectPartial(store: PreviewStore, now: Date, signal?: AbortSignal): Promise<number> {
   const { client, services, routes } = store;
@@ -34,7 +34,7 @@ export async function collectPartial(store: PreviewStore, now: Date, signal?: Ab
     : `${selector(PREVIEW_LABELS)},${LABELS.madeSlot} in (${lately.join(',')})`;
   const query = { labelSelector, metadataOnly: true };
 
-  // Of many thousands no more than their deletion takes.
+  // Keeps only the fields that deletion needs: there may be many thousands.
   const old: { readonly name: string; readonly uid: string; readonly resourceVersion: string }[] = [];
   for await (const service of client.list<StoredService>(services, query, signal)) {
     const { name, uid, resourceVersion, deletionTimestamp } = service.metadata;
@@ -42,7 +42,7 @@ export async function collectPartial(store: PreviewStore, now: Date, signal?: Ab
     if (isOurs(service) && isOver) old.push({ name, uid, resourceVersion });
   }
   if (old.length === 0) return 0;
-  // The Services first: a route that is made meanwhile is seen.
+  // Services are listed before routes, so that a route created meanwhile is seen.
   const routed = new Set<string>();
   for await (const route of client.list<StoredRoute>(routes, query, signal)) routed.add(route.metadata.name);
 
@@ -50,7 +50,7 @@ export async function collectPartial(store: PreviewStore, now: Date, signal?: Ab
     old
       .filter(({ name }) => !routed.has(name))
       .map(async ({ name, uid, resourceVersion }) => {
-        // A route may bear another slot than its Service.
+        // A route may have another slot label than its Service.
         if (await stands(store, name, signal)) return false;
         return client.delete(services, name, { uid, resourceVersion }, signal);
       }),
@@ -69,15 +69,13 @@ async function stands({ client, routes }: PreviewStore, name: string, signal: Ab
 }
 
 /**
- * Whether a preview is one of the first `places` of its run, or of its owner. Each start draws its
- * turn by making its Service, or by claiming one, and only then looks around: so of
- * any who stay, the last to draw has seen all the others. Creation times would not do, for they are
- * whole seconds; nor would a time that a start takes by itself, for one that was held up would
- * outrank those that have been told meanwhile that they may stay.
+ * Whether a preview is one of the first `places` of its run or owner. Each start takes its ticket
+ * by creating or claiming its Service, and lists the others only afterwards: the last admitted
+ * start has seen all the others. Creation times have whole seconds and cannot order starts. A local
+ * timestamp would let a delayed start outrank starts that are already admitted.
  *
- * One read, of what its start has not `seen` since it drew, where there are no more Services than
- * places; else two. What has drawn an earlier turn and has no route yet counts, until its start is
- * over.
+ * One read, or none with `seen`, while there are no more Services than places; else two. A Service
+ * with an earlier ticket and no route counts until its start is over.
  */
 export async function isAmongFirst(
   store: PreviewStore,
@@ -90,14 +88,14 @@ export async function isAmongFirst(
   const { client, routes, read } = store;
   const { name } = preview;
   const labelSelector = memberSelector(of, preview[of]);
-  // All who drew before us were written before us: later changes only let somebody go.
+  // Services with earlier tickets were written before ours. Later changes only remove some.
   const services = await (seen ??
     memberServices(store, labelSelector, store.ownerService(preview)?.ticket, signal));
   const others = new Map(services.map((service) => [service.metadata.name, service]));
   others.delete(name);
   if (others.size < places) return true;
   const ticket = await ticketOf(store, preview, signal);
-  // Nobody can tell any more when it came.
+  // Without a ticket, its order is unknown: admit it.
   if (ticket === undefined) return true;
 
   let ahead = 0;
@@ -132,17 +130,12 @@ async function ticketOf(
   }
 }
 
-/**
- * Slots that a selector names at most. Expiries beyond are listed, and judged by their exact time.
- */
+/** Most slots in a selector. Later expiries are listed and compared by their exact time. */
 const MAX_SLOTS = 288;
-/** By how much the clocks of those who wrote an expiry may be ahead. */
+/** Clock skew allowed for writers of an expiry, in milliseconds. */
 const SKEW_MS = 600_000;
 
-/**
- * The previews that a filter lets through, each once. `idleTimeoutMinutes` is as far away as an
- * expiry may lie.
- */
+/** The previews that match a filter, each once. An expiry is at most `idleTimeoutMinutes` away. */
 export async function* listPreviews(
   store: PreviewStore,
   { runId, owner, dueBefore }: PreviewFilter,
@@ -166,7 +159,7 @@ export async function* listPreviews(
     if (dueBefore !== undefined) listed.add(preview.uid);
     yield preview;
   }
-  // The first answer of a process tells how far the API server's clock is ahead: only then is it
+  // The first response of a process shows how far the API server's clock is ahead. Only then it is
   // known what is due.
   const now = select();
   if (now === first) return;
@@ -182,8 +175,8 @@ export async function* listPreviews(
 }
 
 /**
- * All but those whose expiry certainly lies after `time`: an expiry is at most one idle window
- * away, and whatever claims more is looked at.
+ * Excludes only previews that certainly expire after `time`. An expiry is at most one idle window
+ * away; later ones are still listed.
  */
 function dueSelector(time: Date, idleTimeoutMinutes: number): string {
   const next = new Date(time.getTime() + SLOT_MS);

@@ -28,42 +28,41 @@ export interface OpenPreviewOptions {
   readonly gateway: PreviewGateway;
   readonly serviceKind: 'headless' | 'clusterip';
   readonly publicPort: number;
-  /** Where the Service leads that this start makes. */
+  /** Target of the Service that this start creates. */
   readonly upstream: 'guest' | 'direct';
-  /** For the message: how many previews may live at once. */
+  /** Limit of live previews, for the error message. */
   readonly maxTotal: number;
   /**
-   * Longest time for a start, in milliseconds: well below the age at which what it has left is
-   * swept. @default 30,000
+   * Longest time for a start, in milliseconds: well below the age at which its leftovers are swept.
+   * @default 30,000
    */
   readonly timeoutMs?: number | undefined;
 }
 
-/** How often a start goes round after it has lost an answer or a race. */
+/** Most rounds of a start. A lost response or a lost race begins a new round. */
 const MAX_ROUNDS = 8;
-/** A start that has lost a race waits so long, in milliseconds, and longer each time. */
+/** Wait after a lost race, in milliseconds, multiplied by the round. */
 const RACE_MS = 10;
 /**
- * A start that finds another one halfway waits so long for its route, in milliseconds, before it
- * helps itself.
+ * Waits for the route of another start in progress, in milliseconds, before its Service is claimed.
  */
 const OTHERS_ROUTE_MS = [10, 20, 40, 80];
-/** A start puts its route on the Service that it has made or claimed within this, or never. */
+/** A start creates its route within this time, in milliseconds, or never. */
 const START_MS = 30_000;
-/** The quota learns of what was deleted a little later. */
+/** The quota counts deletions with a delay: retry after these times, in milliseconds. */
 const QUOTA_MS = [100, 300, 600];
 const ROLLBACK_MS = 5_000;
-/** A round finds out first what the one before has done. */
+/** Each round first reads the result of the previous one, so a retry is safe. */
 const REPEAT = { inDoubt: true, conflict: false };
 
 /**
- * Makes a preview's Service and then its route, so that no route ever stands without its Service,
- * or finds the route that stands.
+ * Creates a preview's Service and then its route, so that no route exists without its Service, or
+ * returns the existing route.
  *
- * Names judge between simultaneous starts. Between starts and whoever removes a Service, the
- * Service itself judges: a start that will put a route on one that it did not make claims it first,
- * by a write. At once a Service is only removed in the version in which its one start made it; a
- * claimed one is swept, when every start that could still put a route on it has had its time.
+ * Names resolve races between starts. The Service's resourceVersion resolves races between starts
+ * and deletions: a start claims the Service of another start by a write before it adds a route. An
+ * unclaimed Service is deleted only in the version in which its start created it. A claimed one is
+ * swept once every start that could add a route has timed out.
  *
  * @throws PortholeError `too_many_previews`, `preview_conflict`; KubernetesError
  */
@@ -103,11 +102,11 @@ async function rounds(start: Start, signal: AbortSignal): Promise<Opened> {
 export interface Opened {
   readonly route: StoredRoute;
   readonly created: boolean;
-  /** The run's Services, asked for as soon as this start had drawn its turn. */
+  /** The run's Services, requested once this start has its ticket. */
   readonly seen?: Promise<readonly StoredService[]>;
 }
 
-/** One call of `open`, known by its attempt through all rounds. */
+/** One call of `open`, identified by its attempt through all rounds. */
 class Start {
   readonly name: string;
   readonly #options: OpenPreviewOptions;
@@ -131,8 +130,8 @@ class Start {
   }
 
   /**
-   * What is opened; or the error, of a lost answer or a lost race, after which another round may
-   * succeed.
+   * Returns the opened preview, or the error of a lost response or race after which another round
+   * may succeed.
    */
   async round(): Promise<Opened | KubernetesError> {
     const { client, services } = this.#options.store;
@@ -151,7 +150,7 @@ class Start {
     return this.#putRoute(service);
   }
 
-  /** New with every claim, so that the Service's version moves. */
+  /** Changes with every claim, so that the Service's resourceVersion changes. */
   get #attempt(): string {
     return `${this.#id}.${this.#claims}`;
   }
@@ -160,7 +159,7 @@ class Start {
     return annotations?.[ANNOTATIONS.attempt]?.startsWith(`${this.#id}.`) ?? false;
   }
 
-  /** Times by the API server's clock, which the first answer tells. */
+  /** Times use the API server's clock, known from the first response. */
   #manifests(upstream = this.#options.upstream) {
     const { store, namespace, zone, gateway, serviceKind, publicPort } = this.#options;
     const { token, startedAt, expiresAt, maxUntil, ...rest } = this.#spec;
@@ -190,9 +189,9 @@ class Start {
   }
 
   /**
-   * The right to put a route on the Service that stands already: a start left it behind, is halfway
-   * itself, or it is our own whose answer was lost. Another start's route, if one appears
-   * meanwhile; an error when the race for it was lost.
+   * Claims an existing Service: one left behind, one of a start in progress, or our own after a
+   * lost response. Returns another start's route if one appears meanwhile, or the error of a lost
+   * race.
    */
   async #claim(): Promise<Opened | { service: StoredService } | KubernetesError> {
     const { client, services, now } = this.#options.store;
@@ -227,13 +226,12 @@ class Start {
   }
 
   /**
-   * Other starts that are still under way keep their turn on it. What has been left for good has
-   * none to keep: it would go before those that came since.
+   * Starts in progress keep their ticket on the Service. An abandoned Service loses its ticket:
+   * otherwise it would outrank later starts.
    */
   #keepTicket(found: StoredService): JsonPatchOperation[] {
     const path = pointer('metadata', 'annotations', ANNOTATIONS.earliestTicket);
-    // Well before nobody counts it any more, and well after any start is over, whatever the clocks
-    // say.
+    // Well before START_OVER_MS and well after any start is over, despite clock skew.
     if (!isStartOver(found, this.#options.store.now(), 2 * START_MS))
       return [{ op: 'add', path, value: earliestTicket(found) }];
     return found.metadata.annotations?.[ANNOTATIONS.earliestTicket] === undefined
@@ -244,13 +242,14 @@ class Start {
   async #putRoute(service: StoredService): Promise<Opened | KubernetesError> {
     try {
       const creating = this.#createRoute(service);
-      // Both at once: whoever needs it then need not wait for it, and whoever does not hears of no
-      // failure.
+      // Concurrent with the create, to save a round trip. A failure matters only to a caller that
+      // awaits it.
       const seen = this.#lookAround(service.metadata.resourceVersion);
       seen.catch(() => undefined);
       return { route: await creating, created: true, seen };
     } catch (error) {
-      // In doubt, the Service stays under a route that may yet appear; if none does, it is swept.
+      // Unknown outcome: keep the Service, because the route may still appear. If none does, it is
+      // swept.
       if (isInDoubt(error)) return (await this.#existing()) ?? error;
       if (isReason(error, 'AlreadyExists')) return (await this.#otherRoute(service)) ?? error;
       if (error instanceof KubernetesError) await this.#removeService(service);
@@ -278,7 +277,7 @@ class Start {
     }
   }
 
-  /** The route that stood there before ours could. */
+  /** The route that existed before ours. */
   async #otherRoute(service: StoredService): Promise<Opened | undefined> {
     const { client, services, routes } = this.#options.store;
     const existing = await this.#existing().catch(async (error: unknown) => {
@@ -287,18 +286,15 @@ class Start {
     });
     const ownerService = existing && ownerServiceOf(existing.route);
     if (existing === undefined || ownerService?.uid === service.metadata.uid) return existing;
-    // It stands on another Service than ours: on the one of our name today, or on one that is gone,
-    // and then it is as good as gone itself.
+    // Its owner is another Service than ours: the current one of this name, or a deleted one. In
+    // the second case the route is an orphan.
     const present = await client.get<StoredService>(services, this.name, this.#signal).catch(absent);
     if (present?.metadata.uid === ownerService?.uid) return existing;
     await client.delete(routes, this.name, { uid: existing.route.metadata.uid }, this.#signal);
     return undefined;
   }
 
-  /**
-   * For a start that was given up while the route was being made: takes back what has certainly
-   * been made.
-   */
+  /** For a start aborted while its route was created: removes what it certainly created. */
   async #withdraw(service: StoredService): Promise<void> {
     const { client, routes } = this.#options.store;
     const limit = AbortSignal.timeout(ROLLBACK_MS);
@@ -309,29 +305,29 @@ class Start {
     if (gone) await this.#removeService(service);
   }
 
-  /** In a little time of its own. Whoever has claimed it, keeps it. */
+  /** Uses a separate timeout. A claimed Service is kept. */
   async #removeService(service: StoredService): Promise<void> {
     if (isClaimed(service)) return;
     const { client, services } = this.#options.store;
     const { name, uid, resourceVersion } = service.metadata;
     await client
       .delete(services, name, { uid, resourceVersion }, AbortSignal.timeout(ROLLBACK_MS))
-      // What cannot be removed now is swept.
+      // The sweep removes it later.
       .catch(() => false);
   }
 }
 
 /**
- * Where a stored Service leads: a start of another setting may have made it, and the route must
- * fit.
+ * Target of a stored Service. A start with another setting may have created it, and the route must
+ * match.
  */
 function upstreamOf({ spec }: StoredService): 'guest' | 'direct' {
   return spec?.ports?.[0]?.targetPort === GUEST_PREVIEW_PORT ? 'guest' : 'direct';
 }
 
 /**
- * The Service has gone, or its attempt has moved: another start's doing, or our own by a patch
- * whose answer was lost.
+ * The Service is gone, or its attempt changed: by another start, or by our own patch after a lost
+ * response.
  */
 function isLostRace(error: unknown): error is KubernetesError {
   return error instanceof KubernetesError && (error.status === 404 || error.status === 422);

@@ -11,7 +11,7 @@ export interface PreviewFallbackDeps {
   readonly plane: Pick<PreviewPlane, 'find'>;
   readonly records: Pick<PreviewRecords, 'tombstone'>;
   readonly log: { warn(fields: object, message: string): void };
-  /** Longest time for a look, in milliseconds. @default 5,000 */
+  /** Timeout of a look-up, in milliseconds. @default 5,000 */
   readonly pollMs?: number | undefined;
 }
 
@@ -21,16 +21,16 @@ interface Page {
 }
 
 /**
- * Anybody can ask for any host, and each look costs the API server and the database one read: so
- * many at once, and the rest is told to come back. Fewer than the database has connections (ten),
- * which the API needs as well.
+ * Maximum concurrent look-ups; other requests get a page that says to retry. Requests need no
+ * credential, and each look-up costs one read of the API server and of the database. Less than the
+ * database's connections (ten), which the API also needs.
  */
 const MAX_LOOKS = 8;
 
 /**
- * What answers, in a cluster, for every host of the zone that the Gateway has no route for: one
- * that is starting, ended or unknown. Its answers bear `X-Porthole-Status`, by which a start that
- * waits for its own route knows them.
+ * Answers in a cluster for every host of the zone without a route in the Gateway: starting, ended
+ * or unknown previews. Responses have `X-Porthole-Status`, by which a waiting start recognizes
+ * them.
  */
 export function createPreviewFallback({
   plane,
@@ -41,7 +41,7 @@ export function createPreviewFallback({
   let looking = 0;
 
   const look = async (token: string): Promise<Page> => {
-    // Hosts of the zone that name no token at all need no look.
+    // Hosts without a valid token need no look-up.
     if (!isPreviewToken(token)) return { status: 'unknown' };
     if (looking >= MAX_LOOKS) return { status: 'unreachable' };
     looking += 1;
@@ -52,7 +52,7 @@ export function createPreviewFallback({
           aborted(limit),
         ]),
       );
-      // Only an explicit stop is final: what expired may have been started again, under the same
+      // Only an explicit stop is final: an expired preview may have been restarted under the same
       // URL.
       if (tombstone?.reason === 'stopped') return { status: 'stopped' };
       if (live !== undefined) return { status: 'starting', context: { targetPort: live.targetPort } };
@@ -84,7 +84,7 @@ export function createPreviewFallback({
   };
 }
 
-/** For what takes no signal itself. */
+/** For calls that take no signal. */
 function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });

@@ -11,32 +11,26 @@ import {
 } from '../client/kubernetes-object.ts';
 import { isOurs, type OwnerService, ownerServiceOf, readPreview } from './read-preview.ts';
 
-/**
- * Where previews are kept: two collections of one namespace, and the clock that their times are
- * written by.
- */
+/** Storage of previews: two collections of one namespace, and the clock of their times. */
 export interface PreviewStore {
   readonly client: KubernetesClient;
   readonly services: Collection;
   readonly routes: Collection;
   /** Now, by the API server's clock. */
   readonly now: () => Date;
-  /** An instant of our clock, by the API server's. */
+  /** Converts a local time to the API server's clock. */
   readonly toStore: (time: Date) => Date;
-  /** An instant of the API server's clock, by ours. */
+  /** Converts a time of the API server's clock to local time. */
   readonly fromStore: (time: Date) => Date;
-  /**
-   * The preview that a route is; undefined for what is not ours, cannot be read, or is already
-   * going.
-   */
+  /** Reads a route as a preview; undefined when it is not ours, malformed or being deleted. */
   readonly read: (route: StoredRoute) => Preview | undefined;
-  /** What a preview that came from `read` stands on: spares a look at its route. */
+  /** The owner Service of a preview from `read`, without reading its route. */
   readonly ownerService: (preview: Pick<Preview, 'name'>) => OwnerService | undefined;
 }
 
 /**
- * A start that has made or claimed a Service and has not put its route on it after so many
- * milliseconds never will.
+ * After this time, in milliseconds, a start can no longer add a route to a Service that it created
+ * or claimed.
  */
 export const START_OVER_MS = 120_000;
 
@@ -44,7 +38,7 @@ interface PreviewStoreOptions {
   readonly client: KubernetesClient;
   readonly namespace: string;
   readonly zone: string;
-  /** Where people reach a host, e.g. `https://` and the host. */
+  /** Public URL of a host, e.g. `https://` and the host. */
   readonly urlOf: (host: string) => string;
   readonly clock: Clock;
 }
@@ -72,7 +66,7 @@ export function createPreviewStore(options: PreviewStoreOptions): PreviewStore {
   };
 }
 
-/** What is read of a preview's Service. */
+/** Fields read from a preview's Service. */
 export interface StoredService extends KubernetesObject {
   readonly spec?: { readonly ports?: readonly { readonly targetPort?: number | string }[] };
 }
@@ -83,7 +77,7 @@ interface Condition {
   readonly observedGeneration?: number;
 }
 
-/** What is read of a preview's HTTPRoute. */
+/** Fields read from a preview's HTTPRoute. */
 export interface StoredRoute extends KubernetesObject {
   readonly spec?: { readonly hostnames?: readonly string[] };
   readonly status?: {
@@ -102,10 +96,7 @@ export function memberSelector(of: 'runId' | 'owner', value: string): string {
   return `${of === 'runId' ? LABELS.run : LABELS.owner}=${labelValue(value)}`;
 }
 
-/**
- * The Services that a `memberSelector` selects, as they were when the one of that version was
- * written or, a little, later.
- */
+/** The Services that a `memberSelector` selects, at or after the version `notOlderThan`. */
 export async function memberServices(
   { client, services }: PreviewStore,
   labelSelector: string,
@@ -123,25 +114,25 @@ export async function memberServices(
   return found;
 }
 
-/** Whether a start that did not make the Service has claimed the right to put its route on it. */
+/** Whether a start that did not create the Service has claimed it for its route. */
 export function isClaimed({ metadata: { annotations } }: StoredService): boolean {
   return annotations?.[ANNOTATIONS.claimedAt] !== undefined;
 }
 
 /**
- * Whether no start will put a route on the Service any more, unless it claims it first. `now` is by
+ * Whether no start can add a route to the Service any more without claiming it first. `now` uses
  * the API server's clock.
  */
 export function isStartOver(service: StoredService, now: Date, afterMs = START_OVER_MS): boolean {
   return now.getTime() - lastStart(service) >= afterMs;
 }
 
-/** The earliest turn of those starts that may still put their route on the Service. */
+/** The earliest ticket of the starts that may still add their route to the Service. */
 export function earliestTicket({ metadata: { annotations, resourceVersion } }: StoredService): string {
   return annotations?.[ANNOTATIONS.earliestTicket] ?? resourceVersion;
 }
 
-/** When a start last made or claimed it. What cannot be read was never claimed. */
+/** When a start last created or claimed it. An unreadable time counts as never claimed. */
 function lastStart({ metadata: { creationTimestamp, annotations } }: StoredService): number {
   const claimed = parseTime(annotations?.[ANNOTATIONS.claimedAt]);
   return Math.max(Date.parse(creationTimestamp), claimed?.getTime() ?? 0);

@@ -11,15 +11,15 @@ export interface ReadPreviewOptions {
   readonly fromStore: (time: Date) => Date;
 }
 
-/** Whether an object bears the labels of what previews consist of. */
+/** Whether an object has the labels of a preview. */
 export function isOurs({ metadata: { labels } }: KubernetesObject): boolean {
   return Object.entries(PREVIEW_LABELS).every(([name, value]) => labels?.[name] === value);
 }
 
 /**
- * The preview that a route is. Undefined for anything that is not, in every respect, as we make it:
- * it is then somebody else's, and not touched. Times alone may be unreadable; they then constrain
- * nothing.
+ * Reads a route as a preview. Returns undefined unless the route is exactly as Porthole creates it:
+ * it belongs to another owner then and must not be changed. Only times may be unreadable; they are
+ * then ignored.
  */
 export function readPreview(
   route: StoredRoute,
@@ -73,24 +73,24 @@ function readPort(text: string | undefined): number | undefined {
   return port <= 65_535 ? port : undefined;
 }
 
-/** What a route stands on: its Service, as it was when the route was put on it. */
+/** The Service that owns a route, as of the route's creation. */
 export interface OwnerService {
   readonly name: string;
-  /** Of the route. */
+  /** UID of the route. */
   readonly routeUid: string;
-  /** Of the Service. */
+  /** UID of the Service. */
   readonly uid: string;
   readonly version: string | undefined;
-  /** The start that put the route on it. */
+  /** The start that created the route. */
   readonly attempt: string | undefined;
   /**
-   * The Service's version when that start had made or claimed it; undefined where the route does
-   * not tell.
+   * The Service's version after that start created or claimed it; undefined where the route lacks
+   * it.
    */
   readonly ticket: string | undefined;
 }
 
-/** Undefined where the route says of no Service of its own name that it owns it. */
+/** Undefined where the route has no owner reference to a Service of the same name. */
 export function ownerServiceOf({ metadata }: StoredRoute): OwnerService | undefined {
   const { name, ownerReferences = [], annotations = {} } = metadata;
   const owner = ownerReferences.find((each) => each.kind === 'Service' && each.name === name);

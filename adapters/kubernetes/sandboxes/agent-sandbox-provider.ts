@@ -1,7 +1,7 @@
 /**
  * The `agent-sandbox` SandboxProvider: a sandbox is a SandboxClaim on a warm pool of
- * kubernetes-sigs/agent-sandbox, whose controller gives it a Sandbox, a pod and a volume. Stopped
- * is a Sandbox that is suspended: a claim's own expiry would take the volume with it.
+ * kubernetes-sigs/agent-sandbox. Its controller provides a Sandbox, a pod and a volume. A stopped
+ * sandbox is a suspended Sandbox: expiry of the claim would delete the volume.
  */
 import {
   sandboxNotFound,
@@ -23,19 +23,16 @@ import { NODE_WITHIN_MS } from './await-pod.ts';
 import { podState, type RunningPod } from './pod-state.ts';
 
 export interface AgentSandboxProviderOptions extends ClusterProviderOptions {
-  /** SandboxWarmPool of sandboxes that ask for no image. */
+  /** SandboxWarmPool of sandboxes without a requested image. */
   readonly warmPool: string;
-  /**
-   * SandboxWarmPools by the image that they give. @default none: an image that is asked for is
-   * refused
-   */
+  /** SandboxWarmPools by image. @default none: requests for an image are rejected */
   readonly warmPoolsByImage?: Readonly<Record<string, string>> | undefined;
   /**
-   * How large the templates make sandboxes. A claim cannot ask for another size. @default that of
-   * the kubernetes provider
+   * Sandbox size in the templates. A claim cannot request another size. @default that of the
+   * kubernetes provider
    */
   readonly size?: SandboxSize | undefined;
-  /** Called where the scheduler finds no node for a sandbox: what waits in pools can make room. */
+  /** Called when the scheduler finds no node for a sandbox: idle pool sandboxes can make room. */
   readonly makeRoom?: (() => Promise<void>) | undefined;
 }
 
@@ -116,8 +113,8 @@ class ClaimProvider extends ClusterProvider {
       const sandbox = await this.#life.sandbox(name, signal);
       if (sandbox === undefined) return { state: 'stopped', podName: name, reason: 'its Sandbox has gone' };
       const named = podNameOf(sandbox);
-      // The claim repeats what its Sandbox says, later: whoever was just resumed is not told that
-      // it comes up.
+      // The claim's status lags behind its Sandbox: right after a resume, only the Sandbox is
+      // current.
       if (sandbox.spec?.operatingMode === 'Suspended') return { state: 'stopped', podName: named };
       const now = sandboxReadiness(sandbox);
       if (now.state === 'ready') return { state: 'running', podName: named };

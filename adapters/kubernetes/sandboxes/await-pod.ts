@@ -6,10 +6,10 @@ import { isTimeout, awaitObject, type Watching } from './cluster-objects.ts';
 import { type Pod, podState, type RunningPod } from './pod-state.ts';
 
 /**
- * Waits until commands can run in a pod. `gone` judges a pod that is not there, or on its way out:
- * an error ends the wait.
- * @throws PortholeError `sandbox_not_running` with what keeps the pod, as soon as it is beyond
- * hope, or when a time limit aborts the wait
+ * Waits until commands can run in a pod. `gone` is called for a pod that is absent or terminating:
+ * an error that it returns ends the wait.
+ * @throws PortholeError `sandbox_not_running` with the pod's reason, once it can never start or on
+ * a timeout
  */
 export async function awaitPod(
   watching: Watching,
@@ -47,16 +47,15 @@ export async function awaitPod(
 
 /**
  * How long a pod may be without a node, in milliseconds: time to bind its volume and to preempt
- * others, but less than a caller and the proxies before it wait for an
- * answer.
+ * others, but less than the timeouts of callers and proxies.
  */
 export const NODE_WITHIN_MS = 20_000;
 
-/** Between two looks at the pod, as a share of that time. */
+/** Polls of the pod within that time. */
 const LOOKS = 10;
 
 /**
- * Does work that waits for a pod, and ends it with the scheduler's reason where that finds no node
+ * Runs work that waits for a pod, and aborts it with the scheduler's reason when no node is found
  * in time.
  * @param noNode called once, as soon as the scheduler finds no node
  * @throws PortholeError `capacity_exceeded`

@@ -28,8 +28,8 @@ import {
 } from './claim-state.ts';
 
 /**
- * Claims a sandbox, suspends it and lets it go. Every step may be repeated, by anybody, after a
- * crash anywhere.
+ * Claims, suspends and releases a sandbox. Every step is idempotent: any process can repeat it
+ * after a crash.
  */
 export class ClaimLife {
   readonly #watching: Watching;
@@ -58,12 +58,12 @@ export class ClaimLife {
     this.#makeRoom = makeRoom;
   }
 
-  /** How the claim stands; one that is not ours is none. */
+  /** The state of the claim; `absent` for a claim that is not ours. */
   async look(id: string, signal: AbortSignal | undefined): Promise<ClaimState> {
     return claimState(await this.#claim(id, signal));
   }
 
-  /** The Sandbox that a claim has; undefined where it has gone. */
+  /** The Sandbox of a claim; undefined when it is gone. */
   sandbox(name: string, signal: AbortSignal | undefined): Promise<ClaimedSandbox | undefined> {
     return find<ClaimedSandbox>(this.#watching.client, this.#sandboxes, name, signal);
   }
@@ -72,13 +72,13 @@ export class ClaimLife {
     return find<Pod>(this.#watching.client, this.#pods, name, signal);
   }
 
-  /** Makes the claim where there is none; one on its way out is seen off first. */
+  /** Creates the claim if it does not exist. Waits for the removal of a terminating one first. */
   async claim(
     id: string,
     { warmPool, network }: { readonly warmPool: string; readonly network: boolean },
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    // Loaded by those who make claims alone.
+    // Loaded lazily, only to create claims.
     const { sandboxClaimManifest } = await import('#constructs/sandbox-claim.ts');
     const manifest = sandboxClaimManifest({ namespace: this.#namespace, sandboxId: id, warmPool, network });
     const { client } = this.#watching;
@@ -92,9 +92,9 @@ export class ClaimLife {
   }
 
   /**
-   * Waits until commands can run in the claim's pod; wakes a Sandbox that is suspended.
-   * @throws PortholeError `no_bound_sandbox` with the claim's own reason as soon as it can never be
-   * bound, `sandbox_not_running` with what keeps it, `capacity_exceeded`
+   * Waits until commands can run in the claim's pod; resumes a suspended Sandbox.
+   * @throws PortholeError `no_bound_sandbox` with the claim's reason once it can never be bound,
+   * `sandbox_not_running` with the reason, `capacity_exceeded`
    */
   run(id: string, signal: AbortSignal | undefined): Promise<RunningPod> {
     return withNode(
@@ -136,29 +136,27 @@ export class ClaimLife {
         return now.state === 'ready' ? now.podName : now;
       },
     );
-    // What a controller says may be older than the pod it says it of.
+    // The controller's status may be older than the pod.
     return awaitPod(this.#watching, this.#pods, podName, id, until, () => undefined);
   }
 
   /**
-   * Suspends the Sandbox; resolves once its pod has really gone. @throws PortholeError
-   * `sandbox_not_found`, `sandbox_not_running`
+   * Suspends the Sandbox; resolves once its pod is gone. @throws PortholeError `sandbox_not_found`,
+   * `sandbox_not_running`
    */
   async suspend(id: string, signal: AbortSignal | undefined): Promise<void> {
     const claim = await this.look(id, signal);
     if (claim.state === 'absent' || claim.state === 'ending') throw sandboxNotFound(id);
     if (claim.sandbox === undefined) throw sandboxNotRunning(id, claim.reason);
     const sandbox = await this.sandbox(claim.sandbox, signal);
-    // A claim that has expired has let go of its Sandbox.
+    // An expired claim no longer has a Sandbox.
     if (sandbox === undefined) return;
     const pod = await this.pod(podNameOf(sandbox), signal);
     await this.#setMode(id, claim.sandbox, 'Suspended', signal);
     if (pod !== undefined) await this.#gone(id, this.#pods, pod.metadata, signal);
   }
 
-  /**
-   * Deletes the claim, and with it Sandbox, pod and volume; resolves once they have really gone.
-   */
+  /** Deletes the claim with its Sandbox, pod and volume; resolves once they are gone. */
   async release(id: string, signal: AbortSignal | undefined): Promise<void> {
     const claim = await this.#claim(id, signal);
     if (claim === undefined) return;
@@ -178,8 +176,8 @@ export class ClaimLife {
   }
 
   /**
-   * Waits until `judge` has a value; until then it tells what is waited for, and a time limit tells
-   * that.
+   * Waits until `evaluate` returns a value. Until then it returns a reason, which a timeout
+   * reports.
    */
   async #settled<T extends Claim | ClaimedSandbox, R extends string>(
     id: string,

@@ -13,14 +13,14 @@ import { type Claim, CLAIMS_API, SANDBOX_CLAIMS, claimState } from './claim-stat
 
 const SANDBOX_WARM_POOLS: Kind = { ...CLAIMS_API, plural: 'sandboxwarmpools' };
 
-/** What is read of a SandboxWarmPool. */
+/** Fields read from a SandboxWarmPool. */
 interface PoolObject extends KubernetesObject {
   readonly spec?: { readonly replicas?: number };
   readonly status?: { readonly readyReplicas?: number };
 }
 
 export interface AgentSandboxPoolOptions {
-  /** Closed by whoever made it. */
+  /** Closed by the caller. */
   readonly client: KubernetesClient;
   readonly namespace: string;
   /** Name of the SandboxWarmPool. */
@@ -28,20 +28,20 @@ export interface AgentSandboxPoolOptions {
   readonly config: WarmPoolConfig;
 }
 
-/** A pool that gives way to callers. */
+/** A warm pool that can free its capacity for callers. */
 export interface AgentSandboxPool extends WarmPool {
   /**
-   * Ends what waits in the pool, so that callers get its room; the next `prime` without a waiting
-   * caller fills it again. A pod keeps its priority when it is claimed, so a
-   * PriorityClass for waiting pods would let others preempt claimed sandboxes.
+   * Scales the pool to 0, so that callers get its capacity; the next `prime` without a waiting
+   * caller refills it. A PriorityClass cannot do this: a pod keeps its priority when it is claimed,
+   * so others could preempt claimed sandboxes.
    */
   makeRoom(): Promise<void>;
 }
 
 /**
- * The SandboxWarmPool of claims that ask for no image. Its controller makes, replaces and hands out
- * the sandboxes; here only how many is said, by its scale subresource. With a target of 0 what the
- * operator said is left alone.
+ * The SandboxWarmPool of claims without an image. Its controller creates, replaces and assigns the
+ * sandboxes; this code only sets the replicas, by the scale subresource. With a target of 0, the
+ * operator's value is kept.
  */
 export function createAgentSandboxPool({
   client,
@@ -90,7 +90,7 @@ export function createAgentSandboxPool({
     refresh: () => Promise.resolve(),
     drain: (signal) => scale(0, signal),
     makeRoom: async () => {
-      // What the operator said is left alone.
+      // With a target of 0, keep the operator's value.
       if (config.warmTarget > 0) await scale(0, undefined);
     },
     take: () => Promise.resolve(undefined),
@@ -98,7 +98,7 @@ export function createAgentSandboxPool({
   };
 }
 
-/** Those of every pool: a list without specs does not tell of which. */
+/** Counts the claims of all pools: a metadata-only list does not contain the pool. */
 async function countOf(
   client: KubernetesClient,
   claims: Collection,
@@ -110,7 +110,7 @@ async function countOf(
   return count;
 }
 
-/** Whether a caller waits for a sandbox: what would be kept ready could take its room. */
+/** Whether a caller waits for a sandbox: a refill could take its capacity. */
 async function hasWaiting(
   client: KubernetesClient,
   claims: Collection,

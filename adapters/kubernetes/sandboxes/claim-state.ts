@@ -5,7 +5,7 @@ export const CLAIMS_API = { group: 'extensions.agents.x-k8s.io', version: 'v1bet
 export const SANDBOX_CLAIMS: Kind = { ...CLAIMS_API, plural: 'sandboxclaims' };
 export const SANDBOXES: Kind = { group: 'agents.x-k8s.io', version: 'v1beta1', plural: 'sandboxes' };
 
-/** What is read of a SandboxClaim. */
+/** Fields read from a SandboxClaim. */
 export interface Claim extends KubernetesObject {
   readonly status?: {
     readonly conditions?: readonly Condition[];
@@ -13,14 +13,14 @@ export interface Claim extends KubernetesObject {
   };
 }
 
-/** What is read of a Sandbox. */
+/** Fields read from a Sandbox. */
 export interface ClaimedSandbox extends KubernetesObject {
   readonly spec?: { readonly operatingMode?: string };
   readonly status?: { readonly conditions?: readonly Condition[] };
 }
 
 /**
- * On a Sandbox: its pod, where that is not named like it. Empty or absent while it is suspended.
+ * Annotation of a Sandbox: the name of its pod, where it differs. Empty or absent while suspended.
  */
 const POD_NAME = 'agents.x-k8s.io/pod-name';
 
@@ -28,18 +28,18 @@ export function podNameOf({ metadata }: ClaimedSandbox): string {
   return metadata.annotations?.[POD_NAME] || metadata.name;
 }
 
-/** What a claim is to its sandbox. */
+/** State of a claim. */
 export type ClaimState =
   | { readonly state: 'absent' }
   | { readonly state: 'ending'; readonly reason: string }
-  /** It has a Sandbox that is ready. */
+  /** Its Sandbox is ready. */
   | { readonly state: 'bound'; readonly sandbox: string; readonly reason: string }
   | { readonly state: 'suspended'; readonly sandbox: string; readonly reason: string }
   | { readonly state: 'creating'; readonly reason: string; readonly sandbox: string | undefined }
-  /** It will never have a Sandbox that is ready. */
+  /** Its Sandbox will never be ready. */
   | { readonly state: 'failed'; readonly reason: string; readonly sandbox: string | undefined };
 
-/** The reasons that agent-sandbox's own client gives up at. */
+/** Reasons that agent-sandbox's own client treats as final. */
 const FINAL = new Set([
   'WarmPoolNotFound',
   'TemplateNotFound',
@@ -71,7 +71,7 @@ export function claimState(claim: Claim | undefined): ClaimState {
   return { state: 'creating', reason, sandbox };
 }
 
-/** A condition that was judged on the object as it is now. */
+/** A condition for the object's current generation. */
 function presentCondition(
   object: KubernetesObject & { readonly status?: { readonly conditions?: readonly Condition[] } },
   type: string,
@@ -81,7 +81,7 @@ function presentCondition(
   return (found?.observedGeneration ?? generation) < generation ? undefined : found;
 }
 
-/** Whether a Sandbox is ready, as its controller sees it. */
+/** Whether a Sandbox is ready, as reported by its controller. */
 export type SandboxReadiness =
   | { readonly state: 'ready'; readonly podName: string }
   | { readonly state: 'waiting'; readonly reason: string }

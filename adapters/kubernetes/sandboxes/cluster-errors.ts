@@ -5,8 +5,8 @@ import { KubernetesError } from '../client/kubernetes-error.ts';
 import type { Collection, KubernetesObject } from '../client/kubernetes-object.ts';
 
 /**
- * What a cluster does with what a pod, its volume claim and its labels say. Whether the last two
- * come true is up to its storage class and its network plugin.
+ * How a cluster enforces the limits of a pod, its volume claim and its labels. The last two depend
+ * on the storage class and the network plugin.
  */
 export const CLUSTER_ENFORCEMENT: Enforcement = {
   cpu: 'cgroup of the pod',
@@ -17,7 +17,7 @@ export const CLUSTER_ENFORCEMENT: Enforcement = {
   systemCalls: 'seccomp profile of the container runtime',
 };
 
-/** A claim that will never have a Sandbox; `reason` is the claim's own. */
+/** A claim that will never have a Sandbox; `reason` is from the claim. */
 export function unbound(id: string, reason: string): PortholeError {
   return new PortholeError(
     'no_bound_sandbox',
@@ -25,7 +25,7 @@ export function unbound(id: string, reason: string): PortholeError {
   );
 }
 
-/** Something else bears the name of a sandbox's object. */
+/** Another object has the name of a sandbox's object. */
 export function notOurs(id: string, { plural }: Collection, { metadata }: KubernetesObject): PortholeError {
   return new PortholeError(
     'internal_error',
@@ -33,7 +33,7 @@ export function notOurs(id: string, { plural }: Collection, { metadata }: Kubern
   );
 }
 
-/** What went wrong in a cluster, as callers of a provider meet it. */
+/** Maps an error of the cluster to the error that a SandboxProvider throws. */
 export function portError(id: string, error: unknown): unknown {
   if (!(error instanceof KubernetesError)) return error;
   const { status, message } = error;

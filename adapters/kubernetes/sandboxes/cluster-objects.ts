@@ -19,8 +19,8 @@ const WATCH_SECONDS = 240;
 const MAX_LINE = 4 * 1024 * 1024;
 
 /**
- * What happens to one object after the given version; without one, first the object as it is, where
- * there is one. Ends when the API server ends it.
+ * Watches one object from the given version; without one, starts with the current object if it
+ * exists. Ends when the API server ends the watch.
  * @throws KubernetesError, `Expired` where the version is too old
  */
 export async function* watchObject<T extends KubernetesObject>(
@@ -60,12 +60,12 @@ export interface Watching {
 }
 
 /**
- * Before a watch that has failed is taken up again, in milliseconds: doubles with every failure in
- * a row.
+ * Delay before a failed watch is restarted, in milliseconds: doubles with every consecutive
+ * failure.
  */
 const AGAIN_MS = { first: 250, longest: 4_000 };
 
-/** The object; undefined where there is none. */
+/** The object; undefined if it does not exist. */
 export async function find<T extends KubernetesObject>(
   client: KubernetesClient,
   from: Collection,
@@ -81,9 +81,9 @@ export async function find<T extends KubernetesObject>(
 }
 
 /**
- * Waits, by watch, until `decide` says something of the object or of its absence; what it throws
- * ends the wait. A watch that breaks or expires is taken up again: only the signal, or an API
- * server that refuses, ends the wait otherwise.
+ * Watches until `decide` returns a value for the object or its absence; an error from `decide` ends
+ * the wait. A broken or expired watch is restarted: otherwise only the signal, or a 401 or 403,
+ * ends the wait.
  */
 export async function awaitObject<T extends KubernetesObject, R>(
   { client, streams }: Watching,
@@ -131,12 +131,12 @@ function againAfter(refused: unknown, failures: number): number {
 }
 
 /**
- * A call whose answer was lost is made again: whether it took effect shows then. What is refused
- * for good has been tried often enough.
+ * Retries a create with a lost response: AlreadyExists shows that it took effect. The client
+ * already retries conflicts.
  */
 const REPEAT: Repetition = { inDoubt: true, conflict: false };
 
-/** Makes an object; undefined where there is one of its name already. */
+/** Creates an object; undefined if one with its name already exists. */
 export async function makeObject(
   client: KubernetesClient,
   into: Collection,
@@ -156,18 +156,18 @@ export async function makeObject(
   }
 }
 
-/** Whether it is a time limit that ended a wait, and not whoever asked for it. */
+/** Whether a timeout, not the caller, ended a wait. */
 export function isTimeout({ aborted, reason }: AbortSignal): boolean {
   return aborted && reason instanceof DOMException && reason.name === 'TimeoutError';
 }
 
-/** The caller's signal, and a limit of our own. */
+/** The caller's signal combined with a timeout. */
 export function limited(signal: AbortSignal | undefined, withinMs: number): AbortSignal {
   const limit = AbortSignal.timeout(withinMs);
   return signal === undefined ? limit : AbortSignal.any([signal, limit]);
 }
 
-/** Waits until an object has really gone; another that has taken its name counts as none. */
+/** Waits until an object is gone; a new object with the same name does not count. */
 export async function awaitGone(
   watching: Watching,
   id: string,
@@ -185,8 +185,8 @@ export async function awaitGone(
 }
 
 /**
- * The manifest with the sandbox's id, which its name may hold only a hash of, and further
- * annotations.
+ * The manifest with further annotations and the sandbox's id: the name may contain only a hash of
+ * it.
  */
 export function annotated(manifest: object, id: string, more: Readonly<Record<string, string>> = {}): object {
   const { metadata, ...rest } = manifest as { metadata: { annotations?: Readonly<Record<string, string>> } };

@@ -20,15 +20,15 @@ import { portError, CLUSTER_ENFORCEMENT } from './cluster-errors.ts';
 import { type ClusterStreams, openClusterStreams } from './cluster-streams.ts';
 
 export interface ClusterProviderOptions {
-  /** Closed by whoever made it, after the provider. */
+  /** Closed by the caller, after the provider. */
   readonly client: KubernetesClient;
-  /** For streams, which have connections of their own. */
+  /** For streams, which use separate connections. */
   readonly access: ClusterAccess;
-  /** Where the sandboxes live. */
+  /** Namespace of the sandboxes. */
   readonly namespace: string;
-  /** Their pods run the guest, which everything that happens inside goes through. */
+  /** Access to the guests in the pods. All operations inside a sandbox go through its guest. */
   readonly guest: GuestAccess;
-  /** Longest time for a sandbox to come up or to go, in milliseconds. @default 180,000 */
+  /** Longest time for a sandbox to start or to stop, in milliseconds. @default 180,000 */
   readonly settleWithinMs?: number | undefined;
   /** Longest time for the scheduler to find a node, in milliseconds. @default 20,000 */
   readonly nodeWithinMs?: number | undefined;
@@ -37,8 +37,7 @@ export interface ClusterProviderOptions {
 }
 
 /**
- * What sandboxes of a cluster have in common: how they come and go differs, what happens inside
- * does not.
+ * Base of the cluster providers: the sandbox lifecycle differs, operations inside a sandbox do not.
  */
 export abstract class ClusterProvider implements SandboxProvider {
   abstract readonly name: 'kubernetes' | 'agent-sandbox';
@@ -59,7 +58,7 @@ export abstract class ClusterProvider implements SandboxProvider {
   abstract destroy(id: string, signal?: AbortSignal): Promise<void>;
   abstract list(signal?: AbortSignal): AsyncIterable<string>;
 
-  /** The sandbox's pod; rejects as the port says where it cannot take commands. */
+  /** The sandbox's pod. Rejects as specified by SandboxProvider where it cannot run commands. */
   protected abstract running(id: string, signal: AbortSignal | undefined): Promise<RunningPod>;
 
   enforcement(): Promise<Enforcement> {

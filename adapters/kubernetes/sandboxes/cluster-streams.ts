@@ -6,18 +6,20 @@ import { errorFromAnswer, errorFromFailure, KubernetesError } from '../client/ku
 export interface StreamRequest {
   /** Path and query on the API server. */
   readonly path: string;
-  /** For messages: what is done to what. Never holds a credential. */
+  /** For messages: the verb and the object. Never contains a credential. */
   readonly what: string;
 }
 
 /**
- * What the API server offers as a stream: WebSockets and watches, each on a connection of its own.
- * Failures are KubernetesErrors; an aborted signal rejects with its own reason.
+ * Streams of the API server: WebSockets and watches, each on a separate connection. Failures are
+ * KubernetesErrors; an aborted signal rejects with its own reason.
  */
 export interface ClusterStreams {
-  /** An open WebSocket of this subprotocol. It is paused: resume it once somebody listens. */
+  /**
+   * Opens a WebSocket with this subprotocol. It is paused: resume it once a listener is attached.
+   */
   socket(request: StreamRequest, subprotocol: string, signal?: AbortSignal): Promise<WebSocket>;
-  /** The body of an answer, as it comes; the signal ends it. */
+  /** Streams the body of a response; the signal ends it. */
   body(request: StreamRequest, signal: AbortSignal): Promise<IncomingMessage>;
   close(): void;
 }
@@ -25,24 +27,23 @@ export interface ClusterStreams {
 /** Longest wait for a stream to open, in milliseconds. */
 const OPEN_WITHIN_MS = 30_000;
 
-/** Largest message taken; the API server sends 32 KiB at most. */
+/** Largest accepted message; the API server sends 32 KiB at most. */
 const MAX_MESSAGE = 1024 * 1024;
 
-/** Longest refusal that is read. */
+/** Longest refusal that is read, in characters. */
 const MAX_REFUSAL = 64 * 1024;
 
-/** The kernel asks a peer that is silent this long, in milliseconds, whether it is there. */
+/** TCP keep-alive: the kernel probes a peer that is silent this long, in milliseconds. */
 const KEEP_ALIVE_MS = 15_000;
 
 export function openClusterStreams(access: ClusterAccess, openWithinMs = OPEN_WITHIN_MS): ClusterStreams {
   const server = new URL(access.server);
   const isTls = server.protocol === 'https:';
-  // Not imported: with the names of `node:http` comes its whole WebSocket client, 40 ms of every
-  // start.
+  // Not imported: an import of `node:http` loads its whole WebSocket client, 40 ms of every start.
   const http = process.getBuiltinModule('node:http');
   const https = process.getBuiltinModule('node:https');
   const { ca, cert, key, serverName } = access;
-  // No connection is used twice, but TLS sessions are.
+  // Connections are not reused, but TLS sessions are.
   const agent = isTls
     ? new https.Agent({
         ...(ca !== undefined && { ca }),
@@ -60,7 +61,7 @@ export function openClusterStreams(access: ClusterAccess, openWithinMs = OPEN_WI
     return stream;
   };
 
-  /** Tries again once, with a new token, where the first is refused. */
+  /** Retries once with a new token after a 401. */
   const withToken = async <T>(attempt: (headers: Record<string, string>) => Promise<T>): Promise<T> => {
     for (const refresh of [false, true]) {
       const headers: Record<string, string> = {};
@@ -100,7 +101,7 @@ export function openClusterStreams(access: ClusterAccess, openWithinMs = OPEN_WI
             };
             signal?.addEventListener('abort', abort, { once: true });
             const settled = (): void => signal?.removeEventListener('abort', abort);
-            // Stays for good: without a listener, an error would end the process.
+            // Never removed: without a listener, an error would end the process.
             socket.on('error', (error) => {
               settled();
               reject(errorFromFailure(what, error));

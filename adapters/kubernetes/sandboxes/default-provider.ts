@@ -8,8 +8,8 @@ interface ResourceList extends KubernetesObject {
 }
 
 /**
- * The provider for a cluster where none is asked for: `agent-sandbox` where its definitions are
- * installed, else `kubernetes`.
+ * The default provider for a cluster: `agent-sandbox` where its CRDs are installed, else
+ * `kubernetes`.
  */
 export async function defaultProvider(
   client: KubernetesClient,

@@ -1,7 +1,6 @@
 /**
- * The messages of `v4.channel.k8s.io` when one port is forwarded: a byte that names the channel,
- * then what belongs to it. Channel 0 carries the connection, channel 1 what went wrong; each begins
- * with the port, in two bytes.
+ * Messages of `v4.channel.k8s.io` for one forwarded port: a channel byte, then the payload. Channel
+ * 0 carries data, channel 1 errors; each begins with the port in two bytes.
  */
 export const FORWARD_SUBPROTOCOL = 'v4.channel.k8s.io';
 
@@ -24,8 +23,8 @@ export class ForwardReader {
   }
 
   /**
-   * What a message carries; undefined where that is nothing.
-   * @throws Error for what no API server sends
+   * The payload of a message; undefined where it is empty.
+   * @throws Error for a malformed message
    */
   take(message: Buffer): Forwarded | undefined {
     const [channel] = message;

@@ -1,7 +1,7 @@
 /**
  * The `kubernetes` SandboxProvider: a sandbox is a pod and the volume claim of its `/workspace`.
- * Both bear the same name; stopped is the claim without its pod. The claim comes first and is
- * marked for deletion first: where there is none, or one on its way out, there is no sandbox.
+ * Both have the same name; a stopped sandbox is the claim without its pod. The claim is created
+ * first and deleted first: without a claim, or with a terminating one, no sandbox exists.
  */
 import {
   sandboxNotFound,
@@ -28,7 +28,7 @@ import { PodLife, type SandboxPodSettings, sizeOf } from './pod-life.ts';
 import { type Pod, podState, type RunningPod } from './pod-state.ts';
 
 export interface KubernetesProviderOptions extends ClusterProviderOptions {
-  /** Image of sandboxes that ask for none. */
+  /** Image of sandboxes without a requested image. */
   readonly image: string;
   /** Limits, user, storage class. */
   readonly pod?: Omit<SandboxPodSettings, 'guestKeys'> | undefined;
@@ -76,7 +76,7 @@ class PodProvider extends ClusterProvider {
     );
   }
 
-  /** A node tells only when it pulls. */
+  /** Only a node can find out, when it pulls the image. */
   runsImage(): Promise<boolean> {
     return Promise.resolve(true);
   }
@@ -84,7 +84,7 @@ class PodProvider extends ClusterProvider {
   async create(spec: SandboxSpec, signal?: AbortSignal): Promise<void> {
     const { id } = spec;
     checkSandboxId(id);
-    // Beyond it the cluster's admission policy refuses pods and volumes.
+    // The cluster's admission policy rejects larger pods and volumes.
     checkAtMost(spec.resources, this.#most);
     await this.told(id, async () => {
       await this.#start(id, await this.#life.keepVolume(spec, signal), signal);
@@ -136,8 +136,7 @@ class PodProvider extends ClusterProvider {
   async *list(signal?: AbortSignal): AsyncIterable<string> {
     const query = { labelSelector: selector(SANDBOX_LABELS), metadataOnly: true };
     const seen = new Set<string>();
-    // Pods come second: one without its volume is what a crash in the middle of a removal can
-    // leave.
+    // Pods second: a crash during a removal can leave a pod without its volume.
     for (const from of [this.#volumes, this.#pods]) {
       for await (const { metadata } of this.#client.list(from, query, signal)) {
         const id = sandboxIdOf(metadata);

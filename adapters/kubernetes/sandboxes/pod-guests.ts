@@ -14,10 +14,10 @@ import { PortStream } from './port-stream.ts';
 /** Longest time for a pod to accept a connection, in milliseconds. */
 const CONNECT_MS = 10_000;
 
-/** Between two calls of a guest that is still starting, in milliseconds. */
+/** Poll interval for a guest that is still starting, in milliseconds. */
 const PAUSE_MS = 50;
 
-/** What callers meet while a guest is still starting. */
+/** Error codes while a guest is still starting. */
 const STARTING = new Set<string>(['exec_transport_error', 'nothing_listens']);
 
 /** For a pod of an older Porthole, or of a template that is not Porthole's. */

@@ -24,14 +24,14 @@ import { notOurs } from './cluster-errors.ts';
 import { awaitPod, withNode } from './await-pod.ts';
 import { type Pod, podState, type RunningPod } from './pod-state.ts';
 
-/** What is particular to the pods of an installation. */
+/** Installation-specific settings of sandbox pods. */
 export type SandboxPodSettings = Omit<SandboxPodProps, 'namespace' | 'sandboxId' | 'image'>;
 
-/** On a sandbox's volume: what its pod is made of when it starts again. */
+/** Annotations of a sandbox's volume: image and spec of its next pod. */
 const IMAGE = `${DOMAIN}/image`;
 const SPEC = `${DOMAIN}/spec`;
 
-/** The size of a pod that asks for none. */
+/** The default size of a pod. */
 export function sizeOf({
   cpuLimitMillis = SANDBOX_SIZE.cpuLimitMillis,
   memoryMebibytes = SANDBOX_SIZE.memoryMebibytes,
@@ -41,8 +41,8 @@ export function sizeOf({
 }
 
 /**
- * Makes and removes the pod and the volume of a sandbox. Every step may be repeated, by anybody,
- * after a crash anywhere.
+ * Creates and removes the pod and the volume of a sandbox. Every step is idempotent: any process
+ * can repeat it after a crash.
  */
 export class PodLife {
   readonly #watching: Watching;
@@ -72,7 +72,7 @@ export class PodLife {
     this.#nodeWithinMs = nodeWithinMs;
   }
 
-  /** The sandbox's volume, not on its way out. @throws PortholeError `sandbox_not_found` */
+  /** The sandbox's volume, unless it is terminating. @throws PortholeError `sandbox_not_found` */
   async volume(id: string, signal: AbortSignal | undefined): Promise<KubernetesObject> {
     const volume = await find(this.#watching.client, this.#volumes, sandboxObjectName(id), signal);
     const isOurs = volume !== undefined && sandboxIdOf(volume.metadata) === id;
@@ -80,7 +80,10 @@ export class PodLife {
     return volume;
   }
 
-  /** Makes the sandbox's volume where there is none; one on its way out is seen off first. */
+  /**
+   * Creates the sandbox's volume if it does not exist. Waits for the removal of a terminating one
+   * first.
+   */
   async keepVolume(
     { id, image, ...spec }: SandboxSpec,
     signal: AbortSignal | undefined,
@@ -104,8 +107,8 @@ export class PodLife {
   }
 
   /**
-   * Brings the pod up on the sandbox's volume. @throws PortholeError `sandbox_not_running` with
-   * what keeps it, `capacity_exceeded`
+   * Starts the pod on the sandbox's volume. @throws PortholeError `sandbox_not_running` with the
+   * reason, `capacity_exceeded`
    */
   async run(id: string, volume: KubernetesObject, signal: AbortSignal | undefined): Promise<RunningPod> {
     const name = sandboxObjectName(id);
@@ -128,14 +131,14 @@ export class PodLife {
     }
   }
 
-  /** Ends the pod; resolves once it has really gone. */
+  /** Deletes the pod; resolves once it is gone. */
   async endPod(id: string, signal: AbortSignal | undefined): Promise<void> {
     await this.#removeObject(this.#pods, id, signal);
   }
 
   /**
-   * Removes pod and volume; resolves once both have really gone. The volume is marked first, so
-   * that nobody starts a pod on it any more.
+   * Removes pod and volume; resolves once both are gone. The volume is marked for deletion first,
+   * so that no pod starts on it any more.
    */
   async remove(id: string, signal: AbortSignal | undefined): Promise<void> {
     const { client } = this.#watching;
@@ -148,7 +151,7 @@ export class PodLife {
     await this.#removeObject(this.#volumes, id, signal);
   }
 
-  /** The caller's signal, and the longest time that a sandbox may take to come up or to go. */
+  /** The caller's signal combined with the timeout for a sandbox to start or stop. */
   limit(signal: AbortSignal | undefined): AbortSignal {
     return limited(signal, this.#settleWithinMs);
   }
@@ -163,7 +166,7 @@ export class PodLife {
   }
 
   async #manifests(id: string, image: string | undefined, { resources = {}, network }: StoredSpec) {
-    // Loaded by those who make sandboxes alone: it brings half a megabyte of code along.
+    // Loaded lazily, only to create sandboxes: it is half a megabyte of code.
     const { sandboxPodManifests } = await import('#constructs/sandbox-pod.ts');
     const { cpu, memoryMb, diskMb } = resources;
     return sandboxPodManifests({
@@ -179,8 +182,8 @@ export class PodLife {
   }
 
   /**
-   * Deletes what is the sandbox's own and waits until it has gone; whoever comes after it under its
-   * name is left alone.
+   * Deletes the sandbox's object by uid and waits until it is gone. A later object with the same
+   * name is kept.
    */
   async #removeObject(from: Collection, id: string, signal: AbortSignal | undefined): Promise<void> {
     const name = sandboxObjectName(id);

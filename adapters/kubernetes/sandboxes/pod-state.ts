@@ -1,7 +1,7 @@
 import { guestKeysOf } from '#guest/protocol/guest-pod.ts';
 import type { KubernetesObject } from '../client/kubernetes-object.ts';
 
-/** What is read of a pod. */
+/** Fields read from a pod. */
 export interface Pod extends KubernetesObject {
   readonly spec?: {
     readonly containers?: readonly { readonly name: string; readonly command?: readonly string[] }[];
@@ -40,22 +40,22 @@ interface ContainerStatus {
   };
 }
 
-/** A pod whose guest can be called. */
+/** A pod with a guest that can be called. */
 export interface RunningPod {
   readonly name: string;
   readonly uid: string;
-  /** In the cluster's network. */
+  /** IP address in the cluster's network. */
   readonly address?: string | undefined;
-  /** The public keys that its guest knows; undefined where it runs none. */
+  /** Public keys that its guest accepts; undefined where the pod runs no guest. */
   readonly guestKeys?: string | undefined;
 }
 
-/** What a pod is to its sandbox. */
+/** State of a sandbox's pod. */
 type PodState =
   | { readonly state: 'absent' }
   | { readonly state: 'running'; readonly pod: RunningPod }
   /**
-   * Comes up, unless it is hopeless: nothing but another pod would help. `hasNoNode`: the scheduler
+   * Starting. `isHopeless`: it can never start, only another pod can. `hasNoNode`: the scheduler
    * finds no node for it, and `reason` is why.
    */
   | {
@@ -64,20 +64,20 @@ type PodState =
       readonly isHopeless: boolean;
       readonly hasNoNode?: true;
     }
-  /** It has ended and stays so. */
+  /** It has terminated. */
   | { readonly state: 'ended'; readonly reason: string }
   | { readonly state: 'ending'; readonly reason: string };
 
-/** The kubelet will say nothing else of such a container. */
+/** Waiting reasons that are final for a container. */
 const HOPELESS = new Set(['InvalidImageName', 'ErrImageNeverPull']);
 
 /**
- * Nor of such an image, which it takes for one that may yet come: the words of the library that
- * container runtimes read names with.
+ * Message for an invalid image name, which the kubelet reports as retryable. It is from the library
+ * with which container runtimes parse names.
  */
 const NO_IMAGE = 'invalid reference format';
 
-/** For a pod whose image lacks it. */
+/** Reason for a pod with an image that lacks the guest. */
 const NO_GUEST =
   "its image has no /porthole: add the line `COPY --from=porthole/guest /porthole /porthole` to its Dockerfile, with the name of your image that holds the guest's folder, or set PORTHOLE_GUEST_IMAGE to that name";
 
@@ -113,10 +113,10 @@ export function podState(pod: Pod | undefined): PodState {
     const hasNoNode = scheduled.reason === 'Unschedulable';
     return { state: 'creating', reason, isHopeless: false, ...(hasNoNode && { hasNoNode }) };
   }
-  // Until each init container is done, the sandbox's own says `PodInitializing` and no more.
+  // Until each init container is done, the sandbox container reports only `PodInitializing`.
   const waits = status.initContainerStatuses?.find((each) => each.ready !== true) ?? found;
   const held = waits?.state?.waiting ?? waits?.state?.terminated;
-  // The runtimes' own words: "exec: \"/porthole/node\": stat /porthole/node: no such file or
+  // Container runtimes report: "exec: \"/porthole/node\": stat /porthole/node: no such file or
   // directory".
   const hasNoGuest = /\/porthole\/node.*(?:no such file|not found)/s.test(held?.message ?? '');
   return {
@@ -127,7 +127,7 @@ export function podState(pod: Pod | undefined): PodState {
   };
 }
 
-/** The cluster's own words, bounded. */
+/** The cluster's reason and message, bounded. */
 export function describeCondition(
   { reason, message }: { readonly reason?: string; readonly message?: string },
   otherwise: string,

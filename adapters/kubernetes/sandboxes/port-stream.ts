@@ -4,27 +4,22 @@ import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { PortholeError } from '#core/errors.ts';
 import { dataMessage, ForwardReader } from './forward-messages.ts';
 
-/**
- * Between two pings, in milliseconds: proxies on the way take a WebSocket that is silent for a
- * minute for dead.
- */
+/** Ping interval, in milliseconds: proxies drop a WebSocket that is silent for a minute. */
 const HEARTBEAT_MS = 20_000;
 
-/** A peer that owes an answer this long, in milliseconds, is gone. */
+/** A peer that does not answer for this long, in milliseconds, counts as lost. */
 const SILENCE_MS = 60_000;
 
 interface Heartbeat {
-  /**
-   * Something was sent that the peer may have to hold back, and every answer to a ping behind it.
-   */
+  /** Data was sent. The peer may block on it and delay all later pongs. */
   sent(): void;
   stop(): void;
 }
 
 /**
- * Pings a WebSocket so that nobody on the way takes it for dead, and tells when the peer is. The
- * peer reads in order: while it holds back what we sent it, or we hold back what it sent us, it
- * owes nothing; then only the kernel's own keep-alive tells.
+ * Pings a WebSocket so that proxies keep it open, and detects a lost peer. The peer reads in order:
+ * under backpressure in either direction, pongs may be delayed, and only TCP keep-alive detects a
+ * loss.
  */
 export function startHeartbeat(
   socket: WebSocket,
@@ -45,7 +40,7 @@ export function startHeartbeat(
     else if (performance.now() - heardAt > silenceMs) return lost();
     if (socket.readyState === socket.OPEN) socket.ping();
   }, heartbeatMs);
-  // It keeps no process alive.
+  // Must not keep the process alive.
   heartbeat.unref();
   socket.on('message', heard);
   socket.on('pong', answered);
@@ -58,14 +53,14 @@ export function startHeartbeat(
   return { sent: () => (isBehind = true), stop };
 }
 
-/** Read ahead of the reader, in bytes. */
+/** Buffer in each direction, in bytes. */
 const AHEAD = 64 * 1024;
 
 const PIECE = 32 * 1024;
 
 /**
- * The API server cannot pass on that a sender has ended; ending the connection instead would cut
- * off the answer. So it is ended once the sandbox has said nothing for this long, in milliseconds.
+ * The API server cannot forward a half-close, and closing the connection would cut off the
+ * response. So it is closed once the sandbox has sent nothing for this long, in milliseconds.
  */
 const QUIET_MS = 10_000;
 
@@ -78,8 +73,8 @@ interface PortStreamOptions {
 /** A byte stream to a port of a pod, on the WebSocket of its port-forward. */
 export class PortStream extends Duplex {
   /**
-   * Resolves when the connection has carried a byte or has ended well; rejects with what prevented
-   * it.
+   * Resolves when the connection has carried a byte or closed cleanly; otherwise rejects with the
+   * error.
    */
   readonly settled: Promise<void>;
   readonly #options: Required<PortStreamOptions>;
@@ -98,7 +93,7 @@ export class PortStream extends Duplex {
     this.#heartbeat = startHeartbeat(socket, () => this.#lose('nothing is heard of the connection any more'));
     this.settled = this.#settle.promise;
     this.settled.catch(() => {});
-    // Without a listener an error would end the host; whoever reads or writes gets it all the same.
+    // Without a listener an error would end the host; readers and writers still get it.
     this.on('error', () => {});
     socket.on('message', (message: Buffer) => {
       try {
@@ -156,7 +151,7 @@ export class PortStream extends Duplex {
   #endWhenQuiet(): void {
     clearTimeout(this.#quiet);
     this.#quiet = setTimeout(() => {
-      // What is not read yet is not silence.
+      // Unread data does not count as silence.
       if (this.#socket.isPaused) this.#endWhenQuiet();
       else this.#end();
     }, this.#options.quietMs);

@@ -35,7 +35,7 @@ export const runsSandboxesPreviews: Migration = {
       .addColumn('observed', text, (column) => column.notNull())
       .addColumn('created_at', text, (column) => column.notNull())
       .execute();
-    // Destroyed sandboxes are kept for good: the few that live must not be searched for among them.
+    // Destroyed sandboxes are kept forever, so queries for live ones need an index.
     await db.schema
       .createIndex('sandboxes_live')
       .on('sandboxes')

@@ -16,7 +16,7 @@ export const timelinesApprovals: Migration = {
       .addColumn('key', text)
       .addPrimaryKeyConstraint('run_events_key', ['run_id', 'seq'])
       .execute();
-    // Both databases let any number of rows be without a key.
+    // Both databases allow any number of rows without a key.
     await db.schema
       .createIndex('run_events_once')
       .on('run_events')

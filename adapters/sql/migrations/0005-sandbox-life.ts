@@ -17,7 +17,7 @@ export const sandboxLife: Migration = {
       .columns(['owner_org', 'owner_user', 'created_at', 'id'])
       .where(sql<boolean>`not (desired = 'destroyed' and observed = 'destroyed')`)
       .execute();
-    // The last word on who has a key or a name, whatever a transaction has looked at.
+    // The unique index is authoritative for keys and names, whatever a transaction has read.
     for (const column of ['session_key', 'name']) {
       await db.schema
         .createIndex(`sandboxes_by_${column}`)

@@ -8,7 +8,7 @@ export const snapshotBytes: Migration = {
       .alterTable('sandbox_snapshots')
       .addColumn('bytes', 'integer', (column) => column.notNull().defaultTo(0))
       .execute();
-    // In characters, for those that are there: they are over within days.
+    // Existing rows are counted in characters; they expire within days.
     await sql`update sandbox_snapshots set bytes = length(source_code) + length(state)`.execute(db);
     await db.schema
       .createIndex('sandbox_snapshots_by_owner')

@@ -5,7 +5,7 @@ import type { SqlSchema } from '../schema.ts';
 export const approvalScopes: Migration = {
   name: '0017-approval-scopes',
   async up(db, text) {
-    // 0: any port, which is what the policies so far are for.
+    // 0: any port, the meaning of all earlier policies.
     await db.schema
       .alterTable('approval_policies')
       .addColumn('target_port', 'integer', (column) => column.notNull().defaultTo(0))
@@ -30,8 +30,8 @@ export const approvalScopes: Migration = {
 };
 
 /**
- * Denials that no approval has taken back, as the timelines have them: policies from before must
- * not overturn them either.
+ * Copies the denials in the timelines that no approval has revoked: earlier policies must not
+ * override them either.
  */
 async function keepEarlierDenials(untyped: Kysely<unknown>): Promise<void> {
   const db = untyped as Kysely<SqlSchema>;

@@ -1,6 +1,6 @@
 import type { Migration } from '../migration.ts';
 
-/** Several instances may follow one guest: an event that has a key is stored once. */
+/** Several instances may follow one guest: an event with a key is stored once. */
 export const sandboxEventKeys: Migration = {
   name: '0019-sandbox-event-keys',
   async up(db, text) {

@@ -1,6 +1,9 @@
 import type { Migration } from '../migration.ts';
 
-/** A rotation of a run's agent token counts up; tokens of earlier versions are refused. */
+/**
+ * Each rotation of a run's agent token increments the version; tokens of earlier versions are
+ * refused.
+ */
 export const agentTokenVersions: Migration = {
   name: '0020-agent-token-versions',
   async up(db) {

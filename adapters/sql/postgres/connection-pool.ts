@@ -5,20 +5,20 @@ import type { RecordsLog } from '../sql-session.ts';
 import { isServerAnswer } from './postgres-sql-dialect.ts';
 
 export interface ConnectionPoolOptions {
-  /** `postgres://…`; may hold a password, which goes nowhere but to `pg`. */
+  /** `postgres://…`; may contain a password, which is only passed to `pg`. */
   readonly url: string;
   readonly size: number;
   readonly log?: RecordsLog | undefined;
   /**
-   * How long an answer is waited for, in milliseconds.
+   * Longest wait for an answer, in milliseconds.
    * @default 30000
    */
   readonly queryTimeoutMs?: number | undefined;
 }
 
 /**
- * What every connection is made with. Its timeout, in milliseconds, holds for a new one and for one
- * that others use.
+ * Settings of every connection. The timeout, in milliseconds, applies to connecting and to waiting
+ * for a pooled connection.
  */
 export const CONNECTION = {
   application_name: 'porthole',
@@ -27,7 +27,7 @@ export const CONNECTION = {
 } as const;
 const IDLE_TIMEOUT_MS = 30_000;
 
-/** A pool of `pg` in the shape that Kysely asks for. `pg` is loaded here and not before. */
+/** A pool of `pg` in the shape that Kysely expects. Loads `pg` on first use. */
 export async function connectionPool({
   url,
   size,
@@ -43,7 +43,7 @@ export async function connectionPool({
     query_timeout: queryTimeoutMs,
   };
   try {
-    // Reads the URL, connects to nothing. What it throws may quote the URL, so it is dropped.
+    // Parses the URL without connecting. Errors may quote the URL, so they are dropped.
     void new pg.Client(options);
   } catch {
     throw new PortholeError(
@@ -52,8 +52,8 @@ export async function connectionPool({
     );
   }
   const pool = new pg.Pool(options);
-  // An `error` event that nobody hears ends the process: the pool's own for idle connections, the
-  // client's for those in use.
+  // An unhandled `error` event ends the process. The pool emits it for idle connections, the client
+  // for those in use.
   pool.on('error', (error) => log?.warn({ err: error }, 'an idle connection to the records database broke'));
   pool.on('connect', (client) => client.on('error', () => {}));
   return {
@@ -64,9 +64,9 @@ export async function connectionPool({
 }
 
 /**
- * A connection that failed in any way but by the server's answer is not used again: a query that
- * timed out would still be in front of the next one's. Until it is released it says again what
- * broke it.
+ * A connection that failed in any way other than by the server's answer is not reused: a timed-out
+ * query would still be ahead of the next one. Until it is released it repeats the error that broke
+ * it.
  */
 function checkedOut(client: PoolClient): PostgresPoolClient {
   let broken: Error | undefined;

@@ -14,7 +14,7 @@ export interface PostgresRecordsOptions extends SqlRecordsOptions {
    */
   readonly url: string;
   /**
-   * The most connections held at once.
+   * Maximum of open connections.
    * @default 10
    */
   readonly poolSize?: number | undefined;
@@ -22,7 +22,7 @@ export interface PostgresRecordsOptions extends SqlRecordsOptions {
 
 /**
  * Records in a PostgreSQL database, in the first schema of its search path. The first request
- * connects, `migrate()` in the usual case.
+ * connects, usually `migrate()`.
  */
 export function openPostgresRecords({ url, poolSize = 10, ...options }: PostgresRecordsOptions): Records {
   if (!/^postgres(ql)?:\/\//.test(url)) {

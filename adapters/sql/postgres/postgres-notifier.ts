@@ -11,20 +11,17 @@ export interface PostgresNotifierOptions {
 }
 
 const CHANNEL = 'porthole_timeline';
-/** It is silent for long, and what lies between forgets silent connections. In milliseconds. */
+/** In milliseconds. The connection is mostly silent, and middleboxes drop silent connections. */
 const KEEP_ALIVE_MS = 30_000;
-/**
- * Between two attempts to get the connection back, in milliseconds; doubled from the one to the
- * other.
- */
+/** Pause between attempts to reconnect, in milliseconds; doubles each time. */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 
 /**
- * PostgreSQL's own LISTEN and NOTIFY. The notification is part of the transaction that appends, so
- * it comes with its commit or not at all. One connection, besides the pool's, listens for the whole
- * instance, from the first watcher on. While it is broken nothing is heard: once it stands again,
- * everybody is woken.
+ * PostgreSQL's LISTEN/NOTIFY. The notification is part of the appending transaction, so it arrives
+ * with its commit or not at all. One connection, in addition to the pool's, listens for the whole
+ * instance, from the first watcher on. Notifications are lost while it is down, so a reconnect
+ * wakes every watcher.
  */
 export function postgresNotifier({ url, log }: PostgresNotifierOptions): Notifier {
   const watching = watchers();
@@ -42,11 +39,11 @@ export function postgresNotifier({ url, log }: PostgresNotifierOptions): Notifie
     });
     client = line;
     const ended = new Promise<void>((resolve, reject) => {
-      // Every one of them is listened to: an `error` that nobody hears ends the process.
+      // Every connection needs a listener: an unhandled `error` event ends the process.
       line.on('error', reject);
       line.once('end', resolve);
     });
-    // Until it listens, the call that fails says it.
+    // Until it listens, the failing call reports the error.
     ended.catch(() => undefined);
     line.on('notification', ({ payload }) => watching.wake(payload ?? ''));
     try {

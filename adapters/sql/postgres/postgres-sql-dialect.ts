@@ -12,17 +12,17 @@ const CONTENDED = new Set(['40001', '40P01']);
  */
 const LOST = /^(08...|57P0[1-4])$/;
 /**
- * Insufficient resources, invalid authorization, unknown database, query_canceled, a server that
- * only reads.
+ * Insufficient resources, invalid authorization, unknown database, query_canceled, a read-only
+ * server.
  */
 const UNAVAILABLE = /^(53...|28...|3D000|57014|25006)$/;
-/** character_not_in_repertoire: of what JavaScript can send, only U+0000. */
+/** character_not_in_repertoire: U+0000 is the only such character that JavaScript can send. */
 const NUL_CHARACTER = '22021';
-/** What `pg` says without a code when a connection ends, or does not answer in time. */
+/** Messages of `pg` without a code when a connection ends, or does not answer in time. */
 const LOST_MESSAGE =
   /^(Connection terminated|timeout exceeded when trying to connect|Client (has encountered|was closed)|Query read timeout)/;
 
-/** What `pg` says without a code when server and URL do not agree on encryption or password. */
+/** Messages of `pg` without a code when server and URL disagree on encryption or password. */
 const NO_AGREEMENT = /^(SASL|The server does not support SSL)/;
 
 const lost: Diagnosis = {
@@ -39,7 +39,7 @@ const unavailable: Diagnosis = {
 };
 
 /**
- * Whether the server itself answered: its connection is then still good, unless the answer says
+ * Whether the server itself answered: its connection is then still usable, unless the answer says
  * otherwise.
  */
 export function isServerAnswer(error: unknown): boolean {
@@ -56,14 +56,13 @@ function diagnosePostgres(error: unknown): Diagnosis {
     return code === NUL_CHARACTER ? MALFORMED : UNEXPECTED;
   }
   if (NO_AGREEMENT.test(message)) return unavailable;
-  // System errors (ECONNREFUSED, EPIPE, …) and TLS failures carry codes of their own; our own
-  // mistakes are ERR_….
+  // System errors (ECONNREFUSED, EPIPE, …) and TLS failures have codes; our own mistakes are ERR_….
   const fromTheNetwork = code !== '' && !/^ERR_(?!TLS|SSL)/.test(code);
   return fromTheNetwork || LOST_MESSAGE.test(message) ? lost : UNEXPECTED;
 }
 
 /**
- * By shape: Node makes system errors in its own realm, where `instanceof` does not reach from a vm
+ * By shape: Node creates system errors in its own realm, where `instanceof` fails from a vm
  * context.
  */
 function read(error: unknown): { fromServer: boolean; code: string; message: string } {
@@ -75,7 +74,7 @@ function read(error: unknown): { fromServer: boolean; code: string; message: str
   };
 }
 
-/** `porthole` in ASCII, as one 64-bit number: whose advisory lock it is. */
+/** Key of the advisory lock: `porthole` in ASCII as a 64-bit number. */
 const LOCK_KEY = sql.lit(Buffer.from('porthole').readBigInt64BE());
 
 export const postgresSqlDialect: SqlDialect = {

@@ -13,14 +13,13 @@ import {
 } from 'kysely';
 import { isBusy, NulCharacter } from './sqlite-sql-dialect.ts';
 
-/** The longest pause between two looks at a busy file, in milliseconds. */
+/** Longest pause between two polls of a busy file, in milliseconds. */
 const LONGEST_PAUSE_MS = 25;
 
 /**
- * Goes on trying `work`, one statement, while another connection holds the file, up to `timeoutMs`.
- * SQLite's own busy timeout would sleep in the calling thread: the whole server would stand still,
- * and nothing could end when the lock's holder is another instance in the same process. So that one
- * is off, and this one waits.
+ * Retries `work`, one statement, while another connection holds the file, up to `timeoutMs`.
+ * SQLite's own busy timeout is off, because it sleeps in the calling thread: the whole server would
+ * block, and deadlock if another instance in this process holds the lock.
  */
 async function whileBusy<T>(timeoutMs: number, work: () => T): Promise<T> {
   const deadline = performance.now() + timeoutMs;
@@ -30,7 +29,7 @@ async function whileBusy<T>(timeoutMs: number, work: () => T): Promise<T> {
     } catch (error) {
       if (!isBusy(error) || performance.now() >= deadline) throw error;
     }
-    // Random, so that those who wait together do not come back together.
+    // Jitter, so that waiting callers do not retry together.
     await delay(pause * (0.5 + Math.random() / 2));
   }
 }
@@ -40,7 +39,7 @@ interface Prepared {
   readonly returnsRows: boolean;
 }
 
-/** Enough for every statement of ours; only an INSERT of many rows comes in many lengths. */
+/** Enough for all our statements; only an INSERT of many rows varies in length. */
 const MAX_PREPARED = 100;
 
 /** Kysely's connection to one open database, with its prepared statements. */
@@ -56,7 +55,7 @@ class NodeSqliteConnection implements DatabaseConnection {
 
   async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
     for (const parameter of parameters) {
-      // PostgreSQL refuses it, SQLite would keep it and cut it off in its own functions.
+      // PostgreSQL refuses it; SQLite would store it and truncate it in its own functions.
       if (typeof parameter === 'string' && parameter.includes('\0')) throw new NulCharacter();
     }
     const values = parameters as SQLInputValue[];
@@ -76,7 +75,7 @@ class NodeSqliteConnection implements DatabaseConnection {
     await whileBusy(this.#busyTimeoutMs, () => this.#database.exec(sql));
   }
 
-  /** SQLite has already rolled back by itself when, say, the disk is full. */
+  /** SQLite has already rolled back by itself, for example when the disk is full. */
   rollback(): void {
     if (this.#database.isTransaction) this.#database.exec('rollback');
   }
@@ -103,17 +102,17 @@ class NodeSqliteConnection implements DatabaseConnection {
 }
 
 /**
- * Opens the file, made for its owner alone when it is new (SQLite gives its WAL the same mode). WAL
- * lets readers and the one writer go on side by side; with synchronous NORMAL a process that dies
- * loses nothing, a machine that loses power at most the last transactions, never half of one. What
- * is deleted is overwritten with zeros, so that a copy of the file holds nothing that is gone.
+ * Opens the file, created for its owner alone if it is new (SQLite gives its WAL the same mode).
+ * WAL lets readers and the one writer run side by side. With synchronous NORMAL a process crash
+ * loses nothing; a power failure loses at most the last transactions, never half of one. Deleted
+ * data is overwritten with zeros, so that a copy of the file does not contain it.
  */
 async function openDatabase(file: string, busyTimeoutMs: number): Promise<DatabaseSync> {
   const inMemory = file === ':memory:';
   if (!inMemory) createPrivately(file);
   const database = new DatabaseSync(file, { timeout: 0, enableForeignKeyConstraints: true });
   try {
-    // Changing the mode needs the file for oneself; it is kept in the file, so only the first
+    // Changing the mode needs exclusive access. The file stores the mode, so only the first
     // instances compete.
     const mode = await whileBusy(busyTimeoutMs, () => database.prepare('pragma journal_mode = wal').get());
     if (!inMemory && mode?.['journal_mode'] !== 'wal') {
@@ -131,7 +130,7 @@ function createPrivately(file: string): void {
   try {
     closeSync(openSync(file, 'ax', 0o600));
   } catch {
-    // It exists, or SQLite says better what is wrong.
+    // It exists, or SQLite reports the problem better.
   }
 }
 
@@ -142,7 +141,7 @@ interface NodeSqliteOptions {
   readonly busyTimeoutMs: number;
 }
 
-/** One connection, opened at the first query; Kysely hands it to one user at a time. */
+/** One connection, opened at the first query; Kysely gives it to one caller at a time. */
 class NodeSqliteDriver implements Driver {
   readonly #options: NodeSqliteOptions;
   #connection: NodeSqliteConnection | undefined;
@@ -161,7 +160,7 @@ class NodeSqliteDriver implements Driver {
   }
 
   /**
-   * IMMEDIATE: a transaction that began by reading could not wait for its turn to write, only fail.
+   * IMMEDIATE: a transaction that began by reading could not wait for the write lock, only fail.
    */
   async beginTransaction(): Promise<void> {
     await this.#opened().execute('begin immediate');

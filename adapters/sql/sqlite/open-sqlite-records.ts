@@ -8,7 +8,7 @@ import { sqliteSqlDialect } from './sqlite-sql-dialect.ts';
 
 export interface SqliteRecordsOptions extends SqlRecordsOptions {
   /**
-   * Made when there is none; its folder must exist. `:memory:` is a database of this instance
+   * Created if it is missing; its folder must exist. `:memory:` is a database of this instance
    * alone.
    */
   readonly file: string;
@@ -20,16 +20,13 @@ export interface SqliteRecordsOptions extends SqlRecordsOptions {
   readonly busyTimeoutMs?: number | undefined;
 }
 
-/**
- * Records in one SQLite file, on a local disk. Opened by the first request, `migrate()` in the
- * usual case.
- */
+/** Records in one SQLite file, on a local disk. The first request opens it, usually `migrate()`. */
 export function openSqliteRecords({ file, busyTimeoutMs = 5000, ...options }: SqliteRecordsOptions): Records {
   const db = new Kysely<SqlSchema>({ dialect: nodeSqliteDialect({ file, busyTimeoutMs }) });
   return sqlRecords(db, sqliteSqlDialect, inProcessNotifier(), options);
 }
 
-/** A file of records belongs to one process: whoever appends and whoever watches are both in it. */
+/** One process owns a file of records, so writers and watchers are in the same process. */
 export function inProcessNotifier(): Notifier {
   const watching = watchers();
   return {

@@ -16,12 +16,11 @@ const UNAVAILABLE = new Map<number, string>([
   [26, 'the records file is not an SQLite database: name another one'],
 ]);
 
-/** What `node:sqlite` cannot say by itself, because SQLite stores it in silence. */
+/** `node:sqlite` does not report it, because SQLite stores it silently. */
 export class NulCharacter extends Error {}
 
 /**
- * By shape: Node makes these errors in its own realm, where `instanceof` does not reach from a vm
- * context.
+ * By shape: Node creates these errors in its own realm, where `instanceof` fails from a vm context.
  */
 function resultCode(error: unknown): number | undefined {
   if (typeof error !== 'object' || error === null || !('errcode' in error)) return undefined;
@@ -29,7 +28,8 @@ function resultCode(error: unknown): number | undefined {
 }
 
 /**
- * Somebody else holds the write lock, or mends the file after a crash: the statement did nothing.
+ * Another connection holds the write lock, or recovers the file after a crash: the statement had no
+ * effect.
  */
 export function isBusy(error: unknown): boolean {
   return resultCode(error) === BUSY;
@@ -46,17 +46,17 @@ export const sqliteSqlDialect: SqlDialect = {
   text: sql`text`,
   bytes: sql`blob`,
   among(column, values) {
-    // In JSON it would be an escape, which the driver's own check does not see.
+    // JSON would escape it, and the driver's own check would miss it.
     if (values.some((value) => value.includes('\0'))) throw new NulCharacter();
     return sql`${sql.ref(column)} in (select value from json_each(${JSON.stringify(values)}))`;
   },
-  // Nobody else writes meanwhile: see below.
+  // There are no concurrent writers: every transaction is IMMEDIATE.
   forUpdate: sql``,
   skipLocked: sql``,
   textUnder: (column, key) => sql`json_extract(${sql.ref(column)}, ${`$."${key}"`})`,
-  // Nor does anybody write between two statements of a transaction.
+  // No other writer runs between two statements of a transaction.
   lockKey: async () => {},
-  // Every transaction begins as IMMEDIATE: it holds the only write lock there is.
+  // Every transaction begins as IMMEDIATE and holds the only write lock.
   lockMigrations: async () => {},
   diagnose: diagnoseSqlite,
 };
