@@ -11,23 +11,23 @@ import { startHostProcess } from '#test/support/host-process.ts';
 import { type BenchResult, compare, interleave, startWorker } from './measure.ts';
 
 export interface BridgeBenchOptions {
-  /** Most rounds before those that count. */
+  /** Maximum number of warm-up rounds. */
   readonly warmUp?: number;
   /** Pairs of commands. */
   readonly pairs?: number;
-  /** Pairs of what moves megabytes. */
+  /** Pairs of transfers of megabytes. */
   readonly rounds?: number;
-  /** Of stdout; uploads are half of it. */
+  /** Size of stdout; uploads are half of it. */
   readonly mebibytes?: number;
-  /** Of the tree that is archived. */
+  /** Number of files in the archived tree. */
   readonly files?: number;
 }
 
 const MIB = 1 << 20;
 
 /**
- * The sandbox bridge on one machine: commands beside plain processes, bytes beside what a file or a
- * bare server gives, archives beside GNU tar.
+ * The sandbox bridge on one machine: commands against plain processes, transfers against a file or
+ * a bare server, archives against GNU tar.
  */
 export async function benchBridge({
   warmUp = 20,
@@ -36,7 +36,7 @@ export async function benchBridge({
   mebibytes = 64,
   files = 2_000,
 }: BridgeBenchOptions = {}): Promise<BenchResult[]> {
-  // What moves megabytes settles sooner than commands do.
+  // Transfers of megabytes need fewer warm-up rounds than commands.
   const fewWarmUps = Math.min(warmUp, 2);
   const treeSize = `${files.toLocaleString('en')} files`;
   const folder = await mkdtemp(join(tmpdir(), 'porthole-bench-'));
@@ -61,7 +61,7 @@ export async function benchBridge({
     let tail = Buffer.alloc(0);
     for await (const chunk of response as AsyncIterable<Buffer>) {
       bytes += chunk.length;
-      // The last words are all that is looked at; more would measure this reader.
+      // Keeps only the end; keeping more would measure this reader.
       tail = Buffer.concat([tail.subarray(-200), chunk.subarray(-200)]);
     }
     if (response.statusCode !== 200)
@@ -80,7 +80,7 @@ export async function benchBridge({
     if (code !== 0) throw new Error(`${program} ended with ${code}`);
   };
   try {
-    // Read whole: `ask` keeps only the end of an answer.
+    // Read completely: `ask` keeps only the end of a response.
     const created = await fetch(`http://127.0.0.1:${host.port}/v1/sandbox`, { method: 'POST' });
     if (!created.ok) throw new Error(`POST /v1/sandbox: ${created.status} ${await created.text()}`);
     const { id } = (await created.json()) as { id: string };

@@ -7,11 +7,11 @@ import { startHostProcess } from '#test/support/host-process.ts';
 import { type BenchResult, compare, estimate } from './measure.ts';
 
 export interface FairnessBenchOptions {
-  /** Commands measured, with and without load. */
+  /** Number of commands, with and without load. */
   readonly commands?: number;
-  /** Files of the folder that is listed. */
+  /** Number of files in the listed folder. */
   readonly listed?: number;
-  /** Files of the zip. */
+  /** Number of files in the zip. */
   readonly files?: number;
 }
 
@@ -25,8 +25,8 @@ const MOST_MS = 250;
 const MOST_MIB = 32;
 
 /**
- * What one user feels of another: `exec` of bob while ann lists a large folder 30 times in
- * parallel; and what a zip of many empty files takes of the host's memory.
+ * Effects of one user on another: `exec` of bob while ann lists a large folder 30 times in
+ * parallel; and the host's memory for a zip of many empty files.
  */
 export async function benchFairness({
   commands = 200,
@@ -93,7 +93,7 @@ export async function benchFairness({
         progress.listings += 1;
       }
     });
-    // Under way: the first has been answered.
+    // In progress: the first has been answered.
     while (progress.listings === 0) await exec('bob', bobs, ['true']);
     const loaded = await measure();
     progress.isOver = true;
@@ -104,7 +104,7 @@ export async function benchFairness({
       const status = await readFile(`/proc/${host.child.pid}/status`, 'utf8');
       return { now: kilobytes(status, 'VmRSS') / 1_024, peak: kilobytes(status, 'VmHWM') / 1_024 };
     };
-    // 5: the peak begins anew.
+    // 5 resets the peak.
     await writeFile(`/proc/${host.child.pid}/clear_refs`, '5');
     const before = await resident();
     await ask('ann', 'GET', `/v1/sandbox/${anns}/archive?path=zipped&format=zip`);

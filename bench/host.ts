@@ -3,7 +3,7 @@ import type { LoadTask } from './preview/load.ts';
 
 /**
  * Figures of goal P11: hello world through the whole chain, without and with an agent token and
- * zod, beside plain fastify.
+ * zod, against plain fastify.
  */
 export async function benchHost({
   rounds = 9,

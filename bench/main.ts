@@ -1,13 +1,13 @@
 /**
  * `npm run bench [-- preview|previews|sandboxes|bridge|fairness|proxy|host|start|all …] [--quick]`:
- * ratios measured side by side in one run, with the absolute medians beside them. Compare ratios:
- * the absolute figures belong to this machine at this moment. `--quick` runs every arm once or
- * twice on little data, to see that it works (CI: about three minutes for all).
+ * ratios measured side by side in one run, with the absolute medians. Compare ratios: the absolute
+ * figures depend on this machine at this moment. `--quick` runs every arm once or twice on little
+ * data, to check that it works (CI: about three minutes for all).
  */
 import { availableParallelism } from 'node:os';
 import type { BenchResult } from './measure.ts';
 
-/** Enough to see that every arm runs; no figure to quote. */
+/** Enough to check that every arm runs; the figures are meaningless. */
 const QUICK_LOAD = { warmUp: 0, rounds: 1, seconds: 0.5, roundTrips: 20 };
 
 const BENCHES: Record<string, (quick: boolean) => Promise<BenchResult[]>> = {

@@ -2,8 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 
 /**
- * A median with the 95 % interval that the ranks of its sample give (binomial; the extremes where
- * there are few values).
+ * A median with the 95 % interval of its sample's ranks (binomial; the extremes of small samples).
  */
 export interface Estimate {
   readonly median: number;
@@ -11,18 +10,15 @@ export interface Estimate {
   readonly high: number;
 }
 
-/** One comparison: ratios of pairs measured next to each other, and what they are made of. */
+/** One comparison: ratios of pairs measured side by side, and their components. */
 export interface BenchResult {
   readonly name: string;
   readonly ratio: Estimate;
   readonly pairs: number;
-  /**
-   * Met when the worse end of the interval is on the right side; undefined where there is only a
-   * figure to know.
-   */
+  /** Met if the worse end of the interval meets it; undefined for figures without a goal. */
   readonly goal: { readonly at: 'least' | 'most'; readonly value: number } | undefined;
   readonly met: boolean | undefined;
-  /** Absolute medians by arm, good for this machine at this moment only. */
+  /** Absolute medians by arm, valid only for this machine at this moment. */
   readonly absolute: Readonly<Record<string, { readonly median: number; readonly unit: string }>>;
 }
 
@@ -41,7 +37,7 @@ export function estimate(values: readonly number[]): Estimate {
 }
 
 /**
- * Runs the arms in turn, `rounds` times: A B C A B C … The figures of one index belong together.
+ * Runs the arms in turn, `rounds` times: A B C A B C … Figures with the same index belong together.
  */
 export async function interleave<Name extends string>(
   arms: Readonly<Record<Name, Arm>>,
@@ -50,7 +46,7 @@ export async function interleave<Name extends string>(
   const names = Object.keys(arms) as Name[];
   const figures = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Name, number[]>;
   for (let round = 0; round < rounds; round += 1) {
-    // Neighbours change from round to round, so that no arm always follows the heaviest one.
+    // The order alternates, so that no arm always follows the heaviest one.
     const order = round % 2 === 0 ? names : names.toReversed();
     for (const name of order) figures[name].push(await arms[name]());
   }
@@ -78,8 +74,8 @@ export function compare(
 }
 
 /**
- * A process of its own, so that no arm shares an event loop with another. It sends one message once
- * it is ready.
+ * A separate process, so that no two arms share an event loop. It sends one message once it is
+ * ready.
  */
 export interface Worker<Ready> {
   readonly ready: Ready;

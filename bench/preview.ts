@@ -2,30 +2,30 @@ import { type BenchResult, compare, interleave, startWorker, type Worker } from 
 import type { LoadTask } from './preview/load.ts';
 import { startNginx } from './preview/nginx.ts';
 
-/** A host name of the preview zone; the arms that do not look at it ignore it. */
+/** A host name of the preview zone; arms without routing ignore it. */
 const HOST = `bench-bench-bench-${'a'.repeat(26)}-preview.localhost`;
 
 export interface PreviewBenchOptions {
-  /** Rounds before those that count. */
+  /** Warm-up rounds. */
   readonly warmUp?: number;
-  /** Rounds of each comparison. */
+  /** Rounds per comparison. */
   readonly rounds?: number;
-  /** Seconds of small requests a round. */
+  /** Seconds of small requests per round. */
   readonly seconds?: number;
-  /** WebSocket round trips a round. */
+  /** WebSocket round trips per round. */
   readonly roundTrips?: number;
   /**
-   * The process that serves the preview arm: gets the upstream's port as its argument and sends its
-   * own once it listens. By default a proxy that dials the upstream on loopback.
+   * The process of the preview arm: its argument is the upstream's port, and it sends its own port
+   * once it listens. Default: a proxy that dials the upstream on loopback.
    */
   readonly gateway?: URL;
 }
 
 /**
- * The local preview beside a direct connection, nginx (1 worker), http-proxy 1.18.1 and a raw TCP
+ * The local preview against a direct connection, nginx (1 worker), http-proxy 1.18.1 and a raw TCP
  * tunnel in Node: small JSON at 32 connections, a 100 MB body each way, the round trip of a
- * WebSocket message. Every arm is a process of its own in front of the same upstream; arms without
- * their program are left out.
+ * WebSocket message. Every arm is a separate process in front of the same upstream; arms with
+ * missing programs are omitted.
  */
 export async function benchPreview(options: PreviewBenchOptions = {}): Promise<BenchResult[]> {
   const { warmUp = 1, rounds = 9, seconds = 2, roundTrips = 1_000 } = options;
@@ -56,7 +56,7 @@ export async function benchPreview(options: PreviewBenchOptions = {}): Promise<B
           return [name, async () => (await load.ask(task)) as number];
         }),
       );
-      // The first round fills pools and lets the compiler settle.
+      // The first round fills pools and warms up the compiler.
       await interleave(arms, warmUp);
       return interleave(arms, rounds);
     };

@@ -9,22 +9,22 @@ import { seedPreviews } from './previews/seed-previews.ts';
 import { benchStarts } from './previews/starts.ts';
 
 export interface PreviewsBenchOptions {
-  /** Previews that a full namespace holds. */
+  /** Number of previews in a full namespace. */
   readonly previews?: number;
   /** Pairs of starts, of stops, of keepalives. */
   readonly pairs?: number;
   /** Passes of a reaper, imports of a bundle. */
   readonly rounds?: number;
-  /** Previews that one pass ends. */
+  /** Number of previews that one pass ends. */
   readonly expired?: number;
-  /** Share of the starts behind lagging gateways. */
+  /** Share of the starts behind slow gateways. */
   readonly share?: number;
 }
 
 /**
- * Previews in a cluster: what a start, a keepalive, a stop and a reaper's pass cost on a real API
- * server, that of `KUBECONFIG` or the test cluster's; how late readiness is told; and what the
- * functions' bundles cost to load.
+ * Previews in a cluster: the cost of a start, a keepalive, a stop and a reaper's pass on a real API
+ * server, that of `KUBECONFIG` or the test cluster's; the delay of reported readiness; and the cost
+ * of loading the functions' bundles.
  */
 export async function benchPreviews(options: PreviewsBenchOptions = {}): Promise<BenchResult[]> {
   const { previews = 10_000, pairs = 400, rounds = 9, expired = 100, share = 1 } = options;

@@ -9,9 +9,9 @@ export interface SandboxesBenchOptions {
   readonly rounds?: number;
   /** The same in a cluster. */
   readonly clusterRounds?: number;
-  /** Sandboxes of the pool that is measured. */
+  /** Number of sandboxes in the measured pool. */
   readonly slots?: number;
-  /** Those who ask at once for one of that pool. */
+  /** Simultaneous requests for one of that pool. */
   readonly burst?: number;
 }
 
@@ -20,8 +20,8 @@ const READY = 2;
 
 /**
  * From `POST /v1/sandbox` to the end of the first command, cold and from a pool, on each provider
- * that can be had on this machine: as ratios, and before them as a table. The clusters' are those
- * of the test cluster, with a stand-in for agent-sandbox's controller.
+ * available on this machine: as ratios, preceded by a table. The clusters' figures are those of the
+ * test cluster, with a stand-in for agent-sandbox's controller.
  */
 export async function benchSandboxes({
   rounds = 25,

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { type BenchResult, compare, interleave } from './measure.ts';
 
 /**
- * From the start of the process to the first answer, and its private memory then, beside an empty
- * Node server.
+ * From the start of the process to the first response, and its private memory then, against an
+ * empty Node server.
  */
 export async function benchStart({ rounds = 9 }: { readonly rounds?: number } = {}): Promise<BenchResult[]> {
   const memory: Record<string, number[]> = { host: [], 'empty server': [] };

@@ -1,4 +1,4 @@
-/** Porthole's client, for browsers and for Node: fetch, WebSocket and streams are all it needs. */
+/** Porthole's client, for browsers and Node. It needs only fetch, WebSocket and streams. */
 export { Porthole, type PortholeOptions } from './porthole.ts';
 export { PortholeError } from './http/porthole-error.ts';
 export type { KeepAlive } from './http/keep-alive.ts';

@@ -3,7 +3,7 @@ import { openPlatformSocket, type OpenSocket } from './sandboxes/open-socket.ts'
 import type { SyncOptions, SyncResult } from './node/sync-folder.ts';
 
 /**
- * What browsers and Node do differently. `@porthole/client/node` has Node's; the default runs
+ * What differs between browsers and Node. `@porthole/client/node` has Node's; the default runs
  * anywhere.
  */
 export interface Platform {
@@ -16,7 +16,7 @@ export interface Platform {
 
 export const ANYWHERE: Platform = {
   openSocket: openPlatformSocket,
-  // Without a receiver: browsers refuse a fetch that is called as a method.
+  // Called without a receiver: browsers reject `fetch` called as a method.
   fetchPreview: (input, init) => globalThis.fetch(input, init),
   syncFolder: () => {
     throw new TypeError(

@@ -45,8 +45,8 @@ export class Porthole {
   }
 
   /**
-   * The owner's door: makes a run with a sandbox, or returns the run with that id. Its previews
-   * open at once.
+   * For owners: creates a run with a sandbox, or returns the run with that id. Its previews open at
+   * once.
    */
   run(options?: CreateRunOptions): Promise<Run>;
   run(id: string, options?: CallOptions): Promise<Run>;
@@ -55,7 +55,7 @@ export class Porthole {
   }
 
   /**
-   * The agent's door: a run by its id, with its agent token as `apiKey`. Its previews wait for the
+   * For agents: a run by its id, with its agent token as `apiKey`. Its previews wait for the
    * owner's approval.
    */
   agentRun(id: string, options?: CallOptions): Promise<Run> {

@@ -11,22 +11,19 @@ import { renderErrors } from './http/render-errors.ts';
 import type { Route } from './route.ts';
 import type { Services } from './services.ts';
 
-/** A function as any middy host invokes it. */
+/** A function for any middy host. */
 export type PortholeFunction = (event: HttpEvent, context: object) => Promise<HttpResponse>;
 
 export interface FunctionOptions {
-  /**
-   * The origin under which people reach Porthole, where that differs from the Host that arrives
-   * here.
-   */
+  /** The origin at which people reach Porthole, if it differs from the Host header. */
   readonly publicOrigin?: string | undefined;
-  /** Takes secrets out of error messages. @default what has the form of a token */
+  /** Removes secrets from error messages. @default everything in the form of a token */
   readonly redact?: ((text: string) => string) | undefined;
 }
 
 const byForm = secretRedactor([]);
 
-/** Makes the function of one route. The order of the chain is the order of this list. */
+/** Creates the function of one route. The order of the list is the order of the chain. */
 export function makeFunction(
   route: Route,
   services: Services,
@@ -34,15 +31,14 @@ export function makeFunction(
 ): PortholeFunction {
   const { redact = byForm } = options;
   const chain: Step[] = [
-    // Around everything, so that whatever a later step throws becomes an answer.
+    // Outermost, so that any error of a later step becomes a response.
     renderErrors(services.log, route.id, redact),
     ...(route.path.startsWith('/v1/sandbox/{id}') ? [checkBridgeId()] : []),
-    // Before the credential: a browser acting for a foreign page must not even find out whether one
-    // is good.
+    // Before authentication: a foreign page must not learn whether a credential is valid.
     guardOrigin({ page: route.page, publicOrigin: options.publicOrigin }),
-    // Before the input: strangers cannot make us read and parse a body.
+    // Before the input: strangers cannot cause a body to be read and parsed.
     authenticate(services, route, options.publicOrigin),
-    // Before the body is read: what waits costs no memory.
+    // Before the body is read: queued requests use no memory.
     admit(() => services.admission, route),
     readInput(route),
   ];
@@ -54,7 +50,7 @@ export function makeFunction(
           params,
           query,
           body,
-          // Routes for anyone never look at it.
+          // Routes for anyone never read it.
           caller: event.caller ?? { kind: 'person', user: '', org: '', admin: false },
           headers: event.headers,
           stream: () => bodyStream(event),
@@ -67,8 +63,7 @@ export function makeFunction(
       ),
     );
   };
-  // middy's types speak of AWS Lambda's own event and context; ours are the part of them that we
-  // read.
+  // middy's types use AWS Lambda's event and context; ours are the subset that we read.
   return (middy as unknown as (handler: unknown) => { use(steps: Step[]): PortholeFunction })(handler).use(
     chain,
   );

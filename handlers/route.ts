@@ -7,31 +7,28 @@ import type { Handshake, HttpResponse } from './http/http-event.ts';
 import type { Services } from './services.ts';
 
 /**
- * What a request costs. `cheap`: a look-up or a change. `heavy`: work on many files, or a transfer.
- * `stream`: as long as a client, a command or a person takes; it never waits for
- * a place.
+ * Cost of a request. `cheap`: a look-up or a change. `heavy`: work on many files, or a transfer.
+ * `stream`: its duration depends on a client, a command or a person; it never waits for a slot.
  */
 export type RouteClass = 'cheap' | 'heavy' | 'stream';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** What a successful answer looks like, for the OpenAPI document. */
+/** The successful response, for the OpenAPI document. */
 export interface ResponseDoc {
   readonly description: string;
-  /** JSON of this shape … */
+  /** JSON of this schema … */
   readonly schema?: z.ZodType;
-  /** … or any other content type; both where the caller chooses. Neither: no body. */
+  /** … or any other content type; both if the caller chooses. Neither: no body. */
   readonly contentType?: string;
 }
 
-/**
- * One part of a form, for the OpenAPI document; the handler validates it as it arrives.
- */
+/** One part of a form, for the OpenAPI document; the handler validates it on arrival. */
 export interface FormPart {
   readonly description: string;
   /** A file's bytes; otherwise text. */
   readonly file?: boolean;
-  /** As many as the route's limits allow. */
+  /** Repeatable, up to the route's limits. */
   readonly many?: boolean;
   readonly required?: boolean;
   readonly example?: string;
@@ -42,7 +39,7 @@ export interface FormBody {
   readonly form: Readonly<Record<string, FormPart>>;
 }
 
-/** A request after its schema: typed, from an authenticated caller. */
+/** A validated request of an authenticated caller. */
 export interface RouteRequest<Params, Query, Body> {
   readonly params: Params;
   readonly query: Query;
@@ -51,16 +48,13 @@ export interface RouteRequest<Params, Query, Body> {
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** The unread body, for routes that stream it, or read a form. */
   readonly stream: () => Readable;
-  /** Where the answer may be an `upgrade` to a WebSocket. */
+  /** Set if the response may be an `upgrade` to a WebSocket. */
   readonly handshake: Handshake | undefined;
-  /** Aborted when the client goes away. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal | undefined;
-  /** Where the connection comes from, where the runtime can tell. */
+  /** Source address of the connection, on runtimes that provide it. */
   readonly sourceIp: string | undefined;
-  /**
-   * Takes secrets out of a text that repeats what was sent, for routes with an error shape of their
-   * own.
-   */
+  /** Removes secrets from a text that repeats input, for routes with their own error format. */
   readonly redact: (text: string) => string;
 }
 
@@ -74,12 +68,12 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   readonly summary: string;
   readonly description?: string;
   /**
-   * `anyone`: no credential is looked at. `caller`: authentication is required. `key`: like
-   * `caller`, and `?token=` may carry the credential. `local`: no authentication on a loopback
-   * address; elsewhere like `caller`.
+   * `anyone`: credentials are ignored. `caller`: authentication is required. `key`: like `caller`,
+   * and `?token=` may carry the credential. `local`: no authentication on a loopback address;
+   * elsewhere like `caller`.
    */
   readonly access: 'anyone' | 'caller' | 'key' | 'local';
-  /** Whether a run's agent may call it at all; default false. */
+  /** Whether a run's agent may call it; default false. */
   readonly agents?: boolean;
   /**
    * Scope that a delegate needs; default: delegates are refused. The route enforces a grant's
@@ -87,50 +81,49 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
    */
   readonly delegates?: { readonly scope: Scope; readonly enforces?: GrantLimit };
   /**
-   * An operation of the Cloudflare sandbox bridge: its clients work unchanged. The others are
+   * An operation of the Cloudflare sandbox bridge: its clients work unchanged. Other routes are
    * additions.
    */
   readonly bridge?: boolean;
   /**
-   * Answers WebSocket handshakes. As not every client can set headers on one, the credential may
-   * stand in `?authorization=Bearer%20…`, too.
+   * Accepts WebSocket handshakes. Not every client can set headers on one, so
+   * `?authorization=Bearer%20…` may carry the credential.
    */
   readonly socket?: boolean;
-  /** Which limits count it. @default cheap */
+  /** The class of its limits. @default cheap */
   readonly class?: RouteClass;
-  /** For anyone, and yet it needs to know the installation: it lets people in. */
+  /** For anyone, but it needs the installation's settings: it signs people in. */
   readonly signsIn?: boolean;
   /**
-   * Its body or answer is a stream: where a runtime buffers, it is `not_streamable`. @default false
+   * Its body or response is a stream: on runtimes that buffer, it fails with `not_streamable`.
+   * @default false
    */
   readonly streams?: boolean;
-  /** Whether a run's agent reaches it on its sandbox's own channel, too. @default false */
+  /** Whether a run's agent may also call it through its sandbox's own channel. @default false */
   readonly channel?: boolean;
-  /**
-   * `console`: it answers with the console's files. `documents`: it needs the list of all routes.
-   */
+  /** `console`: it serves the console's files. `documents`: it needs the list of all routes. */
   readonly kind?: 'console' | 'documents';
-  /** A page that a person may reach by a link from another site. */
+  /** A page that a person may reach by a cross-site link. */
   readonly page?: boolean;
   readonly params?: z.ZodType<Params>;
   readonly query?: z.ZodType<Query>;
-  /** JSON body; absent means none, `'stream'` means raw bytes, a form is a stream of its parts. */
+  /** JSON body; absent: no body, `'stream'`: raw bytes, a form: a stream of its parts. */
   readonly body?: z.ZodType<Body> | 'stream' | FormBody;
-  /** The most JSON that it takes, in bytes. @default 1 MiB */
+  /** Maximum JSON body in bytes. @default 1 MiB */
   readonly jsonBytes?: number;
   /** Whether it needs the `Draft-Lock-Token` header. */
   readonly draftLock?: boolean;
-  /** Whether the `Session-Id` header says something to it. */
+  /** Whether it reads the `Session-Id` header. */
   readonly session?: boolean;
-  /** What is no JSON counts as no body, as the bridge has it in places. @default refused */
+  /** Invalid JSON counts as an empty body, as in some bridge routes. @default rejected */
   readonly malformedBody?: 'ignored';
   readonly responses: Readonly<Record<number, ResponseDoc>>;
-  /** What it may answer beyond the codes that every route of its access shares. */
+  /** Errors beyond those that all routes of its access share. */
   readonly errors?: readonly ErrorCode[];
   handle(request: RouteRequest<Params, Query, Body>, services: Services): Promise<HttpResponse>;
 }
 
-/** Infers the three types from the schemas, and forgets them for the list of routes. */
+/** Infers the three types from the schemas and erases them for the list of routes. */
 export function defineRoute<Params = unknown, Query = unknown, Body = unknown>(
   route: Route<Params, Query, Body>,
 ): Route {

@@ -114,7 +114,7 @@ import { mountBucketRoute, unmountBucketRoute } from './sandboxes/mount-routes.t
 import { uploadFilesRoute } from './files/upload-route.ts';
 import { changeSandboxRoute, getSandboxNetworkRoute } from './sandboxes/sandbox-network.ts';
 
-/** Every route, in the order of the documentation. A new route is its file and its line here. */
+/** All routes, in the order of the documentation. To add a route, add its file and a line here. */
 export const ROUTES: readonly Route[] = [
   createRunRoute,
   listRunsRoute,

@@ -35,42 +35,42 @@ export interface Logger {
 }
 
 /**
- * Everything a handler may need; each one names the few that it takes. Wired by the host, or by a
+ * Everything a handler may need; each one picks the few that it uses. Wired by the host, or by a
  * function's own entry.
  */
 export interface Services {
   readonly records: Records;
   readonly plane: PreviewPlane;
   readonly provider: SandboxProvider;
-  /** The programs inside sandboxes that keep processes and servers. */
+  /** The guests: programs inside sandboxes that manage processes and servers. */
   readonly guests: Guests;
-  /** What sandboxes may reach. */
+  /** Network access of sandboxes. */
   readonly network: NetworkAccess;
   /**
-   * Publishes what happens in a sandbox until the returned function is called. Does nothing on one
-   * machine, where the host watches every sandbox that runs.
+   * Publishes the events of a sandbox until the returned function is called. Does nothing on one
+   * machine, where the host follows every running sandbox.
    */
   readonly followGuest: (sandboxId: string) => () => void;
   /** Records that sandboxes are in use. */
   readonly activity: SandboxActivity;
   readonly pool: WarmPool;
-  /** Asks the servers in sandboxes how they are. */
+  /** Probes the servers in sandboxes. */
   readonly probe: AppProbe;
-  /** Opens previews as a person would. */
+  /** Opens previews in a browser. */
   readonly pages: PageBrowser;
-  /** Which installation the provider's sandboxes belong to. */
+  /** The installation that owns the provider's sandboxes. */
   readonly place: string;
-  /** Under which people and clients reach this API, where that was configured. */
+  /** The configured URL at which people and clients reach this API. */
   readonly publicUrl: URL | undefined;
-  /** What each person may have at a time. */
+  /** Limits per person. */
   readonly quotas: Quotas;
-  /** Sandboxes that may be wanted to run at a time, of all people together; 0: any number. */
+  /** Maximum number of running sandboxes of all people together; 0: no limit. */
   readonly maxInstances: number;
   /** When sandboxes are stopped and destroyed. */
   readonly life: LifecycleLimits;
   /**
-   * Whether sandboxes that no record knows are looked for again and again: only where all who make
-   * any share the records.
+   * Whether sandboxes without a record are collected regularly: only if all creators of sandboxes
+   * share the records.
    */
   readonly collectsOrphans: boolean;
   /** The images of the configuration. */
@@ -80,9 +80,9 @@ export interface Services {
   readonly publisher: SandboxEventPublisher;
   /** Pending approvals, for their followers. */
   readonly pendingApprovals: PendingApprovals;
-  /** Puts what the runs of a sandbox need to call back inside it. */
+  /** Provisions credentials inside a sandbox, with which its runs call back. */
   readonly provisionAccess: ProvisionAccess;
-  /** Those that this process has open in sandboxes. */
+  /** The terminals that this process has open in sandboxes. */
   readonly terminals: Terminals;
   readonly mounter: BucketMounter;
   readonly buckets: BucketOptions;
@@ -97,19 +97,19 @@ export interface Services {
   readonly editor: EditorOptions;
   readonly clock: WakingClock;
   /**
-   * Aborted when this process is about to end: what waits ends, so that its client comes back and
-   * finds another.
+   * Aborts when this process is about to end: pending waits end, so that clients reconnect to
+   * another process.
    */
   readonly stopping: AbortSignal;
   readonly ids: Ids;
   readonly preview: PreviewOptions;
   readonly authenticator: Authenticator;
-  /** Requests under way in this process. */
+  /** The running requests of this process. */
   readonly admission: Admission;
   /** Wrong keys and tokens by address. */
   readonly guesses: GuessLimit;
   readonly log: Logger;
-  /** What `GET /health` warns of. */
+  /** Warnings of `GET /health`. */
   readonly warnings: () => readonly string[];
   /** The OpenAPI document of all routes. */
   readonly openapi: () => Promise<object>;

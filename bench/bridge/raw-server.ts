@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What `/N` asks for: N bytes that a command prints, as they come, with nothing around them. */
+/** Response to `/N`: N bytes of a command's output, streamed directly. */
 const server = createServer((request, response) => {
   const child = spawn('head', ['-c', (request.url ?? '').slice(1), '/dev/zero'], {
     stdio: ['ignore', 'pipe', 'ignore'],

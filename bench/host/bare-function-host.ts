@@ -1,7 +1,7 @@
 /**
  * A hello-world function on the function host, through the strict front and the whole chain. With
- * the argument `checked` it is behind an agent token (HS256, and the run it belongs to) and has a
- * path and a query that zod parses.
+ * the argument `checked` it requires an agent token (HS256, and its run) and has a path and a query
+ * that zod parses.
  */
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';

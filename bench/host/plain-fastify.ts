@@ -1,4 +1,4 @@
-/** What the function host is measured against: fastify with nothing around it. */
+/** Baseline of the function host: plain fastify. */
 import fastify from 'fastify';
 import type { AddressInfo } from 'node:net';
 

@@ -11,8 +11,8 @@ import { parsePreviewHost } from '#core/previews/preview-token.ts';
 const nothing = (): void => undefined;
 
 /**
- * The preview gateway as the host runs it: the strict front, routing by Host, and the proxy. Sends
- * its port to the parent.
+ * The preview gateway like the host's: the strict front, routing by Host, and the proxy. Sends its
+ * port to the parent.
  */
 export async function serveGateway(targetPort: number, dial: () => Promise<Duplex>): Promise<Server> {
   const targets = new Map<string, PreviewTarget>();

@@ -1,6 +1,6 @@
 /**
- * http-proxy 1.18.1; with `keep-alive` as second argument on an agent that keeps connections, which
- * is its best case.
+ * http-proxy 1.18.1; with `keep-alive` as second argument on an agent with keep-alive, its best
+ * case.
  */
 import { Agent, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** The client side: one process that runs one measurement at a time and answers with its figure. */
+/** The client: one process that runs one measurement at a time and responds with its figure. */
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import autocannon from 'autocannon';
@@ -11,7 +11,7 @@ export interface LoadTask {
   readonly host: string;
   /** Seconds of small requests, or the number of WebSocket round trips. */
   readonly amount: number;
-  /** Of small requests; default `/`. */
+  /** Path of small requests; default `/`. */
   readonly path?: string;
   /** Bearer token of small requests. */
   readonly token?: string;
@@ -22,7 +22,7 @@ process.on('message', (task: LoadTask) => {
 });
 process.send?.('ready');
 
-/** Requests a second, bytes a second, or microseconds a round trip (median). */
+/** Requests per second, bytes per second, or microseconds per round trip (median). */
 async function run({ kind, port, host, amount, path, token }: LoadTask): Promise<number> {
   switch (kind) {
     case 'json':
@@ -67,7 +67,7 @@ async function download(port: number, host: string): Promise<number> {
   let left = BODY_BYTES;
   for await (const chunk of socket as AsyncIterable<Buffer>) {
     left -= chunk.length;
-    // The head is a few hundred bytes on top.
+    // The head adds a few hundred bytes.
     if (left <= 0) break;
   }
   if (left > 0) throw new Error(`${left} bytes of the body are missing`);

@@ -12,7 +12,7 @@ export interface Nginx {
   stop(): Promise<void>;
 }
 
-/** Undefined where nginx is not installed. */
+/** Undefined if nginx is not installed. */
 export async function startNginx(upstreamPort: number): Promise<Nginx | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'porthole-nginx-'));
   const port = await freePort();

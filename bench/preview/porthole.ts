@@ -1,4 +1,4 @@
-/** The gateway in front of a server on loopback: what the proxy alone costs. */
+/** The gateway in front of a server on loopback: the cost of the proxy alone. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { serveGateway } from './gateway.ts';

@@ -1,6 +1,6 @@
 /**
- * The whole way on one machine: the gateway in front of a server in a real sandbox. The upstream's
- * port is not used: the same server runs again, inside.
+ * The whole path on one machine: the gateway in front of a server in a real sandbox. The upstream's
+ * port is unused: the same server also runs inside.
  */
 import { readFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** The floor for anything written in Node: two sockets piped into each other. */
+/** Lower bound for anything in Node: two sockets piped into each other. */
 import { type AddressInfo, connect, createServer } from 'node:net';
 
 const [, , upstreamPort] = process.argv;

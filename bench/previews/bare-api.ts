@@ -1,11 +1,12 @@
 import { Agent, request } from 'node:https';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
 
-/**
- * The API server as plain HTTP over connections that are kept: what anything else is compared with.
- */
+/** The API server as plain HTTP over persistent connections: the baseline. */
 export interface BareApi {
-  /** One call; its answer, read and not parsed. @throws Error when the status is 300 or above */
+  /**
+   * One call; its response, read and not parsed.
+   * @throws Error when the status is 300 or above
+   */
   call(method: string, path: string, body?: string, type?: string): Promise<Buffer>;
   close(): void;
 }

@@ -14,9 +14,9 @@ import { formatPreviewToken, previewHost, previewName } from '#core/previews/pre
 import type { BareApi } from './bare-api.ts';
 import { POD_NAME, SANDBOX, ZONE } from './preview-fixture.ts';
 
-/** What a start, a keepalive and a stop ask of the API server, with nothing around it. */
+/** The API calls of a start, a keepalive and a stop, alone. */
 export interface BarePreviews {
-  /** Prepares one start; what comes back makes its calls. */
+  /** Prepares one start; the returned function makes its calls. */
   start(): () => Promise<string>;
   keepAlive(name: string): Promise<void>;
   stop(name: string): Promise<void>;
@@ -50,7 +50,7 @@ export function barePreviews(api: BareApi, namespace: string): BarePreviews {
         attempt: 'bare.0',
       });
       const serviceBody = JSON.stringify(manifests.service);
-      // The one thing that a route takes from an answer has the same length each time.
+      // The only part of a response that a route uses always has the same length.
       const [head, tail] = JSON.stringify(manifests.route({ uid: '{uid}', resourceVersion: '1' })).split(
         '{uid}',
       );

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
 
-/** A way to a plain HTTP server on which every byte that it sends is counted. */
+/** A proxy to a plain HTTP server that counts all bytes sent by it. */
 export interface ByteCounter {
   readonly access: ClusterAccess;
   bytes(): number;

@@ -7,12 +7,12 @@ import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import { type Arm, type BenchResult, compare, interleave } from '../measure.ts';
 
-/** Where `npm run build` puts the functions. */
+/** Output folder of the functions in `npm run build`. */
 const FOLDER = join(import.meta.dirname, '../../dist/functions');
 const FUNCTIONS = ['startPortForward', 'keepPreviewAlive', 'stopPortForward', 'reaper'];
 /**
- * What a function opens at its first request in a cluster, by the names that the bundler gives to
- * what is loaded late.
+ * Modules that a function loads at its first request in a cluster, by the bundler's names of lazy
+ * chunks.
  */
 const OPENED = [
   'open-services',
@@ -23,7 +23,7 @@ const OPENED = [
   'open-postgres-records',
   'esm',
 ];
-/** What marks a module that carries cdk8s: the name under which it registers itself. */
+/** Marks a module that contains cdk8s: the name under which it registers itself. */
 const MARK = 'cdk8s.ApiObject';
 const GOAL = { at: 'most', value: 1.15 } as const;
 const REFERENCE = 'cdk8s and zod alone';
@@ -37,8 +37,8 @@ interface Bundled {
 const run = promisify(execFile);
 
 /**
- * P3: the CPU time to import a function's bundle in a fresh process, beside a bundle of cdk8s and
- * zod alone.
+ * P3: the CPU time of importing a function's bundle in a new process, against a bundle of only
+ * cdk8s and zod.
  */
 export async function benchColdImports(rounds: number): Promise<BenchResult[]> {
   const manifest = join(FOLDER, 'functions.json');
@@ -103,7 +103,7 @@ function openedBy({ id, files }: Bundled): readonly string[] {
   );
 }
 
-/** Bundled as the functions are. */
+/** Bundled like the functions. */
 async function bundleReference(outfile: string): Promise<void> {
   await build({
     stdin: {
@@ -125,7 +125,7 @@ async function bundleReference(outfile: string): Promise<void> {
   });
 }
 
-/** CPU milliseconds that a fresh process spends on importing these modules. */
+/** CPU milliseconds of a new process for importing these modules. */
 async function importCost(modules: readonly string[]): Promise<number> {
   const script = `const before = process.cpuUsage();
 for (const module of ${JSON.stringify(modules)}) await import(module);

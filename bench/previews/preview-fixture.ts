@@ -24,22 +24,22 @@ export const ZONE = 'preview.bench';
 export const SANDBOX = 'bench';
 export const POD_NAME = sandboxObjectName(SANDBOX);
 
-/** Previews of one namespace, reached one way. */
+/** Previews of one namespace, through one client. */
 export interface FixturePlane {
   readonly preview: PreviewOptions;
   readonly plane: PreviewPlane;
   readonly provider: SandboxProvider;
 }
 
-/** A real API server, with namespaces for this bench alone. */
+/** A real API server, with separate namespaces for this benchmark. */
 export interface PreviewFixture {
   readonly access: ClusterAccess;
   readonly client: KubernetesClient;
   readonly bare: BareApi;
-  /** A namespace with a sandbox's pod that the API server takes for running. */
+  /** A namespace with a sandbox's pod that the API server considers running. */
   newNamespace(title: string): Promise<string>;
   planeOf(namespace: string, options?: { client?: KubernetesClient; probe?: GatewayProbe }): FixturePlane;
-  /** Deletes the namespaces, and does not wait for that. */
+  /** Deletes the namespaces, without waiting for the deletion. */
   close(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ const NAMESPACES: Collection = { path: '/api/v1/namespaces', plural: 'namespaces
 /** No guest is called here. */
 const NONE: GuestAccess = { keys: { publicKeys: '', sign: () => undefined }, reach: 'address' };
 
-/** Serves whatever it is asked for: readiness has a bench of its own. */
+/** Serves every route: readiness has a separate benchmark. */
 const PROMPT: GatewayProbe = { proxies: async () => ['proxy'], ask: async () => 'app' };
 
 export async function openPreviewFixture(kubeconfig: string): Promise<PreviewFixture> {
@@ -71,7 +71,7 @@ export async function openPreviewFixture(kubeconfig: string): Promise<PreviewFix
     planeOf(namespace, { client: by = client, probe = PROMPT } = {}) {
       const preview = optionsOf(namespace);
       const cluster = createKubernetesProvider({ client: by, access, namespace, image: 'none', guest: NONE });
-      // Whether anything listens is asked beside the gateway, and not what is measured here.
+      // Listeners are checked apart from the gateway, and not measured here.
       const provider: SandboxProvider = Object.assign(Object.create(cluster) as SandboxProvider, {
         inspect: (id: string, signal?: AbortSignal) => cluster.inspect(id, signal),
         dial: async () => new PassThrough(),
@@ -91,7 +91,7 @@ function optionsOf(namespace: string): PreviewOptions {
   return {
     enabled: true,
     zoneSuffix: ZONE,
-    // There is none: no gateway shall be busy with these routes.
+    // A nonexistent gateway: none must be busy with these routes.
     gatewayName: 'none',
     gatewayNamespace: namespace,
     namespace,
@@ -108,7 +108,7 @@ function optionsOf(namespace: string): PreviewOptions {
   };
 }
 
-/** Nothing schedules it, and so nothing but us says what has become of it. */
+/** The pod is never scheduled, so only this benchmark sets its status. */
 async function makePod(client: KubernetesClient, namespace: string): Promise<void> {
   const { pod } = sandboxPodManifests({ namespace, sandboxId: SANDBOX, image: 'none', guestKeys: '' });
   const { spec, ...rest } = annotated(pod, SANDBOX) as { spec: object };

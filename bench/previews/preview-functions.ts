@@ -17,7 +17,7 @@ import {
 import type { Services } from '#handlers/services.ts';
 import { type FixturePlane, SANDBOX } from './preview-fixture.ts';
 
-/** Start, keepalive and stop, whole: credential, input, run, cluster, answer. */
+/** Start, keepalive and stop, complete: credential, input, run, cluster, response. */
 export interface PreviewFunctions {
   /** @returns the preview's token */
   start(): Promise<string>;
@@ -27,7 +27,7 @@ export interface PreviewFunctions {
 }
 
 const KEY = 'bench-service-key';
-/** Whose previews they are. */
+/** The run that owns the previews. */
 export const RUN = 'run_bench';
 const PORT = 3000;
 const CONTEXT = {};

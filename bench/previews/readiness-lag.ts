@@ -5,23 +5,20 @@ import { startSimulatedGateway } from '#test/cluster/lagging-gateway/simulated-g
 import { type BenchResult, estimate } from '../measure.ts';
 import { POD_NAME, type PreviewFixture, SANDBOX } from './preview-fixture.ts';
 
-/**
- * How long gateways take to serve a route, in milliseconds, and how many starts are worth their
- * time.
- */
+/** Delays until gateways serve a route, in milliseconds, and the number of starts for each. */
 const LAGS = [
   { lag: 10, starts: 60 },
   { lag: 100, starts: 60 },
   { lag: 600, starts: 30 },
   { lag: 2_000, starts: 12 },
 ];
-/** Each start teaches the next: the first few are not counted. */
+/** The delay is learned from earlier starts: the first few are not counted. */
 const LESSONS = 4;
 const MINUTE = 60_000;
 
 /**
- * P6: how long after a gateway has begun to serve a preview its start says so, and how often it has
- * asked before.
+ * P6: the delay between a gateway serving a preview and its start reporting that, and the number of
+ * polls before.
  */
 export async function benchReadiness(fixture: PreviewFixture, share: number): Promise<BenchResult[]> {
   const results = await Promise.all(

@@ -19,21 +19,19 @@ export interface ReapingOptions {
   /** When the namespace was filled: nothing is due then. */
   readonly seededAt: Date;
   readonly rounds: number;
-  /** What expires at once. */
+  /** Number of previews that expire at once. */
   readonly expired: number;
 }
 
 const MINUTE = 60_000;
 const MAX_GROWTH_MB = 48;
-/**
- * As a pod has it: where there is no limit, Node lets garbage lie until there are gigabytes of it.
- */
+/** Like a pod: without a limit, Node keeps gigabytes of garbage. */
 const SMALL_HEAP = ['--max-old-space-size=64', '--max-semi-space-size=2'];
 const PASS = 'pass';
 const WHOLE_PASS = 'whole pass';
 const LIST = 'one list of all routes';
 
-/** P4 and P5: a reaper's pass where nothing is due, and where many previews are. */
+/** P4 and P5: a reaper's pass with no due previews, and with many. */
 export async function benchReaping(fixture: PreviewFixture, options: ReapingOptions): Promise<BenchResult[]> {
   const records = openSqliteRecords({ file: ':memory:' });
   await records.migrate();
@@ -175,7 +173,7 @@ async function benchDeletes(
   const services = collection(SERVICES, full).path;
   const routes = collection(HTTP_ROUTES, full).path;
   const arms = {
-    // What is found is given to it, and nothing else is swept: so only its deletions count.
+    // The candidates are given, and no other sweep runs: only its deletions count.
     'reaper’s deletions': async () => {
       const found = await expired();
       return timed(() => reap({ ...plane, list: () => each(found), sweep: async () => 0 }));

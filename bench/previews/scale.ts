@@ -5,7 +5,7 @@ import { previewFunctions } from './preview-functions.ts';
 const WARM_UP = 20;
 const GOAL = { at: 'most', value: 1.15 } as const;
 
-/** Milliseconds of starts and stops of one namespace, in the order they were made. */
+/** Milliseconds of starts and stops in one namespace, in order. */
 export interface Lives {
   readonly starts: readonly number[];
   readonly stops: readonly number[];
@@ -45,8 +45,8 @@ export async function timeLives(
 }
 
 /**
- * P2: starts and stops among many previews, beside those of an empty namespace, and beside those of
- * the time before there were any.
+ * P2: starts and stops among many previews, against those in an empty namespace, and against those
+ * before any previews existed.
  */
 export async function benchScale(
   fixture: PreviewFixture,

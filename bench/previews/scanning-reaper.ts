@@ -1,6 +1,6 @@
 /**
- * A reaper as the process that it is: makes one pass whenever it is told a time, and tells how much
- * memory that took.
+ * A reaper as a separate process: makes one pass for each time it receives, and reports the memory
+ * of the pass.
  */
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { reapPreviews } from '#core/previews/reap-previews.ts';
@@ -14,7 +14,7 @@ const fixture = await openPreviewFixture(kubeconfig);
 const records = openSqliteRecords({ file: ':memory:' });
 await records.migrate();
 
-/** The most that a pass takes above what was taken before it. */
+/** The peak memory of a pass above the memory before it. */
 async function growthOfPass(namespace: string, now: Date): Promise<number> {
   const { plane, preview } = fixture.planeOf(namespace);
   const before = process.memoryUsage.rss();

@@ -9,9 +9,9 @@ const LIFE_MS = 480 * MINUTE;
 const AT_ONCE = 32;
 
 /**
- * Previews as a cluster has them by day: of every age; somebody watches every other one, so that it
- * was kept alive a minute ago, and the rest at any time of the last half hour. None is due at
- * `now`, or, where so asked, all are.
+ * Previews of a typical day: of every age; every other one is being viewed, so its last keepalive
+ * was a minute ago, and the others' was at any time of the last half hour. None is due at `now` or,
+ * on request, all are.
  */
 export function seedPreviews(
   plane: PreviewPlane,

@@ -8,8 +8,8 @@ import { previewFunctions, RUN } from './preview-functions.ts';
 const READS = new Set(['get', 'list']);
 
 /**
- * P1 and P14: what a start, a keepalive and a stop ask of the API server, and how much longer they
- * take than the same calls bare.
+ * P1 and P14: the API calls of a start, a keepalive and a stop, and their extra time over the same
+ * calls alone.
  */
 export async function benchStarts(fixture: PreviewFixture, rounds: number): Promise<BenchResult[]> {
   const namespace = await fixture.newNamespace('starts');
@@ -74,7 +74,7 @@ async function timeCalls(fixture: PreviewFixture, namespace: string, rounds: num
     },
   };
   try {
-    // The compiler settles, connections open.
+    // Warms up the compiler and the connections.
     await interleave(starts, Math.min(30, rounds));
     const started = await interleave(starts, rounds);
     const token = await functions.start();
@@ -123,7 +123,9 @@ function timed(does: () => Promise<unknown>): () => Promise<number> {
   };
 }
 
-/** The second slowest of each hundred: about the 99th percentile, and not one accident. */
+/**
+ * The second slowest of each hundred: about the 99th percentile, and robust to a single outlier.
+ */
 function worst<Name extends string>(figures: Record<Name, number[]>): Record<Name, number[]> {
   const HUNDRED = 100;
   const ofArm = (values: readonly number[]) =>

@@ -14,13 +14,13 @@ export interface PoolFigures {
   readonly cold: number;
 }
 
-/** How many the pool makes at once. */
+/** Number that the pool creates at once. */
 const BATCH = 5;
 const OWNER = { user: 'local', org: 'local' };
 
 /**
- * A pool of local sandboxes: what taking one costs beside the one write that hands it over, a burst
- * on it, and how fast it fills up.
+ * A pool of local sandboxes: the cost of taking one against the single write that assigns it, a
+ * burst on it, and its fill rate.
  */
 export async function benchPool({ slots, burst, rounds, cold }: PoolFigures): Promise<BenchResult[]> {
   const porthole = await startTestHost({

@@ -4,8 +4,8 @@ import type { Sandbox } from '../../client/sandboxes/sandbox.ts';
 import { type BenchResult, compare, interleave } from '../measure.ts';
 
 /**
- * From when a client needs a sandbox to the end of its first command: one that it has had made
- * meanwhile, beside one that is only then made.
+ * From a client's need for a sandbox to the end of its first command: a prewarmed one against one
+ * created on demand.
  */
 export async function benchPrewarmed({ host }: TestHost, rounds: number): Promise<BenchResult> {
   const { sandboxes } = new Porthole({ url: `http://127.0.0.1:${host.port}` });

@@ -7,7 +7,7 @@ import { engineMissing, openTestEngine } from '#test/docker/support/engine.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 
 /**
- * Hosts of one provider: one that keeps nothing ready, and one with a pool, where there are any.
+ * Hosts of one provider: one without ready sandboxes, and one with a pool, if pools are supported.
  */
 export interface ProviderFixture {
   readonly cold: TestHost;

@@ -5,7 +5,7 @@ import type { ProviderFixture } from './provider-fixtures.ts';
 
 /** Milliseconds, each pair side by side. */
 export interface StartTimes {
-  /** Until the creation is answered. */
+  /** Until the response to the creation. */
   readonly created: Readonly<Record<'cold' | 'warm', readonly number[]>>;
   /** Until the first command has ended. */
   readonly ran: Readonly<Record<'cold' | 'warm', readonly number[]>>;

@@ -1,4 +1,4 @@
-/** The least that a Node server costs. */
+/** The minimum cost of a Node server. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

@@ -10,19 +10,19 @@ export type TarEntry = {
   | { readonly type: 'symlink'; readonly target: string }
   | {
       readonly type: 'file';
-      /** In bytes; `content` must have exactly so many. */
+      /** Size in bytes; `content` must have exactly this size. */
       readonly size: number;
       readonly content: Uint8Array | AsyncIterable<Uint8Array>;
     }
 );
 
 /**
- * Of a header, and of what contents are filled up to, in bytes (POSIX.1-2024, pax: ustar
+ * Size of a header, and the unit to which contents are padded, in bytes (POSIX.1-2024, pax: ustar
  * interchange format).
  */
 const BLOCK = 512;
 /**
- * What is gathered before it is handed on, in bytes: an archive of small files has thousands of
+ * Buffered output before it is passed on, in bytes: an archive of small files has thousands of
  * headers.
  */
 const PIECE = 65_536;
@@ -40,19 +40,19 @@ const TYPE = { file: '0', symlink: '2', directory: '5', pax: 'x' } as const;
 
 const encoder = new TextEncoder();
 
-/** How many bytes an entry takes in an archive. */
+/** Size of an entry in an archive, in bytes. */
 export function tarSize(entry: TarEntry): number {
   const { pax } = namesOf(entry);
   const before = pax === undefined ? 0 : BLOCK + padded(pax.length);
   return before + BLOCK + (entry.type === 'file' ? padded(entry.size) : 0);
 }
 
-/** Of what ends an archive, in bytes: two blocks of zeros. */
+/** Size of the end marker of an archive, in bytes: two blocks of zeros. */
 export const TAR_END = 2 * BLOCK;
 
 /**
- * An archive (ustar, with pax headers for names that are too long), as it is read.
- * @throws RangeError where a file has not as many bytes as it should have
+ * Streams an archive (ustar, with pax headers for names that are too long).
+ * @throws RangeError if a file does not have its declared size
  */
 export async function* tar(
   entries: Iterable<TarEntry> | AsyncIterable<TarEntry>,
@@ -78,7 +78,7 @@ export async function* tar(
   yield* piece.rest();
 }
 
-/** Gathers small chunks. Large ones pass as they are. */
+/** Buffers small chunks. Large ones pass unchanged. */
 class Piece {
   #bytes = new Uint8Array(PIECE);
   #length = 0;
@@ -106,7 +106,7 @@ interface Names {
   readonly name: Uint8Array;
   readonly prefix: Uint8Array;
   readonly link: Uint8Array;
-  /** Records of an extended header; absent where none is needed. */
+  /** Records of an extended header; absent if none is needed. */
   readonly pax?: Uint8Array;
 }
 
@@ -135,7 +135,7 @@ function namesOf(entry: TarEntry): Names {
   };
 }
 
-/** A name in one field, or in two that are cut at a slash; undefined where neither holds it. */
+/** The name in one field, or in two split at a slash; undefined if neither fits. */
 function splitName(path: string): Pick<Names, 'name' | 'prefix'> | undefined {
   const bytes = encoder.encode(path);
   if (bytes.length <= MAX_NAME) return { name: bytes, prefix: NONE };

@@ -43,17 +43,17 @@ export interface Context {
 
 export interface CommandSpec {
   readonly name: string;
-  /** What follows the name, e.g. `<sandbox> -- command…`. */
+  /** The arguments in the help, e.g. `<sandbox> -- command…`. */
   readonly usage: string;
   /** One line. */
   readonly summary: string;
   readonly details?: string;
   readonly options: Readonly<Record<string, OptionSpec>>;
-  /** Example command lines, each with what it does. */
+  /** Example command lines, each with its effect. */
   readonly examples: readonly (readonly [string, string])[];
-  /** How many positionals there may be. */
+  /** Minimum and maximum number of positionals. */
   readonly positionals: readonly [number, number];
-  /** Whether something may stand after `--`. */
+  /** Whether arguments after `--` are allowed. */
   readonly takesRest?: boolean;
   /** Resolves to the exit code. */
   run(context: Context): Promise<number>;
@@ -62,5 +62,5 @@ export interface CommandSpec {
 /** Wrong usage: exit code 2. The message says what, the value and the remedy. */
 export class UsageError extends Error {}
 
-/** What every command that prints has. */
+/** The option of every command that prints. */
 export const JSON_OPTION = { json: { type: 'boolean', help: 'print JSON, as the API has it' } } as const;

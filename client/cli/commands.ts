@@ -51,7 +51,7 @@ export const statusCommand: CommandSpec = {
   },
 };
 
-/** All commands, in the order in which the help has them. */
+/** All commands, in the order of the help. */
 export const COMMANDS: readonly CommandSpec[] = [
   upCommand,
   createCommand,

@@ -2,7 +2,10 @@ import { UsageError } from './command.ts';
 
 const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
 
-/** Seconds, of `90`, `90s`, `30m`, `2h`, `1d`. @throws UsageError */
+/**
+ * Seconds of a duration such as `90`, `90s`, `30m`, `2h`, `1d`.
+ * @throws UsageError
+ */
 export function readDuration(option: string, text: string): number {
   const [, number, unit = 's'] = /^(\d{1,7})([smhd])?$/.exec(text) ?? [];
   const seconds = Number(number) * SECONDS[unit as keyof typeof SECONDS];

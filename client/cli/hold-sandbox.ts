@@ -1,10 +1,7 @@
 import type { Sandbox } from '../sandboxes/sandbox.ts';
 import type { Context } from './command.ts';
 
-/**
- * The sandbox that the first positional names, kept from its time to live while the command goes
- * on.
- */
+/** The sandbox that the first positional names, with heartbeats while the command runs. */
 export async function holdSandbox(
   { given, porthole, signal }: Context,
   idOrName = given.positionals[0] ?? '',

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `porthole`, the command. */
+/** The `porthole` command. */
 import { runCommand } from './run-command.ts';
 
 const end = new AbortController();
@@ -10,7 +10,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     end.abort(new Error(`ended by ${signal}`));
   });
 }
-// A reader that has gone, such as `head`, is no error.
+// A closed reader, such as `head`, is not an error.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 }
@@ -20,5 +20,5 @@ process.exitCode = await runCommand(
   { stdin, stdout, stderr, environment: env },
   end.signal,
 );
-// Keepalives and terminals that are being left must not hold up the end.
+// Keepalives and closing terminals must not delay the exit.
 stdin.destroy();

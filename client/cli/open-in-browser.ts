@@ -6,7 +6,7 @@ const OPENERS: Readonly<Record<string, readonly [string, ...string[]]>> = {
   win32: ['cmd', '/c', 'start', ''],
 };
 
-/** Opens a URL in the person's browser; resolves to whether that was possible. */
+/** Opens a URL in the user's browser; resolves to whether that was possible. */
 export async function openInBrowser(url: string): Promise<boolean> {
   const [program, ...words] = OPENERS[process.platform] ?? ['xdg-open'];
   const child = spawn(program, [...words, url], { stdio: 'ignore', detached: true });

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { type CommandSpec, type Given, UsageError } from './command.ts';
 
 /**
- * Reads what follows a command's name. Arguments after `--` are not parsed.
+ * Parses the arguments of a command. Arguments after `--` are not parsed.
  * @throws UsageError
  */
 export function readArguments(
@@ -19,7 +19,7 @@ export function readArguments(
   );
   const { values, positionals, tokens } = parse(words.slice(0, end === -1 ? undefined : end), options);
   const help = values['help'] === true;
-  // Else the last one would count, and the others be dropped in silence.
+  // Otherwise the last one would win silently.
   const twice = tokens.find(
     (token, at) =>
       token.kind === 'option' &&
@@ -68,7 +68,7 @@ function parse(
     const help = { type: 'boolean', short: 'h' } as const;
     return parseArgs({ args: words, options: { ...options, help }, allowPositionals: true, tokens: true });
   } catch (error) {
-    // Its first sentence says what; the rest is about JavaScript.
+    // The first sentence states the problem; the rest is about JavaScript.
     const [what = ''] = (error as Error).message.split(/\.\s/);
     const option = /'(--?[\w-]+)/.exec(what)?.[1] ?? '';
     const given = words.find((word) => word.startsWith(`${option}=`))?.slice(option.length + 1);

@@ -1,8 +1,8 @@
 import { UsageError } from './command.ts';
 
 /**
- * `key=value`, as often as given; `key:value` where a colon may stand for the sign. @throws
- * UsageError
+ * Repeated `key=value` options; also `key:value` if a colon is allowed.
+ * @throws UsageError
  */
 export function readPairs(
   option: string,

@@ -10,10 +10,10 @@ import { write } from './write.ts';
 
 const DEFAULT_URL = 'http://127.0.0.1:8787';
 
-/** What a shell says of a program that SIGINT ended. */
+/** The exit code of shells for a program that SIGINT ended. */
 const INTERRUPTED = 130;
 
-/** Runs `porthole` with these words; resolves to its exit code. Never rejects. */
+/** Runs `porthole` with these arguments; resolves to its exit code. Never rejects. */
 export async function runCommand(
   words: readonly string[],
   streams: Streams,
@@ -103,7 +103,7 @@ async function complain(
   );
 }
 
-/** What the API leaves open. */
+/** What the API's message leaves out: the remedy for a refused key, else the request id. */
 function remedyOf(error: unknown, { PORTHOLE_API_KEY: key }: Streams['environment']): string {
   if (!(error instanceof PortholeError)) return '';
   if (error.code === 'unauthorized') {
@@ -119,7 +119,7 @@ async function say({ stdout }: Streams, text: string): Promise<number> {
   return 0;
 }
 
-/** What `porthole --help` says. */
+/** The text of `porthole --help`. */
 export function overview(commands: readonly CommandSpec[]): string {
   return `porthole: sandboxes, and live previews of what runs in them
 
@@ -150,7 +150,7 @@ exits: the command's own code for exec and shell; else 0 done, 1 failed, 2 wrong
 `;
 }
 
-/** What `porthole <command> --help` says. */
+/** The text of `porthole <command> --help`. */
 export function helpOf(command: CommandSpec): string {
   const options = [
     ...Object.entries(command.options).map(([name, option]) => [flag(name, option), option.help] as const),
@@ -187,7 +187,7 @@ export function nearest(typed: string, words: readonly string[]): string | undef
   return begun.length === 1 ? begun[0] : undefined;
 }
 
-/** Optimal string alignment. */
+/** Optimal string alignment distance. */
 function distance(a: string, b: string): number {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, index) => index)];
   for (let i = 1; i <= a.length; i += 1) {

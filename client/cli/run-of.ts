@@ -2,16 +2,14 @@ import type { Run } from '../runs/run.ts';
 import type { Context } from './command.ts';
 import { holdSandbox } from './hold-sandbox.ts';
 
-/**
- * What the runs are called that the command makes for its previews, so that it finds them again.
- */
+/** Title of the runs that the command creates for its previews; used to find them again. */
 const TITLE = 'porthole preview';
-/** Runs that are looked through for it. */
+/** Maximum number of runs searched. */
 const MOST = 1_000;
 
 /**
- * The run that a word names: itself, or the one that this command has made for a sandbox; undefined
- * where it has made none.
+ * The run that an argument names: by its id, or the one that this command created for a sandbox;
+ * undefined if there is no such run.
  */
 export async function runOf(context: Context, word: string, isMade: 'make'): Promise<Run>;
 export async function runOf(context: Context, word: string): Promise<Run | undefined>;

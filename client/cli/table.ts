@@ -1,4 +1,4 @@
-/** Columns that are as wide as what is in them; the last one ends where its text does. */
+/** Columns sized to their content; the last one is not padded. */
 export function table(rows: readonly (readonly string[])[]): readonly string[] {
   const widths = rows.reduce<number[]>(
     (widest, row) => row.map((cell, column) => Math.max(widest[column] ?? 0, cell.length)),

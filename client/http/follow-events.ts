@@ -5,7 +5,7 @@ import { wait } from './wait.ts';
 import { readEvents } from '../streams/read-events.ts';
 import { type ServerSentEvent, SseParser } from '../streams/sse-parser.ts';
 
-/** Something that has happened; `id` is what to go on after. */
+/** One event; `id` is where to resume. */
 export interface FollowedEvent {
   readonly id: string;
   readonly type: string;
@@ -13,20 +13,20 @@ export interface FollowedEvent {
 }
 
 export interface FollowOptions {
-  /** Id of the last event that is known. */
+  /** Id of the last known event. */
   readonly after?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Before it comes back, in milliseconds, where the stream does not say. */
+/** Reconnect delay in milliseconds, if the stream sends none. */
 const RETRY_MS = 1_000;
-/** Failures in a row after which it gives up. */
+/** Consecutive failures before it gives up. */
 const MOST_FAILURES = 8;
 
 /**
  * Follows an event stream of the API while it is read. Reconnects after a loss, without gaps or
  * repeats.
- * @throws PortholeError where it is refused, or cannot be reached for long
+ * @throws PortholeError if it is refused, or unreachable for long
  */
 export async function* followEvents(
   http: HttpClient,
@@ -38,7 +38,7 @@ export async function* followEvents(
   }
 }
 
-/** The same for events that are no JSON. */
+/** Like `followEvents`, for events that are not JSON. */
 export async function* followStream(
   http: HttpClient,
   path: string,

@@ -4,12 +4,12 @@ import { PortholeError } from './porthole-error.ts';
 import { readRetryAfter, retryDelay } from './retry-delay.ts';
 import { wait } from './wait.ts';
 
-/** More than any of the API's errors, in bytes: proxies may answer with pages. */
+/** Limit in bytes, above every error of the API: proxies may respond with pages. */
 const MAX_BYTES = 65_536;
 
 /**
- * The error that an answer is: `{"error", "code"}` in the API's own words, without secrets.
- * @param call what was asked, e.g. `GET /v1/sandbox`
+ * The error of a response: `{"error", "code"}` in the API's own words, without secrets.
+ * @param call the request, e.g. `GET /v1/sandbox`
  */
 export async function readError(
   response: Response,
@@ -33,15 +33,15 @@ export async function readError(
 }
 
 export interface HttpClientOptions {
-  /** Where Porthole's API is, e.g. `http://127.0.0.1:8787`; a path in it is kept. */
+  /** URL of Porthole's API, e.g. `http://127.0.0.1:8787`; a path in it is kept. */
   readonly url: string;
-  /** A key, an OIDC token, or whatever else Porthole takes; opaque here. */
+  /** A key, an OIDC token, or any other credential of Porthole; opaque to the client. */
   readonly apiKey?: string | undefined;
   /** @default globalThis.fetch */
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
-/** What may be sent more than once, and what may not. */
+/** Request bodies. A stream can be sent only once; the others can be resent. */
 export type Content = string | Uint8Array | Blob | ReadableStream<Uint8Array> | FormData;
 
 export interface Call {
@@ -52,14 +52,11 @@ export interface Call {
   readonly json?: unknown;
   readonly content?: Content;
   readonly headers?: Readonly<Record<string, string | undefined>>;
-  /**
-   * Whether a repetition does nothing that the first call did not. By default what HTTP says of the
-   * method.
-   */
+  /** Whether a repetition has no further effect. Defaults to the semantics of the HTTP method. */
   readonly isIdempotent?: boolean;
   /**
-   * How long the answer may take to begin, in milliseconds; 0: as long as it likes. Its body has no
-   * limit. @default 120,000
+   * Timeout in milliseconds until the response begins; 0: none. The body has no timeout.
+   * @default 120,000
    */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
@@ -68,8 +65,8 @@ export interface Call {
 const TIMEOUT_MS = 120_000;
 
 /**
- * Calls the API with one credential. What the API refuses is a `PortholeError`; calls that may be
- * repeated are, a few times, while it says "not now".
+ * Calls the API with one credential. Errors of the API become `PortholeError`; idempotent calls are
+ * retried a few times after transient errors.
  */
 export class HttpClient {
   readonly url: URL;
@@ -167,7 +164,7 @@ export class HttpClient {
       method,
       headers,
       signal: signals,
-      // An answer from elsewhere is none of Porthole's, and the credential must not go there.
+      // A redirect may lead to another server, which must not get the credential.
       redirect: 'error',
       ...(body === undefined ? {} : { body: body as NonNullable<RequestInit['body']> }),
       ...(body instanceof ReadableStream ? { duplex: 'half' } : {}),
@@ -195,12 +192,12 @@ export class HttpClient {
   }
 }
 
-/** What was asked, without its query. */
+/** The method and path, without the query. */
 function nameOf({ method = 'GET', path }: Call): string {
   return `${method} /${path.length > 100 ? `${path.slice(0, 100)}…` : path}`;
 }
 
-/** `fetch` hides what is wrong behind "fetch failed". */
+/** `fetch` reports only "fetch failed"; the cause has the reason. */
 function reasonOf(error: unknown): string {
   const { message, cause } = error as {
     readonly message?: unknown;
@@ -210,7 +207,7 @@ function reasonOf(error: unknown): string {
   return typeof detail === 'string' ? detail : 'no reason given';
 }
 
-/** Takes secrets out of a text, however they came into it. */
+/** Removes secrets from a text. */
 export function redact(text: string, secrets: readonly (string | undefined)[]): string {
   return secrets.reduce<string>(
     (left, secret) => (secret === undefined || secret === '' ? left : left.replaceAll(secret, '[secret]')),

@@ -1,11 +1,11 @@
 import { PortholeError } from './porthole-error.ts';
 
-/** Answers that say that there is nothing left to keep, or nothing that this caller may keep. */
+/** Statuses after which there is nothing left to keep alive, or nothing that this caller may. */
 const OVER = new Set([401, 403, 404, 410]);
 
 /**
- * Calls repeatedly until nothing is left to keep. Retries transient failures. Does not keep the
- * process alive.
+ * Calls repeatedly until its target is gone. Retries transient failures. Does not keep the process
+ * alive.
  */
 export class KeepAlive {
   /** Resolves with the reason for the end, or undefined after `stop`. Never rejects. */
@@ -36,7 +36,7 @@ export class KeepAlive {
   }
 }
 
-/** False where it is over. */
+/** False once it has ended. */
 function pause(ms: number, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const end = (): void => {

@@ -1,8 +1,8 @@
 import type { HttpClient } from './http-client.ts';
 
 /**
- * The items of a list of the API, page by page.
- * @param field the name under which a page has its items
+ * The items of a paginated list of the API.
+ * @param field the name of the items in a page
  */
 export async function* pages<T>(
   http: HttpClient,

@@ -1,4 +1,4 @@
-/** The fields of a JSON object; none where the text is anything else. */
+/** The fields of a JSON object; empty if the text is anything else. */
 export function parseObject(text: string): Readonly<Record<string, unknown>> {
   try {
     const value = JSON.parse(text) as unknown;

@@ -1,27 +1,27 @@
 /** Details of an error besides its message. */
 export interface ErrorFacts {
-  /** HTTP status; 0 where there was no answer. */
+  /** HTTP status; 0 without a response. */
   readonly status: number;
   /**
-   * The API's own code, e.g. `sandbox_not_found`; `unreachable` and `invalid_answer` are the
-   * client's.
+   * The API's code, e.g. `sandbox_not_found`; the client itself sets `unreachable` and
+   * `invalid_answer`.
    */
   readonly code: string;
   /**
    * Whether the same call may succeed later.
-   * @default by status: no answer, 429 and 5xx other than 501
+   * @default by status: no response, 429 and 5xx other than 501
    */
   readonly retryable?: boolean | undefined;
-  /** How long the API asks to be left alone, in milliseconds. */
+  /** The delay that the API requests, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
-  /** Under which the operator finds the cause. */
+  /** Id by which the operator finds the cause. */
   readonly requestId?: string | undefined;
   readonly cause?: unknown;
 }
 
 /**
- * What Porthole refuses, or why it could not be asked. The message says what, the value and the
- * remedy; it never holds a credential.
+ * An error of Porthole, or a failure to reach it. The message states the problem, the value and the
+ * remedy; it never contains a credential.
  */
 export class PortholeError extends Error {
   readonly status: number;
@@ -37,7 +37,7 @@ export class PortholeError extends Error {
     this.name = 'PortholeError';
     this.status = status;
     this.code = code;
-    // Porthole says it itself; this is for what a proxy or a lost connection answers.
+    // Porthole sends this field; the default is for responses of proxies and lost connections.
     this.retryable = retryable ?? (status === 0 || status === 429 || (status >= 500 && status !== 501));
     this.retryAfterMs = retryAfterMs;
     this.requestId = requestId;

@@ -1,20 +1,20 @@
-/** Calls beside the first. */
+/** Retries after the first call. */
 const MOST_RETRIES = 3;
-/** The first pause; each further one is twice as long. In milliseconds. */
+/** The first delay, in milliseconds; each further one is twice as long. */
 const FIRST_MS = 200;
 /** Longest `Retry-After` that is honored, in milliseconds. */
 const MOST_MS = 30_000;
 
 /**
- * Statuses that say "not now" about the very same call. A 429 says so only where it says until
- * when: a quota does not end by waiting.
+ * Statuses of transient errors. A 429 is transient only with `Retry-After`: waiting does not raise
+ * a quota.
  */
 const TRANSIENT = new Set([0, 408, 502, 503, 504]);
 
 /**
- * How long to wait before a call is repeated, in milliseconds; undefined: it is not.
- * @param retries how often it has been repeated
- * @param chance from 0 to 1: callers that failed together do not come back together
+ * Delay before a retry, in milliseconds; undefined: no retry.
+ * @param retries number of retries so far
+ * @param chance jitter from 0 to 1: callers that failed together do not retry together
  */
 export function retryDelay(
   {
@@ -32,8 +32,8 @@ export function retryDelay(
 }
 
 /**
- * `Retry-After` in milliseconds (RFC 9110, section 10.2.3): seconds, or a date; undefined where it
- * says nothing.
+ * `Retry-After` in milliseconds (RFC 9110, section 10.2.3): seconds, or a date; undefined if absent
+ * or invalid.
  */
 export function readRetryAfter(header: string | null, now: Date): number | undefined {
   if (header === null) return undefined;

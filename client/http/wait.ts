@@ -1,4 +1,6 @@
-/** Resolves after so many milliseconds; rejects with the signal's reason as soon as that aborts. */
+/**
+ * Resolves after this many milliseconds; rejects with the signal's reason as soon as that aborts.
+ */
 export function wait(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted === true) return reject(signal.reason as Error);

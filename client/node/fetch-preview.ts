@@ -8,8 +8,8 @@ const MOST_REDIRECTS = 10;
 const EMPTY: ReadonlySet<number | undefined> = new Set([204, 205, 304]);
 
 /**
- * `fetch` that connects `*.localhost` to loopback, as RFC 6761 §6.3 asks of resolvers: not every
- * system's resolver does, and `fetch` sends no Host of the caller's choice.
+ * `fetch` that connects `*.localhost` to loopback (RFC 6761 §6.3): not every system's resolver
+ * does, and `fetch` does not let the caller set Host.
  */
 export const fetchPreview: typeof globalThis.fetch = async (input, init) => {
   let request = new Request(input, init);
@@ -19,7 +19,7 @@ export const fetchPreview: typeof globalThis.fetch = async (input, init) => {
     const response = await send(url, request);
     const location = response.headers.get('location');
     const isRedirect = location !== null && [301, 302, 303, 307, 308].includes(response.status);
-    // A body that was sent cannot be sent again.
+    // A sent body cannot be resent.
     const mayFollow = request.method === 'GET' || request.method === 'HEAD' || response.status === 303;
     if (!isRedirect || !mayFollow || request.redirect !== 'follow') return response;
     if (redirects === MOST_REDIRECTS) throw new TypeError(`fetch failed: more than ${redirects} redirects.`);

@@ -4,7 +4,7 @@ export type Incoming =
   | { readonly kind: 'ping' | 'pong'; readonly data: Buffer }
   | { readonly kind: 'close'; readonly code: number; readonly reason: string };
 
-/** What a server sent that is no WebSocket; `closeCode` is what to tell it. */
+/** A violation of the WebSocket protocol by the server; `closeCode` is the code to close with. */
 export class FrameError extends Error {
   readonly closeCode: number;
 
@@ -14,9 +14,9 @@ export class FrameError extends Error {
   }
 }
 
-/** Of one message, in bytes. */
+/** Maximum size of one message, in bytes. */
 const MAX_MESSAGE = 16_777_216;
-/** No status was in the close frame (RFC 6455, section 7.4.1). */
+/** The code of a close frame without a status (RFC 6455, section 7.4.1). */
 const NO_STATUS = 1005;
 
 const CONTINUATION = 0x0;
@@ -27,8 +27,8 @@ const PING = 0x9;
 const PONG = 0xa;
 
 /**
- * Reads what a WebSocket server sends, however it is cut. Servers do not mask, and no extension was
- * agreed on.
+ * Parses the bytes of a WebSocket server, in chunks of any size. Servers do not mask, and no
+ * extension was negotiated.
  */
 export class FrameReader {
   #held: Buffer = Buffer.alloc(0);

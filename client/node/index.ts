@@ -11,9 +11,7 @@ export { openNodeSocket } from './node-socket.ts';
 export { syncFolder, type SyncOptions, type SyncResult } from './sync-folder.ts';
 export { SyncMemory } from './sync-memory.ts';
 
-/**
- * Porthole, as one caller sees it: `porthole.run()` for owners, `porthole.agentRun(id)` for agents.
- */
+/** Porthole for one caller: `porthole.run()` for owners, `porthole.agentRun(id)` for agents. */
 export class Porthole extends PortholeAnywhere {
   constructor(options: PortholeOptions = {}) {
     super(options, { openSocket: openNodeSocket, fetchPreview, syncFolder });

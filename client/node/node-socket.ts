@@ -27,12 +27,12 @@ export function writeFrame(kind: keyof typeof OPCODES, data: Uint8Array): Uint8A
 
 /** RFC 6455, section 1.3. */
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
-/** How long the other side has to close, too, in milliseconds. */
+/** How long the other side may take to close, in milliseconds. */
 const CLOSING_MS = 2_000;
-/** Of the answer that is no WebSocket, in characters: the API's errors are shorter. */
+/** Limit for a refused handshake's body, in characters: the API's errors are shorter. */
 const MAX_REFUSAL = 4_096;
 
-/** A WebSocket with the credential in the header where it belongs, in every Node from 20 on. */
+/** A WebSocket with the credential in the Authorization header, in every Node from 20 on. */
 export function openNodeSocket(url: URL, authorization: string | undefined): Socket {
   return new NodeSocket(url, authorization);
 }
@@ -42,7 +42,7 @@ interface CloseEvent {
   readonly reason: string;
 }
 
-/** As much of the browser's WebSocket as a terminal needs. */
+/** The subset of the browser's WebSocket that a terminal needs. */
 class NodeSocket implements Socket {
   binaryType = 'arraybuffer';
   readonly #opened = new Set<() => void>();
@@ -54,7 +54,7 @@ class NodeSocket implements Socket {
   #duplex: Duplex | undefined;
   #isOver = false;
   #isClosing = false;
-  /** What the other side said, or undefined: the connection was lost. */
+  /** The close frame of the other side; undefined if the connection was lost. */
   #closeReason: CloseEvent | undefined;
 
   constructor(url: URL, authorization: string | undefined) {
@@ -88,7 +88,7 @@ class NodeSocket implements Socket {
       response.on('data', (chunk: string) => (text = (text + chunk).slice(0, MAX_REFUSAL)));
       response.once('close', () => {
         const { statusCode = 0 } = response;
-        // What the server cannot do now it may do later.
+        // A 5xx is temporary: 1013 (try again later).
         this.#end({ code: statusCode >= 500 ? 1013 : 1008, reason: refusal(statusCode, text) });
       });
     });
@@ -169,7 +169,7 @@ class NodeSocket implements Socket {
     }
   }
 
-  /** Once: nothing may follow it. */
+  /** At most once: no frame may follow it. */
   #sendCloseReason(code: number, reason: string): void {
     if (this.#isClosing) return;
     this.#isClosing = true;
@@ -187,7 +187,7 @@ class NodeSocket implements Socket {
   }
 }
 
-/** In the API's words, where they are the API's. */
+/** The API's message, if the response is the API's. */
 function refusal(status: number, text: string): string {
   try {
     const { error } = JSON.parse(text) as { readonly error?: unknown };

@@ -9,24 +9,24 @@ export interface FolderContents {
   readonly entries: Entries;
   /** Paths that cannot be sent, and why. */
   readonly skipped: readonly { readonly path: string; readonly reason: string }[];
-  /** How many files had to be read. */
+  /** Number of files that were read. */
   readonly read: number;
 }
 
 /**
- * A file that is younger than this when it was read, in milliseconds, may have been written again
- * within the same tick of its clock.
+ * A file younger than this when it was read, in milliseconds, may have been written again within
+ * the same tick of its clock.
  */
 const TICK_MS = 2_000;
-/** Files that are looked at at once. */
+/** Files processed concurrently. */
 const AT_ONCE = 32;
-/** A file of so many bytes is read in one go. */
+/** Files up to this many bytes are read in one call. */
 const SMALL = 65_536;
 
 /**
- * What a folder has, but for what is left out. A file is read only where its size, time or mode
- * differ from what is known of it, or where it is so young that its time tells nothing.
- * @param known what it had at `readAt`, milliseconds since 1970
+ * The contents of a folder, without excluded paths. A file is read only if its size, time or mode
+ * differ from the known ones, or if it is too young for its time to be reliable.
+ * @param known its contents at `readAt`, milliseconds since 1970
  */
 export async function readFolder(
   folder: string,
@@ -94,8 +94,8 @@ async function digestOf(file: string, size: number): Promise<string> {
 }
 
 /**
- * Whether a link leads to within the folder, by its text alone: each `..` must come before every
- * name, for behind one it may lead anywhere.
+ * Whether a link's target is within the folder, by its text alone: each `..` must precede every
+ * name, because a name may itself be a link.
  */
 function staysInside(path: string, target: string): boolean {
   if (target === '' || target.startsWith('/')) return false;
@@ -106,7 +106,7 @@ function staysInside(path: string, target: string): boolean {
   return resolved !== '..' && !resolved.startsWith('../');
 }
 
-/** What goes while it is looked at is not there. */
+/** A file deleted during the scan counts as absent. */
 function gone(error: unknown): undefined {
   if ((error as { readonly code?: unknown }).code === 'ENOENT') return undefined;
   throw error;

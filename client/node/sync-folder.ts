@@ -9,21 +9,21 @@ import { readFolder } from './read-folder.ts';
 import { NOTHING_SENT, SyncMemory, type SyncPlace } from './sync-memory.ts';
 
 export interface SyncOptions {
-  /** Where to in the sandbox: below /workspace. @default /workspace */
+  /** Target folder in the sandbox, below /workspace. @default /workspace */
   readonly to?: string | undefined;
   /**
-   * Lines as `.gitignore` has them, after those of the folder's own `.gitignore` and
-   * `.portholeignore`. `.git/` is left out unless a line takes it in.
+   * Lines in `.gitignore` syntax, after those of the folder's own `.gitignore` and
+   * `.portholeignore`. `.git/` is excluded unless a line includes it.
    */
   readonly excludes?: readonly string[] | undefined;
   /**
-   * Whether what an earlier sync sent and is gone here goes there, too. What others made there
-   * stays. @default true
+   * Whether files that an earlier sync sent and that are gone here are deleted there. Other files
+   * there stay. @default true
    */
   readonly delete?: boolean | undefined;
-  /** Sends everything, whatever was sent before. */
+  /** Sends everything, regardless of earlier syncs. */
   readonly full?: boolean | undefined;
-  /** Where it is remembered what was sent. @default the user's cache */
+  /** Where earlier syncs are recorded. @default the user's cache */
   readonly memory?: SyncMemory | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -33,24 +33,22 @@ export interface SyncResult {
   readonly sent: number;
   /** Files, links and folders that were removed. */
   readonly removed: number;
-  /** Files and links that were there already. */
+  /** Files and links that were up to date. */
   readonly unchanged: number;
-  /** Folders that were looked into, relative, with `/`. */
+  /** Folders that were scanned, relative, with `/`. */
   readonly folders: readonly string[];
   /** Bytes of the archives. */
   readonly bytes: number;
   readonly skipped: readonly { readonly path: string; readonly reason: string }[];
 }
 
-/** What the API takes at a time, in bytes. */
+/** The API's limit of an archive, in bytes. */
 const MAX_ARCHIVE = 33_554_432;
-/** Names in one command, in bytes: well below what Linux takes. */
+/** Length of the names in one command, in bytes: well below Linux's limit. */
 const MAX_NAMES = 65_536;
 const IGNORE_FILES = ['.gitignore', '.portholeignore'];
 
-/**
- * Removes the first so many names, and then of the rest, which are folders, those that are empty.
- */
+/** Removes the first `count` names, then those of the remaining folders that are empty. */
 const REMOVE = `count=$1; shift
 cd /workspace || exit
 while [ "$count" -gt 0 ] && [ $# -gt 0 ]; do
@@ -61,10 +59,10 @@ for folder; do rmdir -- "./$folder" 2>/dev/null; done
 exit 0`;
 
 /**
- * Brings a folder into a sandbox: the first time whole, and from then on what has changed since, as
- * one archive. What is gone goes by one command, at the same time. Files are sent as they are at
- * that moment; what others changed in the sandbox is not looked at.
- * @throws RangeError for a file that is too long to be sent; PortholeError
+ * Syncs a folder into a sandbox: everything the first time, then only changes, as one archive. One
+ * command removes deleted files at the same time. Files are sent with their current content;
+ * changes made in the sandbox are not detected.
+ * @throws RangeError for a file that is too large to send; PortholeError
  */
 export async function syncFolder(
   sandbox: Sandbox,
@@ -116,7 +114,7 @@ export async function syncFolder(
   };
 }
 
-/** What keeps the archive from being made says more than that it was cut off. */
+/** An error while building the archive has more detail than the aborted request. */
 async function send(
   sandbox: Sandbox,
   part: readonly TarEntry[],
@@ -136,7 +134,7 @@ async function send(
   });
 }
 
-/** Relative to /workspace, '' for that itself. */
+/** Relative to /workspace; '' for /workspace. */
 function placeBelow(to: string): string {
   const absolute = to.startsWith('/') ? to : `/workspace/${to}`;
   const parts = absolute.split('/').filter((part) => part !== '' && part !== '.');
@@ -158,7 +156,7 @@ async function ignoreLines(root: string): Promise<readonly string[]> {
   return texts.flatMap((text) => text.split('\n'));
 }
 
-/** Archives that the API takes, one after the other. */
+/** Archives within the API's limit, one after the other. */
 function partsOf(root: string, below: string, { send }: SyncPlan, entries: Entries): TarEntry[][] {
   const parts: TarEntry[][] = [];
   let room = 0;
@@ -188,7 +186,7 @@ function tarEntry(root: string, below: string, path: string, entry: SyncEntry): 
   return { type: 'file', name, size, mode, mtime: mtime / 1_000, content: contentOf(join(root, path), size) };
 }
 
-/** The first `size` bytes of a file: what is appended meanwhile comes with the next sync. */
+/** The first `size` bytes of a file: bytes appended meanwhile are sent by the next sync. */
 async function* contentOf(file: string, size: number): AsyncGenerator<Uint8Array, void> {
   if (size === 0) return;
   const handle = await open(file, 'r');
@@ -205,7 +203,7 @@ async function* contentOf(file: string, size: number): AsyncGenerator<Uint8Array
   }
 }
 
-/** Commands that remove what is gone, as few as there can be. */
+/** Commands that remove deleted files, as few as possible. */
 function removals(below: string, { remove, removeFolders }: SyncPlan): string[][] {
   const named = (path: string) => (below === '' ? path : `${below}/${path}`);
   const commands: string[][] = [];
@@ -222,7 +220,7 @@ function removals(below: string, { remove, removeFolders }: SyncPlan): string[][
   ]) {
     if (length + path.length * 3 > MAX_NAMES) flush();
     (list === 'files' ? files : folders).push(path);
-    // A character has up to three bytes.
+    // A UTF-16 code unit takes at most three bytes.
     length += path.length * 3;
   }
   flush();
@@ -230,8 +228,8 @@ function removals(below: string, { remove, removeFolders }: SyncPlan): string[][
 }
 
 /**
- * What may be there while it is being sent: whatever is cut off now is sent again, or, once it is
- * gone here, removed. A folder is known when it has arrived: files bring theirs along.
+ * Entries that may exist during the transfer: after an interruption they are sent again or, if
+ * deleted here, removed. A folder counts once it has arrived: files create their folders.
  */
 function inDoubt(before: Entries, now: Entries, send: readonly string[]): Entries {
   const doubtful = new Map(before);
@@ -243,7 +241,7 @@ function inDoubt(before: Entries, now: Entries, send: readonly string[]): Entrie
   return doubtful;
 }
 
-/** What was sent and not removed is remembered, so that a later sync can remove it. */
+/** Files that were sent and not removed stay recorded, so that a later sync can remove them. */
 function stillThere(before: Entries, now: Entries): Entries {
   return new Map([...before, ...now]);
 }

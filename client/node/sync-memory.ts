@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Entries, SyncEntry } from '../sync/sync-plan.ts';
 
-/** What was sent last from a folder to a place in a sandbox. */
+/** The last sync of a folder to a target in a sandbox. */
 export interface Sent {
   readonly entries: Entries;
   /** When the folder was read, in milliseconds since 1970. */
@@ -12,7 +12,8 @@ export interface Sent {
 }
 
 /**
- * Which sandbox, by everything that tells it from another that has its id later, and where in it.
+ * The target: a path, and a sandbox with everything that distinguishes it from a later one with the
+ * same id.
  */
 export interface SyncPlace {
   readonly dataplaneUrl: string;
@@ -27,8 +28,8 @@ const VERSION = 1;
 export const NOTHING_SENT: Sent = { entries: new Map(), readAt: 0 };
 
 /**
- * Remembers what was sent, in a file for each folder and place. What is lost or cannot be read only
- * means that everything is sent again.
+ * Records what was sent, in a file for each folder and target. After a loss or read error
+ * everything is sent again.
  */
 export class SyncMemory {
   readonly #folder: string;
@@ -74,7 +75,7 @@ export class SyncMemory {
     }
   }
 
-  /** Under the same name for whatever sandbox has the id, so that files do not pile up. */
+  /** One name for all sandboxes with the id, so that files do not accumulate. */
   #file({ dataplaneUrl, folder, path }: SyncPlace): string {
     const name = createHash('sha256')
       .update(JSON.stringify([dataplaneUrl, folder, path]))
@@ -83,7 +84,7 @@ export class SyncMemory {
   }
 }
 
-/** As the XDG Base Directory Specification has it for what may be lost. */
+/** The XDG cache folder (XDG Base Directory Specification). */
 function defaultFolder(): string {
   const cache = process.env['XDG_CACHE_HOME'];
   return join(cache === undefined || cache === '' ? join(homedir(), '.cache') : cache, 'porthole', 'sync');

@@ -1,6 +1,6 @@
 import type { CallOptions } from '../sandboxes/files.ts';
 
-/** What to do on a page before it is classified, in order. */
+/** Actions on a page before it is classified, in order. */
 export type PageStep =
   | { readonly action: 'goto'; readonly path: string }
   | { readonly action: 'click' | 'hover'; readonly selector: string }
@@ -28,7 +28,7 @@ export interface CheckOptions extends CallOptions {
 }
 
 export interface LookOptions extends CheckOptions {
-  /** A picture of all of the page. */
+  /** Captures the full page. */
   readonly full_page?: boolean | undefined;
 }
 
@@ -56,7 +56,7 @@ export interface PageCheck {
 
 export interface PageLook extends PageCheck {
   readonly outline: string | null;
-  /** Base64; null for a page that could not be drawn. */
+  /** Base64; null if the page could not be rendered. */
   readonly screenshot: {
     readonly media_type: 'image/png' | 'image/jpeg';
     readonly width: number;

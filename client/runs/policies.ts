@@ -2,7 +2,7 @@ import type { HttpClient } from '../http/http-client.ts';
 import { pages } from '../http/pages.ts';
 import type { CallOptions } from '../sandboxes/files.ts';
 
-/** What you have approved once and for all. */
+/** A permanent approval, given once for all later requests. */
 export interface PolicyInfo {
   readonly policy_id: string;
   readonly tool: string;

@@ -4,7 +4,7 @@ import type { PortholeError } from '../http/porthole-error.ts';
 import type { Platform } from '../platform.ts';
 import type { CallOptions } from '../sandboxes/files.ts';
 
-/** A preview as the API tells it. */
+/** A preview in the API's format. */
 export interface PreviewInfo {
   /** The capability, and the name to stop it by. */
   readonly session_id: string;
@@ -15,19 +15,19 @@ export interface PreviewInfo {
   readonly started_at: string;
   readonly expires_at: string | null;
   readonly max_until: string | null;
-  /** In the answer to a start: whether the app answers. */
+  /** Only in the response to a start: whether the app responds. */
   readonly ready?: boolean;
   readonly reason?: string;
-  /** With `reason: 'server_failed'`: its name, and its last lines. */
+  /** Only with `reason: 'server_failed'`: the server's name, and the last lines of its log. */
   readonly server?: string;
   readonly log?: readonly string[];
   readonly [field: string]: unknown;
 }
 
 export interface PreviewOptions extends CallOptions {
-  /** Ends the present URL of the port, and opens a new one. */
+  /** Ends the current URL of the port and opens a new one. */
   readonly rotate?: boolean | undefined;
-  /** How often it is kept alive, in milliseconds; 0: not at all. @default 60,000 */
+  /** Keepalive interval in milliseconds; 0: no keepalives. @default 60,000 */
   readonly keepAliveMs?: number | undefined;
 }
 
@@ -87,7 +87,7 @@ export class Preview implements AsyncDisposable {
     return this.#keepAlive?.over ?? Promise.resolve(undefined);
   }
 
-  /** Moves its expiry on, once. */
+  /** Extends its expiry once. */
   touch({ signal }: CallOptions = {}): Promise<void> {
     const token = encodeURIComponent(this.info.session_id);
     return this.#http.done({
@@ -98,12 +98,12 @@ export class Preview implements AsyncDisposable {
     });
   }
 
-  /** Keeps it alive no longer. It lives on until it has been idle for long. */
+  /** Stops keepalives. The preview lives on until it exceeds its idle time. */
   letGo(): void {
     this.#keepAlive?.stop();
   }
 
-  /** Ends it. Its URL stops working for good. */
+  /** Ends it. Its URL never works again. */
   async stop({ signal }: CallOptions = {}): Promise<void> {
     this.letGo();
     const token = encodeURIComponent(this.info.session_id);
@@ -115,7 +115,7 @@ export class Preview implements AsyncDisposable {
     return Promise.resolve();
   }
 
-  /** Its URL, so that it can be printed. Anyone with the URL can see the app. */
+  /** Its URL, for printing. Anyone with the URL can see the app. */
   toString(): string {
     return this.url;
   }

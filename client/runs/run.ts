@@ -11,7 +11,7 @@ import type { CheckOptions, LookOptions, PageCheck, PageLook } from './page-chec
 import { Preview, type PreviewInfo, type PreviewOptions } from './preview.ts';
 import { Server, type ServeOptions } from './server.ts';
 
-/** A run as the API tells it. */
+/** A run in the API's format. */
 export interface RunInfo {
   readonly run_id: string;
   readonly owner: string;
@@ -32,12 +32,12 @@ export interface ApproveOptions extends CallOptions {
   readonly scope?: 'once' | 'port' | 'run' | 'always' | undefined;
 }
 
-/** What an agent asks for. */
+/** A pending request of an agent. */
 export interface WaitingApproval {
   readonly request_id: string;
   readonly run_id: string;
   readonly tool: string;
-  /** What the agent asks, for people. */
+  /** The request, for people. */
   readonly message: string;
   /** RFC 3339. */
   readonly requested_at: string;
@@ -53,10 +53,10 @@ export interface DoctorReport {
   readonly [field: string]: unknown;
 }
 
-/** A look takes 45 s at most once it has its turn. */
+/** Timeout in milliseconds: a look takes at most 45 s once it has started. */
 const LOOK_MS = 120_000;
 
-/** What a run is made of: `sandbox` is where it works. */
+/** Components of a run; `sandbox` is where it works. */
 export interface RunParts {
   readonly http: HttpClient;
   readonly platform: Platform;
@@ -158,7 +158,7 @@ export class Run {
     return this.#preview(info, options);
   }
 
-  /** The live ones. They are not kept alive by this. */
+  /** The live previews. Listing does not keep them alive. */
   async previews({ signal }: CallOptions = {}): Promise<readonly Preview[]> {
     const all = await this.#http.json<readonly PreviewInfo[]>({
       path: `${this.#path}/sandbox/port-forward`,
@@ -183,7 +183,7 @@ export class Run {
     });
   }
 
-  /** The same with a picture and an outline. */
+  /** Like `check`, with a screenshot and an outline. */
   look(port: number, { signal, ...page }: LookOptions = {}): Promise<PageLook> {
     return this.#http.json<PageLook>({
       method: 'POST',
@@ -195,14 +195,14 @@ export class Run {
   }
 
   /**
-   * Its timeline, from the beginning or after an event, and on as it happens. What waits for you is
-   * `tool.approval_required`.
+   * The run's timeline, from the beginning or after an event, then live. `tool.approval_required`
+   * is a request that waits for you.
    */
   events(options?: FollowOptions): AsyncGenerator<FollowedEvent, void> {
     return followEvents(this.#http, `${this.#path}/events`, options);
   }
 
-  /** What waits for the owner's decision, the oldest first. */
+  /** Requests that wait for the owner's decision, oldest first. */
   async approvals({ signal }: CallOptions = {}): Promise<readonly WaitingApproval[]> {
     const { approvals } = await this.#http.json<{ readonly approvals: readonly WaitingApproval[] }>({
       path: 'api/approvals',
@@ -216,7 +216,7 @@ export class Run {
     return this.#decide({ request_id: requestId, decision: 'approve', scope }, signal);
   }
 
-  /** @param reason the agent gets to read it */
+  /** @param reason shown to the agent */
   deny(requestId: string, reason?: string, { signal }: CallOptions = {}): Promise<void> {
     return this.#decide({ request_id: requestId, decision: 'deny', reason }, signal);
   }

@@ -7,11 +7,11 @@ import { Run, type RunInfo, type RunParts } from './run.ts';
 
 export interface CreateRunOptions extends CallOptions {
   readonly title?: string | undefined;
-  /** One of your sandboxes; without it a new one is made. */
+  /** One of your sandboxes; without it a new one is created. */
   readonly sandboxId?: string | undefined;
-  /** Of the new sandbox. */
+  /** Image of the new sandbox. */
   readonly image?: string | undefined;
-  /** Previews that the agent asks for open without a person. */
+  /** Previews that the agent requests open without an approval. */
   readonly autoApproveTools?: boolean | undefined;
 }
 

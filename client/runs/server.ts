@@ -29,7 +29,7 @@ export class Server {
 
   /**
    * Opens its preview, and resolves once it serves, or after ten seconds (`ready` says which).
-   * @throws PortholeError `server_failed`, with its last lines; TypeError where no port was given
+   * @throws PortholeError `server_failed`, with its last lines; TypeError if no port was given
    */
   async preview(options?: PreviewOptions): Promise<Preview> {
     if (this.port === null)

@@ -5,7 +5,7 @@ import { fromBase64 } from '../streams/from-base64.ts';
 import { readEvents } from '../streams/read-events.ts';
 import type { ServerSentEvent } from '../streams/sse-parser.ts';
 
-/** What a command printed, or, last of all, how it ended. */
+/** Output of a command, or, as the last event, its exit. */
 export type CommandEvent =
   | { readonly type: 'stdout' | 'stderr'; readonly data: Uint8Array }
   | { readonly type: 'exit'; readonly exitCode: number };
@@ -13,7 +13,7 @@ export type CommandEvent =
 export interface ExecOptions {
   /** Within /workspace, the default. */
   readonly cwd?: string | undefined;
-  /** The command is killed after so many milliseconds. Without it there is no limit. */
+  /** Timeout in milliseconds, after which the command is killed. Without it there is no limit. */
   readonly timeoutMs?: number | undefined;
   /** Id of a session. The command uses and changes its working directory and environment. */
   readonly session?: string | undefined;
@@ -25,18 +25,18 @@ export interface CommandResult {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
-  /** Whether there was more output than was to be kept. */
+  /** Whether output beyond the limit was dropped. */
   readonly truncated: boolean;
 }
 
 export interface CollectOptions {
-  /** Bytes that are kept of each stream; the rest is read and dropped. @default 16 MiB */
+  /** Bytes kept of each stream; the rest is read and dropped. @default 16 MiB */
   readonly maxBytes?: number | undefined;
 }
 
 const MAX_BYTES = 16_777_216;
 
-/** A command that ended with another code than 0, for those who only want its output. */
+/** A nonzero exit, for callers that want only the output. */
 export class CommandFailed extends Error {
   readonly result: CommandResult;
 
@@ -49,9 +49,9 @@ export class CommandFailed extends Error {
 }
 
 /**
- * A command that runs. Read it once: by iterating, which tells what it prints as it prints it and
- * last how it ended, or by `collect`, or by `text`. Leaving the iteration early ends the command; a
- * reader that takes its time makes it wait.
+ * A running command. Read it once: iterate for its output as it arrives and its exit at the end, or
+ * call `collect` or `text`. Leaving the iteration early ends the command; a slow reader makes it
+ * wait (back-pressure).
  */
 export class Command implements AsyncIterable<CommandEvent> {
   readonly #program: string;
@@ -103,8 +103,8 @@ export class Command implements AsyncIterable<CommandEvent> {
   }
 
   /**
-   * What it printed on stdout.
-   * @throws CommandFailed where it ends with another code than 0
+   * Its stdout.
+   * @throws CommandFailed on a nonzero exit
    */
   async text(options?: CollectOptions): Promise<string> {
     const result = await this.collect(options);

@@ -2,20 +2,20 @@ import type { HttpClient } from '../http/http-client.ts';
 import { type RunConfig, runConfig } from '../server/sandbox-config.ts';
 import type { CallOptions } from './files.ts';
 
-/** What can be delegated: reading files, writing files, running commands. */
+/** Delegable rights: reading files, writing files, running commands. */
 export type Scope = 'fs:read' | 'fs:write' | 'exec';
 
 export interface DelegateOptions extends CallOptions {
   readonly scopes: readonly Scope[];
-  /** The only programs that may be run, by exact name. */
+  /** The only programs that may run, by exact name. */
   readonly commands?: readonly string[] | undefined;
-  /** The only folders that may be read and written. Not together with `exec`. */
+  /** The only folders that may be read and written. Cannot be combined with `exec`. */
   readonly paths?: readonly string[] | undefined;
-  /** How long, and how much longer from each renewal; at most 86,400. @default 3,600 */
+  /** Lifetime in seconds, also of each renewal; at most 86,400. @default 3,600 */
   readonly ttlSeconds?: number | undefined;
   /** @default true */
   readonly renewable?: boolean | undefined;
-  /** Whom it is for. */
+  /** Name of the delegate, for people. */
   readonly label?: string | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface DelegationInfo {
   readonly expires_at: string;
 }
 
-/** What lending and renewing answer. */
+/** The response to creating or renewing a delegation. */
 export interface DelegatedCredential {
   readonly token: string;
   readonly delegation_id: string;
@@ -43,7 +43,7 @@ export interface DelegatedCredential {
 /** A delegation of part of a sandbox. */
 export class Delegation {
   readonly id: string;
-  /** Private, so that nothing that is logged whole shows it. */
+  /** Private, so that logging the object does not expose it. */
   #token: string;
   #expiresAt: Date;
   readonly #delegations: Delegations;
@@ -72,7 +72,7 @@ export class Delegation {
     return this.#expiresAt;
   }
 
-  /** What a run's configuration says to the server that gets it. */
+  /** The part of a run's configuration for the server that gets it. */
   sandboxConfig(): RunConfig {
     return runConfig({
       sandbox_id: this.#sandboxId,
@@ -81,7 +81,7 @@ export class Delegation {
     });
   }
 
-  /** Makes it last for its time again. The token that was handed over goes on. */
+  /** Restarts its lifetime. The token that was handed over remains valid. */
   async renew(options?: CallOptions): Promise<void> {
     const { token, expires_at: expiresAt } = await this.#delegations.renew(this.id, options);
     this.#token = token;
@@ -93,7 +93,7 @@ export class Delegation {
     return this.#delegations.revoke(this.id, options);
   }
 
-  /** Without the token: what is logged by accident must not lend anything. */
+  /** Without the token: a logged delegation must not grant access. */
   toJSON(): object {
     return { delegation_id: this.id, expires_at: this.#expiresAt.toISOString() };
   }

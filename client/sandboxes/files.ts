@@ -7,10 +7,10 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What can be written: a stream goes as it comes, where `fetch` can send one. */
+/** Content to write: a stream is sent as it arrives, if `fetch` supports that. */
 export type FileContent = string | Uint8Array | Blob | ReadableStream<Uint8Array>;
 
-/** What a folder has, as the API tells it. */
+/** An entry of a folder, in the API's format. */
 export interface FileEntry {
   /** Absolute. */
   readonly path: string;
@@ -26,27 +26,27 @@ export interface FileEntry {
 
 export interface FileListing {
   readonly entries: readonly FileEntry[];
-  /** Whether there are more: list a folder below. */
+  /** Whether entries are missing: list a subfolder. */
   readonly truncated: boolean;
 }
 
 export interface ListFilesOptions extends CallOptions {
-  /** How many levels of folders are looked into, 1 to 16. @default 1 */
+  /** Levels of folders to list, 1 to 16. @default 1 */
   readonly depth?: number | undefined;
 }
 
 export interface DeleteOptions extends CallOptions {
-  /** Whether a folder is deleted with what is in it. @default false */
+  /** Whether a folder is deleted with its contents. @default false */
   readonly recursive?: boolean | undefined;
 }
 
 export interface MoveOptions extends CallOptions {
-  /** Whether a file that is there is replaced. @default false */
+  /** Whether an existing file is replaced. @default false */
   readonly overwrite?: boolean | undefined;
 }
 
 export interface UploadOptions extends CallOptions {
-  /** The folder that the names are below. @default /workspace */
+  /** Base folder of the names. @default /workspace */
   readonly to?: string | undefined;
 }
 
@@ -56,13 +56,13 @@ export interface DownloadOptions extends CallOptions {
 }
 
 export interface WatchOptions extends CallOptions {
-  /** Whether folders below are watched. @default true */
+  /** Whether subfolders are watched. @default true */
   readonly recursive?: boolean | undefined;
 }
 
 /**
- * What changes in a folder. `ready`: from here on; `limited`: not all folders below can be watched;
- * `overflow`: changes were lost, so list it again.
+ * A change in a folder. `ready`: the watch has started; `limited`: not all subfolders can be
+ * watched; `overflow`: changes were lost, so list the folder again.
  */
 export interface FileChange {
   readonly type: 'ready' | 'changed' | 'deleted' | 'limited' | 'overflow';
@@ -82,7 +82,7 @@ export class Files {
     this.#path = sandboxPath;
   }
 
-  /** A file as it comes. */
+  /** The content of a file as a stream. */
   async stream(path: string, { signal }: CallOptions = {}): Promise<ReadableStream<Uint8Array>> {
     const { body } = await this.#http.send({ path: `${this.#path}/file/${encodePath(path)}`, signal });
     return body ?? new Blob([]).stream();
@@ -100,7 +100,7 @@ export class Files {
     return whole(new Response(await this.stream(path, options)).text(), path, options?.signal);
   }
 
-  /** Whole or not at all; folders on the way are made. At most 32 MiB. */
+  /** Atomic; creates missing folders. At most 32 MiB. */
   async write(path: string, content: FileContent, { signal }: CallOptions = {}): Promise<void> {
     await this.#http.done({
       method: 'PUT',
@@ -112,8 +112,8 @@ export class Files {
   }
 
   /**
-   * Deletes a file, a link itself, or a folder; one that is not empty needs `recursive`. @throws
-   * PortholeError `workspace_read_not_found`
+   * Deletes a file, a link itself, or a folder; a nonempty folder needs `recursive`.
+   * @throws PortholeError `workspace_read_not_found`
    */
   async delete(path: string, { recursive, signal }: DeleteOptions = {}): Promise<void> {
     await this.#http.done({
@@ -138,8 +138,8 @@ export class Files {
   }
 
   /**
-   * Changes of a folder as they come. Ends with the folder, and after an hour; it throws where the
-   * connection is lost: list it again then.
+   * Changes of a folder as they happen. Ends with the folder, and after an hour; throws if the
+   * connection is lost: then list the folder again.
    */
   async *watch(
     path = '/workspace',
@@ -156,14 +156,14 @@ export class Files {
     }
   }
 
-  /** What is in a folder. */
+  /** The entries of a folder. */
   list(path = '/workspace', { depth, signal }: ListFilesOptions = {}): Promise<FileListing> {
     return this.#http.json<FileListing>({ path: `${this.#path}/files`, query: { path, depth }, signal });
   }
 
   /**
-   * Writes up to 1,000 files of up to 32 MiB, all or none; `files` has their contents by their
-   * names, which may have folders in them.
+   * Writes up to 1,000 files of up to 32 MiB, all or none; `files` maps names, which may include
+   * folders, to contents.
    */
   async upload(
     files: Readonly<Record<string, string | Uint8Array | Blob>>,
@@ -185,7 +185,7 @@ export class Files {
     });
   }
 
-  /** A folder as an archive, with members `./…`. */
+  /** A folder as an archive; its members are named `./…`. */
   async download(
     path = '/workspace',
     { format, signal }: DownloadOptions = {},
@@ -216,7 +216,8 @@ export class Files {
   }
 
   /**
-   * Unpacks a plain tar of at most 32 MiB over /workspace: what it has is replaced, the rest stays.
+   * Unpacks a plain tar of at most 32 MiB over /workspace: its files replace existing ones, the
+   * rest stays.
    */
   async hydrate(archive: FileContent, { signal }: CallOptions = {}): Promise<void> {
     await this.#http.done({
@@ -248,10 +249,9 @@ async function whole<T>(reading: Promise<T>, path: string, signal: AbortSignal |
 }
 
 /**
- * A path of a sandbox as the API's URLs have it: absolute, without its leading slash, each part
- * percent-encoded. What is relative is below /workspace.
- * @throws TypeError for a path that a URL cannot carry: one with `.` or `..` in it would be another
- * path on the way
+ * A path of a sandbox in the form of the API's URLs: absolute, without its leading slash, each
+ * segment percent-encoded. Relative paths are below /workspace.
+ * @throws TypeError for a path that a URL cannot carry: `.` and `..` are resolved on the way
  */
 export function encodePath(path: string): string {
   const absolute = path.startsWith('/') ? path : `/workspace/${path}`;

@@ -1,5 +1,5 @@
 /**
- * What is used of a WebSocket: the browser's own has it, and so has that of
+ * The subset of WebSocket that is used: the browser's has it, and so does that of
  * `@porthole/client/node`.
  */
 export interface Socket {
@@ -16,7 +16,7 @@ export interface Socket {
 }
 
 /**
- * Opens a WebSocket. `authorization` belongs into the header of that name, or, where none can be
+ * Opens a WebSocket. `authorization` goes into the header of that name or, if headers cannot be
  * set, into the query parameter.
  */
 export type OpenSocket = (url: URL, authorization: string | undefined) => Socket;

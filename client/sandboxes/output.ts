@@ -8,23 +8,23 @@ import type { ServerSentEvent } from '../streams/sse-parser.ts';
 import type { CallOptions } from './files.ts';
 import type { ProcessExit } from './process-info.ts';
 
-/** A piece of output. `cursor` is the place behind it: `since` goes on there. */
+/** A piece of output. `cursor` is the position after it: `since` resumes there. */
 export type OutputEvent =
   | { readonly type: 'stdout' | 'stderr'; readonly data: Uint8Array; readonly cursor: number }
-  /** So many bytes before the next event are no longer kept. */
+  /** This many bytes before the next event are no longer available. */
   | { readonly type: 'cut'; readonly bytes: number; readonly cursor: number }
   | { readonly type: 'exit'; readonly exit: ProcessExit; readonly cursor: number };
 
 export interface OutputOptions extends CallOptions {
-  /** A cursor of an earlier event. @default all that is kept */
+  /** A cursor of an earlier event. @default all available output */
   readonly since?: number | undefined;
-  /** Goes on with what comes. @default true */
+  /** Whether to continue with new output. @default true */
   readonly follow?: boolean | undefined;
 }
 
 /**
- * Output from a cursor on. With `follow` a connection that is lost is opened again at the last
- * cursor: no byte is missing, and none comes twice.
+ * Output from a cursor on. With `follow`, a lost connection is reopened at the last cursor: no byte
+ * is missing or repeated.
  */
 export async function* readOutput(
   http: HttpClient,

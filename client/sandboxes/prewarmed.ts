@@ -11,7 +11,7 @@ export class Prewarmed implements AsyncDisposable {
     making.catch(() => undefined);
   }
 
-  /** Resolves once it runs; it is then yours. */
+  /** Resolves once it runs; the caller then owns it. */
   take(): Promise<Sandbox> {
     this.#isTaken = true;
     return this.#making;

@@ -1,4 +1,4 @@
-/** Processes, servers and ports as the API tells them. Times are RFC 3339. */
+/** Processes, servers and ports in the API's format. Times are RFC 3339. */
 
 /** `server`: a declared server; `sandbox`: a command inside, e.g. `porthole serve`. */
 export interface StartedBy {
@@ -33,7 +33,7 @@ export interface ProcessInfo {
   readonly started_by: StartedBy;
   readonly started_at: string;
   readonly exit: ProcessExit | null;
-  /** Cursors: the first byte that is kept, and the one behind the last. */
+  /** Cursors: the first available byte, and the position after the last. */
   readonly output: { readonly first: number; readonly next: number };
 }
 
@@ -44,16 +44,16 @@ export interface TerminalSize {
 
 export type Restart = 'always' | 'on-failure' | 'never';
 
-/** When a server counts as ready: without `http` and `log` once its port listens. */
+/** When a server counts as ready: without `http` and `log`, once its port listens. */
 export interface Readiness {
-  /** A path on its port that answers below 400. */
+  /** A path on its port that responds with a status below 400. */
   readonly http?: string | undefined;
   /** A line of its output contains this. */
   readonly log?: string | undefined;
   readonly timeout_ms?: number | undefined;
 }
 
-/** `waiting`: it ended, and starts again after a delay. */
+/** `waiting`: it has exited and restarts after a delay. */
 export type ServerState = 'starting' | 'ready' | 'waiting' | 'failed' | 'exited' | 'stopped';
 
 export interface ServerInfo {
@@ -73,7 +73,7 @@ export interface ServerInfo {
   readonly declared_at: string;
   readonly started_at: string | null;
   readonly ready_at: string | null;
-  /** The last one. */
+  /** The most recent exit. */
   readonly exit: ProcessExit | null;
 }
 

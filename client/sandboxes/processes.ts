@@ -4,7 +4,7 @@ import type { CallOptions } from './files.ts';
 import { type OutputEvent, type OutputOptions, readOutput } from './output.ts';
 import type { ProcessExit, ProcessInfo, TerminalSize } from './process-info.ts';
 
-/** What runs: words that no shell reads, or a line for the sandbox's shell. */
+/** What to run: arguments without a shell, or a line for the sandbox's shell. */
 export type Runnable = readonly [string, ...string[]] | string;
 
 export interface StartOptions extends CallOptions {
@@ -12,33 +12,33 @@ export interface StartOptions extends CallOptions {
   readonly cwd?: string | undefined;
   /** Added to the sandbox's own variables. */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** For people; several processes may have the same. */
+  /** For people; need not be unique. */
   readonly name?: string | undefined;
-  /** Whether it takes input. A terminal always does. */
+  /** Whether it accepts input. A terminal always does. */
   readonly stdin?: boolean | undefined;
   readonly tty?: TerminalSize | undefined;
-  /** SIGTERM after so long, SIGKILL 4 s later. Without it there is no limit. */
+  /** SIGTERM after this time, SIGKILL 4 s later. Without it there is no limit. */
   readonly timeoutMs?: number | undefined;
-  /** How much output is kept, both streams together. @default 4 MiB */
+  /** Bytes of output kept, both streams together. @default 4 MiB */
   readonly outputBytes?: number | undefined;
 }
 
 export interface WaitOptions extends CallOptions {
-  /** Then it throws `wait_timed_out`. Without it there is no limit. */
+  /** Throws `wait_timed_out` after this time. Without it there is no limit. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** One call waits this long at most, in milliseconds: below what proxies on the way allow. */
+/** Longest wait of one call, in milliseconds: below the timeouts of proxies. */
 const WAIT_MS = 60_000;
-/** Beyond the time that a wait may take. */
+/** Extra time for the response, beyond the wait itself, in milliseconds. */
 const ANSWER_MS = 15_000;
 
-/** What a request calls `argv` or `command`. */
+/** The request field for it: `argv` or `command`. */
 export function runnableOf(what: Runnable): object {
   return typeof what === 'string' ? { command: what } : { argv: what };
 }
 
-/** For calls that take words alone. */
+/** For calls that accept only arguments. */
 export function wordsOf(what: Runnable | readonly string[]): readonly string[] {
   return typeof what === 'string' ? ['sh', '-c', what] : what;
 }
@@ -57,7 +57,7 @@ export class Process {
     this.#info = info;
   }
 
-  /** What the API said of it last. */
+  /** The API's last response about it. */
   get info(): ProcessInfo {
     return this.#info;
   }
@@ -67,7 +67,7 @@ export class Process {
     return this.#info;
   }
 
-  /** What it prints, until its exit. Comes back by itself where the connection is lost. */
+  /** Its output, until its exit. Reconnects after a lost connection. */
   async *output(options: OutputOptions = {}): AsyncGenerator<OutputEvent, void> {
     for await (const event of readOutput(this.#http, `${this.#path}/output`, {}, options)) {
       yield event;
@@ -90,7 +90,7 @@ export class Process {
     });
   }
 
-  /** To its whole group; nothing happens after its exit. */
+  /** Signals its whole process group; does nothing after its exit. */
   signal(name = 'SIGTERM', options?: CallOptions): Promise<ProcessInfo> {
     return this.#post('signal', { signal: name }, options);
   }
@@ -151,7 +151,7 @@ export class Processes {
     this.#path = `${sandboxPath}/processes`;
   }
 
-  /** A program that cannot be started is a process that exited with 126 or 127. */
+  /** A program that cannot be started becomes a process that exited with 126 or 127. */
   async start(what: Runnable, options: StartOptions = {}): Promise<Process> {
     const { cwd, env, name, stdin, tty, timeoutMs, outputBytes, signal } = options;
     const info = await this.#http.json<ProcessInfo>({
@@ -172,7 +172,7 @@ export class Processes {
     return new Process(this.#http, this.#path, info);
   }
 
-  /** Those that run and the last 100 that exited, newest first. */
+  /** The running ones and the last 100 that exited, newest first. */
   async list({ signal }: CallOptions = {}): Promise<readonly Process[]> {
     const { processes } = await this.#http.json<{ readonly processes: readonly ProcessInfo[] }>({
       path: this.#path,

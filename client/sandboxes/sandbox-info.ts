@@ -1,4 +1,4 @@
-/** A sandbox as the API tells it; fields that this version does not know of are there, too. */
+/** A sandbox in the API's format, including fields that this version does not know. */
 export interface SandboxInfo {
   readonly id: string;
   readonly state: 'creating' | 'running' | 'stopped' | 'destroyed';
@@ -12,7 +12,7 @@ export interface SandboxInfo {
   readonly last_active_at: string;
   readonly stopped_at: string | null;
   readonly ttl_seconds: number | null;
-  /** When it is stopped without another heartbeat; null without a ttl, and while it is stopped. */
+  /** When it is stopped without another heartbeat; null without a ttl, and while stopped. */
   readonly expires_at: string | null;
   readonly [field: string]: unknown;
 }
@@ -31,37 +31,39 @@ export type OnExit = 'keep' | 'delete';
 
 export interface CreateSandboxOptions {
   readonly image?: string | undefined;
-  /** Unique among your own. */
+  /** Unique among your sandboxes. */
   readonly name?: string | undefined;
-  /** The conversation it belongs to, e.g. `thread:42`: the same key gives the same sandbox. */
+  /**
+   * Key of the conversation it belongs to, e.g. `thread:42`: the same key returns the same sandbox.
+   */
   readonly sessionKey?: string | undefined;
-  /** To find it by. */
+  /** For finding it. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
   /**
-   * It is stopped, and keeps its files, once it has been without a heartbeat for so long. While you
-   * hold it, heartbeats are sent.
+   * Stops the sandbox, which keeps its files, after this time without a heartbeat. While you hold
+   * it, heartbeats are sent.
    */
   readonly ttlSeconds?: number | undefined;
   readonly resources?: Resources | undefined;
-  /** What it may reach. `true` means `open`, `false` means `off`. @default the installation's */
+  /** The network policy. `true` means `open`, `false` means `off`. @default the installation's */
   readonly network?: boolean | 'off' | 'packages' | 'allowlist' | 'open' | undefined;
-  /** Hosts that it may reach, e.g. `api.example.com` or `*.example.com:8443`. */
+  /** Allowed hosts, e.g. `api.example.com` or `*.example.com:8443`. */
   readonly allow?: readonly string[] | undefined;
-  /** Hosts that it may not reach, whatever else is allowed. */
+  /** Denied hosts; takes precedence over `allow`. */
   readonly deny?: readonly string[] | undefined;
   /** Whether its owner is asked about any other host. @default true */
   readonly ask?: boolean | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Whether batch deletion by tag includes it by default. */
   readonly deleteWithThread?: boolean | undefined;
-  /** Names of skills, which lie below /workspace/skills from the beginning. */
+  /** Names of skills, placed below /workspace/skills at creation. */
   readonly skills?: readonly string[] | undefined;
-  /** What `close` does, and the end of `await using`. @default keep */
+  /** What `close` and the end of `await using` do. @default keep */
   readonly onExit?: OnExit | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The body of the call that creates one. */
+/** The body of the create call. */
 export function createBody(options: CreateSandboxOptions): object {
   const {
     image,

@@ -15,21 +15,21 @@ import { Ports, Servers } from './servers.ts';
 import { Sessions } from './sessions.ts';
 import { Terminal, type TerminalOptions } from './terminal.ts';
 
-/** What a sandbox is made of here. */
+/** Components of a sandbox object. */
 export interface SandboxParts {
   readonly http: HttpClient;
   readonly platform: Pick<Platform, 'openSocket'>;
   /** Absent for a delegate, who cannot make runs. */
   readonly runs?: Runs | undefined;
   readonly id: string;
-  /** What the API said of it, where it has been asked. */
+  /** The API's response, if it was asked. */
   readonly info?: SandboxInfo | undefined;
-  /** Its own token, where this is the one who got it. */
+  /** The sandbox's token, if this caller received it. */
   readonly token?: string | undefined;
   readonly onExit?: OnExit | undefined;
 }
 
-/** A sandbox, by its id. Nothing is asked until something is to be done. */
+/** A sandbox, by its id. No request is sent until an operation needs one. */
 export class Sandbox implements AsyncDisposable {
   readonly id: string;
   readonly files: Files;
@@ -66,7 +66,7 @@ export class Sandbox implements AsyncDisposable {
     this.delegations = new Delegations(http, this.#path, { sandboxId: id, dataplaneUrl: this.dataplaneUrl });
   }
 
-  /** What the API said of it last; undefined before it was asked. */
+  /** The API's last response about it; undefined before the first. */
   get info(): SandboxInfo | undefined {
     return this.#info;
   }
@@ -82,7 +82,7 @@ export class Sandbox implements AsyncDisposable {
     return this.#info;
   }
 
-  /** Runs a command: a list of words that no shell reads, or a line for the sandbox's shell. */
+  /** Runs a command: arguments without a shell, or a line for the sandbox's shell. */
   exec(
     command: Runnable | readonly string[],
     { cwd, timeoutMs, session, signal }: ExecOptions = {},
@@ -99,7 +99,7 @@ export class Sandbox implements AsyncDisposable {
     return new Command(argv[0] ?? '', response, signal);
   }
 
-  /** Opens a terminal. Await its `ready` to know that it is there. */
+  /** Opens a terminal. Await its `ready` to know that it has started. */
   terminal({ cols, rows, shell, session, signal }: TerminalOptions = {}): Terminal {
     const open = () => {
       const url = this.#http.at(`${this.#path}/pty`, { cols, rows, shell, session });
@@ -110,9 +110,9 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /**
-   * What happens in it, by whomever: `connected`, `file_written`, `file_deleted`, `exec`,
+   * Events of the sandbox, by any caller: `connected`, `file_written`, `file_deleted`, `exec`,
    * `stopped`, `resumed`, `preview_opened`, `port_listening`, `port_closed`, `server`,
-   * `process_started`, `process_exited`. Comes back by itself.
+   * `process_started`, `process_exited`. Reconnects after a loss.
    */
   events(options?: FollowOptions): AsyncGenerator<FollowedEvent, void> {
     return followEvents(this.#http, `${this.#path}/events`, options);
@@ -123,7 +123,7 @@ export class Sandbox implements AsyncDisposable {
     return this.#change('stop', options);
   }
 
-  /** Starts it again, on its files. */
+  /** Starts it again, with its files. */
   resume(options?: CallOptions): Promise<SandboxInfo> {
     return this.#change('resume', options);
   }
@@ -145,12 +145,12 @@ export class Sandbox implements AsyncDisposable {
     return this.#heartbeat;
   }
 
-  /** Lends a part of it, for a while. */
+  /** Delegates part of it, for a limited time. */
   delegate(options: DelegateOptions): Promise<Delegation> {
     return this.delegations.create(options);
   }
 
-  /** Makes a new token for it, which holds all scopes; the one before is dead. */
+  /** Creates a new token with all scopes; the previous one becomes invalid. */
   async rotateToken({ signal }: CallOptions = {}): Promise<string> {
     const { sandbox_token: token } = await this.#http.json<{ readonly sandbox_token: string }>({
       method: 'POST',
@@ -162,9 +162,9 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /**
-   * What a run's configuration says to the server that gets it: with `credential`, or else the
-   * sandbox's own token. Never with your API key, unless you give it.
-   * @throws TypeError where there is neither
+   * The part of a run's configuration for the server that gets it: with `credential`, or else the
+   * sandbox's token. Never with your API key, unless you pass it.
+   * @throws TypeError without either
    */
   sandboxConfig({ credential = this.#token }: { readonly credential?: string } = {}): RunConfig {
     if (credential === undefined) {
@@ -175,7 +175,7 @@ export class Sandbox implements AsyncDisposable {
     return runConfig({ sandbox_id: this.id, credential, dataplane_url: this.dataplaneUrl });
   }
 
-  /** Opens a preview of a port, on a run that is made for it, and keeps it alive. */
+  /** Opens a preview of a port, on a run created for it, and keeps it alive. */
   async preview(port: number, options?: PreviewOptions): Promise<Preview> {
     if (this.#runs === undefined) throw new TypeError('A delegate cannot open previews: ask the owner.');
     const making = (this.#run ??= this.#runs.create({ sandboxId: this.id }));
@@ -217,7 +217,7 @@ export class Sandbox implements AsyncDisposable {
 }
 
 /**
- * Often enough that two may be lost, in milliseconds; no more seldom than previews are kept alive.
+ * Heartbeat interval in milliseconds: two may be lost; at most the keepalive interval of previews.
  */
 export function heartbeatEvery(ttlSeconds: number): number {
   return Math.min(60_000, Math.max(500, (ttlSeconds * 1_000) / 3));

@@ -14,21 +14,21 @@ export interface HoldOptions extends CallOptions {
 }
 
 export interface ListSandboxesOptions extends HoldOptions {
-  /** All of them must be there. */
+  /** A sandbox must have all of these. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
   readonly state?: 'creating' | 'running' | 'stopped' | undefined;
   readonly name?: string | undefined;
   readonly sessionKey?: string | undefined;
-  /** How many are asked for at a time. @default 100 */
+  /** Page size of requests. @default 100 */
   readonly pageSize?: number | undefined;
 }
 
 export interface DeleteByTagOptions extends CallOptions {
-  /** Also those that were not made with `deleteWithThread`. */
+  /** Includes those created without `deleteWithThread`. */
   readonly force?: boolean | undefined;
 }
 
-/** Ids as they are made; a name may look like one, but seldom is that long. */
+/** The form of ids; a name may have it too, but rarely does. */
 const LIKE_AN_ID = /^[a-z2-7]{26}$/;
 const ID = /^[a-z2-7]{1,128}$/;
 
@@ -45,8 +45,9 @@ export class Sandboxes {
   }
 
   /**
-   * Makes one; it runs when this resolves. With a `sessionKey` that has one, it is that one.
-   * @throws PortholeError `sandbox_exists` where the name is taken, `quota_exceeded`
+   * Creates a sandbox; it runs when this resolves. If one with the `sessionKey` exists, returns
+   * that.
+   * @throws PortholeError `sandbox_exists` if the name is taken, `quota_exceeded`
    */
   async create(options: CreateSandboxOptions = {}): Promise<Sandbox> {
     const { id, sandbox_token: token } = await this.#http.json<{
@@ -56,7 +57,7 @@ export class Sandboxes {
       method: 'POST',
       path: 'v1/sandbox',
       json: createBody(options),
-      // A second call with the same key finds what the first one made.
+      // A second call with the same key returns the sandbox of the first.
       isIdempotent: options.sessionKey !== undefined,
       timeoutMs: 0,
       signal: options.signal,
@@ -66,18 +67,24 @@ export class Sandboxes {
     return sandbox;
   }
 
-  /** Begins to make one, before it is needed: returns at once. */
+  /** Starts to create a sandbox before it is needed; returns at once. */
   prewarm(options: CreateSandboxOptions = {}): Prewarmed {
     return new Prewarmed(this.create(options));
   }
 
-  /** One that is there, by its id. @throws PortholeError `sandbox_not_found` */
+  /**
+   * An existing sandbox, by its id.
+   * @throws PortholeError `sandbox_not_found`
+   */
   async get(id: string, { onExit, signal }: HoldOptions = {}): Promise<Sandbox> {
     const info = await this.#http.json<SandboxInfo>({ path: `v1/sandbox/${encodeURIComponent(id)}`, signal });
     return this.#sandbox({ id: info.id, info, onExit });
   }
 
-  /** One that is there, by its id or its name. @throws PortholeError `sandbox_not_found` */
+  /**
+   * An existing sandbox, by its id or name.
+   * @throws PortholeError `sandbox_not_found`
+   */
   async find(idOrName: string, options: HoldOptions = {}): Promise<Sandbox> {
     if (idOrName === '') throw new TypeError('a sandbox has an id or a name, got an empty text.');
     const byId = async () => {
@@ -89,7 +96,7 @@ export class Sandboxes {
       }
     };
     const byName = async () => {
-      // What no name looks like is not asked for.
+      // A text that cannot be a name is not looked up.
       if (!/^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/.test(idOrName)) return undefined;
       for await (const sandbox of this.list({ ...options, name: idOrName })) return sandbox;
       return undefined;
@@ -103,7 +110,7 @@ export class Sandboxes {
     );
   }
 
-  /** Those that fit, newest first; pages are asked for as they are needed. */
+  /** Matching sandboxes, newest first; pages are fetched on demand. */
   async *list(options: ListSandboxesOptions = {}): AsyncGenerator<Sandbox, void> {
     const { tags = {}, state, name, sessionKey, pageSize, onExit, signal } = options;
     const [first, ...others] = Object.entries(tags);
@@ -123,16 +130,16 @@ export class Sandboxes {
   }
 
   /**
-   * A hold of one by its id, without asking whether it is there. What you then do makes it where it
-   * is not: an id is only a name.
+   * A handle by id, without checking that the sandbox exists. The first operation creates a missing
+   * one: an id is only a name.
    */
   at(id: string, { onExit }: HoldOptions = {}): Sandbox {
     return this.#sandbox({ id, onExit });
   }
 
   /**
-   * Deletes all of yours that have the tag; resolves to their ids.
-   * @throws PortholeError `sandboxes_kept` where one was not made with `deleteWithThread` and
+   * Deletes all your sandboxes with the tag; resolves to their ids.
+   * @throws PortholeError `sandboxes_kept` if one was created without `deleteWithThread` and
    * `force` is not set: then none is deleted
    */
   async deleteByTag(

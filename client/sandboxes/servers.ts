@@ -7,9 +7,9 @@ import { type Runnable, runnableOf, type WaitOptions } from './processes.ts';
 export interface DeclareOptions extends CallOptions {
   /** Within /workspace, the default. */
   readonly cwd?: string | undefined;
-  /** Kept in the workspace with the declaration: put secrets into the sandbox's own variables. */
+  /** Stored in the workspace with the declaration: put secrets into the sandbox's own variables. */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** Where it listens; it gets it as `PORT`. */
+  /** The port it listens on; passed to it as `PORT`. */
   readonly port?: number | undefined;
   /** @default on-failure */
   readonly restart?: Restart | undefined;
@@ -17,11 +17,11 @@ export interface DeclareOptions extends CallOptions {
 }
 
 export interface LogsOptions extends OutputOptions {
-  /** Begins so many lines before the end. */
+  /** Starts this many lines before the end. */
   readonly tail?: number | undefined;
 }
 
-/** Servers that start again after their exit, after a resume and after a restart of Porthole. */
+/** Servers that restart after their exit, after a resume and after a restart of Porthole. */
 export class Servers {
   readonly #http: HttpClient;
   readonly #path: string;
@@ -32,8 +32,8 @@ export class Servers {
   }
 
   /**
-   * Declares and starts one; the same declaration again starts it where it does not run. @throws
-   * PortholeError `server_exists`
+   * Declares and starts a server; repeating the declaration starts it if it is not running.
+   * @throws PortholeError `server_exists`
    */
   declare(name: string, what: Runnable, options: DeclareOptions = {}): Promise<ServerInfo> {
     const { cwd, env, port, restart, readiness, signal } = options;
@@ -41,7 +41,7 @@ export class Servers {
     return this.#http.json<ServerInfo>({ method: 'PUT', path: this.#of(name), json, signal });
   }
 
-  /** By name. */
+  /** Sorted by name. */
   async list({ signal }: CallOptions = {}): Promise<readonly ServerInfo[]> {
     const { servers } = await this.#http.json<{ readonly servers: readonly ServerInfo[] }>({
       path: this.#path,
@@ -55,12 +55,12 @@ export class Servers {
     return this.#http.json<ServerInfo>({ path: this.#of(name), signal });
   }
 
-  /** Answers at once: the state says how it goes on. */
+  /** Returns at once: the state shows the progress. */
   start(name: string, options?: CallOptions): Promise<ServerInfo> {
     return this.#change(name, 'start', options);
   }
 
-  /** It stays declared, and stopped over a resume. */
+  /** It stays declared, and stays stopped after a resume. */
   stop(name: string, options?: CallOptions): Promise<ServerInfo> {
     return this.#change(name, 'stop', options);
   }
@@ -75,8 +75,8 @@ export class Servers {
   }
 
   /**
-   * The output of all its starts; an exit is an event among others. With `follow` it goes on until
-   * you leave it.
+   * The output of all its starts; exits are events in it. With `follow` it continues until you
+   * leave the loop.
    */
   logs(name: string, { tail, ...options }: LogsOptions = {}): AsyncGenerator<OutputEvent, void> {
     return readOutput(this.#http, `${this.#of(name)}/logs`, { tail }, options);
@@ -92,12 +92,12 @@ export class Servers {
   }
 }
 
-/** The API's own, in milliseconds. */
+/** The API's default, in milliseconds. */
 const USUAL_MS = 30_000;
-/** Beyond the time that a wait may take. */
+/** Extra time for the response, beyond the wait itself, in milliseconds. */
 const ANSWER_MS = 15_000;
 
-/** What listens in a sandbox. */
+/** Listening ports of a sandbox. */
 export class Ports {
   readonly #http: HttpClient;
   readonly #path: string;
@@ -117,8 +117,8 @@ export class Ports {
   }
 
   /**
-   * Resolves once something listens on it, or nothing any more. @throws PortholeError
-   * `wait_timed_out`, by default after 30 s
+   * Resolves once the port is open, or closed.
+   * @throws PortholeError `wait_timed_out`, by default after 30 s
    */
   wait(
     port: number,

@@ -2,7 +2,7 @@ import type { HttpClient } from '../http/http-client.ts';
 import type { CallOptions } from './files.ts';
 
 export interface CreateSessionOptions extends CallOptions {
-  /** `[a-zA-Z0-9._-]{1,128}`; without it one is made up. */
+  /** `[a-zA-Z0-9._-]{1,128}`; generated if absent. */
   readonly id?: string | undefined;
   /** Within /workspace, the default. */
   readonly cwd?: string | undefined;
@@ -10,8 +10,8 @@ export interface CreateSessionOptions extends CallOptions {
 }
 
 /**
- * Working directories and environments that outlive a command. Commands and terminals name one by
- * its id.
+ * Working directories and environments that outlive a command. Commands and terminals refer to one
+ * by its id.
  */
 export class Sessions {
   readonly #http: HttpClient;

@@ -21,29 +21,28 @@ export interface TerminalExit {
   readonly signal?: string | undefined;
 }
 
-/** Output bytes that may wait for a reader. */
+/** Maximum output bytes buffered for the reader. */
 const MOST_WAITING = 33_554_432;
-/** Typed bytes that are kept while there is no connection. */
+/** Maximum input bytes buffered while disconnected. */
 const MOST_TYPED = 65_536;
 /**
- * How often in a row it comes back, and how long the first pause is, in milliseconds; each further
- * one is twice as long.
+ * Maximum consecutive reconnects, and the first delay in milliseconds; each further one is twice as
+ * long.
  */
 const MOST_RETURNS = 6;
 const FIRST_PAUSE_MS = 250;
-/** How long a connection may take, in milliseconds. */
+/** Timeout of a connection attempt, in milliseconds. */
 const OPEN_MS = 60_000;
 
-/** RIS (ECMA-48): the screen is drawn anew by what follows. */
+/** RIS (ECMA-48): resets the screen before the replay. */
 const RESET = new Uint8Array([0x1b, 0x63]);
 
 /**
- * Close codes after which another try may succeed (RFC 6455, section 7.4.1): gone, lost, failed,
- * later.
+ * Close codes after which a retry may succeed (RFC 6455, section 7.4.1): gone, lost, failed, later.
  */
 const MAY_RETURN = new Set([1001, 1005, 1006, 1011, 1012, 1013]);
 
-/** What settles the promises of a terminal. */
+/** Settles the promises of a terminal. */
 interface Settle {
   readonly exit: (exit: TerminalExit) => void;
   readonly fail: (error: Error) => void;
@@ -52,9 +51,8 @@ interface Settle {
 }
 
 /**
- * A shell on a terminal. Iterating gives what it shows, as bytes. After a lost connection the
- * terminal of a session is come back to: then the screen is reset, and what the session showed last
- * comes again.
+ * A shell on a terminal. Iterating yields its output as bytes. After a lost connection the terminal
+ * of a session reconnects: the screen is reset, and the session's last output is replayed.
  */
 export class Terminal implements AsyncIterable<Uint8Array>, AsyncDisposable {
   /** How the shell ended. Rejects with a PortholeError if it is unknown. */
@@ -97,7 +95,7 @@ export class Terminal implements AsyncIterable<Uint8Array>, AsyncDisposable {
     return this.#shown[Symbol.asyncIterator]();
   }
 
-  /** Types. While the connection is away, up to 64 KiB are kept for its return. */
+  /** Sends input. While disconnected, up to 64 KiB are buffered for the reconnect. */
   write(input: string | Uint8Array): void {
     if (this.#isOver) return;
     const bytes = typeof input === 'string' ? new TextEncoder().encode(input) : new Uint8Array(input);
@@ -112,7 +110,7 @@ export class Terminal implements AsyncIterable<Uint8Array>, AsyncDisposable {
     if (this.#isReady) this.#sendSize();
   }
 
-  /** Hangs up. The shell of a session goes on; any other ends. */
+  /** Disconnects. The shell of a session continues; any other ends. */
   close(): void {
     this.#fail(
       new PortholeError('The terminal was closed.', { status: 0, code: 'closed', retryable: false }),
@@ -196,7 +194,7 @@ export class Terminal implements AsyncIterable<Uint8Array>, AsyncDisposable {
     this.#socket?.send(JSON.stringify({ type: 'resize', ...this.#size }));
   }
 
-  /** @param cause given to readers; undefined: the stream ends */
+  /** @param cause error for readers; undefined: the stream ends normally */
   #fail(error: Error, cause: Error | undefined = error): void {
     if (this.#isOver) return;
     this.#over();

@@ -10,17 +10,17 @@ import { secretsOf } from './secret-guard.ts';
 
 export interface ConnectOptions {
   /**
-   * The only Porthole that this server calls, e.g. `https://porthole.example`: what a configuration
-   * says besides is refused.
+   * The only Porthole that this server calls, e.g. `https://porthole.example`: configurations with
+   * another URL are rejected.
    */
   readonly allowedUrl: string;
-  /** This server's own key. With it the sandbox is validated first; it goes nowhere else. */
+  /** This server's own key. With it the sandbox is validated first; it is sent only to Porthole. */
   readonly serverKey?: string | undefined;
-  /** Only sandboxes of this org are accepted: the server's org. Required with `serverKey`. */
+  /** Only sandboxes of this org, the server's, are accepted. Required with `serverKey`. */
   readonly org?: string | undefined;
   /**
-   * What must never go into the sandbox, beside `serverKey`. @default the secrets of the process's
-   * environment, by their names
+   * Values that must never enter the sandbox, besides `serverKey`.
+   * @default the secrets of the process's environment, by their names
    */
   readonly secrets?: readonly string[] | undefined;
   readonly fetch?: typeof globalThis.fetch | undefined;
@@ -28,40 +28,40 @@ export interface ConnectOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What Porthole says of a sandbox and a credential. */
+/** Porthole's validation of a sandbox and a credential. */
 export interface Validation {
   readonly sandbox_id: string;
   /** Whether the org has such a sandbox. */
   readonly exists: boolean;
   /** Whether the credential is valid for the sandbox. */
   readonly valid: boolean;
-  /** Whether it may do everything, as the owner may. */
+  /** Whether it has the owner's rights. */
   readonly owner: boolean;
   readonly scopes: readonly Scope[];
   readonly commands: readonly string[] | null;
   readonly paths: readonly string[] | null;
-  /** RFC 3339; null: it does not end by itself. */
+  /** RFC 3339; null: it does not expire. */
   readonly expires_at: string | null;
 }
 
-/** A client's sandbox, in the hands of a server. */
+/** A client's sandbox, as a server uses it. */
 export interface ConnectedSandbox {
   readonly sandbox: Sandbox;
   /**
-   * `read_file`, `write_file`, `exec_command`: where Porthole was asked, those for which the
-   * credential is good.
+   * `read_file`, `write_file`, `exec_command`; after a validation only those that the credential
+   * allows.
    */
   readonly tools: readonly SandboxTool[];
-  /** What Porthole said, where it was asked. */
+  /** Porthole's validation, if it was requested. */
   readonly validation: Validation | undefined;
 }
 
 /**
- * The sandbox that a run's configuration names, and tools to work in it. The configuration is a
- * stranger's: its `dataplane_url` is not called unless it is that of `allowedUrl`, and with a
- * `serverKey` Porthole is asked whether the sandbox is there, and the org's.
- * @throws TypeError for a configuration that is none; PortholeError `dataplane_url_refused`,
- * `sandbox_refused`, and whatever the API refuses
+ * The sandbox that a run's configuration names, and tools to work in it. The configuration is
+ * untrusted: its `dataplane_url` is called only if it is that of `allowedUrl`, and with a
+ * `serverKey` Porthole must confirm that the sandbox exists and belongs to the org.
+ * @throws TypeError for an invalid configuration; PortholeError `dataplane_url_refused`,
+ * `sandbox_refused`, and errors of the API
  */
 export async function connectFromConfig(config: unknown, options: ConnectOptions): Promise<ConnectedSandbox> {
   const { allowedUrl, serverKey, org, fetch, openSocket = openPlatformSocket, signal } = options;
@@ -98,7 +98,7 @@ export async function connectFromConfig(config: unknown, options: ConnectOptions
   };
 }
 
-/** The scope without which a tool can do nothing. */
+/** The scope that each tool needs. */
 const NEEDS = {
   read_file: 'fs:read',
   write_file: 'fs:write',

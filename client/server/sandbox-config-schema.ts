@@ -1,6 +1,5 @@
 /**
- * JSON Schema (draft 2020-12) of what a client hands to a server: `config.configurable.sandbox` of
- * a run.
+ * JSON Schema (draft 2020-12) of `config.configurable.sandbox`, which a client hands to a server.
  */
 export const sandboxConfigSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',

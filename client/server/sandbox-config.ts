@@ -1,4 +1,4 @@
-/** A sandbox that a client hands to a server: which one, what to show there, and where. */
+/** A sandbox that a client hands to a server: its id, its credential and its URL. */
 export interface SandboxConfig {
   readonly sandbox_id: string;
   /** Opaque. */
@@ -7,7 +7,7 @@ export interface SandboxConfig {
   readonly dataplane_url: string;
 }
 
-/** The part of a run's configuration that names the sandbox; to be merged into `config`. */
+/** The part of a run's configuration that names the sandbox; merge it into `config`. */
 export interface RunConfig {
   readonly configurable: { readonly sandbox: SandboxConfig };
 }
@@ -17,15 +17,14 @@ export function runConfig(sandbox: SandboxConfig): RunConfig {
 }
 
 const ID = /^[a-z2-7]{1,128}$/;
-/** Far above any token, in characters. */
+/** Maximum length in characters, far above any token. */
 const MAX_CREDENTIAL = 16_384;
 
 /**
- * The sandbox that a run's configuration names: whatever arrives, as `{config: {configurable:
- * {sandbox}}}`, from `configurable` on, or the sandbox itself. `sandbox_credential` is taken for
- * `credential`. The values are a stranger's: `dataplane_url` must not be called before it has been
- * compared.
- * @throws TypeError that names the field, and never its value
+ * Reads the sandbox of a run's configuration: from `{config: {configurable: {sandbox}}}`, from
+ * `configurable` on, or from the sandbox object itself. `sandbox_credential` is an alias of
+ * `credential`. The values are untrusted: compare `dataplane_url` before calling it.
+ * @throws TypeError that names the field, never its value
  */
 export function readSandboxConfig(config: unknown): SandboxConfig {
   const outer = fieldsOf(config);

@@ -1,17 +1,17 @@
-/** What a tool says to the model. */
+/** The result of a tool, for the model. */
 export interface ToolResult {
-  /** What came of it, or what to do where nothing did. */
+  /** The result, or after a failure what to do. */
   readonly text: string;
   readonly isError: boolean;
-  /** Where it failed: the API's code. */
+  /** After a failure: the API's code. */
   readonly code?: string;
 }
 
-/** A tool of an agent, in the form that every framework knows or can be given. */
+/** A tool of an agent, in a form that every framework accepts. */
 export interface SandboxTool {
   readonly name: 'read_file' | 'write_file' | 'exec_command';
   readonly description: string;
-  /** JSON Schema (draft 2020-12) of what the model supplies. */
+  /** JSON Schema (draft 2020-12) of the model's input. */
   readonly inputSchema: {
     readonly type: 'object';
     readonly properties: Readonly<Record<string, object>>;
@@ -19,7 +19,7 @@ export interface SandboxTool {
     readonly additionalProperties: false;
   };
   /**
-   * Never rejects for what the model or Porthole says: that is a result, too. Rejects when `signal`
+   * Never rejects for errors of the model or of Porthole: these are results. Rejects when `signal`
    * aborts.
    */
   run(input: unknown, options?: { readonly signal?: AbortSignal | undefined }): Promise<ToolResult>;

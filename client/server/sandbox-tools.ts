@@ -4,9 +4,9 @@ import type { Sandbox } from '../sandboxes/sandbox.ts';
 import type { SandboxTool, ToolResult } from './sandbox-tool.ts';
 import { holdsSecret } from './secret-guard.ts';
 
-/** Of a file, for a model, in bytes. */
+/** Maximum bytes of a file for a model. */
 const MAX_READ = 1_048_576;
-/** Of each stream of a command, for a model, in bytes. */
+/** Maximum bytes of each stream of a command for a model. */
 const MAX_OUTPUT = 65_536;
 const COMMAND_SECONDS = 120;
 const MOST_SECONDS = 3_600;
@@ -14,13 +14,13 @@ const MOST_SECONDS = 3_600;
 const PATH = { type: 'string', description: 'Absolute, or relative to /workspace.' };
 
 export interface SandboxToolsOptions {
-  /** What must never go into the sandbox: what would bring one of them there is refused. */
+  /** Values that must never enter the sandbox: input that contains one is refused. */
   readonly secrets: readonly string[];
-  /** The only programs that may be run, where that is known and limited. */
+  /** The only programs that may run, if that is known and limited. */
   readonly commands?: readonly string[] | null | undefined;
 }
 
-/** Tools with which a model works in a sandbox. */
+/** Tools for a model to work in a sandbox. */
 export function sandboxTools(
   sandbox: Sandbox,
   { secrets, commands }: SandboxToolsOptions,
@@ -108,7 +108,7 @@ const SECRET: ToolResult = {
   code: 'secret_refused',
 };
 
-/** What the model gave that cannot be used. */
+/** Invalid input of the model. */
 class InputError extends Error {}
 
 async function reportingErrors(
@@ -163,7 +163,7 @@ function secondsOf(input: unknown): number {
 
 function decode(bytes: Uint8Array): string | undefined {
   try {
-    // A character that the limit cuts in two is no reason to refuse the file.
+    // Streaming, so that a character cut by the limit is not an error.
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes, {
       stream: bytes.length === MAX_READ,
     });

@@ -1,10 +1,10 @@
-/** Shorter values are no secrets: everything would contain them. In characters. */
+/** Minimum length in characters: shorter values occur in any text, so they are not secrets. */
 const LEAST = 8;
 
-/** Names of environment variables that hold secrets as a rule. */
+/** Names of environment variables that usually hold secrets. */
 const SECRET_NAME = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|_DSN|DATABASE_URL)$/i;
 
-/** The values of an environment that are secrets, by their names. */
+/** The values of an environment that are secrets, by the variables' names. */
 export function secretsOf(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
   return Object.entries(environment).flatMap(([name, value]) =>
     SECRET_NAME.test(name) && value !== undefined && value.length >= LEAST ? [value] : [],
@@ -25,8 +25,8 @@ function formsOf(secret: string): readonly string[] {
 }
 
 /**
- * In base64 a text looks different at each of three places in its surroundings; the ends, which
- * depend on those, are left out.
+ * Base64 of a text depends on its offset modulo 3 and, at both ends, on its neighbours; so there
+ * are three forms, without their ends.
  */
 function base64Forms(bytes: Uint8Array): readonly string[] {
   return [0, 1, 2].flatMap((before) => {

@@ -1,4 +1,4 @@
-/** One after the other, in memory of their own. */
+/** Concatenates into new memory. */
 export function concatBytes(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0));
   let at = 0;

@@ -1,4 +1,4 @@
-/** Node's own decoder, where there is one, is ten times as fast. */
+/** Node's own decoder is ten times as fast. */
 interface NodeBuffer {
   readonly from: (text: string, encoding: 'base64') => Uint8Array;
 }

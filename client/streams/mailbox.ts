@@ -1,6 +1,5 @@
 /**
- * What one side puts in at its own pace and the other takes out at its own, in between no more than
- * `most` bytes.
+ * A bounded byte queue: one side writes and the other reads, with at most `most` bytes buffered.
  */
 export class Mailbox implements AsyncIterable<Uint8Array> {
   readonly #most: number;

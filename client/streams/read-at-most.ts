@@ -1,7 +1,7 @@
 import { concatBytes } from './concat-bytes.ts';
 import { readStream } from './read-stream.ts';
 
-/** The first so many bytes of a stream; the rest is not read. */
+/** The first bytes of a stream, up to a limit; the rest is not read. */
 export async function readAtMost(
   stream: ReadableStream<Uint8Array> | null,
   bytes: number,

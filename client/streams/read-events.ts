@@ -5,14 +5,14 @@ import { type ServerSentEvent, SseParser } from './sse-parser.ts';
 export interface ReadEventsOptions {
   /** Receives event ids and retry delays. */
   readonly parser?: SseParser;
-  /** The one that the answer was asked for with. */
+  /** The signal of the request. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * The events of an answer, as they come.
- * @throws PortholeError `invalid_answer` for one that is no event stream; `unreachable` where it is
- * cut off; the signal's reason
+ * The events of a response, as they arrive.
+ * @throws PortholeError `invalid_answer` if it is not an event stream; `unreachable` if it is cut
+ * off; the signal's reason
  */
 export async function* readEvents(
   response: Response,

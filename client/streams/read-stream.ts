@@ -1,6 +1,6 @@
 /**
- * A stream's chunks, in every browser: not all streams there can be iterated. Leaving early cancels
- * it.
+ * A stream's chunks, in every browser: not all support async iteration of streams. Leaving early
+ * cancels it.
  */
 export async function* readStream(
   stream: ReadableStream<Uint8Array> | null,
@@ -18,7 +18,7 @@ export async function* readStream(
       yield value;
     }
   } finally {
-    // One that failed refuses to be cancelled, and has said why already.
+    // A failed stream rejects `cancel` and has already reported its error.
     if (!isOver) await reader.cancel().catch(() => undefined);
     reader.releaseLock();
   }

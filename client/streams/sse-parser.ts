@@ -1,21 +1,21 @@
 /** One event of an event stream. */
 export interface ServerSentEvent {
-  /** `message` where the stream names none. */
+  /** `message` if the stream names none. */
   readonly event: string;
   readonly data: string;
-  /** The last id that the stream has named; '' before the first. */
+  /** The last id of the stream; '' before the first. */
   readonly id: string;
 }
 
-/** Of one event, in characters: four times what a frame of command output is. */
+/** Maximum size of one event in characters: four times a frame of command output. */
 const MAX_EVENT = 4_194_304;
 
 /**
- * Reads event streams (HTML standard, section 9.2.6) as they come, however they are cut. What is no
- * UTF-8, has no end, or grows past 4 Mi characters is an error, and never an event.
+ * Parses event streams (HTML standard, section 9.2.6) in chunks of any size. Invalid UTF-8, a
+ * missing end, or more than 4 Mi characters is an error, and never an event.
  */
 export class SseParser {
-  /** How long to wait before coming back, in milliseconds, where the stream says so. */
+  /** Reconnect delay in milliseconds, if the stream sends one. */
   retryMs: number | undefined;
   readonly #decoder = new TextDecoder('utf-8', { fatal: true });
   /** An incomplete line. */
@@ -25,17 +25,17 @@ export class SseParser {
   #length = 0;
   #id = '';
 
-  /** @throws Error for what is no event stream */
+  /** @throws Error if it is not an event stream */
   push(bytes: Uint8Array): ServerSentEvent[] {
     return this.#read(this.#held + this.#decoder.decode(bytes, { stream: true }));
   }
 
   /**
    * The stream has ended.
-   * @throws Error where that was in the middle of an event
+   * @throws Error if it ended within an event
    */
   end(): ServerSentEvent[] {
-    // A lone CR at the very end is the end of a line; what may follow it has not come.
+    // A lone CR at the end of the data ends a line; a following LF has not arrived.
     const events = this.#held.endsWith('\r') ? this.#read(`${this.#held}\n`) : [];
     this.#decoder.decode();
     if (this.#held !== '' || this.#data.length > 0) throw new Error('the event stream was cut off');
@@ -44,7 +44,7 @@ export class SseParser {
 
   #read(text: string): ServerSentEvent[] {
     const events: ServerSentEvent[] = [];
-    // Ours has none; looking for it at every line of a long text would take long.
+    // Porthole's streams have no CR; searching for it at every line of a long text would be slow.
     const hasReturns = text.includes('\r');
     let at = 0;
     for (;;) {
@@ -94,7 +94,8 @@ export class SseParser {
 }
 
 /**
- * Where the next line ends; -1 where that has not come. A CR at the very end may be half of a pair.
+ * Where the next line ends; -1 if its end has not arrived. A CR at the end of the data may be half
+ * of a CRLF.
  */
 function lineEnd(text: string, from: number): number {
   const lf = text.indexOf('\n', from);

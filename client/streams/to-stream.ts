@@ -1,4 +1,4 @@
-/** A stream of what an iterable yields, made as it is read. */
+/** A stream of an iterable's chunks, pulled on demand. */
 export function toStream(source: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
   const iterator = source[Symbol.asyncIterator]();
   return new ReadableStream<Uint8Array>({

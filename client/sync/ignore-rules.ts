@@ -1,9 +1,9 @@
 /**
- * Which paths of a folder are left out, by lines as `.gitignore` has them: `*`, `?`, `[a-z]`, `**`
- * between slashes, a trailing `/` for folders alone, a leading or inner `/` for the place, `!` to
- * take in again, `#` for comments, `\` before what is meant letter by letter. The last line that
- * fits decides. What is in a folder that is left out cannot be taken in again. Lines of files in
- * folders below, and a user's own settings of git, are not read.
+ * Excludes paths of a folder by lines in `.gitignore` syntax: `*`, `?`, `[a-z]`, `**` between
+ * slashes, a trailing `/` for folders alone, a leading or inner `/` to anchor, `!` to include
+ * again, `#` for comments, `\` to escape. The last matching line decides. Files in an excluded
+ * folder cannot be included again. `.gitignore` files of subfolders and a user's git settings are
+ * not read.
  */
 export class IgnoreRules {
   readonly #rules: readonly Rule[];
@@ -12,7 +12,7 @@ export class IgnoreRules {
     this.#rules = lines.flatMap((line) => parse(line) ?? []);
   }
 
-  /** @param path relative, with `/`; the folders above it must have been asked about before */
+  /** @param path relative, with `/`; query its parent folders first */
   ignores(path: string, isFolder: boolean): boolean {
     const rule = this.#rules.findLast(
       ({ pattern, foldersOnly }) => (isFolder || !foldersOnly) && pattern.test(path),
@@ -28,7 +28,7 @@ interface Rule {
 }
 
 function parse(line: string): Rule | undefined {
-  // Spaces at the end count only where they are escaped.
+  // Trailing spaces count only if escaped.
   let text = line.replace(/\r$/, '').replace(/(?<!\\)((?:\\\\)*) +$/, '$1');
   if (text === '' || text.startsWith('#')) return undefined;
   const takesIn = text.startsWith('!');
@@ -42,7 +42,7 @@ function parse(line: string): Rule | undefined {
   return { pattern: new RegExp(`^${isPlaced ? '' : '(?:.*/)?'}${source}$`, 'su'), foldersOnly, takesIn };
 }
 
-/** The pattern as a regular expression; undefined for one that fits nothing. */
+/** The pattern as a regular expression; undefined if it matches nothing. */
 function sourceOf(pattern: string): string | undefined {
   let source = '';
   const characters = Array.from(pattern);
@@ -82,7 +82,7 @@ function literal(character: string): string {
   return character.replace(/[\\^$.*+?()[\]{}|/-]/u, '\\$&');
 }
 
-/** Where a set ends; a `]` right after its beginning belongs to it. */
+/** End of a set; a `]` right after its beginning belongs to it. */
 function setEnd(characters: readonly string[], from: number): number {
   let at = from + 1;
   if (characters[at] === '!' || characters[at] === '^') at += 1;
@@ -109,10 +109,10 @@ function setSource(inside: readonly string[]): string {
     else {
       at += 1;
       const last = next();
-      // Of one that runs backwards git knows where it begins.
+      // git takes a reversed range as its first character.
       ranges.push(first <= last ? `${literal(first)}-${literal(last)}` : literal(first));
     }
   }
-  // No set fits a slash.
+  // A set never matches a slash.
   return isNot ? `[^/${ranges.join('')}]` : `(?!/)[${ranges.join('')}]`;
 }

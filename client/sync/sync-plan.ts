@@ -1,4 +1,4 @@
-/** What a folder has at a path. */
+/** A path's entry in a folder. */
 export type SyncEntry =
   | { readonly type: 'directory' }
   | { readonly type: 'symlink'; readonly target: string }
@@ -13,23 +13,22 @@ export type SyncEntry =
       readonly digest: string;
     };
 
-/** What a folder has, by its paths: relative, with `/`. */
+/** The contents of a folder, by path: relative, with `/`. */
 export type Entries = ReadonlyMap<string, SyncEntry>;
 
 export interface SyncPlan {
-  /** Paths to send, folders before what is in them. */
+  /** Paths to send, folders before their contents. */
   readonly send: readonly string[];
   /** Files and links to remove. */
   readonly remove: readonly string[];
-  /** Folders to remove where nothing is left in them, inner ones first. */
+  /** Folders to remove if empty, inner ones first. */
   readonly removeFolders: readonly string[];
-  /** Whether something must be gone before what takes its place can be sent. */
+  /** Whether removals must precede the upload because a new entry replaces a removed one. */
   readonly removeFirst: boolean;
 }
 
 /**
- * What must happen so that a place which has what was sent last, and maybe more, gets what is there
- * now.
+ * The steps that bring a target, which has what was sent last and maybe more, to the current state.
  */
 export function planSync(sent: Entries, now: Entries): SyncPlan {
   const send = [...now].filter(([path, entry]) => !isSame(sent.get(path), entry)).map(([path]) => path);

@@ -20,8 +20,8 @@ const ToolPage = lazy(() => import('./pages/tool-page.tsx'));
 type Session = Answer<'GET /api/session'>;
 
 /**
- * Who is here, and then the page of the address. When a session ends in the middle of work, the
- * page stays hidden behind the sign-in, with the typed text, for the same person.
+ * Loads the session, then the page of the address. If a session ends during work, the page stays
+ * mounted and hidden behind the sign-in, with the typed text, for the same person.
  */
 export function App() {
   const [session, setSession] = useState<Session>();
@@ -43,7 +43,7 @@ export function App() {
     void look();
   }, [look]);
   useEffect(() => {
-    // The keyboard was in the sign-in, which has gone.
+    // The focus was in the sign-in, which is gone.
     if (state.count > 0) document.getElementById('page')?.focus();
   }, [state.count]);
 
@@ -131,7 +131,7 @@ function useNotifications({ waiting, following }: Pick<Approvals, 'waiting' | 'f
           notification.close();
         });
       } catch {
-        // Some browsers have them of service workers alone.
+        // Some browsers allow them only in service workers.
       }
     }
   }, [waiting, following]);

@@ -3,7 +3,7 @@ import { visitPreview } from './visit-preview.ts';
 
 export interface HotReloadCheck {
   readonly steps: Steps;
-  /** Of the preview. */
+  /** URL of the preview. */
   readonly url: string;
   readonly apiUrl: string;
   /** Writes a file of the project. */
@@ -13,8 +13,7 @@ export interface HotReloadCheck {
 const EDITED = 'Edited while you watched';
 
 /**
- * Checks what a browser needs: the page, the hot-reload WebSocket, and the word of an edited file
- * over it.
+ * Checks what a browser needs: the page, the hot-reload WebSocket, and the notice of an edit on it.
  */
 export async function checkHotReload({ steps, url, apiUrl, write }: HotReloadCheck): Promise<void> {
   const visit = visitPreview(url, apiUrl);
@@ -22,8 +21,8 @@ export async function checkHotReload({ steps, url, apiUrl, write }: HotReloadChe
     'The page is served through the preview',
     async () => {
       const { status, text } = await visit.page('/');
-      // Vite answers 403 to any Host but localhost, so this shows that the preview has rewritten
-      // it.
+      // Vite responds with 403 to any Host but localhost, so this shows that the preview has
+      // rewritten it.
       if (status !== 200) throw new Error(`The preview answered ${status}: ${text.slice(0, 300)}`);
       if (!text.includes('/@vite/client')) throw new Error(`This is not Vite's page: ${text.slice(0, 300)}`);
       await visit.page('/src/main.js');

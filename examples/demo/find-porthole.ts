@@ -5,20 +5,20 @@ import { createInterface } from 'node:readline';
 
 export interface FoundPorthole {
   readonly url: string;
-  /** Ends it, if it was started for this demo alone. */
+  /** Stops it, if it was started for this demo. */
   readonly end?: () => Promise<void>;
 }
 
 /**
- * The Porthole at the configured address (`HOST`, `PORT`); where nothing answers, one of the demo's
- * own.
+ * The Porthole at the configured address (`HOST`, `PORT`); if nothing responds, a new one for the
+ * demo.
  */
 export async function findPorthole(
   { HOST = '127.0.0.1', PORT = '8787' }: Readonly<Record<string, string | undefined>>,
   signal: AbortSignal,
 ): Promise<FoundPorthole> {
   const host = reachable(HOST);
-  // A port that is none, or any free one, is for Porthole to judge when it starts.
+  // Porthole itself rejects invalid ports when it starts, and picks a free one for 0.
   if (/^[1-9]\d{0,4}$/.test(PORT)) {
     const url = `http://${host}:${PORT}`;
     if (await answers(url, signal)) return { url };
@@ -27,14 +27,14 @@ export async function findPorthole(
   return { url: `http://${host}:${port}`, end: () => stop(child) };
 }
 
-/** An address that stands for all addresses is reached by loopback. */
+/** A wildcard address is reached by loopback. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** Whether a Porthole is there; false when nothing is. */
+/** Whether a Porthole responds; false without a server. */
 async function answers(url: string, signal: AbortSignal): Promise<boolean> {
   let text: string;
   try {
@@ -59,11 +59,11 @@ function isRefused(error: unknown): boolean {
 const MAIN = join(import.meta.dirname, '../../host/main.ts');
 const MOST_OUTPUT = 4_096;
 
-/** What `npm start` does, in the background. Resolves once it says where it is. */
+/** Like `npm start`, in the background. Resolves once it prints its URL. */
 async function start(signal: AbortSignal): Promise<{ child: ChildProcess; port: string }> {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    // Out of reach of the terminal's Ctrl-C: it must answer until the demo has put its things away.
+    // Detached from the terminal's Ctrl-C: it must respond until the demo has cleaned up.
     detached: true,
   });
   let said = '';

@@ -1,7 +1,7 @@
 /**
  * `npm run demo`: an agent's work, played by a script. A run with its sandbox, a real Vite project
- * in it, its dev server, and the preview that shows it in a browser. `-- --once` checks that it all
- * works, hot reload included, and ends.
+ * in it, its dev server, and the preview that shows it in a browser. `-- --once` checks all of it,
+ * hot reload included, and ends.
  */
 import { parseArgs } from 'node:util';
 import { checkHotReload } from './check-hot-reload.ts';
@@ -21,7 +21,7 @@ interface Run {
 }
 
 const steps = createSteps(process.stdout);
-/** What has been made, and how it is put away again. */
+/** Created objects, and how to remove them. */
 const made: { readonly undone: string; readonly undo: () => Promise<unknown> }[] = [];
 
 /** @param signal Ctrl-C */
@@ -37,7 +37,7 @@ async function demo(justOnce: boolean, signal: AbortSignal): Promise<void> {
   if (porthole.end !== undefined) made.push({ undone: 'Porthole ended', undo: porthole.end });
   const key = process.env['SANDBOX_API_KEY'];
   const api = connect(porthole.url, key, signal);
-  // Things are put away even after Ctrl-C.
+  // Cleans up even after Ctrl-C.
   const tidy = connect(porthole.url, key);
 
   const run = await steps.run(
@@ -116,7 +116,7 @@ const USAGE = `npm run demo              shows it, until Ctrl-C
 
   Environment: PORT, HOST (where Porthole is, or is to be), SANDBOX_API_KEY`;
 
-/** In reverse. What fails does not keep the rest from being put away. */
+/** In reverse order. A failure does not stop the rest of the cleanup. */
 async function putAway(): Promise<void> {
   if (made.length === 0) return;
   const all = made.splice(0).toReversed();
@@ -141,10 +141,10 @@ function explain(error: unknown): void {
 
 async function main(): Promise<void> {
   const stop = new AbortController();
-  // npm passes on a Ctrl-C that the terminal has sent already: the second one must not cut the end
-  // short.
+  // npm forwards a Ctrl-C that the terminal has sent already: the second one must not abort the
+  // cleanup.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort());
-  // Nobody reads any more (`| head`, a closed terminal): put everything away all the same.
+  // A closed reader (`| head`, a closed terminal): clean up anyway.
   process.stdout.on('error', () => stop.abort());
   let decision: string | undefined;
   try {

@@ -2,10 +2,10 @@ import { setTimeout as after } from 'node:timers/promises';
 import type { PortholeApi } from './porthole-api.ts';
 import { devServerLog } from './vite-sandbox.ts';
 
-/** What the API says of a preview, as much of it as the demo needs. */
+/** The fields of the API's preview that the demo uses. */
 export interface Preview {
   readonly session_id: string;
-  /** Null where previews are loopback ports: then `local_port` is one. */
+  /** Null if previews are loopback ports: then `local_port` is set. */
   readonly preview_url: string | null;
   readonly local_port: number;
   readonly keepalive_url: string | null;
@@ -17,14 +17,14 @@ export interface Preview {
 const READY_WITHIN_MS = 30_000;
 const ASK_EVERY_MS = 100;
 
-/** Opens the preview of a port. Idempotent: asked again, it answers with the same URL. */
+/** Opens the preview of a port. Idempotent: a repetition returns the same URL. */
 export function startPreview(api: PortholeApi, runId: string, port: number): Promise<Preview> {
   return api.call('POST', `/api/runs/${runId}/sandbox/port-forward`, { target_port: port });
 }
 
 /**
- * Asks until something listens on the port. @throws with the dev server's own words when nothing
- * does
+ * Polls until something listens on the port.
+ * @throws with the dev server's output on a timeout
  */
 export async function untilServed(
   api: PortholeApi,

@@ -8,9 +8,9 @@ import { createGzip } from 'node:zlib';
 const ROOT = join(import.meta.dirname, '../..');
 
 /**
- * The folders of Vite and of all it needs, relative to the repository: `dependencies`, and of the
- * `optionalDependencies` (native parts for each platform) those that npm has installed for this
- * one. Undefined when Vite is not installed.
+ * The folders of Vite and its dependencies, relative to the repository: `dependencies`, and those
+ * `optionalDependencies` (native parts for each platform) that npm has installed for this one.
+ * Undefined if Vite is not installed.
  */
 export function viteFolders(): string[] | undefined {
   const found = new Set<string>();
@@ -32,7 +32,7 @@ export function viteFolders(): string[] | undefined {
   return found.size === 0 ? undefined : [...found].map((folder) => relative(ROOT, folder));
 }
 
-/** As Node looks for a package: in `node_modules` of the folder, then of each one above it. */
+/** Node's lookup of a package: in `node_modules` of the folder, then of each parent. */
 function findPackage(name: string, from: string): string | undefined {
   for (let folder = from; folder.startsWith(ROOT); folder = dirname(folder)) {
     const candidate = join(folder, 'node_modules', name);
@@ -48,8 +48,8 @@ export async function packVite(folders: readonly string[], signal?: AbortSignal)
     signal,
   });
   const exit = once(tar, 'exit');
-  // The fastest level: it packs in a third of the default's time, and loopback does not mind the
-  // tenth that it is larger.
+  // The fastest level: it takes a third of the default's time, and a tenth more size does not
+  // matter on loopback.
   const [packed, [code]] = await Promise.all([buffer(tar.stdout.pipe(createGzip({ level: 1 }))), exit]);
   if (code !== 0) throw new Error(`tar ended with ${String(code)} while it packed Vite.`);
   return packed;

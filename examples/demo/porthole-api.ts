@@ -1,15 +1,15 @@
-/**
- * Porthole's HTTP API, as much of it as the demo needs. It is all plain HTTP: any language can do
- * this.
- */
+/** The subset of Porthole's HTTP API for the demo. It is plain HTTP: any language can do this. */
 export interface PortholeApi {
-  /** Where it is, e.g. `http://127.0.0.1:8787`. */
+  /** Its URL, e.g. `http://127.0.0.1:8787`. */
   readonly url: string;
-  /** One JSON call. @throws ApiError when the answer is no success */
+  /**
+   * One JSON call.
+   * @throws ApiError for any status but success
+   */
   call<T>(method: string, path: string, body?: unknown): Promise<T>;
   /** Runs a command in a sandbox to its end. `cwd` is relative to /workspace. */
   exec(sandbox: string, argv: readonly string[], cwd?: string): Promise<Finished>;
-  /** Writes a file below /workspace, at most 32 MiB; missing folders are made. */
+  /** Writes a file below /workspace, at most 32 MiB; creates missing folders. */
   write(sandbox: string, path: string, content: string | Uint8Array): Promise<void>;
   /** Reads a file below /workspace. */
   read(sandbox: string, path: string): Promise<string>;
@@ -17,7 +17,7 @@ export interface PortholeApi {
 
 export interface Finished {
   readonly exitCode: number;
-  /** Both streams, in the order in which they came. */
+  /** Both streams, in order of arrival. */
   readonly output: string;
 }
 
@@ -33,7 +33,7 @@ export class ApiError extends Error {
   }
 }
 
-/** `fetch`, as far as the API needs it. */
+/** The subset of `fetch` for the API. */
 export type Fetch = (
   url: string,
   init: {
@@ -45,8 +45,8 @@ export type Fetch = (
 ) => Promise<Pick<Response, 'ok' | 'status' | 'json' | 'text'>>;
 
 /**
- * @param key sent as a bearer token, where Porthole has one configured (`SANDBOX_API_KEY`)
- * @param fetcher one that knows the way to Porthole; the built-in one by default
+ * @param key sent as a bearer token, if Porthole has one configured (`SANDBOX_API_KEY`)
+ * @param fetcher a custom `fetch` for Porthole; the built-in one by default
  */
 export function connect(
   url: string,
@@ -96,7 +96,7 @@ export function connect(
 }
 
 /**
- * Reads the events of a command: `stdout` and `stderr` in base64, then one `exit` or one `error`.
+ * Parses the events of a command: `stdout` and `stderr` in base64, then one `exit` or one `error`.
  */
 function finished(events: string): Finished {
   const output: Buffer[] = [];

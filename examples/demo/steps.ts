@@ -3,13 +3,13 @@ import { styleText } from 'node:util';
 type Style = Parameters<typeof styleText>[0];
 
 /**
- * Tells a person what happens, on a terminal (in colour, with a line that changes) and in a pipe
- * (plain lines).
+ * Progress for a person, on a terminal (in colour, with a changing line) and in a pipe (plain
+ * lines).
  */
 export interface Steps {
   /**
-   * One step: says what is being done, then what was done and how long it took.
-   * @param done what to say afterwards; the result of `work` is at hand
+   * One step: prints what is being done, then what was done and its duration.
+   * @param done the final message, from the result of `work`
    */
   run<T>(doing: string, work: () => Promise<T>, done: (result: T) => string): Promise<T>;
   say(text?: string, style?: Style): void;

@@ -4,26 +4,26 @@ import { get } from 'node:http';
 import type { LookupFunction } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** What a browser does with a Vite project, done by a program. */
+/** The actions of a browser on a Vite project, in a program. */
 export interface PreviewVisit {
   page(path: string): Promise<{ readonly status: number; readonly text: string }>;
-  /** Opens the socket over which Vite announces edits, as its client in a browser does. */
+  /** Opens the WebSocket on which Vite announces edits, like its client in a browser. */
   openHotReload(): Promise<HotReload>;
 }
 
 export interface HotReload {
   /**
-   * Resolves with the paths that the next announcement names. @throws when Vite asks for a full
-   * reload instead
+   * Resolves with the paths of the next announcement.
+   * @throws when Vite requests a full reload instead
    */
   nextUpdate(): Promise<readonly string[]>;
   close(): void;
 }
 
-/** Longest wait for what a dev server on the same machine does in a fraction of a second. */
+/** Timeout for operations that take a local dev server a fraction of a second. */
 const PATIENCE_MS = 15_000;
 
-/** @param apiUrl where Porthole is; names below `localhost` lead there */
+/** @param apiUrl URL of Porthole; names below `localhost` resolve to its host */
 export function visitPreview(previewUrl: string, apiUrl: string): PreviewVisit {
   const url = new URL(previewUrl);
   const resolve = url.hostname.endsWith('.localhost')
@@ -43,7 +43,7 @@ export function visitPreview(previewUrl: string, apiUrl: string): PreviewVisit {
   return {
     page,
     async openHotReload() {
-      // Vite lets a browser's socket in only with this token, which it writes into its client.
+      // Vite accepts a browser's socket only with this token, which it writes into its client.
       const { status, text: client } = await page('/@vite/client');
       const [, token] = /const wsToken = "([^"]+)"/.exec(client) ?? [];
       if (token === undefined) throw new Error(`/@vite/client answered ${status}, without Vite's client.`);
@@ -76,7 +76,9 @@ interface Message {
   readonly updates?: readonly { readonly path: string }[];
 }
 
-/** Browsers take every name below `localhost` for this machine; the system's resolver does not. */
+/**
+ * Browsers resolve every name below `localhost` to this machine; the system's resolver does not.
+ */
 function lookupAs(hostname: string): LookupFunction {
   return (_name, options, found) => lookup(hostname, options, found);
 }

@@ -3,15 +3,15 @@ import { join, relative } from 'node:path';
 import type { PortholeApi } from './porthole-api.ts';
 
 const PROJECT = join(import.meta.dirname, '../vite-project');
-/** Most bytes of one `PUT …/file/…`. */
+/** Maximum size of one `PUT …/file/…`. */
 const MOST_BYTES = 32 * 1024 * 1024;
 
-/** Where Vite listens unless told otherwise. */
+/** Vite's default port. */
 export const VITE_PORT = 5173;
 
 /**
- * Sends a gzipped tar into `folder` below /workspace, in pieces that the API takes, and unpacks it
- * there.
+ * Sends a gzipped tar into `folder` below /workspace, in pieces within the API's limit, and unpacks
+ * it there.
  */
 export async function unpackInto(
   api: PortholeApi,
@@ -42,17 +42,17 @@ export function projectFiles(): ReadonlyMap<string, string> {
 }
 
 /**
- * Starts the dev server and leaves it running: what a command left in the background goes on until
- * the sandbox stops.
+ * Starts the dev server and leaves it running: background processes of a command continue until the
+ * sandbox stops.
  */
 export async function startDevServer(api: PortholeApi, sandbox: string, folder: string): Promise<void> {
-  // `node --run dev` is `npm run dev` where there is no npm.
+  // `node --run dev` is `npm run dev` without npm.
   const start = '(node --run dev > ../dev.log 2>&1 &)';
   const { exitCode, output } = await api.exec(sandbox, ['sh', '-c', start], folder);
   if (exitCode !== 0) throw new Error(`The dev server could not be started: ${output.trim()}`);
 }
 
-/** What the dev server has printed so far. */
+/** The dev server's output so far. */
 export function devServerLog(api: PortholeApi, sandbox: string): Promise<string> {
   return api.read(sandbox, 'dev.log').catch(() => '');
 }

@@ -11,14 +11,14 @@ export interface Watch {
   /** Writes a file of the project. */
   readonly write: (path: string, text: string) => Promise<void>;
   readonly keepAlive: () => Promise<void>;
-  /** Ctrl-C. */
+  /** Aborts on Ctrl-C. */
   readonly signal: AbortSignal;
 }
 
-/** A preview that nobody uses ends after half an hour; one ping a minute is plenty. */
+/** An unused preview ends after half an hour; one ping a minute is sufficient. */
 const KEEP_ALIVE_MS = 60_000;
 
-/** What Enter does, one after the other. */
+/** The edits of successive presses of Enter. */
 const EDITS: readonly (readonly [path: string, text: string])[] = [
   ['src/heading.js', "export default 'Edited while you watched';\n"],
   ['src/accent.css', ':root {\n  --accent: #b45309;\n}\n'],
@@ -29,7 +29,7 @@ const EDITS: readonly (readonly [path: string, text: string])[] = [
 ];
 
 /**
- * Tells a person how to see hot reload, edits on Enter, and keeps the preview alive until Ctrl-C.
+ * Explains hot reload to the user, makes edits on Enter, and keeps the preview alive until Ctrl-C.
  */
 export async function watchAndEdit({
   steps,

@@ -65,14 +65,14 @@ function toCredentialDto({ delegation, token }: IssuedDelegation): z.infer<typeo
 /** Longest lifetime of a delegation, in seconds: a day. */
 const LONGEST = 86_400;
 
-/** One line, as the programs and paths of a shell are. */
+/** One line, like the programs and paths of a shell. */
 const Line = z
   .string()
   .min(1, 'must not be empty')
   .max(4_000, 'must be at most 4000 characters')
   .regex(/^\P{Cc}*$/u, 'must hold no control character');
 
-/** Strict, because a misspelt limit would be no limit. */
+/** Strict: a misspelt limit would not limit anything. */
 const Body = z
   .strictObject({
     scopes: z
@@ -221,8 +221,8 @@ export const rotateTokenRoute = defineRoute({
 });
 
 /**
- * What a client hands to a server, as `config.configurable.sandbox` of a run: which sandbox, what
- * to show there, and where it is. All of it is the client's word.
+ * What a client hands to a server, as `config.configurable.sandbox` of a run: the sandbox's id,
+ * credential and URL. All of it is unverified.
  */
 export const SandboxConfig = z
   .object({

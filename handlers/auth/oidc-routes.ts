@@ -6,7 +6,7 @@ import { cookieOf, sessionCookie, setCookie, signInCookie } from './session-cook
 
 const CALLBACK = '/api/session/oidc/callback';
 
-/** Of such characters alone is what providers send back: RFC 6749, appendix A. */
+/** Providers send only these characters back: RFC 6749, appendix A. */
 const printable = (most: number) =>
   z
     .string()
@@ -58,7 +58,8 @@ export const startOidcRoute = defineRoute({
       { url },
       {
         'cache-control': 'no-store',
-        // The way back begins at the provider's site: a strict one would stay behind.
+        // Lax, not Strict: the redirect back comes from the provider's site, and browsers omit a
+        // strict cookie there.
         'set-cookie': setCookie(signInCookie(publicUrl?.origin), sealed, { sameSite: 'Lax', seconds }),
       },
     );
@@ -103,7 +104,7 @@ export const oidcCallbackRoute = defineRoute({
   },
 });
 
-/** The page that was asked for, which then tells what went wrong. */
+/** The requested page, which then shows the problem. */
 function withProblem(path: string, problem: string): string {
   const url = new URL(path, 'http://porthole');
   url.searchParams.set('sign-in', problem);

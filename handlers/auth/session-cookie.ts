@@ -1,22 +1,22 @@
 /**
- * The cookie of a session. Where people come over https it is a `__Host-` one: no other host, and
- * no preview below this one's name, can read it or put one in its place. Over plain http browsers
- * keep no such cookie: there, which is on loopback, it has neither prefix nor `Secure`.
- * @param publicOrigin the origin under which people reach Porthole, where that is configured
+ * The session cookie. Over https it has the `__Host-` prefix: no other host, and no preview below
+ * this host's name, can read or set it. Over plain http, which is on loopback, browsers reject such
+ * a cookie: it has neither prefix nor `Secure`.
+ * @param publicOrigin the configured origin at which people reach Porthole
  */
 export function sessionCookie(publicOrigin: string | undefined): string {
   return isSecure(publicOrigin) ? '__Host-porthole-session' : 'porthole-session';
 }
 
-/** The cookie of a sign-in that is under way. */
+/** The cookie of a pending sign-in. */
 export function signInCookie(publicOrigin: string | undefined): string {
   return isSecure(publicOrigin) ? '__Host-porthole-sign-in' : 'porthole-sign-in';
 }
 
 /**
  * `Set-Cookie`.
- * @param sameSite `Lax` for what must come along when the identity provider sends the person back
- * @param seconds 0 takes it away
+ * @param sameSite `Lax` for cookies needed when the identity provider redirects back
+ * @param seconds 0 deletes it
  */
 export function setCookie(
   name: string,
@@ -28,9 +28,9 @@ export function setCookie(
 }
 
 /**
- * The value of the cookie in a `Cookie` header; of several of a name, none is to be trusted. Blanks
- * around a cookie are spaces and tabs alone: a name that begins with another blank (U+00A0, which
- * `trim` takes away) is no `__Host-` one to a browser, so that any host of the site may set it.
+ * The value of the cookie in a `Cookie` header; if several have the name, none is trusted. Only
+ * spaces and tabs are trimmed: browsers do not treat a name that begins with other white space
+ * (U+00A0, which `trim` removes) as `__Host-`, so any host of the site may set it.
  */
 export function cookieOf(header: string | undefined, name: string): string | undefined {
   const values = (header ?? '')

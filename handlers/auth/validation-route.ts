@@ -84,7 +84,7 @@ export const validateSandboxRoute = defineRoute({
   },
 });
 
-/** Undefined: the credential is worth nothing here. */
+/** Undefined: the credential is invalid. */
 function grantOf(
   bearer: Caller | undefined,
   sandbox: SandboxRecord,
@@ -94,16 +94,13 @@ function grantOf(
   return { ...WHOLE_GRANT, owner: bearer.kind === 'person', expiresAt: bearer.expiresAt ?? null };
 }
 
-/**
- * Names of this machine, each as good as the others: a client and a server on it may each know
- * Porthole by another one.
- */
+/** Equivalent names of this machine: a client and a server on it may use different ones. */
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
 
 /**
- * Under which URLs Porthole is reached, the first to be shown: the public one, with its path.
- * Without one it is what the server itself has called, as it came here or through a proxy that
- * speaks TLS; the Host of a request is one that is known.
+ * The URLs of Porthole, the preferred one first: the public one, with its path. Without one, the
+ * URL that the server itself called, directly or through a TLS proxy; the request's Host was
+ * validated before.
  */
 function ownUrls(publicUrl: URL | undefined, host: string): readonly string[] {
   if (publicUrl !== undefined) return [publicUrl.origin + publicUrl.pathname.replace(/\/+$/, '')];

@@ -6,7 +6,7 @@ import { BUNDLED_CONSOLE, CONSOLE_FOLDER, CONSOLE_MARK } from './console-folder.
 /** State of a missing build. */
 export type ConsoleBuild =
   | { readonly state: 'none' | 'under way' }
-  /** `words`: the builder's last ones, for a person at this machine. */
+  /** `words`: the last output of the builder, for a person at this machine. */
   | { readonly state: 'failed'; readonly words: string };
 
 let existing: ConsoleBuild = { state: 'none' };
@@ -20,7 +20,7 @@ export function consoleBuild(): ConsoleBuild {
   return existing;
 }
 
-/** One file of the built console, with what compression made of it. */
+/** One file of the built console, with its compressed forms. */
 export interface ConsoleFile {
   readonly type: string;
   readonly plain: Buffer;
@@ -35,25 +35,25 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 };
 
-/** The files of a build, by their path in the folder; none while there is no complete build. */
+/** The files of a build, by their path in the folder; empty without a complete build. */
 interface ConsoleFiles {
   readonly digest: string;
   readonly byPath: ReadonlyMap<string, ConsoleFile>;
 }
 
-/** Where a build may lie: beside a function that is a bundle, or in the project. */
+/** Possible folders of a build: beside a bundled function, or in the project. */
 const PLACES = [join(import.meta.dirname, BUNDLED_CONSOLE), CONSOLE_FOLDER];
 
 let read: ConsoleFiles | undefined;
 
-/** The build that is there, read again only when there is another one. */
+/** The current build, read again only after it changed. */
 export async function consoleFiles(places: readonly string[] = PLACES): Promise<ConsoleFiles | undefined> {
   for (const folder of places) {
     const digest = await readFile(join(folder, CONSOLE_MARK), 'utf8').catch(() => undefined);
     if (digest === undefined) continue;
     if (read?.digest === digest) return read;
     const byPath = await readBuild(folder).catch((error: unknown) => {
-      // Another build takes its place at this very moment.
+      // Another build is being put in place.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
       throw error;
     });
@@ -78,8 +78,8 @@ async function readBuild(folder: string): Promise<ReadonlyMap<string, ConsoleFil
 }
 
 /**
- * What a page of the console is served with: nothing from elsewhere, and nothing inline. Only
- * previews may be framed: sandboxed, without a referrer.
+ * Headers of a console page. CSP: only this origin, and nothing inline. Only previews may be
+ * framed: sandboxed, without a referrer.
  */
 export function consoleHeaders(services: Pick<Services, 'preview' | 'publicUrl'>): Record<string, string> {
   return {
@@ -96,8 +96,7 @@ export function consoleHeaders(services: Pick<Services, 'preview' | 'publicUrl'>
       "frame-ancestors 'none'",
     ].join('; '),
     'cross-origin-opener-policy': 'same-origin',
-    // Previews may be of the same site: a process that runs one must not have this page in its
-    // memory, too.
+    // Previews may be same-site: their pages must not share a process with this one.
     'origin-agent-cluster': '?1',
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
@@ -105,8 +104,8 @@ export function consoleHeaders(services: Pick<Services, 'preview' | 'publicUrl'>
 }
 
 /**
- * Where previews are: below their zone, on whatever port. A source of http covers https as well,
- * and not the other way round.
+ * CSP sources of previews: below their zone, on any port. A source of http also covers https, but
+ * not the reverse.
  */
 function previewSources({ preview, publicUrl }: Pick<Services, 'preview' | 'publicUrl'>): string {
   if (!preview.enabled) return "'none'";

@@ -1,14 +1,11 @@
 import { join } from 'node:path';
 
 /**
- * Where `npm run build` and `npm start` put the console, and where the image of the function host
- * has it.
+ * The folder into which `npm run build`, `npm start` and the image of the function host put the
+ * console.
  */
 export const CONSOLE_FOLDER = join(import.meta.dirname, '../../dist/console');
-/**
- * Name of the folder that lies beside the functions that serve the console, where each is a
- * separate bundle.
- */
+/** Name of the console's folder beside functions that are separate bundles. */
 export const BUNDLED_CONSOLE = 'console';
-/** Written last: without it a build is not complete. It is the digest of the sources. */
+/** Written last: without it a build is incomplete. Contains the digest of the sources. */
 export const CONSOLE_MARK = '.digest';

@@ -7,7 +7,7 @@ import type { Services } from '../services.ts';
 import { consoleBuild, type ConsoleFile, consoleFiles, consoleHeaders } from './console-files.ts';
 import { MISSING_CONSOLE_POLICY, missingConsolePage } from './missing-console-page.ts';
 
-/** Every page is the same file: its script looks at the address. */
+/** All pages are the same file: its script reads the address. */
 function consolePage(path: string, id: string, summary: string) {
   return defineRoute({
     id,
@@ -27,7 +27,7 @@ function consolePage(path: string, id: string, summary: string) {
   });
 }
 
-/** What the console's pages need of the functions. */
+/** The services that the console's pages need. */
 type PageServices = Parameters<typeof consoleHeaders>[0] & Pick<Services, 'authenticator'>;
 
 async function answerConsolePage(
@@ -55,13 +55,10 @@ async function answerConsolePage(
   return encoded(page, headers['accept-encoding'], all);
 }
 
-/** Below these, programs ask: they get JSON. */
+/** Paths for programs, which get JSON. */
 const API_PATH = /^\/(?:api|v1|mcp|assets)(?:\/|$)/;
 
-/**
- * The console's own 404 page for a browser at an address that nothing serves; undefined for
- * everything else.
- */
+/** The console's 404 page for a browser at an unknown address; undefined for everything else. */
 export async function missingPage(
   { headers, rawPath, requestContext }: HttpEvent,
   services: PageServices,

@@ -8,13 +8,13 @@ const STYLE =
   'a{color:#1f5eff}@media (prefers-color-scheme:dark){html{background:#0d0f13;color:#e8ebf0}pre{background:#222731}a{color:#6d97ff}}';
 
 /**
- * Loads the page again once it would be another one. A page that did so each time it looked would
- * take screen readers back to its top.
+ * Reloads the page once it would differ. Reloading at each poll would move screen readers back to
+ * the top.
  */
 const SCRIPT =
   'const look=()=>fetch("",{cache:"no-store"}).then((it)=>it.text()).then((it)=>it.includes(document.title)?setTimeout(look,1000):location.reload(),()=>setTimeout(look,2000));setTimeout(look,1000)';
 
-/** It may look like something, and look for another one. */
+/** CSP: allows its own style, and the script that polls. */
 export const MISSING_CONSOLE_POLICY = [
   "default-src 'none'",
   `style-src '${digestOf(STYLE)}'`,

@@ -13,11 +13,11 @@ import { MAX_JSON_BYTES } from '../http/read-input.ts';
 import { fieldText, type MultipartPart, multipartParts } from '../http/multipart.ts';
 import { PartialToolFields, toSource } from './tool-routes.ts';
 
-/** Of all files of one run together, and how many they may be: 32 MiB, as for every upload. */
+/** Maximum total size and number of the files of one run: 32 MiB, as for every upload. */
 const FILES = { bytes: 33_554_432, most: 32 } as const;
-/** Of headers and boundaries. */
+/** Allowance for headers and boundaries. */
 const AROUND_BYTES = 1_048_576;
-/** Linux's own limit, in bytes. */
+/** Linux's limit, in bytes. */
 const MAX_NAME = 255;
 
 interface Upload {
@@ -26,11 +26,10 @@ interface Upload {
 }
 
 /**
- * Reads the whole form of a run, in whatever order its parts come, and hands it to `use`; so
- * nothing has begun when a part turns out to be bad. Files wait on the disk, and are gone
- * afterwards.
- * @throws PortholeError `invalid_snapshot`, `snapshot_too_large`, `invalid_inputs`, and what
- * `multipartParts` throws
+ * Reads the whole form of a run, with its parts in any order, and passes it to `use`; so nothing
+ * has started if a part is invalid. Files are stored on disk until `use` ends.
+ * @throws PortholeError `invalid_snapshot`, `snapshot_too_large`, `invalid_inputs`, and errors of
+ * `multipartParts`
  */
 export async function withRunForm<T>(
   upload: Upload,
@@ -39,7 +38,7 @@ export async function withRunForm<T>(
 ): Promise<T> {
   await using folder = temporaryFolder();
   const request = { fields: {}, payloadBytes: 0, inputs: {} as unknown, files: [] as InputFile[] };
-  // The longest that a canonical form becomes by escapes; more white space is rejected.
+  // Maximum size of the canonical form with escapes; more white space is rejected.
   const snapshotBytes = 6 * maxSnapshotBytes + 65_536;
   const fieldBytes = Math.max(snapshotBytes, MAX_JSON_BYTES);
   const limits = {
@@ -64,7 +63,7 @@ export async function withRunForm<T>(
     else if (part.name === 'inputs') request.inputs = await readInputs(part);
     else throw badForm(`it has a part ${JSON.stringify(part.name.slice(0, 100))}`);
   }
-  // Awaited here: the files must last until it is done.
+  // Awaited: the files must exist until it ends.
   return await use(request);
 }
 
@@ -140,7 +139,7 @@ async function keepFile(
   return { name, size, open };
 }
 
-/** Made once it is needed, and removed with all that is in it. */
+/** Created on first use, and removed with its contents. */
 function temporaryFolder() {
   let made: Promise<string> | undefined;
   return {

@@ -19,7 +19,7 @@ export const ToolRunPath = z.object({ run_id: id('Run id, `trun_` + ULID') });
 /** The header that carries the token of a draft's lock. */
 const LOCK_HEADER = 'draft-lock-token';
 
-/** Longer than any token of ours; what is longer is none. */
+/** Longer than any token of ours; longer values are invalid. */
 const MOST = 100;
 
 export function lockToken(headers: Readonly<Record<string, string | undefined>>): string | undefined {
@@ -35,10 +35,7 @@ function toToolDto({ id, owner, name, createdAt }: ToolRecord): z.infer<typeof T
   return { tool_id: id, owner: owner.user, name, created_at: createdAt.toISOString() };
 }
 
-/**
- * The most JSON that the editor's routes take: twice the longest code that a snapshot may hold,
- * written with escapes.
- */
+/** Maximum JSON body of the editor's routes: twice the longest code of a snapshot, for escapes. */
 export const EDITOR_JSON_BYTES = 4_194_304;
 
 const schemaField = z
@@ -49,10 +46,10 @@ const schemaField = z
   .meta({ type: 'object' })
   .nullable();
 
-/** What a tool is called. */
+/** Name of a tool. */
 const toolName = z.string().min(1, 'must not be empty').max(200, 'at most 200 characters');
 
-/** What a version, a draft and the payload of a snapshot can say, each field on its own. */
+/** Fields of a version, a draft and a snapshot's payload, each validated separately. */
 export const toolFields = {
   entrypoint: z
     .string()
@@ -68,17 +65,17 @@ export const toolFields = {
     .describe('Shown to users who run it'),
 };
 
-/** The same, none of them required. */
+/** `toolFields`, all optional. */
 export const PartialToolFields = z.strictObject(toolFields).partial();
 
-/** The same as answers have them. */
+/** `toolFields` in responses. */
 export const shownToolFields = {
   ...toolFields,
   input_schema: z.record(z.string(), z.unknown()).nullable(),
   settings_schema: z.record(z.string(), z.unknown()).nullable(),
 };
 
-/** Only what was said. */
+/** Omits missing fields. */
 export function toSource(fields: z.infer<typeof PartialToolFields>): Partial<ToolSource> {
   return {
     ...(fields.entrypoint === undefined ? {} : { entrypoint: fields.entrypoint }),

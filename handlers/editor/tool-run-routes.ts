@@ -30,10 +30,10 @@ const summary = {
   ended_at: z.iso.datetime().nullable(),
 };
 
-/** A run among others. */
+/** A run in a list. */
 const ToolRunSummaryDto = z.object(summary).meta({ id: 'ToolRunSummary' });
 
-/** A run with what it gave and said. */
+/** A run with its result and output. */
 const ToolRunDto = z
   .object({
     ...summary,

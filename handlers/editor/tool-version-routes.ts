@@ -12,7 +12,7 @@ import {
   toSource,
 } from './tool-routes.ts';
 
-/** Versions of one page: each may be megabytes of code. */
+/** Versions per page: each may be megabytes of code. */
 const MOST = 20;
 const LIMIT = `must be a whole number from 1 to ${MOST}`;
 

@@ -60,7 +60,7 @@ export const downloadFolderRoute = defineRoute({
   },
 });
 
-/** Most processes never make one. */
+/** Loaded lazily: most processes never create a zip. */
 function loadZip(): Promise<typeof import('./zip-of-tar.ts')> {
   return import('./zip-of-tar.ts');
 }

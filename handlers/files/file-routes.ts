@@ -21,7 +21,7 @@ const FilePath = SandboxPath.extend({
 });
 
 /**
- * The absolute path that the URL's tail names. Decodes once, fully, then validates.
+ * The absolute path in the URL's tail. Decodes once, fully, then validates.
  * @throws PortholeError `invalid_request`
  */
 function absolutePath(encoded: string): string {
@@ -110,7 +110,7 @@ export const moveFileRoute = defineRoute({
   ],
   async handle({ params, body, caller, signal }, services) {
     const [from, to] = [resolveWorkspacePath(body.from, 'path'), resolveWorkspacePath(body.to, 'path')];
-    // Both are checked as they are written; the guest checks where links lead.
+    // Both are checked as written; the guest checks link targets.
     delegatedProvider(services.provider, caller, from);
     const provider = delegatedProvider(services.provider, caller, to);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
@@ -152,11 +152,10 @@ export const readFileRoute = defineRoute({
       statusCode: 200,
       headers: {
         'content-type': 'application/octet-stream',
-        // Whatever it is, a browser that is led here saves it, and shows nothing of it on this
-        // origin.
+        // Any browser that is led here saves the file; nothing of it renders on this origin.
         'content-disposition': attachment(posix.basename(path)),
         'x-content-type-options': 'nosniff',
-        // So that a client notices an answer that breaks off.
+        // Lets a client detect a truncated response.
         ...(size !== undefined && { 'content-length': String(size) }),
       },
       body: content,

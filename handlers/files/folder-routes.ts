@@ -11,7 +11,7 @@ import { defineRoute } from '../route.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { inListingThread } from './listing-thread.ts';
 
-/** `path` of the routes that take a folder of the workspace. */
+/** `path` of routes for a folder of the workspace. */
 export const FolderPath = z
   .string()
   .default('/workspace')
@@ -81,7 +81,7 @@ export const listFilesRoute = defineRoute({
   },
 });
 
-/** After this long the client comes back, and its credential is checked again. */
+/** After this time the client reconnects, and its credential is checked again. */
 const LONGEST_MS = 3_600_000;
 
 export const watchFilesRoute = defineRoute({

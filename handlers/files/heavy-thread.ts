@@ -1,6 +1,6 @@
 /**
- * A thread for work that would block the event loop or needs bounded memory: zips, and
- * large listings. Imported elsewhere it does nothing but say where it is.
+ * A worker thread for work that would block the event loop or needs bounded memory: zips, and large
+ * listings. Imported elsewhere it only exports its location.
  */
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { setPriority } from 'node:os';
@@ -8,11 +8,11 @@ import { PortholeError } from '#core/errors.ts';
 import type { Listing } from '#core/files/list-workspace-files.ts';
 
 export const HEAVY_THREAD = new URL(import.meta.url);
-/** Under this name a thread is given its job. */
+/** Key of the job in the thread's worker data. */
 export const JOB = 'porthole-heavy-job';
 export type Job = 'zip' | 'listing';
 
-/** What a zip asks for: more of the tar, or that its piece is taken. */
+/** Requests of a zip: more of the tar, or a piece of output to take. */
 export type ZipAsks = { readonly kind: 'more' } | { readonly kind: 'piece'; readonly bytes: Uint8Array };
 export type ZipAnswer =
   | { readonly kind: 'tar'; readonly bytes: Uint8Array }
@@ -34,7 +34,7 @@ export type ListingSays =
 
 const job = (workerData as { readonly [JOB]?: Job } | null)?.[JOB];
 if (!isMainThread && parentPort !== null && job !== undefined) {
-  // Linux counts a thread's niceness by itself: requests of others come first.
+  // Linux applies niceness per thread: other requests take precedence.
   setPriority(10);
   if (job === 'zip') await zip(parentPort);
   else await listings(parentPort);

@@ -4,9 +4,9 @@ import { filesOfListing, type Listing } from '#core/files/list-workspace-files.t
 import type { Job, ListingAsk, ListingSays } from './heavy-thread.ts';
 
 const MOST_ENTRIES = 10_000;
-/** Up to here, in bytes, parsing costs less than handing over: about 300 files. */
+/** Up to this size in bytes, parsing here costs less than the thread: about 300 files. */
 const SMALL = 16_384;
-/** A thread that is not asked for so long ends. */
+/** Idle time after which a thread ends. */
 const IDLE_MS = 30_000;
 const MEMORY = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 };
 
@@ -16,8 +16,8 @@ interface Waiting {
 }
 
 /**
- * One thread for all listings of this process: what waits for it waits in its queue, and not in the
- * event loop.
+ * One thread for all listings of this process: requests wait in its queue and not in the event
+ * loop.
  */
 interface ListingThread {
   readonly worker: Worker;
@@ -28,7 +28,7 @@ interface ListingThread {
 let thread: Promise<ListingThread> | undefined;
 let asked = 0;
 
-/** The answer to a listing, made beside the event loop. */
+/** The response to a listing, computed outside the event loop. */
 export async function inListingThread(listing: Listing): Promise<Buffer> {
   if (listing.said.length <= SMALL) return listingJson(listing);
   const { worker, waiting, idle } = await (thread ??= begin());
@@ -61,7 +61,7 @@ async function begin(): Promise<ListingThread> {
     if (said.kind === 'json') found?.resolve(Buffer.from(said.bytes.buffer));
     else found?.reject(new PortholeError(said.code, said.message));
     if (waiting.size > 0) return;
-    // It keeps no process alive that has nothing to ask of it.
+    // Without pending work it does not keep the process alive.
     worker.unref();
     begun.idle = setTimeout(() => {
       thread = undefined;
@@ -73,7 +73,7 @@ async function begin(): Promise<ListingThread> {
   return begun;
 }
 
-/** The answer to a listing: synchronous work that takes milliseconds for each thousand entries. */
+/** The response to a listing: synchronous work that takes milliseconds per thousand entries. */
 export function listingJson(listing: Listing): Buffer {
   const { entries, isCut } = filesOfListing(listing, MOST_ENTRIES);
   const answer = {

@@ -13,9 +13,9 @@ import { FolderPath } from './folder-routes.ts';
 export const MAX_UPLOAD_BYTES = 33_554_432;
 
 /**
- * Hands the raw body of a request to `use`, as a stream that fails beyond 32 MiB. An announced
- * length that is too long is refused before anything is read.
- * @param tooLarge in the words of the route
+ * Passes the raw body of a request to `use`, as a stream that fails beyond 32 MiB. A larger
+ * Content-Length is rejected before anything is read.
+ * @param tooLarge the route's error
  */
 export async function withUpload<T>(
   {
@@ -38,13 +38,13 @@ export async function withUpload<T>(
   try {
     return await use(content);
   } finally {
-    // What was not read must not hold the connection back.
+    // An unread rest must not block the connection.
     content.destroy();
   }
 }
 
 const LIMITS = {
-  // One, so that it can be named.
+  // One, so that an error can name it.
   fields: 1,
   fieldBytes: 0,
   files: 1_000,

@@ -58,7 +58,7 @@ export const hydrateWorkspaceRoute = defineRoute({
   },
 });
 
-/** 400 and not 413, as the bridge has it. */
+/** 400 and not 413, like the bridge. */
 function tooLarge(bytes: number): PortholeError {
   return new PortholeError(
     'invalid_request',

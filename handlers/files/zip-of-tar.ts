@@ -7,24 +7,24 @@ import { type ZipEntry, ZipWriter } from '#core/tar/zip-writer.ts';
 import { validatedEntries } from '#core/tar/validate-tar.ts';
 import type { Job, ZipAnswer, ZipSays } from './heavy-thread.ts';
 
-/** Of what kind an entry is, in the upper bits of its mode, as Unix and so zip have it. */
+/** Entry type in the upper bits of the mode, as in Unix and zip. */
 const FILE = 0o100000;
 const FOLDER = 0o040000;
 const LINK = 0o120000;
 /**
- * The times that zip can tell, in seconds since 1970: its DOS field begins in 1980, those
- * of its extra field end in 2038.
+ * Range of zip's times, in seconds since 1970: its DOS field begins in 1980, its extra field ends
+ * in 2038.
  */
 const FIRST_TIME = 315_532_800;
 const LAST_TIME = 2_147_483_647;
 
-/** Of a thread that makes a zip, in MiB: its own, so that no archive takes the memory of others. */
+/** Memory limit of a zip's thread in MiB, so that no archive uses the memory of others. */
 const MEMORY = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4, stackSizeMb: 4 };
 
 /**
- * A tar that comes out of a sandbox as a zip, as it comes: one entry at a time, each compressed on
- * its way, at the pace of its reader, in a thread. Symbolic links are stored as links, as Info-ZIP
- * does; pipes and hard links are left out, and so is what `validatedTar` leaves out.
+ * Converts a sandbox's tar to a zip while streaming: one entry at a time, each compressed as it
+ * passes, at the pace of its reader, in a thread. Symbolic links are stored as links, like
+ * Info-ZIP; pipes, hard links and entries that `validatedTar` omits are omitted.
  */
 export function zipOfTar(tar: Readable): Readable {
   const pieces = threadPieces(tar);
@@ -36,7 +36,7 @@ export function zipOfTar(tar: Readable): Readable {
       );
     },
     destroy(error, done) {
-      // A tar that stalls would keep the generator waiting.
+      // A stalled tar would block the generator.
       tar.destroy();
       done(error);
     },
@@ -45,10 +45,7 @@ export function zipOfTar(tar: Readable): Readable {
   return output;
 }
 
-/**
- * The thread asks, one thing at a time: so it never gets more than it can take, nor sends more than
- * is read.
- */
+/** The thread requests one thing at a time, so neither side buffers more than one piece. */
 async function* threadPieces(tar: Readable): AsyncGenerator<Uint8Array, void, undefined> {
   const { HEAVY_THREAD, JOB } = await import('./heavy-thread.ts');
   const thread = new Worker(HEAVY_THREAD, {
@@ -118,7 +115,7 @@ function zipEntry({ name, linkName, type, size, mode, mtime }: TarHeader): ZipEn
   return type === 'file' ? { path, mode: FILE | mode, mtime: at, size, isCompressed: true } : undefined;
 }
 
-/** In zip a backslash and a colon behind the first letter mean something on some systems. */
+/** Some systems interpret a backslash, or a colon after the first letter, in zip paths. */
 function zipPath(name: string): string {
   const parts = Buffer.from(name, 'latin1')
     .toString('utf8')

@@ -5,20 +5,20 @@ import { type FairLimits, FairQueue, type Place } from '#core/shared/concurrency
 import type { Route, RouteClass } from '../route.ts';
 import type { HttpEvent, HttpResponse } from './http-event.ts';
 
-/** The event on its way through the chain: each step adds what it found out. */
+/** The event on its way through the chain: each step adds its findings. */
 export interface ChainEvent extends HttpEvent {
   caller?: Caller;
   input?: { readonly params: unknown; readonly query: unknown; readonly body: unknown };
 }
 
-/** What middy hands to each step. */
+/** The request that middy passes to each step. */
 interface ChainRequest {
   event: ChainEvent;
   response: HttpResponse | undefined;
   error: unknown;
 }
 
-/** A middy middleware over our events. */
+/** A middy middleware for our events. */
 export interface Step {
   readonly before?: (request: ChainRequest) => void | Promise<void>;
   readonly after?: (request: ChainRequest) => void | Promise<void>;
@@ -26,11 +26,11 @@ export interface Step {
 }
 
 export interface RequestLimits extends Readonly<Record<RouteClass, FairLimits>> {
-  /** Different wrong keys and tokens from one address. */
+  /** Different invalid keys and tokens from one address, per minute. */
   readonly wrongSecretsPerMinute: number;
 }
 
-/** How many requests of each class are under way, in all functions of this process. */
+/** Running requests of each class, in all functions of this process. */
 export type Admission = Readonly<Record<RouteClass, FairQueue>>;
 
 export function createAdmission({
@@ -42,9 +42,8 @@ export function createAdmission({
 }
 
 /**
- * Lets a request begin when its owner has a place in the class of its route. The place is held
- * until the answer has gone: the body of an event stream or a download, the WebSocket of a
- * terminal.
+ * Starts a request when its owner has a slot in the class of its route. The slot is held until the
+ * response has ended: the body of an event stream or a download, the WebSocket of a terminal.
  * @throws PortholeError `too_many_requests`
  */
 export function admit(admission: () => Admission, route: Pick<Route, 'class' | 'body'>): Step {
@@ -56,7 +55,7 @@ export function admit(admission: () => Admission, route: Pick<Route, 'class' | '
       const owner = ownerOf(event.caller);
       const place = await admission()[kind].enter(owner, () => event.signal, mostOf(event.caller));
       if (place === undefined) throw tooMany(kind);
-      // How long a body takes is up to its client.
+      // The duration of a body depends on its client.
       if (route.body === 'stream' || (typeof route.body === 'object' && 'form' in route.body)) place.begun();
       places.set(event, place);
     },
@@ -67,7 +66,7 @@ export function admit(admission: () => Admission, route: Pick<Route, 'class' | '
       const { signal } = event;
       if (response?.body instanceof Readable) response.body.once('close', () => place.end());
       else if (response?.upgrade === undefined || signal === undefined || signal.aborted) place.end();
-      // The signal of a WebSocket is aborted when its connection ends.
+      // The signal of a WebSocket aborts when its connection ends.
       else signal.addEventListener('abort', () => place.end(), { once: true });
     },
     onError: ({ event }) => places.get(event)?.end(),
@@ -85,7 +84,7 @@ function ownerOf(caller: Caller): string {
   return JSON.stringify(owner === undefined ? ['run', caller.runId] : ['person', owner.org, owner.user]);
 }
 
-/** The service key acts for many people: only what is left for all binds it. */
+/** The service key acts for many people: only the global limit applies. */
 function mostOf(caller: Caller): number | undefined {
   return caller.kind === 'person' && caller.user === SERVICE.user ? Number.POSITIVE_INFINITY : undefined;
 }

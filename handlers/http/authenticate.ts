@@ -17,10 +17,10 @@ import { cookieOf, sessionCookie } from '../auth/session-cookie.ts';
 import type { Step } from './admit.ts';
 
 /**
- * Finds out who calls. A presented credential is always verified: a bad one never falls back to
- * `local`.
- * @throws PortholeError `unauthorized`; `forbidden` for an agent, or a delegate, on a route that is
- * not for them
+ * Identifies the caller. A presented credential is always verified: an invalid one never falls back
+ * to `local`.
+ * @throws PortholeError `unauthorized`; `forbidden` for an agent or a delegate on a route that does
+ * not allow them
  */
 export async function identify(
   authenticator: Authenticator,
@@ -45,9 +45,9 @@ export async function identify(
 }
 
 /**
- * The person of the session cookie, after `guardOrigin` has refused what other sites sent. CSRF:
- * unsafe methods and WebSocket upgrades must also send Origin: browsers do, and
- * what does not could be anything that a browser was led to.
+ * The person of the session cookie, after `guardOrigin` has rejected cross-site requests. CSRF:
+ * unsafe methods and WebSocket upgrades must also send Origin. Browsers do; a request without it
+ * may come from anything that a browser was led to.
  */
 async function personOfSession(
   sessions: Sessions | undefined,
@@ -74,8 +74,8 @@ function notFor(caller: Agent | Delegate, { summary }: Pick<Route, 'summary'>): 
 }
 
 /**
- * What a delegate may do at all, before anything else of the request is looked at: a route that
- * says nothing of delegates is not for them.
+ * Checks a delegate's scope before anything else of the request: routes without `delegates` reject
+ * delegates.
  * @throws PortholeError `forbidden`
  */
 function checkDelegate(
@@ -120,7 +120,10 @@ function presentedCredential(
   return (access === 'key' ? query.get('token') : null) ?? undefined;
 }
 
-/** What proxies add. Behind one on the same machine every request comes from a loopback address. */
+/**
+ * Headers of proxies. Behind a proxy on the same machine every request comes from a loopback
+ * address.
+ */
 const FORWARDED = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'];
 
 function comesFromThisMachine({ headers, requestContext }: HttpEvent): boolean {
@@ -129,7 +132,7 @@ function comesFromThisMachine({ headers, requestContext }: HttpEvent): boolean {
   return address !== undefined && (/^(::ffff:)?127\./.test(address) || address === '::1');
 }
 
-/** @throws as `identify` does, and PortholeError `too_many_requests` for an address that guesses */
+/** @throws like `identify`, and PortholeError `too_many_requests` for an address that guesses */
 export function authenticate(
   services: { readonly authenticator: Authenticator; readonly guesses: GuessLimit },
   route: Route,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { closestName } from '#core/sandboxes/closest-name.ts';
 
-/** Secret fields: an error never repeats their value, nor any value below `env`. */
+/** Secret fields: an error never repeats their values, or any value below `env`. */
 const SECRET = /^env\.|token|secret|key|credential|password|authorization/i;
 
 /**
@@ -17,7 +17,7 @@ export function describeProblems(
 }
 
 /**
- * The names of an object's fields, those of nested objects by `path`; none where the schema is no
+ * The names of an object's fields, those of nested objects by `path`; empty if the schema is not an
  * object.
  */
 export function fieldsOf(schema: z.core.$ZodType | undefined, path: readonly PropertyKey[] = []): string[] {
@@ -53,7 +53,7 @@ function describe(issue: z.core.$ZodIssue, input: unknown, where: string, schema
   }
   const name = issue.path.length === 0 ? where : issue.path.map(String).join('.');
   const got = name !== where && SECRET.test(name) ? '' : valueAt(input, issue.path);
-  // zod says the type it got; we say the value.
+  // Replaces the received type in zod's message by the value.
   const message = issue.message
     .replace(/^Invalid input: (expected [^,]+), received .*$/, '$1')
     .replace(/\.$/, '');

@@ -3,7 +3,7 @@ import { PortholeError } from '#core/errors.ts';
 import type { EventStreamOptions } from '#core/runs/event-log.ts';
 import type { Services } from '../services.ts';
 
-/** The id of an event, as its number. Nine digits are more than any story has. */
+/** The id of an event, a number. Nine digits exceed any timeline. */
 export const EventId = z
   .string()
   .regex(/^\d{1,9}$/, 'must be the id of an event')
@@ -14,7 +14,7 @@ const QUIET_MS = 15_000;
 /** The client then reconnects, and its credential is verified again. */
 const LONGEST_MS = 3_600_000;
 
-/** What comes first: how long a client waits before it comes back. */
+/** The first frame: the client's reconnect delay. */
 export const FIRST_FRAME = 'retry: 1000\n\n';
 export const QUIET_FRAME = ': heartbeat\n\n';
 
@@ -25,7 +25,7 @@ export const EVENT_STREAM_HEADERS = {
 } as const;
 
 /**
- * From where a client goes on, and for how long.
+ * Where a client's stream resumes, and for how long.
  * @param query `after` of the query; the header wins
  * @throws PortholeError `invalid_request`
  */

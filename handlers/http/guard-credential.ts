@@ -10,7 +10,7 @@ import {
 } from '#core/auth/watch-credentials.ts';
 import type { HttpResponse } from './http-event.ts';
 
-/** RFC 6455: the endpoint ends the connection because what it got violates its policy. */
+/** RFC 6455: the endpoint closes because a received message violates its policy. */
 const POLICY_VIOLATION = 1008;
 
 export interface GuardCredentialDeps extends WatchCredentialDeps {
@@ -18,10 +18,11 @@ export interface GuardCredentialDeps extends WatchCredentialDeps {
 }
 
 /**
- * Ends what a delegate, or a person with a browser, has begun once the credential, or the session,
- * is good no longer: a command, a download, a terminal that outlives its request. Everybody else's
- * are left alone: a key that is taken out of the configuration takes the process with it.
- * @param handle is given what is aborted when the client goes away, or the credential ends
+ * Ends requests that outlive their credential: commands, downloads and terminals of delegates, and
+ * of people with a session, once the delegation or session becomes invalid. Other callers are not
+ * watched: removing a key from the configuration restarts the process.
+ * @param handle receives a signal that aborts when the client disconnects or the credential becomes
+ * invalid
  */
 export async function guardCredential(
   services: GuardCredentialDeps,
@@ -47,19 +48,19 @@ export async function guardCredential(
     }
     watched.close();
     if (response.upgrade !== undefined) {
-      // Watched anew: it is not taken over where the client has gone meanwhile.
+      // A new watch: the socket is not taken over if the client has disconnected.
       response.upgrade = guardSocket(response.upgrade, () => watchCredential(services, caller));
     }
     return response;
   } catch (error) {
     watched.close();
-    // Whatever was cut off says so in its own words.
+    // An aborted operation reports its own reason.
     watched.signal.throwIfAborted();
     throw error;
   }
 }
 
-/** Most answers are out at once; only what lasts is worth another look at the session. */
+/** Most responses end at once; only longer ones check the session again. */
 function guardSession(
   { authenticator: { sessions }, clock }: GuardCredentialDeps,
   session: SessionRef,
@@ -99,7 +100,7 @@ function guardSocket(
       listen: (listeners) =>
         socket.listen({
           message: (message) => {
-            // What was under way when it ended is not typed any more.
+            // Input in transit at that moment is dropped.
             if (!signal.aborted) listeners.message(message);
           },
           sent: () => listeners.sent(),

@@ -19,10 +19,10 @@ export function checkBridgeId(): Step {
 }
 
 /**
- * Refuses calls that a browser makes for another site. Previews run in the same browser as the API,
- * so a page of a preview (or any page, while no key is configured) could otherwise act as the
- * person in front of it. Programs send neither header and pass.
- * @param page whether a person may come here by a link from elsewhere
+ * CSRF: rejects requests that a browser makes for another site. Previews run in the same browser as
+ * the API, so a page of a preview (or any page, if no key is configured) could otherwise act as the
+ * user. Programs send neither header and pass.
+ * @param page whether a person may arrive by a link from elsewhere
  */
 export function checkOrigin(
   headers: Readonly<Record<string, string | undefined>>,
@@ -49,8 +49,9 @@ export function checkOrigin(
 }
 
 /**
- * Which scheme a proxy in front was asked by is not known here, except for the host that people
- * reach by https: a man in the middle could serve its `http://`. */
+ * The scheme at a proxy in front is unknown here, except for the host that people reach by https: a
+ * man in the middle could serve its `http://`.
+ */
 function isOriginOf(origin: string, host: string | undefined, publicOrigin: string | undefined): boolean {
   if (host === undefined) return false;
   if (origin === `https://${host}`) return true;

@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream';
 import type { MessageSocket } from '#core/terminals/message-socket.ts';
 
 /**
- * What a function is invoked with: the fields of an API Gateway v2 (HTTP API) event that Porthole
- * reads, and, on the function host, the body as an unread stream.
+ * Input of a function: the fields of an API Gateway v2 (HTTP API) event that Porthole reads and, on
+ * the function host, the body as an unread stream.
  */
 export interface HttpEvent {
   readonly rawPath: string;
@@ -15,21 +15,21 @@ export interface HttpEvent {
     readonly requestId?: string | undefined;
     readonly http: { readonly method: string; readonly sourceIp?: string | undefined };
   };
-  /** The whole body where the runtime buffers. */
+  /** The whole body, on runtimes that buffer. */
   readonly body?: string | null | undefined;
   readonly isBase64Encoded?: boolean | undefined;
-  /** The body where the runtime streams. */
+  /** The body, on runtimes that stream. */
   readonly bodyStream?: (() => Readable) | undefined;
-  /** A WebSocket's handshake, on a runtime that can carry one: the answer may be an `upgrade`. */
+  /** A WebSocket's handshake, on runtimes that support it: the response may be an `upgrade`. */
   readonly handshake?: Handshake | undefined;
-  /** Aborted when the client goes away, where the runtime can tell. */
+  /** Aborts when the client disconnects, on runtimes that detect it. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface Handshake {
   /**
-   * @throws PortholeError `invalid_request` for one that cannot be completed. Not checked before
-   * credential and input, so that their errors come first
+   * @throws PortholeError `invalid_request` for an invalid handshake. Called after credential and
+   * input: their errors come first
    */
   check(): void;
 }
@@ -40,8 +40,8 @@ export interface HttpResponse {
   headers: Record<string, string>;
   body?: string | Buffer | Readable | undefined;
   /**
-   * With status 101, to a handshake alone: takes over the WebSocket once the client has its answer.
-   * Not called for a client that has gone.
+   * Only with status 101, in response to a handshake: takes over the WebSocket once the client has
+   * the response. Not called if the client has disconnected.
    */
   upgrade?: ((socket: MessageSocket) => void) | undefined;
 }

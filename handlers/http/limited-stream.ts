@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 
-/** Pieces of a body that wait for their reader, 64 KiB each. */
+/** Read-ahead of a body, in pieces of 64 KiB. */
 const AHEAD = 4;
 
 /**
- * A request's body as it comes, up to so many bytes: one more and it fails with what `tooLarge`
- * makes. A client that went away in the middle makes it fail with what `cutOff` makes, because it
- * must not look like the end. Destroying it leaves the source to be drained.
+ * A request's body as a stream that fails with `tooLarge` beyond its limit, and with `cutOff` if
+ * the client disconnects, so that truncation never looks like the end. Destroying it leaves the
+ * source to be drained.
  */
 export function limitedStream(
   source: Readable,
@@ -18,12 +18,12 @@ export function limitedStream(
 ): Readable {
   let seen = 0;
   const counted = new Readable({
-    // A stream of bytes would copy waiting pieces into one: twice the memory, and its collection
-    // takes longer than all the rest.
+    // A byte stream would copy buffered pieces into one: twice the memory, and expensive garbage
+    // collection.
     objectMode: true,
     highWaterMark: AHEAD,
     read: () => void source.resume(),
-    // At once, not on `close`: a consumer may still drain the source.
+    // Immediately, not on `close`: a consumer may still drain the source.
     destroy(error, done) {
       source.off('data', take);
       source.off('end', end);

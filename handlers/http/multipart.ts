@@ -5,25 +5,26 @@ import { Dicer } from '@fastify/busboy';
 import { PortholeError } from '#core/errors.ts';
 import { limitedStream } from './limited-stream.ts';
 
-/** What the header of a part says. */
+/** The headers of a part. */
 interface PartHeader {
-  /** Of the form's field. */
+  /** Name of the form's field. */
   readonly name: string;
-  /** As it was sent, with any slashes; undefined: a field, not a file. */
+  /** Unchanged, with any slashes; undefined: a field, not a file. */
   readonly filename: string | undefined;
   readonly contentType: string;
 }
 
 const DISPOSITION = /^form-data(?=\s*;)/i;
 /**
- * A quoted value ends at the first quote: senders write one in a name as `%22` (HTML standard,
+ * A quoted value ends at the first quote: senders encode a quote as `%22` (HTML standard,
  * "multipart form data").
  */
 const PARAMETER = /\s*;\s*([a-z]+\*?)=(?:"([^"]*)"|([!#$%&'*+.^_`|~0-9A-Za-z-]+))/iy;
 
 /**
  * @param header values are bytes, as Latin-1
- * @throws PortholeError `invalid_request` for one that is none of `multipart/form-data` (RFC 7578)
+ * @throws PortholeError `invalid_request` for a header that is invalid in `multipart/form-data`
+ * (RFC 7578)
  */
 function readPartHeader(header: Readonly<Record<string, readonly string[] | undefined>>): PartHeader {
   const dispositions = header['content-disposition'] ?? [];
@@ -55,7 +56,7 @@ function readPartHeader(header: Readonly<Record<string, readonly string[] | unde
   };
 }
 
-/** A body that cannot be read as what it says that it is. */
+/** A body that does not match its content type. */
 function malformed(why: string): PortholeError {
   return new PortholeError(
     'invalid_request',
@@ -63,7 +64,7 @@ function malformed(why: string): PortholeError {
   );
 }
 
-/** The three that a sender may not write as they are. */
+/** The three characters that senders must escape. */
 function unescaped(quoted: string): string {
   return quoted.replace(/%(0A|0D|22)/gi, (escape) => decodeURIComponent(escape));
 }
@@ -89,39 +90,36 @@ function shown(text: string): string {
   return JSON.stringify(Buffer.from(text, 'latin1').toString('utf8').slice(0, 100));
 }
 
-/**
- * How much a multipart body may hold; sizes in bytes. One more of anything is `payload_too_large`.
- */
+/** Limits of a multipart body; sizes in bytes. Exceeding any of them is `payload_too_large`. */
 interface MultipartLimits {
   /** Parts without a filename. */
   readonly fields: number;
   readonly fieldBytes: number;
-  /** Parts with one. */
+  /** Parts with a filename. */
   readonly files: number;
   readonly fileBytes: number;
-  /** Of the whole body, headers and boundaries among it. */
+  /** Size of the whole body, including headers and boundaries. */
   readonly totalBytes: number;
 }
 
-/** One part, in its turn. */
+/** One part, in order. */
 export interface MultipartPart extends PartHeader {
   /**
-   * Its contents as they come. It fails where the body is cut off or too long, so that its end is
-   * the part's end.
+   * Its contents. Fails if the body is truncated or too long, so its end is always the part's end.
    */
   readonly stream: Readable;
 }
 
-/** Of the headers of one part: RFC 7578 has three, and the longest path of Linux fits twice. */
+/** Maximum size of a part's headers: RFC 7578 has three, and Linux's longest path fits twice. */
 const MAX_HEADER_BYTES = 16_384;
 const MAX_HEADER_PAIRS = 16;
 
 /**
- * The parts of a `multipart/form-data` body, in the order in which they were sent, none of them
- * held in memory: the next one comes once the stream of this one has been read, or is skipped. Ends
- * only when the whole body has come, its closing boundary included.
- * @throws PortholeError `unsupported_media_type`, `invalid_request` for a body that is malformed or
- * cut off, `payload_too_large`
+ * The parts of a `multipart/form-data` body, in order, without buffering them: the next part
+ * follows once this one's stream has been read, or is skipped. Ends only after the whole body,
+ * including its closing boundary.
+ * @throws PortholeError `unsupported_media_type`, `invalid_request` for a malformed or truncated
+ * body, `payload_too_large`
  */
 export async function* multipartParts(
   {
@@ -167,7 +165,7 @@ export async function* multipartParts(
 
 /**
  * The text of a field.
- * @throws PortholeError `invalid_request` where it is not UTF-8, and what its stream fails with
+ * @throws PortholeError `invalid_request` if it is not UTF-8, and errors of its stream
  */
 export async function fieldText({ name, stream }: MultipartPart): Promise<string> {
   const chunks: Buffer[] = [];
@@ -180,8 +178,8 @@ export async function fieldText({ name, stream }: MultipartPart): Promise<string
 }
 
 /**
- * @throws PortholeError `unsupported_media_type`; `invalid_request` without a boundary that RFC
- * 2046 allows
+ * @throws PortholeError `unsupported_media_type`; `invalid_request` without a boundary valid in RFC
+ * 2046
  */
 function boundaryOf(headers: Readonly<Record<string, string | undefined>>): string {
   const type = headers['content-type'];
@@ -212,8 +210,8 @@ interface RawPart {
 }
 
 /**
- * Each part as the parser finds it. Whatever fails the parser fails the part that is open, too: it
- * must not look as if it had ended.
+ * The parts, as the parser finds them. A parser error also fails the open part, so that truncation
+ * never looks like its end.
  */
 async function* partsOf(parser: Dicer, body: Readable): AsyncGenerator<RawPart, void, undefined> {
   const headers = new WeakMap<Readable, RawPart['header']>();
@@ -248,16 +246,16 @@ async function* partsOf(parser: Dicer, body: Readable): AsyncGenerator<RawPart, 
   }
 }
 
-/** The parser itself has only that to say. */
+/** The parser's own error has only this meaning. */
 function asReported(error: unknown): PortholeError {
   return error instanceof PortholeError ? error : malformed('it ends before its closing boundary');
 }
 
-/** Never rejects: what the body fails with, the parser does. */
+/** Never rejects: errors of the body become errors of the parser. */
 async function feed(body: Readable, parser: Dicer): Promise<void> {
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
-      // Behind its closing boundary it takes no more, and nothing there means anything (RFC 2046,
+      // After the closing boundary the parser takes no data, and the epilogue is ignored (RFC 2046,
       // section 5.1.1).
       if (parser.writable) await new Promise((taken) => void parser.write(chunk, taken));
     }

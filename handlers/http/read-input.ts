@@ -8,13 +8,13 @@ import { describeProblems, fieldsOf } from './describe-problems.ts';
 import type { HttpEvent } from './http-event.ts';
 import { limitedStream } from './limited-stream.ts';
 
-/** The most JSON a request may carry, where its route does not say otherwise: 1 MiB. */
+/** Default limit of a JSON body: 1 MiB. */
 export const MAX_JSON_BYTES = 1_048_576;
 
 /**
- * Parses path parameters, query and JSON body by the route's schemas. The credential comes first in
- * the chain, so that strangers cannot make us parse.
- * @throws PortholeError `invalid_request` naming every bad field, `unsupported_media_type`,
+ * Parses path parameters, query and JSON body by the route's schemas. Runs after authentication, so
+ * that strangers cannot cause parsing.
+ * @throws PortholeError `invalid_request` naming every invalid field, `unsupported_media_type`,
  * `payload_too_large`
  */
 export function readInput(route: Route): Step {
@@ -40,8 +40,8 @@ function parse(schema: z.ZodType | undefined, value: unknown, where: 'path' | 'q
 }
 
 /**
- * The parameters that a route reads; undefined where any is accepted: the bridge ignores what it
- * does not know, and links to pages carry parameters of others.
+ * The query parameters of a route; undefined if any is accepted: the bridge ignores unknown ones,
+ * and links to pages carry parameters of others.
  */
 function queryNames({ query, bridge, page, access, socket }: Route): readonly string[] | undefined {
   if (bridge === true || page === true) return undefined;
@@ -54,8 +54,8 @@ function queryNames({ query, bridge, page, access, socket }: Route): readonly st
 
 /**
  * The query as an object.
- * @throws PortholeError `invalid_request` for a parameter that the route does not know or that
- * occurs twice: a misspelt filter would match everything
+ * @throws PortholeError `invalid_request` for an unknown or repeated parameter: a misspelt filter
+ * would match everything
  */
 function queryOf(
   { rawQueryString }: HttpEvent,
@@ -92,11 +92,10 @@ function queryOf(
 async function readJson(event: HttpEvent, route: Route): Promise<unknown> {
   const { bridge, malformedBody, jsonBytes = MAX_JSON_BYTES } = route;
   const raw = await readBody(event, jsonBytes);
-  // No body at all is an empty object: every field that must be there is then named as missing.
+  // An empty body is an empty object, so that missing required fields are named.
   if (raw === '') return {};
   const type = event.headers['content-type'];
-  // The bridge takes JSON under any type; what a page of another site sends is refused by its
-  // Origin all the same.
+  // The bridge takes JSON under any type; cross-site requests are rejected by Origin anyway.
   if (bridge !== true && (type === undefined || !JSON_TYPE.test(type))) {
     throw new PortholeError(
       'unsupported_media_type',
@@ -118,7 +117,7 @@ async function readJson(event: HttpEvent, route: Route): Promise<unknown> {
   }
 }
 
-/** JSON in UTF-8 (RFC 8259 section 8.1), with nothing behind it that we would have to guess at. */
+/** JSON in UTF-8 (RFC 8259 section 8.1); other parameters are rejected. */
 const JSON_TYPE = /^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;\s*charset=(?:utf-8|"utf-8")\s*)?$/i;
 
 async function readBody(event: HttpEvent, most: number): Promise<string> {
@@ -166,7 +165,7 @@ export const pageLimit = z.coerce
   .max(1000, MESSAGE)
   .default(100);
 
-/** The page of a list that begins after another one. */
+/** The cursor of a paginated list. */
 export const pageQuery = {
   limit: pageLimit,
   after: z.string().max(500).optional().describe('`next` of the page before'),

@@ -7,20 +7,20 @@ import type { Step } from './admit.ts';
 
 const byForm = secretRedactor([]);
 
-/** The one shape of an error answer. */
+/** The body of every error response. */
 export interface ErrorBody {
   readonly error: string;
   readonly code: ErrorCode;
   /** Whether the same call may succeed later. */
   readonly retryable: boolean;
-  /** Quote it to the operator: the log has the cause under it. */
+  /** For the operator: the log has the cause under this id. */
   readonly request_id?: string;
 }
 
 /**
- * `{error, code}` of a known error; anything else is a blank 500, and its cause stays in the log.
- * @param redact takes secrets out of messages, which repeat what was sent, and people paste keys
- * into the wrong field
+ * `{error, code}` of a known error; anything else is a generic 500, and its cause is only logged.
+ * @param redact removes secrets from messages, which repeat input: people paste keys into wrong
+ * fields
  */
 export function errorResponse(
   error: unknown,
@@ -48,7 +48,7 @@ export function errorResponse(
   return json(known.status, body, hints(known));
 }
 
-/** What a caller hears of an error that we did not foresee. */
+/** Response to an unexpected error. */
 const BLANK = new PortholeError(
   'internal_error',
   'Something went wrong on our side. The log has the details under this request_id.',
@@ -57,7 +57,7 @@ const BLANK = new PortholeError(
 /** nginx's status for a client that disconnected before the response. For logs and metrics. */
 const CLIENT_GONE = 499;
 
-/** What may well succeed in some seconds. */
+/** Errors that may disappear within seconds. */
 const SOON: ReadonlySet<ErrorCode> = new Set([
   'too_many_requests',
   'too_many_previews',
@@ -73,7 +73,7 @@ function hints(error: PortholeError): Record<string, string> {
   return {};
 }
 
-/** Turns whatever a later step throws into an answer. */
+/** Converts errors of later steps into responses. */
 export function renderErrors(log: Logger, operation: string, redact = byForm): Step {
   return {
     onError: (request) => {
@@ -92,10 +92,7 @@ export function renderErrors(log: Logger, operation: string, redact = byForm): S
   };
 }
 
-/**
- * By shape: Node makes these errors in its own realm, where `instanceof` does not reach from a vm
- * context.
- */
+/** By shape: Node creates these errors in its own realm, so `instanceof` fails in a vm context. */
 function isAbort(error: unknown): boolean {
   return typeof error === 'object' && error !== null && 'name' in error && error.name === 'AbortError';
 }

@@ -1,6 +1,6 @@
 /**
- * `Content-Disposition` of a download (RFC 6266): a name of ASCII alone for everybody, and the very
- * one for who can read it. Nothing in either can end the header or name another folder.
+ * `Content-Disposition` of a download (RFC 6266): an ASCII name for all clients, and the exact name
+ * for those that support it. Neither can end the header or name another folder.
  */
 export function attachment(name: string): string {
   const plain = name.replace(/[^A-Za-z0-9._ -]/g, '_').replace(/^\.+/, '_');
@@ -12,9 +12,8 @@ export function attachment(name: string): string {
 }
 
 /**
- * Whether an `Accept` header (RFC 9110, section 12.5.1) truly prefers one media type to another.
- * Without the header, and where both are as welcome, it does not. What is malformed counts as not
- * there.
+ * Whether an `Accept` header (RFC 9110, section 12.5.1) prefers one media type to another. False
+ * without the header and for equal weights. Malformed ranges are ignored.
  */
 export function prefers(accept: string | undefined, type: string, to: string): boolean {
   if (accept === undefined) return false;
@@ -35,7 +34,7 @@ function readRange(text: string): Range[] {
   return /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(weight) ? [{ range, q: Number(weight) }] : [];
 }
 
-/** Of the range that says most about it. */
+/** The weight of the most specific range. */
 function quality(ranges: readonly Range[], type: string): number {
   for (const range of [type, `${type.split('/')[0]}/*`, '*/*']) {
     const found = ranges.find((each) => each.range === range);
@@ -46,8 +45,8 @@ function quality(ranges: readonly Range[], type: string): number {
 
 /**
  * Default response headers: other origins cannot load or frame it, caches do not store it, and its
- * type is not sniffed. So no text of a sandbox, and no
- * error that repeats one, can ever run as a page or a script of this origin.
+ * type is not sniffed. So no text of a sandbox, and no error that repeats one, can run as a page or
+ * a script of this origin.
  */
 const SAFE_HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
@@ -57,9 +56,7 @@ const SAFE_HEADERS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
 };
 
-/**
- * The headers of an answer, in lower case, with those that keep browsers from making more of it.
- */
+/** The response headers in lower case, with the safe defaults. */
 export function withSafeHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return { ...SAFE_HEADERS, ...headers };
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { HttpResponse } from '../http/http-event.ts';
 import { defineRoute, json } from '../route.ts';
 
-/** Messages of a batch at a time; only old versions of the protocol know batches. */
+/** Maximum messages of a batch; only old versions of the protocol have batches. */
 const MOST_MESSAGES = 16;
 
 const Message = z.record(z.string(), z.unknown());
@@ -37,7 +37,7 @@ function isBatch({ length }: readonly unknown[]): boolean {
   return length >= 1 && length <= MOST_MESSAGES;
 }
 
-/** As JSON-RPC 2.0 has it, section 6: clients of the protocol read no other error. */
+/** An error in the form of JSON-RPC 2.0, section 6: MCP clients read no other. */
 function notABatch(length: number): HttpResponse {
   const message = `Invalid Request: a batch of ${length} messages: send 1 to ${MOST_MESSAGES}`;
   return json(400, { jsonrpc: '2.0', error: { code: -32_600, message }, id: null });

@@ -2,19 +2,19 @@ import type { z } from 'zod';
 import type { Caller } from '#core/callers.ts';
 import type { Services } from '../services.ts';
 
-/** Who calls a tool, and what it works with. */
+/** The caller of a tool, and its services. */
 export interface ToolContext {
   readonly caller: Caller;
   readonly services: Services;
-  /** `Mcp-Session-Id`: absent from clients that keep no session. */
+  /** `Mcp-Session-Id`: absent for clients without a session. */
   readonly sessionId: string | undefined;
-  /** Aborted when the client goes away or cancels. */
+  /** Aborts when the client disconnects or cancels. */
   readonly signal: AbortSignal;
   /** Reports progress of a long call. Never fails. */
   readonly progress: (progress: number, total: number, message: string) => void;
 }
 
-/** What a tool answers: the same for programs and for the model. */
+/** The result of a tool, for programs and the model alike. */
 export interface ToolAnswer<Output> {
   readonly data: Output;
   readonly text: string;
@@ -28,17 +28,17 @@ export interface McpTool<Input extends z.ZodObject = z.ZodObject, Output extends
   readonly description: string;
   readonly input: Input;
   readonly output: Output;
-  /** Hints for clients, as the protocol names them. */
+  /** Hints for clients, in the protocol's names. */
   readonly annotations: {
     readonly readOnlyHint: boolean;
     readonly destructiveHint?: boolean;
     readonly idempotentHint?: boolean;
   };
-  /** @throws PortholeError which the client gets as a result that is an error */
+  /** @throws PortholeError which the client gets as an error result */
   run(input: z.output<Input>, context: ToolContext): Promise<ToolAnswer<z.input<Output>>>;
 }
 
-/** Infers the types from the schemas, and forgets them for the list of tools. */
+/** Infers the types from the schemas and erases them for the list of tools. */
 export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject>(
   tool: McpTool<Input, Output>,
 ): McpTool {

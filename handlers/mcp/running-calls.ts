@@ -1,6 +1,6 @@
 import type { Caller } from '#core/callers.ts';
 
-/** Names a client's call: who calls, in which conversation, under which JSON-RPC id. */
+/** Identifies a client's call: caller, conversation, JSON-RPC id. */
 export interface CallName {
   readonly caller: Caller;
   /** `Mcp-Session-Id`, which clients repeat from their `initialize`. */
@@ -11,10 +11,9 @@ export interface CallName {
 const running = new Map<string, Set<AbortController>>();
 
 /**
- * The tool calls that run in this process, so that `notifications/cancelled`, which comes as a
- * separate request, ends the one that it names. The conversation is part of the
- * name, because clients with one key count their requests alike. Where two calls still have one
- * name, none is cancelled.
+ * The running tool calls of this process, so that `notifications/cancelled`, a separate request,
+ * can end the named one. The key includes the conversation, because clients with one key use the
+ * same request ids. If two calls have the same key, neither is cancelled.
  */
 export function beginCall(name: CallName): { readonly signal: AbortSignal; end(): void } {
   const key = keyOf(name);

@@ -1,4 +1,4 @@
-/** The Model Context Protocol's server, loaded by the first request that is for it. */
+/** The Model Context Protocol's server, loaded by the first request for it. */
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
@@ -60,9 +60,7 @@ const doctorTool = defineTool({
   },
 });
 
-/**
- * Every tool, in the order in which clients show them. A new tool is its file and its line here.
- */
+/** All tools, in the order shown by clients. To add a tool, add its file and a line here. */
 const TOOLS: readonly McpTool[] = [
   startRunTool,
   startPreviewTool,
@@ -85,7 +83,7 @@ type Request = Pick<
   'body' | 'caller' | 'headers' | 'signal' | 'redact'
 >;
 
-/** A comment this often keeps proxies from cutting a call that waits, in milliseconds. */
+/** Interval of comments, in milliseconds, that keep proxies from closing a waiting call. */
 const KEEP_ALIVE = 15_000;
 
 const INSTRUCTIONS =
@@ -94,14 +92,14 @@ const INSTRUCTIONS =
 
 const byName = new Map(TOOLS.map((tool) => [tool.name, tool]));
 
-/** As clients list them; made once. */
+/** The list for clients; built once. */
 let listed: Tool[] | undefined;
 
 /**
- * Answers one request of the protocol's streamable HTTP transport: each request has a server of its
- * own, which knows its caller. The session that `initialize` names is kept nowhere: it
- * tells apart the clients of one key. The client's going away ends what it asked for, and so does
- * `notifications/cancelled`, where it comes to the same process.
+ * Handles one request of the protocol's streamable HTTP transport: each request has a separate
+ * server, which knows its caller. The session of `initialize` is not stored: it only distinguishes
+ * the clients of one key. A call ends when its client disconnects, or by `notifications/cancelled`
+ * in the same process.
  */
 export async function serveMcp(request: Request, services: Services): Promise<HttpResponse> {
   const sessionId = request.headers['mcp-session-id'];
@@ -142,7 +140,7 @@ export async function serveMcp(request: Request, services: Services): Promise<Ht
   };
 }
 
-/** What the transport looks at of a request: its body has been read already. */
+/** The parts of a request that the transport reads: the body has been read already. */
 function webRequest(headers: Request['headers']): globalThis.Request {
   const named = ['accept', 'content-type', 'mcp-protocol-version'] as const;
   const shown = named.flatMap((name) => {
@@ -227,10 +225,10 @@ async function callTool(
   }
 }
 
-/** Of a result, in characters: about 8,000 tokens. */
+/** Limit of a result in characters: about 8,000 tokens. */
 const MOST_TEXT = 32_000;
 
-/** Without its middle, if it is too long: the end of an output has the errors. */
+/** Drops the middle if it is too long: errors are at the end of an output. */
 function bounded(text: string): string {
   if (text.length <= MOST_TEXT) return text;
   const half = MOST_TEXT / 2;
@@ -238,7 +236,7 @@ function bounded(text: string): string {
   return `${text.slice(0, half)}\n… ${left} characters left out …\n${text.slice(-half)}`;
 }
 
-/** The code comes along for programs; the model has the message, which says what to do. */
+/** The code is for programs; the model gets the message with the remedy. */
 function failure(message: string, code: string): CallToolResult {
   return { content: [{ type: 'text', text: message }], isError: true, _meta: { 'porthole/code': code } };
 }
@@ -250,7 +248,7 @@ function describe({ name, title, description, input, output, annotations }: McpT
     description,
     inputSchema: jsonSchema(input, 'input'),
     outputSchema: jsonSchema(output, 'output'),
-    // A sandbox reaches what its owner allows.
+    // A sandbox reaches only what its owner allows.
     annotations: { ...annotations, openWorldHint: false },
   };
 }
@@ -260,10 +258,7 @@ function jsonSchema(schema: z.ZodObject, io: 'input' | 'output'): Tool['inputSch
   return plain as Tool['inputSchema'];
 }
 
-/**
- * The names that schemas have in the API's own document would make references of them, which not
- * every client follows.
- */
+/** Without ids: named schemas would become references, which not every client follows. */
 class Descriptions extends z.core.$ZodRegistry<z.core.GlobalMeta> {
   override get(schema: z.core.$ZodType) {
     const meta = z.globalRegistry.get(schema);
@@ -272,8 +267,8 @@ class Descriptions extends z.core.$ZodRegistry<z.core.GlobalMeta> {
 }
 
 /**
- * Clients are never asked for input, so nothing of theirs is to be validated; the default would
- * bring a compiler of schemas along.
+ * Clients are never asked for input, so nothing is validated; the default would load a schema
+ * compiler.
  */
 const NO_VALIDATOR = {
   getValidator: () => {

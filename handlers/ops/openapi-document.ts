@@ -4,7 +4,7 @@ import type { FormBody, ResponseDoc, Route } from '../route.ts';
 
 type Json = { [key: string]: unknown };
 
-/** What any route of an access level may answer, beyond its own errors. */
+/** Errors of all routes of an access level. */
 const SHARED_ERRORS: Record<Route['access'], readonly ErrorCode[]> = {
   anyone: ['origin_not_allowed', 'unknown_host', 'invalid_request', 'internal_error'],
   caller: [
@@ -36,7 +36,7 @@ const SHARED_ERRORS: Record<Route['access'], readonly ErrorCode[]> = {
     'internal_error',
   ],
 };
-/** What reading a body adds. */
+/** Errors of reading a body. */
 const BODY_ERRORS: readonly ErrorCode[] = ['request_timeout', 'payload_too_large', 'unsupported_media_type'];
 
 const ErrorSchema: Json = {
@@ -258,10 +258,7 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output', components: Record<
   return { $ref: `#/components/schemas/${id}` };
 }
 
-/**
- * Takes out what the format or JavaScript's numbers say already, and what readers and their
- * examples would only stumble over.
- */
+/** Removes what the format or JavaScript's numbers imply, and noise for readers and examples. */
 function withoutNoise(schema: Json): void {
   if (schema['format'] === 'date-time') delete schema['pattern'];
   if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];

@@ -19,8 +19,8 @@ export const openapiJsonRoute = defineRoute({
 });
 
 /**
- * No script or style from anywhere but here; the viewer sets inline style attributes, so those are
- * allowed.
+ * CSP: scripts and styles only from this origin; the viewer sets inline style attributes, so those
+ * are allowed.
  */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -45,8 +45,8 @@ const PAGE = `<!doctype html>
 `;
 
 /**
- * Passes the page's own `?token=` on to the document, takes it out of the address bar, and is dark
- * where the person likes it so.
+ * Passes the page's `?token=` to the document, removes it from the address bar, and applies the
+ * user's dark mode.
  */
 const START = `const token = new URLSearchParams(location.search).get('token');
 history.replaceState(null, '', location.pathname);

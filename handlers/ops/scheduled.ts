@@ -24,9 +24,8 @@ type LifecycleServices = Pick<
 export type LifecycleReport = LifecyclePass & OrphanReport;
 
 /**
- * The scheduled function that stops idle sandboxes, destroys those that were stopped for too long,
- * finishes what a crash left half done, and looks after strays. Runs every minute; two at once do
- * no harm.
+ * Scheduled function: stops idle sandboxes, destroys those stopped for too long, completes
+ * operations cut off by a crash, and collects orphans. Runs every minute. Concurrent runs are safe.
  */
 export async function runLifecyclePass(
   services: LifecycleServices,
@@ -58,8 +57,8 @@ async function forgetOld({ records, clock }: Pick<LifecycleServices, 'records' |
 const NO_ORPHANS: OrphanReport = { adopted: 0, removed: 0 };
 
 /**
- * The scheduled function that keeps the pool of sandboxes at its target, where others make them.
- * Runs every minute; two at once do no harm.
+ * Scheduled function: keeps the pool of sandboxes at its target size, if another component creates
+ * them. Runs every minute. Concurrent runs are safe.
  */
 export async function primePool(
   { pool }: Pick<Services, 'pool'>,
@@ -76,7 +75,7 @@ type ReaperServices = Pick<Services, 'records' | 'plane' | 'clock' | 'preview' |
  * runs are safe.
  */
 export async function reap(services: ReaperServices, signal?: AbortSignal): Promise<ReapReport> {
-  // Neither waits for the other to succeed.
+  // Neither depends on the other's success.
   const [previews, approvals] = await Promise.allSettled([
     endPreviews(services, signal),
     endApprovals(services),

@@ -117,7 +117,7 @@ function toPortDto(found: CheckedPort): z.infer<typeof PortDiagnosisDto> {
   };
 }
 
-/** Most servers say UTF-8, and the rest is no worse for being read as it. */
+/** Most servers send UTF-8; other encodings are no worse off. */
 function titleOf(latin1: string): string | undefined {
   const found = /<title[^>]{0,200}>([^<]{1,400})/i.exec(latin1)?.[1];
   return found === undefined ? undefined : Buffer.from(found, 'latin1').toString('utf8');

@@ -17,7 +17,7 @@ import { defineRoute, json } from '../route.ts';
 import { RunPath } from '../runs/run-routes.ts';
 
 const PATH_MESSAGE = 'must be a path on the preview, from its first / on, e.g. /login';
-/** No scheme and no host: `//host` and `/\host` would leave the preview. */
+/** Rejects schemes and hosts: `//host` and `/\host` would leave the preview. */
 export const pagePath = z
   .string()
   .max(2_000)
@@ -81,7 +81,7 @@ export const LookBody = z
   .strictObject({ ...visitFields, full_page: z.boolean().default(false).describe('A picture of all of it') })
   .meta({ id: 'LookAtPageRequest' });
 
-/** @throws TypeError never: the schema has read it */
+/** Never throws TypeError: the schema has validated the input. */
 export function toVisit(
   body: z.output<typeof CheckBody> & { readonly full_page?: boolean },
 ): Omit<PageVisit, 'origin' | 'siblings' | 'picture'> {
@@ -117,7 +117,7 @@ const PageCauseDto = z
   })
   .meta({ id: 'PageCause' });
 
-/** What `check` answers; `look` has more. */
+/** The result of `check`; `look` has more fields. */
 export const CheckDto = z
   .object({
     result: z
@@ -178,7 +178,7 @@ export const CheckDto = z
   })
   .meta({ id: 'PageCheck' });
 
-/** A check of the page at `/`, in an answer that has more to say. */
+/** A check of the page at `/`, as part of another response. */
 export const PageResultDto = CheckDto.pick({ result: true, summary: true, causes: true }).meta({
   id: 'PageResult',
 });

@@ -58,7 +58,7 @@ export const keepPreviewAliveRoute = defineRoute({
   },
 });
 
-/** `PortForwardSessionDto` of the preview reference, and what we add to it. */
+/** `PortForwardSessionDto` of the preview reference, with our additions. */
 export const PreviewDto = z
   .object({
     session_id: z.string().describe('The capability token; names the preview when it is stopped'),
@@ -81,7 +81,7 @@ export const PreviewDto = z
   })
   .meta({ id: 'PortForwardSession' });
 
-/** The answer to a start also says whether the app answers yet. */
+/** The response to a start also has the app's readiness. */
 export const StartedPreviewDto = PreviewDto.extend({
   ready: z.boolean(),
   reason: z
@@ -123,7 +123,7 @@ function toPreviewDto(preview: Preview): z.infer<typeof PreviewDto> {
   };
 }
 
-/** With what its sandbox says of it. */
+/** With the state of its sandbox. */
 export function toListedPreviewDto(
   preview: Preview,
   sandbox: Pick<SandboxRecord, 'desired'> | undefined,
@@ -140,7 +140,7 @@ export function toStartedPreviewDto(
   return { ...toPreviewDto(preview), ...readiness, ...(page && { page: toPageResultDto(page) }) };
 }
 
-/** Waits for the app of a started preview, and for a check of its page if the caller wants it. */
+/** Waits for the app of a started preview and, if requested, for a check of its page. */
 export async function awaitStarted(
   services: Services,
   started: StartedPreview,
@@ -182,7 +182,7 @@ export const listPortForwardsRoute = defineRoute({
 const PORT_MESSAGE = 'must be an integer between 1 and 65535';
 const port = z.number(PORT_MESSAGE).int(PORT_MESSAGE).min(1, PORT_MESSAGE).max(65_535, PORT_MESSAGE);
 
-/** `{target_port}`, or `{targetPort}` as the legacy clients spell it; never both. */
+/** `{target_port}`, or the legacy spelling `{targetPort}`; never both. */
 export const StartPreviewBody = z
   .strictObject({
     target_port: port.optional().describe('Port inside the sandbox'),

@@ -12,7 +12,7 @@ const TunnelPath = SandboxPath.extend({
   port: z.string().max(400).describe('TCP port in the sandbox, in the range that previews may have'),
 });
 
-/** @throws PortholeError `invalid_request`, worded as the sandbox bridge does */
+/** @throws PortholeError `invalid_request`, in the sandbox bridge's wording */
 function tunnelPort(text: string, { allowedPortMin, allowedPortMax }: PortRange): number {
   const port = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : 0;
   if (port >= allowedPortMin && port <= allowedPortMax) return port;

@@ -14,22 +14,22 @@ import { blockedFrom, BlockedHostDto } from '../sandboxes/blocked-hosts.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { checkSessionHeader } from './exec-session-routes.ts';
 
-/** How long a stream may be silent, in milliseconds; 15 s are promised. */
+/** Heartbeat interval of a silent stream, in milliseconds; 15 s are promised. */
 const HEARTBEAT_MS = 14_000;
 
 /**
- * A comment (HTML standard, section 9.2.6): proxies see that the stream lives, clients do not see
+ * A comment (HTML standard, section 9.2.6): keeps proxies from closing the stream; clients ignore
  * it.
  */
 const HEARTBEAT = ':\n\n';
 
-/** Read ahead of the client, in bytes of events: three pieces as they come from a pipe. */
+/** Read-ahead in bytes of events: three pieces of a pipe. */
 const AHEAD = 256 * 1024;
 
 /**
- * A running command as the bridge's event stream, with a comment now and then while it is silent. A
- * reader that stops, stops the command; a reader that goes away ends it. What cannot be known (a
- * lost connection) is an `error`, never an exit code.
+ * A running command as the bridge's event stream, with heartbeats while it is silent. A slow reader
+ * slows the command (back-pressure); a disconnected one ends it. An unknown outcome (a lost
+ * connection) is an `error`, never an exit code.
  */
 function execEvents(
   command: RunningCommand,
@@ -62,7 +62,7 @@ function execEvents(
   };
   forward('stdout', process.stdout);
   forward('stderr', process.stderr);
-  // The end may be known before the last output has been read; it is sent after it.
+  // The exit may arrive before the last output has been read; it is sent afterwards.
   const drained = Promise.allSettled(outputs.map((output) => finished(output)));
   void Promise.all([lastFrames(command, timeoutMs, atExit), drained]).then(([frames]) => {
     clearInterval(heartbeat);
@@ -74,8 +74,8 @@ function execEvents(
 }
 
 /**
- * How it ended: exactly one `exit` or `error`, and before it the word that the time limit struck.
- * Never rejects.
+ * The final frames: exactly one `exit` or `error`, after the notice of a timeout, if any. Never
+ * rejects.
  */
 async function lastFrames(
   { exitCode, timedOut }: RunningCommand,
@@ -99,10 +99,7 @@ async function lastFrames(
   }
 }
 
-/**
- * What a command printed, written into one piece of memory: a stream that is given text copies it
- * twice more.
- */
+/** Output of a command, in one buffer: a stream copies text twice more. */
 function outputFrame(event: 'stdout' | 'stderr', chunk: Buffer): Buffer {
   const head = `event: ${event}\ndata: `;
   const data = chunk.toString('base64');
@@ -117,7 +114,7 @@ function frame(event: string, data: string): string {
   return `event: ${event}\ndata: ${data}\n\n`;
 }
 
-/** What could not begin, as the bridge tells it: its answer has begun by then. */
+/** A failed start in the bridge's form: its response has begun by then. */
 function failedEvents(error: PortholeError): string {
   return frame(
     'error',
@@ -125,7 +122,7 @@ function failedEvents(error: PortholeError): string {
   );
 }
 
-/** Clients of the bridge send null for what they have not set. */
+/** Clients of the bridge send null for unset fields. */
 const Body = z
   .object({
     argv: z

@@ -76,7 +76,7 @@ export const deleteSessionRoute = defineRoute({
 });
 
 /**
- * The session that the `Session-Id` header names; undefined: none.
+ * The session of the `Session-Id` header; undefined without one.
  * @throws PortholeError `invalid_request`
  */
 export function checkSessionHeader(

@@ -5,9 +5,9 @@ import type { OutputEvent } from '#core/processes/follow-output.ts';
 import { EVENT_STREAM_HEADERS, QUIET_FRAME } from '../http/event-stream-response.ts';
 import type { HttpResponse } from '../http/http-event.ts';
 
-/** How long a stream may be silent, in milliseconds; 15 s are promised. */
+/** Heartbeat interval of a silent stream, in milliseconds; 15 s are promised. */
 const HEARTBEAT_MS = 14_000;
-/** After this long the client comes back at its cursor, and its credential is validated anew. */
+/** After this time the client reconnects at its cursor, and its credential is validated again. */
 const LONGEST_MS = 3_600_000;
 
 const Cursor = z
@@ -44,8 +44,7 @@ export const OUTPUT_DESCRIPTION =
   '`since`, or the header `Last-Event-ID`, goes on there without loss. Without `follow` the stream ends behind what there is. A connection to the sandbox that breaks is an `error` event. It ends after an hour: connect again at the cursor.';
 
 /**
- * Output as an event stream. A reader that stops, stops reading from the guest, and never grows
- * memory.
+ * Output as an event stream. A slow reader slows the reads from the guest, so memory is bounded.
  */
 export function outputResponse(events: AsyncIterable<OutputEvent>, stopping: AbortSignal): HttpResponse {
   return {

@@ -6,10 +6,7 @@ import { processId, processInfo, processList } from '#guest/protocol/processes-p
 import { serverInfo, serverList, serverName } from '#guest/protocol/servers-protocol.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 
-/**
- * The guest's own schema as that of an answer: the document cannot say anything else than what is
- * validated.
- */
+/** The guest's schema as a response schema: the document always matches the validation. */
 function documented(schema: z.core.$ZodType, id: string, description: string): z.ZodType {
   z.globalRegistry.add(schema, { id, description });
   return schema as z.ZodType;
@@ -47,7 +44,7 @@ export const ServerPath = SandboxPath.extend({
     .meta({ pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$', example: 'web' }),
 });
 
-/** An id that no process can have is one that does not exist. */
+/** A malformed id is treated as an unknown process. */
 export function isProcessId(id: string): boolean {
   return processId.safeParse(id).success;
 }
@@ -59,7 +56,7 @@ export const Argv = z
   .refine(([program]) => program !== undefined && program !== '', 'must name a program')
   .describe('Runs directly, without a shell');
 
-/** What a process and a server are started with. */
+/** What a process or a server runs. */
 export const runnable = {
   argv: Argv.optional().meta({ example: ['npm', 'run', 'dev'] }),
   command: Text.min(1, 'must not be empty').optional().describe('A line for the shell, instead of argv'),
@@ -74,7 +71,7 @@ export const oneRunnable = ({ argv, command }: { argv?: unknown; command?: unkno
   (argv === undefined) !== (command === undefined);
 export const ONE_RUNNABLE = 'takes exactly one of argv and command';
 
-/** The body as the guest takes it: without what was left out, and with an absolute folder. */
+/** The body for the guest: without missing fields, and with an absolute folder. */
 export function toRunnable<T extends { cwd?: string | undefined }>(body: T): Present<T> {
   const cwd = body.cwd === undefined ? {} : { cwd: resolveWorkspacePath(body.cwd, 'cwd') };
   const entries = Object.entries({ ...body, ...cwd }).filter(([, value]) => value !== undefined);
@@ -86,7 +83,7 @@ type Present<T> = { [Key in keyof T]: Exclude<T[Key], undefined> };
 export const timeout = (longest: number) =>
   z.int('must be a whole number').min(0, 'must not be negative').max(longest, `must be at most ${longest}`);
 
-/** What every route of a sandbox's guest may answer. */
+/** Errors of all routes that call a sandbox's guest. */
 export const GUEST_ERRORS: readonly ErrorCode[] = [
   'sandbox_not_found',
   'sandbox_not_running',

@@ -33,7 +33,7 @@ import {
   toRunnable,
 } from './process-dto.ts';
 
-/** Of one input, in bytes. */
+/** Maximum size of one input, in bytes. */
 const MOST_INPUT = 32 * 1024 * 1024;
 
 const size = z
@@ -42,7 +42,7 @@ const size = z
   .max(65_535, 'must be at most 65535');
 const TerminalSizeDto = z.strictObject({ cols: size, rows: size }).meta({ id: 'TerminalSize' });
 
-/** Strict: `started_by` in a body would be ignored where it is believed to count. */
+/** Strict: `started_by` in a body would silently be ignored. */
 const ProcessRequestDto = z
   .strictObject({
     ...runnable,
@@ -73,7 +73,7 @@ const ProcessRequestDto = z
   .refine(oneRunnable, ONE_RUNNABLE)
   .meta({ id: 'ProcessRequest', example: { argv: ['npm', 'test'], name: 'tests' } });
 
-/** All of them: who may run commands may look after processes. */
+/** Shared settings: the scope for commands also covers processes. */
 const common = {
   tag: 'Processes',
   access: 'caller',

@@ -169,7 +169,7 @@ export const stopServerRoute = changeRoute(
 );
 export const restartServerRoute = changeRoute('restart', 'Restart a server', 'A stopped sandbox is resumed.');
 
-/** Answers at once: the state says how it goes on. */
+/** Returns at once: the state shows the progress. */
 function changeRoute(change: 'start' | 'stop' | 'restart', summary: string, description: string): Route {
   return defineRoute({
     ...common,

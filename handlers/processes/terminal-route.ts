@@ -8,9 +8,7 @@ import { defineRoute } from '../route.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { withClosing } from '../sandboxes/sandbox-state-routes.ts';
 
-/**
- * They are texts here: what they mean, and the words in which they are refused, is the bridge's.
- */
+/** Unparsed: their validation and errors are the bridge's. */
 const Query = z.object({
   cols: z
     .string()
@@ -55,7 +53,7 @@ export const ptyTerminalRoute = defineRoute({
   async handle({ params, query, headers, handshake, caller, signal }, services) {
     if (handshake === undefined) throw new PortholeError('invalid_request', 'WebSocket upgrade required');
     const { size, isAsked } = readSize(query);
-    // An empty one in the query is none.
+    // An empty value in the query counts as absent.
     const session = headers['session-id'] ?? (query.session === '' ? undefined : query.session);
     const sessionId = session === undefined ? undefined : checkSessionId(session);
     const shell = readShell(query.shell);

@@ -8,8 +8,8 @@ import { pageQuery } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 
 /**
- * A run as its owner and its agent see it. The agent token is not part of it: it is answered once,
- * by the call that makes the run.
+ * A run for its owner and its agent. Without the agent token: only the call that creates the run
+ * returns it.
  */
 const RunDto = z
   .object({
@@ -38,8 +38,8 @@ function toRunDto(run: RunRecord): z.infer<typeof RunDto> {
 }
 
 /**
- * Path parameters of the routes below a run. Its form is checked by the use case, which has the
- * reference's own error for it.
+ * Path parameters of the routes below a run. The use case validates the id, with the reference's
+ * own error.
  */
 export const RunPath = z.object({ id: z.string().max(200).describe('Run id, `[A-Za-z0-9_-]{1,64}`') });
 

@@ -79,7 +79,7 @@ export const followTimelineRoute = defineRoute({
   async handle({ params, query, headers, caller, signal }, services) {
     const run = await findRun(services, caller, params.id, { agents: true });
     const following = followingOf(services, run.id, { headers, query: query.after, signal });
-    // A person who looks at it wants its sandbox; an agent would keep itself alive.
+    // A person who follows it keeps its sandbox alive; an agent must not keep itself alive.
     const sandbox = caller.kind === 'agent' ? undefined : await services.records.sandboxes.get(run.sandboxId);
     const watch = () => (sandbox === undefined ? () => undefined : sendHeartbeats(services, sandbox));
     return {
@@ -116,7 +116,7 @@ async function* frames(
       }
       const dto = toEventDto(event);
       yield `id: ${dto.id}\nevent: ${dto.type}\ndata: ${JSON.stringify(dto)}\n\n`;
-      // An agent's token dies with its run.
+      // An agent's token ends with its run.
       if (untilCompleted && event.type === 'run.completed') return;
     }
   } finally {

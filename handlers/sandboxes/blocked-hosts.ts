@@ -11,8 +11,8 @@ export const BlockedHostDto = z
   .meta({ id: 'BlockedHost' });
 
 /**
- * Call it before a command begins, and the result once it has ended: what the sandbox was not
- * allowed to reach in between, by whatever ran in it.
+ * Call it before a command starts, and the result after it has ended: reports the hosts that the
+ * sandbox was denied in between, by any of its processes.
  */
 export function blockedFrom(
   { network, clock }: Pick<Services, 'network' | 'clock'>,

@@ -18,8 +18,8 @@ const within = (schema: z.ZodNumber, min: number, max: number) => {
 };
 
 /**
- * All of an image but its name, as the API and the configuration have it. The bounds of resources
- * are those of the configuration's own.
+ * All fields of an image except its name, as in the API and the configuration. Resource bounds are
+ * the configuration's.
  */
 export const ImageFields = z.strictObject({
   reference: z

@@ -31,7 +31,7 @@ const Rule = z
 
 const Mode = z.enum(NETWORK_MODES, 'must be off, packages, allowlist or open');
 
-/** What callers say about the network of a sandbox, for creating and for changing one. */
+/** Network fields of the calls that create or change a sandbox. */
 export const networkFields = {
   network: z
     .union([Mode, z.boolean()], 'must be off, packages, allowlist, open, or true (open) or false (off)')
@@ -60,7 +60,7 @@ export const networkFields = {
     .meta({ override: { not: {} } }),
 };
 
-/** How a sandbox shows its network. */
+/** Network fields of a sandbox in responses. */
 export const networkDtoFields = {
   network: Mode.describe('What it may reach'),
   allow: z.array(Rule),
@@ -83,7 +83,7 @@ function toRuleDto(rule: NetworkRule): z.infer<typeof Rule> {
   };
 }
 
-/** Null is what clients send for what they have not set. */
+/** Clients send null for unset fields. */
 export function fromNetworkFields({
   network,
   allow,

@@ -11,7 +11,7 @@ const whole = (min: number, max: number) => {
 };
 const CPU_MESSAGE = 'must be a number of CPUs from 0.1 to 1024, in thousandths at the finest';
 
-/** What a caller asks for. What is left out is the default. */
+/** The requested size. Missing fields take the defaults. */
 export const SizeRequest = z
   .strictObject({
     cpu: z
@@ -38,7 +38,7 @@ export function fromSizeRequest(
   };
 }
 
-/** How large a sandbox is. */
+/** The size of a sandbox. */
 export const SizeDto = z
   .object({
     cpu: z.number().describe('CPUs'),
@@ -84,7 +84,7 @@ export const SandboxDto = z
   })
   .meta({ id: 'Sandbox' });
 
-/** @param defaultSize what it has where nothing was asked for */
+/** @param defaultSize the size of sandboxes that requested none */
 export function toSandboxDto(sandbox: SandboxRecord, defaultSize: SandboxSize): z.infer<typeof SandboxDto> {
   return {
     id: sandbox.id,
@@ -110,7 +110,7 @@ export function toSandboxDto(sandbox: SandboxRecord, defaultSize: SandboxSize): 
 const enforcedBy = z.string().nullable().describe('null: not enforced');
 const limit = z.object({ value: z.number(), enforced_by: enforcedBy });
 
-/** A sandbox with what holds it to its limits. */
+/** A sandbox with the enforcement of its limits. */
 export const SandboxDetailDto = SandboxDto.extend({
   limits: z
     .object({

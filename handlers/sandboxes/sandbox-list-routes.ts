@@ -9,7 +9,7 @@ import { defineRoute, json } from '../route.ts';
 import { SandboxDto, toSandboxDto } from './sandbox-dto.ts';
 import { SandboxName, SessionKey, TagFilter } from './sandbox-schemas.ts';
 
-/** How many ids a refusal names. */
+/** Maximum number of ids in an error. */
 const MOST_NAMED = 10;
 
 export const deleteSandboxesRoute = defineRoute({
@@ -50,7 +50,7 @@ export const deleteSandboxesRoute = defineRoute({
         `${kept.length} of ${tagged.length} sandboxes were not made with delete_with_thread (${named}${kept.length > MOST_NAMED ? ', …' : ''}), so none was deleted: say force=true to delete them all.`,
       );
     }
-    // One after the other: destroying is the provider's hardest work.
+    // Sequentially: destroying is the provider's most expensive operation.
     for (const sandbox of tagged) await endSandbox(services, sandbox, 'owner');
     return json(200, { ids: tagged.map(({ id }) => id) });
   },

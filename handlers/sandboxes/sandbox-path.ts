@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { SANDBOX_ID } from '#core/sandboxes/sandbox-owner.ts';
 
 /**
- * Path parameters of the routes below a sandbox; the id's form is checked by the use case, in the
- * bridge's own words.
+ * Path parameters of the routes below a sandbox; the use case validates the id, with the bridge's
+ * errors.
  */
 export const SandboxPath = z.object({
   id: z.string().max(400).describe('Sandbox id').meta({ pattern: SANDBOX_ID.source }),

@@ -115,7 +115,7 @@ export const createSandboxRoute = defineRoute({
           sandbox_token: await services.tokens.signSandbox({ sandboxId, generation, by }),
         };
       },
-      // Others may wait for the sandbox of a session: it is made to the end.
+      // Other callers may wait for the session's sandbox: its creation is never aborted.
       body.session_key == null ? signal : undefined,
       async (known) => ({ id: (await readySandbox(services, known)).id }),
     );
@@ -123,7 +123,7 @@ export const createSandboxRoute = defineRoute({
   },
 });
 
-/** What is not said is as in a sandbox that asks for nothing. */
+/** Missing fields are as in a sandbox that requests nothing. */
 async function networkOf({ network }: Services, body: z.infer<typeof Body>) {
   return requestedNetwork(network, await defaultNetwork(network), fromNetworkFields(body));
 }
@@ -154,7 +154,7 @@ export const isSandboxRunningRoute = defineRoute({
   summary: 'Whether commands can run in the sandbox',
   access: 'caller',
   agents: true,
-  // It says nothing of files.
+  // It reveals nothing about files.
   delegates: { scope: 'fs:read', enforces: 'paths' },
   bridge: true,
   params: SandboxPath,

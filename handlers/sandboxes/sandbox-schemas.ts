@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { SkillName } from './skill-routes.ts';
 import { environmentProblem } from '#core/sandboxes/sandbox-environment.ts';
 
-/** Most tags of one sandbox. */
+/** Maximum number of tags of one sandbox. */
 const MAX_TAGS = 32;
 /** No colon: it ends the key in `tag=key:value`. */
 const TAG = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/;
 
-/** 63 characters, as Kubernetes has it for names that people give. */
+/** 63 characters, like names in Kubernetes. */
 export const SandboxName = z
   .string()
   .regex(
@@ -39,7 +39,7 @@ export const Tags = z
   )
   .refine((tags) => Object.keys(tags).length <= MAX_TAGS, `at most ${MAX_TAGS} tags`);
 
-/** From what a pass each minute can still tell apart to a week, in seconds. */
+/** In seconds: from the resolution of a pass each minute to a week. */
 export const TtlSeconds = z
   .int('must be a whole number of seconds')
   .min(10, 'must be at least 10 seconds')
@@ -55,7 +55,7 @@ export const Skills = z
   .max(32, 'at most 32')
   .refine((names) => new Set(names).size === names.length, 'each only once');
 
-/** `key:value`, as often as there are tags; the key ends at the first colon. */
+/** `key:value`, once per tag; the key ends at the first colon. */
 export const TagFilter = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}:/, 'must be key:value')

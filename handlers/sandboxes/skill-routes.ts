@@ -19,7 +19,7 @@ export const SkillName = z.string().regex(SKILL_NAME, SKILL_NAME_RULE);
 
 const SkillPath = z.object({ name: SkillName });
 
-/** As in the query of a URL. */
+/** The format of a URL's query. */
 const Shared = z
   .enum(['true', 'false'], 'must be true or false')
   .default('false')
@@ -135,8 +135,8 @@ export const listSkillsRoute = defineRoute({
 });
 
 /**
- * The whole body of a request, where it is small enough; an announced length that is not is refused
- * before anything is read.
+ * The whole body of a request, within a limit; a larger Content-Length is rejected before anything
+ * is read.
  */
 async function readUpload(
   {

@@ -35,8 +35,8 @@ export const getPoolStatsRoute = defineRoute({
 });
 
 /**
- * @throws PortholeError `forbidden` for everybody but admins and the service itself: what it is
- * about is everybody's
+ * @throws PortholeError `forbidden` for callers other than admins and the service: the pool is
+ * shared by everyone
  */
 export function requireAdmin(caller: Caller, action: string, what = 'the pool'): void {
   if (requirePerson(caller, action).admin) return;

@@ -2,21 +2,21 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A server whose every answer a test decides. */
+/** A server with responses that the test controls. */
 export interface HeldServer {
   readonly url: string;
   readonly port: number;
-  /** What was asked so far: method, path, body, credential. */
+  /** Requests so far: method, path, body, credential. */
   readonly asked: {
     readonly line: string;
     readonly body: string;
     readonly authorization: string | undefined;
   }[];
-  /** Requests that wait for an answer. */
+  /** Number of unanswered requests. */
   open(): number;
   /**
-   * Whether there was a moment, after the first request and before the last answer, when nobody
-   * waited.
+   * Whether, between the first request and the last response, there was a moment without an open
+   * request.
    */
   wasLeft(): boolean;
   end(): Promise<void>;

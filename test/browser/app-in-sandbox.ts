@@ -35,7 +35,7 @@ export async function openSandbox(porthole: TestHost): Promise<SandboxWithPrevie
   };
 }
 
-/** One request as the witness saw it. */
+/** One request as seen by the witness. */
 export interface Seen {
   readonly method: string;
   readonly url: string;
@@ -45,7 +45,7 @@ export interface Seen {
 
 export interface Witness extends SandboxWithPreview {
   readonly host: string;
-  /** What it has been asked so far. */
+  /** The requests so far. */
   seen(): Promise<Seen[]>;
 }
 

@@ -53,7 +53,7 @@ suite('a new run in the console', chromiumMissing, () => {
     await panel.getByText('Your agent is connected').waitFor();
     await page.locator('.timeline').getByText('Agent connected').waitFor();
 
-    // A token is shown once: after a reload a new one ends it.
+    // A token is shown once: after a reload a new one replaces it.
     await page.reload();
     await page.getByRole('button', { name: 'Connect your agent' }).click();
     await panel.getByRole('button', { name: 'New token' }).click();

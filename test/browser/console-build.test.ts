@@ -17,7 +17,7 @@ import { suite } from '#test/support/suite.ts';
 import { violations } from './support/console-fixture.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** What `npm start` runs from. */
+/** The sources of the build that `npm start` uses. */
 const SOURCES = [
   'package.json',
   'package-lock.json',

@@ -7,7 +7,7 @@ import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 import { ensureConsoleBuilt, paste, violations } from './support/console-fixture.ts';
 
-/** Says which version of itself it is, and which action it does. */
+/** Returns its version and the action that runs. */
 const code = (version: number) =>
   `def run(inputs, context): return {"outputs": {"version": ${version}, "action": context.get("action_id"), "inputs": inputs}, "next_actions": [{"id": "confirm", "title": "Confirm it"}]}`;
 
@@ -137,7 +137,7 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
     await page.getByRole('tab', { name: 'Instructions' }).click();
     await paste(page.getByRole('textbox', { name: 'Instructions' }), 'Give it *anything*.');
     await page.keyboard.press('ControlOrMeta+s');
-    // The server's own judgement, at the field that it is of.
+    // The server's validation error, at its field.
     await page.getByRole('tab', { name: 'Input schema has a problem' }).waitFor();
     await page.getByText('is not a JSON Schema of draft 2020-12').waitFor();
     await paste(schema, '{"type": "object", "required": ["n"], "properties": {"n": {"type": "number"}}}');
@@ -314,7 +314,7 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
     await open(other, tool);
     expect(await draftOf(tool)).toMatchObject({ lock: { holder: 'local' } });
     await other.goto('about:blank');
-    // The request goes on without its page.
+    // The request continues without its page.
     while ((await draftOf(tool))['lock'] !== null);
     await other.close();
   });
@@ -335,7 +335,7 @@ suite('an expired snapshot in the console', chromiumMissing, () => {
 
   beforeAll(async () => {
     ensureConsoleBuilt();
-    // The page goes by the Date of the answers, which is the machine's.
+    // The page uses the Date of responses, which is the machine's.
     clock = pinnedClock(new Date());
     [porthole, browser] = await Promise.all([startTestHost({}, { clock }), launchChromium()]);
     tool = await editorOf(porthole).makeTool(code(1), {
@@ -378,7 +378,7 @@ suite('an expired snapshot in the console', chromiumMissing, () => {
 
   test('is told of on its buttons when it expires while the page is open', async () => {
     expect(await confirm().textContent()).toBe('Confirm it');
-    // Or an answer would tell it the time.
+    // Otherwise a response would reveal the time.
     await page.context().setOffline(true);
     await page.clock.fastForward('49:00:00');
     await page.getByRole('button', { name: 'Confirm it (expired)' }).waitFor();

@@ -8,12 +8,12 @@ import { suite } from '#test/support/suite.ts';
 import { ensureConsoleBuilt, watch, type Watched } from './support/console-fixture.ts';
 
 const KEY = 'a-key-of-alice-0123';
-/** Runs where anything takes it for more than a text. */
+/** Executes if it is used as anything but text. */
 const HOSTILE = `"'><img src=x onerror="window.pwned=1"><svg onload=window.pwned=1><script>window.pwned=1</script>`;
-/** The same as the name of a file, which has no slash. */
+/** The same as a file name, which cannot contain a slash. */
 const HOSTILE_NAME = `"'><img src=x onerror=window.pwned=1>.html`;
 const HOSTILE_PAGE = `<!doctype html><title>pwned</title><script>window.pwned=1</script>`;
-/** Says that it is titled so, to whoever asks. */
+/** Serves a page with this title. */
 const SERVER = `require('node:http').createServer((_, res) => {
   res.setHeader('content-type', 'text/html');
   res.end('<!doctype html><title>' + ${JSON.stringify(HOSTILE)}.replaceAll('<', '&lt;') + '</title><p>served');
@@ -77,7 +77,9 @@ suite('what is hostile in the console, in a real browser', chromiumMissing, () =
     await porthole?.end();
   });
 
-  /** What ran, was asked, was opened or broke. A page without a session has said so, once. */
+  /**
+   * Code that ran, dialogs, opened windows and errors. A page without a session reports that once.
+   */
   async function harm(): Promise<unknown[]> {
     const problems = watched.problems.filter((text) => !/status of 401/.test(text));
     return [await page.evaluate('window.pwned'), dialogs, problems, [...watched.origins]];
@@ -187,7 +189,7 @@ suite('what is hostile in the console, in a real browser', chromiumMissing, () =
   test('a terminal ends with its session, and comes back with the next one', async () => {
     await page.goto(`${url}/sandboxes/${run.sandboxId}`);
     await page.getByText('Connected').waitFor();
-    // As from another tab.
+    // As if from another tab.
     await page.evaluate(`fetch('/api/session', { method: 'DELETE' })`);
     await page.getByRole('heading', { level: 1, name: 'Sign in again' }).waitFor();
     await page.getByLabel('API key').fill(KEY);

@@ -14,7 +14,7 @@ interface Run {
   readonly agent_token: string;
 }
 
-/** Once the page's title is such. */
+/** Once the page's title matches. */
 async function titled(page: Page, title: string): Promise<void> {
   await page.evaluate(`new Promise((resolve) => {
     const look = () => document.title === '${title}' && resolve();
@@ -23,7 +23,7 @@ async function titled(page: Page, title: string): Promise<void> {
   })`);
 }
 
-/** Has the page believe that nobody sees it, or that somebody does again. */
+/** Makes the page believe that it is hidden, or visible again. */
 async function turn(page: Page, state: 'hidden' | 'visible'): Promise<void> {
   await page.evaluate(`(() => {
     Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => '${state}' });
@@ -191,7 +191,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
     });
 
     test('takes no press in its first half second: it may have come up under the pointer', async () => {
-      // Presses whatever approves, the moment that it is there.
+      // Presses any approve button as soon as it exists.
       await page.evaluate(`new MutationObserver(() => {
         for (const button of document.querySelectorAll('.approval button')) button.click();
       }).observe(document.body, { childList: true, subtree: true })`);
@@ -242,7 +242,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
         });
         await route.continue();
       });
-      // Held back, so that the page does not hear of it before its own decision is answered.
+      // Delayed, so that the page does not see the event before the response to its own decision.
       await decide(card(), 'Approve once');
       await card().waitFor({ state: 'detached' });
       const said = await page.locator('.notice').textContent();
@@ -273,7 +273,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       const asking = ask();
       await card().waitFor();
       expect(await card().getByRole('timer').textContent()).toMatch(/^(5:00|4:5\d)$/);
-      // The last answer that comes: each tells the page what time it is.
+      // The last response: each tells the page the time.
       await card().getByText('Nothing listens').waitFor();
       await context.setOffline(true);
       await page.clock.fastForward(4 * 60_000);
@@ -307,7 +307,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await card().locator('.decision[data-armed="true"]').waitFor();
       expect(await violations(page)).toEqual([]);
       await page.keyboard.press('F8');
-      // The run, to approve once, to deny.
+      // Tab stops: the run, approve once, deny.
       for (let stop = 0; stop < 3; stop += 1) await page.keyboard.press('Tab');
       await page.keyboard.press('Enter');
       expect((await asking).status).toBe(403);
@@ -431,7 +431,8 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await page.getByRole('button', { name: 'Start', exact: true }).click();
       const refused = page.getByText('A port is a number from 3000 to 9000.');
       await refused.waitFor();
-      // The words go with the key that mends it, so that nothing moves from under the press.
+      // The message disappears on the key that fixes it, so that nothing moves away from under the
+      // press.
       await page.getByRole('textbox', { name: 'Another port' }).fill('3100');
       await refused.waitFor({ state: 'detached' });
       await page.getByRole('button', { name: 'Start', exact: true }).click();
@@ -466,7 +467,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await porthole.call('PUT', `${servers}/web`, { body: { argv, port: 3102 } });
       await offer.waitFor();
       await page.getByText('Port listens').waitFor();
-      // The next look by the clock is a minute away.
+      // The next scheduled poll is a minute away.
       await porthole.call('DELETE', `${servers}/web`);
       await offer.waitFor({ state: 'detached' });
       await page.getByText('Port closed').waitFor();

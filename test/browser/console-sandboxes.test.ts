@@ -18,7 +18,7 @@ const VIM = ['vim', 'vim.tiny'].find((name) =>
 const missing =
   chromiumMissing ?? (VIM === undefined ? 'vim is not installed: apt-get install vim-tiny' : undefined);
 
-/** As the API tells one. */
+/** A sandbox in the API's format. */
 const SANDBOX = {
   state: 'stopped',
   desired_state: 'stopped',
@@ -37,7 +37,7 @@ const SANDBOX = {
   expires_at: null,
 };
 
-/** A way to the host that can be cut. */
+/** A connection to the host that can be cut. */
 async function startCuttable(port: () => number): Promise<{ server: Server; url: string; cut: () => void }> {
   const open = new Set<Socket>();
   const server = createServer((socket) => {
@@ -82,7 +82,7 @@ suite('sandboxes in the console, in a real browser', missing, () => {
     (await porthole.call('GET', `/v1/sandbox/${id}/file/workspace/${encodeURIComponent(name)}`)).text;
   const screen = () => page.locator('.xterm-rows');
   const line = (text: string) => screen().getByText(text, { exact: true }).first();
-  /** Commands that leave a mark that is not in what was typed. */
+  /** Commands with a marker in their output that is not in the typed text. */
   const type = async (command: string) => {
     await page.locator('.screen').click();
     await page.keyboard.type(`${command}\n`);
@@ -157,7 +157,7 @@ suite('sandboxes in the console, in a real browser', missing, () => {
 
     test('says what may stand between when no connection gets through, though all else does', async () => {
       const blocked = await context.newPage();
-      // What answers an upgrade with a page of its own.
+      // A server that responds to an upgrade with an HTML page.
       await blocked.addInitScript(`WebSocket = class extends WebSocket {
         constructor(address) {
           super(String(address).replace('/pty?', '/no-such-thing?'));
@@ -308,14 +308,13 @@ suite('sandboxes in the console, in a real browser', missing, () => {
       await type(`head -c 10000000 /dev/zero | tr '\\0' 7 | fold -w 100 > lines; clear; echo ma"de"`);
       await line('made').waitFor();
       await page.keyboard.type('clear; cat lines; rm lines; echo; echo all-of-"it"');
-      // A page that is slower than any program until it has held this one up; typing would be as
-      // slow.
+      // A page slower than any program until it has paused this one; typing would be equally slow.
       const debug = await context.newCDPSession(page);
       await debug.send('Emulation.setCPUThrottlingRate', { rate: 4 });
       const [paused, resumed] = [says('pause'), says('resume')];
       await page.keyboard.press('Enter');
-      // What comes meanwhile waits in the sockets, and then all at once in front of the screen: on
-      // a busy machine the program alone would be no faster than the page.
+      // Data meanwhile accumulates in the sockets, and then arrives at once: on a busy machine the
+      // program alone would be no faster than the page.
       await page.evaluate('for (const until = performance.now() + 2_000; performance.now() < until; );');
       await paused;
       await debug.send('Emulation.setCPUThrottlingRate', { rate: 1 });
@@ -389,7 +388,7 @@ suite('sandboxes in the console, in a real browser', missing, () => {
       await page.getByRole('tabpanel', { name: 'Files' }).waitFor();
     };
     const drop = async (files: Readonly<Record<string, string>>) => {
-      // As text: the page's own types are not those of this program.
+      // As a string: this program does not have the page's types.
       const dataTransfer = await page.evaluateHandle(`(() => {
         const transfer = new DataTransfer();
         for (const [name, text] of Object.entries(${JSON.stringify(files)})) transfer.items.add(new File([text], name));

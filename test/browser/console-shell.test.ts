@@ -9,7 +9,7 @@ import { decide, ensureConsoleBuilt, violations, watch } from './support/console
 const KEY = 'a-key-of-alice-0123';
 const MINUTE = 60_000;
 
-/** What the page looks like to whom. */
+/** Themes and windows by user. */
 const LOOKS = {
   light: { colorScheme: 'light', viewport: { width: 1280, height: 800 } },
   dark: { colorScheme: 'dark', viewport: { width: 1280, height: 800 } },
@@ -43,7 +43,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
       },
     });
     toolId = tool.json<{ tool_id: string }>().tool_id;
-    // Waits for a decision on every page; the suite ends before it does.
+    // Waits for a decision on every page; the suite ends earlier.
     void porthole
       .call('POST', `/api/runs/${runId}/sandbox/preview`, {
         token: run.agentToken,
@@ -64,9 +64,9 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
   interface Place {
     readonly path: () => string;
     readonly at?: () => TestHost;
-    /** What leads there from that path. */
+    /** Actions that lead there from the path. */
     readonly press?: (page: Page) => Promise<unknown>;
-    /** Waits for what is on it once it is whole. */
+    /** Waits until its content is complete. */
     readonly whole: (page: Page) => Promise<unknown>;
     readonly before?: (page: Page) => Promise<unknown>;
   }
@@ -145,7 +145,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     },
   };
 
-  /** Once nothing moves: what is still on its way in has no colours yet. */
+  /** Once animations have ended: entering elements do not have their final colours. */
   const settled = (page: Page) =>
     page.evaluate('Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => 0)))');
 
@@ -160,8 +160,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     await settled(page);
   }
 
-  // One visit for all looks: a page follows its window and the colours of the person while it is
-  // open.
+  // One visit for all looks: an open page follows its window and the user's colour scheme.
   test.each(Object.keys(PLACES))(
     '%s keeps nobody out and is no wider than its window in any look, and asks only its own origin',
     async (name) => {
@@ -190,7 +189,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
   );
 
   test('at 200 % in a small window nothing is cut off to the side', async () => {
-    // What a window of 1280 by 800 is at 200 %.
+    // The size of a window of 1280 by 800 at 200 %.
     const [context, page] = await open({ viewport: { width: 640, height: 400 }, deviceScaleFactor: 2 });
     for (const name of ['runs', 'a run', 'sandboxes', 'a new sandbox', 'a tool']) {
       await visit(page, PLACES[name] as Place);
@@ -346,7 +345,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     const [context, page] = await open();
     await visit(page, PLACES['runs'] as Place);
     let asked = 0;
-    // Gone once, as it is until the page is that of the new build.
+    // Missing once, as until the page is that of the new build.
     await page.route('**/assets/tools-page-*.js', (route) => {
       asked += 1;
       return asked === 1 ? route.fulfill({ status: 404, json: {} }) : route.continue();

@@ -10,7 +10,7 @@ import { type HttpsFront, startHttpsFront } from './support/https-front.ts';
 
 const ALICE = 'a-key-of-alice-0123';
 const BOB = 'a-key-of-bob-012345';
-/** Previews are below the console's own name: of the same site, which `SameSite` lets through. */
+/** Previews are below the console's own host name: same-site, which `SameSite` allows. */
 const NAME = 'porthole.localhost';
 const COOKIE = '__Host-porthole-session';
 
@@ -64,7 +64,7 @@ suite('signing in to the console, over https in a real browser', chromiumMissing
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   }
 
-  /** Who the console's own page is, to the API. */
+  /** The API's identity of the console's own page. */
   const who = () => page.evaluate("fetch('/api/session').then((it) => it.json())");
 
   describe('at an identity provider', () => {
@@ -176,7 +176,7 @@ suite('signing in to the console, over https in a real browser', chromiumMissing
     const runs = async () =>
       (await porthole.call('GET', '/api/runs', { token: ALICE })).json<{ runs: object[] }>().runs.length;
     const refused = async () => {
-      // A whole exchange later, whatever came before it is in the log.
+      // After a complete exchange, all earlier requests are in the log.
       await runs();
       return porthole.logged
         .slice(mark)

@@ -108,7 +108,7 @@ suite('the console, in a real browser', chromiumMissing, () => {
   test('puts a file that is dropped in into the sandbox', async () => {
     await page.getByRole('tab', { name: 'Files' }).click();
     await page.getByRole('link', { name: 'server.js', exact: true }).waitFor();
-    // As text: the page's own types are not those of this program.
+    // As a string: this program does not have the page's types.
     const data = await page.evaluateHandle(`(() => {
       const transfer = new DataTransfer();
       transfer.items.add(new File(['dropped in'], 'dropped.txt', { type: 'text/plain' }));

@@ -7,7 +7,7 @@ import { suite } from '#test/support/suite.ts';
 const KEY = 'a-key-of-the-service';
 
 interface Visit {
-  /** Of every request that the page made, itself included. */
+  /** Origins of all requests of the page, including its own. */
   readonly origins: readonly string[];
   readonly problems: readonly string[];
   readonly address: string;

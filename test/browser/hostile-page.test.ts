@@ -12,9 +12,9 @@ suite("a preview's page that is hostile, in a real browser", chromiumMissing, ()
   let victim: Witness;
   let context: BrowserContext;
   let page: Page;
-  /** How long the log was when the test began. */
+  /** Length of the log when the test began. */
   let mark: number;
-  /** By name and by address: no key is configured, so whoever gets through is `local`. */
+  /** By name and by address: no key is configured, so any request that succeeds is `local`. */
   let apis: string[];
 
   beforeAll(async () => {
@@ -38,22 +38,22 @@ suite("a preview's page that is hostile, in a real browser", chromiumMissing, ()
     return (await porthole.call('GET', '/api/runs')).json<{ runs: object[] }>().runs.length;
   }
 
-  /** Which calls the API refused since the test began, by its own log: operation and status. */
+  /** Calls that the API refused since the test began, from its log: operation and status. */
   async function refused(): Promise<string[]> {
-    // A whole exchange later, whatever came before it is in the log.
+    // After a complete exchange, all earlier requests are in the log.
     await runs();
     return (
       porthole.logged
         .slice(mark)
         .map((line) => JSON.parse(line) as { msg: string; operation?: string; status?: number })
         .filter(({ msg, status = 0 }) => msg === 'request' && status >= 400)
-        // The browser's own look for a favicon.
+        // The browser's own request for a favicon.
         .filter(({ operation }) => operation !== 'unmatched')
         .map(({ operation, status }) => `${operation} ${status}`)
     );
   }
 
-  /** Runs a script in the hostile page, against each of the API's addresses. */
+  /** Runs a script in the hostile page against each of the API's addresses. */
   async function attack(script: (api: string) => string): Promise<unknown[]> {
     const results: unknown[] = [];
     for (const api of apis) results.push(await page.evaluate(script(api)));
@@ -74,7 +74,7 @@ suite("a preview's page that is hostile, in a real browser", chromiumMissing, ()
       (api) =>
         `fetch('${api}/api/runs', { method: 'POST', mode: 'no-cors', body: '{}' }).then((it) => it.type, (error) => error.name)`,
     );
-    // Not even that there was an answer.
+    // Not even the existence of a response.
     expect(got).toEqual(['TypeError', 'TypeError']);
     expect(await refused()).toEqual(['createRun 403', 'createRun 403']);
     expect(await runs()).toBe(before);

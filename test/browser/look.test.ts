@@ -24,7 +24,7 @@ interface Check {
   readonly [field: string]: unknown;
 }
 
-/** Path, kind of the first cause, and what its sentence names. */
+/** Path, kind of the first cause, and a part of its sentence. */
 const FAULTS: readonly (readonly [path: string, kind: string, names: RegExp])[] = [
   ['/blank', 'blank', /div#root is empty/],
   ['/missing-chunk', 'script_failed', /\/assets\/chunk-4f2a\.js answered 404/],
@@ -68,7 +68,7 @@ const HEALTHY = [
   'sibling?other=OTHER',
 ];
 
-/** Of a test whose pages are looked at three at a time, on a machine that is busy. */
+/** Timeout of tests that check three pages at a time, for a busy machine. */
 const LIMIT = 120_000;
 
 suite('what a browser sees of a preview', chromiumMissing, () => {
@@ -76,7 +76,7 @@ suite('what a browser sees of a preview', chromiumMissing, () => {
   let opened: SandboxWithPreview;
   let vite: ViteProject;
   let other: string;
-  /** What a page must never reach, and how often it was reached. */
+  /** A server that a page must never reach, and the number of its requests. */
   let outside: Server;
   let reached = 0;
 
@@ -107,7 +107,7 @@ suite('what a browser sees of a preview', chromiumMissing, () => {
   ) => {
     const answer = await porthole.call('POST', `/api/runs/${runId}/previews/${port}/${what}`, { body });
     expect([answer.status, answer.text.slice(0, 300)]).toEqual([200, expect.any(String)]);
-    // Neither token nor address of a preview, in what agents copy anywhere.
+    // Neither token nor address of a preview: agents may copy this text anywhere.
     expect(answer.text).not.toContain(new URL(opened.url).host.split('-preview')[0]);
     return answer.json<Check>();
   };

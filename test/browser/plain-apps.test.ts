@@ -26,7 +26,7 @@ suite('an ordinary server in a sandbox, in a real browser', chromiumMissing, () 
   test('python3 -m http.server on 127.0.0.1 shows its page, and an edit after a reload', async () => {
     const { api, sandbox, url, serve } = await openSandbox(porthole);
     await api.write(sandbox, 'index.html', '<title>plain</title><h1>A plain page</h1>');
-    // This server tells versions apart by the second alone.
+    // This server distinguishes versions only by the second.
     await api.exec(sandbox, ['touch', '-d', '@0', 'index.html']);
     await serve('python3 -m http.server 3000 --bind 127.0.0.1');
     await page.goto(url);

@@ -20,7 +20,8 @@ suite('a preview whose app does not answer, in a real browser', chromiumMissing,
     page = await browser.newPage();
     page.on('pageerror', (error) => problems.push(error.message));
     page.on('console', (message) => {
-      // The browser itself reports the status of the document; anything else is the page's fault.
+      // The browser itself reports the status of the document; anything else is an error of the
+      // page.
       if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
         problems.push(message.text());
     });

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => built?.remove());
 
 /**
- * Runs a script in a fresh process, with the function's `handler`; gives what it prints, read as
+ * Runs a script in a new process, with the function's `handler`; returns its output, parsed as
  * JSON.
  */
 async function fresh(
@@ -33,7 +33,7 @@ interface Handed {
   readonly body: string;
 }
 
-/** Everything that a function may ever load, as one text. */
+/** All code that a function may load, as one text. */
 function contents(id: string): string {
   const folder = dirname(built.module(id));
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })

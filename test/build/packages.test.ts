@@ -11,7 +11,7 @@ import { startPolicyPack } from '../policies/engine/policy-pack.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const PATIENT = 180_000;
-/** What `npm install` would bring along. */
+/** Packages that `npm install` would install as well. */
 const DEPENDENCIES = ['@pulumi', 'cdk8s', 'cdk8s-plus-28', 'constructs', 'yaml', 'zod', 'typescript'];
 
 const run = promisify(execFile);
@@ -27,7 +27,7 @@ beforeAll(async () => {
 }, PATIENT);
 afterAll(() => rm(place, { recursive: true }));
 
-/** Unpacks what `npm publish` would upload. */
+/** Unpacks the files that `npm publish` would upload. */
 async function install(folder: string): Promise<void> {
   const packed = await mkdtemp(join(place, 'packed-'));
   const { stdout } = await run('npm', ['pack', '--silent', '--pack-destination', packed], {
@@ -39,7 +39,7 @@ async function install(folder: string): Promise<void> {
   await run('tar', ['xzf', join(packed, stdout.trim()), '--strip-components=1', '-C', target]);
 }
 
-/** A program of the examples, as it would be outside the repository. */
+/** A program of the examples, as outside the repository. */
 async function example(file: string, name: string): Promise<string> {
   const text = await readFile(join(ROOT, 'examples', file), 'utf8');
   const target = join(place, file);

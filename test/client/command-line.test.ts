@@ -185,7 +185,7 @@ describe('the command line', () => {
       terminal.resize(100, 40);
       terminal.write('until [ "$(stty size)" = "40 100" ]; do sleep 0.05; done; echo "now: $(stty size)"\r');
       await until('now: 40 100');
-      // Ctrl-C is for what runs there.
+      // Ctrl-C goes to the program that runs there.
       terminal.write('sleep 60\r');
       await until('sleep 60\r');
       terminal.write('\u0003');

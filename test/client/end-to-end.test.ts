@@ -128,7 +128,7 @@ describe('a client that owns a sandbox, and a server that is lent it', () => {
   test('a client that was killed comes back, finds its sandbox by its tag, resumes it, and the server goes on', async () => {
     await client.end('SIGKILL');
     const { sandbox_id: id } = handed.config.configurable.sandbox;
-    // As it is stopped without a heartbeat.
+    // Like a stop after missing heartbeats.
     expect((await host.call('POST', `/v1/sandbox/${id}/stop`, { token: CLIENT_KEY })).status).toBe(200);
 
     client = startClient();

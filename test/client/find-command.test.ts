@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { findCommand } from '../../client/cli/up/find-command.ts';
 
-/** A project of these files. */
+/** Finds the command of a project with these files. */
 const find = (files: Readonly<Record<string, string>>) =>
   findCommand({ files: new Set(Object.keys(files)), texts: new Map(Object.entries(files)) });
 const manifest = (scripts: object, dependencies: object = {}) => JSON.stringify({ scripts, dependencies });

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { FrameReader, type Incoming } from '../../client/node/frame-reader.ts';
 import { writeFrame } from '../../client/node/node-socket.ts';
 
-/** A frame as servers send it. */
+/** A frame in a server's encoding. */
 function frame(first: number, data: Uint8Array): Buffer {
   const { length } = data;
   const head = length < 126 ? Buffer.from([first, length]) : Buffer.alloc(length < 65_536 ? 4 : 10);
@@ -16,7 +16,7 @@ function frame(first: number, data: Uint8Array): Buffer {
   return Buffer.concat([head, data]);
 }
 
-/** As text: comparing large buffers takes long. */
+/** As a string: comparing large buffers is slow. */
 function reported(incoming: Incoming): string {
   return incoming.kind === 'close' ? incoming.kind : `${incoming.kind} ${incoming.data.toString('latin1')}`;
 }

@@ -9,7 +9,7 @@ import { Porthole } from '../../client/index.ts';
 
 const KEY = 'key-0123456789abcdef';
 
-/** A client that is answered in this order. */
+/** A client that receives these responses in order. */
 function answered(...answers: (Response | Error)[]): { client: HttpClient; asked: () => number } {
   let count = 0;
   const fetch = (): Promise<Response> => {

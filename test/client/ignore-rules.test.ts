@@ -7,7 +7,7 @@ import * as fc from 'fast-check';
 import { suite } from '#test/support/suite.ts';
 import { IgnoreRules } from '../../client/sync/ignore-rules.ts';
 
-/** Whether a file is left out, or a folder above it. */
+/** Whether a file, or a folder above it, is excluded. */
 function ignores(lines: readonly string[], path: string): boolean {
   const rules = new IgnoreRules(lines);
   const parts = path.split('/');
@@ -92,8 +92,8 @@ suite(
             expect(paths.filter((each) => ignores(lines, each))).toEqual(left);
           },
         ),
-        // Where git itself sees a folder that nobody named (`a**/**/`), we differ: rare, and not
-        // what this is about.
+        // Where git tests a folder that was not named (`a**/**/`), we differ: rare, and not covered
+        // here.
         { numRuns: 300, seed: 1 },
       );
     }, 60_000);

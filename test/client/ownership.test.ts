@@ -7,7 +7,7 @@ import { Porthole } from '../../client/index.ts';
 describe('a client that owns sandboxes', () => {
   let host: TestHost;
   let porthole: Porthole;
-  /** Told of each call. */
+  /** Called for each request. */
   let onCall: (method: string, path: string) => void = () => undefined;
 
   beforeAll(async () => {

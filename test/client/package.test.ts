@@ -24,7 +24,7 @@ interface Manifest {
 
 const readManifest = async () => JSON.parse(await readFile(join(CLIENT, 'package.json'), 'utf8')) as Manifest;
 
-/** All modules of the client, and what each imports. */
+/** All modules of the client, and the imports of each. */
 async function imports(): Promise<readonly (readonly [string, readonly string[]])[]> {
   const files = (await readdir(CLIENT, { recursive: true })).filter(
     (file) => file.endsWith('.ts') && !file.startsWith('dist'),
@@ -50,7 +50,7 @@ describe('the package of the client', () => {
     for (const file of ['package.json', 'bin.js', 'README.md', 'LICENSE'])
       await cp(join(CLIENT, file), join(packed, file));
     await buildPackage('client', join(packed, 'dist'));
-    // What `prepack` does has been done above, in a folder of the test.
+    // `prepack` was already run above, in a folder of the test.
     const { stdout } = await run('npm', ['pack', '--silent', '--ignore-scripts'], { cwd: packed });
     await writeFile(join(place, 'package.json'), '{"type": "module"}');
     const install = [

@@ -9,7 +9,7 @@ describe('the client, of previews', () => {
   let host: TestHost;
   let porthole: Porthole;
   let sandbox: Sandbox;
-  /** Tells of the next call whose path ends so. */
+  /** Called for the next request with a path that ends so. */
   let onCall: (path: string) => void = () => undefined;
   const nextCall = (ending: string) =>
     new Promise<void>((resolve) => (onCall = (path) => (path.endsWith(ending) ? resolve() : undefined)));

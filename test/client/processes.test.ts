@@ -1,4 +1,4 @@
-/** Processes, servers, ports and files that change, through the client. */
+/** Processes, servers, ports and changed files, through the client. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { PortInfo as GuestPort, PortState as GuestPortState } from '#guest/protocol/ports-protocol.ts';
 import type { ProcessInfo as GuestProcess } from '#guest/protocol/processes-protocol.ts';
@@ -16,8 +16,8 @@ import {
 } from '../../client/index.ts';
 
 /**
- * What the API answers can be read as what the client says, and the client leaves nothing out.
- * Checked by the compiler.
+ * The API's responses match the client's types, and the client omits nothing. Checked by the
+ * compiler.
  */
 type Fits<Answer, Client> = Answer extends Client
   ? keyof Answer extends keyof Client

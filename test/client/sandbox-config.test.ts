@@ -9,7 +9,7 @@ const GOOD = {
   dataplane_url: 'https://porthole.example.com/v1/sandbox/abc234',
 };
 
-/** Without what is for people alone. */
+/** Without fields for people only. */
 function bare(schema: unknown): unknown {
   return JSON.parse(
     JSON.stringify(schema, (name, value: unknown) =>

@@ -15,7 +15,7 @@ describe('a folder that is synced', () => {
   let folder: string;
   let memory: SyncMemory;
   let losesAnswers = false;
-  /** What was asked of the API, since it was last emptied. */
+  /** Requests to the API since the list was last emptied. */
   const asked: string[] = [];
 
   beforeAll(async () => {
@@ -50,7 +50,7 @@ describe('a folder that is synced', () => {
     await mkdir(join(folder, path, '..'), { recursive: true });
     await writeFile(join(folder, path), text);
   };
-  /** What is in the sandbox, a line each: type, mode, path, content or target. */
+  /** The contents of the sandbox, one line each: type, mode, path, content or target. */
   const there = async (path = '.') => {
     const script = `cd /workspace && find "$1" -mindepth 1 -not -path ./outputs | LC_ALL=C sort | while read -r each; do
       if [ -L "$each" ]; then echo "link $each $(readlink "$each")"

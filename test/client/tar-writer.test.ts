@@ -14,7 +14,7 @@ import { existsSync } from 'node:fs';
 const run = promisify(execFile);
 const hasTar = ['/bin/tar', '/usr/bin/tar'].some((file) => existsSync(file));
 
-/** What GNU tar makes of an archive, as lines of type, mode, content or target. */
+/** GNU tar's view of an archive, as lines of type, mode, content or target. */
 async function unpack(archive: Uint8Array, folder: string): Promise<Record<string, string>> {
   const file = `${folder}.tar`;
   await writeFile(file, archive);
@@ -23,7 +23,7 @@ async function unpack(archive: Uint8Array, folder: string): Promise<Record<strin
   return list(folder, '');
 }
 
-/** Node's own recursion goes on through links. */
+/** Node's own recursion follows links. */
 async function list(folder: string, below: string): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const entry of await readdir(join(folder, below))) {
@@ -57,7 +57,7 @@ function expected(entries: readonly TarEntry[]): Record<string, string> {
   return made;
 }
 
-/** A part of a path: short, long, with spaces, and in letters of several bytes. */
+/** A path segment: short, long, with spaces, and with multibyte letters. */
 const part = fc.oneof(
   fc.stringMatching(/^[a-z][a-z0-9 _.-]{0,12}$/),
   fc.stringMatching(/^[a-z]{80,120}$/),
@@ -88,7 +88,7 @@ const entry: fc.Arbitrary<TarEntry> = fc.oneof(
     .record({ type: fc.constant('symlink'), name, target: name })
     .map((link): TarEntry => ({ ...link, type: 'symlink' })),
 );
-/** Entries of which none is at the place of another, or below one that is no folder. */
+/** Entries of which none replaces another, or is below one that is not a folder. */
 const entries = fc.array(entry, { maxLength: 12 }).map((all) => {
   const taken = new Set<string>();
   return all.filter(({ name: own }) => {
@@ -116,7 +116,7 @@ suite('the tar writer', hasTar ? undefined : 'tar is not installed: apt-get inst
         count += 1;
         expect(await unpack(archive, join(folder, String(count)))).toEqual(expected(all));
         const validator = new TarValidator();
-        // Links that leave the workspace are refused there for what they are.
+        // Links that leave the workspace are rejected there for that reason.
         validator.push(Buffer.concat(await collect(tar(all.filter(({ type }) => type !== 'symlink')))));
         validator.end();
       }),

@@ -28,7 +28,7 @@ class Screen {
   }
 }
 
-/** A way to a port that can be cut. */
+/** A proxy to a port that can be cut. */
 async function startWay(port: number): Promise<{ port: number; cut: () => void; end: () => void }> {
   const open = new Set<NetSocket>();
   const server: Server = createServer((near) => {
@@ -71,7 +71,7 @@ describe.each([
 
   test('shows, takes what is typed, has a size, and ends with the shell', async () => {
     const terminal = sandbox.terminal({ cols: 100, rows: 30, shell: 'sh' });
-    // Before it is there: typed ahead.
+    // Before the terminal is ready: typed ahead.
     terminal.write('echo "size: $(stty size)"\n');
     await terminal.ready;
     const screen = new Screen(terminal);

@@ -1,6 +1,6 @@
 /**
- * Who may do what on a real API server, asked with the tokens of the accounts themselves; and that
- * it is enough.
+ * The rights on a real API server, checked with the tokens of the accounts themselves; and that
+ * they suffice.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -44,11 +44,12 @@ interface RulesReview extends KubernetesObject {
 }
 
 /**
- * Every namespace where an account must have nothing: that of the functions, and those of others.
+ * Every namespace in which an account must have no rights: the functions' namespace, and foreign
+ * ones.
  */
 const ELSEWHERE = ['functions', 'gateway', 'kube-system', 'default'] as const;
 
-/** One right a line, as `verb resource.group`. */
+/** One right per line, as `verb resource.group`. */
 function rights(rows: readonly Row[]): string[] {
   return rows
     .flatMap(([verbs, resource]) => verbs.split(' ').map((verb) => `${verb} ${resource}`))
@@ -105,7 +106,7 @@ suite('access', missing(), () => {
     await Promise.all([pods, claims, ...archiving].map((stack) => stack.close()));
   });
 
-  /** Those of the row's verbs that the API server would let it do. */
+  /** The verbs of the row that the API server allows. */
   async function allowed(who: Who, [verbs, name, where, object]: Row): Promise<string[]> {
     const { actor, stack } = actors[who];
     const [path = '', ...subresources] = name.split('/');
@@ -160,7 +161,7 @@ suite('access', missing(), () => {
             }),
           ),
         );
-        // Everybody may ask what they are and what they may.
+        // All accounts may query who they are and what they may do.
         return all
           .filter((right) => !/^create self\w+\.auth(?:entic|oriz)ation\.k8s\.io$/.test(right))
           .toSorted();
@@ -280,7 +281,7 @@ async function destroysSandboxes(made: SandboxProvider, provider: SandboxProvide
   expect(await made.inspect(id)).toMatchObject({ state: 'absent' });
 }
 
-/** Every operation that the API has, with this account's token. */
+/** Every operation of the API, with this account's token. */
 async function wholeLife({ provider, plane }: Actor, stack: GuardedStack): Promise<void> {
   const id = sandboxId();
   await provider.create({ id });

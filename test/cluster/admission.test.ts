@@ -1,6 +1,4 @@
-/**
- * What a real API server refuses by the stack's admission policies, whatever the roles would allow.
- */
+/** What a real API server refuses by the stack's admission policies, whatever the roles allow. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   collection,
@@ -35,7 +33,7 @@ import { newSpec } from './guards/new-spec.ts';
 
 const hours = (count: number) => new Date(Date.now() + count * 3_600_000);
 
-/** Rows are told before there is a stack: the names in them are those of any. */
+/** Rows are defined before a stack exists: their names are valid for any stack. */
 const NAMES = {
   name: 'preview-of-the-row',
   zone: 'zone.of.the.row',
@@ -79,7 +77,7 @@ suite('admission', missing(), () => {
     fixture = await cluster();
     stack = await openGuardedStack(fixture, { image: 'sandbox' }, undefined, { upstream: 'direct' });
     [functions, reaper] = await Promise.all([stack.as('porthole'), stack.as('porthole-reaper')]);
-    // The namespace's own standard would refuse some pods first; one that stood already may have
+    // The namespace's Pod Security level would refuse some pods first; an existing one may have
     // none.
     const { previews } = stack.config.namespaces;
     await fixture.kubectl(['label', 'namespace', previews, 'pod-security.kubernetes.io/enforce-']);
@@ -266,7 +264,7 @@ suite('admission', missing(), () => {
   });
 
   describe('of what Porthole did not make', () => {
-    // As a preview is named: it is the labels that tell them apart.
+    // Named like a preview: the labels distinguish them.
     const name = `preview-${'0'.repeat(20)}`;
     const metadata = { name };
     const foreign: [Kind, object][] = [
@@ -280,7 +278,7 @@ suite('admission', missing(), () => {
       ],
       [
         SERVICES,
-        // Nothing is wrong with it but that.
+        // Valid except for this.
         {
           apiVersion: 'v1',
           kind: 'Service',
@@ -324,7 +322,7 @@ suite('admission', missing(), () => {
     test.each([HTTP_ROUTES, SERVICES])('refuses the functions to take over: $plural', async (kind) => {
       const labels = { [LABELS.managedBy]: 'porthole', [LABELS.component]: 'preview' };
       const said = await saidAgainst(functions.client.mergePatch(of(kind), name, { metadata: { labels } }));
-      // Of several policies that refuse it, any may say so.
+      // If several policies refuse it, any of them may report it.
       expect(said).toContain('denied request: foreign');
     });
   });

@@ -1,6 +1,6 @@
 /**
- * Sandboxes of a cluster are archived and restored, by accounts that have what the infrastructure
- * program gives them and nothing else.
+ * Sandboxes of a cluster are archived and restored, by accounts with only the rights that the
+ * infrastructure program grants.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -66,7 +66,7 @@ function areKeptAndRestored(sandboxes: object, startController?: (stack: Guarded
     rmSync(folder, { recursive: true, force: true });
   }, 120_000);
 
-  /** What the program gives its containers, with the keys of the Secret in their places. */
+  /** The environment of the program's containers, with the values of the Secret. */
   const environment = (): Record<string, string> => {
     const { config } = stack;
     const keys: Readonly<Record<string, string>> = {
@@ -90,7 +90,7 @@ function areKeptAndRestored(sandboxes: object, startController?: (stack: Guarded
     };
   };
   /**
-   * A host on the same records as the one before, which must have ended, with the token of this
+   * A host on the same records as the previous one, which must have ended, with the token of this
    * account.
    */
   const startAs = async (account: string): Promise<TestHost> => {

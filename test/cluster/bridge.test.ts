@@ -20,7 +20,7 @@ suite('on pods', missing(), () => {
 });
 
 // Commands, files and streams reach the pod of a claim as they reach any pod: the provider's
-// contract shows that on claims, and what the bridge makes of them stands above.
+// contract tests that on claims, and the suite above tests the bridge.
 suite('on claims of agent-sandbox', missing() ?? definitionsMissing(), () => {
   bridgeContract(async () => bridge(await openOnClaims({ environment })), 'life');
 });

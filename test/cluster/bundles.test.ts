@@ -1,6 +1,6 @@
 /**
- * The functions as `npm run build` makes them, invoked as API Gateway and EventBridge do, on a real
- * API server and a real database.
+ * The functions as `npm run build` produces them, invoked as API Gateway and EventBridge do, on a
+ * real API server and a real database.
  */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -84,8 +84,8 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
     (await runtime.invoke(built.module(id), event)) as Result;
 
   /**
-   * Calls a route through its stage, by the id of its function; gives what it says, once its status
-   * is right.
+   * Calls a route through its stage, by the id of its function; returns the body after a check of
+   * the status.
    */
   async function call<T>(
     id: string,
@@ -144,7 +144,7 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
       const kept = await call<{ expires_at: string }>('keepPreviewAlive', 200, { id, token });
       expect(Date.parse(kept.expires_at)).toBeGreaterThanOrEqual(Date.parse(started.expires_at));
 
-      // Its agent asks for the same, and is given it.
+      // Its agent makes the same request, and is granted it.
       const asked = await call<Preview>(
         'startAgentPreview',
         200,
@@ -173,7 +173,7 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
     2 * MINUTE,
   );
 
-  /** A server in the pod, once it listens. */
+  /** Starts a server in the pod; resolves once it listens. */
   async function serve(pod: string): Promise<void> {
     const server = `require('http').createServer((q, s) => s.end('served')).listen(${PORT}, () => console.log('up'))`;
     const script = `node -e "${server}" >/tmp/log 2>&1 & until grep -q up /tmp/log; do sleep 0.1; done`;
@@ -194,7 +194,7 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
       detail: {},
     });
 
-  /** What half an hour without a visitor does. */
+  /** Expires a preview, as half an hour without a visitor does. */
   async function expire(token: string): Promise<void> {
     const past = new Date(Date.now() - 30 * MINUTE);
     const route = ['httproute', previewName(token), `--namespace=${namespace}`, '--overwrite'];

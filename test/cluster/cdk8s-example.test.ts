@@ -61,7 +61,7 @@ suite('the cdk8s example on a cluster', missing(), () => {
     await here.kubectl(['apply', '--server-side', '--filename=-'], manifests);
     const ready = ['wait', `--namespace=${NAMESPACE}`, 'deployment/hello', '--for=condition=Available'];
     await here.kubectl([...ready, '--timeout=60s']);
-    // The gateway hears of route and endpoints a moment later.
+    // The gateway receives route and endpoints a moment later.
     let answer = await fetchPage();
     for (const until = Date.now() + 10_000; answer.status !== 200 && Date.now() < until; await pause(50)) {
       answer = await fetchPage();

@@ -1,6 +1,6 @@
 /**
- * The doctor in pods of a real cluster: a Debian-like image with Node, and one with nothing but
- * busybox and the guest.
+ * The doctor in pods of a real cluster: a Debian-like image with Node, and one with only busybox
+ * and the guest.
  */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';

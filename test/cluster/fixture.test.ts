@@ -31,7 +31,7 @@ import { fixtureProcesses, type Traces, traces } from './fixture/traces.ts';
 const MINUTE = 60_000;
 const cache = cacheFolder();
 const folder = mkdtempSync(join(tmpdir(), 'porthole-bed-test-'));
-// A bed of its own, beside the one that other suites may be using.
+// A separate test cluster, beside the one that other suites may use.
 const place = { runFolder: join(folder, 'bed'), number: 1 };
 const fixture = fixturePlan(place.number);
 const cluster = fixtureCluster(place, cache);
@@ -42,7 +42,8 @@ function missing(): string | undefined {
 }
 
 /**
- * Runs `up` or `down` for the bed of this suite; kills it as soon as its output holds `killedAt`.
+ * Runs `up` or `down` for the cluster of this suite; kills it as soon as its output contains
+ * `killedAt`.
  */
 async function script(name: 'up' | 'down', killedAt?: string): Promise<{ status: unknown; output: string }> {
   const own = { PORTHOLE_CLUSTER_DIR: place.runFolder, PORTHOLE_CLUSTER_NUMBER: String(place.number) };
@@ -63,7 +64,7 @@ async function script(name: 'up' | 'down', killedAt?: string): Promise<{ status:
 
 const ours = () => machineProcesses().filter(({ runFolder }) => runFolder === place.runFolder);
 
-/** A page through the gateway's HTTPS listener, whose certificate is checked. */
+/** A page through the gateway's HTTPS listener, with a check of its certificate. */
 async function page(hostname: string): Promise<{ status: number | undefined; body: string }> {
   const { https, caFile } = cluster.gateway;
   const outgoing = request({
@@ -81,7 +82,10 @@ async function page(hostname: string): Promise<{ status: number | undefined; bod
   return { status: response.statusCode, body };
 }
 
-/** The page once its route is live, which no event tells; the last answer after ten seconds. */
+/**
+ * Polls the page until its route is live, since no event reports it; returns the last answer after
+ * ten seconds.
+ */
 async function livePage(hostname: string): Promise<{ status: number | undefined; body: string }> {
   for (const deadline = Date.now() + 10_000; ; await pause(50)) {
     const answer = await page(hostname);
@@ -91,7 +95,7 @@ async function livePage(hostname: string): Promise<{ status: number | undefined;
 
 const hostname = 'web.preview.test';
 
-/** A locked-down pod that serves a page from its own volume, with its Service and its route. */
+/** A restricted pod that serves a page from a volume, with its Service and its route. */
 const web = {
   apiVersion: 'v1',
   kind: 'List',
@@ -287,7 +291,7 @@ suite('the test cluster, once it is up', missing(), () => {
   it('judges by admission policies', async () => {
     await cluster.kubectl(['apply', '--filename=-'], JSON.stringify(noRefusedNamespace));
     const create = ['create', 'namespace', 'refused', '--dry-run=server'];
-    // A policy applies a moment after it is made, which no event tells.
+    // A policy takes effect a moment after its creation, without an event.
     const refusal = async (): Promise<string> => {
       for (const deadline = Date.now() + 10_000; ; await pause(50)) {
         const answer = await cluster.kubectl(create).catch(String);
@@ -346,8 +350,8 @@ suite('taking the test cluster down', missing(), () => {
       const before = ours();
       expect(await script('up')).toMatchObject({ status: 0 });
       const after = ours();
-      // The very machine that the first up had made. One that starts a component is seen twice,
-      // until the component's own program has begun.
+      // The same machine that the first up started. A process that starts a component appears
+      // twice, until the component's program has begun.
       expect(after).toEqual(before.filter(isAlive));
       expect(after).toHaveLength(3);
     },

@@ -50,7 +50,7 @@ afterAll(async () => {
 }, 60_000);
 
 /**
- * The node is this machine, so that packages need not go through the API.
+ * The node is this machine, so packages need not go through the API.
  * @returns the guest's process id
  */
 function guestOf(sandbox: string): string {

@@ -1,6 +1,6 @@
 /**
- * Starts behind a gateway that takes its time, on a real API server: whoever is told that a preview
- * is ready finds it so.
+ * Starts behind a slow gateway, on a real API server: a preview reported as ready serves its first
+ * visitor.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -33,15 +33,15 @@ const NAMESPACE = `lagging-${randomBytes(4).toString('hex')}`;
 const NAMESPACES: Collection = { path: '/api/v1/namespaces', plural: 'namespaces' };
 const MINUTE = 60_000;
 
-/** Starts under way at once. */
+/** Starts in flight at once. */
 const AT_ONCE = 64;
 const LONGEST_LAG_MS = 5_000;
 const PROXIES = ['127.0.0.1', '127.0.0.2', '127.0.0.3'];
-/** Every third route comes so much later to one of the proxies. */
+/** Extra delay of every third route at one of the proxies. */
 const REPLICA_LAG_MS = 1_500;
 const NO_ENDPOINT_MS = 400;
 
-/** The same for a name each time: lags spread evenly from nothing to the longest. */
+/** Deterministic per name: lags are spread evenly from zero to the longest. */
 function programming(route: string, proxy: number): Programming {
   const hash = createHash('sha256').update(route).digest();
   const lag = (hash.readUInt16BE(0) / 65_536) * LONGEST_LAG_MS;
@@ -81,7 +81,7 @@ suite('starts behind a gateway that lags up to five seconds', missing(), () => {
     await records.close();
   });
 
-  /** Starts one preview a run, and visits each at once through every proxy. */
+  /** Starts one preview per run, and visits each at once through every proxy. */
   const visitors = async (starts: number, title: string, readyTimeoutSeconds: number) => {
     const preview = { ...PREVIEW, namespace: NAMESPACE, maxTotal: 1_000, readyTimeoutSeconds };
     const plane = createKubernetesPlane({
@@ -138,7 +138,7 @@ suite('starts behind a gateway that lags up to five seconds', missing(), () => {
       // The route answers for an app that it does not reach yet.
       const reasons = new Set(pending.map(({ readiness }) => !readiness.ready && readiness.reason));
       expect(['starting', 'nothing_listens']).toEqual(expect.arrayContaining([...reasons]));
-      // Otherwise the gateway did not lag, or nothing was tried.
+      // Otherwise the gateway did not lag, or nothing was tested.
       expect(pending.length).toBeGreaterThan(0);
       expect(ready.length).toBeGreaterThan(0);
     },

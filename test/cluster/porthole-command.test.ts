@@ -46,7 +46,7 @@ suite('the porthole command in a cluster', missing(), () => {
       PORTHOLE_CHANNEL_PORT: String(port),
       PORTHOLE_CHANNEL_URL: channel,
       Sandbox__Preview__Namespace: namespace,
-      // What carries previews is another suite's.
+      // The data path of previews is tested in another suite.
       Sandbox__Preview__Enabled: 'false',
     });
   }, 120_000);

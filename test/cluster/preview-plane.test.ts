@@ -25,7 +25,7 @@ import { at, each } from './guards/change.ts';
 const NAMESPACE = `plane-${process.pid}`;
 const CAPACITY = 40;
 const MINUTE = 60_000;
-/** How long the gateway may take to hear of a route. */
+/** Time that the gateway may take to receive a route. */
 const PROGRAMMED_MS = 3_000;
 
 const preview = {
@@ -105,7 +105,7 @@ async function harness() {
     sandbox,
     now: () => new Date(),
     reopen: async () => own(),
-    /** The gateway's word, once it had the time to hear what the API server says. */
+    /** The gateway's answer, after the time it needs to receive the API server's state. */
     async reaches({ name, url }: { name: string; url: string | null }) {
       const { hostname } = new URL(url ?? '');
       const stands = await client.get(routes, name).then(

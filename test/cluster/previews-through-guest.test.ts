@@ -12,7 +12,7 @@ import { cluster, missing } from './fixture/cluster.ts';
 import { type GatewayClient, gatewayClient } from './end-to-end/gateway-client.ts';
 import { type ClusterHost, openOnPods } from './hosts/cluster-hosts.ts';
 
-/** Redirects with an absolute URL as Flask and FastAPI do, forbids frames, echoes form posts. */
+/** Redirects with an absolute URL like Flask and FastAPI, forbids frames, echoes form posts. */
 const APP = `require('http').createServer((q, r) => {
   r.setHeader('x-frame-options', 'DENY');
   r.setHeader('content-security-policy', "frame-ancestors 'none'");

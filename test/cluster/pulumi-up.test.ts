@@ -24,7 +24,7 @@ const ZONE = 'up.preview.test';
 const FUNCTIONS = `system:serviceaccount:${NAMESPACES.functions}:porthole`;
 const MINUTE = 60_000;
 
-/** Time that a fresh stack needs on a busy machine. */
+/** Time that a new stack needs on a busy machine. */
 const PATIENT = 5 * MINUTE;
 
 const secondsFromNow = (seconds: number) => new Date(Date.now() + seconds * 1_000);
@@ -56,7 +56,7 @@ suite('pulumi up on a real cluster', missing(), () => {
       'porthole:preview': { maxTotal: 3, ...preview },
     });
 
-  /** What kubectl has to complain of; undefined where it has nothing. */
+  /** The error message of kubectl; undefined on success. */
   async function outcome(args: readonly string[], stdin?: string): Promise<string | undefined> {
     try {
       await fixture.kubectl(args, stdin);
@@ -99,7 +99,7 @@ suite('pulumi up on a real cluster', missing(), () => {
         ],
       },
     };
-    // What stands where Porthole follows the reference: a Gateway of this name, whose fields
+    // The state after Porthole has followed the reference: a Gateway of this name, with fields that
     // another tool owns.
     await fixture.kubectl(
       ['apply', '--server-side', '--field-manager=reference', '--filename=-'],
@@ -182,7 +182,7 @@ suite('pulumi up on a real cluster', missing(), () => {
     const deployment = ['deployment/porthole', `--namespace=${NAMESPACES.functions}`];
     await fixture.kubectl(['scale', '--replicas=3', ...deployment]);
     expect((await stack.up(file(), { refresh: true })).changes).toEqual([]);
-    // An update of the Deployment leaves them alone as well.
+    // An update of the Deployment does not change them either.
     const changed = await stack.up(file({}, undefined, { memory: '640Mi' }));
     expect(touched(changed)).toContain('update porthole-functions');
     expect(await fixture.kubectl(['get', '--output=jsonpath={.spec.replicas}', ...deployment])).toBe('3');
@@ -200,7 +200,7 @@ suite('pulumi up on a real cluster', missing(), () => {
         '--type=merge',
         '--patch={"spec":{"policyTypes":["Ingress"]}}',
       ]);
-      // Without a refresh Pulumi looks at its state alone.
+      // Without a refresh Pulumi compares with its state alone.
       expect(touched(await stack.up(file()))).toEqual([]);
       const shown = await stack.preview(file(), { refresh: true });
       expect(touched(shown)).toEqual(['update porthole-network-closed']);
@@ -270,7 +270,7 @@ suite('pulumi up on a real cluster', missing(), () => {
       maxUntil: secondsFromNow(8 * 3_600),
     });
 
-    /** What a function does, as this account. */
+    /** The operations of a function, as this account. */
     async function as(account: string) {
       const secret = await fixture.kubectl([
         'create',
@@ -323,7 +323,7 @@ suite('pulumi up on a real cluster', missing(), () => {
         const last = await plane.touch(token(0), 'run_1', secondsFromNow(9 * 3_600));
         const end = opened.preview.maxUntil?.getTime() ?? 0;
         const granted = last?.expiresAt?.getTime() ?? 0;
-        // Age counts from when the API server made it, which it notes in whole seconds.
+        // Age counts from the creationTimestamp, which the API server sets in whole seconds.
         expect(granted).toBeGreaterThan(end - 1_000);
         expect(granted).toBeLessThanOrEqual(end);
         expect(await plane.touch(token(0), 'run_2', secondsFromNow(3_600))).toBeUndefined();
@@ -451,7 +451,7 @@ suite('pulumi up on a real cluster', missing(), () => {
         JSON.stringify(manifests.route(metadata)),
       );
     };
-    // The quota hears of what earlier suites deleted a little later.
+    // The quota controller sees the deletions of earlier suites slightly later.
     const used = String.raw`jsonpath={.status.used.count/httproutes\.gateway\.networking\.k8s\.io}=0`;
     await fixture.kubectl([
       'wait',

@@ -1,4 +1,4 @@
-/** The lives of sandboxes of a real cluster. */
+/** The lifecycle of sandboxes of a real cluster. */
 import { sandboxObjectName } from '#constructs/names.ts';
 import {
   type LifecycleFixture,
@@ -9,11 +9,11 @@ import { definitionsMissing } from './agent-sandbox-stand-in/definitions.ts';
 import { missing } from './fixture/cluster.ts';
 import { type ClusterHost, openOnClaims, openOnPods } from './hosts/cluster-hosts.ts';
 
-// Nobody looks at these previews: their starts need not wait for a Gateway.
+// These previews are not visited: their starts need not wait for a Gateway.
 const environment = { SANDBOX_RETENTION_HOURS: '1', Sandbox__Preview__ReadyTimeoutSeconds: '1' };
 
 /**
- * A line each. One that is on its way out stands with the time since when: nothing can use it any
+ * One line each. A terminating one is listed with its deletionTimestamp: nothing can use it any
  * more.
  */
 const VOLUMES =

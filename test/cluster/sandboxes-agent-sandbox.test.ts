@@ -1,5 +1,5 @@
 /**
- * The agent-sandbox provider on a real cluster and the stack's own template, with a stand-in for
+ * The agent-sandbox provider on a real cluster and the stack's template, with a stand-in for
  * agent-sandbox's controller.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -23,14 +23,14 @@ import { type GuardedStack, openGuardedStack } from './guards/guarded-stack.ts';
 
 const API = 'extensions.agents.x-k8s.io/v1beta1';
 
-/** A pool that keeps a sandbox ready, and one that keeps none, of the stack's own template. */
+/** A pool that keeps a sandbox ready, and one that keeps none, of the stack's template. */
 const POOLS = {
   templates: { plain: { image: SANDBOX_IMAGE, memory: '512Mi' } },
   warmPools: { warm: { template: 'plain', replicas: 1 }, cold: { template: 'plain', replicas: 0 } },
   warmPool: 'cold',
 };
 
-/** A pool whose template nobody has made. */
+/** A pool with a missing template. */
 const hollow = {
   apiVersion: API,
   kind: 'SandboxWarmPool',
@@ -45,8 +45,8 @@ suite('agent-sandbox provider', missing() ?? definitionsMissing(), () => {
   const apply = (object: object) => stack.kubectl(['apply', '--filename=-'], JSON.stringify(object));
 
   /**
-   * As the functions of a stack would have it: by the token of their own account, under all that
-   * guards the stack.
+   * Like the functions of a stack: with the token of their account, under all policies of the
+   * stack.
    */
   const open = async (warmPool: string, images = {}, account?: Actor): Promise<SandboxProvider> => {
     const { client, access } = account ?? (await stack.as('porthole'));
@@ -161,7 +161,7 @@ suite('agent-sandbox provider', missing() ?? definitionsMissing(), () => {
       ['there is no such pool', 'nowhere', 'WarmPoolNotFound: SandboxWarmPool "nowhere" not found'],
       ['its pool has no template', 'hollow', 'TemplateNotFound: SandboxTemplate "none" not found'],
     ])('fails at once with its own reason where %s', async (_title, pool, reason) => {
-      // From such a pool the API server lets no function claim: the stack does not know it.
+      // The API server lets no function claim from such a pool: it is not part of the stack.
       const provider = await open(pool, {}, stack.admin);
       const id = sandboxId();
       const failure = await provider.create({ id }).catch((error: unknown) => error);

@@ -128,8 +128,8 @@ suite('kubernetes provider', missing(), () => {
       });
     }, 60_000);
 
-    // The API server pings the node every 5 s: where the runtime has closed by then, the node's
-    // kernel resets the connection, with all output that is on its way.
+    // The API server pings the node every 5 s: if the runtime has closed by then, the node's kernel
+    // resets the connection, and all output in flight is lost.
     test('ends no output early without an error when the reader pauses for longer than the API server’s ping', async () => {
       const provider = await open({ reach: 'forward' });
       const id = sandboxId();
@@ -211,7 +211,7 @@ suite('kubernetes provider', missing(), () => {
       const id = sandboxId();
       const abort = new AbortController();
       const creating = provider.create({ id }, abort.signal);
-      // Not by kubectl: the sandbox is up before that has started.
+      // Without kubectl: the sandbox is up before kubectl has started.
       const volumes = collection(VOLUME_CLAIMS, namespace);
       const isMade = () => find(client as KubernetesClient, volumes, sandboxObjectName(id));
       while ((await isMade()) === undefined) await pause(5);
@@ -220,8 +220,8 @@ suite('kubernetes provider', missing(), () => {
       await provider.create({ id });
       expect(await provider.inspect(id)).toMatchObject({ state: 'running' });
 
-      // A removal that a crash cut off after its first step: seen as such, not to be resumed, and
-      // finished by a create.
+      // A removal that a crash interrupted after its first step: detected as such, not resumable,
+      // and finished by a create.
       await run(provider, id, ['touch', 'old']);
       await inNamespace('delete', 'pvc', sandboxObjectName(id), '--wait=false');
       expect(await codeOf(provider.resume(id))).toBe('sandbox_not_found');
@@ -283,8 +283,8 @@ suite('kubernetes provider', missing(), () => {
       killed.stdout.resume();
       killed.stderr.resume();
       expect(await codeOf(killed.exited)).toBe('exec_transport_error');
-      // The pod's status tells of the end, and then of the new start, when the guest may have
-      // answered again already.
+      // The pod's status reports the end, and then the new start, when the guest may have answered
+      // again already.
       const read = async (): Promise<string> => {
         await provider.resume(id);
         return (await run(provider, id, ['cat', 'kept'])).stdout;

@@ -1,5 +1,5 @@
 /**
- * The pool of agent-sandbox on a real cluster, by the functions' own token, with a stand-in for
+ * The pool of agent-sandbox on a real cluster, with the functions' token and a stand-in for
  * agent-sandbox's controller.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { addressOf } from '../../console/src/api/client.ts';
 
 const ORIGIN = 'https://porthole.test';
-/** Where a browser goes. */
+/** The path that a browser requests. */
 const pathOf = (address: string) => new URL(address, ORIGIN).pathname;
 
 describe('an address of the API', () => {

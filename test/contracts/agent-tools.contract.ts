@@ -8,8 +8,8 @@ import { createPreviewTools, type PreviewTool } from '../../agent/create-preview
 const URL_OF = /http:\/\/([a-z0-9-]+)-preview\.localhost:\d+/;
 
 /**
- * What an agent's tools must do on a real host with sandboxes of whatever provider; `settings` are
- * those of the host, beside its people.
+ * The contract of an agent's tools on a real host with sandboxes of any provider; `settings` are
+ * those of the host, beside its users.
  */
 export function agentToolsContract(settings: () => Readonly<Record<string, string>>): void {
   let porthole: TestHost;

@@ -9,7 +9,7 @@ export interface StoreUnderTest {
   end(): Promise<void>;
 }
 
-/** The promises of an archive store. */
+/** The contract of an archive store. */
 export function archiveStoreContract(open: () => Promise<StoreUnderTest>): void {
   describe('an archive store', () => {
     let opened: StoreUnderTest;

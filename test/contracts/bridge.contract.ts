@@ -18,13 +18,12 @@ export interface BridgeUnderTest extends Bridge {
   end(): Promise<void>;
 }
 
-/** What a suite is given: the bridge, once it is open. */
+/** Returns the bridge, once it is open. */
 export type UnderTest = () => Bridge;
 
 /**
- * The sandbox bridge over HTTP, as its clients see it, on whatever sandboxes `open` gives it.
- * `life`: how sandboxes come and go alone, where commands and files go the way of another provider
- * that has the whole contract.
+ * The sandbox bridge over HTTP, as its clients see it, on the sandboxes of `open`. `life`: only the
+ * lifecycle of sandboxes, if commands and files use another provider that has the whole contract.
  */
 export function bridgeContract(open: () => Promise<BridgeUnderTest>, part: 'all' | 'life' = 'all'): void {
   describe('the sandbox bridge', () => {

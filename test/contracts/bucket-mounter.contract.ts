@@ -1,4 +1,4 @@
-/** What is promised of buckets in sandboxes, whatever keeps those apart. */
+/** The contract of buckets in sandboxes, with any kind of isolation. */
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,11 +16,11 @@ import { type S3Server, startS3 } from '#test/support/seaweedfs.ts';
 export interface BucketHarness {
   readonly provider: SandboxProvider;
   readonly target: NamespaceMounterOptions['target'];
-  /** What who writes to /mnt is told. */
+  /** The error of a write to /mnt. */
   readonly refusal: 'Read-only file system' | 'Permission denied';
   /** A process of the machine that sees the sandbox's mounts. */
   holder(id: string): Promise<number | undefined>;
-  /** Ends a sandbox as an accident does. */
+  /** Ends a sandbox as a crash does. */
   kill(id: string): Promise<void>;
   end(): Promise<void>;
 }
@@ -65,14 +65,14 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
     };
   }
 
-  /** What a command in the sandbox prints, both streams. */
+  /** The output of a command in the sandbox, both streams. */
   async function run(script: string): Promise<string> {
     const process = await provider.exec(id, { argv: ['sh', '-c', `exec 2>&1; ${script}`] });
     const [said] = await Promise.all([text(process.stdout), process.exited]);
     return said;
   }
 
-  /** The keepers that this process runs, and the servers of mounts that a user does. */
+  /** The mount supervisors of this process, and the servers of mounts that a user runs. */
   function processes(): string[] {
     const owner = ownerOf(id) ?? process.getuid?.();
     return readdirSync('/proc').filter((pid) => {
@@ -365,7 +365,7 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
   });
 }
 
-/** Resolves once it holds; the test's own limit ends the wait. */
+/** Resolves once it holds; the test's timeout ends the wait. */
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await pause(10);
 }

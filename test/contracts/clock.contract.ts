@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { WakingClock } from '#core/shared/clock-and-ids.ts';
 
-/** What every clock must do. `pass` lets so many milliseconds go by on it. */
+/** The contract of a clock. `pass` advances it by that many milliseconds. */
 export function clockContract(
   name: string,
   clock: WakingClock,

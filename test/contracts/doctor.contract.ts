@@ -25,8 +25,8 @@ interface Diagnosis {
 }
 
 /**
- * What the doctor must find in sandboxes of whatever provider; `settings` are those of the host,
- * beside its people.
+ * The contract of the doctor in sandboxes of any provider; `settings` are those of the host, beside
+ * its users.
  */
 export function doctorContract(settings: () => Readonly<Record<string, string>>): void {
   let porthole: TestHost;
@@ -175,7 +175,7 @@ export function doctorContract(settings: () => Readonly<Record<string, string>>)
       'foreign_run',
     ]);
     expect(outcome(await porthole.call('GET', path))).toEqual([401, 'unauthorized']);
-    // The other sandbox has a network of its own.
+    // The other sandbox has a separate network.
     expect((await ask('', BOB, other)).listening).toEqual([]);
   });
 

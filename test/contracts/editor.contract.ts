@@ -6,7 +6,7 @@ import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 
 type Language = 'python' | 'node';
 
-/** Says a word and what it was given, and offers to go on. */
+/** Returns a word and its input, and offers to continue. */
 const SAYS: Readonly<Record<Language, (word: string) => string>> = {
   python: (word) => `
 def run(inputs, context):
@@ -19,7 +19,7 @@ export async function run(inputs, context) {
 `,
 };
 
-/** Counts in its state, writes down in a file of the session who came, and says what it finds. */
+/** Counts in its state, records each caller in a file of the session, and returns what it finds. */
 const REMEMBERS: Readonly<Record<Language, string>> = {
   python: `
 import os
@@ -51,9 +51,8 @@ export function run(inputs, context) {
 };
 
 /**
- * Leaves a process in a session of its own, once, and says whether the one that it has left before
- * still runs. The command line tells that of an old one alone: right after its exec a process has
- * none yet.
+ * Leaves a process in a separate session, once, and returns whether the previous one still runs.
+ * The command line identifies only an old one: right after its exec a process has none yet.
  */
 const LEAVES: Readonly<Record<Language, string>> = {
   python: `
@@ -82,8 +81,8 @@ export function run(inputs, context) {
 };
 
 /**
- * What the editor promises over HTTP, wherever its records and its sandboxes are. Its first seven
- * tests are the story's own criteria.
+ * The contract of the editor over HTTP, with any records and sandboxes. Its first seven tests are
+ * the acceptance criteria.
  */
 export function editorContract(
   settings: () => Readonly<Record<string, string>>,
@@ -98,7 +97,7 @@ export function editorContract(
   }, 120_000);
   afterAll(() => porthole.end());
 
-  /** A tool of alice's, and its lock. */
+  /** A tool of alice, and its lock. */
   async function begin(source: string, language: Language, fields: object = {}) {
     const tool = await alice().makeTool(source, { language, ...fields });
     return { tool, lock: await alice().takeLock(tool) };
@@ -119,7 +118,7 @@ export function editorContract(
         error: null,
         expires_at: new Date(clock.now().getTime() + 24 * 3_600_000).toISOString(),
       });
-      // The draft is what it was; without a payload it is what runs.
+      // The draft is unchanged; without a payload it is what runs.
       expect((await alice().run(tool, lock, { inputs: { n: 'a' } })).outputs).toMatchObject({
         word: 'saved',
       });
@@ -151,7 +150,7 @@ export function editorContract(
         parent_run_id: run.run_id,
         action_id: 'again',
       });
-      // An action's own actions go on in the same way.
+      // An action's actions continue in the same way.
       expect((await alice().act(action, lock, 'again')).outputs).toMatchObject({ word: 'ran' });
     });
 
@@ -289,7 +288,7 @@ export function editorContract(
     const code = padded(1_000_000);
     const exactly = 2_000_000 - 18;
     const fits = code + 'x'.repeat(exactly - Buffer.byteLength(JSON.stringify(code)) + 2);
-    // White space and escapes do not count: it is measured as canonical JSON.
+    // White space and escapes do not count: the size is that of canonical JSON.
     const spaced = (source_code: string) =>
       `{ "source_code" :\n ${JSON.stringify(source_code).replaceAll('é', '\\u00e9')} }`;
     const send = (source_code: string) =>

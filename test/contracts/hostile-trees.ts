@@ -48,7 +48,10 @@ const KINDS = [
  */
 const TREES = KINDS.map((_, tree) => NAMES.map((name, at) => [name, KINDS[(at + tree) % KINDS.length]]));
 
-/** Runs in the sandbox: empties the workspace, makes the tree, and shuts the workspace itself. */
+/**
+ * Runs in the sandbox: empties the workspace, creates the tree, and removes the workspace's
+ * permissions.
+ */
 const MAKE_TREE = `
 const fs = require('fs'), { execFileSync } = require('child_process');
 const root = process.env.WORKSPACE;
@@ -85,9 +88,9 @@ Promise.all(listening).then(() => { try { fs.chmodSync(root, 0); } catch {} });
 type Sandboxes = Pick<SandboxProvider, 'inspect' | 'stop' | 'resume' | 'exec' | 'callGuest'>;
 
 /**
- * Makes each tree, stops and resumes the sandbox, and reads and writes in it. The sandboxes `ids`
- * share the trees, so that slow providers start them side by side.
- * @returns what went wrong, one line each
+ * Creates each tree, stops and resumes the sandbox, and reads and writes in it. The sandboxes `ids`
+ * share the trees, so that slow providers start them in parallel.
+ * @returns the failures, one line each
  */
 export async function survivesHostileTrees(
   provider: Sandboxes,
@@ -122,7 +125,7 @@ async function survive(provider: Sandboxes, id: string, tree: number): Promise<v
   const names = entries.map(({ path }) => path);
   const missing = ['kept', 'outputs', 'skills'].filter((name) => !names.includes(`/workspace/${name}`));
   if (missing.length > 0) throw new Error(`not listed: ${missing.join()}`);
-  // With something to leave out, other programs look for the files.
+  // With excludes, other programs list the files.
   const { tar } = await persistWorkspace(deps, id, { excludes: tree % 2 === 0 ? [] : ['node_modules'] });
   if (!(await textOf(tar)).includes('./kept')) throw new Error('the archive has not the file');
   await writeWorkspaceFile(deps, id, '/workspace/kept', Readable.from(['again']));

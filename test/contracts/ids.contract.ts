@@ -3,7 +3,7 @@ import type { Ids } from '#core/shared/clock-and-ids.ts';
 import { isPreviewToken } from '#core/previews/preview-token.ts';
 import { RUN_ID } from '#core/runs/find-run.ts';
 
-/** What every Ids must do. */
+/** The contract of Ids. */
 export function idsContract(name: string, make: () => Ids): void {
   describe(`${name} as ids`, () => {
     test.each([

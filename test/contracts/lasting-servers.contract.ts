@@ -4,12 +4,13 @@ import { execute } from '#test/host/support/commands.ts';
 import type { TestHost } from '#test/support/in-process-host.ts';
 import { repetitions } from '#test/support/suite.ts';
 
-/** Says once per start what its environment holds, and listens. */
+/** Prints once per start the values of its environment, and listens. */
 const SAYS = `console.log(process.env.TOKEN, process.env.OWN);
   require('http').createServer((_, r) => r.end('hi')).listen(process.env.PORT, '127.0.0.1')`;
 
 /**
- * Declared servers over stop and resume, with the variables that no file of the workspace holds.
+ * Declared servers across stop and resume, with the variables that no file of the workspace
+ * contains.
  */
 export function lastingServersContract(
   open: () => Promise<{ readonly porthole: TestHost; end(): Promise<void> }>,

@@ -12,13 +12,13 @@ import { call, startTestHost, type TestHost } from '#test/support/in-process-hos
 import { type S3Server, startS3 } from '#test/support/seaweedfs.ts';
 import { ALICE, PEOPLE, SERVICE_KEY } from '#test/host/support/people.ts';
 
-/** What the sandboxes of a host are. */
+/** The kind of sandboxes of a host. */
 export interface BucketHost {
   readonly settings: Readonly<Record<string, string>>;
   end(): Promise<void>;
 }
 
-/** `open` gives the settings of a host: what its sandboxes are. */
+/** `open` returns the settings of a host with one kind of sandboxes. */
 export function mountedBucketsContract(open: () => Promise<BucketHost>): void {
   let s3: S3Server;
   let harness: BucketHost;
@@ -68,7 +68,7 @@ export function mountedBucketsContract(open: () => Promise<BucketHost>): void {
   const unmount = (mountPath: string) =>
     porthole.call('POST', `/v1/sandbox/${id}/unmount`, { token: ALICE, body: { mountPath } });
 
-  /** What a command printed on stdout. */
+  /** The stdout of a command. */
   async function run(script: string, port = porthole.host.port): Promise<string> {
     const answer = await call(port, 'POST', `/v1/sandbox/${id}/exec`, {
       token: ALICE,
@@ -194,7 +194,7 @@ export function mountedBucketsContract(open: () => Promise<BucketHost>): void {
   }, 60_000);
 }
 
-/** The processes of s3fs that speak to a server. */
+/** The s3fs processes connected to a server. */
 function serversOf(endpoint: string): string[] {
   return readdirSync('/proc').filter((pid) => {
     const words = cmdline(pid);
@@ -210,7 +210,7 @@ function cmdline(pid: string): string {
   }
 }
 
-/** A way to a server that can be cut without either end learning of it. */
+/** A connection to a server that can be cut without either end noticing. */
 async function silentLine(
   to: number,
 ): Promise<{ readonly port: number; fallSilent(): void; close(): Promise<void> }> {

@@ -5,7 +5,7 @@ import { type Callable, makeRun } from '#test/host/support/runs.ts';
 
 const secret = () => randomBytes(24).toString('hex');
 
-/** Every credential that Porthole may be given, each one for this very process. */
+/** Every credential that Porthole may be given, each one unique to this process. */
 const SECRETS = {
   serviceKey: secret(),
   userKey: secret(),
@@ -18,7 +18,7 @@ const SECRETS = {
   r2Secret: secret(),
 };
 
-/** The environment of a host that holds them all. */
+/** The environment of a host that has them all. */
 export const CREDENTIALS = {
   SANDBOX_API_KEY: SECRETS.serviceKey,
   PORTHOLE_API_KEYS: JSON.stringify({ [SECRETS.userKey]: { user: 'alice', org: 'acme' } }),
@@ -38,8 +38,8 @@ export const CREDENTIALS = {
 } as const;
 
 /**
- * Prints the environment and command line of every process, and every file that can be read, but
- * for the programs of the image.
+ * Prints the environment and command line of every process, and every readable file, except the
+ * programs of the image.
  */
 const TELL_ALL = `
 const { readdirSync, readFileSync, lstatSync } = require('fs');
@@ -62,7 +62,8 @@ const walk = (folder) => {
 walk('/');`;
 
 /**
- * What a sandbox holds of Porthole's own. `open` starts a host with `CREDENTIALS` and further ones.
+ * Porthole's credentials inside a sandbox. `open` starts a host with `CREDENTIALS` and further
+ * ones.
  * @param hasChannel whether the agent of a run can call back from inside
  */
 export function noCredentialsContract(
@@ -90,10 +91,10 @@ export function noCredentialsContract(
         token,
       });
       expect(exitCode).toBe(0);
-      // What is looked for would be found.
+      // The search would find an existing value.
       expect(stdout.includes('kept\n')).toBe(true);
       expect(stdout.includes(`SANDBOX_ID=${run.sandboxId}`)).toBe(true);
-      // Its agent has one of its own there, which is good for calls from inside alone.
+      // Its agent has a separate token there, valid only for calls from inside.
       expect(stdout.includes(`run=${run.runId}\ntoken=`)).toBe(hasChannel);
       for (const { agentToken } of [run, other]) expect(stdout.includes(agentToken)).toBe(false);
       const found = Object.entries(SECRETS).filter(([, value]) => stdout.includes(value));

@@ -29,8 +29,8 @@ async function shell(
 }
 
 /**
- * What the command in sandboxes must do, and their channel to the host, with whatever provider;
- * `settings` are those of the host, beside its people.
+ * The contract of the command in sandboxes, and of their channel to the host, with any provider;
+ * `settings` are those of the host, beside its users.
  */
 export function portholeCommandContract(settings: () => Readonly<Record<string, string>>): void {
   describe('in a sandbox, the porthole command', () => {
@@ -51,7 +51,7 @@ export function portholeCommandContract(settings: () => Readonly<Record<string, 
       expect(await inside('porthole status')).toMatchObject({ code: 0, stdout: `3000 ${opened.stdout}` });
       expect(await inside('porthole doctor 3000')).toMatchObject({
         code: 0,
-        // Where a browser is installed, it has opened the page.
+        // If a browser is installed, it has opened the page.
         stdout: expect.stringMatching(
           /^Node\.js answers on port 3000: a preview of it works\.(?: Its page works\.)?\n$/,
         ),
@@ -100,7 +100,7 @@ export function portholeCommandContract(settings: () => Readonly<Record<string, 
       expect([file, folder]).toEqual(['600 1000', '700 1000']);
       expect(lines).toEqual([
         `run=${run.runId}`,
-        // Another one than its owner was told: it is good for calls from here alone.
+        // Differs from its owner's token: it is valid only for calls from here.
         expect.stringMatching(/^token=[\w-]+\.[\w-]+\.[\w-]+$/),
         'socket=/run/porthole/porthole.sock',
       ]);
@@ -138,7 +138,7 @@ export function portholeCommandContract(settings: () => Readonly<Record<string, 
       const other = await makeRun(porthole, ALICE, { auto_approve_tools: true });
       await stopSandbox(porthole, other.sandboxId);
       await porthole.host.services.records.sandboxes.setDesired(other.sandboxId, 'running');
-      // The next command brings it back.
+      // The next command starts it again.
       expect(await inside('porthole preview 3000 2>/dev/null', other)).toMatchObject({ code: 0 });
       await inside('rm -rf $HOME/.porthole', other);
       expect((await inside('porthole status', other)).code).toBe(5);
@@ -168,7 +168,7 @@ export function portholeCommandContract(settings: () => Readonly<Record<string, 
     let porthole: TestHost;
     let run: MadeRun;
     let neighbour: MadeRun;
-    /** What the channel answers to curl with these arguments: status, then body. */
+    /** The channel's answer to curl with these arguments: status, then body. */
     const ask = async (args: string, of = run): Promise<string> => {
       const { stdout } = await shell(
         porthole,
@@ -180,7 +180,7 @@ export function portholeCommandContract(settings: () => Readonly<Record<string, 
     const bearer = (token: string) => `-H 'Authorization: Bearer ${token}'`;
 
     beforeAll(async () => {
-      // Nothing is configured: on the API everybody is `local`.
+      // Nothing is configured: on the API every user is `local`.
       porthole = await startTestHost(settings());
       run = await makeRun(porthole);
       neighbour = await makeRun(porthole);
@@ -253,8 +253,8 @@ export function portholeCommandContract(settings: () => Readonly<Record<string, 
     let programs = 0;
 
     /**
-     * Speaks to the channel in bytes; says what came back. Each has a file of its own, for two may
-     * speak at once.
+     * Sends raw bytes to the channel; returns the answer. Each call has a separate file, because
+     * two may run at once.
      */
     const raw = (program: string): Promise<string> => {
       programs += 1;
@@ -339,7 +339,7 @@ END
         host = await started();
         const again = await inside('cat $HOME/mark; porthole preview 3000 2>/dev/null');
         expect(again).toMatchObject({ code: 0, stdout: expect.stringMatching(/^here\nhttp:/) });
-        // Bob's run in another sandbox is none of its business.
+        // It has no access to Bob's run in another sandbox.
         const other = await makeRun(at(host.port), BOB);
         const foreign = `curl -s -o /dev/null -w '%{http_code}' --unix-socket /run/porthole/porthole.sock -H 'Authorization: Bearer ${other.agentToken}' http://porthole/api/runs/${other.runId}`;
         expect((await inside(foreign)).stdout).toBe('401');

@@ -1,6 +1,6 @@
 /**
- * What every PreviewPlane must do, wherever its previews live. It speaks to the plane through the
- * port alone; what the port cannot do (serve a request, spoil an object) the harness does.
+ * The contract of PreviewPlane, for any kind of previews. It calls the plane through the port
+ * alone; operations outside the port (serve a request, corrupt an object) are the harness's.
  */
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -10,39 +10,39 @@ import type { Preview, PreviewPlane, PreviewSpec } from '#core/previews/preview-
 import { formatPreviewToken, previewName } from '#core/previews/preview-token.ts';
 import { collect } from '#test/support/collect.ts';
 
-/** An empty plane and what is around it. */
+/** An empty plane and its environment. */
 export interface PreviewPlaneHarness {
-  /** Full when `capacity` previews live, which is 40 or more. */
+  /** Full with `capacity` live previews, which is 40 or more. */
   readonly plane: PreviewPlane;
   readonly capacity: number;
-  /** A sandbox in which something listens on one port and nothing on the other. */
+  /** A sandbox in which a server listens on one port and none on the other. */
   readonly sandbox: {
     readonly id: string;
     readonly podName: string;
     readonly listens: number;
     readonly silent: number;
   };
-  /** What the plane dates objects by. */
+  /** The clock that dates the plane's objects. */
   now(): Date;
   /** Whether a request to the preview's URL (or port) reaches the sandbox now. */
   reaches(preview: Preview): Promise<boolean>;
   /**
-   * The same store through another instance, as after a restart; undefined where previews die with
-   * the process.
+   * The same store through another instance, as after a restart; undefined if previews end with the
+   * process.
    */
   reopen?(): Promise<PreviewPlane>;
   /**
-   * Puts objects into the store that are not ours or cannot be read, and gives a look at them:
-   * equal while nobody has touched them.
+   * Puts foreign or unreadable objects into the store, and returns a snapshot function: results are
+   * equal while the objects are unchanged.
    */
   plantForeign?(): Promise<() => Promise<unknown>>;
-  /** Leaves what a crash in the middle of `open` leaves, made at `at`. */
+  /** Leaves the remains of a crash during `open`, created at `at`. */
   leavePartiallyMade?(at: Date): Promise<void>;
   dispose(): Promise<void>;
 }
 
 export interface PreviewPlaneOptions {
-  /** How often the property runs; 1,000 where a call costs next to nothing. */
+  /** How often the property runs; 1,000 if a call is cheap. */
   readonly runs: number;
 }
 
@@ -62,7 +62,7 @@ export function previewPlaneContract(
     });
     afterEach(() => harness.dispose());
 
-    /** A spec of whole seconds, which every store can keep. */
+    /** A spec with times in whole seconds, which every store can represent. */
     const spec = (change: Partial<PreviewSpec> = {}): PreviewSpec => {
       const startedAt = new Date(Math.floor(harness.now().getTime() / 1_000) * 1_000);
       return {
@@ -78,7 +78,7 @@ export function previewPlaneContract(
         ...change,
       };
     };
-    /** Opened and confirmed, as it then stands. */
+    /** Opens and confirms a preview, and returns its final state. */
     const live = async (change: Partial<PreviewSpec> = {}): Promise<Preview> => {
       const { preview } = await plane.open(spec(change));
       await plane.serves(preview);

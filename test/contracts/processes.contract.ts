@@ -30,10 +30,7 @@ export interface ProcessesHost {
   end(): Promise<void>;
 }
 
-/**
- * Processes, servers and ports over HTTP, for callers of `PEOPLE`, on whatever sandboxes `open`
- * gives it.
- */
+/** Processes, servers and ports over HTTP, for callers of `PEOPLE`, on the sandboxes of `open`. */
 export function processesContract(open: () => Promise<ProcessesHost>): void {
   let opened: ProcessesHost;
   let porthole: TestHost;

@@ -22,7 +22,7 @@ import { warmSandboxesContract } from './records/warm-sandboxes.contract.ts';
 
 /** One empty database, and instances on it. */
 export interface RecordsFixture {
-  /** An independent instance, as another server would have it. The fixture closes it. */
+  /** An independent instance, like that of another server. The fixture closes it. */
   open(): Records;
   dispose(): Promise<void>;
 }
@@ -45,11 +45,11 @@ export interface RecordsContractOptions {
   readonly runs: number;
   /** Whether several instances share the database. */
   readonly peers: boolean;
-  /** Whether an append on one of them wakes those who watch on another. */
+  /** Whether an append on one of them notifies the watchers of another. */
   readonly wakesPeers: boolean;
 }
 
-/** What every Records adapter promises, `peer` being a second instance on the same database. */
+/** The contract of a Records adapter, `peer` being a second instance on the same database. */
 export function recordsContract(
   name: string,
   missing: Missing,
@@ -399,7 +399,7 @@ export function recordsContract(
               );
               for (const [port, generation] of before) {
                 const froms = new Set(batch.filter((end) => end.port === port).map(({ from }) => from));
-                // Ends that run side by side may chain, in any order: as far as an unbroken row of
+                // Concurrent ends may chain, in any order: as far as an unbroken sequence of
                 // `from`s leads.
                 let furthest = generation;
                 while (froms.has(furthest)) furthest += 1;

@@ -15,15 +15,15 @@ import type { TestHost } from '#test/support/in-process-host.ts';
 import { mortal } from '#test/doubles/mortal.ts';
 
 export interface LifecycleFixture {
-  /** Idle after 30 minutes, retained for an hour, by the clock that `open` was given. */
+  /** Idle after 30 minutes, retained for an hour, by the clock passed to `open`. */
   readonly porthole: TestHost;
-  /** What remains of a sandbox of its own: its volume, its folder. */
+  /** Whether remains of a sandbox exist: its volume, its folder. */
   readonly remains: (id: string) => Promise<boolean>;
   readonly end: () => Promise<unknown>;
 }
 
 export interface LifecycleContractOptions {
-  /** Whether the traffic of previews passes this host. */
+  /** Whether the traffic of previews passes through this host. */
   readonly seesTraffic: boolean;
 }
 
@@ -37,8 +37,8 @@ interface Told {
 const MINUTE = 60_000;
 
 /**
- * The lives of sandboxes over HTTP and by the pass, on real sandboxes, by a clock that stands
- * still.
+ * The lifecycle of sandboxes over HTTP and through the pass, on real sandboxes, with a stopped
+ * clock.
  */
 export function sandboxLifecycleContract(
   open: (clock: WakingClock) => Promise<LifecycleFixture>,
@@ -56,7 +56,7 @@ export function sandboxLifecycleContract(
   }, 300_000);
   afterAll(async () => fixture.end(), 120_000);
 
-  /** Two at once, as it may come. */
+  /** Two at once, which may happen. */
   const pass = async () => {
     await Promise.all([runLifecyclePass(services), runLifecyclePass(services)]);
   };
@@ -145,7 +145,7 @@ export function sandboxLifecycleContract(
       await post(`/${id}/resume`);
       expect((await reported(id)).expires_at).toBe(expiry());
 
-      // A terminal that is opened is a heartbeat as well.
+      // Opening a terminal is a heartbeat as well.
       wait(1);
       const terminal = await openTerminal(porthole.host.port, id);
       expect((await reported(id)).expires_at).toBe(expiry());
@@ -174,7 +174,7 @@ export function sandboxLifecycleContract(
           headers,
         });
         await execute(porthole, id, ['sh', '-c', `until [ -e ${name} ]; do sleep 0.02; done`]);
-        // In an object: whoever waits for this does not wait for the answer.
+        // In an object: awaiting this must not await the answer.
         return { answer };
       };
       const terminal = await openTerminal(porthole.host.port, id);

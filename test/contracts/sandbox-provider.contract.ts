@@ -1,5 +1,5 @@
 /**
- * What every SandboxProvider must do, whatever it is made of. Sandboxes need a shell and node;
+ * The contract of SandboxProvider, for any kind of sandbox. Sandboxes need a shell and node;
  * nothing else is assumed.
  */
 import { randomBytes } from 'node:crypto';
@@ -13,13 +13,13 @@ import { survivesHostileTrees } from './hostile-trees.ts';
 
 export interface ContractCapabilities {
   /**
-   * Whether each sandbox has ports of its own; false only where there is no isolation, and the
-   * promise is not made.
+   * Whether each sandbox has separate ports; false only without isolation, where the contract does
+   * not include it.
    */
   readonly ownNetwork: boolean;
 }
 
-/** A fresh sandbox id. */
+/** A new sandbox id. */
 export function sandboxId(): string {
   return randomBytes(26).reduce((id, byte) => id + 'abcdefghijklmnopqrstuvwxyz234567'[byte % 32], '');
 }
@@ -66,7 +66,7 @@ export async function codeOf(failing: Promise<unknown>): Promise<string> {
   return error instanceof PortholeError ? error.code : `not a PortholeError: ${String(error)}`;
 }
 
-/** Reads until `text` has come. */
+/** Reads until `text` is received. */
 export async function until(stream: Readable, text: string): Promise<string> {
   let seen = '';
   for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
@@ -77,8 +77,8 @@ export async function until(stream: Readable, text: string): Promise<string> {
 }
 
 /**
- * Starts a server inside that greets with its name, and waits until it listens. Resolves to its
- * port, which the sandbox chose if 0.
+ * Starts a server inside that sends its name, and waits until it listens. Resolves to its port,
+ * which the sandbox chooses if 0.
  */
 export async function serve(
   provider: SandboxProvider,
@@ -111,7 +111,7 @@ export async function lives(provider: SandboxProvider, id: string, mark: string)
   return stdout.trim() !== '0';
 }
 
-/** Waits for a state that nothing announces, at most 10 s. */
+/** Polls for a state without an event, at most 10 s. */
 export async function eventually(check: () => Promise<boolean>): Promise<boolean> {
   for (const until = performance.now() + 10_000; performance.now() < until; await after(20)) {
     if (await check()) return true;
@@ -119,7 +119,7 @@ export async function eventually(check: () => Promise<boolean>): Promise<boolean
   return false;
 }
 
-/** Runs the suite; `open` is called once, and what it returns is closed at the end. */
+/** Runs the suite; `open` is called once, and its result is closed at the end. */
 export function sandboxProviderContract(
   open: () => Promise<SandboxProvider>,
   capabilities: ContractCapabilities,
@@ -254,7 +254,8 @@ export function sandboxProviderContract(
       });
       const before = globalThis.process.memoryUsage();
       await once(process.stdout, 'readable');
-      // Nothing is read: the command must stand still, and nothing of its output may pile up here.
+      // Output is not read: back-pressure must block the command, and its output must not be
+      // buffered here.
       await after(300);
       const during = globalThis.process.memoryUsage();
       expect(during.arrayBuffers - before.arrayBuffers).toBeLessThan(4 * 1024 * 1024);
@@ -335,7 +336,7 @@ export function sandboxProviderContract(
 
   describe('a terminal', () => {
     test('has the size that is asked for, and takes a new one', async () => {
-      // The new size and what is typed may come on two ways.
+      // The new size and the input may take two different paths.
       const script =
         'first=$(stty size); echo "$first"; read -r line; while [ "$(stty size)" = "$first" ]; do sleep 0.05; done; stty size; exit 7';
       const process = await provider.exec(id, {
@@ -499,7 +500,7 @@ export function sandboxProviderContract(
     ])('shut to its own user it runs commands all the same, %s', async (_when, then) => {
       const one = fresh();
       await provider.create({ id: one });
-      // As nobody may but its user: where the folder is another's, it stays as it is.
+      // Only its user may do this: if the folder has another owner, it stays unchanged.
       const shut = 'echo kept > file; chmod 000 outputs . 2>/dev/null; echo done';
       expect((await run(provider, one, ['sh', '-c', shut])).stdout).toBe('done\n');
       await then(one);

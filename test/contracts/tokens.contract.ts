@@ -9,8 +9,8 @@ const RUN = fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/);
 const COORDINATES = fc.tuple(RUN, fc.integer({ min: 1, max: 65_535 }), fc.nat(1_000));
 
 /**
- * What every Tokens must do. `make` gives an instance of its own each time, on the keys that are
- * named, the first one present; the key of a name is always the same.
+ * The contract of Tokens. `make` returns a separate instance each time, on the named keys, the
+ * first one as the current key; the key of a name is always the same.
  */
 export function tokensContract(name: string, make: (kids: readonly [string, ...string[]]) => Tokens): void {
   describe(`${name} as tokens`, () => {
@@ -35,7 +35,7 @@ export function tokensContract(name: string, make: (kids: readonly [string, ...s
           const different = rotated.preview(otherKey ? 'key-2' : 'key-1', ...other);
           const isSame = !otherKey && other[0] === run && other[1] === port && other[2] === generation;
           expect(different === token).toBe(isSame);
-          // The neighbours, which chance alone would hardly ever draw.
+          // The neighbors, which random draws would rarely hit.
           expect(rotated.preview('key-1', run, port, generation + 1)).not.toBe(token);
           expect(rotated.preview('key-1', run, port + 1, generation)).not.toBe(token);
           expect(rotated.preview('key-1', `${run}1`, port, generation)).not.toBe(token);

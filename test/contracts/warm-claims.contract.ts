@@ -27,14 +27,14 @@ export interface WarmClaimsSize {
   readonly slots: number;
   readonly claims: number;
   readonly inFlight: number;
-  /** How many of the claims are cut off in the middle. */
+  /** How many of the claims are killed in progress. */
   readonly crashes: number;
 }
 
-/** An hour longer than anything that is being made is waited for. */
+/** An hour longer than the longest wait for a sandbox in creation. */
 const LATER_MS = 90 * 60_000;
 
-/** Claims from a pool, in number, at once, and with processes that are killed over them. */
+/** Claims from a pool, in large numbers, concurrently, and with processes killed during them. */
 export function warmClaimsContract(
   open: () => Promise<WarmClaimsHarness>,
   { slots, claims, inFlight, crashes }: WarmClaimsSize,
@@ -61,8 +61,7 @@ export function warmClaimsContract(
       pools.push(pool);
       return pool;
     };
-    // Two servers on one database, and a server of its own for each one that is killed in the
-    // middle of taking.
+    // Two servers on one database, and a separate server for each one that is killed during a take.
     const [one, two] = [openPool(deps), openPool(deps)];
     await one.prime();
     await two.prime();
@@ -107,7 +106,7 @@ export function warmClaimsContract(
       });
     }
 
-    // What was cut off is nobody's: the pass removes it, and the pool is full again.
+    // Interrupted claims have no owner: the pass removes them, and the pool is full again.
     clock.advance(LATER_MS);
     const limits = { idle: 10 * LATER_MS, retention: 10 * LATER_MS };
     await keepLifecycle({

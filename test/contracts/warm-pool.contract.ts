@@ -3,11 +3,11 @@ import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type { WarmPool, WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
 import { poolConfig, settled } from '#test/support/warm-pools.ts';
 
-/** An empty pool, and what its sandboxes run on. */
+/** An empty pool, and the platform of its sandboxes. */
 export interface WarmPoolHarness {
-  /** An instance on the same sandboxes, as another server would have it. The house closes it. */
+  /** An instance on the same sandboxes, like that of another server. The harness closes it. */
   open(config: WarmPoolConfig): WarmPool;
-  /** Whether the sandbox runs, as its provider says. */
+  /** Whether the sandbox runs, according to its provider. */
   runs(id: string): Promise<boolean>;
   /** Ends every instance and removes every sandbox. */
   dispose(): Promise<void>;
@@ -16,7 +16,7 @@ export interface WarmPoolHarness {
 const ALICE: Owner = { user: 'alice', org: 'acme' };
 
 /**
- * What every warm pool promises. `hands`: whether `take` gives what is ready, or the provider's own
+ * The contract of a warm pool. `hands`: whether `take` returns ready sandboxes, or the provider's
  * `create` does.
  */
 export function warmPoolContract(

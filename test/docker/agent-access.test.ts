@@ -1,4 +1,4 @@
-/** The doctor, the agent's tools and the command in sandboxes, where those are containers. */
+/** The doctor, the agent's tools and the command in sandboxes that are containers. */
 import { afterAll, beforeAll, describe } from '@jest/globals';
 import { agentToolsContract } from '#test/contracts/agent-tools.contract.ts';
 import { doctorContract } from '#test/contracts/doctor.contract.ts';

@@ -14,7 +14,7 @@ import { engineMissing, openTestEngine, type TestEngine } from './support/engine
 
 const MINUTE = 60_000;
 
-/** What every one of them has. */
+/** Programs that all of them have. */
 const COMMON: readonly Row[] = [
   ['sh', 'echo $((6 * 7))', /^42\n$/],
   ['bash', 'bash -c \'echo "${BASH_VERSINFO[0]}"\'', /^5\n$/],
@@ -57,7 +57,7 @@ const ROWS: Readonly<Record<keyof typeof CATALOGUE_RECIPES, readonly Row[]>> = {
   node: [...COMMON, ...NODE],
   multi: [...COMMON, ...MULTI],
 };
-/** What it runs, the line of a shell, and what that prints. */
+/** A program, a shell command line, and its output. */
 type Row = readonly [what: string, line: string, prints: RegExp];
 
 suite('the catalogue of images', engineMissing() ?? imagesMissing(CATALOGUE_RECIPES), () => {
@@ -80,7 +80,7 @@ suite('the catalogue of images', engineMissing() ?? imagesMissing(CATALOGUE_RECI
   }, 15 * MINUTE);
   afterAll(async () => {
     await porthole.end();
-    // Hundreds of megabytes, which come back from their archives.
+    // Hundreds of megabytes, restored from their archives.
     for (const reference of references) await engine.docker.getImage(reference).remove({ force: true });
     await engine.stop();
   }, MINUTE);
@@ -115,7 +115,7 @@ suite('the catalogue of images', engineMissing() ?? imagesMissing(CATALOGUE_RECI
   });
 });
 
-/** A server of what the image has, in the background; ends once it listens. */
+/** Serves with the image's programs, in the background; returns once it listens. */
 const SERVE = `cd site
 if command -v python3 >/dev/null; then setsid python3 -m http.server --bind 127.0.0.1 3000 >/dev/null 2>&1 </dev/null &
 else setsid node -e 'http.createServer((q, s) => fs.createReadStream("index.html").pipe(s)).listen(3000, "127.0.0.1")' >/dev/null 2>&1 </dev/null &

@@ -1,4 +1,4 @@
-/** The editor, where the sandboxes of its snapshots are containers. */
+/** The editor, with containers as the sandboxes of its snapshots. */
 import { afterAll, beforeAll, describe } from '@jest/globals';
 import { editorContract } from '#test/contracts/editor.contract.ts';
 import { suite } from '#test/support/suite.ts';
@@ -12,6 +12,6 @@ suite('the editor, in containers', engineMissing(), () => {
   }, 120_000);
   afterAll(() => engine.stop());
 
-  // The tests' own image has no Python.
+  // The tests' image has no Python.
   describe('over HTTP', () => editorContract(() => dockerEnvironment(engine), ['node']));
 });

@@ -1,4 +1,4 @@
-/** The image of the function host, built from its Dockerfile and run as it is. */
+/** The image of the function host, built from its Dockerfile and run unchanged. */
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';

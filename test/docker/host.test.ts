@@ -1,4 +1,4 @@
-/** A host whose sandboxes are containers. */
+/** A host with containers as sandboxes. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readConfig } from '#host/config/config.ts';
 import { createLogger } from '#host/logger.ts';

@@ -1,4 +1,4 @@
-/** Declared servers of containers, which are made anew by each resume. */
+/** Declared servers of containers, which are recreated by each resume. */
 import { lastingServersContract } from '#test/contracts/lasting-servers.contract.ts';
 import { startTestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';

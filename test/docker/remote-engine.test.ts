@@ -1,4 +1,4 @@
-/** An engine that is reached over TCP, with TLS on both sides. */
+/** An engine reached over TCP, with mutual TLS. */
 import { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';

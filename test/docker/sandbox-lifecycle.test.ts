@@ -1,4 +1,4 @@
-/** The lives of containers. */
+/** The lifecycle of containers. */
 import { sandboxLifecycleContract } from '#test/contracts/sandbox-lifecycle.contract.ts';
 import { startTestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';

@@ -1,9 +1,9 @@
 /**
  * Every fenced block of README.md and `docs` is executed, validated, or marked as output (```text).
- * The blocks of a page run in order, as written, in one bash in an empty folder, against a host in
- * this process. Only the port 8787 is replaced. curl fails on an error status, by a setting in the
- * home folder. `npm`, `docker`, `pulumi` and `kubectl` are stand-ins (`stand-ins.ts`): they check
- * their arguments against the repository.
+ * The blocks of a page run in order, unchanged, in one bash in an empty folder, against a host in
+ * this process. Only the port 8787 is replaced. A setting in the home folder makes curl fail on an
+ * error status. `npm`, `docker`, `pulumi` and `kubectl` are stand-ins (`stand-ins.ts`): they
+ * validate their arguments against the repository.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
@@ -30,11 +30,11 @@ const VALIDATED = ['json', 'yaml', 'dockerfile'];
 const SHOWN = ['text', 'mermaid'];
 
 interface Block {
-  /** The line of its fence. */
+  /** Line number of its fence. */
   readonly line: number;
   readonly language: string;
   readonly code: string;
-  /** The page's text from the block before it on. */
+  /** The page's text between the previous block and this one. */
   readonly prose: string;
 }
 
@@ -69,19 +69,19 @@ const pages = [
 ].toSorted();
 const withBlocks = pages.filter((page) => blocksOf(page).length > 0);
 
-/** Commands of a sandbox: `porthole` is no program of the reader's machine. */
+/** Commands for a sandbox: the reader's machine has no `porthole`. */
 const isForSandbox = ({ language, code }: Block): boolean =>
   language === 'sh' && code.split('\n').every((line) => line === '' || line.startsWith('porthole '));
 
 interface Page {
   readonly porthole: TestHost;
   readonly folder: string;
-  /** What each block printed, by its place in the page; empty for those that do not run. */
+  /** Output of each block, by its index in the page; empty for those that do not run. */
   readonly outputs: readonly string[];
   readonly blocks: readonly Block[];
 }
 
-/** Runs a page's blocks; throws with the line of the one that failed. */
+/** Runs a page's blocks; throws with the line of a failed one. */
 async function runPage(page: string, porthole: TestHost, folder: string): Promise<Page> {
   const port = String(porthole.host.port);
   const blocks = blocksOf(page);
@@ -143,8 +143,8 @@ type Values = Readonly<Record<string, unknown>>;
 const asText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 /**
- * The stack that the page leads to: `Pulumi.prod.yaml` with the page's blocks, and what its
- * commands set.
+ * The stack that the page produces: `Pulumi.prod.yaml` with the page's blocks, and the settings of
+ * its commands.
  */
 async function validateStack({ folder }: Page, blocks: readonly Block[]): Promise<void> {
   const { config } = parse(await readFile(join(ROOT, 'Pulumi.prod.yaml'), 'utf8')) as { config: Values };
@@ -157,22 +157,22 @@ async function validateStack({ folder }: Page, blocks: readonly Block[]): Promis
   const secrets = JSON.parse(await readFile(join(folder, 'stack.json'), 'utf8')) as Record<string, string>;
   const values = Object.entries({ ...stack, ...secrets }).map(([key, value]) => [key, asText(value)]);
   readStackConfig(Object.fromEntries(values) as Record<string, string>, (key) => key in secrets);
-  // The program of the stack hands the keys on as they are.
+  // The stack's program passes the keys on unchanged.
   readConfig({ PORTHOLE_SIGNING_KEYS: secrets['porthole:signingKeys'] });
 }
 
-/** What belongs to one of our schemas is validated by it. */
+/** Validates YAML that belongs to one of our schemas. */
 function validateYaml({ code }: Block): 'stack' | 'other' {
   const keys = Object.keys(parse(code) as Values);
   if (keys.every((key) => key.startsWith('porthole:'))) return 'stack';
-  // The configuration of Prometheus has no schema here.
+  // Prometheus configurations have no schema here.
   expect(keys).toEqual(['scrape_configs']);
   return 'other';
 }
 
-/** A body of the first route that the text before it names. */
+/** A body of the first route named in the text before it. */
 function validateJson({ code, prose }: Block): void {
-  // The configurations of MCP clients have no schema here.
+  // Configurations of MCP clients have no schema here.
   if (['mcpServers', 'servers'].includes(Object.keys(JSON.parse(code) as Values).join())) return;
   const [, method, path] = /`([A-Z]+) (\/[^`?]*)`/.exec(prose) ?? [];
   const route = ROUTES.find((each) => each.method === method && each.path === path);
@@ -182,13 +182,13 @@ function validateJson({ code, prose }: Block): void {
   if (route.id === 'mountBucket') readMountRequest(body);
 }
 
-/** Its base is an image that the page builds. */
+/** Its base is an image built by the page. */
 async function validateDockerfile({ code }: Block, { folder }: Page): Promise<void> {
   const [, base] = /^FROM (\S+)$/m.exec(code) ?? [];
   expect(JSON.parse(await readFile(join(folder, 'images.json'), 'utf8'))).toContain(base);
 }
 
-/** An output that is shown as JSON has the fields that the block before it prints. */
+/** JSON output in a page has the fields that the block before it prints. */
 function validateOutput(page: Page, index: number): void {
   const { code = '' } = page.blocks[index] ?? {};
   const printed = page.outputs[index - 1]?.split('\n').findLast((line) => line.startsWith('{'));
@@ -200,7 +200,7 @@ function validateOutput(page: Page, index: number): void {
 const outputWith = ({ blocks, outputs }: Page, part: string): string =>
   outputs[blocks.findIndex(({ code }) => code.includes(part))] ?? '';
 
-/** What a page says of its own commands. */
+/** Checks of a page's own commands. */
 const EXPECTED: Readonly<Record<string, (page: Page) => Promise<void> | void>> = {
   async 'README.md'(page) {
     expect(outputWith(page, 'preview.fetch')).toMatch(/-preview\.localhost:\d+ Hello through the porthole$/);
@@ -221,7 +221,7 @@ const EXPECTED: Readonly<Record<string, (page: Page) => Promise<void> | void>> =
     expect(ended).toMatchObject({ exit_code: 0, stderr: '' });
     const [url, doctor, status] = stdout.split('\n');
     expect(url).toMatch(/^http:\/\/\S+-preview\.localhost:\d+$/);
-    // The second sentence where a browser is installed.
+    // The second sentence appears if a browser is installed.
     expect(doctor).toMatch(/^Node\.js answers on port 3000: a preview of it works\.(?: Its page works\.)?$/);
     expect(status).toBe(`3000 ${url}`);
   },
@@ -274,7 +274,7 @@ describe.each(withBlocks)('%s', (name) => {
   let folder: string;
   let page: Page | undefined;
   beforeAll(async () => {
-    // The page of the cluster is about a Porthole with keys.
+    // The cluster page documents a Porthole with keys.
     porthole = await startTestHost(name === 'docs/deploy.md' ? { SANDBOX_API_KEY: SERVICE_KEY } : {});
     folder = await mkdtemp(join(tmpdir(), 'porthole-docs-'));
   });

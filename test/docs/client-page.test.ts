@@ -43,8 +43,8 @@ afterAll(async () => {
 });
 
 /**
- * The machine's own Node: 20 or later, as the page says. Porthole's own comes first on the path of
- * npm.
+ * The machine's own Node: 20 or later, as the page requires. npm puts Porthole's own first on the
+ * path.
  */
 const machineNode = (process.env['PATH'] ?? '')
   .split(delimiter)
@@ -63,7 +63,7 @@ const runtimes = {
 };
 
 describe.each(Object.entries(runtimes))('on %s', (_runtime, prepare) => {
-  /** Runs an example with what it makes in the test's own folder. */
+  /** Runs an example; its files go to the test's folder. */
   async function run(script: string): Promise<string> {
     const { node, file, code } = await prepare(script);
     await writeFile(join(folder, file), code.replaceAll('/tmp/porthole-readme-', join(folder, 'synced-')));

@@ -1,9 +1,9 @@
 /**
- * The programs of the pages that a test cannot run: a Pulumi engine with a cloud behind it, `docker
- * build` and `docker push`, a cluster, `npm ci`. They do nothing. Each checks its arguments against
- * the repository, and fails on what the real program would not accept there, or on what no page has
- * used before. Usage: `stand-ins.ts PROGRAM ARGUMENT…` in the folder of a page. `stack.json` and
- * `images.json` are its state.
+ * Stand-ins for programs of the pages that a test cannot run: a Pulumi engine with a cloud behind
+ * it, `docker build` and `docker push`, a cluster, `npm ci`. They have no effect. Each validates
+ * its arguments against the repository, and fails on those that the real program would reject, or
+ * that no page has used before. Usage: `stand-ins.ts PROGRAM ARGUMENT…` in the folder of a page.
+ * `stack.json` and `images.json` are its state.
  */
 import { existsSync, fstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ async function npm([command = '', ...rest]: readonly string[]): Promise<void> {
   } else {
     const script = command === 'run' ? (rest[0] ?? '') : command;
     check(scripts[script] !== undefined, `package.json has no script ${script}`);
-    // The host runs in the test already: what is left to check are the settings of this one.
+    // The test's host runs already: only the settings of this one need validation.
     if (script === 'start') (await import('#host/config/config.ts')).readConfig(process.env);
   }
 }

@@ -3,12 +3,12 @@ import type { PreviewRecords } from '#core/previews/preview-records.ts';
 import type { Records } from '#core/shared/records.ts';
 import { collect } from '#test/support/collect.ts';
 
-/** Somebody else's turn: resolves when it is ours again. */
+/** Lets other processes act; resolves when the caller may continue. */
 export type Turn = (label: string) => Promise<void>;
 
 /**
- * A plane as it is met across a network: others may act between the call and its effect, and
- * between the effect and its answer.
+ * A plane behind a network: others may act between the call and its effect, and between the effect
+ * and its response.
  */
 export function interleavedPlane(plane: PreviewPlane, turn: Turn): PreviewPlane {
   const around = <
@@ -45,10 +45,7 @@ export function interleavedPlane(plane: PreviewPlane, turn: Turn): PreviewPlane 
   };
 }
 
-/**
- * Records as they are met across a network; each call is one transaction, so nothing happens within
- * it.
- */
+/** Records behind a network; each call is one transaction, so no other process acts within it. */
 export function interleavedRecords(records: Records, turn: Turn): Records {
   const between = <T extends object>(store: T): T =>
     new Proxy(store, {

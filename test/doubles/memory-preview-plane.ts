@@ -7,28 +7,27 @@ import { previewName } from '#core/previews/preview-token.ts';
 
 export interface MemoryPlaneOptions {
   readonly clock: Clock;
-  /** All live previews together. */
+  /** Maximum live previews in total. */
   readonly maxTotal?: number;
-  /** What listens in the sandboxes. */
+  /** Readiness of the apps in the sandboxes. */
   readonly readiness?: (preview: Preview) => Readiness;
 }
 
-/** A plane whose store can be looked into, and spoilt. */
+/** A plane with an accessible store, which tests can corrupt. */
 export interface MemoryPlane extends PreviewPlane {
-  /** What is stored, by name. */
+  /** Stored previews, by name. */
   readonly stored: Map<string, Preview>;
-  /** Half-made objects, by the time they were made. */
+  /** Creation times of partially created objects. */
   readonly partiallyMade: Date[];
-  /** Whether a request to the token's URL would reach the sandbox. */
+  /** Whether a request to the token's URL reaches the sandbox. */
   reaches(token: string): boolean;
 }
 
 const HALF_MADE_MS = 120_000;
 
 /**
- * The plainest plane there can be, as a store across a network would do it: every method is one
- * atomic step, and what `open` makes serves at once. `interleaved` puts a pause before and after
- * each step.
+ * The simplest plane, like a store behind a network: every method is one atomic step, and the
+ * result of `open` serves at once. `interleaved` adds a pause before and after each step.
  */
 export function memoryPreviewPlane({
   clock,
@@ -95,7 +94,7 @@ export function memoryPreviewPlane({
       return stored.delete(name);
     },
 
-    /** Leaves out what it may. */
+    /** Omits previews that do not match the filters. */
     async *list({ runId, owner, dueBefore } = {}) {
       const present = [...stored.values()];
       for (const preview of present) {

@@ -1,18 +1,13 @@
 import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 
-/**
- * Sandboxes that are nothing but a state and a volume, whose every call may be the last of a
- * process.
- */
+/** Sandboxes that consist only of a state and a volume; any call may be the last of a process. */
 export interface MemorySandboxes {
   readonly provider: SandboxProvider;
-  /** Every sandbox that has a volume. */
+  /** All sandboxes with a volume. */
   readonly states: Map<string, 'running' | 'stopped'>;
-  /**
-   * How many steps a process still makes before it is killed; each call is two. @default any number
-   */
+  /** Number of steps until the process is killed; each call is two. @default unlimited */
   left: number;
-  /** Awaited around each call: somebody else's turn. @default nobody's */
+  /** Awaited around each call, to let other processes act. @default no other process */
   turn: () => Promise<void>;
 }
 

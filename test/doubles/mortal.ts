@@ -5,8 +5,8 @@ import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 type Step = keyof SandboxProvider | keyof SandboxRecords;
 
 /**
- * A process that is killed right before, or right after, it does one thing to a sandbox for the
- * first time: nothing that it does later happens.
+ * A process that is killed right before, or right after, it first performs an action on a sandbox:
+ * its later actions have no effect.
  */
 export function mortal<T extends { readonly records: Records; readonly provider: SandboxProvider }>(
   services: T,

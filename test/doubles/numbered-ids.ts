@@ -2,7 +2,7 @@ import type { Ids } from '#core/shared/clock-and-ids.ts';
 
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
 
-/** Ids of the real form that count from 1, so that a failure can be read and repeated. */
+/** Ids in the real format that count from 1, so that failures are readable and reproducible. */
 export function numberedIds(): Ids {
   const counts = { sandbox: 0, session: 0, request: 0 };
   const counted = (prefix: string) => {

@@ -1,10 +1,10 @@
 import type { WakingClock } from '#core/shared/clock-and-ids.ts';
 
-/** A clock that stands still until it is told to move. */
+/** A clock that advances only on request. */
 export interface PinnedClock extends WakingClock {
-  /** Moves on by so many milliseconds, and wakes whoever waits for that; back, if negative. */
+  /** Advances by these milliseconds and wakes the waits that are due; moves back if negative. */
   advance(milliseconds: number): void;
-  /** How many wait for a later time. */
+  /** Number of waits for a later time. */
   readonly sleepers: number;
 }
 

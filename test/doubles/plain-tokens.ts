@@ -4,8 +4,8 @@ import type { SandboxClaims, Tokens } from '#core/auth/authenticator.ts';
 import { formatPreviewToken } from '#core/previews/preview-token.ts';
 
 /**
- * Tokens without a secret: the same in every process, and worth nothing. The first of `kids` is the
- * present one.
+ * Tokens without a secret: the same in every process, and not secure. The first of `kids` is the
+ * current one.
  */
 export function plainTokens(kids: readonly [string, ...string[]] = ['key-1']): Tokens {
   return {

@@ -14,7 +14,7 @@ interface Ended {
   readonly said: string;
 }
 
-/** Runs the demo to its end; `until` ends it by SIGINT as soon as it has said that. */
+/** Runs the demo to its end; `until` sends SIGINT once the output contains it. */
 async function runDemo(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,

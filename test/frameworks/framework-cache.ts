@@ -1,7 +1,7 @@
 /**
- * The packages of the frameworks, in a cache outside the repository. `node
- * test/frameworks/framework-cache.ts` installs those of
- * the core, `… all` or `… django next` installs others.
+ * Packages of the frameworks, in a cache outside the repository. `node
+ * test/frameworks/framework-cache.ts` installs those of the core, `… all` or `… django next`
+ * installs others.
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -18,12 +18,12 @@ const run = promisify(execFile);
 export const PROJECTS = join(import.meta.dirname, 'projects');
 
 /**
- * npm resolves indirect dependencies as of this day, so that every machine installs the same
+ * npm resolves indirect dependencies as of this day, so that all machines install the same
  * versions.
  */
 const PUBLISHED_BEFORE = '2026-11-15';
 
-/** The interpreter that sandboxes see: of the host, they see `/usr` alone. */
+/** The interpreter that sandboxes see: of the host, they see only `/usr`. */
 const PYTHON = '/usr/bin/python3';
 
 type Kind = 'npm' | 'python';
@@ -36,7 +36,8 @@ function manifest(project: string): { readonly kind: Kind; readonly file: string
 }
 
 /**
- * The folder in the cache: the project's name and a digest of everything that decides its content.
+ * The folder in the cache: the project's name and a digest of everything that determines its
+ * content.
  */
 export function packagesFolder(project: string): string {
   const { kind, file } = manifest(project);
@@ -80,8 +81,8 @@ async function install({ project, nativeBuild }: Framework): Promise<void> {
 }
 
 /**
- * A virtual environment of the interpreter that sandboxes see. It works in any folder: nothing but
- * its scripts names its path.
+ * A virtual environment of the interpreter that sandboxes see. It works in any folder: only its
+ * scripts contain its path.
  */
 async function installWheels(requirements: string, work: string): Promise<void> {
   const environment = join(work, 'venv');
@@ -90,13 +91,13 @@ async function installWheels(requirements: string, work: string): Promise<void> 
   await run('python3', [...into, '--only-binary=:all:', '--requirement', requirements]);
 }
 
-/** npm on this Node: packages are chosen and compiled for the Node that runs them. */
+/** npm on this Node: packages are selected and compiled for the Node that runs them. */
 async function npm(args: readonly string[], cwd: string): Promise<void> {
   const bin = dirname(process.execPath);
   const env = {
     ...process.env,
     PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}`,
-    // The headers that native modules are compiled with.
+    // The headers for compiling native modules.
     npm_config_nodedir: dirname(bin),
   };
   await run('npm', [...args, '--no-audit', '--no-fund', '--loglevel=error'], { cwd, env });

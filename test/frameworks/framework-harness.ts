@@ -14,12 +14,12 @@ import type { Framework } from './framework-table.ts';
 
 const run = promisify(execFile);
 
-/** Where the suite runs: one machine, or a cluster. */
+/** The environment of the suite: one machine, or a cluster. */
 export interface FrameworkHarness {
   readonly porthole: TestHost;
-  /** Resolves the names of previews. */
+  /** A browser that resolves the names of previews. */
   readonly browser: Browser;
-  /** Puts the content of a folder of this machine into `app` of a sandbox's workspace. */
+  /** Copies the content of a local folder into `app` of a sandbox's workspace. */
   place(folder: string, sandbox: string): Promise<void>;
   end(): Promise<void>;
 }
@@ -28,16 +28,16 @@ export interface ServedProject {
   readonly url: string;
   read(path: string): Promise<string>;
   write(path: string, text: string): Promise<void>;
-  /** What the framework has printed. */
+  /** The framework's output so far. */
   log(): Promise<string>;
   close(): Promise<void>;
 }
 
-/** Of a workspace. */
+/** Folder in the workspace. */
 export const APP_FOLDER = 'app';
 const READY_WITHIN_MS = 120_000;
 
-/** A host of this process with local sandboxes. Packages are hard links to those in the cache. */
+/** A host in this process with local sandboxes. Packages are hard links into the cache. */
 export async function openLocalHarness(): Promise<FrameworkHarness> {
   const [porthole, browser] = await Promise.all([startTestHost(), launchChromium()]);
   return {
@@ -45,13 +45,14 @@ export async function openLocalHarness(): Promise<FrameworkHarness> {
     browser,
     async place(folder, sandbox) {
       const target = join(porthole.dataDir, 'sandboxes', sandbox, 'workspace', APP_FOLDER);
-      // A cache on another file system cannot be linked to.
+      // Hard links across file systems are impossible.
       await run('cp', ['-al', folder, target]).catch(async () => {
         await run('rm', ['-rf', target]);
         await run('cp', ['-a', folder, target]);
       });
       const owner = ownerOf(sandbox);
-      // Folders alone: a file is one with that of the cache, and frameworks write new files only.
+      // Only folders: files are shared with the cache by hard links, and frameworks write only new
+      // files.
       if (owner !== undefined) {
         await run('find', [target, '-type', 'd', '-exec', 'chown', `${owner}:${owner}`, '{}', '+']);
       }
@@ -79,7 +80,7 @@ export async function serveProject(
   const source = join(PROJECTS, project);
   for (const entry of await readdir(source, { recursive: true, withFileTypes: true })) {
     const file = join(entry.parentPath, entry.name);
-    // The packages came with theirs.
+    // The packages include their own.
     if (!entry.isFile() || /(?:package\.json|requirements\.txt)$/.test(file)) continue;
     await write(relative(source, file), await readFile(file, 'utf8'));
   }

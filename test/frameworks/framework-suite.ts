@@ -7,28 +7,30 @@ import { packagesMissing } from './framework-cache.ts';
 import { type FrameworkHarness, type ServedProject, serveProject } from './framework-harness.ts';
 import type { Framework, Step } from './framework-table.ts';
 
-/** For a first compilation on a busy machine. */
+/** Timeout for a first compilation on a busy machine. */
 const STEP_MS = 90_000;
 const TEST_MS = 300_000;
-/** How long a page that was loaded again may take to show an edit. */
+/** How long a reloaded page may take to show an edit. */
 const RELOAD_MS = 1_000;
 
-/** What a page has done on the network and in its console. */
+/** A page's network and console activity. */
 interface Traffic {
-  /** Documents that its main frame has loaded. */
+  /** Number of documents loaded by its main frame. */
   documents: number;
-  /** Paths that were answered with 200. */
+  /** Paths with status 200. */
   readonly loaded: Set<string>;
   /** Status of each request with a body. */
   readonly posted: { readonly path: string; readonly status: number }[];
-  /** Paths of the WebSockets that have received a message; `news` emits `socket` with each. */
+  /**
+   * Paths of the WebSockets that have received a message; each is announced by a `socket` event.
+   */
   readonly sockets: string[];
   readonly news: EventEmitter;
   readonly problems: string[];
 }
 
 /**
- * Watches what concerns the preview. Other hosts cannot be reached from here, which is no fault of
+ * Records activity of the preview's origin. Other hosts are unreachable here, which is no fault of
  * a preview.
  */
 function watch(page: Page, origin: string): Traffic {
@@ -54,7 +56,7 @@ function watch(page: Page, origin: string): Traffic {
   page.on('console', (message) => {
     const { url } = message.location();
     const isLoad = message.text().startsWith('Failed to load resource');
-    // An app need not have the icon that every browser asks for.
+    // An app may lack the icon that every browser requests.
     if (message.type() !== 'error' || (isLoad && (!isOwn(url) || url.endsWith('/favicon.ico')))) return;
     traffic.problems.push(`${message.text()} (${url})`);
   });
@@ -62,7 +64,7 @@ function watch(page: Page, origin: string): Traffic {
   return traffic;
 }
 
-/** The same checks for each framework, in the order in which a person meets them. */
+/** The same checks for each framework, in the order in which a user meets them. */
 export function frameworkSuite(framework: Framework, harness: () => FrameworkHarness, lacks?: Missing): void {
   const { name, path = '/', frame, asset, form, socket, live, noise } = framework;
 
@@ -84,7 +86,7 @@ export function frameworkSuite(framework: Framework, harness: () => FrameworkHar
       await project?.close();
     });
 
-    /** @throws Error with what the page, the console and the server say */
+    /** @throws Error with the output of the page, the console and the server */
     const explained = async <T>(work: Promise<T>): Promise<T> => {
       try {
         return await work;
@@ -149,7 +151,7 @@ export function frameworkSuite(framework: Framework, harness: () => FrameworkHar
         if (live.stays !== true) await visit();
         await explained(takeAll(live.before ?? framework.page));
         if (live.how !== 'manual reload' && socket instanceof RegExp && live.edit !== undefined) {
-          // An edit before the page listens would show in no page.
+          // An edit before the page has its WebSocket would not be shown.
           const opened = () => traffic.sockets.slice(socketsBefore).some((opened) => socket.test(opened));
           const signal = AbortSignal.timeout(STEP_MS);
           while (!opened()) await explained(once(traffic.news, 'socket', { signal }));
@@ -173,7 +175,7 @@ export function frameworkSuite(framework: Framework, harness: () => FrameworkHar
       expect(traffic.problems.filter((problem) => noise === undefined || !noise.test(problem))).toEqual([]);
     });
 
-    /** A server that restarts takes a moment, in which the page is still the old one or ours. */
+    /** While a server restarts, the page is still the old one or Porthole's. */
     async function reloadUntilShown(): Promise<void> {
       const deadline = performance.now() + STEP_MS;
       page.setDefaultTimeout(RELOAD_MS);

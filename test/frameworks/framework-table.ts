@@ -1,10 +1,10 @@
-/** Something a person does in the page, or sees there. Selectors are Playwright's. */
+/** A user's action in the page, or an expected sight. Selectors are Playwright's. */
 export type Step =
   | readonly ['see', selector: string, text: string]
   | readonly ['fill', selector: string, value: string]
   | readonly ['click', selector: string]
   | readonly ['press', selector: string, key: string]
-  /** Chooses a file of this name and content. */
+  /** Selects a file of this name and content. */
   | readonly ['upload', selector: string, name: string, content: string];
 
 /** Replaces text in one of the project's files. */
@@ -20,37 +20,31 @@ export interface Framework {
   readonly project: string;
   /** Runs with `npm test`; the others with `npm run test:frameworks`. */
   readonly core?: true;
-  /** Has its own packages in a folder of the installation, and compiles these of them. */
+  /** Has separate packages in a folder of the installation, and compiles these of them. */
   readonly nativeBuild?: { readonly folder: string; readonly modules: readonly string[] };
-  /** Run by `sh` in the project's folder, with the commands of the installation on the PATH. */
+  /** Run by `sh` in the project's folder, with the installation's commands on the PATH. */
   readonly start: string;
-  /** The port that the framework listens on when it is not given any. */
+  /** The framework's default port. */
   readonly port: number;
-  /** `/`, where not given. */
+  /** Default: `/`. */
   readonly path?: string;
-  /** The frame that has the content, where the page shows it in one. */
+  /** The frame with the content, if the page uses one. */
   readonly frame?: string;
   readonly page: readonly Step[];
-  /** The path of a script or style sheet that the page loads. */
+  /** Path of a script or style sheet that the page loads. */
   readonly asset: RegExp;
-  /** A form post, in the page that is shown, or in the one at `at`. */
+  /** A form post, in the current page, or in the one at `at`. */
   readonly form: { readonly at?: string; readonly steps: readonly Step[] };
-  /** The path of a WebSocket that the page opens, or why the framework has none. */
+  /** Path of a WebSocket that the page opens, or why the framework has none. */
   readonly socket: RegExp | { readonly none: string };
-  /** Errors that the framework logs without Porthole, too. */
+  /** Errors that the framework also logs without Porthole. */
   readonly noise?: RegExp;
-  /**
-   * How a change shows: in the same document, or once the framework or the person has loaded the
-   * page again.
-   */
+  /** How an edit appears: in the same document, or after a reload by the framework or the user. */
   readonly live: {
     readonly how: 'same document' | 'own reload' | 'manual reload';
-    /**
-     * Goes on in the page that the form left: another visit would break off what the page still
-     * does.
-     */
+    /** Continues in the page after the form: navigating would abort its pending requests. */
     readonly stays?: true;
-    /** What is done and seen before the edit; the steps of `page`, where not given. */
+    /** Steps before the edit; default: the steps of `page`. */
     readonly before?: readonly Step[];
     readonly edit?: Edit;
     readonly steps: readonly Step[];
@@ -61,7 +55,7 @@ const FIRST = 'First version';
 const SECOND = 'Second version';
 
 const HEADING = ['see', 'h1', FIRST] as const;
-/** An edit that arrives before the page is hydrated would show in nothing. */
+/** An edit that arrives before hydration would not be shown. */
 const HYDRATED = ['see', 'form[data-hydrated=true] button', 'Greet'] as const;
 
 const headingEdit = (how: Framework['live']['how'], file: string): Framework['live'] => ({
@@ -70,7 +64,7 @@ const headingEdit = (how: Framework['live']['how'], file: string): Framework['li
   steps: [['see', 'h1', SECOND]],
 });
 
-/** The form that most of the projects have. */
+/** The form of most projects. */
 const greet = (output: string, input = 'input[name=name]', button = 'text=Greet >> nth=-1'): Step[] => [
   ['fill', input, 'Ada'],
   ['click', button],
@@ -318,8 +312,8 @@ export const FRAMEWORKS: readonly Framework[] = [
       ],
     },
     socket: /^\//,
-    // `vsda` is not part of the package, GitHub cannot be reached from here, and a visit to another
-    // page cancels what the one before had begun.
+    // `vsda` is not in the package, GitHub is unreachable here, and navigation cancels the pending
+    // requests of the previous page.
     noise: /vsda|authentication provider 'github' to register|ERR color: #f33 (?:Error: )?Canceled/,
     live: {
       how: 'same document',
@@ -335,8 +329,8 @@ export const FRAMEWORKS: readonly Framework[] = [
 ];
 
 /**
- * The frameworks of these projects, `all`, or the core where nothing is named.
- * @throws Error for a name that no project has
+ * The frameworks of these projects, `all`, or the core without names.
+ * @throws Error for an unknown project
  */
 export function selectFrameworks(names: readonly string[]): readonly Framework[] {
   if (names.length === 0) return FRAMEWORKS.filter((framework) => framework.core);

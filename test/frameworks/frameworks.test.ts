@@ -1,6 +1,4 @@
-/**
- * Dev servers and web frameworks in sandboxes, without a setting for a proxy, in a real browser.
- */
+/** Dev servers and web frameworks in sandboxes, without proxy settings, in a real browser. */
 import { afterAll, beforeAll } from '@jest/globals';
 import { type FrameworkHarness, openLocalHarness } from './framework-harness.ts';
 import { frameworkSuite } from './framework-suite.ts';

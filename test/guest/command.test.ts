@@ -23,12 +23,12 @@ interface Outcome {
 }
 
 let guest: GuestProcess;
-/** One that nothing uses: another one for each test. */
+/** An unused port: a different one for each test. */
 let port = 20_000 + Math.floor(Math.random() * 10_000);
 
 beforeAll(async () => {
   guest = await GuestProcess.start();
-  // Answered once it listens: commands are started by it, and so later still.
+  // Answers once it listens: it starts the commands, so they run later still.
   (await guest.client.call({ method: 'GET', path: '/v1/health' })).resume();
   const page =
     "require('http').createServer((q, r) => r.end('hi')).listen(process.env.PORT, '127.0.0.1', () => console.log(process.env.WORD, process.cwd()))";
@@ -64,13 +64,13 @@ test('starts a server with the folder and the variables of its shell, and says o
   expect(info).toMatchObject({ state: 'ready', argv: ['node', 'app.js'], cwd: guest.workspace, port });
   expect(info.started_by).toEqual({ kind: 'sandbox', id: null });
   expect(JSON.stringify(info)).not.toContain('secret');
-  // By its port, too.
+  // By its port as well.
   expect(await porthole(`logs ${port}`)).toEqual({
     code: 0,
     stdout: `secret ${guest.workspace}\n`,
     stderr: '',
   });
-  // The same line again: it runs on.
+  // The same command line again: the server keeps running.
   expect((await porthole(`serve ${port} -- node app.js`, { WORD: 'secret' })).code).toBe(0);
   expect((await get(`port-${port}`)).pid).toBe(info.pid);
 });

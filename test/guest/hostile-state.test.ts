@@ -1,4 +1,4 @@
-/** A guest whose own files code in the sandbox has replaced. */
+/** A guest after code in the sandbox has replaced its files. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

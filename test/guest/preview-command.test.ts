@@ -1,4 +1,4 @@
-/** `porthole` in a sandbox, against a server whose answers are decided here. */
+/** `porthole` in a sandbox, against a server with answers defined here. */
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';

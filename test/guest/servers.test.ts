@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => guest.stop());
 
-/** A port that nothing uses: another one for each test. */
+/** An unused port: a different one for each test. */
 let next = 20_000 + Math.floor(Math.random() * 10_000);
 const freePort = () => next++;
 
@@ -137,7 +137,7 @@ test.each([
     put('short', { command: `echo "try $PORT"; exit ${code}`, port: freePort(), restart }),
   );
   expect(await get('short')).toMatchObject({ exit: { code, reason: 'exited' } });
-  // The next start comes by itself, and its output is in the same log.
+  // The next start is automatic, and its output is in the same log.
   if (restarts > 0) {
     await eventsUntil((seen) => seen.filter(({ name }) => name === 'process').length >= 1);
     const { state: now, restarts: count } = await get('short');
@@ -217,7 +217,7 @@ test('tells of ports within 300 ms, and waits for them', async () => {
   expect(reported.map(({ state }) => state)).toEqual([1, 2, 3].flatMap(() => ['listening', 'closed']));
   const times = (await api.output(id)).stdout.toString().split('\n').map(Number);
   const delays = reported.map(({ at }, round) => Date.parse(String(at)) - (times[round] as number));
-  // A busy machine delays some, and not all of them.
+  // A busy machine delays some of them, but not all.
   expect(Math.min(...delays.filter((_, at) => at % 2 === 0))).toBeLessThan(300);
   expect(Math.min(...delays.filter((_, at) => at % 2 === 1))).toBeLessThan(300);
   expect(

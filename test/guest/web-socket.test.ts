@@ -1,4 +1,4 @@
-/** The WebSocket codec: whatever the pieces, the same messages. */
+/** The WebSocket codec: the same messages for any split into pieces. */
 import { array, assert, nat, property, tuple, uint8Array } from 'fast-check';
 import { expect, test } from '@jest/globals';
 import { EXEC } from '#guest/protocol/exec-protocol.ts';
@@ -12,7 +12,7 @@ function collect(reader: WebSocketReader, chunks: readonly Buffer[]): Sent[] {
     for (const { kind, payload, ...rest } of reader.read(Buffer.from(chunk))) {
       const type = kind === 'binary' ? (rest as { type: number }).type : -1;
       const last = messages.at(-1);
-      // Data comes in pieces: neighbours of a type are one.
+      // Data comes in pieces: adjacent ones of a type are merged.
       if (last?.type === type && type >= 0) last.payload = Buffer.concat([last.payload, payload]);
       else messages.push({ type, payload: Buffer.from(payload) });
     }

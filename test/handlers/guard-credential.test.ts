@@ -39,7 +39,7 @@ describe('a stream that was begun in a browser', () => {
       () => Promise.resolve({ statusCode: 200, headers: {}, body }),
     );
     await closed;
-    // An error that nobody hears would have ended this process.
+    // An unhandled error would have ended this process.
     await expect(pipeline(body, new PassThrough())).rejects.toBe(gone);
   });
 

@@ -13,7 +13,7 @@ test.each<[string, string | undefined]>([
   ['xs=good', undefined],
   ['s=one; s=two', undefined],
   ['s=one; s=', undefined],
-  // Browsers let any host of the site set these: to them they are other names.
+  // Any host of the site may set these: browsers treat them as other names.
   ['\u00a0s=put there', undefined],
   ['\u0085s=put there', undefined],
   ['\ufeffs=put there', undefined],

@@ -1,5 +1,5 @@
 /**
- * A person decides, an agent waits: by everything that an agent can ask with, beside the route
+ * A person decides while an agent waits, for every way in which an agent can ask except the route
  * itself.
  */
 import { createServer, type AddressInfo } from 'node:net';
@@ -106,7 +106,7 @@ describe('a host that is killed while an agent waits', () => {
 
   beforeAll(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'porthole-surfaces-'));
-    // The next host is to be found where this one was.
+    // The next host must have this one's address.
     const server = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
     ({ port } = server.address() as AddressInfo);
@@ -121,7 +121,8 @@ describe('a host that is killed while an agent waits', () => {
   test.each(NAMES)('is asked again by %s, and nobody is asked twice', async (surface) => {
     const run = await makeRun(porthole, ALICE);
     const place = { url: `http://127.0.0.1:${port}`, porthole, owner: ALICE };
-    // What an agent runs in its sandbox hangs on no connection of ours; a client of ours does.
+    // What an agent runs in its sandbox survives the host's connections; a client of the host does
+    // not.
     const isInside = surface === 'the command in the sandbox';
     const gone = new AbortController();
     const asking = isInside
@@ -139,8 +140,8 @@ describe('a host that is killed while an agent waits', () => {
     const id = await requested(porthole, run);
     await host.end('SIGKILL');
     host = await start();
-    // An MCP client whose connection broke calls again, as an agent would; the others do so by
-    // themselves.
+    // An MCP client with a broken connection calls again, like an agent would; the others retry on
+    // their own.
     const again = surface === 'the MCP tool' ? ask(surface, place, run) : asking;
     if (again !== asking) gone.abort();
     const said = async () =>

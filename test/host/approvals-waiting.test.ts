@@ -16,7 +16,7 @@ describe('what waits for a decision', () => {
   });
   afterAll(() => porthole.end());
 
-  /** Each list that the stream tells of, until one asks for no more, which ends the connection. */
+  /** Each list that the stream sends, until one makes `follow` stop, which ends the connection. */
   async function* follow(token: string): AsyncGenerator<Waiting, void> {
     const response = await fetch(`${porthole.host.url}/api/approvals/events`, {
       headers: { authorization: `Bearer ${token}` },

@@ -38,7 +38,7 @@ describe('a preview that the agent asks for', () => {
   ) => decide(porthole, of.runId, { request_id, decision, ...more }, token);
   const reported = async (of = run) =>
     (await readTimeline(porthole, of.runId, ALICE)).map(({ type }) => type);
-  /** Until the timeline tells it. */
+  /** Until the timeline has an event of the type. */
   const until = async (type: string) => {
     while (!(await reported()).includes(type)) await new Promise((resolve) => setTimeout(resolve, 10));
   };
@@ -214,7 +214,7 @@ describe('a preview that the agent asks for', () => {
     };
     await bothWait();
     gone.leave();
-    // Until it is certain that the one who stays is no dead one.
+    // Until the remaining waiter is certain to be live.
     for (; !isOver(); await bothWait()) clock.advance({ seconds: 5 });
     expect(await reported()).not.toContain('tool.withdrawn');
     await answer(id, 'approve');

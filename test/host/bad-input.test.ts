@@ -37,14 +37,16 @@ describe('bad input', () => {
     exec: () => `/v1/sandbox/${run.sandboxId}/exec`,
   };
 
-  /** The answer is an error of the catalogue, with its status, and the host is as it was before. */
+  /**
+   * The response is an error of the catalogue, with its status, and the host's state is unchanged.
+   */
   async function refuses(ask: () => Promise<Answer>): Promise<Answer> {
     const before = await inventory(porthole);
     const answer = await ask();
     const { error, code, ...rest } = answer.json<{ error: string; code: keyof typeof ERROR_CATALOGUE }>();
     expect(rest).toEqual({ retryable: ERROR_CATALOGUE[code].retryable });
     expect(answer.headers['content-type']).toMatch(/^application\/json/);
-    // The bridge's paths outside the workspace have this code as well.
+    // The bridge also uses this code for paths outside the workspace.
     const statuses = code === 'invalid_request' ? [400, 403] : [ERROR_CATALOGUE[code].status];
     expect(statuses).toContain(answer.status);
     expect(error.length).toBeGreaterThan(10);
@@ -292,7 +294,7 @@ describe('bad input', () => {
       const { error } = body.safeParse({ zzz: 1 });
       return error?.issues.some(({ code }) => code === 'unrecognized_keys') !== true;
     });
-    // JSON-RPC messages are the protocol's own, and may carry fields of later versions.
+    // JSON-RPC messages follow the protocol, and may carry fields of later versions.
     expect(lenient.map(({ id }) => id)).toEqual(['callMcp']);
   });
 

@@ -35,9 +35,7 @@ describe('a host that is ended and started again', () => {
   });
   afterAll(() => rm(dataDir, { recursive: true, force: true }));
 
-  /**
-   * Asks until the answer is as wanted; bounded, because a test that waits for ever says nothing.
-   */
+  /** Polls until the response matches; bounded, so that a failure is reported. */
   const eventually = async (ask: () => Promise<Answer>, wanted: (answer: Answer) => boolean) => {
     for (let tries = 0; ; tries += 1) {
       const answer = await ask();
@@ -141,12 +139,12 @@ describe('a host that is ended and started again', () => {
       runs: { run_id: string; sandbox_id: string }[];
     }>().runs;
     expect(listed.map(({ run_id }) => run_id)).toEqual(expect.arrayContaining(made));
-    // A run whose making was cut off at its very end may stand in the list, but nobody was told of
-    // it: its sandbox is gone.
+    // A run may be listed after its creation was cut off at the end, but no caller received it: its
+    // sandbox is gone.
     const promised = listed.filter(({ run_id }) => made.includes(run_id)).map(({ sandbox_id }) => sandbox_id);
     for (const id of promised) expect((await running(id)).json()).toEqual({ running: true });
     const alive = async () => {
-      // Asked whether it runs, one that is not there would be made.
+      // Asking whether a missing sandbox runs would create it.
       const answers = await Promise.all(
         listed.map(({ sandbox_id }) => porthole.call('GET', `/v1/sandbox/${sandbox_id}`)),
       );
@@ -170,7 +168,7 @@ describe('a host that is ended and started again', () => {
     for (let tries = 0; tries < 400 && (await sandboxFolders()).length > 0; tries += 1)
       await new Promise((resolve) => setTimeout(resolve, 25));
     expect(await sandboxFolders()).toEqual([]);
-    // The word of it comes after the deed.
+    // The log line follows the action.
     for (let tries = 0; tries < 400 && !host.output().includes('stray sandbox removed'); tries += 1)
       await new Promise((resolve) => setTimeout(resolve, 25));
     expect(host.output()).toContain('stray sandbox removed');
@@ -228,7 +226,7 @@ describe('a host that is ended and started again', () => {
   });
 });
 
-/** A WebSocket server without any library: it answers the handshake and then says nothing. */
+/** A WebSocket server without a library: it completes the handshake and then sends nothing. */
 async function serveWebSocket(porthole: Callable, sandboxId: string, port: number): Promise<void> {
   const program = `
     const { createHash } = require('node:crypto');

@@ -19,7 +19,7 @@ const CALLERS = [
   'nobody',
 ];
 
-/** The table of the page: the status by caller, by route. */
+/** Parses the table of the page: the status by caller, by route. */
 function readTable(): { readonly callers: readonly string[]; readonly rows: ReadonlyMap<string, number[]> } {
   const lines = readFileSync(PAGE, 'utf8')
     .split('\n')
@@ -46,7 +46,7 @@ test('the page has a column for each kind of caller, and a row for each route', 
 
 describe('each kind of caller', () => {
   let porthole: TestHost;
-  /** The owner's; its sandbox is shared by all runs that are asked about. */
+  /** The owner's run; its sandbox is shared by all tested runs. */
   let shared: MadeRun;
   let other: MadeRun;
   beforeAll(async () => {
@@ -106,7 +106,7 @@ describe('each kind of caller', () => {
           probe,
         );
         statuses.push(status);
-        // A call that gets through may end what it is about; reads and refusals change nothing.
+        // A call that succeeds may end its target; reads and refusals change nothing.
         isChanged = route.method !== 'GET' && status < 400;
       }
       expect(Object.fromEntries(CALLERS.map((caller, at) => [caller, statuses[at]]))).toEqual(

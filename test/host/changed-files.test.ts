@@ -1,4 +1,4 @@
-/** Routes that only sandboxes with a guest have: delete, move and watch. */
+/** Routes that exist only for sandboxes with a guest: delete, move and watch. */
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';

@@ -353,7 +353,7 @@ The configuration has 3 problems:
 
   test('npm run config ends quietly when its reader stops early', () => {
     const script = new URL('../../host/print-config.ts', import.meta.url).pathname;
-    // Read one byte and close the pipe: the rest meets EPIPE.
+    // Reads one byte and closes the pipe: later writes fail with EPIPE.
     const line = `'${process.execPath}' '${script}' | head -c 1`;
     const { status, stdout, stderr } = spawnSync('bash', ['-o', 'pipefail', '-c', line], {
       encoding: 'utf8',

@@ -102,7 +102,7 @@ describe('the table of the page', () => {
     await asOwner('PUT', `/v1/sandbox/${shared.sandboxId}/file/workspace/a.txt`, 'a');
   });
 
-  /** There may be so many at a time. */
+  /** The number of delegations is limited. */
   async function takeBack(sandboxId: string): Promise<void> {
     const url = `/v1/sandbox/${sandboxId}/delegations`;
     const { delegations = [] } = (await asOwner('GET', url)).json<{ delegations?: Credential[] }>();
@@ -164,7 +164,7 @@ describe('the table of the page', () => {
         ...(await routeProbes(porthole)[route.id]?.(run)),
       });
       const statuses: Record<string, number> = {};
-      // The owner last, who may end what the others are asked about.
+      // The owner comes last, because it may end the target of the others' calls.
       for (const caller of CALLERS.toReversed()) {
         const probe = await probeOf();
         const path = route.path.replace(/\{(\w+)\}/g, (_all, param: string) => probe.params?.[param] ?? '');
@@ -278,7 +278,7 @@ describe('a delegation', () => {
       'src2/a.txt',
       'src/out/b.txt',
       'src/note',
-      // It would lead back to what was lent, but is not named so.
+      // A link to the delegated folder, which has another name.
       'in/a.txt',
     ]) {
       expect([path, ...outcome(await read(token, path))]).toEqual([path, 403, 'forbidden']);
@@ -621,8 +621,8 @@ describe('bad credentials', () => {
     ]) {
       bad.add(`${header}.${encode({ ...claims, ...change })}.${signature}`);
     }
-    // Well signed, and of something else: another kind, another sandbox, another generation, an
-    // unknown delegation, a token to come.
+    // Validly signed, but for something else: another kind, another sandbox, another generation, an
+    // unknown delegation, a future token.
     const other = await make();
     const unfit = [
       await tokens.signSandbox({ sandboxId: other.id, generation, by: { delegationId: made.delegation_id } }),

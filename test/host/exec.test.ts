@@ -4,7 +4,7 @@ import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { readEvents } from './support/commands.ts';
 import { makeRun } from './support/runs.ts';
 
-// What commands do is in the bridge's contract; here is what the wire looks like on this host.
+// The bridge's contract covers commands; this covers the wire format on this host.
 describe('running a command', () => {
   let porthole: TestHost;
   let id: string;
@@ -48,7 +48,7 @@ describe('running a command', () => {
         (response) => {
           response.on('data', (chunk: Buffer) => {
             seen.push(chunk.toString());
-            // Only now may it go on: had nothing come before its end, this would wait for ever.
+            // The command may continue only now: without earlier output this would hang.
             if (seen.length === 1)
               porthole.call('PUT', `/v1/sandbox/${id}/file/workspace/go`, { body: '' }).catch(reject);
           });

@@ -7,8 +7,8 @@ import { makeRun, outcome } from './support/runs.ts';
 
 const MAX = 33_554_432;
 
-// What files do is in the bridge's contract, and what hostile paths do in test/hostile; here is
-// what else can happen to an upload or a download.
+// The bridge's contract covers files, and test/hostile covers hostile paths; this covers other
+// failures of an upload or a download.
 describe('files', () => {
   let porthole: TestHost;
   let id: string;
@@ -22,7 +22,7 @@ describe('files', () => {
   const put = (path: string, body: Buffer | string) => porthole.call('PUT', at(path), { body });
   const get = (path: string) => porthole.call('GET', at(path));
   const sh = async (script: string) => (await execute(porthole, id, ['sh', '-c', script])).stdout.toString();
-  /** Every file of the workspace that an upload could have left behind. */
+  /** Every file of the workspace that an upload could leave behind. */
   const leftovers = () => sh('find . -name ".porthole-*"');
 
   test('32 MiB and 1 byte in chunks is 413 and leaves nothing', async () => {
@@ -74,7 +74,7 @@ describe('files', () => {
       socket.write(
         `PUT ${at(`workspace/${name}`)} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(100_000)}`,
       );
-      // Under way: its temporary file is there.
+      // In progress: its temporary file exists.
       await sh(
         'n=0; while [ -z "$(ls -A | grep ^.porthole-)" ] && [ $n -lt 500 ]; do sleep 0.02; n=$((n+1)); done',
       );

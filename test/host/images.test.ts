@@ -20,7 +20,7 @@ describe('the catalogue of images', () => {
   const asAlice = (method: string, path: string, body?: unknown) =>
     porthole.call(method, path, { token: ALICE, body });
   const listed = async () => (await asAlice('GET', '/api/images')).json<{ images: Listed[] }>().images;
-  /** What the catalogue offers on a provider that runs some images. */
+  /** The catalogue of a provider that runs only some images. */
   const runnable = (runs: (reference: string) => boolean) =>
     listImages({
       records: porthole.host.services.records,

@@ -14,14 +14,14 @@ import { type Callable, makeRun, startPreview } from './support/runs.ts';
 const SIGNING_KEY = Buffer.alloc(32, 'signing').toString('base64url');
 const QUOTED_KEY = 'key-"with"-quotes-and-\\-0123';
 /**
- * Keys that nobody knows, as they turn up when people mix up installations: what is presented as a
- * credential is a secret, too.
+ * Unknown keys, as they occur when people mix up installations: a presented credential is a secret,
+ * too.
  */
 const WRONG_KEY = 'wrong-key-0123456789-wrong';
 const APP_SECRET = 'the-apps-own-session-4711';
 
 /**
- * One long and mostly failing day of a host, in its own process. Then whatever it said (both output
+ * A long, mostly failing session of a host in a separate process. Then all its output (both
  * streams, metrics, error bodies) is searched for every token, key and password that was used.
  */
 describe('after a day of failures', () => {
@@ -79,7 +79,7 @@ describe('after a day of failures', () => {
       token: ALICE,
     });
     const oidc = await issuer.sign({});
-    // Out of order at first: the one kind of failure that is logged with its cause.
+    // Failing at first: the one kind of failure that is logged with its cause.
     issuer.answerWith(500);
     await attempt('GET', '/api/runs', { token: oidc });
     issuer.answerWith(undefined);
@@ -93,11 +93,12 @@ describe('after a day of failures', () => {
     secrets.set('issuer’s expired token', expired);
     secrets.set('unsigned token', unsecured);
 
-    // Without a form of their own nobody can know them; the JSON spelling is only searched for.
+    // These have no recognizable form, so they cannot be redacted; only the JSON spelling is
+    // searched for.
     const unpasted = ['wrong key', 'the app’s cookie', 'key with quotes, as JSON'];
     const pasted = [...secrets].flatMap(([name, secret]) => (unpasted.includes(name) ? [] : [secret]));
     await attempt('GET', '/api/runs', { token: WRONG_KEY });
-    // Presented: rightly, wrongly, and in every place that a hurried person pastes one into.
+    // Presented correctly, incorrectly, and in every place where people paste keys by mistake.
     for (const secret of pasted) {
       const safe = encodeURIComponent(secret);
       await attempt('GET', '/api/runs', { headers: { authorization: secret } });
@@ -164,7 +165,7 @@ describe('after a day of failures', () => {
     }
     metricPages.push((await porthole.call('GET', '/metrics')).text);
 
-    // The issuer goes, and the sandbox goes under a live preview.
+    // The issuer stops, and the sandbox is deleted under a live preview.
     await issuer.close();
     await attempt('GET', '/api/runs', { token: await issuer.sign({ sub: 'late' }) });
     await porthole.call('DELETE', `/v1/sandbox/${run.sandboxId}`, { token: ALICE });
@@ -182,8 +183,8 @@ describe('after a day of failures', () => {
   });
 
   /**
-   * The names of the secrets in a text, as they are and as URLs write them; the text itself would
-   * leak them again.
+   * The names of the secrets in a text, plain and URL-encoded; printing the text itself would leak
+   * them again.
    */
   const found = (text: string) => {
     const lower = text.toLowerCase();

@@ -16,7 +16,7 @@ const URL_IN = new RegExp(`http://${PREVIEW_TOKEN_PATTERN}-preview\\.localhost:\
 let porthole: TestHost;
 const clients: Client[] = [];
 
-/** What a client is told of a call that takes long. */
+/** Progress notifications that a client receives during a long call. */
 type Progress = Parameters<NonNullable<RequestOptions['onprogress']>>[0];
 
 async function overHttp(token: string): Promise<Client> {
@@ -52,14 +52,14 @@ async function callTool(
   return { ...result, text: content?.type === 'text' ? content.text : '' };
 }
 
-/** `[code, text]` of a result that is an error. */
+/** `[code, text]` of an error result. */
 function refusal({ isError, text, _meta, structuredContent }: CallToolResult & { text: string }): unknown[] {
   expect([isError, structuredContent]).toEqual([true, undefined]);
   return [_meta?.['porthole/code'], text];
 }
 
 beforeAll(async () => {
-  // The tools' own texts: test/browser/look has those with a page.
+  // Only the texts of the tools: test/browser/look covers those with a page.
   porthole = await startTestHost({ ...PEOPLE, PORTHOLE_BROWSER: '/nonexistent/chromium' });
 });
 afterEach(async () => {
@@ -73,7 +73,7 @@ describe('an MCP client', () => {
     run = await makeRun(porthole, ALICE, { auto_approve_tools: true });
   });
 
-  /** Calls a tool, and cancels the call once `began` is so. */
+  /** Calls a tool, and cancels the call once `began` holds. */
   const cancel = async (client: Client, name: string, args: object, began: () => Promise<boolean>) => {
     const cancelling = new AbortController();
     const calling = client.callTool({ name, arguments: { ...args } }, undefined, {
@@ -87,7 +87,7 @@ describe('an MCP client', () => {
     cancelling.abort('no longer needed');
     expect(await outcome).toBe('cancelled');
   };
-  /** Whether a file is there within the sandbox. */
+  /** Whether a file exists in the sandbox. */
   const isThere = async (file: string) =>
     (await porthole.call('GET', `/v1/sandbox/${run.sandboxId}/file/workspace/${file}`, { token: ALICE }))
       .status === 200;
@@ -97,7 +97,7 @@ describe('an MCP client', () => {
 
   test('cancels a command, which then ends, and no other', async () => {
     const [one, two] = [await overHttp(ALICE), await overHttp(ALICE)];
-    // Their requests have the same ids: they are two conversations with one key.
+    // Their requests have the same ids, but they are two conversations with one key.
     const other = callTool(two, 'run_command', {
       run_id: run.runId,
       command: 'touch b; sleep 2; touch b-done',
@@ -307,7 +307,7 @@ describe('an MCP client', () => {
     const client = await overHttp(token);
     expect((await callTool(client, 'start_run', {})).structuredContent).toMatchObject({ run_id: own.runId });
     expect(await connections()).toHaveLength(2);
-    // The command inside the sandbox has its own token.
+    // The command inside the sandbox has a separate token.
     const inside = await execute(porthole, own.sandboxId, ['porthole', 'status'], { token: ALICE });
     expect(inside.exitCode).toBe(0);
     await porthole.call('POST', `/api/runs/${own.runId}/complete`, { token: ALICE });
@@ -341,7 +341,7 @@ describe('an MCP client', () => {
       auto_approve_tools: false,
     });
 
-    // Another session, and another person with the same session id, have no run.
+    // Another session, and another user with the same session id, have no run.
     const headers = { 'mcp-session-id': person.transport?.sessionId ?? '' };
     const stranger = new Client({ name: 'tests', version: '1.0.0' });
     await stranger.connect(
@@ -531,7 +531,7 @@ describe('a preview that an MCP client asks for', () => {
     await serve(porthole, run.sandboxId, 3000, 'hello', ALICE);
   });
 
-  /** The request that waits for a person, once there is one. */
+  /** The request that waits for a decision, once it exists. */
   const requested = async (): Promise<string> => {
     for (;;) {
       const { events } = (

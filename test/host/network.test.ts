@@ -1,6 +1,6 @@
 /**
- * The network of sandboxes as the API has it, with a proxy of this test in the place of the
- * machine's way to the internet.
+ * The network of sandboxes through the API, with a proxy of this test in place of the machine's
+ * internet access.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -118,7 +118,7 @@ suite('the network of a sandbox', missingFor('bubblewrap'), () => {
       message: expect.stringMatching(/^Allow `curl .*` to connect to api\.example\.test, port 80\?$/),
     });
     expect((await asking).stdout.toString()).toBe('from afar\n');
-    // For the run: nobody is asked again.
+    // Approved for the run: no second question.
     expect((await curl('-p', 'http://api.example.test/')).stdout.toString()).toBe('from afar\n');
   });
 

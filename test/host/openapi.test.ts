@@ -69,7 +69,7 @@ describe('the OpenAPI document', () => {
   test('documents errors with codes of the catalogue under their own status', () => {
     for (const { operation } of operations()) {
       for (const [status, { description }] of Object.entries(operation.responses)) {
-        // MCP's own status, in JSON-RPC's own shape.
+        // MCP's own status, in JSON-RPC's format.
         if (Number(status) < 400 || status === '406') continue;
         const codes = [...description.matchAll(/`(\w+)`/g)].map(
           ([, code]) => code as keyof typeof ERROR_CATALOGUE,

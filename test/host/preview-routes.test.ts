@@ -132,7 +132,7 @@ describe('the preview routes', () => {
     expect((await list()).json<{ target_port: number }[]>().map((each) => each.target_port)).toEqual([
       3000, 3001, 3002,
     ]);
-    // A live one is still returned, and a stopped one makes room.
+    // A live preview is still returned, and a stopped one frees its slot.
     const again = await startPreview(porthole, run.runId, 3002, ALICE);
     await stop(again.session_id);
     expect((await start({ target_port: 3003 })).status).toBe(200);

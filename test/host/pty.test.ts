@@ -7,7 +7,7 @@ import { rawExchange } from './support/raw-exchange.ts';
 import { makeRun, stopSandbox } from './support/runs.ts';
 import { openTerminal, refusedTerminal, type TerminalOptions } from './support/terminals.ts';
 
-/** A shell that says nothing of its own: neither a prompt nor an echo. */
+/** A silent shell: neither a prompt nor an echo. */
 const QUIET = "PS1= PS2=; stty -echo; bind 'set enable-bracketed-paste off' 2>/dev/null; echo qu''iet\n";
 
 describe('the terminal', () => {
@@ -32,7 +32,7 @@ describe('the terminal', () => {
   const sh = async (script: string, sandbox = id) =>
     (await execute(porthole, sandbox, ['bash', '-c', script])).stdout.toString();
   /**
-   * Waits in the sandbox, for half a minute at most, until a condition of the shell holds; whether
+   * Polls in the sandbox, for at most half a minute, until a shell condition holds; returns whether
    * it does.
    */
   const eventually = async (condition: string, sandbox = id) =>
@@ -244,7 +244,7 @@ describe('the terminal', () => {
       const whole = Buffer.from(
         Array.from({ length: 50_000 }, (_, n) => `${String(n + 1).padStart(9, '0')}\r\n`).join(''),
       );
-      // The very last may have been on its way still, and then comes behind.
+      // The last bytes may still be in transit and then follow.
       await second.until(({ output }) => output.subarray(-11).toString() === '000050000\r\n');
       expect(second.output.equals(whole.subarray(-second.output.length))).toBe(true);
       second.type('\x03');
@@ -389,7 +389,7 @@ describe('the terminal', () => {
     let before = -1;
     let now = 0;
     while (now === 0 || now !== before) [before, now] = [now, await counted()];
-    // What the kernel keeps for two sockets and a terminal is of the order of 10 MB.
+    // The kernel buffers about 10 MB for two sockets and a terminal.
     expect(now).toBeLessThan(10_000);
     terminal.socket.resume();
     expect(await terminal.closed).toBe(1000);

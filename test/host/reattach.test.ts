@@ -1,4 +1,4 @@
-/** Output of processes while readers lose their connections, and the host is killed. */
+/** Output of processes while readers lose their connections and the host is killed. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { get } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ import { makeRun } from './support/runs.ts';
 const COMMANDS = repetitions(1_000, 1, 50);
 const KILLS = repetitions(200, 1, 100);
 const AT_ONCE = 8;
-/** Lines of a command, some 100 bytes each; it lasts so long that kills fall into it. */
+/** Lines of a command, about 100 bytes each; it runs long enough for kills to interrupt it. */
 const LINES = 40;
 
 let dataDir: string;
@@ -37,7 +37,7 @@ afterAll(async () => {
 
 const url = (path: string) => `/v1/sandbox/${sandboxId}/processes${path}`;
 
-/** Asks until a host answers with that status. */
+/** Polls until a host responds with that status. */
 async function ask(method: string, path: string, body?: unknown): Promise<{ json<T>(): T }> {
   for (;;) {
     const answer = await call(host.port, method, path, { body }).catch(() => undefined);
@@ -47,7 +47,7 @@ async function ask(method: string, path: string, body?: unknown): Promise<{ json
   }
 }
 
-/** A request that a kill cuts off may have started it: then its name is listed. */
+/** A request cut off by a kill may have started it: then its name is listed. */
 async function start(name: string): Promise<string> {
   const pad = 'x'.repeat(90);
   const command = `i=0; while [ $i -lt ${LINES} ]; do echo "${name} $i ${pad}"; echo "err $i" >&2; sleep 0.02; i=$((i+1)); done`;
@@ -69,10 +69,7 @@ interface Read {
   connections: number;
 }
 
-/**
- * Reads on until the connection ends, or is given up after that many bytes, wherever in an event
- * they end.
- */
+/** Reads until the connection ends, or up to that many bytes, at any position within an event. */
 function readOnce(id: string, read: Read, most: number): Promise<void> {
   read.connections += 1;
   return new Promise((resolve) => {

@@ -76,7 +76,7 @@ describe('limits of requests', () => {
     const ask = (token: string) => porthole.call('GET', '/api/runs', { token });
     await ask(ALICE);
     for (let guess = 0; guess < 4; guess += 1) expect((await ask(`wrong-${guess}`)).status).toBe(401);
-    // Again and again: it counts once.
+    // Repeated: counts once.
     for (let again = 0; again < 4; again += 1) expect((await ask('wrong-0')).status).toBe(401);
     const signIn = (key: string) => porthole.call('POST', '/api/session', { body: { key } });
     expect(outcome(await signIn('wrong-4'))).toEqual([401, 'unauthorized']);
@@ -96,7 +96,7 @@ describe('limits of requests', () => {
     const refused = await unknown(7);
     expect([refused.status, refused.headers['x-porthole-status']]).toEqual([429, 'too_many_requests']);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
-    // Asked for before: it counts once.
+    // Requested before: counts once.
     expect((await unknown(2)).status).toBe(404);
     const { preview_url: url } = await startPreview(porthole, runId, 3000, ALICE);
     const live = new URL(url ?? '').hostname.split('-preview.', 1)[0] ?? '';

@@ -108,7 +108,7 @@ describe('the quotas of runs and previews', () => {
       body: { target_port: 3001 },
     });
     expect(outcome(refused)).toEqual([429, 'quota_exceeded']);
-    // A start of a live preview is not one more.
+    // Starting a live preview again does not count.
     await startPreview(porthole, first?.run_id ?? '', 3000, ALICE);
     const { used, limits } = (await porthole.call('GET', '/api/quota', { token: ALICE })).json<
       Record<'used' | 'limits', Record<string, number>>

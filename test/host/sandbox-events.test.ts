@@ -20,7 +20,7 @@ const follow = (id: string, token: string, headers: Readonly<Record<string, stri
     authorization: `Bearer ${token}`,
     ...headers,
   });
-/** The next event, without when it was; what is no event is skipped. */
+/** The next event, without its time; other frames are skipped. */
 async function next(stream: EventStream): Promise<Record<string, unknown> | undefined> {
   for (let frame = await stream.next(); frame !== undefined; frame = await stream.next()) {
     if (frame.data === undefined) continue;

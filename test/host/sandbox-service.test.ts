@@ -326,8 +326,7 @@ describe('the lifecycle, by the clock', () => {
 
   test('traffic of a preview is use', async () => {
     const run = await makeRun(porthole);
-    // Each request has a connection of its own: one that stays open counts by the minute of a real
-    // clock.
+    // Each request has a separate connection: an open one counts by the minute of a real clock.
     const server = `require('node:http').createServer((q, r) => r.setHeader('connection', 'close').end('hi')).listen(3000, () => require('node:fs').writeFileSync('up', ''))`;
     await execute(porthole, run.sandboxId, [
       'sh',

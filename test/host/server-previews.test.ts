@@ -1,4 +1,4 @@
-/** Previews of declared servers that do not become ready, and processes whose sandbox expires. */
+/** Previews of declared servers that do not become ready, and processes in an expiring sandbox. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { keepLifecycle } from '#core/sandboxes/lifecycle-pass.ts';
 import type { ProcessInfo } from '#guest/protocol/processes-protocol.ts';

@@ -10,7 +10,7 @@ import { type OidcIssuer, startOidcIssuer } from './support/oidc-issuer.ts';
 const KEY = 'a-key-of-alice-0123';
 const KEYS = JSON.stringify({ [KEY]: { user: 'alice', org: 'acme' } });
 
-/** `name=value` of the answer's cookie, and its attributes. */
+/** `name=value` of the response's cookie, and its attributes. */
 function cookieIn(headers: { readonly 'set-cookie'?: string[] | undefined }) {
   const [pair = '', ...attributes] = (headers['set-cookie']?.[0] ?? '').split('; ');
   return { pair, name: pair.split('=', 1)[0], attributes };
@@ -307,7 +307,7 @@ describe('what a browser has open', () => {
 
   const signOut = async () => {
     await porthole.call('DELETE', '/api/session', { headers });
-    // More often than it looks at the session: it may just be about to.
+    // More often than it checks the session: the check may be about to happen.
     for (let look = 0; look < 20; look += 1) {
       clock.advance({ seconds: 15 });
       await setImmediate();

@@ -267,7 +267,7 @@ describe('skills', () => {
           'cd skills/pdf && cat note.md old.md more/new.md my.md more/other.md; cat scripts/fill.sh; ls /tmp/x 2>&1 | wc -l; readlink linked',
         ),
       ).toBe('mine\nmine\nmine\nmine\no\n21\n/tmp\n');
-      // What is the user's stays so.
+      // The user's own skill stays the user's.
       await put('pdf', skillTar('pdf', { 'note.md': '3\n' }));
       expect((await restart(id)).skills[0]?.kept).toEqual(['pdf/note.md']);
       expect(await sh(id, 'cat skills/pdf/note.md skills/pdf/old.md; ls skills/pdf/more')).toBe(
@@ -288,7 +288,7 @@ describe('skills', () => {
       const id = await made(['pdf']);
       await sh(id, before);
       await put('pdf', skillTar('pdf', { 'note.md': '2\n' }));
-      // The link's own target lies in memory: it is made anew after the stop.
+      // The link's target is in memory: it is recreated after the stop.
       await asAlice('POST', `/v1/sandbox/${id}/stop`);
       expect(
         (await asAlice('POST', `/v1/sandbox/${id}/resume`)).json<{ skills: Placed[] }>().skills,

@@ -6,8 +6,8 @@ import { firstAnswer, rawExchange } from './support/raw-exchange.ts';
 import { makeRun, startPreview } from './support/runs.ts';
 
 /**
- * What an attacker hides behind the first request: if it is ever answered, the two sides are out of
- * step.
+ * The request that an attacker hides behind the first one: a response to it means that the two
+ * sides are out of step.
  */
 const HIDDEN = 'POST /api/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n';
 

@@ -25,7 +25,7 @@ describe("a run's timeline", () => {
   afterEach(() => streams.splice(0).forEach((stream) => stream.leave()));
   afterAll(() => porthole.end());
 
-  /** In the one sandbox: another one for each would take its time. */
+  /** In one shared sandbox: a new one for each would be slow. */
   const begin = (body: Readonly<Record<string, unknown>> = {}) =>
     makeRun(porthole, ALICE, { sandbox_id: sandboxId, ...body });
   const read = async (runId: string, query = '', token = ALICE) =>
@@ -57,7 +57,7 @@ describe("a run's timeline", () => {
   };
   const complete = (runId: string) => porthole.call('POST', `/api/runs/${runId}/complete`, { token: ALICE });
   const wakeAll = async () => {
-    // Until nothing else happens: whoever follows then waits for the clock.
+    // Until the queue is idle: the followers then wait for the clock.
     for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   };
 

@@ -12,7 +12,7 @@ import { execute } from './support/commands.ts';
 import { ADA_ADMIN, ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';
 import { makeRun } from './support/runs.ts';
 
-/** So long that nothing happens but what a test brings about. */
+/** So long that only the test's own actions take effect. */
 const NEVER = { WARM_POOL_REFRESH_INTERVAL: '86400000' };
 const OFTEN = { WARM_POOL_REFRESH_INTERVAL: '100' };
 

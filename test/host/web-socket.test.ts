@@ -8,8 +8,8 @@ import { asRequest, handshakeOf } from '#host/handshake.ts';
 import { acceptWebSocket } from '#host/web-socket-answer.ts';
 
 /**
- * Between two pings, in milliseconds, where a test waits for them, and where it must not be
- * disturbed.
+ * Ping intervals in milliseconds: for tests that wait for pings, and for tests that pings must not
+ * disturb.
  */
 const OFTEN = 40;
 const NEVER = 600_000;

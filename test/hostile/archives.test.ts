@@ -18,7 +18,7 @@ suite('hostile archives', missing, () => {
     const answer = await harness.api('POST', 'hydrate', { body });
     return { status: answer.status, ...answer.json<{ ok?: true; error?: string; code?: string }>() };
   };
-  /** Names below the workspace with their kinds, but for the folder that it begins with. */
+  /** Names below the workspace with their kinds, without the folder that it begins with. */
   const workspace = () =>
     harness.sh(`find /workspace -mindepth 1 ! -path /workspace/outputs -printf '%P %y %l\\n' | sort`);
 
@@ -81,7 +81,7 @@ suite('hostile archives', missing, () => {
     });
     const files = Array.from({ length: 8_000 }, (_, at) => entry({ name: `many/f${at}` }));
     expect(await hydrate(tar(...files))).toEqual({ status: 200, ok: true });
-    // Now each is there already, and is replaced.
+    // Now each exists already, and is replaced.
     expect(await hydrate(tar(...files))).toEqual({ status: 200, ok: true });
     expect(await harness.sh('ls /workspace; ls /workspace/many | wc -l; rm -rf /workspace/many')).toBe(
       'many\npipe\n8000\n',

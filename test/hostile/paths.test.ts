@@ -5,9 +5,9 @@ import { type HostileHarness, missing, openHostileHarness } from './support/host
 import { hostileTails, meaningOf, meaningOfTail } from './support/hostile-paths.ts';
 import { inLanes, rawRequest } from './support/raw-request.ts';
 
-/** How many requests are under way at once. */
+/** Requests in flight at once. */
 const LANES = 6;
-/** Node takes 32 KiB of head, the router 8 KiB of a parameter. */
+/** Node accepts 32 KiB of headers, the router 8 KiB of a parameter. */
 const TOO_LONG_URL = [400, 414, 431];
 
 suite('hostile paths', missing, () => {
@@ -42,7 +42,7 @@ suite('hostile paths', missing, () => {
     const wrong: unknown[] = [];
     const written = new Map<string, string>();
     const folders = new Set<string>();
-    // One after the other: a name may be a file for one and a folder for another.
+    // Sequential: a name may be a file for one and a folder for another.
     for (const [at, tail] of tails.entries()) {
       const { status } = await rawRequest(harness, 'PUT', target(tail), `body ${at}`);
       const meaning = meaningOfTail(tail);
@@ -66,7 +66,7 @@ suite('hostile paths', missing, () => {
 
   test('take no command and no session anywhere else', async () => {
     await harness.sh('find /workspace -mindepth 1 -delete');
-    // Once decoded most of them are one path; as they are written, each third stands for its kind.
+    // Most tails decode to the same path; of the raw spellings, every third is used as a sample.
     const cwds = [
       ...new Set(
         tails.flatMap((tail, at) => [
@@ -140,7 +140,7 @@ suite('hostile paths', missing, () => {
     }
     for (const name of ['pipe', 'socket']) {
       expect((await ask(harness, 'GET', target(`workspace/${name}`))).status).toBe(400);
-      // A file takes the place of either; it never goes into it.
+      // A file replaces either one; it is never written through it.
       expect((await ask(harness, 'PUT', target(`workspace/${name}`), { body: 'x' })).status).toBe(200);
     }
     expect((await ask(harness, 'PUT', target('workspace/dangling'), { body: 'made' })).status).toBe(200);

@@ -53,7 +53,7 @@ suite('streams whose clients go or stop', process.platform === 'linux' ? missing
   const resident = () =>
     Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${host.child.pid}/status`, 'utf8'))?.[1]) * 1_024;
 
-  /** Its largest while `work` runs. */
+  /** Its maximum while `work` runs. */
   async function mostResident(work: () => Promise<void>): Promise<number> {
     let most = resident();
     const look = setInterval(() => (most = Math.max(most, resident())), 20);
@@ -80,7 +80,7 @@ suite('streams whose clients go or stop', process.platform === 'linux' ? missing
 
   test('resident memory stays under 1.5 × idle while 20 uploads of 32 MiB run at once', async () => {
     const bytes = Buffer.alloc(32 * MIB, 7);
-    // Idle is what a host is that has done its kind of work before.
+    // The idle baseline is that of a host that has already done this kind of work.
     await put(bridge, id, 'workspace/warm', bytes);
     await after(1_000);
     const idle = resident();
@@ -103,7 +103,7 @@ suite('streams whose clients go or stop', process.platform === 'linux' ? missing
     const idle = resident();
     const response = await open(['eval', 'yes | head -c 1073741824']);
     await once(response, 'readable');
-    // Long enough for a gigabyte, were nobody to hold it back.
+    // Long enough for a gigabyte without back-pressure.
     const most = await mostResident(() => after(3_000).then(() => undefined));
     expect(most - idle).toBeLessThan(64 * MIB);
     let base64 = 0;
@@ -161,7 +161,7 @@ suite('streams whose clients go or stop', process.platform === 'linux' ? missing
             'content-length': body.length,
           },
         });
-        // Before its request is whole, before its answer, in the middle, never: wherever it falls.
+        // Before the request is complete, before the answer, in the middle, or never.
         const leave = stays ? undefined : setTimeout(() => outgoing.destroy(), Math.random() * 60);
         const text = await new Promise<string>((resolve) => {
           let seen = '';
@@ -193,7 +193,7 @@ suite('streams whose clients go or stop', process.platform === 'linux' ? missing
       '-c',
       `cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -o 'sleep 37[.]25' | wc -l`,
     ]);
-    // The very command that looks has the words in its own command line, in another spelling.
+    // The searching command has the words in its command line as well, in a different spelling.
     expect(stdout.toString()).toBe('0\n');
   }, 180_000);
 });

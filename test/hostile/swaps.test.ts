@@ -20,7 +20,7 @@ suite(
     }, 60_000);
     afterAll(() => harness.end());
 
-    /** Swaps until /workspace/stop is there; then the number of swaps. */
+    /** Swaps until /workspace/stop exists; then prints the number of swaps. */
     const swap = (script: string) =>
       run(harness, harness.id, [
         'perl',
@@ -58,7 +58,7 @@ suite(
       };
       const turns = Array.from({ length: 70 }, () => Object.entries(works)).flat();
       await inLanes(turns, 4, async ([what, work]) => {
-        // What cannot be read to its end is cut off, and never looks whole.
+        // A file that cannot be read to its end is truncated, and never appears complete.
         const answer = await work().catch((error: Error) =>
           error.message === 'aborted' ? undefined : Promise.reject(error),
         );
@@ -73,7 +73,7 @@ suite(
       const { stdout } = await swapping;
       expect(wrong).toEqual([]);
       expect(Number(stdout.toString())).toBeGreaterThan(10_000);
-      // Both sides have been met: what is inside is used, what is outside is refused.
+      // Both sides occurred: a path inside is used, a path outside is refused.
       for (const met of [
         'read a/f 200',
         'read a/f 403',
@@ -104,8 +104,8 @@ suite(
     }, 60_000);
 
     test('a file that does not open for 45 s holds a request for 10', async () => {
-      // A lease (fcntl(2), F_SETLEASE): whoever opens the file waits until its holder lets go, or
-      // the kernel's patience ends.
+      // A lease (fcntl(2), F_SETLEASE): an open of the file blocks until the holder releases the
+      // lease, or the kernel's lease-break-time ends.
       await harness.sh(
         'cd /workspace; rm -rf -- *; echo fine > leased; perl -e \'$SIG{IO} = "IGNORE"; open F, "+<", "leased"; fcntl(F, 1024, 1) or exit 1; open T, ">", "taken"; close T; sleep 60\' >/dev/null 2>&1 & until [ -e /workspace/taken ]; do sleep 0.1; done',
       );

@@ -96,7 +96,7 @@ suite('hostile words', missing, () => {
           const answer = await raw(JSON.stringify({ argv }), headers);
           if (answer.status === 200) {
             const { last, code } = readRun(answer.body.toString());
-            // Linux takes 128 KiB for one word, and the line is one.
+            // Linux accepts 128 KiB for one argument, and the command line is one.
             expect([last.event, code === 126 || code === 0 || code === undefined]).toEqual([
               expect.stringMatching(/exit|error/),
               true,

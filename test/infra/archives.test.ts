@@ -23,7 +23,7 @@ const config = (more: Readonly<Record<string, unknown>> = {}) =>
 const archiving = (more: Readonly<Record<string, unknown>> = {}) =>
   config({ 'porthole:archives': { bucket: 'kept' }, ...KEYS, ...more });
 
-/** The environment of a stack's containers besides that of all, by who reads it. */
+/** The environment of a stack's containers in addition to the common one, by reader. */
 function variables(given: ReturnType<typeof config>): Record<string, unknown> {
   const plans = {
     lifecycle: lifecyclePlan(given),

@@ -176,7 +176,7 @@ describe('the network of sandboxes', () => {
     const [internet, dns] = egress;
     expect(internet).toEqual({
       to: ['0.0.0.0/0', '::/0'].map((cidr) => ({
-        // API servers take no IPv4-mapped range.
+        // API servers reject IPv4-mapped ranges.
         ipBlock: { cidr, except: exceptionsOf(cidr).filter((range) => range !== '::ffff:0:0/96') },
       })),
     });

@@ -5,7 +5,8 @@ import { pathsWhere, Secret, UNKNOWN } from './engine/wire-values.ts';
 import { DATABASE_URL, MAIN, SERVICE_KEY, SIGNING_KEYS, stackFile } from './support/stack-files.ts';
 
 /**
- * Runs the program against an engine that answers with the inputs, as one does that makes nothing.
+ * Runs the program against an engine that answers with the inputs, as one does that creates
+ * nothing.
  */
 async function run(more: Readonly<Record<string, unknown>> = {}, dryRun = true): Promise<ProgramResult> {
   return runProgram({

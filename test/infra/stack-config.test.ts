@@ -316,7 +316,7 @@ describe("the functions' environment", () => {
     expect(read.signingKeys).toEqual(JSON.parse(SIGNING_KEYS));
   });
 
-  /** What the functions make of a stack file with these sandboxes and this gateway. */
+  /** The functions' cluster settings for a stack file with these sandboxes and this gateway. */
   const clusterOf = (more: { sandboxes?: object; gateway?: object }) => {
     const { 'porthole:sandboxes': byDefault = '{}', ...rest } = complete;
     const given = readStackConfig(

@@ -7,20 +7,20 @@ import { MAIN, stackFile, values } from '../infra/support/stack-files.ts';
 import { type PolicyPack, startPolicyPack, type Decision } from './engine/policy-pack.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** Time that starting a program takes on a busy machine. */
+/** Time that the start of a program takes on a busy machine. */
 const PATIENT = 180_000;
 
 const BROKEN = join(import.meta.dirname, 'programs/broken.ts');
 
-/** A stack file of this repository, with the secrets that nobody may commit. */
+/** A stack file of this repository, with the secrets that must not be committed. */
 function committed(stack: 'dev' | 'prod'): StackFile {
   const [{ config }] = Yaml.load(join(ROOT, `Pulumi.${stack}.yaml`)) as [{ config: Record<string, unknown> }];
   return { ...stackFile(), config };
 }
 
 /**
- * Runs a program under a pack: a mandatory verdict stops it before the resource is made, as the
- * command line does.
+ * Runs a program under a pack: a mandatory violation stops it before the resource is created, as
+ * the command line does.
  */
 async function judged(
   pack: PolicyPack,

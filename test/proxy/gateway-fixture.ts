@@ -21,25 +21,25 @@ export const FOREIGN_TOKEN = `wild-grey-lynx-${'c'.repeat(26)}`;
 
 export const CONSOLE_ORIGIN = 'http://console.localhost:8787';
 
-/** A listener on loopback and how to end it. */
+/** A listener on loopback, with its close function. */
 export interface Listener {
   readonly port: number;
   close(): Promise<void>;
 }
 
-/** A proxy of previews with a live preview, of `TOKEN`, that has a sibling, of `SIBLING_TOKEN`. */
+/** A preview proxy with a live preview, of `TOKEN`, and a sibling, of `SIBLING_TOKEN`. */
 export interface GatewayFixture extends Listener {
-  /** Of the preview's public origin. */
+  /** Scheme of the preview's public origin. */
   readonly scheme: 'http' | 'https';
   /** `{token}-preview.localhost:{port}` */
   readonly previewHost: string;
-  /** What is no preview's. */
+  /** A host that is not a preview's. */
   readonly apiHost: string;
-  /** Requests that the API side has read to their end, as `METHOD /path bytes`. */
+  /** Requests that the API side has read completely, as `METHOD /path bytes`. */
   readonly apiRequests: string[];
-  /** How often the app was dialled. */
+  /** Number of connections to the app. */
   readonly dials: () => number;
-  /** How many seconds in which the preview was used are known. */
+  /** Number of seconds with recorded use of the preview. */
   readonly uses: () => number;
   /** Ends the connections of the preview. */
   readonly revoke: () => void;
@@ -52,15 +52,16 @@ export type StartGateway = (
 ) => Promise<GatewayFixture>;
 
 /**
- * The gateway as the host wires it: one strict server for API and previews, the proxy behind it.
+ * The gateway wired like the host's: one strict server for API and previews, with the proxy behind
+ * it.
  */
 export interface LocalFixture extends GatewayFixture {
   readonly touched: PreviewTarget[];
-  /** `status by` of every answer, e.g. `200 app`. */
+  /** `status by` of every response, e.g. `200 app`. */
   readonly answered: string[];
-  /** WebSockets open right now. */
+  /** Number of open WebSockets. */
   readonly upgrades: () => number;
-  /** Everything that was logged, as JSON. */
+  /** All log lines, as JSON. */
   readonly logged: string[];
 }
 
@@ -151,7 +152,7 @@ export async function startGateway(
   };
 }
 
-/** What a sandbox's `dial` does, on loopback. */
+/** The equivalent of a sandbox's `dial`, on loopback. */
 export async function dialLoopback(target: Pick<PreviewTarget, 'targetPort'>): Promise<Duplex> {
   const socket = connect({ port: target.targetPort, host: '127.0.0.1', allowHalfOpen: true });
   try {
@@ -162,10 +163,7 @@ export async function dialLoopback(target: Pick<PreviewTarget, 'targetPort'>): P
   return socket;
 }
 
-/**
- * An HTTP server on loopback whose parser is as lenient as Node can be: the easiest one to smuggle
- * into.
- */
+/** An HTTP server on loopback with Node's most lenient parser: the easiest target for smuggling. */
 export async function startApp(
   handler: (req: IncomingMessage, res: ServerResponse) => void,
 ): Promise<Listener & { readonly server: Server }> {
@@ -173,7 +171,7 @@ export async function startApp(
   return { ...(await listen(server)), server };
 }
 
-/** A TCP server on loopback that does what a hostile app might. */
+/** A TCP server on loopback that acts like a hostile app. */
 export async function startTcp(handler: (socket: Socket) => void, allowHalfOpen = false): Promise<Listener> {
   const server = createServer({ allowHalfOpen }, (socket) => {
     socket.on('error', () => socket.destroy());
@@ -183,8 +181,8 @@ export async function startTcp(handler: (socket: Socket) => void, allowHalfOpen 
 }
 
 /**
- * A TCP server that answers every request head with `bytes`, and ends the connection when `end`
- * says so.
+ * A TCP server that answers every request head with `bytes`, and closes the connection if `end` is
+ * set.
  */
 export async function startCanned(
   bytes: string | Buffer,
@@ -207,8 +205,8 @@ export async function startCanned(
 }
 
 /**
- * Sends bytes on a connection of their own and resolves with all that comes back until the other
- * side closes it.
+ * Sends bytes on a separate connection; resolves with all received data when the other side closes
+ * it.
  */
 export async function sendRaw(port: number, ...parts: (string | Buffer)[]): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
@@ -216,7 +214,7 @@ export async function sendRaw(port: number, ...parts: (string | Buffer)[]): Prom
   socket.on('data', (data: Buffer) => {
     answer += data.toString('latin1');
   });
-  // A reset after the answer is as good an end as any.
+  // A reset after the response also counts as a close.
   socket.on('error', () => undefined);
   const closed = once(socket, 'close');
   await once(socket, 'connect');
@@ -234,11 +232,11 @@ export interface RawClient {
   readonly socket: Socket;
   send(bytes: string | Buffer): void;
   /**
-   * Resolves with everything received so far once it contains `text`; rejects when the connection
+   * Resolves with all data received so far once it contains `text`; rejects if the connection
    * closes first.
    */
   until(text: string): Promise<string>;
-  /** Resolves with everything received once the connection is closed. */
+  /** Resolves with all received data once the connection is closed. */
   readonly closed: Promise<string>;
 }
 
@@ -269,8 +267,8 @@ export async function openRaw(port: number): Promise<RawClient> {
 }
 
 /**
- * Resolves once `figure` has become positive and then stood still for two looks in a row: no event
- * tells when every buffer on the way is full.
+ * Resolves once `figure` is positive and unchanged for two polls: no event reports when all buffers
+ * on the way are full.
  */
 export async function standsStill(figure: () => number): Promise<number> {
   let before = 0;
@@ -287,7 +285,7 @@ export function statusesOf(text: string): number[] {
   return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1]));
 }
 
-/** One request on a connection of its own: the parsed response with its whole body. */
+/** One request on a separate connection: the parsed response with its whole body. */
 export async function fetchRaw(
   port: number,
   host: string,
@@ -334,7 +332,7 @@ export async function listen(server: Server | TcpServer): Promise<Listener> {
   };
 }
 
-/** A port that nothing listens on. */
+/** A port without a listener. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0);
   await once(server, 'listening');

@@ -15,7 +15,9 @@ const OK = 'HTTP/1.1 200 OK\r\n';
 const SMALL = `${OK}Content-Length: 5\r\n\r\nhello`;
 const INJECTED = `${OK}Content-Length: 8\r\nX-Injected: yes\r\n\r\ninjected`;
 
-/** What a hostile app cannot do to its visitors, wherever the proxy of its preview runs. */
+/**
+ * Attacks of a hostile app on its visitors that must fail, for any location of the preview's proxy.
+ */
 export function hostileAppContract(startGateway: StartGateway): void {
   let open: Listener[] = [];
   afterEach(async () => {

@@ -5,14 +5,14 @@ import { fetchRaw, type GatewayFixture, type Listener, startApp, startGateway } 
 const query = (host: string, port: string) =>
   `var q = "?protocol=ws%3A&hostname=${host}&port=${port}&pathname=%2Fws&logging=info&hot=true";`;
 
-/** What webpack-dev-server 5 makes of its query: it splits at `&` and `=`. */
+/** The query as webpack-dev-server 5 parses it: it splits at `&` and `=`. */
 function socketOf(script: string): { host: string | undefined; port: string | undefined } {
   const parts = (/\?([^"]*)"/.exec(script)?.[1] ?? '').split('&').map((pair) => pair.split('='));
   const { hostname, port } = Object.fromEntries(parts) as Record<string, string | undefined>;
   return { host: hostname, port };
 }
 
-/** The script as it goes on when it comes in these parts. */
+/** The rewritten script, if it arrives in these parts. */
 function rewritten(parts: readonly string[], targetPort = 8080): string {
   const rewriter = new HotReloadPort(targetPort);
   const out = parts.map((part) => rewriter.push(Buffer.from(part, 'latin1')));

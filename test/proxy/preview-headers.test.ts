@@ -95,7 +95,7 @@ describe('a URL of the app’s own address leads to the preview', () => {
   });
 });
 
-/** The headers for the client of a response with these. */
+/** The client's headers of a response with these headers. */
 function passed(rawHeaders: readonly string[], connection = '', ancestors: readonly string[] = [CONSOLE]) {
   const head = {
     status: 200,

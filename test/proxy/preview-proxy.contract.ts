@@ -18,7 +18,7 @@ import {
   type StartGateway,
 } from './gateway-fixture.ts';
 
-/** The data path of a preview, wherever its proxy runs. */
+/** The data path of a preview, for any location of its proxy. */
 export function previewProxyContract(startGateway: StartGateway): void {
   let open: Listener[] = [];
   afterEach(async () => {
@@ -40,7 +40,7 @@ export function previewProxyContract(startGateway: StartGateway): void {
 
   const echo: Handler = (req, res) => res.end(JSON.stringify({ url: req.url, headers: req.rawHeaders }));
 
-  /** The headers that the app saw, by lower-case name. */
+  /** The headers that the app receives, by lower-case name. */
   async function seenBy(
     fixture: GatewayFixture,
     headers: Record<string, string>,
@@ -105,8 +105,7 @@ export function previewProxyContract(startGateway: StartGateway): void {
         const fixture = await gateway(echo);
         const own = `${fixture.scheme}://${fixture.previewHost}`;
         const seen = await seenBy(fixture, { Origin: own, Referer: `${own}/login?a=b` }, path, 'POST');
-        // What compares Origin, Referer, Host and X-Forwarded-Host with each other finds them
-        // equal.
+        // Apps that compare Origin, Referer, Host and X-Forwarded-Host find them equal.
         expect(seen).toEqual({
           host: `localhost:${fixture.appPort}`,
           origin: `http://localhost:${fixture.appPort}`,
@@ -350,7 +349,7 @@ export function previewProxyContract(startGateway: StartGateway): void {
         connections += 1;
         socket.once('data', () => {
           socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
-          // The second request on a connection finds it closing.
+          // The second request on a connection is answered by its close.
           socket.once('data', () => socket.destroy());
         });
       });

@@ -10,9 +10,8 @@ import {
 } from './gateway-fixture.ts';
 
 /**
- * What a client sends, with HOST in place of the host; the statuses it gets until the connection
- * closes; and the requests that arrive behind the front and are read to their end, as `METHOD /path
- * bytes`.
+ * A client's bytes, with HOST in place of the host; the received statuses until the connection
+ * closes; and the requests read completely behind the front, as `METHOD /path bytes`.
  */
 type Row = readonly [name: string, sent: string, statuses: readonly number[], arrived: readonly string[]];
 
@@ -22,9 +21,9 @@ const post = (headers: string[], body: string): string =>
   lines('POST /a HTTP/1.1', 'Host: HOST', ...headers, '', body);
 const chunked = (body: string, method = 'POST'): string =>
   lines(`${method} /a HTTP/1.1`, 'Host: HOST', 'Transfer-Encoding: chunked', '', body);
-/** What an attacker would like the other side to take for a request of its own. */
+/** A request that an attacker wants the other side to process separately. */
 const HIDDEN = lines('GET /hidden HTTP/1.1', 'Host: HOST', '', '');
-/** An innocent last request, so that a connection that is still in step closes by itself. */
+/** A harmless last request, so that a synchronized connection closes by itself. */
 const LAST = lines('GET /last HTTP/1.1', 'Host: HOST', 'Connection: close', '', '');
 const WEBSOCKET = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13'];
 const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
@@ -219,8 +218,8 @@ const brokenBodies: readonly Row[] = [
 const H2C = ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'];
 
 const served: readonly Row[] = [
-  // RFC 9110 section 7.8: an Upgrade may be ignored. Node reads nothing behind such a request: the
-  // connection ends with it.
+  // RFC 9110 section 7.8: an Upgrade may be ignored. Node reads nothing after such a request and
+  // closes the connection.
   ['an upgrade to h2c, which is ignored', get(...H2C) + HIDDEN, [200], ['GET / 0']],
   [
     'a POST with an upgrade to h2c and a body',
@@ -343,7 +342,7 @@ const SIDES = [
   ['the API', (fixture: GatewayFixture) => fixture.apiHost],
 ] as const;
 
-/** That no two readers of a request disagree on it. `sides`: what the listener serves. */
+/** No two parsers may disagree on a request. `sides`: what the listener serves. */
 export function requestSmugglingContract(startGateway: StartGateway, sides: 1 | 2): void {
   describe.each(SIDES.slice(0, sides))('the strict front, before %s,', (side, hostOf) => {
     const arrived: string[] = [];
@@ -375,7 +374,7 @@ export function requestSmugglingContract(startGateway: StartGateway, sides: 1 | 
     const judge = async ([, sent, statuses, expected]: Row): Promise<void> => {
       const host = hostOf(fixture);
       const fill = (text: string): string => text.replaceAll('HOST', host);
-      // The sizes of chunks and bodies were counted with HOST in them.
+      // The sizes of chunks and bodies were computed with HOST in them.
       const sized = sent
         .replaceAll(`Content-Length: ${HIDDEN.length}\r\n`, `Content-Length: ${fill(HIDDEN).length}\r\n`)
         .replaceAll(`\r\n${HIDDEN.length.toString(16)}\r\n`, `\r\n${fill(HIDDEN).length.toString(16)}\r\n`);

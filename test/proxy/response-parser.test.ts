@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import type { ResponseHead } from '#proxy/upstream/response-head.ts';
 import { type ResponseEvents, ResponseParser } from '#proxy/upstream/response-parser.ts';
 
-/** What a parser reports of `parts`, bodies joined. */
+/** A parser's output for `parts`, bodies joined. */
 function read(
   parts: readonly (string | Buffer)[],
   { method = 'GET', close = false, mayUpgrade = false } = {},
@@ -194,7 +194,7 @@ describe('a malformed response', () => {
   });
 });
 
-/** Responses of every framing, well-formed and not. */
+/** Responses of every framing, well-formed or not. */
 const responses = fc.oneof(
   fc
     .record({ body: fc.string({ unit: 'binary-ascii' }) })

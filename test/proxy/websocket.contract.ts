@@ -36,7 +36,7 @@ function handshake(host: string, ...headers: string[]): string {
   ].join('\r\n');
 }
 
-/** How WebSockets pass a preview, wherever its proxy runs. */
+/** WebSockets through a preview, for any location of its proxy. */
 export function webSocketContract(startGateway: StartGateway): void {
   let open: Listener[] = [];
   afterEach(async () => {
@@ -194,7 +194,7 @@ export function webSocketContract(startGateway: StartGateway): void {
       const received = await client.until('first');
       expect(statusesOf(received)).toEqual([101]);
       expect(received).toContain('Referrer-Policy: same-origin');
-      // The app takes what came behind the handshake for one more head, and answers that too.
+      // The app parses the bytes after the handshake as another head, and responds to it too.
       await client.until('firstHTTP/1.1 101');
       expect(fixture.heads.slice(1)).toEqual(['early']);
       client.socket.destroy();

@@ -15,13 +15,14 @@ import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
 import { OPTIONS } from '#test/support/preview-options.ts';
 
-/** What befalls one request: who asks, who decides, and what comes in between. */
+/** The scenario of one request: its callers, its decisions, and the events in between. */
 export interface Fate {
   /**
-   * Identical calls, on one instance or the other; `leaves`: it goes away while the decisions come.
+   * Identical calls, on one instance or the other; `leaves`: the caller disconnects during the
+   * decisions.
    */
   readonly calls: readonly { readonly onPeer: boolean; readonly leaves: boolean }[];
-  /** `late`: in the very moment in which the time is over. */
+  /** `late`: at the exact moment of the timeout. */
   readonly decisions: readonly {
     readonly onPeer: boolean;
     readonly approves: boolean;
@@ -29,7 +30,10 @@ export interface Fate {
   }[];
 }
 
-/** As many fates, drawn from a seed: a failure then names a number, and not two hundred fates. */
+/**
+ * This many scenarios, drawn from a seed: a failure then names a number instead of two hundred
+ * scenarios.
+ */
 export function drawFates(seed: number, count: number): readonly Fate[] {
   const one = fc.record({
     calls: fc.array(
@@ -52,7 +56,7 @@ const ALICE: Person = { kind: 'person', user: 'alice', org: 'acme', admin: false
 
 let races = 0;
 
-/** One request with everything that was heard of it. */
+/** One request with everything that was observed of it. */
 interface Request {
   readonly run: RunRecord;
   readonly port: number;
@@ -63,8 +67,8 @@ interface Request {
 }
 
 /**
- * Lets all fates befall at once, on two instances of records, and insists that each request ends
- * exactly once, that its timeline tells how, and that everybody who was there was told the same.
+ * Runs all scenarios concurrently, on two instances of records. Each request must end exactly once,
+ * its timeline must show how, and all participants must get the same result.
  */
 export async function raceApprovals(
   instances: { readonly records: Records; readonly peer: Records },
@@ -119,7 +123,7 @@ export async function raceApprovals(
     for (const { data } of reported)
       asked.set(`${run.id} ${String(data['target_port'])}`, String(data['request_id']));
   }
-  // Each was asked once, however many called.
+  // Each was requested once, for any number of callers.
   expect(asked.size).toBe(fates.length);
 
   const decide = (request: Request, late: boolean) => {
@@ -142,7 +146,7 @@ export async function raceApprovals(
   }
   leaving.abort();
   await Promise.all(requests.flatMap(({ decided }) => decided));
-  // The late ones have read the clock before it moves, and reach the database when it has.
+  // The late ones read the clock before it advances, and reach the database after.
   for (const request of requests) decide(request, true);
   clock.advance(5 * 60_000);
   await Promise.all([endApprovals(here), endApprovals(there)]);
@@ -151,7 +155,7 @@ export async function raceApprovals(
   expect(clock.sleepers).toBe(0);
 }
 
-/** What everybody says must fit together. */
+/** Checks that all observations are consistent. */
 async function judge(
   records: Records,
   { run, port, fate: { calls }, outcomes, decided, id }: Request,
@@ -169,7 +173,7 @@ async function judge(
     denied: 'approval_denied',
     timed_out: 'approval_timed_out',
   };
-  // Withdrawn is only what nobody waits for.
+  // Only a request without waiting callers is withdrawn.
   expect(stayed).toEqual(stayed.map(() => EXPECTED[how] ?? 'nobody may stay'));
   for (const [at, each] of heard.entries()) {
     if (calls[at]?.leaves === true) expect(['AbortError', EXPECTED[how]]).toContain(each);

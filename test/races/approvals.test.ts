@@ -7,7 +7,7 @@ import { postgresMissing, startPostgres, type TestPostgres } from '#test/support
 import { suite } from '#test/support/suite.ts';
 import { drawFates, raceApprovals } from './approval-races.ts';
 
-/** The fates of one race. */
+/** Number of scenarios in one race. */
 const APPROVALS = 200;
 const seed = fc.integer();
 

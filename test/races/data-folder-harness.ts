@@ -10,7 +10,7 @@ import { openDataFolder } from '#host/data-folder.ts';
 import { folderProvider } from './folder-provider.ts';
 import { OPTIONS } from '#test/support/preview-options.ts';
 
-/** What a host opens in its data folder to start and stop previews, without the HTTP around it. */
+/** The services with which a host starts and stops previews in its data folder, without HTTP. */
 export async function openHarness(dataDir: string, clock: Clock, between?: () => Promise<void>) {
   const folder = await openDataFolder(dataDir);
   const records = openSqliteRecords({ file: join(folder.path, 'porthole.db') });

@@ -5,8 +5,8 @@ import { PassThrough } from 'node:stream';
 import { memorySandboxes } from '#test/doubles/memory-sandboxes.ts';
 
 /**
- * Sandboxes that are nothing but folders, made in two steps, so that a crash can come in between.
- * They outlive the process, as real ones do.
+ * Sandboxes that are only folders, created in two steps, so that a crash can come in between. They
+ * outlive the process, as real ones do.
  */
 export function folderProvider(
   root: string,

@@ -1,5 +1,5 @@
 /**
- * Hosts in their own processes on one PostgreSQL: killed while an approval is awaited, and two at
+ * Hosts in separate processes on one PostgreSQL: killed while an approval is awaited, and two at
  * once.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
@@ -26,7 +26,7 @@ const SIGNING_KEYS = JSON.stringify({
   keys: [{ kty: 'oct', kid: 'a', k: Buffer.alloc(32, 'approval').toString('base64url') }],
 });
 
-/** A host that can be killed and started again on what it has left. */
+/** A host that can be killed and restarted on the state it left. */
 class Instance implements Callable {
   readonly #environment: Readonly<Record<string, string>>;
   #dataDir = '';
@@ -51,7 +51,7 @@ class Instance implements Callable {
     await this.#process?.end('SIGKILL');
   }
 
-  /** With its sandboxes and its folder. */
+  /** Removes its sandboxes and its folder as well. */
   async remove(): Promise<void> {
     await this.kill();
     if (this.#dataDir === '') return;
@@ -67,7 +67,7 @@ suite('an approval', postgresMissing, () => {
   let admin: Client;
   let schemas = 0;
   let instances: Instance[];
-  /** Has the sandboxes. */
+  /** The instance with the sandboxes. */
   let one: Instance;
   let other: Instance;
   let run: MadeRun;
@@ -103,13 +103,13 @@ suite('an approval', postgresMissing, () => {
   const until = async (type: string) => {
     while (!(await reported()).includes(type)) await new Promise((resolve) => setTimeout(resolve, 20));
   };
-  /** Until so many callers count as waiting, the killed one among them. */
+  /** Waits until this many callers count as waiting, the killed one among them. */
   const waiting = async (count: number) => {
     const query = `select from killed_${schemas}.approval_waiters`;
     while ((await admin.query(query)).rowCount !== count)
       await new Promise((resolve) => setTimeout(resolve, 20));
   };
-  /** A call whose host is killed under it. */
+  /** A call during which its host is killed. */
   const askAndKill = async (): Promise<unknown> => {
     const asking = ask().catch((error: NodeJS.ErrnoException) => error.code);
     const id = await asked();

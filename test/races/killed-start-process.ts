@@ -1,9 +1,9 @@
 import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
 /**
  * A process that makes a run on the data folder named by the first argument, and then starts and
- * stops its previews without end. With a second argument it kills itself at that step, counted in
- * calls of ports: before a call or after its effect. Without any it ends once it is loaded. It says
- * what it would have answered a client, once it would have answered.
+ * stops its previews in a loop. With a second argument it kills itself at that step, counted in
+ * calls of ports: before a call or after its effect. Without arguments it ends once it is loaded.
+ * It prints what it would have answered a client, at the time of the answer.
  */
 import { writeSync } from 'node:fs';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
@@ -27,7 +27,7 @@ function say(...words: readonly (string | number)[]): void {
   writeSync(1, `${words.join(' ')}\n`);
 }
 
-// Loaded and ready; the folder is not touched before its turn has come.
+// Loaded and ready; it does not access the folder before it is signaled.
 say('ready');
 for await (const _ of process.stdin);
 

@@ -17,11 +17,11 @@ import { repetitions } from '#test/support/suite.ts';
 
 const SCRIPT = join(import.meta.dirname, 'killed-start-process.ts');
 const KILLS = repetitions(200);
-/** Kills of one folder, one after the other: each next process starts on what the last one left. */
+/** Consecutive kills on one folder: each process starts on what the previous one left. */
 const IN_A_ROW = 10;
 
 /**
- * Where a process dies: at a step between two calls of ports, or so many milliseconds after it
+ * Where a process dies: at a step between two calls of ports, or this many milliseconds after it
  * began.
  */
 type Death = { readonly step: number } | { readonly milliseconds: number };
@@ -31,8 +31,8 @@ const death: fc.Arbitrary<Death> = fc.oneof(
 );
 
 /**
- * Compiled once for all of them: loading is most of their short lives, and who is killed writes no
- * cache.
+ * Compiled once for all of them: loading is most of their short lives, and a killed process writes
+ * no cache.
  */
 let compiled: string;
 beforeAll(async () => {
@@ -90,7 +90,7 @@ function load(dataDir: string, death: Death): Victim {
   return { child, said, ready: once(lines, 'line'), gone: once(lines, 'close'), complaint: () => complaint };
 }
 
-/** Lets it run to its death, and says what clients have been told. */
+/** Runs it until it dies, and returns the answers to its clients. */
 async function die(victim: Victim): Promise<readonly string[]> {
   await victim.ready;
   victim.child.stdin.end();
@@ -100,7 +100,7 @@ async function die(victim: Victim): Promise<readonly string[]> {
   return victim.said;
 }
 
-/** What clients were promised, over all lives of the folder. */
+/** The answers to clients, over all lives of the folder. */
 class Promises {
   readonly sandboxes = new Set<string>();
   /** Token by run and port. */
@@ -126,7 +126,8 @@ class Promises {
 
 /** The next start, and one pass of the reaper after it. */
 async function inspectAfter(dataDir: string, promises: Promises): Promise<void> {
-  // Three minutes on: what is swept must be two minutes old, and nothing expires within thirty.
+  // Three minutes later: partial previews must be two minutes old, and nothing expires within
+  // thirty.
   const clock = { now: () => new Date(Date.now() + 180_000) };
   const harness = await openHarness(dataDir, clock);
   try {

@@ -1,6 +1,6 @@
 /**
- * The same races on a real host: over HTTP, with its own files and its own database, as
- * simultaneous as one machine makes them.
+ * The same races on a real host: over HTTP, with real files and a real database, as concurrent as
+ * one machine allows.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
@@ -33,7 +33,7 @@ describe('on a host', () => {
   });
   afterAll(() => porthole.end());
 
-  /** In the one sandbox, once there is one. */
+  /** In the one sandbox, once it exists. */
   async function makeRun(): Promise<{ id: string; sandboxId: string }> {
     const answer = await porthole.call('POST', '/api/runs', {
       body: sandboxId === undefined ? {} : { sandbox_id: sandboxId },
@@ -81,7 +81,7 @@ describe('on a host', () => {
         if (at < 0) expect([isLive, statuses]).toEqual([true, [200, 200]]);
         if (statuses.includes(200)) expect(isLive).toBe(true);
         else expect(statuses).toEqual([404, 404]);
-        // Other ports' previews expire as well, each once.
+        // Previews of other ports expire as well, each once.
         const reaped = reports.reduce((sum, report) => sum + report.reaped, 0);
         expect(reports.every((report) => report.lost <= 3)).toBe(true);
         if (isLive) kept += 1;
@@ -94,7 +94,7 @@ describe('on a host', () => {
       }),
       { numRuns: RACES, endOnFailure: true },
     );
-    // Both won, so these were races.
+    // Each side won some, so these were races.
     expect(kept).toBeGreaterThan(RACES / 3);
     expect(reapedInAll).toBeGreaterThan(RACES / 100);
   }, 180_000);
@@ -125,7 +125,7 @@ describe('on a host', () => {
     }
   });
 
-  /** A client that goes away: in the middle of its request, right after it, or while it waits. */
+  /** A client that disconnects: during its request, right after it, or while it waits. */
   async function cutOff(run: string, port: number, when: 'early' | 'sent' | 'waiting'): Promise<void> {
     const body = JSON.stringify({ target_port: port });
     const socket = connect(porthole.host.port, '127.0.0.1');

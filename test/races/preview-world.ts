@@ -15,7 +15,7 @@ import type { PinnedClock } from '#test/doubles/pinned-clock.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
 import { collect } from '#test/support/collect.ts';
 
-/** What a client does to one run and port, or somebody to all of them. */
+/** An action of a client on one run and port, or of any actor on all of them. */
 export type Action =
   | { readonly do: 'start' | 'rotate' | 'stop' | 'keep'; readonly pair: number }
   | { readonly do: 'keep-old'; readonly pair: number }
@@ -28,7 +28,7 @@ export interface Pair {
   readonly port: number;
 }
 
-/** One object of the plane, from its making to its end, counted in effects. */
+/** One object of the plane, from its creation to its end, counted in effects. */
 interface Life {
   readonly token: string;
   readonly runId: string;
@@ -39,7 +39,7 @@ interface Life {
 export interface WorldOptions {
   readonly plane: PreviewPlane;
   readonly reaches: (token: string) => boolean;
-  /** Whether what is not confirmed must not serve, not even while its start is under way. */
+  /** Whether an unconfirmed preview must not serve, not even during its start. */
   readonly strict: boolean;
   readonly records: Records;
   readonly clock: PinnedClock;
@@ -48,22 +48,22 @@ export interface WorldOptions {
 }
 
 /**
- * Clients, reapers and time at work on one plane, watched by an oracle that knows each effect in
- * its order. Whatever must never be so is thrown as an error in the turn in which it happens.
+ * Clients, reapers and time acting on one plane, observed by an oracle that knows each effect in
+ * order. A violated invariant is thrown as an error in the turn in which it happens.
  */
 export class PreviewWorld {
   readonly #setup: WorldOptions;
   readonly #tokens = plainTokens();
   readonly #lives = new Map<string, Life>();
-  /** sha256 of what was stopped or rotated away, from the moment it was asked for. */
+  /** sha256 of the tokens that were stopped or rotated, from the moment of the request. */
   readonly #ended = new Set<string>();
-  /** The uids of lives that somebody was answered with. */
+  /** The uids of lives that were returned to a caller. */
   readonly #answered = new Set<string>();
-  /** The keys of what timelines were told. */
+  /** The keys of the events in timelines. */
   readonly #reported = new Set<string>();
-  /** Tokens whose end has been acknowledged. */
+  /** Tokens with an acknowledged end. */
   readonly #revoked = new Set<string>();
-  /** The expiry that was acknowledged last, by token. */
+  /** The last acknowledged expiry, by token. */
   readonly #keptUntil = new Map<string, { until: Date; uid: string }>();
   readonly #known = new Map<Pair, string[]>();
   readonly #destroyed = new Set<string>();
@@ -77,7 +77,7 @@ export class PreviewWorld {
     this.#setup = setup;
   }
 
-  /** Carries the actions out, one after the other, giving way at every step. */
+  /** Runs the actions one after the other, and yields at every step. */
   async client(actions: readonly Action[], schedule: Turn): Promise<void> {
     const turn: Turn = async (label) => {
       await schedule(label);
@@ -89,7 +89,7 @@ export class PreviewWorld {
     }
   }
 
-  /** After everything has come to rest, and the next full pass of the reaper. */
+  /** After all activity has ended, and the next full pass of the reaper. */
   async settle(): Promise<void> {
     const { plane, records, clock, options, reaches } = this.#setup;
     while (!isFullPass(clock.now())) clock.advance(60_000);
@@ -223,13 +223,13 @@ export class PreviewWorld {
     } catch (error) {
       const code = error instanceof PortholeError ? error.code : undefined;
       if (code !== 'preview_not_found' && code !== 'preview_expired') throw error;
-      // Judged by the present: what has ended it, if anything has, has happened by now.
+      // Checked against the present: any end has happened by now.
       if (kept !== undefined && askedAt < kept.until && this.#mustLive(token, kept.until))
         this.#blame('a keepalive in time finds its preview gone');
     }
   }
 
-  /** The ports as one actor meets them. */
+  /** The ports as one actor sees them. */
   #deps(turn: Turn, actor: string) {
     const { plane, records, clock, options } = this.#setup;
     const watched: PreviewPlane = {
@@ -289,7 +289,7 @@ export class PreviewWorld {
     };
   }
 
-  /** What stands under each name, as it was written last. */
+  /** The last written object under each name. */
   readonly #existing = new Map<string, Preview>();
 
   #hear(reported: readonly NewEvent[]): void {
@@ -328,7 +328,7 @@ export class PreviewWorld {
     }
   }
 
-  /** What must hold at every instant. */
+  /** Checks the invariants that hold at every instant. */
   #look(label: string): void {
     if (this.#setup.strict) {
       for (const token of this.#revoked)
@@ -339,7 +339,7 @@ export class PreviewWorld {
       let others = 0;
       for (const { until, runId, port: itsPort, token } of this.#lives.values()) {
         if (until !== undefined || runId !== run.id) continue;
-        // What a stop is about to delete still stands beside the port's next preview.
+        // A preview that a stop is about to delete still exists beside the port's next preview.
         if (itsPort !== port || this.#ended.has(tokenSha256(token))) others += 1;
       }
       watch.mostOthers = Math.max(watch.mostOthers, others);

@@ -70,7 +70,7 @@ describe('recovery', () => {
     const clock = pinnedClock(NOON);
     const recovering: Promise<void>[] = [];
     const provider = folderProvider(folder, async () => {
-      // In the middle of the creation, with the record and half of the folder there.
+      // During the creation, when the record and half of the folder exist.
       recovering.push(
         recoverSandboxes({ records, place: 'here', provider: folderProvider(folder), clock, log }, signal),
       );

@@ -6,7 +6,7 @@ import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { type HostProcess, startHostProcess } from '#test/support/host-process.ts';
 import { type Answer, type Call, call } from '#test/support/in-process-host.ts';
 
-/** Says its own number, on the port and as long as it is told. */
+/** Answers with its first argument, on port 3000. */
 const SERVER = `require('http').createServer((_, answer) => answer.end(process.argv[1])).listen(3000, '127.0.0.1')`;
 
 interface Session {
@@ -61,26 +61,26 @@ describe('the URL of a port', () => {
     expect(first.ready).toBe(false);
     await serve(sandbox, first, 'one');
 
-    // The server.
+    // Ends the server.
     await exec(sandbox, 'bash', '-c', 'kill $(cat server.pid)');
     await until(async () => (await visit(first)).status === 502);
     await serve(sandbox, first, 'two');
     expect((await start(id)).session_id).toBe(first.session_id);
 
-    // The host, asked to end; what runs in the sandbox may end with it.
+    // Asks the host to end; processes in the sandbox may end with it.
     await host?.end('SIGTERM');
     await up();
     await until(async () => (await exec(sandbox, 'true')).status === 200);
     expect((await start(id)).session_id).toBe(first.session_id);
     if ((await visit(first)).status !== 200) await serve(sandbox, first, 'three');
 
-    // The host, killed.
+    // Kills the host.
     await host?.end('SIGKILL');
     await up();
     expect((await start(id)).session_id).toBe(first.session_id);
     expect((await visit(first)).status).toBe(200);
 
-    // The sandbox, stopped and resumed while no host looks.
+    // Stops and resumes the sandbox while no host runs.
     await host?.end('SIGKILL');
     const provider = createLocalProvider({ dataDir: dataDir ?? '' });
     await provider.stop(sandbox);
@@ -91,7 +91,7 @@ describe('the URL of a port', () => {
     expect([after.session_id, after.ready]).toEqual([first.session_id, false]);
     await serve(sandbox, first, 'four');
 
-    // An explicit stop, and it is another one for good.
+    // After an explicit stop the URL changes permanently.
     const stopped = await ask('DELETE', `/api/runs/${id}/sandbox/port-forward/${first.session_id}`);
     expect(stopped.status).toBe(200);
     expect((await visit(first)).status).toBe(410);
@@ -103,7 +103,7 @@ describe('the URL of a port', () => {
     expect((await visit(first)).status).toBe(410);
     expect((await start(id)).session_id).toBe(second.session_id);
 
-    // And so with a rotation.
+    // A rotation changes it as well.
     const third = await start(id, { rotate: true });
     expect(new Set([first, second, third].map((session) => session.session_id)).size).toBe(3);
     expect((await visit(second)).status).toBe(410);

@@ -1,7 +1,7 @@
 /**
  * Starts, stops, rotations, keepalives and reapers in orders that fast-check chooses, step by step:
- * between a call and its effect, and between the effect and its answer, anybody else may go on. A
- * failure prints the seed and the order.
+ * between a call and its effect, and between the effect and its answer, any other actor may
+ * continue. A failure prints the seed and the order.
  */
 import { NO_NETWORK } from '#core/network/network-policy.ts';
 import { afterAll, beforeAll, describe, test } from '@jest/globals';
@@ -66,7 +66,7 @@ describe('in any order of their steps', () => {
     rmSync(folder, { recursive: true });
   });
 
-  /** Runs of their own, so that one database serves all orders. */
+  /** Separate runs, so that one database serves all orders. */
   async function makePairs(runs: number, ports: number): Promise<Pair[]> {
     const pairs: Pair[] = [];
     for (let each = 0; each < runs; each += 1) {
@@ -135,7 +135,7 @@ describe('in any order of their steps', () => {
       options: { ...OPTIONS, maxPerRun },
     });
     const turn = (label: string) => scheduler.schedule(Promise.resolve(), label).then(() => undefined);
-    // Most orders are about previews that are there already.
+    // Most orders are about existing previews.
     await world.client(
       pairs.slice(0, maxPerRun).map((_, at) => ({ do: 'start', pair: at })),
       async () => undefined,
@@ -173,7 +173,7 @@ describe('in any order of their steps', () => {
 
   test.each([
     'local',
-    // Where what is opened serves at once, as across a network.
+    // Here an opened preview serves at once, as across a network.
     'memory',
   ] as const)(
     'everything on several ports of two runs leaves what it should, within the cap, and nothing else: %s plane',

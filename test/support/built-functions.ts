@@ -5,12 +5,12 @@ import type { BundledFunction } from '../../build/bundle-functions.ts';
 import { command } from '#test/cluster/fixture/command.ts';
 
 /**
- * The functions as `npm run build` makes them, each in a folder of its own that holds what its list
- * names and nothing else.
+ * The functions as `npm run build` makes them, each in a separate folder that holds only the listed
+ * files.
  */
 export interface BuiltFunctions {
   readonly functions: readonly BundledFunction[];
-  /** Path of the module of a function. */
+  /** Path of a function's module. */
   readonly module: (id: string) => string;
   readonly remove: () => void;
 }

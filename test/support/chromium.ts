@@ -5,19 +5,19 @@ import type { Missing } from './suite.ts';
 
 const PROGRAM = findChromium();
 
-/** Why there is no browser on this machine. */
+/** Why this machine has no browser. */
 export const chromiumMissing: Missing =
   PROGRAM === undefined ? 'Chromium is not installed: apt-get install chromium' : undefined;
 
 /**
  * A headless Chromium with an empty profile that makes no requests besides those of the pages.
- * `args` are further flags.
+ * `args` are additional flags.
  */
 export function launchChromium(args: readonly string[] = []): Promise<Browser> {
   if (PROGRAM === undefined) throw new Error(chromiumMissing);
   return chromium.launch({
     executablePath: PROGRAM,
-    // Its own sandbox refuses to run as root.
+    // Chromium's sandbox does not run as root.
     chromiumSandbox: process.getuid?.() !== 0,
     args: [
       '--disable-gpu',

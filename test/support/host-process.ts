@@ -5,9 +5,9 @@ import { createInterface } from 'node:readline';
 export interface HostProcess {
   readonly child: ChildProcess;
   readonly port: number;
-  /** Everything it printed so far, both streams. */
+  /** Its output so far, both streams. */
   output(): string;
-  /** Sends a signal and waits for the end; resolves to the exit code, or the signal's name. */
+  /** Sends a signal and waits for the exit; resolves to the exit code or the signal's name. */
   end(signal?: NodeJS.Signals): Promise<number | string | null>;
 }
 
@@ -17,13 +17,13 @@ export interface HostProcessOptions {
   readonly uid?: number;
   readonly gid?: number;
   readonly cwd?: string;
-  /** Its program, where it is not that of this folder. */
+  /** Its program, if not that of this folder. */
   readonly main?: string;
 }
 
 const MAIN = new URL('../../host/main.ts', import.meta.url).pathname;
 
-/** The host as a process of its own, as `npm start` runs it, once it says that it is up. */
+/** The host as a separate process, as `npm start` runs it, once it reports that it is up. */
 export async function startHostProcess({
   dataDir,
   environment = {},
@@ -38,7 +38,7 @@ export async function startHostProcess({
       HOME: process.env['HOME'] ?? '/',
       PORT: '0',
       PORTHOLE_DATA_DIR: dataDir,
-      // Suites make more sandboxes than a person.
+      // Suites create more sandboxes than the default quota.
       PORTHOLE_QUOTAS: JSON.stringify({ default: { sandboxes: null, runs: null, previews: null } }),
       PORTHOLE_REQUEST_LIMITS: JSON.stringify({ wrong_secrets_per_minute: 100_000 }),
       ...environment,

@@ -11,14 +11,14 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** The body as JSON; throws where it is none. */
+  /** The body as JSON; throws on invalid JSON. */
   json<T = Record<string, unknown>>(): T;
 }
 
 export interface Call {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The Host header; the connection goes to the host all the same. */
+  /** The Host header; the connection still goes to the host. */
   readonly host?: string;
   readonly token?: string;
 }
@@ -26,16 +26,16 @@ export interface Call {
 export interface TestHost {
   readonly host: Host;
   readonly dataDir: string;
-  /** Everything that was logged, one JSON line each. */
+  /** All log lines, one JSON object each. */
   readonly logged: string[];
   call(method: string, path: string, call?: Call): Promise<Answer>;
-  /** Ends the host and its sandboxes, and removes the folder. */
+  /** Stops the host and its sandboxes, and removes the folder. */
   end(): Promise<void>;
-  /** Ends the host only, gracefully. */
+  /** Stops only the host, gracefully. */
   close(): Promise<void>;
 }
 
-/** One request over HTTP to a port of 127.0.0.1, with any Host. */
+/** One HTTP request to a port of 127.0.0.1, with any Host. */
 export function call(
   port: number,
   method: string,
@@ -85,10 +85,10 @@ export function call(
   });
 }
 
-/** Suites make more sandboxes than a person. */
+/** Suites create more sandboxes than the default quota. */
 const NO_QUOTAS = JSON.stringify({ default: { sandboxes: null, runs: null, previews: null } });
 
-/** A real host in this process, on a free port and a folder of its own. */
+/** A real host in this process, on a free port and a temporary folder. */
 export async function startTestHost(
   environment: Readonly<Record<string, string>> = {},
   { dataDir, clock }: { readonly dataDir?: string; readonly clock?: WakingClock } = {},

@@ -7,28 +7,27 @@ import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Missing } from './suite.ts';
 
-/** A PostgreSQL of one's own. */
+/** A PostgreSQL server for tests. */
 export interface TestPostgres {
   /** `postgres://` with a password, on 127.0.0.1, to the database `postgres`. */
   readonly url: string;
   /** The same server by its unix socket: libpq's query parameters instead of a host. */
   readonly socketUrl: string;
-  /** Ends the server and removes its folder. */
+  /** Stops the server and removes its folder. */
   stop(): Promise<void>;
 }
 
 const BIN = findBin();
 const PASSWORD = 'open-sesame-4711';
 
-/** Why there is none on this machine. */
+/** Why this machine cannot run PostgreSQL. */
 export const postgresMissing: Missing =
   BIN === undefined ? 'PostgreSQL is not installed: apt-get install postgresql' : undefined;
 
 /**
- * Starts a throw-away server in a folder under the system's temporary one, within two seconds or
- * so. PostgreSQL refuses to run as root: then it runs as `postgres`, or as `nobody`. A small shell
- * stands guard over it: when this process ends, however it ends, the pipe to the guard closes, and
- * server and folder go.
+ * Starts a throw-away server in a temporary folder, within about two seconds. PostgreSQL refuses to
+ * run as root: then it runs as an unprivileged user. A small shell guards it: when this process
+ * ends in any way, the pipe to the guard closes, and server and folder are removed.
  */
 export async function startPostgres(): Promise<TestPostgres> {
   if (BIN === undefined) throw new Error(postgresMissing);
@@ -40,7 +39,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     const guard = spawn('/bin/sh', ['-c', GUARD, 'guard', BIN, folder, String(port)], {
       ...user,
       cwd: folder,
-      // A terminal's Ctrl-C must reach only the tests: their end is the guard's signal.
+      // A terminal's Ctrl-C must reach only the tests: the guard reacts to their end.
       detached: true,
       env: { PATH: process.env['PATH'], LC_ALL: 'C', PASSWORD },
       stdio: ['pipe', 'ignore', 'pipe'],
@@ -63,10 +62,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   }
 }
 
-/**
- * No sync anywhere: the data never outlives the test. SIGQUIT: neither does anything that is still
- * connected.
- */
+/** No fsync: the data never outlives the test. SIGQUIT: connections do not either. */
 const GUARD = `
 bin=$1 folder=$2 port=$3
 printf %s "$PASSWORD" > "$folder/password"
@@ -82,10 +78,7 @@ wait "$postgres"
 rm -rf "$folder"
 `;
 
-/**
- * Resolves when the server says that it takes connections, and rejects with what it said when it
- * does not.
- */
+/** Resolves when the server accepts connections, and rejects with its output if it fails. */
 async function ready(guard: ChildProcess): Promise<void> {
   const said: string[] = [];
   if (!guard.stderr) throw new Error('the server has no stderr');
@@ -94,7 +87,7 @@ async function ready(guard: ChildProcess): Promise<void> {
     lines.on('line', (line) => {
       said.push(line);
       if (line.includes('database system is ready to accept connections')) resolve();
-      // The guard itself waits for its pipe.
+      // The guard itself still waits for its pipe.
       if (line.includes('database system is shut down')) guard.stdin?.end();
     });
     guard.once('error', reject);
@@ -126,7 +119,7 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/** Undefined for an ordinary user, who runs the server directly. */
+/** Undefined for a nonroot user, who runs the server directly. */
 function unprivilegedUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   for (const line of readFileSync('/etc/passwd', 'utf8').split('\n')) {

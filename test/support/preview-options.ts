@@ -1,6 +1,6 @@
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 
-/** The reference's defaults, as one machine has them. */
+/** The reference's defaults for one machine. */
 export const OPTIONS: PreviewOptions = {
   enabled: true,
   zoneSuffix: 'localhost',

@@ -1,7 +1,7 @@
 import { deriveKeySet } from '#adapters/auth/key-set.ts';
 import { createSealedTexts, type SealedTexts } from '#adapters/auth/sealed-texts.ts';
 
-/** Seals with keys of these names, the first of which seals. */
+/** Seals with keys of these ids, the first of which seals. */
 export function sealsOf(...kids: readonly string[]): SealedTexts {
   const keys = kids.map((kid) => ({
     kty: 'oct' as const,

@@ -13,13 +13,13 @@ const VERSION = '4.48';
 const FOLDER = join(cacheFolder(), `seaweedfs-${VERSION}`);
 const WEED = onPath('weed') ?? join(FOLDER, 'bin', 'weed');
 
-/** Why no bucket can be served on this machine. */
+/** Why this machine cannot serve buckets. */
 export const s3Missing: Missing = serverMissing();
 
-/** Why buckets cannot be mounted or served on this machine. */
+/** Why this machine cannot mount or serve buckets. */
 export const bucketsMissing: Missing = missing();
 
-/** A real S3 server on loopback, with one pair of keys. */
+/** A real S3 server on loopback, with one key pair. */
 export interface S3Server {
   readonly endpoint: string;
   readonly port: number;
@@ -27,16 +27,16 @@ export interface S3Server {
   readonly secretAccessKey: string;
   /** A request signed with its keys (AWS Signature Version 4): `path` is `/bucket/key`. */
   request(method: string, path: string, body?: Uint8Array | string): Promise<Response>;
-  /** The object, or undefined where there is none. */
+  /** The object, or undefined if it does not exist. */
   read(path: string): Promise<string | undefined>;
   stop(): Promise<void>;
 }
 
-/** Ends with the pipe to this process, however this process ends. */
+/** Ends when the pipe to this process closes, after any exit. */
 const GUARD =
   'folder=$1; shift; "$@" >"$folder/log" 2>&1 & echo $!; cat >/dev/null; kill -9 $!; wait; rm -rf "$folder"';
 
-/** Starts SeaweedFS in a folder of its own, within two seconds or so. */
+/** Starts SeaweedFS in a temporary folder, within about two seconds. */
 export async function startS3(): Promise<S3Server> {
   const folder = mkdtempSync(join(tmpdir(), 'porthole-s3-'));
   const accessKeyId = 'PORTHOLETESTKEY';
@@ -89,7 +89,7 @@ export async function startS3(): Promise<S3Server> {
 async function untilItAnswers(server: S3Server, guard: { readonly exitCode: number | null }): Promise<void> {
   const until = Date.now() + 15_000;
   for (;;) {
-    // A bucket, because the server answers before it can store anything.
+    // Creates a bucket, because the server responds before it can store anything.
     const answer = await server.request('PUT', '/first').catch(() => undefined);
     if (answer !== undefined && (answer.ok || answer.status === 409)) {
       const stored = await server.request('PUT', '/first/object', 'x');
@@ -140,7 +140,7 @@ async function signed(
   });
 }
 
-/** All at once, so that they differ. */
+/** Concurrently, so that they differ. */
 async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
   await Promise.all(servers.map((server) => once(server, 'listening')));

@@ -5,7 +5,7 @@ export function skillText(name: string, description = `What ${name} does`, body 
   return `---\nname: ${name}\ndescription: ${JSON.stringify(description)}\n---\n${body}`;
 }
 
-/** A tar of these files, by path; a name that ends in `!` may be executed. */
+/** A tar of these files, by path; a name that ends in `!` is executable. */
 export function tarOf(files: Readonly<Record<string, string | Uint8Array>>): Buffer {
   const entries = Object.entries(files).map(([path, content]) =>
     tarEntry({
@@ -17,7 +17,7 @@ export function tarOf(files: Readonly<Record<string, string | Uint8Array>>): Buf
   return Buffer.concat([...entries, END_OF_ARCHIVE]);
 }
 
-/** A skill of one file more. */
+/** A skill with these extra files. */
 export function skillTar(name: string, files: Readonly<Record<string, string>> = {}): Buffer {
   return tarOf({ 'SKILL.md': skillText(name), ...files });
 }

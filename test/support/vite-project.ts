@@ -6,20 +6,20 @@ import type { TestHost } from './in-process-host.ts';
 
 export interface ServedViteProject {
   readonly run: { readonly run_id: string; readonly sandbox_id: string; readonly agent_token: string };
-  /** Where its dev server listens in the sandbox. */
+  /** Port of its dev server in the sandbox. */
   readonly port: number;
   /** The paths of its files. */
   readonly files: readonly string[];
-  /** Writes one of its files, through the API. */
+  /** Writes one of its files through the API. */
   write(path: string, text: string): Promise<void>;
 }
 
 export interface ViteProject extends ServedViteProject {
-  /** Of its preview. */
+  /** URL of its preview. */
   readonly url: string;
 }
 
-/** The example project in a sandbox of its own, its dev server running and its preview open. */
+/** The example project in a new sandbox, its dev server running and its preview open. */
 export async function startViteProject(porthole: TestHost): Promise<ViteProject> {
   const api = connect(porthole.host.url, undefined);
   const project = await serveViteProject(porthole, {}, api);
@@ -29,7 +29,7 @@ export async function startViteProject(porthole: TestHost): Promise<ViteProject>
   return { ...project, url };
 }
 
-/** The example project in the sandbox of a run, its dev server on its way up, and no preview. */
+/** The example project in the sandbox of a run, its dev server starting, without a preview. */
 export async function serveViteProject(
   porthole: TestHost,
   run: { readonly title?: string },

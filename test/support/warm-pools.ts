@@ -9,7 +9,7 @@ export const poolConfig = (change: Partial<WarmPoolConfig> = {}): WarmPoolConfig
   ...change,
 });
 
-/** Resolves once so many are warm; fails when that takes longer than any machine needs. */
+/** Resolves once this many are warm; fails after a generous timeout. */
 export async function settled(pool: WarmPool, warm: number): Promise<void> {
   const until = performance.now() + 60_000;
   let seen = await pool.stats();

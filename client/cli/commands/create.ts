@@ -71,7 +71,7 @@ function number(option: string, text: string | undefined): number | undefined {
   throw new UsageError(`--${option} must be a number, got ${JSON.stringify(text)}.`);
 }
 
-/** So that a secret need not be typed. */
+/** Reads the value from the environment, so that a secret is not typed. */
 function fromHere(text: string, environment: Readonly<Record<string, string | undefined>>): string {
   if (text.includes('=')) return text;
   const value = environment[text];

@@ -61,7 +61,7 @@ export const execCommand: CommandSpec = {
   },
 };
 
-/** Passes stdin on as it comes. The command ends with this one. */
+/** Streams stdin to the command as it arrives. The command ends when this process does. */
 async function withInput(
   { given, streams, signal }: Context,
   sandbox: Sandbox,

@@ -6,9 +6,9 @@ import { table } from '../table.ts';
 import { write } from '../write.ts';
 import { ago } from './list.ts';
 
-/** Commands that look at what runs in a sandbox. */
+/** Commands that show what runs in a sandbox. */
 
-/** The sandbox that a word names: by itself, or as that of a run. */
+/** The sandbox that an argument names: by its id or name, or by its run. */
 async function sandboxOf(context: Context): Promise<Sandbox> {
   const word = context.given.positionals[0] ?? '';
   if (!word.startsWith('run_')) return holdSandbox(context);

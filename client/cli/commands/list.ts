@@ -10,7 +10,7 @@ const UNITS = [
   ['m', 60],
 ] as const;
 
-/** How long something is past, e.g. `3h`; below a minute in seconds. */
+/** Time since an instant, e.g. `3h`; seconds below a minute. */
 export function ago(instant: string, now: Date): string {
   const seconds = Math.max(0, Math.floor((now.getTime() - Date.parse(instant)) / 1_000));
   const [unit, length] = UNITS.find(([, each]) => seconds >= each) ?? ['s', 1];

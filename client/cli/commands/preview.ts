@@ -37,7 +37,7 @@ export const previewCommand: CommandSpec = {
       await note(plain(`porthole: the preview is live, but does not show the app yet. ${advice}`));
     }
     if (given.is('once')) return 0;
-    // Heartbeats and keepalives hold up no process: this does.
+    // Heartbeats and keepalives do not keep the process alive; this timer does.
     const stay = setInterval(() => undefined, 60_000);
     try {
       const ended = await Promise.race([preview.over, once(signal, 'abort').then(() => undefined)]);

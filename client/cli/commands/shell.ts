@@ -2,7 +2,7 @@ import { type CommandSpec } from '../command.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
 import { write } from '../write.ts';
 
-/** What Ctrl-D sends: the input is over. */
+/** The byte of Ctrl-D: end of input. */
 const END_OF_INPUT = '\u0004';
 
 export const shellCommand: CommandSpec = {

@@ -18,7 +18,7 @@ import { readProject } from '../up/read-project.ts';
 import { FolderEdits, followInBackground } from '../up/folder-edits.ts';
 import { followLog } from '../up/follow-log.ts';
 
-/** Never sent: made again in the sandbox, or of no use there. */
+/** Never sent: rebuilt in the sandbox, or useless there. */
 const LEFT_OUT = ['node_modules/', '.venv/', 'venv/', '__pycache__/', '.DS_Store'];
 
 export const upCommand: CommandSpec = {
@@ -128,7 +128,7 @@ async function commandOf({ given }: Context, folder: string): Promise<FoundComma
   );
 }
 
-/** The same folder of the same machine has the same sandbox, resumed where it is stopped. */
+/** The same folder of the same machine gets the same sandbox, resumed if it is stopped. */
 async function runOfFolder(context: Context, folder: string): Promise<Run> {
   const { porthole, signal } = context;
   const key = createHash('sha256').update(folder).digest('hex').slice(0, 32);

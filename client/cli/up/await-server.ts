@@ -6,12 +6,14 @@ import type { Server, ServeOptions } from '../../runs/server.ts';
 import { wait } from '../../http/wait.ts';
 import { plain } from '../plain.ts';
 
-/** At most so many lines of a log are shown. */
+/** Maximum number of log lines shown. */
 const LAST_LINES = 20;
-/** Between two looks, in milliseconds, where no event comes before. */
+/** Poll interval in milliseconds, if no event arrives earlier. */
 const LOOK_MS = 1_000;
 const RETRY_MS = 250;
-/** A helper port may open before the wanted one. In milliseconds. */
+/**
+ * How long, in milliseconds, another port may be open first: a helper may listen before the server.
+ */
 const OTHER_PORT_MS = 500;
 const HAS_ENDED: ReadonlySet<ServerState> = new Set(['failed', 'exited', 'stopped']);
 
@@ -22,7 +24,7 @@ export interface WantedServer {
   readonly cwd: string;
 }
 
-/** Declares the server; one that was declared otherwise is replaced. */
+/** Declares the server; replaces one with a different declaration. */
 export async function declareServer(
   run: Run,
   { name, command, port, cwd }: WantedServer,
@@ -39,8 +41,8 @@ export async function declareServer(
 }
 
 /**
- * The preview of a server, once it serves. A server that listens on another port is declared again
- * with that port.
+ * The preview of a server, once it serves. If the server listens on another port, it is declared
+ * again with that port.
  * @throws Error with the last lines of its log and the doctor's advice
  */
 export async function awaitServer(
@@ -84,7 +86,7 @@ export async function awaitServer(
   }
 }
 
-/** The events of a sandbox, as reasons to look again. */
+/** The events of a sandbox, as triggers for the next poll. */
 class Wakes {
   readonly #events: AsyncGenerator;
   #next: Promise<unknown> | undefined;

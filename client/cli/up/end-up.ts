@@ -3,12 +3,14 @@ import type { Run } from '../../runs/run.ts';
 import type { Context } from '../command.ts';
 import type { Progress } from './progress.ts';
 
-/** What stays: everything as it runs, the files of a stopped sandbox, or nothing. */
+/** What remains: everything running, the files of a stopped sandbox, or nothing. */
 export type Kept = 'run' | 'files' | 'nothing';
 
 const ANSWERS: Readonly<Record<string, Kept>> = { '': 'files', s: 'files', k: 'run', d: 'nothing' };
 
-/** Asks a person; programs keep the files. A second Ctrl-C leaves everything running. */
+/**
+ * Asks the user; without a terminal it keeps the files. A second Ctrl-C leaves everything running.
+ */
 export async function askWhatToKeep({ streams }: Context, progress: Progress): Promise<Kept> {
   const { stdin, stderr } = streams;
   if (progress.isJson || !stdin.isTTY || !stderr.isTTY) return 'files';

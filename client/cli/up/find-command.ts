@@ -1,4 +1,4 @@
-/** A project, as far as its command can be found in it. Pure: what is read is given. */
+/** The inputs for finding a project's command. Pure: files are read by the caller. */
 export interface Project {
   /** Relative paths of its files, with `/`. */
   readonly files: ReadonlySet<string>;
@@ -7,28 +7,28 @@ export interface Project {
 }
 
 export interface FoundCommand {
-  /** What it is, for people, e.g. `Vite (npm run dev)`. */
+  /** Label for people, e.g. `Vite (npm run dev)`. */
   readonly kind: string;
-  /** A line for the sandbox's shell. */
+  /** A command line for the sandbox's shell. */
   readonly command: string;
   readonly port: number;
-  /** Relative to the project; '' for itself. */
+  /** Relative to the project; '' for its root. */
   readonly cwd: string;
   readonly install?: Install | undefined;
 }
 
 export interface Install {
   readonly command: string;
-  /** The folder that it makes, relative to the project. */
+  /** The folder that it creates, relative to the project. */
   readonly makes: string;
-  /** Files on which it depends. */
+  /** The files that it depends on. */
   readonly inputs: readonly string[];
 }
 
 const PYTHON_FILES = ['streamlit_app.py', 'main.py', 'app.py', 'wsgi.py', 'asgi.py', 'src/main.py'] as const;
 export const FILES_TO_READ: readonly string[] = ['Procfile', 'package.json', ...PYTHON_FILES];
 
-/** What is looked for, in this order, for the message where nothing is found. */
+/** Supported kinds in search order, for the message if none is found. */
 export const LOOKED_FOR: readonly string[] = [
   'Procfile with a web line',
   'package.json with a dev or start script, also in a workspace',
@@ -46,7 +46,7 @@ export function findCommand(project: Project): FoundCommand | undefined {
   return undefined;
 }
 
-/** What a command that is given needs before it: as if it were the project's own. */
+/** The install step for a given command: the same as for the project's own. */
 export function installOf({ files, texts }: Project): Install | undefined {
   if (texts.has('package.json')) return installPackages(files);
   return installPython(files);
@@ -66,7 +66,7 @@ interface Manifest {
   readonly devDependencies?: Readonly<Record<string, string>>;
 }
 
-/** Where dev servers listen by default; the first dependency that a project has decides. */
+/** Default ports of dev servers; the first dependency that a project has decides. */
 const FRAMEWORKS: readonly (readonly [dependency: string, name: string, port: number])[] = [
   ['next', 'Next.js', 3000],
   ['nuxt', 'Nuxt', 3000],
@@ -93,7 +93,7 @@ function fromPackage({ files, texts }: Project): FoundCommand | undefined {
     const uses = { ...manifest.dependencies, ...manifest.devDependencies };
     const [, name, port] = FRAMEWORKS.find(([dependency]) => dependency in uses) ?? [];
     const manager = managerOf(files);
-    // npm's own production server of these takes another port than their dev server.
+    // The production servers of these have another default port than their dev servers.
     const usual = script === 'preview' && port === 5173 ? 4173 : port;
     return {
       kind: `${name ?? 'package.json'} (${manager} run ${script})`,

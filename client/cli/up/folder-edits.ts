@@ -6,7 +6,7 @@ import { FolderWatch } from './watch-folder.ts';
 
 export interface EditsOptions extends Pick<SyncOptions, 'to' | 'excludes' | 'delete'> {
   readonly signal: AbortSignal;
-  /** Gets a line about each edit that was sent, or not. */
+  /** Receives a line about each edit that was sent or failed. */
   readonly note: (line: string) => Promise<void>;
 }
 
@@ -21,7 +21,7 @@ export class FolderEdits {
         this.#watch.follow(folders);
         if (sent + removed > 0) await note(`An edit: ${sent} sent, ${removed} removed`);
       } catch (error) {
-        // The next edit tries again.
+        // The next edit retries.
         if (!options.signal.aborted) await note(`An edit was not sent: ${(error as Error).message}`);
       }
     });
@@ -37,7 +37,10 @@ export class FolderEdits {
   }
 }
 
-/** Leaves `porthole sync --watch` running. It ends once the sandbox stops or Porthole is gone. */
+/**
+ * Leaves `porthole sync --watch` running. It ends once the sandbox stops or Porthole is
+ * unreachable.
+ */
 export function followInBackground(
   { streams }: Context,
   folder: string,

@@ -7,13 +7,13 @@ import { plain } from '../plain.ts';
 import type { Install } from './find-command.ts';
 import type { Progress } from './progress.ts';
 
-/** Beyond this, in milliseconds, an install hangs: for want of a network, for instance. */
+/** Timeout of an install in milliseconds: one without a network hangs. */
 const INSTALL_MS = 600_000;
 const LAST_LINES = 20;
 
 /**
- * Installs a project's dependencies in the sandbox, unless that was done for the same lock file.
- * Where it fails and this machine has node_modules, those are sent instead.
+ * Installs a project's dependencies in the sandbox, unless the same lock file was installed before.
+ * If that fails and this machine has node_modules, sends those instead.
  * @throws Error with the last lines
  */
 export async function installDependencies(

@@ -1,10 +1,10 @@
 import type { Context } from '../command.ts';
 import { plain } from '../plain.ts';
 
-/** A step that takes longer than this, in milliseconds, says that it goes on. */
+/** A step that takes longer than this, in milliseconds, reports that it still runs. */
 const SLOW_MS = 1_000;
 
-/** What `up` says: lines for people on stderr, or with `--json` one object a line on stdout. */
+/** The output of `up`: lines for people on stderr, or with `--json` one object a line on stdout. */
 export class Progress {
   readonly #context: Pick<Context, 'print' | 'note'>;
   readonly isJson: boolean;

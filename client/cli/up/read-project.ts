@@ -5,10 +5,13 @@ import { FILES_TO_READ, type Project } from './find-command.ts';
 
 /** Folders with an index.html to serve. */
 const STATIC_FOLDERS = ['public', 'dist', 'build'];
-/** Where monorepos have their workspaces. */
+/** Folders in which monorepos keep their workspaces. */
 const WORKSPACES = ['apps', 'packages'];
 
-/** What `findCommand` needs of a folder. @throws UsageError where it is no folder */
+/**
+ * Reads what `findCommand` needs from a folder.
+ * @throws UsageError if it is not a folder
+ */
 export async function readProject(folder: string): Promise<Project> {
   const names = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`${folder} is not a folder that can be read (${error.code ?? error.message}).`);

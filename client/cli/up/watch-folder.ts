@@ -1,12 +1,12 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { join } from 'node:path';
 
-/** Editors write a file in several steps: changes within this time, in milliseconds, are one. */
+/** Debounce in milliseconds: editors write a file in several steps. */
 const SETTLE_MS = 60;
 
 /**
- * Calls `changed` after changes in a folder, one call at a time. Each folder is watched by itself,
- * so that folders that are left out (node_modules) cost no watches.
+ * Calls `changed` after changes in a folder, one call at a time. Each folder has its own watch, so
+ * excluded folders (node_modules) cost no watches.
  */
 export class FolderWatch {
   readonly #root: string;
@@ -24,7 +24,7 @@ export class FolderWatch {
 
   /** Watches these folders, relative to the root, and no others. */
   follow(folders: readonly string[]): void {
-    // A sync that is under way at the end would otherwise keep the process alive.
+    // A sync that is running at the end would otherwise keep the process alive.
     if (this.#isClosed) return;
     const wanted = new Set(['', ...folders]);
     for (const [path, watcher] of this.#watched) if (!wanted.has(path)) this.#unwatch(path, watcher);
@@ -32,10 +32,10 @@ export class FolderWatch {
       if (this.#watched.has(path)) continue;
       try {
         const watcher = watch(join(this.#root, path), () => this.#wake());
-        // A folder that is removed: its parent tells.
+        // A removed folder: its parent reports the change.
         watcher.on('error', () => this.#unwatch(path, watcher));
         this.#watched.set(path, watcher);
-        // What was written in it before it was watched.
+        // Covers files written before the watch began.
         this.#wake();
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;

@@ -4,11 +4,11 @@ import type { Api } from './api.ts';
 export type Route = keyof Api;
 export type Answer<R extends Route> = Api[R]['answer'];
 
-/** What the API refused, in its own words. */
+/** An error of the API, with its message. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
-  /** What else the answer says, by its own names: `holder` of a lock, `field` of a schema. */
+  /** Further fields of the error: `holder` of a lock, `field` of a schema. */
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(
@@ -33,25 +33,25 @@ export interface CallInput<R extends Route> {
   readonly body?: Api[R]['body'];
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
-  /** Goes on when the page goes. */
+  /** Continues after the page is closed. */
   readonly keepalive?: boolean;
 }
 
-/** Called when the API no longer knows who this is. */
+/** Called when the API rejects the session. */
 let signedOut: () => void = () => undefined;
 export function onSignedOut(listener: () => void): void {
   signedOut = listener;
 }
 
 /**
- * A segment that stays one: `..`, in any encoding, would point a crafted link to another route.
- * Encoded twice it names what is not there.
+ * Encodes one path segment: `..`, in any encoding, would point a crafted link to another route.
+ * Encoded twice it names nothing.
  */
 function segment(text: string): string {
   return /^\.{1,2}$/.test(text) ? text.replaceAll('.', '%252e') : encodeURIComponent(text);
 }
 
-/** The address of a route, for what is no JSON. */
+/** The address of a route, for content other than JSON. */
 export function addressOf(
   route: Route,
   path: Readonly<Record<string, string>> = {},
@@ -69,7 +69,8 @@ export function addressOf(
 }
 
 /**
- * Asks, and hears whether the session is over. @throws TypeError when the server cannot be reached
+ * Sends a request and detects the end of the session.
+ * @throws TypeError when the server cannot be reached
  */
 export async function ask(address: string, init: RequestInit = {}): Promise<Response> {
   const response = await fetch(address, init);
@@ -85,9 +86,7 @@ export async function request(address: string, init: RequestInit = {}): Promise<
   throw refusal(response.status, await response.text().catch(() => ''));
 }
 
-/**
- * What a refusing answer says. Pages of proxies are not shown.
- */
+/** The error of a response. Pages of proxies are not shown. */
 export function refusal(status: number, body: string): ApiError {
   const { error, code, ...details } = parsed(body);
   const words =
@@ -99,7 +98,7 @@ export function refusal(status: number, body: string): ApiError {
   return new ApiError(status, typeof code === 'string' ? code : '', words, details);
 }
 
-/** That the API no longer knows who this is, where it was not asked by `ask`. */
+/** Reports the end of the session, for requests not sent by `ask`. */
 export function hearSignedOut(): void {
   signedOut();
 }
@@ -113,7 +112,7 @@ function parsed(body: string): Record<string, unknown> {
   }
 }
 
-/** Calls a route with what it takes, and returns what it gives. */
+/** Calls a typed route. */
 export async function call<R extends Route>(
   route: R,
   { path, query, body, headers = {}, signal, keepalive = false }: CallInput<R> = {},

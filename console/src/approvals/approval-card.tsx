@@ -21,20 +21,20 @@ import { WhatListens } from './what-listens.tsx';
 
 export interface ApprovalCardProps {
   readonly approval: WaitingApproval;
-  /** Everything that waits, this included. */
+  /** All pending requests, including this one. */
   readonly waiting: readonly WaitingApproval[];
-  /** Runs of this user are shown without an owner. */
+  /** Runs of this user are shown without the owner. */
   readonly user: string;
-  /** Whether it is the first of those shown. */
+  /** Whether it is the first card shown. */
   readonly isFirst: boolean;
-  /** Whether it may be pressed yet. */
+  /** Whether its buttons are enabled yet. */
   readonly armed: boolean;
-  /** Whether the widest approval was pressed once, and the next press confirms it. */
+  /** Whether the widest approval was pressed once, so that the next press confirms it. */
   readonly confirming: boolean;
   readonly onConfirming: (confirming: boolean) => void;
-  /** A decision is under way here, which may end these requests: none once it has failed. */
+  /** A decision is pending that may end these requests; empty after it has failed. */
   readonly onDecide: (requestIds: readonly string[]) => void;
-  /** These wait no more; what to tell about that. */
+  /** These requests have ended; `words` is the notice. */
   readonly onEnd: (words: string, requestIds: readonly string[]) => void;
 }
 
@@ -49,7 +49,7 @@ const FURTHER = [
   ['always', 'normal'],
 ] as const;
 
-/** One question of an agent, and the answers to it. */
+/** One request of an agent, and its buttons. */
 export function ApprovalCard({
   approval,
   waiting,
@@ -109,7 +109,7 @@ export function ApprovalCard({
         key={choice}
         variant={confirms ? 'danger' : variant}
         {...(confirms ? { 'aria-describedby': `further-${id}`, onBlur: () => onConfirming(false) } : {})}
-        // The press counts from where it began.
+        // Validated at the start of the press.
         onPressStart={() => {
           begunArmed.current = armed;
         }}

@@ -11,22 +11,22 @@ interface ApprovalDockProps extends Pick<Approvals, 'waiting' | 'forget'> {
   readonly user: string;
 }
 
-/** Cards at a time: those behind come up as these are decided. */
+/** Maximum cards at a time; decided ones make room for the next. */
 const SHOWN = 3;
 /** How long the outcome of a request is shown, in milliseconds. */
 const NOTICE_MS = 10_000;
-/** Leads to what waits, and back to where one was; while something does. */
+/** Moves the focus to the pending requests and back. */
 const KEY = 'F8';
 
 /**
  * Pending approvals, above every page. It never takes the focus: it is announced, and `F8` moves to
- * it. It is above dialogs, too, and may be used from within them.
+ * it. It is above dialogs and usable from within them.
  */
 export function ApprovalDock({ waiting, forget, user }: ApprovalDockProps) {
   const dock = useRef<HTMLElement>(null);
   const [folded, setFolded] = useState(false);
   const { words: notice, announce } = useNotice();
-  /** By request, those that its decision here may have ended. */
+  /** By request, the requests that its decision here may have ended. */
   const decided = useRef(new Map<string, readonly string[]>());
   const shown = folded ? [] : waiting.slice(0, SHOWN);
   const [confirming, setConfirming] = useState<string>();
@@ -89,7 +89,7 @@ interface Notice {
   readonly announce: (words: string) => void;
 }
 
-/** The last thing that became of a request, for a while. */
+/** The latest outcome of a request, shown for a limited time. */
 function useNotice(): Notice {
   const [words, setWords] = useState<string>();
   useEffect(() => {
@@ -101,8 +101,8 @@ function useNotice(): Notice {
 }
 
 /**
- * What a screen reader says when something begins to wait; tells as well what has ended without a
- * decision from here.
+ * The announcement of new requests for screen readers; also reports requests that ended without a
+ * decision here.
  */
 function useChange(
   waiting: readonly WaitingApproval[],
@@ -130,7 +130,10 @@ function useChange(
   return change;
 }
 
-/** Leads the keyboard to the dock and back, and keeps it somewhere when what it was on goes. */
+/**
+ * Moves the keyboard focus to the dock and back, and restores it when the focused element
+ * disappears.
+ */
 function useFocusOf(dock: { readonly current: HTMLElement | null }, waiting: readonly WaitingApproval[]) {
   const cameFrom = useRef<HTMLElement | null>(null);
   const within = useRef(false);
@@ -152,7 +155,7 @@ function useFocusOf(dock: { readonly current: HTMLElement | null }, waiting: rea
     if (!some) return undefined;
     const onKey = (event: KeyboardEvent) => {
       if (event.key !== KEY || event.repeat) return;
-      // Also from a terminal, which has all other keys.
+      // Also from a terminal, which receives all other keys.
       event.preventDefault();
       event.stopPropagation();
       if (dock.current?.contains(document.activeElement) === true) back();
@@ -162,7 +165,7 @@ function useFocusOf(dock: { readonly current: HTMLElement | null }, waiting: rea
     return () => window.removeEventListener('keydown', onKey, true);
   });
   useEffect(() => {
-    // The card that was focused is gone, and with it the focus.
+    // The focused card was removed.
     if (!within.current || dock.current?.contains(document.activeElement) === true) return;
     if (document.activeElement !== null && document.activeElement !== document.body) {
       within.current = false;
@@ -177,15 +180,15 @@ function useFocusOf(dock: { readonly current: HTMLElement | null }, waiting: rea
     },
     onBlur: ({ relatedTarget, currentTarget, target }: FocusEvent) => {
       if (relatedTarget instanceof Node) within.current = currentTarget.contains(relatedTarget);
-      // A press beside everything: the blurred element still exists then.
+      // A press elsewhere: the blurred element still exists then.
       else setTimeout(() => (within.current &&= !target.isConnected));
     },
   };
 }
 
 /**
- * Asks the browser whether it may tell of requests while the tab is hidden. Where it may already,
- * or may not at all, there is nothing to press.
+ * Asks the browser for permission to notify while the tab is hidden. Not shown if that is already
+ * granted or denied.
  */
 function NotifyMeButton() {
   const [permission, setPermission] = useState(() =>

@@ -3,13 +3,13 @@ import type { Api } from '../api/api.ts';
 
 export type WaitingApproval = Api['GET /api/approvals']['answer']['approvals'][number];
 
-/** The port that a preview is asked for; undefined where something else is. */
+/** The requested port of a preview; undefined for other requests. */
 export function portOf({ arguments: given }: Pick<WaitingApproval, 'arguments'>): number | undefined {
   const port = given['target_port'];
   return typeof port === 'number' ? port : undefined;
 }
 
-/** The host and port that a connection is asked for; undefined where something else is. */
+/** The requested host and port of a connection; undefined for other requests. */
 export function destinationOf({
   tool,
   arguments: { host, port },
@@ -19,7 +19,7 @@ export function destinationOf({
   return port === 443 || port === 80 ? name : `${name}, port ${port}`;
 }
 
-/** The question, in the console's words: an agent's text is always marked as such. */
+/** The question in the console's words: an agent's text is always marked as such. */
 export function questionOf(approval: Pick<WaitingApproval, 'arguments' | 'tool'>): string {
   const port = portOf(approval);
   const destination = destinationOf(approval);
@@ -30,7 +30,7 @@ export function questionOf(approval: Pick<WaitingApproval, 'arguments' | 'tool'>
     : `Open a preview of port ${port}?`;
 }
 
-/** What that would do. */
+/** The effect of an approval. */
 export function consequenceOf(approval: Pick<WaitingApproval, 'arguments' | 'message' | 'tool'>): string {
   if (destinationOf(approval) !== undefined) {
     return `What runs there can then send what it knows to that host. It says: “${plainText(approval.message, 300)}”`;
@@ -41,7 +41,7 @@ export function consequenceOf(approval: Pick<WaitingApproval, 'arguments' | 'mes
     : 'Anyone with the link can see the app.';
 }
 
-/** A run's name, for those who know it by that. */
+/** Label of a run for its owner. */
 export function runName({
   run_title: title,
   run_id: id,
@@ -67,7 +67,7 @@ export function endedLabel(approval: WaitingApproval, now: number): string {
 
 export type Choice = 'once' | 'port' | 'run' | 'always' | 'deny' | 'never';
 
-/** What each button is called; undefined for a scope that the request does not have. */
+/** Label of each button; undefined for a scope that the request does not offer. */
 export function choiceLabel(
   approval: Pick<WaitingApproval, 'arguments' | 'owner' | 'tool'>,
   choice: Choice,
@@ -87,7 +87,7 @@ export function choiceLabel(
   return words[choice];
 }
 
-/** What the widest approval does, before it is confirmed. */
+/** The effect of the widest approval, shown before its confirmation. */
 export function widestLabel(
   approval: Pick<WaitingApproval, 'arguments' | 'owner' | 'tool'>,
   user: string,
@@ -102,7 +102,7 @@ export function widestLabel(
   return `${subject} can then open any port without ${whom}, in all current and future runs. Press again to confirm.`;
 }
 
-/** The requests that an approval may approve beside its own. */
+/** Other requests that an approval may also approve. */
 export function mayCover(
   approval: WaitingApproval,
   choice: Choice,
@@ -118,7 +118,7 @@ export function mayCover(
   );
 }
 
-/** What a decision has done. `also`: what else waited and is approved by it. */
+/** The result of a decision. `also`: other pending requests approved by it. */
 export function decidedLabel(
   approval: Pick<WaitingApproval, 'arguments' | 'owner' | 'tool'>,
   choice: Choice,

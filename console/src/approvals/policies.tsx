@@ -5,10 +5,7 @@ import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 
-/**
- * What is approved without a question, and the way to have it asked again; nothing where all is
- * asked.
- */
+/** The permanent approvals, with a button to revoke each; nothing if there are none. */
 export function Policies() {
   const { value, reload } = useAnswer('GET /api/approval-policies', { query: { limit: 100 } }, 10_000);
   const { problem, attempt } = useAttempt();

@@ -5,20 +5,20 @@ import { useAnswer, useEvents } from '../live/use-live.ts';
 import type { WaitingApproval } from './approval-labels.ts';
 
 export interface Approvals {
-  /** What waits, the oldest first. */
+  /** Pending requests, oldest first. */
   readonly waiting: readonly WaitingApproval[];
-  /** Whether `waiting` is kept up to date: of several hidden tabs, in one. */
+  /** Whether `waiting` is live: of several hidden tabs, only one is. */
   readonly following: boolean;
-  /** It is known here that this one waits no more. */
+  /** Removes a request that is known to have ended. */
   readonly forget: (requestId: string) => void;
 }
 
-/** While the stream is away, or may not be had, so often is it asked. */
+/** Poll interval while the stream is disconnected or unavailable. */
 const ASK_EVERY_MS = 5_000;
 
 /**
- * What waits for a decision in all of one's runs, as the server tells it; until its time is over,
- * though the server should be away.
+ * Pending requests of all the user's runs, as reported by the server; each is removed at its
+ * expiry, even if the server is unreachable.
  */
 export function useApprovals(): Approvals {
   const [notice, setNotice] = useState<readonly WaitingApproval[]>([]);

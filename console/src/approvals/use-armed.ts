@@ -1,16 +1,13 @@
 import { useEffect, useState, type RefObject } from 'react';
 
-/**
- * As long as browsers keep their own questions from being answered by a press that was meant for
- * something else.
- */
+/** The delay that browsers use to protect their own prompts from accidental presses. */
 const SETTLE_MS = 500;
 
 /**
  * Clickjacking: whether the element may be pressed. It must be unmoved in a focused window for half
- * a second. What appears under a pointer, or moves there, is pressed by accident, or because an
+ * a second: an element that appears or moves under a pointer is pressed by accident, or because an
  * attacker timed it.
- * @param layout another whenever it moves
+ * @param layout changes whenever the element moves
  */
 export function useArmed(element: RefObject<HTMLElement | null>, layout: string): boolean {
   const [armed, setArmed] = useState(false);
@@ -24,7 +21,8 @@ export function useArmed(element: RefObject<HTMLElement | null>, layout: string)
     settle();
     const size = new ResizeObserver(settle);
     if (element.current !== null) size.observe(element.current);
-    // Out of a frame of the page, such as a preview, one comes as well: but from the same window.
+    // A focus event also arrives when the focus leaves a frame of the page, such as a preview, but
+    // the window is the same.
     let wasElsewhere = false;
     const leave = () => {
       wasElsewhere = !document.hasFocus();

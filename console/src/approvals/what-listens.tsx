@@ -3,21 +3,19 @@ import { plainText } from '#core/shared/plain-text.ts';
 import { addressOf } from '../api/client.ts';
 import { useAnswer, useEvents } from '../live/use-live.ts';
 
-/** Where no event tells of a change, in milliseconds. */
+/** Poll interval in milliseconds, if no event reports changes. */
 const ASK_MS = 60_000;
 
 interface WhatListensProps {
   readonly runId: string;
   readonly port: number;
-  /**
-   * Asks again after each event of the port. It costs a connection, of which browsers grant six.
-   */
+  /** Refreshes after each event of the port. Uses a connection, of which browsers allow six. */
   readonly follows: boolean;
 }
 
 /**
- * What a look into the sandbox finds at the port. Program and title are what the sandbox calls
- * them: marked as such, and cut.
+ * What listens on the port, as inspected in the sandbox. Program and title are untrusted: marked as
+ * such, and truncated.
  */
 export function WhatListens({ runId, port, follows }: WhatListensProps) {
   const [seen, setSeen] = useState('');

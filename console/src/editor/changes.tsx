@@ -11,7 +11,7 @@ export interface ChangesProps {
   readonly after: ToolText;
 }
 
-/** What makes one text of a tool of another, field by field. */
+/** Differences between two texts of a tool, field by field. */
 export function Changes({ before, after }: ChangesProps) {
   const names = changedFields(before, after);
   if (names.length === 0) return <p className="quiet">There is no difference.</p>;

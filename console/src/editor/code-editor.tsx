@@ -25,17 +25,16 @@ import { useEffect, useRef } from 'react';
 export interface CodeEditorProps {
   readonly label: string;
   /**
-   * What it holds. A text that it has not given itself takes the place of what is there, and can be
-   * undone.
+   * Its content. A changed value that the editor did not emit replaces the text, and can be undone.
    */
   readonly initial: string;
-  /** By its ending: `py`, `json`, `js`, `ts`, `jsx`, `tsx`; anything else is plain text. */
+  /** By file extension: `py`, `json`, `js`, `ts`, `jsx`, `tsx`; anything else is plain text. */
   readonly language: string;
   readonly onChange: (text: string) => void;
   readonly readOnly?: boolean;
-  /** What is wrong, as offsets into the text. */
+  /** The problem's range, as offsets into the text. */
   readonly problem?: { readonly from: number; readonly to: number } | undefined;
-  /** Higher ones for code, lower ones for what is a line or two. */
+  /** Tall for code, short for a line or two. */
   readonly size?: 'tall' | 'middle' | 'short';
 }
 
@@ -86,7 +85,7 @@ const THEME = EditorView.theme({
 });
 
 const DARK = '(prefers-color-scheme: dark)';
-/** The page's own ground, on which each colour of the theme can be read. */
+/** The page's background: each colour of the theme is readable on it. */
 const DARKER = EditorView.theme({ '&, & .cm-gutters': { backgroundColor: 'var(--card)' } }, { dark: true });
 const themeOf = () => (matchMedia(DARK).matches ? [DARKER, oneDark] : []);
 
@@ -112,7 +111,7 @@ export default function CodeEditor({
 }: CodeEditorProps) {
   const place = useRef<HTMLDivElement>(null);
   const parts = useRef<Parts>(undefined);
-  /** What it has given last, or was given. */
+  /** The last value emitted or received. */
   const known = useRef(initial);
   const listener = useRef(onChange);
   listener.current = onChange;

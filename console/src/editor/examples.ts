@@ -1,6 +1,6 @@
 import type { ToolFields, ToolLanguage } from './tool-text.ts';
 
-/** What a new tool begins with. */
+/** Initial code of a new tool. */
 export const FIRST_CODE: Readonly<Record<ToolLanguage, string>> = {
   python: `def run(inputs, context):
     return {"outputs": {"hello": inputs.get("name", "world")}}
@@ -11,10 +11,7 @@ export const FIRST_CODE: Readonly<Record<ToolLanguage, string>> = {
 `,
 };
 
-/**
- * Something whole to run and to change: a form, outputs, an action that asks for something, and
- * state between the two.
- */
+/** A complete example: a form, outputs, an action with inputs, and state between the two. */
 export const EXAMPLE: ToolFields & { readonly name: string } = {
   name: 'Example: price list',
   language: 'python',

@@ -6,14 +6,14 @@ import type { FormField } from './schema-form.ts';
 export interface InputsFormProps {
   readonly inputs: Inputs;
   readonly onChange: (inputs: Inputs) => void;
-  /** What the schema tells of; undefined: nothing that a form could have. */
+  /** The fields of the schema; undefined: no form possible. */
   readonly fields: readonly FormField[] | undefined;
   readonly asJson: boolean;
-  /** By the name of the field; problems of no field are under `''`. */
+  /** By field name; problems of the whole form are under `''`. */
   readonly problems: Readonly<Record<string, string>>;
 }
 
-/** What is given to a run: a field each, or JSON. */
+/** The inputs of a run: one control per field, or JSON. */
 export function InputsForm({ inputs, onChange, fields, asJson, problems }: InputsFormProps) {
   const values = valuesOf(inputs);
   if (asJson || fields === undefined || values === undefined) {
@@ -104,7 +104,7 @@ function YesOrNo({ field, value, problem, onChange }: InputFieldProps) {
   );
 }
 
-/** No JSON. */
+/** Marks an omitted field; not valid JSON. */
 const LEFT_OUT = 'left out';
 
 function OneOf({ field, value, problem, onChange }: InputFieldProps) {
@@ -144,7 +144,7 @@ interface EntryProps {
   readonly onChange: (text: string) => void;
 }
 
-/** A text of one line or of several. */
+/** A text field of one or more lines. */
 function Entry({ label, text, rows, isNumber = false, problem, hint = '', onChange }: EntryProps) {
   return (
     <TextField

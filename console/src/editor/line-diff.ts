@@ -4,10 +4,10 @@ export interface DiffLine {
   readonly text: string;
 }
 
-/** Of pairs of lines that are compared: some tens of milliseconds. */
+/** Maximum compared pairs of lines: some tens of milliseconds. */
 const MOST_PAIRS = 4_000_000;
 
-/** What makes `after` of `before`, line by line; undefined where they are too long to compare. */
+/** The line diff from `before` to `after`; undefined if they are too long to compare. */
 export function diffLines(before: string, after: string): readonly DiffLine[] | undefined {
   const [old, now] = [before.split('\n'), after.split('\n')];
   let start = 0;
@@ -51,7 +51,7 @@ function between(old: readonly string[], now: readonly string[]): readonly DiffL
   return lines;
 }
 
-/** Only what changed, with so many lines around it; null where lines were left out. */
+/** Only changes, with this many lines of context; null marks omitted lines. */
 export function withContext(lines: readonly DiffLine[], around: number): readonly (DiffLine | null)[] {
   const near = new Set<number>();
   for (const [index, { kind }] of lines.entries()) {

@@ -16,12 +16,12 @@ export interface LockBarProps {
   readonly changed: boolean;
   readonly code: string;
   readonly fields: () => ToolFields | undefined;
-  /** The tool's, for one that is made of the same text. */
+  /** The tool's name, for a copy with the same text. */
   readonly name: string;
   readonly onCopied: (toolId: string) => void;
 }
 
-/** The holder of the lock, and the options of others, who keep their text. */
+/** The holder of the lock, and the options of other users, who keep their text. */
 export function LockBar({ lock, user, admin, changed, code, fields, name, onCopied }: LockBarProps) {
   const now = useNow();
   const [notice, setNotice] = useState('');
@@ -29,7 +29,7 @@ export function LockBar({ lock, user, admin, changed, code, fields, name, onCopi
   const { state } = lock;
   if (state.kind === 'asking') return null;
   if (state.kind === 'held') {
-    // Read out when it is taken, and not with each renewal.
+    // Announced when the lock is taken, not at each renewal.
     return (
       <p className="lock-held">
         <span role="status">You edit it</span>

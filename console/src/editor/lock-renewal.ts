@@ -8,13 +8,10 @@ import { problemOf } from '../live/use-live.ts';
  */
 const RENEW_MS = 120_000;
 const POLL_MS = 10_000;
-/**
- * How long a page that has just gone may take to give its lock back, and how often it is looked
- * whether it has.
- */
+/** Number and interval of polls while a closed page may still release its lock. */
 const SETTLE = { times: 4, everyMs: 400 } as const;
 
-/** Who holds a lock, until when in milliseconds. */
+/** The holder of a lock, and its expiry in milliseconds. */
 export interface LockHolder {
   readonly holder: string;
   readonly expiresAt: number;
@@ -28,12 +25,12 @@ export type LockState =
   | { readonly kind: 'failed'; readonly why: string };
 
 export interface LockRenewal {
-  /** Takes the lock, from another window of the same person, or for an admin from any user. */
+  /** Takes the lock, from another window of the same user, or, for an admin, from any user. */
   readonly take: () => Promise<void>;
   /**
-   * Does something under the lock, which is taken again if it expired and is free. Undefined if
+   * Runs `work` under the lock, which is taken again if it expired and is free. Undefined if
    * another user holds it.
-   * @throws what `work` throws
+   * @throws errors of `work`
    */
   readonly use: <T>(work: (token: string) => Promise<T>) => Promise<T | undefined>;
   /** The user edits. */
@@ -45,13 +42,13 @@ export interface LockRenewalOptions {
   readonly toolId: string;
   readonly user: string;
   readonly onState: (state: LockState) => void;
-  /** The draft's revision was seen. */
+  /** Called with the draft's revision. */
   readonly onRevision: (revision: number) => void;
 }
 
 /**
- * Tokens of this page, which is all that has them, by person and tool: they survive a sign-in,
- * which unmounts the tool.
+ * Lock tokens, held only by this page, by person and tool: they survive a sign-in, which unmounts
+ * the tool.
  */
 const tokens = new Map<string, string>();
 
@@ -178,7 +175,7 @@ export function keepLock({ toolId, user, onState, onRevision }: LockRenewalOptio
       } catch (error) {
         if (!(error instanceof ApiError && error.status === 423)) throw error;
         failed(error);
-        // The server's clock may be ahead of ours.
+        // The server's clock may be ahead.
         if (isNobodys()) await post(false);
         const other = heldToken();
         if (other === undefined || other === token) throw error;
@@ -200,8 +197,8 @@ export function keepLock({ toolId, user, onState, onRevision }: LockRenewalOptio
 }
 
 /**
- * Goes on when the page goes. A token that could not be released without a session is released
- * after the next sign-in.
+ * Continues after the page is closed. A token that could not be released without a session is
+ * released after the next sign-in.
  */
 function release(key: string, toolId: string, token: string): void {
   if (tokens.get(key) === token) tokens.delete(key);

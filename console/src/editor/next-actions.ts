@@ -2,23 +2,23 @@ import { plainText } from '#core/shared/plain-text.ts';
 import type { ToolRun } from './use-tool-runs.ts';
 import { fieldsOf, type FormField, isObject } from './schema-form.ts';
 
-/** A next action as the page offers it. */
+/** A next action of a run, as shown. */
 export interface OfferedAction {
   readonly id: string;
   readonly title: string;
   readonly description: string;
-  /** What it asks for; undefined: nothing. */
+  /** Its form; undefined: no inputs. */
   readonly inputs:
     | { readonly schema: unknown; readonly fields: readonly FormField[] | undefined }
     | undefined;
 }
 
-/** Longer ones are cut: in characters. */
+/** Maximum characters; longer ones are truncated. */
 const MOST_TITLE = 80;
 
 /**
- * What a run offers: `title` (or `label`), `description` and `input_schema` are looked at, the rest
- * is the tool's own.
+ * The next actions of a run: `title` (or `label`), `description` and `input_schema` are read, other
+ * fields belong to the tool.
  */
 export function offeredBy({ next_actions: actions }: ToolRun): readonly OfferedAction[] {
   return actions.map((action) => {

@@ -1,6 +1,6 @@
 import { jsonLanguage } from '@codemirror/lang-json';
 
-/** Where a text stops being JSON. */
+/** The position of a JSON syntax error. */
 export interface JsonProblem {
   readonly words: string;
   /** Offsets into the text; `to` is beyond `from`, unless the text ends there. */
@@ -15,10 +15,7 @@ export type ReadJson =
   | { readonly value: unknown; readonly problem?: undefined }
   | { readonly problem: JsonProblem };
 
-/**
- * JSON as `JSON.parse` reads it, with the place of what it does not: browsers do not agree on
- * telling that.
- */
+/** Parses JSON and locates syntax errors, which browsers report differently. */
 export function parseJson(text: string): ReadJson {
   try {
     return { value: JSON.parse(text) as unknown };
@@ -41,7 +38,7 @@ export function parseJson(text: string): ReadJson {
   }
 }
 
-/** That of the grammar's first error; the end, where it has none. */
+/** The position of the grammar's first error; the end, if there is no such error. */
 function placeOfError(text: string): number {
   let found: number | undefined;
   jsonLanguage.parser.parse(text).iterate({
@@ -51,6 +48,6 @@ function placeOfError(text: string): number {
     },
   });
   const at = found ?? text.length;
-  // An error begins where the last good thing ended: what is wrong comes after the space.
+  // An error node begins after the last valid token: skip the white space.
   return at + (/^\s*/.exec(text.slice(at))?.[0].length ?? 0);
 }

@@ -9,18 +9,18 @@ type Page = Answer<'GET /api/v1/editor/tool-runs'>;
 type Summary = Page['runs'][number];
 
 const PAGE = 20;
-/** How often the newest are read while one of them runs. */
+/** Poll interval of the newest page while one of its runs is active. */
 const POLL_MS = 2_000;
 
 export interface RunHistoryProps {
   readonly toolId: string;
-  /** Another one: the newest are read anew. */
+  /** A change reloads the newest page. */
   readonly seen: number;
   readonly current: string | undefined;
   readonly onShow: (runId: string) => void;
 }
 
-/** The runs of a tool, newest first, and whether one can act on them still. */
+/** The runs of a tool, newest first, and whether their actions are still available. */
 export function RunHistory({ toolId, seen, current, onShow }: RunHistoryProps) {
   const [runs, setRuns] = useState<readonly Summary[]>();
   const [next, setNext] = useState<string | null>(null);
@@ -36,7 +36,7 @@ export function RunHistory({ toolId, seen, current, onShow }: RunHistoryProps) {
         setProblem(undefined);
         const isNewest = after === undefined;
         setRuns((before = []) => (isNewest ? joined(page.runs, before) : joined(before, page.runs)));
-        // Reading the newest anew moves nothing of what has been unfolded.
+        // Reloading the newest page does not change the cursor of the older pages.
         if (!isNewest || !begun.current) setNext(page.next);
         begun.current = true;
       } catch (error) {
@@ -82,7 +82,7 @@ export function RunHistory({ toolId, seen, current, onShow }: RunHistoryProps) {
   );
 }
 
-/** Both, newest first, each run once, as the first list has it. */
+/** Merges both, newest first, each run once, preferring the first list. */
 function joined(newer: readonly Summary[], older: readonly Summary[]): readonly Summary[] {
   const known = new Set(newer.map(({ run_id: id }) => id));
   return [...newer, ...older.filter(({ run_id: id }) => !known.has(id))];

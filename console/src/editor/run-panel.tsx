@@ -16,13 +16,13 @@ export interface RunPanelProps {
   readonly files: readonly File[];
   readonly onFiles: (files: readonly File[]) => void;
   readonly changed: boolean;
-  /** Nothing can be run now: why. */
+  /** Why nothing can run now. */
   readonly refused: string | undefined;
   readonly underWay: UnderWay | undefined;
   readonly onRun: () => void;
 }
 
-/** What a run is given, and what begins it. */
+/** The inputs of a run, and the button that starts it. */
 export function RunPanel(props: RunPanelProps) {
   const { inputs, onInputs, fields, problems, files, onFiles, changed, refused, underWay, onRun } = props;
   const [asJson, setAsJson] = useState(false);
@@ -88,7 +88,7 @@ export function RunPanel(props: RunPanelProps) {
   );
 }
 
-/** Seen, and not read out each second. */
+/** Visible only: not announced each second. */
 function Elapsed({ since }: { readonly since: number }) {
   const now = useNow();
   return (

@@ -10,19 +10,17 @@ import { type OfferedAction, offeredBy } from './next-actions.ts';
 import { inputsFor, readInputs } from './tool-inputs.ts';
 import type { ToolRun, UnderWay } from './use-tool-runs.ts';
 
-/** Most text in the page at a time, in characters: browsers take seconds to lay out a megabyte of
- * one line.
- */
+/** Maximum characters shown: browsers take seconds to lay out a megabyte in one line. */
 const MOST_SHOWN = 50_000;
 
 interface BoundedTextProps {
   readonly label: string;
   readonly text: string;
-  /** What a file of it is called. */
+  /** Name of the download. */
   readonly file: string;
 }
 
-/** A text that may be megabytes: its beginning, and all of it as a file. */
+/** A text that may be megabytes: its beginning, and a download of all of it. */
 function BoundedText({ label, text, file }: BoundedTextProps) {
   const isCut = text.length > MOST_SHOWN;
   return (
@@ -58,16 +56,18 @@ function WholeText({ text, file }: Omit<BoundedTextProps, 'label'>) {
 
 interface RunResultProps {
   readonly run: ToolRun;
-  /** The server has said that its snapshot is over. */
+  /** The server reported that its snapshot has expired. */
   readonly expired: boolean;
-  /** Nothing can be started now: why. */
+  /** Why nothing can start now. */
   readonly refused: string | undefined;
   readonly underWay: UnderWay | undefined;
   readonly onAct: (action: { readonly id: string; readonly title: string }, inputs: unknown) => Promise<void>;
   readonly onRunAgain: () => void;
 }
 
-/** What a run gave, and what may follow on its own snapshot, whatever the editor holds by now. */
+/**
+ * The result of a run, and the actions on its snapshot, regardless of the editor's current text.
+ */
 export function RunResult({ run, expired, refused, underWay, onAct, onRunAgain }: RunResultProps) {
   const now = useNow();
   const left = Date.parse(run.expires_at) - now;
@@ -149,11 +149,11 @@ interface ActionButtonProps {
   readonly action: OfferedAction;
   readonly isDisabled: boolean;
   readonly isBusy: boolean;
-  /** @throws what was wrong with the inputs, or spoke against it */
+  /** @throws problems of the inputs, or the API's refusal */
   readonly onAct: (inputs: unknown) => Promise<void>;
 }
 
-/** What may follow a run: at once, or after it has asked for what it needs. */
+/** An action after a run: started at once, or after its inputs. */
 function ActionButton({ action, isDisabled, isBusy, onAct }: ActionButtonProps) {
   const { title, inputs: asked, description } = action;
   const [inputs, setInputs] = useState(() => inputsFor(asked?.schema));
@@ -184,7 +184,7 @@ function ActionButton({ action, isDisabled, isBusy, onAct }: ActionButtonProps) 
       <InputsForm
         inputs={inputs}
         onChange={(next) => {
-          // A form with a field that is marked as wrong cannot be sent.
+          // A form with a field marked invalid cannot be submitted.
           setProblems({});
           setInputs(next);
         }}
@@ -197,8 +197,8 @@ function ActionButton({ action, isDisabled, isBusy, onAct }: ActionButtonProps) 
 }
 
 /**
- * How long something took, or has taken so far: `0.4 s`, `12 s`, `1 min 05 s`. Milliseconds since
- * the epoch.
+ * A duration so far or in total: `0.4 s`, `12 s`, `1 min 05 s`. Arguments in milliseconds since the
+ * epoch.
  */
 function formatDuration(
   { created_at: began, ended_at: ended }: { readonly created_at: string; readonly ended_at: string | null },

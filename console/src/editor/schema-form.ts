@@ -1,13 +1,13 @@
-/** A field of a form, as a JSON Schema tells it. */
+/** A form field from a JSON Schema. */
 export interface FormField {
   readonly name: string;
   readonly title: string;
   readonly hint: string;
   readonly required: boolean;
-  /** `json` is for types without a form field. */
+  /** `json` is for types without a control. */
   readonly kind: 'text' | 'long-text' | 'number' | 'boolean' | 'choice' | 'json';
   readonly isInteger: boolean;
-  /** Of a choice: any JSON. */
+  /** The options of a choice: any JSON. */
   readonly options: readonly unknown[];
   readonly initial: unknown;
   readonly minimum: number | undefined;
@@ -16,9 +16,9 @@ export interface FormField {
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Fields of one form; a schema with more is edited as JSON. */
+/** Maximum fields of a form; a schema with more is edited as JSON. */
 const MOST_FIELDS = 60;
-/** Choices of one field. */
+/** Maximum options of one field. */
 const MOST_OPTIONS = 200;
 
 export function isObject(value: unknown): value is JsonObject {
@@ -26,8 +26,8 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /**
- * The fields of a schema that is one of an object with properties; undefined where a form could not
- * say all that the schema takes.
+ * The fields of an object schema; undefined if a form cannot express every value that the schema
+ * accepts.
  */
 export function fieldsOf(schema: unknown): readonly FormField[] | undefined {
   if (!isObject(schema) || !isObject(schema['properties'])) return undefined;
@@ -82,14 +82,14 @@ function kindOf(schema: JsonObject): FormField['kind'] {
   }
 }
 
-/** What a form begins with: the defaults. */
+/** The initial values of a form: the defaults. */
 export function defaultsOf(fields: readonly FormField[]): JsonObject {
   return Object.fromEntries(
     fields.filter(({ initial }) => initial !== undefined).map(({ name, initial }) => [name, initial]),
   );
 }
 
-/** A value as its field shows it. */
+/** A value as text in its field. */
 export function shown(field: FormField, value: unknown): string {
   if (value === undefined) return '';
   if (field.kind === 'json') return JSON.stringify(value, null, 2);
@@ -98,10 +98,10 @@ export function shown(field: FormField, value: unknown): string {
 
 export type ReadField =
   | { readonly value: unknown; readonly problem?: undefined }
-  /** The field is left out. */
+  /** The field is omitted. */
   | { readonly value?: undefined; readonly problem?: string };
 
-/** Text of a field. An empty one is omitted. */
+/** Parses the text of a field. An empty one is omitted. */
 export function readField(field: FormField, text: string): ReadField {
   if (field.kind === 'text' || field.kind === 'long-text') return text === '' ? {} : { value: text };
   if (text.trim() === '') return {};
@@ -127,7 +127,7 @@ export function problemOf(field: FormField, value: unknown): string | undefined 
   return undefined;
 }
 
-/** The server's reasons at the fields that they are of; problems of no field are under `''`. */
+/** The server's errors by field; errors of the whole input are under `''`. */
 export function reasonsByField(reasons: readonly string[]): Readonly<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const reason of reasons) {

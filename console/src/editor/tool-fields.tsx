@@ -22,7 +22,7 @@ import {
 
 export type FieldsTab = 'code' | 'input_schema' | 'settings_schema' | 'usage_instructions' | 'versions';
 
-/** Which tab a field is on. */
+/** The tab of a field. */
 export function tabOf(name: FieldName): FieldsTab {
   return name === 'source_code' || name === 'entrypoint' || name === 'language' ? 'code' : name;
 }
@@ -52,10 +52,7 @@ export interface ToolFieldsProps {
   readonly versions: ReactNode;
 }
 
-/**
- * Every field of a version, and its versions. Editors stay as they are while another tab is looked
- * at.
- */
+/** All fields of a version, and the versions. Editors stay mounted while another tab is shown. */
 export function ToolFieldTabs(props: ToolFieldsProps) {
   const { text, saved, problems, readOnly, tab, onTab, onEdit, versions } = props;
   return (
@@ -146,7 +143,7 @@ function CodeField({ text, problems, readOnly, onEdit }: ToolFieldsProps) {
 interface SchemaFieldProps {
   readonly label: string;
   readonly text: string;
-  /** What the server, or the last attempt to send it, says. */
+  /** The problem reported by the server or by the last submit. */
   readonly problem: FieldProblem | undefined;
   readonly readOnly: boolean;
   readonly onChange: (text: string) => void;

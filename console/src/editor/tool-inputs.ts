@@ -12,15 +12,15 @@ import {
 
 /** Inputs of a run. The form and the JSON view share one text. */
 export interface Inputs {
-  /** JSON, or what is about to be some. */
+  /** JSON, possibly incomplete. */
   readonly text: string;
-  /** What is written in fields that is no value of theirs yet, by name. */
+  /** Text of fields that is not a valid value yet, by name. */
   readonly raw: Readonly<Record<string, string>>;
 }
 
 export type ReadInputs =
   | { readonly value: unknown; readonly problems?: undefined }
-  /** By field; problems of no field are under `''`. */
+  /** By field name; problems of the whole input are under `''`. */
   | { readonly problems: Readonly<Record<string, string>> };
 
 export function inputsFor(schema: unknown): Inputs {
@@ -31,18 +31,18 @@ export function inputsOf(value: unknown): Inputs {
   return { text: JSON.stringify(value, null, 2), raw: {} };
 }
 
-/** The object that the fields of a form are of; undefined where the text is none. */
+/** The object of the form's values; undefined if the text is not an object. */
 export function valuesOf({ text }: Inputs): JsonObject | undefined {
   const read = parseJson(text.trim() === '' ? '{}' : text);
   return read.problem === undefined && isObject(read.value) ? read.value : undefined;
 }
 
-/** What a field shows. */
+/** The text of a field. */
 export function fieldText(inputs: Inputs, field: FormField): string {
   return inputs.raw[field.name] ?? shown(field, valuesOf(inputs)?.[field.name]);
 }
 
-/** After an edit of a field. */
+/** The inputs after an edit of a field. */
 export function withField(inputs: Inputs, field: FormField, text: string): Inputs {
   const values = { ...valuesOf(inputs) };
   const read = readField(field, text);

@@ -16,14 +16,14 @@ export type ToolText = Readonly<Record<Exclude<FieldName, 'language'>, string>> 
   readonly language: ToolLanguage;
 };
 
-/** What is wrong with a field, and where in its text, if it is known. */
+/** A problem of a field, with its position if known. */
 export interface FieldProblem {
   readonly words: string;
   readonly at?: JsonProblem;
 }
 export type FieldProblems = { readonly [name in FieldName]?: FieldProblem | undefined };
 
-/** As people read them, in the order in which they are edited. */
+/** Labels of the fields, in editing order. */
 export const FIELD_LABELS: Readonly<Record<FieldName, string>> = {
   source_code: 'Code',
   entrypoint: 'Entrypoint',
@@ -46,12 +46,12 @@ export function textOf(fields: ToolFields): ToolText {
 }
 
 export interface ReadText {
-  /** Undefined where a field is none. */
+  /** Undefined if a field is invalid. */
   readonly fields: ToolFields | undefined;
   readonly problems: FieldProblems;
 }
 
-/** The fields as the API takes them. An empty schema is none. */
+/** Parses the fields for the API. An empty schema counts as absent. */
 export function readText(text: ToolText): ReadText {
   const input = readSchema(text.input_schema);
   const settings = readSchema(text.settings_schema);
@@ -74,7 +74,7 @@ export function readText(text: ToolText): ReadText {
   return { fields, problems };
 }
 
-/** Which fields differ. */
+/** The names of differing fields. */
 export function changedFields(one: ToolText, other: ToolText): readonly FieldName[] {
   return FIELD_NAMES.filter((name) => one[name] !== other[name]);
 }

@@ -5,7 +5,7 @@ export interface DraftLock extends Omit<LockRenewal, 'stop'> {
   readonly state: LockState;
 }
 
-/** The draft's lock while the page of its tool is there. */
+/** The draft's lock while the tool's page is mounted. */
 export function useDraftLock(
   toolId: string,
   user: string,

@@ -6,7 +6,7 @@ import type { ToolFields } from './tool-text.ts';
 
 export type ToolRun = Answer<'GET /api/v1/editor/tool-runs/{run_id}'>;
 
-/** What is under way of this page. */
+/** A pending operation of this page. */
 export interface UnderWay {
   readonly what: string;
   /** In milliseconds. */
@@ -25,10 +25,10 @@ export interface ToolRunsState {
   readonly run: ToolRun | undefined;
   readonly underWay: UnderWay | undefined;
   readonly problem: string | undefined;
-  /** The snapshot is over, whatever the clock of this machine says. */
+  /** The snapshot has expired, regardless of the local clock. */
   readonly expired: boolean;
   readonly show: (runId: string) => Promise<void>;
-  /** @throws what is wrong with what was given, and has begun nothing */
+  /** @throws problems of the inputs; then nothing has started */
   readonly start: (wish: RunWish) => Promise<void>;
   /** @throws ApiError `draft_locked`, `invalid_inputs` */
   readonly act: (
@@ -46,7 +46,7 @@ const UNANSWERED =
 const MIXED_UP =
   'Nothing was done: this page had the snapshot of another run beside this one. It has been read again, so try once more.';
 
-/** The run that the page shows, and what it does of runs. */
+/** The shown run, and the operations on runs. */
 export function useToolRuns(onRun: () => void): ToolRunsState {
   const [run, setRun] = useState<ToolRun>();
   const [underWay, setUnderWay] = useState<UnderWay>();

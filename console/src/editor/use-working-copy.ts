@@ -12,16 +12,16 @@ export interface WorkingCopyState {
   /** A newer draft, saved elsewhere while this page has unsaved changes. */
   readonly newer: Draft | undefined;
   readonly problems: FieldProblems;
-  /** What came of the last thing that was done, in words. */
+  /** The result of the last operation, for the user. */
   readonly notice: string;
   readonly problem: string | undefined;
   readonly busy: boolean;
   readonly edit: (name: FieldName, text: string) => void;
-  /** What is the page's becomes this. */
+  /** Replaces the page's copy. */
   readonly replace: (copy: WorkingCopy, notice: string) => void;
-  /** Undefined where something is no field; the page says what. */
+  /** Undefined if a field is invalid; the page shows the problem. */
   readonly fields: () => ToolFields | undefined;
-  /** What an answer says of the fields; false where it says nothing of them. */
+  /** Shows the API's errors at their fields; false if the error names none. */
   readonly refuse: (error: unknown) => boolean;
   readonly save: () => Promise<void>;
   /** Saves a new version, and the draft if the lock is held. */
@@ -31,16 +31,16 @@ export interface WorkingCopyState {
 export interface WorkingCopyOptions {
   readonly person: string;
   readonly toolId: string;
-  /** The newest one that was read. */
+  /** The newest draft that was read. */
   readonly draft: Draft;
   readonly lock: DraftLock;
-  /** The draft is not the one that was read. */
+  /** The server's draft has changed. */
   readonly onStale: () => void;
 }
 
 const NO_LOCK = 'Nothing was saved: this page does not have the lock of the draft. Your text stays here.';
 
-/** What the page holds of a tool, and how it is saved. */
+/** The page's copy of a tool, and its saving. */
 export function useWorkingCopy({
   person,
   toolId,
@@ -89,7 +89,7 @@ export function useWorkingCopy({
       body: { ...given, revision, ...(versionId === undefined ? {} : { version_id: versionId }) },
       headers: { 'draft-lock-token': token },
     });
-    // As it was written, and not as it would be written anew: who types on sees no text move.
+    // Unchanged, not reformatted: the text must not move while the user types.
     change((now) => ({
       ...copyOf(saved),
       saved: text,
@@ -159,7 +159,7 @@ export function useWorkingCopy({
   };
 }
 
-/** The field that an answer speaks of, by its own word for it, or by the name before the colon. */
+/** The field that an error names, in `details` or before the colon of the message. */
 function problemsIn({ message, details }: ApiError): FieldProblems {
   const named = details['field'];
   const name = FIELD_NAMES.find((each) => each === named || message.startsWith(`${each}: `));

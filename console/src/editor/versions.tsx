@@ -15,13 +15,16 @@ export interface VersionsProps {
   readonly toolId: string;
   /** The text in the page. */
   readonly text: ToolText;
-  /** The one that the draft was made from. */
+  /** The version that the draft is based on. */
   readonly versionId: string;
   readonly mayEdit: boolean;
   readonly onBringBack: (version: Version) => void;
 }
 
-/** The versions of a tool: what they are, how the page differs from one, and a way back to it. */
+/**
+ * The versions of a tool: their details, their differences from the page's text, and a button to
+ * restore one.
+ */
 export function Versions({ toolId, text, versionId, mayEdit, onBringBack }: VersionsProps) {
   const [versions, setVersions] = useState<readonly Version[]>();
   const [next, setNext] = useState<string | null>(null);
@@ -44,7 +47,7 @@ export function Versions({ toolId, text, versionId, mayEdit, onBringBack }: Vers
     },
     [toolId],
   );
-  // A version that has been saved is the draft's from then on.
+  // A version that has just been saved is the draft's base.
   useEffect(() => {
     void read();
   }, [read, versionId]);

@@ -26,7 +26,7 @@ export interface WorkbenchProps {
   readonly onStale: () => void;
 }
 
-/** What the editor holds, saved or not, is what is run. */
+/** Runs use the editor's text, saved or not. */
 export function Workbench({ me, tool, draft, onStale }: WorkbenchProps) {
   const toolId = tool.tool_id;
   const [, navigate] = useLocation();
@@ -48,7 +48,7 @@ export function Workbench({ me, tool, draft, onStale }: WorkbenchProps) {
 
   const schemaText = copy.text.input_schema;
   useEffect(() => {
-    // Untouched fields follow the schema.
+    // Untouched fields follow the schema's defaults.
     const read = readSchema(schemaText);
     if (!touched && read.problem === undefined) setInputs(inputsFor(read.schema));
   }, [schemaText, touched]);
@@ -266,7 +266,7 @@ export function Workbench({ me, tool, draft, onStale }: WorkbenchProps) {
   );
 }
 
-/** The field that has just turned out to be wrong is what is shown. */
+/** Shows the tab of the field that has just become invalid. */
 function useProblemTab(problems: FieldProblems, onTab: (tab: FieldsTab) => void): void {
   const show = useRef(onTab);
   show.current = onTab;
@@ -276,13 +276,10 @@ function useProblemTab(problems: FieldProblems, onTab: (tab: FieldsTab) => void)
   }, [problems]);
 }
 
-/** Longer chains of actions are begun again by hand. */
+/** Longer chains of actions must be restarted by hand. */
 const MOST_STEPS = 50;
 
-/**
- * The run that all the actions before this one go back to: what it was given is what can be given
- * again.
- */
+/** The first run of a chain of actions: its inputs can be reused. */
 async function firstOf(run: ToolRun): Promise<ToolRun> {
   let first = run;
   for (let step = 0; step < MOST_STEPS && first.parent_run_id !== null; step += 1) {

@@ -1,15 +1,15 @@
 import { unsaved } from '../parts/unsaved.ts';
 import { changedFields, textOf, type ToolFields, type ToolText } from './tool-text.ts';
 
-/** What a page holds of a tool, and what of it is saved. */
+/** The page's text of a tool, and the saved state. */
 export interface WorkingCopy {
   readonly text: ToolText;
-  /** The draft that it is a change of. */
+  /** The draft that it was changed from. */
   readonly saved: ToolText;
   readonly revision: number;
-  /** The version that the draft was made from. */
+  /** The version that the draft is based on. */
   readonly savedVersionId: string;
-  /** The version that this was made from. */
+  /** The version that this copy is based on. */
   readonly versionId: string;
 }
 

@@ -5,12 +5,12 @@ import { shownName } from './file-names.ts';
 export interface CrumbsProps {
   readonly ref: Ref<HTMLElement>;
   readonly folder: string;
-  /** Nothing above it can be gone to. */
+  /** The topmost folder that can be opened. */
   readonly root: string;
   readonly onFolder: (path: string) => void;
 }
 
-/** The folder, and those above it. */
+/** The folder and its parents. */
 export function Crumbs({ ref, folder, root, onFolder }: CrumbsProps) {
   const below = folder === root ? [] : folder.slice(root.length + 1).split('/');
   const steps = [

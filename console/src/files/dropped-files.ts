@@ -1,15 +1,15 @@
 import type { Incoming } from './file-names.ts';
 
 /**
- * What was dropped, folders with all that is in them. To be called within the event: the browser
- * forgets it afterwards.
+ * The dropped files, including the contents of folders. Call it synchronously within the event: the
+ * browser clears the data afterwards.
  */
 export function droppedFiles(transfer: DataTransfer): Promise<readonly Incoming[]> {
   const roots = [...transfer.items]
     .filter(({ kind }) => kind === 'file')
     .map((item) => item.webkitGetAsEntry() ?? item.getAsFile())
     .filter((each) => each !== null);
-  // A drop that a program made has files alone.
+  // A drop created by a script contains only files.
   if (roots.length === 0) return Promise.resolve(chosenFiles(transfer.files));
   return Promise.all(
     roots.map((root) =>
@@ -18,7 +18,7 @@ export function droppedFiles(transfer: DataTransfer): Promise<readonly Incoming[
   ).then((found) => found.flat());
 }
 
-/** What was chosen in a dialog: a file, or a folder with the paths in it. */
+/** The files chosen in a dialog: single files, or a folder's with their paths. */
 export function chosenFiles(list: Iterable<File>): readonly Incoming[] {
   return [...list].map((file) => ({
     path: file.webkitRelativePath === '' ? file.name : file.webkitRelativePath,
@@ -36,7 +36,7 @@ async function filesOf(entry: FileSystemEntry): Promise<Incoming[]> {
   }
   const reader = (entry as FileSystemDirectoryEntry).createReader();
   const found: Incoming[] = [];
-  // A browser tells a hundred at a time.
+  // Browsers return at most a hundred entries per call.
   for (;;) {
     const some = await new Promise<FileSystemEntry[]>((resolve, reject) =>
       reader.readEntries(resolve, reject),

@@ -1,16 +1,19 @@
 import { addressOf, type Answer } from '../api/client.ts';
 
-/** Where the bytes of a file are. @param path absolute */
+/**
+ * The address of a file's content.
+ * @param path absolute
+ */
 export function addressOfFile(id: string, path: string): string {
   return addressOf('GET /v1/sandbox/{id}/file/{path}', { id, path: path.slice(1) });
 }
 
-/** Of a text: more than a person edits in a page. In bytes. */
+/** Maximum size of an editable text, in bytes. */
 export const MOST_TEXT = 1_048_576;
 
 /**
- * Pictures that browsers show and that run nothing. SVG is none of them: it is a document, and is
- * shown as its text.
+ * Image types that browsers render without running code. Not SVG, which is a document: it is shown
+ * as text.
  */
 const PICTURES: readonly { readonly type: string; readonly begins: RegExp }[] = [
   { type: 'image/png', begins: /^\x89PNG\r\n/ },
@@ -21,31 +24,30 @@ const PICTURES: readonly { readonly type: string; readonly begins: RegExp }[] = 
   { type: 'image/bmp', begins: /^BM[^]{12}\x28\0\0\0/ },
 ];
 
-/**
- * The type of a picture by its first bytes; undefined: it is none. What a file is called says
- * nothing.
- */
+/** The type of an image by its first bytes; undefined: not an image. The file's name is ignored. */
 export function pictureType(bytes: Uint8Array): string | undefined {
   const head = String.fromCharCode(...bytes.subarray(0, 32));
   return PICTURES.find(({ begins }) => begins.test(head))?.type;
 }
 
 export interface Text {
-  /** With line ends as an editor has them. */
+  /** With normalized line ends. */
   readonly text: string;
-  /** What its lines end with; `mixed` becomes `\n` when it is saved. */
+  /**
+   * Its line ends; `mixed` is saved as `
+   * `.
+   */
   readonly ends: '\n' | '\r\n' | 'mixed';
 }
 
 /**
- * The bytes as text; undefined where they are none. `isCut`: they are the beginning of more, and
- * may end within a character.
+ * Decodes text; undefined if the bytes are not text. `isCut`: they are truncated and may end within
+ * a character.
  */
 export function textOf(bytes: Uint8Array, isCut = false): Text | undefined {
   let raw: string;
   try {
-    // The mark at its beginning is a character of the file: without it the file would be another
-    // one when it is saved.
+    // Keeps the BOM: without it, saving would change the file.
     raw = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, { stream: isCut });
   } catch {
     return undefined;
@@ -56,7 +58,7 @@ export function textOf(bytes: Uint8Array, isCut = false): Text | undefined {
   return { text, ends: text.replaceAll('\n', '\r\n') === raw ? '\r\n' : 'mixed' };
 }
 
-/** The file that an edited text is. */
+/** Encodes an edited text with its line ends. */
 export function bytesOf(text: string, ends: Text['ends']): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(ends === '\r\n' ? text.replaceAll('\n', '\r\n') : text);
 }
@@ -67,7 +69,7 @@ export type Order = 'name' | 'size' | 'mtime';
 
 const BY_NAME = new Intl.Collator(undefined, { numeric: true });
 
-/** Folders first, then as asked for. */
+/** Sorts entries: folders first, then by the chosen order. */
 export function arranged(
   entries: readonly Entry[],
   { hidden, wanted, order }: { readonly hidden: boolean; readonly wanted: string; readonly order: Order },
@@ -84,41 +86,39 @@ export function arranged(
     );
 }
 
-/** A file on its way to a folder. */
+/** A file to upload to a folder. */
 export interface Incoming {
-  /** Relative to the folder, with those that it lies in. */
+  /** Relative to the folder, including its parents. */
   readonly path: string;
   readonly file: File;
 }
 
 /**
- * What would break the line, turn the reading order, or not be seen at all. Spaces at the ends are
- * seen nowhere either.
+ * Characters that break the line, change the reading direction, or are invisible. Spaces at the
+ * ends are invisible too.
  */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}]|^ +| +$/gu;
 
 /**
- * A file's name as a person can read it: nothing in it moves or hides another part of the page, or
- * of itself.
+ * A file's name made readable: nothing in it can move or hide another part of the page or of
+ * itself.
  */
 export function shownName(name: string): string {
   return name.replace(UNSEEN, (found) => {
     if (found.startsWith(' ')) return '␣'.repeat(found.length);
     const code = found.codePointAt(0) ?? 0;
-    // The joiners of emoji and of scripts that need them.
+    // Joiners of emoji and of scripts that need them.
     if (code === 0x200d || code === 0x200c) return found;
     return `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
   });
 }
 
-/** Whether the name is exact: bytes that are no UTF-8 come as U+FFFD, and no path
- * leads to those.
- */
+/** Whether the name is exact: invalid UTF-8 arrives as U+FFFD, and no path reaches such a file. */
 export function isReachable(path: string): boolean {
   return !path.includes('\uFFFD');
 }
 
-/** Why no file may be called so; undefined: it may. */
+/** Why a name is invalid; undefined: valid. */
 export function nameProblem(name: string): string | undefined {
   if (name === '') return 'Type a name.';
   if (name === '.' || name === '..') return 'That is the name of a folder that is there already.';

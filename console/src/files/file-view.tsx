@@ -9,7 +9,7 @@ import { addressOfFile, MOST_TEXT, pictureType, shownName, type Text, textOf } f
 import { readBeginning } from './read-beginning.ts';
 import { TextFile } from './text-file.tsx';
 
-/** What is shown of a text that is longer. */
+/** Maximum bytes shown of a longer text. */
 const SHOWN_TEXT = 262_144;
 const MOST_PICTURE = 16_777_216;
 
@@ -28,8 +28,8 @@ export interface FileViewProps {
 }
 
 /**
- * One file: a text to change, a picture, or the word that it is neither. Nothing of a sandbox runs
- * here: it is text, or pixels.
+ * One file: an editable text, an image, or a note that it is neither. No code of a sandbox runs
+ * here.
  */
 export default function FileView({ sandboxId, path, onClose, onFolder }: FileViewProps) {
   const address = addressOfFile(sandboxId, path);
@@ -132,7 +132,7 @@ function classified(bytes: Uint8Array<ArrayBuffer>, isCut: boolean): Shown {
 
 interface PictureProps {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** One of `pictureType`: none that runs anything. */
+  /** A type of `pictureType`: none can run code. */
   readonly type: string;
   readonly name: string;
 }

@@ -12,22 +12,22 @@ import { FolderView } from './folder-view.tsx';
 import { NameDialog } from './name-dialog.tsx';
 import { useUpload } from './use-upload.ts';
 
-// With the code editor, which most pages do without.
+// Loaded lazily with the code editor: most pages do not need it.
 const FileView = lazy(() => import('./file-view.tsx'));
 
 const ROOT = '/workspace';
-/** Every browser knows it, and no standard. */
+/** Nonstandard, but supported by every browser. */
 const WHOLE_FOLDER = { webkitdirectory: '' };
 
 export interface FilesProps {
   readonly sandboxId: string;
-  /** Another one with each change that was heard of. */
+  /** Changes after each reported change. */
   readonly seen: string;
 }
 
 /**
- * The workspace of a sandbox: browse, open, change, drop files in, download. Where one is, is in
- * the address.
+ * The workspace of a sandbox: browse, open, edit, upload, download. The current folder is in the
+ * address.
  */
 export function Files({ sandboxId, seen }: FilesProps) {
   const [place, go] = usePlace();
@@ -181,7 +181,7 @@ export function Files({ sandboxId, seen }: FilesProps) {
   );
 }
 
-/** A file that is dropped beside the list must not take the place of the page. */
+/** Prevents a file dropped beside the list from replacing the page. */
 function useDropsKept(): void {
   useEffect(() => {
     const keep = (event: DragEvent) => {

@@ -6,8 +6,8 @@ const ROOT = '/workspace';
 const TAKEN = 17;
 
 /**
- * What the file routes do not do is done by commands of the sandbox, where its own rights hold.
- * Paths are words of a command, and never of a script.
+ * Operations that the file routes lack are commands in the sandbox, with its own permissions. Paths
+ * are arguments, never part of a script: no shell injection.
  */
 const SCRIPTS = {
   makeFolder: `[ ! -e "$1" ] && [ ! -L "$1" ] || exit ${TAKEN}; exec mkdir -- "$1"`,
@@ -17,7 +17,7 @@ const SCRIPTS = {
 
 /**
  * @param paths absolute, below the workspace
- * @throws ApiError, with what the command said where it failed
+ * @throws ApiError, with the command's output if it failed
  */
 async function changeFolder(
   sandboxId: string,
@@ -50,11 +50,11 @@ interface FolderDialogProps {
   readonly asked: Asked | undefined;
   readonly isTaken: (name: string) => boolean;
   readonly onClose: () => void;
-  /** @param opened a new file, which is to be seen */
+  /** @param opened a new file to open */
   readonly onDone: (opened?: string) => void;
 }
 
-/** What is to be known before something in a folder is made, renamed or deleted. */
+/** The dialog for creating, renaming or deleting in a folder. */
 export function FolderDialog({ sandboxId, folder, asked, isTaken, onClose, onDone }: FolderDialogProps) {
   const entry = asked?.entry;
   const name = entry?.name ?? '';
@@ -70,7 +70,7 @@ export function FolderDialog({ sandboxId, folder, asked, isTaken, onClose, onDon
         initial=""
         onSubmit={async (typed) => {
           const path = `${folder}/${typed}`;
-          // Writing would replace one that is there.
+          // Writing would replace an existing file.
           if (!isTaken(typed)) await request(addressOfFile(sandboxId, path), { method: 'PUT', body: '' });
           onDone(path);
         }}

@@ -12,7 +12,7 @@ interface FolderRowProps {
   readonly onMenu: (entry: Entry, button: HTMLButtonElement) => void;
 }
 
-/** Drawn again only when its file is another: there may be thousands. */
+/** Re-rendered only when its file changes: there may be thousands. */
 export const FolderRow = memo(
   ({ entry, sandboxId, onOpen, onMenu }: FolderRowProps) => {
     const { path, name, type, size, mtime } = entry;

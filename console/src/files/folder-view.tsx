@@ -9,9 +9,9 @@ import { addressOfFile, arranged, type Entry, type Order, shownName } from './fi
 import { type Asked, FolderDialog } from './folder-dialog.tsx';
 import { FolderRow } from './folder-row.tsx';
 
-/** As many rows as a page shows without being felt. */
+/** Rows rendered at a time without a noticeable delay. */
 const STEP = 300;
-/** From so many names on a listing is large: it is asked for less often, and can be searched. */
+/** A listing with this many names is large: it is polled less often, and can be searched. */
 const LARGE = 50;
 const SLOW_MS = 30_000;
 const QUICK_MS = 5_000;
@@ -26,7 +26,7 @@ export interface FolderViewProps {
   readonly onFile: (path: string) => void;
 }
 
-/** What is in one folder. */
+/** The contents of one folder. */
 export function FolderView({ sandboxId, folder, seen, onNames, onFolder, onFile }: FolderViewProps) {
   const [isLarge, setIsLarge] = useState(false);
   const { value, problem, reload } = useAnswer(
@@ -47,7 +47,7 @@ export function FolderView({ sandboxId, folder, seen, onNames, onFolder, onFile 
     if (entries === undefined) return;
     setIsLarge(entries.length > 1_000);
     onNames(new Set(entries.map(({ name }) => name)));
-    // It is the same function in all but its identity.
+    // The function changes only in identity.
   }, [entries]);
   const found = useMemo(
     () => arranged(entries ?? [], { hidden, wanted, order }),
@@ -190,7 +190,7 @@ export function FolderView({ sandboxId, folder, seen, onNames, onFolder, onFile 
         isTaken={(name) => entries?.some((each) => each.name === name) === true}
         onClose={() => {
           setAsked(undefined);
-          // The menu that asked is no more.
+          // The menu that opened the dialog is gone.
           if (asked?.entry !== undefined) requestAnimationFrame(() => anchor.current?.focus());
         }}
         onDone={(opened) => {

@@ -7,12 +7,12 @@ import { nameProblem, shownName } from './file-names.ts';
 
 export interface NameDialogProps extends Omit<DialogFormProps, 'onSubmit'> {
   readonly isOpen: boolean;
-  /** Asks for a name, which begins with this one. */
+  /** The initial name. */
   readonly initial?: string;
   readonly onSubmit: (name: string) => Promise<void>;
 }
 
-/** A question about a file, opened from anywhere. */
+/** A dialog about a file, opened from anywhere. */
 export function NameDialog({
   isOpen,
   title,
@@ -40,7 +40,7 @@ export function NameDialog({
             title={shownName(title)}
             onClose={onClose}
             onSubmit={(filled) => {
-              // As it was typed: a name may begin and end with spaces.
+              // Untrimmed: a name may begin and end with spaces.
               const typed = filled.get('name');
               return onSubmit(typeof typed === 'string' ? typed : '');
             }}

@@ -2,13 +2,13 @@ import { request } from '../api/client.ts';
 
 export interface Beginning {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** There is more. */
+  /** The content is longer. */
   readonly isCut: boolean;
 }
 
 /**
- * The first bytes of what an address gives, and no more than that is fetched.
- * @param most decides, by what has come, how much is wanted
+ * Fetches only the first bytes of an address.
+ * @param most decides from the bytes so far how many are wanted
  * @throws ApiError; TypeError when the server cannot be reached
  */
 export async function readBeginning(
@@ -42,7 +42,7 @@ export async function readBeginning(
   return { bytes: joined(parts, length), isCut: false };
 }
 
-/** Enough to tell what a file is. */
+/** Enough to detect a file's type. */
 const HEAD = 4_096;
 
 function joined(parts: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {

@@ -9,7 +9,7 @@ import { bytesOf, MOST_TEXT, type Text, textOf, shownName } from './file-names.t
 import { NameDialog } from './name-dialog.tsx';
 import { readBeginning } from './read-beginning.ts';
 
-/** By the file's address: what was typed, and what it is a change of. */
+/** By the file's address: the edited text, and the text it was changed from. */
 const texts = unsaved<{ readonly text: string; readonly saved: string }>();
 
 export interface TextFileProps {
@@ -17,7 +17,7 @@ export interface TextFileProps {
   readonly path: string;
   readonly initial: Text;
   readonly onClose: () => void;
-  /** What is in the sandbox is wanted, and what was typed is not. */
+  /** Discards the edits and reads the file again. */
   readonly onReload: () => void;
   readonly children: ReactNode;
 }
@@ -44,7 +44,7 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
     setConflict(undefined);
     setNotice('');
     void attempt(async () => {
-      // The API has no condition for a write: it is looked at right before.
+      // The API has no conditional write: the file is compared right before (TOCTOU remains).
       const there = overwrites ? undefined : await whatIsThere(address, saved);
       if (there !== undefined) {
         setConflict(there);
@@ -130,7 +130,7 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
   );
 }
 
-/** Whether the file is another one than it was; undefined: it is not. */
+/** How the file has changed; undefined: unchanged. */
 async function whatIsThere(address: string, saved: string): Promise<'changed' | 'deleted' | undefined> {
   try {
     const { bytes, isCut } = await readBeginning(address, () => MOST_TEXT);

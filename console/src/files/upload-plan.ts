@@ -1,22 +1,22 @@
 import { formatSize } from '../live/clock.ts';
 import type { Incoming } from './file-names.ts';
 
-/** What the API takes of one file, in bytes. */
+/** The API's limit of one file, in bytes. */
 export const MOST_OF_FILE = 33_554_432;
-/** And in one request: 1,000 files, and 256 MiB with some KiB for each one's name. */
+/** The API's limits of one request: 1,000 files, and 256 MiB with some KiB for each name. */
 const MOST_FILES = 1_000;
 const MOST_BYTES = 251_658_240;
 
 export interface UploadPlan {
   /** Each is one request: all of its files or none. */
   readonly batches: readonly (readonly Incoming[])[];
-  /** Names that no form can hold as they are: each goes alone. */
+  /** Names that a form cannot represent: each file is sent separately. */
   readonly odd: readonly Incoming[];
   /** In bytes. */
   readonly total: number;
 }
 
-/** How files are sent, and why not, where one of them cannot be: nothing is sent then. */
+/** How files are sent, or why not: one invalid file rejects all. */
 export function planUpload(files: readonly Incoming[]): UploadPlan | { readonly refused: string } {
   const large = files.filter(({ file }) => file.size > MOST_OF_FILE);
   const [first] = large;
@@ -30,7 +30,7 @@ export function planUpload(files: readonly Incoming[]): UploadPlan | { readonly 
   const odd: Incoming[] = [];
   let bytes = 0;
   for (const each of files) {
-    // A browser writes a quote as %22, and a %22 as it is.
+    // Browsers write a quote as %22, and a %22 unchanged.
     if (/%(?:22|0a|0d)/i.test(each.path)) {
       odd.push(each);
       continue;

@@ -5,10 +5,10 @@ import type { Incoming } from './file-names.ts';
 import { planUpload } from './upload-plan.ts';
 
 interface UploadState {
-  /** Undefined: nothing is under way. */
+  /** Undefined: no upload is running. */
   readonly progress: { readonly files: number; readonly sent: number; readonly total: number } | undefined;
   readonly problem: string | undefined;
-  /** What came of the last one. */
+  /** The result of the last upload. */
   readonly notice: string;
 }
 
@@ -19,7 +19,9 @@ interface Upload extends UploadState {
   readonly cancel: () => void;
 }
 
-/** Sends files into a sandbox, one lot at a time. It ends with the page that began it. */
+/**
+ * Uploads files into a sandbox, one batch at a time. Ends when the page that started it unmounts.
+ */
 export function useUpload(sandboxId: string, onDone: () => void): Upload {
   const [state, setState] = useState(NOTHING);
   const running = useRef<AbortController>(undefined);
@@ -95,13 +97,13 @@ function wordsOf(files: readonly Incoming[]): string {
 interface SendOptions {
   readonly method: 'POST' | 'PUT';
   readonly body: FormData | Blob;
-  /** Bytes that have left. */
+  /** Bytes sent. */
   readonly onProgress: (bytes: number) => void;
   readonly signal: AbortSignal;
 }
 
 /**
- * Sends a large body and tells how far it is, which `fetch` cannot.
+ * Sends a large body with progress, which `fetch` does not report.
  * @throws ApiError; TypeError when the server cannot be reached; AbortError
  */
 function sendBody(address: string, { method, body, onProgress, signal }: SendOptions): Promise<void> {

@@ -5,10 +5,7 @@ export interface StreamEvent {
   readonly data: string;
 }
 
-/**
- * Reads server-sent events out of pieces of text, however the pieces are cut. `retry` is heard of,
- * comments are not.
- */
+/** Parses server-sent events from chunks of any size. Reports `retry`, ignores comments. */
 export function createEventParser(onRetry: (milliseconds: number) => void = () => undefined) {
   let rest = '';
   let id = '';
@@ -40,9 +37,9 @@ export function createEventParser(onRetry: (milliseconds: number) => void = () =
 
 export interface FollowOptions {
   readonly onEvent: (event: StreamEvent) => void;
-  /** The id of the last event that is known. @default none */
+  /** Id of the last known event. @default none */
   readonly after?: string;
-  /** Whether it hears the server now. */
+  /** Called with whether it is connected. */
   readonly onState?: (live: boolean) => void;
   readonly signal: AbortSignal;
   readonly fetch?: (address: string, init: RequestInit) => Promise<Response>;
@@ -53,8 +50,8 @@ const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 15_000;
 
 /**
- * Follows a stream until the signal. Reconnects with the last event id, so that none is lost or
- * repeated. Ends on 401 and 403.
+ * Follows a stream until the signal aborts. Reconnects with the last event id, so that no event is
+ * lost or repeated. Ends on 401 and 403.
  */
 export async function followEvents(
   address: string,
@@ -94,7 +91,7 @@ export async function followEvents(
         }
       }
     } catch {
-      // Whatever broke it: it is asked again.
+      // Reconnects after any failure.
     }
     onState(false);
     if (signal.aborted) return;

@@ -1,4 +1,4 @@
-/** Milliseconds as a person reads a countdown: `4:09`, `1 h 05 min`; never below nothing. */
+/** A countdown for people: `4:09`, `1 h 05 min`; never negative. */
 export function timeLeft(milliseconds: number): string {
   const seconds = Math.max(0, Math.ceil(milliseconds / 1_000));
   if (seconds >= 3_600) {
@@ -26,17 +26,14 @@ export function formatSize(bytes: number): string {
 }
 
 /**
- * What a browser's clock may be off before that is seen in a countdown; answers tell the time in
- * whole seconds, and take their time.
+ * Clock differences below this, in milliseconds, are ignored: responses have whole seconds, and a
+ * delay.
  */
 const NEGLIGIBLE_MS = 3_000;
 
 let ahead = 0;
 
-/**
- * Hears the time of an answer's server: what ends there must not look over because a clock here is
- * wrong.
- */
+/** Reads the server's time from a response: expiries must not depend on the local clock. */
 export function hearServerTime(response: Response): void {
   const notice = Date.parse(response.headers.get('date') ?? '');
   if (Number.isNaN(notice)) return;

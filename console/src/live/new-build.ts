@@ -1,16 +1,13 @@
 import { useEffect } from 'react';
 
-/**
- * Digest of the sources of the build that this page is of, as the server's `ETag` has it. Put in by
- * the build.
- */
+/** Digest of the sources of this page's build, equal to the server's `ETag`. Set by the build. */
 declare const BUILD_DIGEST: string;
 
 const EVERY_MS = 60_000;
 
 let isNewer = false;
 
-/** Whether the server has another build than this page is of, as far as it has been asked. */
+/** Checks whether the server has another build than this page's. */
 async function look(): Promise<void> {
   try {
     const response = await fetch('/', { headers: { 'if-none-match': `"${BUILD_DIGEST}"` } });
@@ -18,7 +15,7 @@ async function look(): Promise<void> {
     // No build exists while it is being replaced.
     isNewer = response.ok && tag !== null && !tag.includes(BUILD_DIGEST);
   } catch {
-    // Asked again later.
+    // Retried later.
   }
 }
 
@@ -41,9 +38,9 @@ export function useNewBuild(location: string): void {
 }
 
 /**
- * A part of an old build is gone once there is a new one: the page is loaded again, which brings
- * the new one. Once only, as a part that is missing from a page that was just loaded would be
- * missing again; then the page says so.
+ * Parts of an old build disappear with a new one: reloading the page loads the new build. At most
+ * once: a part missing from a freshly loaded page would be missing again; then the page shows the
+ * error.
  */
 export function reloadForMissingParts(): void {
   window.addEventListener('vite:preloadError', (event) => {

@@ -4,9 +4,7 @@ import { createContext } from 'react';
 export interface SessionState {
   /** It has ended: no requests until the next sign-in. */
   readonly over: boolean;
-  /**
-   * Another number after each sign-in: what was followed or asked for before is asked for again.
-   */
+  /** Changes after each sign-in: streams and requests start again. */
   readonly count: number;
 }
 

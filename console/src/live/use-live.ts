@@ -26,17 +26,16 @@ export function useVisible(): boolean {
 }
 
 export interface Followed {
-  /** Whether it hears the server. */
+  /** Whether it is connected. */
   readonly live: boolean;
   /** Whether it should be live: hidden tabs are not. */
   readonly following: boolean;
 }
 
 /**
- * Follows a stream while the page can be seen: browsers grant few connections, and all tabs share
- * them.
- * @param address null: nothing is followed
- * @param hiddenTurn of all hidden tabs that name the same, one follows all the same
+ * Follows a stream while the page is visible: browsers limit connections, which all tabs share.
+ * @param address null: no stream
+ * @param hiddenTurn of all hidden tabs with the same name, one keeps following
  */
 export function useEvents(
   address: string | null,
@@ -74,8 +73,8 @@ export function useEvents(
 }
 
 /**
- * Whether it is this hidden tab's turn: the first one's of a name, until it is seen or closed.
- * On plain http, browsers have no locks and no tab gets a turn.
+ * Whether this hidden tab has its turn: the first one of a name, until it becomes visible or is
+ * closed. On plain http, browsers have no locks and no tab gets a turn.
  */
 function useHiddenTurn(name: string | undefined, visible: boolean): boolean {
   const [mine, setMine] = useState(false);
@@ -99,14 +98,14 @@ function useHiddenTurn(name: string | undefined, visible: boolean): boolean {
 export interface Loaded<T> {
   readonly value: T | undefined;
   readonly problem: string | undefined;
-  /** Nothing of the name is there. */
+  /** The API responded with 404. */
   readonly missing: boolean;
   readonly reload: () => void;
 }
 
 /**
- * What a route answers, asked for again every `everyMs` while the page can be seen, and whenever
- * `seen` is another. Null: not asked.
+ * Polls a route every `everyMs` while the page is visible, and whenever `seen` changes. Null: no
+ * request.
  */
 export function useAnswer<R extends Route>(
   route: R,
@@ -149,7 +148,7 @@ export function useAnswer<R extends Route>(
   return { ...state, reload };
 }
 
-/** What to tell a person of something that went wrong. */
+/** The message of an error for the user. */
 export function problemOf(error: unknown): string {
   if (error instanceof ApiError) return error.message;
   return 'Can’t reach Porthole. Retrying…';

@@ -13,7 +13,7 @@ import { ConnectAgent, hasToken } from '../runs/connect-agent.tsx';
 import { Timeline } from '../runs/timeline.tsx';
 import { useRunEvents } from '../runs/use-run-events.ts';
 
-/** One run: its previews, and its story as it goes on. */
+/** One run: its previews, and its live timeline. */
 export function RunPage({ id }: { readonly id: string }) {
   const { events, last, live } = useRunEvents(id);
   const ports = portChanges(events);

@@ -18,7 +18,7 @@ const STATES: readonly { readonly id: RunFilter['status']; readonly words: strin
   { id: 'completed', words: 'Completed' },
 ];
 
-/** One's runs, newest first. */
+/** The user's runs, newest first. */
 export function RunsPage() {
   const { runs, more, busy, problem, reload, showMore } = useRuns();
   const [filter, setFilter] = useState<RunFilter>({ text: '', status: 'any' });

@@ -41,7 +41,7 @@ export function SandboxPage({ id }: { readonly id: string }) {
     missing,
     reload,
   } = useAnswer('GET /v1/sandbox/{id}', { path: { id } }, 5_000);
-  // Also where it was there a moment ago.
+  // Also if it existed a moment ago.
   if (missing) return <Missing what="sandbox" />;
   if (sandbox === undefined) {
     return problem === undefined ? <Loading /> : <Problem words={problem} onRetry={reload} />;

@@ -20,7 +20,7 @@ const STATES = [
 ] as const;
 const PAGE = 50;
 const MORE = 200;
-/** From the last key that is typed to the question. */
+/** Debounce of typing, in milliseconds. */
 const PAUSE_MS = 300;
 
 const FIELDS = [
@@ -47,7 +47,7 @@ const FIELDS = [
   },
 ] as const;
 
-/** One's sandboxes, newest first. What is filtered by is in the address. */
+/** The user's sandboxes, newest first. The filter is in the address. */
 export function SandboxesPage() {
   const [place, go] = usePlace();
   const [wanted, setWanted] = useState(PAGE);
@@ -173,7 +173,7 @@ interface RowProps {
   readonly onChange: () => void;
 }
 
-/** Drawn again only when its sandbox is another: there may be many hundreds. */
+/** Re-rendered only when its sandbox changes: there may be many hundreds. */
 const Row = memo(
   ({ sandbox, onChange }: RowProps) => {
     const { id, name, session_key: session, tags, state, expires_at: expires } = sandbox;

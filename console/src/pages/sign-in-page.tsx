@@ -9,7 +9,7 @@ import { useAttempt } from '../parts/use-attempt.ts';
 
 const BEGIN_ANEW = 'Sign in again.';
 
-/** What went wrong at the identity provider, by what the callback calls it. */
+/** Errors of the identity provider, by the callback's code. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   denied:
     'The identity provider refused the sign-in, or you cancelled it. Sign in again, or ask your administrator.',
@@ -22,7 +22,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   unavailable: 'The identity provider cannot be asked right now. Try again in a moment.',
 };
 
-/** Takes what the callback says out of the address, so that it is not said again. */
+/** Reads the callback's error and removes it from the address, so that it is shown once. */
 function takeProblem(): string | undefined {
   const url = new URL(location.href);
   const problem = url.searchParams.get('sign-in');
@@ -32,7 +32,7 @@ function takeProblem(): string | undefined {
   return PROBLEMS[problem] ?? BEGIN_ANEW;
 }
 
-/** Longer ones the API does not take. */
+/** The API's limit. */
 const LONGEST_PATH = 1_000;
 
 function herePath(): string {
@@ -41,14 +41,12 @@ function herePath(): string {
 }
 
 export interface SignInPageProps {
-  /** Whether a session has just ended: its page waits behind this one. */
+  /** Whether a session has just ended: its page is hidden behind this one. */
   readonly wasSignedIn: boolean;
   readonly onSignedIn: () => void;
 }
 
-/**
- * Signing in with an API key, or at the identity provider. The key is sent once and kept nowhere.
- */
+/** Sign-in with an API key or at the identity provider. The key is sent once and never stored. */
 export function SignInPage({ wasSignedIn, onSignedIn }: SignInPageProps) {
   const { value: ways, problem: unreachable, reload } = useAnswer('GET /api/sign-in');
   const { busy, problem, setProblem, attempt } = useAttempt();
@@ -78,8 +76,7 @@ export function SignInPage({ wasSignedIn, onSignedIn }: SignInPageProps) {
   const atProvider = () =>
     void attempt(async () => {
       const { url } = await call('POST /api/session/oidc', { body: { return_to: herePath() } });
-      // In another tab, where this one has work in it; the page's opener policy keeps that one's
-      // hands off it.
+      // In another tab if this one has unsaved work; the opener policy isolates the two.
       if (!wasSignedIn || window.open(url, '_blank') === null) location.assign(url);
     });
   return (

@@ -4,7 +4,7 @@ import '../editor/editor.css';
 import { useAnswer } from '../live/use-live.ts';
 import { Loading, Missing, Problem } from '../parts/feedback.tsx';
 
-/** A tool: its draft, its versions, and what running it gives. */
+/** A tool: its draft, its versions, and its runs. */
 export default function ToolPage({ id }: { readonly id: string }) {
   const path = { tool_id: id };
   const me = useAnswer('GET /api/session');

@@ -12,10 +12,10 @@ import { useAttempt } from '../parts/use-attempt.ts';
 
 type Tool = Answer<'GET /api/v1/editor/tools'>['tools'][number];
 
-/** Beyond these a list is for programs, which page. */
+/** Maximum tools listed; programs can paginate. */
 const MOST = 1_000;
 
-/** One's tools of the editor. */
+/** The user's tools of the editor. */
 export default function ToolsPage() {
   const { value, problem, reload } = useAnswer(
     'GET /api/v1/editor/tools',
@@ -139,7 +139,7 @@ function ToolRow({ tool: { tool_id: id, name, owner, created_at: at }, now, onCh
   );
 }
 
-/** What a tool is, and one to begin with. */
+/** Explains tools, and creates a first one. */
 function NoTools() {
   const [, navigate] = useLocation();
   const { busy, problem, attempt } = useAttempt();

@@ -23,7 +23,7 @@ interface ChoiceProps {
   readonly options: readonly { readonly id: string; readonly words: string }[];
 }
 
-/** One of a few. */
+/** A choice of few options. */
 export function Choice({ label, name, value, initial, onChange, isDisabled = false, options }: ChoiceProps) {
   return (
     <Select
@@ -52,10 +52,7 @@ export function Choice({ label, name, value, initial, onChange, isDisabled = fal
   );
 }
 
-/**
- * A field of a form as text, without the space around it; a file, and a field that is not there,
- * are none.
- */
+/** The trimmed text of a form field; undefined for files and missing fields. */
 export function formText(form: FormData, field: string): string {
   const value = form.get(field);
   return typeof value === 'string' ? value.trim() : '';
@@ -97,7 +94,7 @@ interface TextInputProps extends TextFieldProps {
 }
 
 /**
- * A refused value is validated on each key, not on blur: a message that disappears on blur would
+ * An invalid value is validated on each key, not on blur: a message that disappears on blur would
  * move a button away from under a press.
  */
 function validateAgain({ currentTarget }: { readonly currentTarget: HTMLElement }): void {

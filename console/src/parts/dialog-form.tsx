@@ -11,11 +11,13 @@ export interface DialogFormProps {
   readonly danger?: boolean;
   readonly children?: ReactNode;
   readonly onClose: () => void;
-  /** Does it; the dialog closes when this resolves, and says why when it does not. */
+  /**
+   * Performs the action; the dialog closes when this resolves, and shows the error when it rejects.
+   */
   readonly onSubmit: (form: FormData) => Promise<void>;
 }
 
-/** Content and buttons of a dialog with one question. */
+/** Content and buttons of a dialog with one action. */
 export function DialogForm({ title, action, danger = false, children, onClose, onSubmit }: DialogFormProps) {
   const { busy, problem, attempt } = useAttempt();
   const submit = (event: FormEvent<HTMLFormElement>) => {
@@ -42,11 +44,11 @@ export function DialogForm({ title, action, danger = false, children, onClose, o
 }
 
 interface FormDialogProps extends Omit<DialogFormProps, 'onClose'> {
-  /** What opens it. */
+  /** The element that opens it. */
   readonly trigger: ReactNode;
 }
 
-/** A question in front of the page, and the one thing that is done about it. */
+/** A modal dialog with one action. */
 export function FormDialog({ trigger, ...form }: FormDialogProps) {
   const [open, setOpen] = useState(false);
   // The dialog must not cover the sign-in.

@@ -2,18 +2,19 @@ import { Component, type ReactNode } from 'react';
 import { Button } from './button.tsx';
 
 interface ErrorBoundaryProps {
-  /** Another one, and the children are tried again. */
+  /** A change renders the children again. */
   readonly at: string;
   readonly children: ReactNode;
 }
 
 interface ErrorBoundaryState {
-  /** What was thrown, in its own words. */
+  /** The message of the error. */
   readonly words?: string | undefined;
 }
 
 /**
- * In the place of a page that broke: what it was, and ways on. What is around it goes on working.
+ * Shows the error of a page that failed to render, and what to do. The rest of the console keeps
+ * working.
  */
 export class ErrorBoundary extends Component<ErrorBoundaryProps, ErrorBoundaryState> {
   override state: ErrorBoundaryState = {};

@@ -15,7 +15,7 @@ export interface ProblemProps {
   readonly onRetry?: () => void;
 }
 
-/** What went wrong, in the API's own words. */
+/** An error with the API's message. */
 export function Problem({ words, onRetry }: ProblemProps) {
   return (
     <div className="problem" role="alert">
@@ -25,7 +25,7 @@ export function Problem({ words, onRetry }: ProblemProps) {
   );
 }
 
-/** A list that has nothing in it yet, and what to do about that. */
+/** An empty list, and what to do about it. */
 export function Empty({ title, children }: { readonly title: string; readonly children?: ReactNode }) {
   return (
     <div className="empty">
@@ -67,7 +67,7 @@ const TONES: Readonly<Record<string, string>> = {
   destroyed: 'off',
 };
 
-/** A state as a word with a colour, which says nothing that the word does not. */
+/** A state as a coloured word; the colour adds no information. */
 export function State({ value }: { readonly value: string }) {
   return <span className={`state ${TONES[value] ?? 'off'}`}>{value}</span>;
 }

@@ -19,7 +19,7 @@ interface ShellProps {
   readonly children: ReactNode;
 }
 
-/** What is around every page: where one can go, and who one is. */
+/** The frame of every page: navigation and user. */
 export function Shell({ session, waiting, children }: ShellProps) {
   const [location] = useLocation();
   const current = location.startsWith('/runs/') ? '/' : `/${location.split('/')[1] ?? ''}`;
@@ -79,9 +79,8 @@ export function Shell({ session, waiting, children }: ShellProps) {
 
 /**
  * The current first heading of the page: it changes when pages load and things are renamed. After
- * each change of the address the heading is focused once it is there, unless the user has moved on
- * into the page meanwhile: that tells a screen reader that the page is another
- * one, and where the keyboard is.
+ * each navigation the heading is focused once it exists, unless the user has moved the focus into
+ * the page: this announces the new page to screen readers.
  */
 function usePageHeading(location: string): string {
   const [words, setWords] = useState('');
@@ -92,7 +91,7 @@ function usePageHeading(location: string): string {
     let isToFocus = before.current !== location;
     before.current = location;
     const look = () => {
-      // While a page's script is on its way, the page before is there still, unseen.
+      // While a page's script loads, the previous page is still mounted, hidden.
       const heading = [...page.querySelectorAll('h1')].find((each) => each.checkVisibility());
       if (heading === undefined) return;
       setWords(heading.textContent);

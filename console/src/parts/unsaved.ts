@@ -1,16 +1,15 @@
-/** What one kind of page holds that is not saved, by a name of what it is a change of. */
+/** Unsaved state of one kind of page, by the name of what it changes. */
 export interface Unsaved<T> {
   get(name: string): T | undefined;
-  /** Undefined: there is nothing to lose any more. */
+  /** Undefined: nothing unsaved. */
   keep(name: string, value: T | undefined): void;
 }
 
 let kept = 0;
 
 /**
- * Keeps what is not saved while this page lives and nowhere else: it survives navigation in the
- * console and a new sign-in. The browser asks before all of
- * it is lost.
+ * Keeps unsaved state in this page's memory only: it survives navigation in the console and a new
+ * sign-in. The browser warns before it is lost.
  */
 export function unsaved<T>(): Unsaved<T> {
   const values = new Map<string, T>();
@@ -27,9 +26,7 @@ export function unsaved<T>(): Unsaved<T> {
   };
 }
 
-/**
- * Only while there is something to lose: a page that listens for it cannot be kept for going back.
- */
+/** Only with unsaved state: a page with this listener is excluded from the back/forward cache. */
 function warn(event: BeforeUnloadEvent): void {
   event.preventDefault();
 }

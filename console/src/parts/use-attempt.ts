@@ -2,17 +2,17 @@ import { type Dispatch, type SetStateAction, useState } from 'react';
 import { problemOf } from '../live/use-live.ts';
 
 export interface Attempts {
-  /** One is under way. */
+  /** An attempt is running. */
   readonly busy: boolean;
-  /** What went wrong with the last one, for a person. */
+  /** The error of the last attempt, for the user. */
   readonly problem: string | undefined;
   readonly setProblem: Dispatch<SetStateAction<string | undefined>>;
-  /** Does it. What it throws is the problem, until something is attempted again. */
+  /** Runs it. Its error is shown until the next attempt. */
   readonly attempt: (work: () => Promise<unknown>) => Promise<void>;
 }
 
 /**
- * Something that a person has done by a press: while it lasts, and when it goes wrong.
+ * The state of a user's action: running, or failed.
  * @param wordsOf message for an error; undefined: shown elsewhere. @default the API's message
  */
 export function useAttempt(wordsOf: (error: unknown) => string | undefined = problemOf): Attempts {

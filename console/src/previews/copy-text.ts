@@ -1,6 +1,6 @@
 /**
- * Puts a text on the clipboard; false where the browser does not let it. On plain http, where there
- * is no clipboard to write to, by way of a selection.
+ * Copies a text to the clipboard; false if the browser denies it. On plain http, without the
+ * clipboard API, it uses a selection.
  */
 export async function copyText(text: string): Promise<boolean> {
   try {

@@ -13,30 +13,25 @@ import { SharePreview } from './share-preview.tsx';
 import { type PortChanges, useDoctor } from './use-doctor.ts';
 import { useKeepalive } from './use-keepalive.ts';
 
-/**
- * Looks in a row that find nothing before an app that has served counts as away, and not as busy.
- */
+/** Consecutive failed polls after which an app that has served counts as unreachable, not busy. */
 const AWAY_LOOKS = 2;
-/**
- * And so long without any server, in milliseconds: one that restarts brings its page back by
- * itself.
- */
+/** And this long without any server, in milliseconds: a restarting one reloads its page itself. */
 const AWAY_MS = 3_000;
 
 interface Frame {
   /** No frame before the app first serves: the reason is shown as text. */
   readonly isShown: boolean;
   /**
-   * Another number when it is to be loaded again: the user asked, or the app was unreachable and
-   * the frame may show an error page.
+   * Changes to reload the frame: the user asked, or the app was unreachable and the frame may show
+   * an error page.
    */
   readonly loads: number;
-  /** Reloads the start page: a page cannot read or keep the location of a cross-origin frame. */
+  /** Loads the start page: the location of a cross-origin frame cannot be read. */
   readonly reload: () => void;
 }
 
 /**
- * @param look another object for each look at the app
+ * @param look changes with each poll of the app
  * @param isClosed nothing listens: not a server that is merely busy
  */
 function useFrame(state: PreviewStatus['state'], look: unknown, isClosed: boolean): Frame {
@@ -70,12 +65,12 @@ interface LivePreviewProps {
   readonly preview: Preview;
   readonly ports: PortChanges;
   readonly events: readonly RunEvent[];
-  /** It was just started here, so it is shown first. */
+  /** Just started here, so it is shown first. */
   readonly fresh: boolean;
   readonly onEnd: () => void;
 }
 
-/** What a page in the frame may do, on its own origin; never lead the console elsewhere. */
+/** Permissions of a page in the frame, on its own origin; it can never navigate the console. */
 const SANDBOX = 'allow-scripts allow-forms allow-same-origin allow-popups allow-modals allow-downloads';
 const TONES = {
   works: 'good',
@@ -85,10 +80,11 @@ const TONES = {
   checking: 'off',
 } as const;
 
-/** The live app of a sandbox, in a frame that learns nothing about the console. */
+/** The live app of a sandbox, in a frame that reveals nothing about the console. */
 export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LivePreviewProps) {
   const { session_id: token, target_port: port, preview_url: url, local_port: localPort } = preview;
-  // A host that the console is never at: cookies know no ports, so the app would get the console's.
+  // A host that the console never uses: cookies ignore ports, so the app would receive the
+  // console's.
   const localHost = `preview-${localPort}.localhost:${localPort}`;
   const { busy, problem, attempt } = useAttempt();
   const article = useRef<HTMLElement>(null);
@@ -198,8 +194,8 @@ interface CheckPageProps {
 }
 
 /**
- * Checks the page of a preview in the browser of Porthole. The result is an event of the run, so
- * that everyone who watches sees it, and a check by the agent shows in the same place.
+ * Checks the page of a preview in Porthole's browser. The result is an event of the run, so all
+ * viewers see it, and a check by the agent appears in the same place.
  */
 function CheckPage({ runId, port }: CheckPageProps) {
   const { busy, problem, attempt } = useAttempt();

@@ -6,7 +6,7 @@ type Listed = Api['GET /api/runs/{id}/sandbox/port-forward']['answer'][number];
 type Diagnosis = Api['GET /api/runs/{id}/sandbox/doctor']['answer'];
 export type PreviewReason = NonNullable<Api['POST /api/runs/{id}/sandbox/port-forward']['answer']['reason']>;
 
-/** Why a preview shows nothing, and what to do about it. */
+/** Why a preview is not ready, and what to do. */
 export const REASONS: Readonly<Record<PreviewReason, string>> = {
   nothing_listens:
     'Nothing listens on this port yet. Start the server in the sandbox: the preview shows it by itself.',
@@ -26,7 +26,7 @@ export interface PreviewStatus {
   readonly reason?: string;
 }
 
-/** The last look at the page of a port, until something there starts, ends or changes. */
+/** The last check of a port's page, until something there starts, ends or changes. */
 export function lastLook(events: readonly RunEvent[], port: number): RunEvent | undefined {
   const last = events.findLast(
     ({ type, data }) =>
@@ -40,7 +40,7 @@ export function lastLook(events: readonly RunEvent[], port: number): RunEvent | 
 
 /**
  * @param problem why the sandbox could not be inspected
- * @param look the last look at the page, while it counts
+ * @param look the last check of the page, while it is current
  */
 export function previewStatus(
   { target_port: port, reason }: Pick<Listed, 'target_port' | 'reason'>,
@@ -61,7 +61,7 @@ export function previewStatus(
   return { state: 'not serving', reason: finding?.advice ?? REASONS.nothing_listens };
 }
 
-/** Texts of the page: untrusted, and cut. */
+/** Texts of the page: untrusted, and truncated. */
 function lookStatus({ data }: Pick<RunEvent, 'data'>): PreviewStatus {
   const text = (field: string) => plainText(String(data[field] ?? ''), 300);
   const result = data['result'];

@@ -15,7 +15,7 @@ export interface PreviewsProps {
   readonly events: readonly RunEvent[];
 }
 
-/** The live previews of a run, and what else could be one. */
+/** The live previews of a run, and ports without one. */
 export function Previews({ run, seen, ports, events }: PreviewsProps) {
   const { value, problem, reload } = useAnswer(
     'GET /api/runs/{id}/sandbox/port-forward',

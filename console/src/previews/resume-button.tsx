@@ -2,7 +2,7 @@ import { call } from '../api/client.ts';
 import { Button } from '../parts/button.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 
-/** Resumes a stopped sandbox. What was resumed shows by itself with the next look. */
+/** Resumes a stopped sandbox. The next poll shows the result. */
 export function ResumeButton({ sandboxId }: { readonly sandboxId: string }) {
   const { busy, problem, attempt } = useAttempt();
   const resume = () => call('POST /v1/sandbox/{id}/resume', { path: { id: sandboxId } });

@@ -5,7 +5,7 @@ import { Button } from '../parts/button.tsx';
 import { Icon } from '../parts/controls.tsx';
 import { copyText } from './copy-text.ts';
 
-/** Ways out of the console for the link of a preview. */
+/** Links of a preview for use outside the console. */
 export function SharePreview({ url, serves }: { readonly url: string; readonly serves: boolean }) {
   const [outcome, setOutcome] = useState<'copied' | 'refused'>();
   const copy = async () => {
@@ -52,7 +52,7 @@ export function SharePreview({ url, serves }: { readonly url: string; readonly s
   );
 }
 
-/** `localhost` is each device itself: a phone would find nothing there. */
+/** `localhost` is each device itself: it does not work on a phone. */
 function isOfThisMachine(url: string): boolean {
   return new URL(url).hostname.endsWith('.localhost');
 }

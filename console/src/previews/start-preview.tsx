@@ -10,7 +10,7 @@ import { type PortChanges, useDoctor } from './use-doctor.ts';
 
 export interface StartPreviewProps {
   readonly run: Answer<'GET /api/runs/{id}'>;
-  /** Ports that have their preview. */
+  /** Ports that already have a preview. */
   readonly open: readonly number[];
   readonly ports: PortChanges;
   readonly onStarted: (port: number) => void;
@@ -18,7 +18,7 @@ export interface StartPreviewProps {
 
 type Started = Answer<'POST /api/runs/{id}/sandbox/port-forward'>;
 
-/** Ports that listen now, each one a press away from its preview; and any other by its number. */
+/** Listening ports, each with a button that opens its preview, and a field for any other port. */
 export function StartPreview({ run, open, ports: changes, onStarted }: StartPreviewProps) {
   const { value: found, problem: unseen } = useDoctor(run.run_id, changes);
   const { busy, problem, setProblem, attempt } = useAttempt();

@@ -3,11 +3,11 @@ import type { Answer } from '../api/client.ts';
 import { type Loaded, useAnswer } from '../live/use-live.ts';
 import type { RunEvent } from '../runs/event-labels.ts';
 
-/** What a run's events tell of the ports in its sandbox. */
+/** Port changes reported by a run's events. */
 export interface PortChanges {
-  /** The id of the last change: after each, something else may listen. */
+  /** The id of the last change: after each, other ports may listen. */
   readonly seen: string;
-  /** Functions in a cluster have no connection to each sandbox: there nothing is reported. */
+  /** False for functions in a cluster, which have no connection to each sandbox. */
   readonly areReported: boolean;
 }
 
@@ -17,16 +17,16 @@ export function portChanges(events: readonly RunEvent[]): PortChanges {
 }
 
 /**
- * Between looks, in milliseconds: `rarely` where each change is reported, `soon` while a server
- * that listens is about to answer.
+ * Poll intervals in milliseconds: `rarely` if changes are reported, `soon` while a listening server
+ * starts to respond.
  */
 const POLL_MS = { rarely: 60_000, often: 10_000, soon: 3_000 } as const;
 
 type Diagnosis = Answer<'GET /api/runs/{id}/sandbox/doctor'>;
 
 /**
- * What the doctor finds in a run's sandbox, or at one port of it: asked again after each change
- * that is reported, and by the clock where none is.
+ * The doctor's findings for a run's sandbox, or one port of it: refreshed after each reported
+ * change, or by polling.
  */
 export function useDoctor(
   runId: string,
@@ -50,7 +50,7 @@ export function useDoctor(
 }
 
 function nextLook(now: Readonly<Record<'isBusy' | 'isAway' | 'areReported' | 'isOne', boolean>>): number {
-  // What listens and is no app, such as a database, must not be asked all the time.
+  // A listener that is not an app, such as a database, must not be polled often.
   if (now.isBusy) return now.isOne ? POLL_MS.soon : POLL_MS.often;
   if (now.areReported) return POLL_MS.rarely;
   return now.isAway ? POLL_MS.soon : POLL_MS.often;

@@ -4,13 +4,13 @@ import { problemOf, useVisible } from '../live/use-live.ts';
 
 /** Keepalive interval of a visible preview. */
 const KEEPALIVE_MS = 60_000;
-/** How soon it is tried again when that could not be said. */
+/** Retry interval after a failed keepalive. */
 const AGAIN_MS = 10_000;
 
 export interface Kept {
-  /** When it ends unless it is kept alive again; null: never. */
+  /** Its expiry without another keepalive; null: never. */
   readonly expiry: string | null;
-  /** Why it could not be kept alive; undefined while it can. */
+  /** Why keepalives fail; undefined while they succeed. */
   readonly problem: string | undefined;
 }
 

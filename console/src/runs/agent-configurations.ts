@@ -1,5 +1,5 @@
 export interface AgentAccess {
-  /** Where Porthole is, without a slash at its end. */
+  /** URL of Porthole, without a trailing slash. */
   readonly url: string;
   readonly runId: string;
   readonly token: string;
@@ -7,14 +7,17 @@ export interface AgentAccess {
 
 export interface AgentConfiguration {
   readonly id: string;
-  /** The client. */
+  /** Name of the client. */
   readonly words: string;
-  /** Where the text belongs. */
+  /** Where to put the text. */
   readonly into: string;
   readonly text: string;
 }
 
-/** What connects an agent to its run, for each client. docs/connect-your-agent.md has the same. */
+/**
+ * The configuration that connects an agent to its run, for each client. Keep in sync with
+ * docs/connect-your-agent.md.
+ */
 export function agentConfigurations({ url, runId, token }: AgentAccess): readonly AgentConfiguration[] {
   const mcp = `${url}/mcp`;
   const bearer = `Bearer ${token}`;

@@ -8,7 +8,7 @@ import { copyText } from '../previews/copy-text.ts';
 import { agentConfigurations } from './agent-configurations.ts';
 import type { RunEvent } from './event-labels.ts';
 
-/** Tokens of runs that this tab has made: kept in no storage, and shown until the page is left. */
+/** Tokens of runs created in this tab: never stored, and shown until the page is closed. */
 const tokens = new Map<string, { readonly token: string; readonly since: number }>();
 
 /** @param since id of the last event of the run before this token */
@@ -26,7 +26,7 @@ interface ConnectAgentProps {
   readonly events: readonly RunEvent[];
 }
 
-/** How an agent gets to its run, and whether it has called. */
+/** How an agent connects to its run, and whether it has called. */
 export function ConnectAgent({ runId, events }: ConnectAgentProps) {
   const [known, setKnown] = useState(tokens.get(runId));
   const [client, setClient] = useState('claude-code');

@@ -3,7 +3,7 @@ import type { Api } from '../api/api.ts';
 
 export type RunEvent = Api['GET /api/runs/{id}/timeline']['answer']['events'][number];
 
-/** What each type of event is called. */
+/** Title of each type of event. */
 export const EVENT_TITLES: Readonly<Record<RunEvent['type'], string>> = {
   'run.created': 'Run started',
   'run.completed': 'Run completed',
@@ -36,7 +36,7 @@ const REAPED: Readonly<Record<string, string>> = {
   over_cap: 'the run had too many',
 };
 
-/** Why a process ended, where its exit code or signal does not say it. */
+/** Why a process ended, if its exit code or signal does not say. */
 const EXITS: Readonly<Record<string, string>> = {
   timed_out: 'its time limit was over',
   out_of_memory: 'out of memory',
@@ -60,7 +60,7 @@ const SCOPES: Readonly<Record<string, string>> = {
 
 const ACTORS: Readonly<Record<string, string>> = { traffic: 'because it was used' };
 
-/** What else an event says, in a few words. People's own words are quoted, and cut. */
+/** Details of an event in a few words. Text of people is quoted and truncated. */
 export function eventDetail({ type, data }: RunEvent): string {
   const text = (field: string) => {
     const value = data[field];

@@ -22,8 +22,8 @@ const PAGE = `<!doctype html>
 `;
 
 /**
- * What an agent would do: start a server, and ask for its preview. Whatever the image has serves
- * the page.
+ * The steps of an agent: start a server, and request its preview. Uses any server that the image
+ * has.
  */
 const AGENT = `cd /workspace
 cat >server.sh <<'END'
@@ -33,10 +33,7 @@ END
 porthole serve 3000 --name page -- sh server.sh >agent.log 2>&1
 porthole preview 3000 >>agent.log 2>&1`;
 
-/**
- * Nothing has run yet: a first run shows what this is for, with a few lines of shell in the place
- * of an agent.
- */
+/** Before the first run: a demonstration, with a few lines of shell as the agent. */
 export function FirstRun() {
   const [, navigate] = useLocation();
   const { busy, problem, attempt } = useAttempt();
@@ -75,7 +72,7 @@ export function FirstRun() {
   );
 }
 
-/** The line with which a program starts a run here. */
+/** The command with which a program starts a run here. */
 function RunCommand() {
   const { value: session } = useAnswer('GET /api/session');
   const [copied, setCopied] = useState(false);

@@ -2,27 +2,24 @@ import type { Api } from '../api/api.ts';
 
 export type RunPageOf = Api['GET /api/runs']['answer'];
 
-/**
- * What is known of the newest runs, merged with the newest page, without gaps, each run in its
- * latest state.
- */
+/** Merges known runs with the newest page, without gaps, each run in its latest state. */
 export function joinNewest(known: RunPageOf | undefined, newest: RunPageOf): RunPageOf {
   if (known === undefined || newest.next === null) return newest;
   const ids = new Set(newest.runs.map(({ run_id: id }) => id));
-  // So many are new that there may be others before those that are known.
+  // With this many new runs, there may be others between them and the known ones.
   if (!known.runs.some(({ run_id: id }) => ids.has(id))) return newest;
   const older = known.runs.filter(({ run_id: id }) => !ids.has(id));
   return { runs: [...newest.runs, ...older], next: older.length === 0 ? newest.next : known.next };
 }
 
-/** With the page after. */
+/** Appends the next older page. */
 export function joinOlder(known: RunPageOf, older: RunPageOf): RunPageOf {
   const ids = new Set(known.runs.map(({ run_id: id }) => id));
   return { runs: [...known.runs, ...older.runs.filter(({ run_id: id }) => !ids.has(id))], next: older.next };
 }
 
 export interface RunFilter {
-  /** In title, id, sandbox or owner, in whatever case. */
+  /** Matches title, id, sandbox or owner, ignoring case. */
   readonly text: string;
   readonly status: 'any' | 'running' | 'completed';
 }

@@ -14,7 +14,7 @@ const TONES: Readonly<Partial<Record<RunEvent['type'], string>>> = {
 /** Events shown at a time: thousands are slow to render. */
 const PAGE = 100;
 
-/** The story of a run, newest first. */
+/** The timeline of a run, newest first. */
 export function Timeline({ events }: { readonly events: readonly RunEvent[] }) {
   const [most, setMost] = useState(PAGE);
   if (events.length === 0) return <Empty title="Nothing has happened yet" />;
@@ -43,7 +43,7 @@ export function Timeline({ events }: { readonly events: readonly RunEvent[] }) {
   );
 }
 
-/** The time of today; otherwise the day as well. */
+/** The time; with the date if not today. */
 function formatMoment(at: Date): string {
   return at.toDateString() === new Date().toDateString() ? at.toLocaleTimeString() : at.toLocaleString();
 }

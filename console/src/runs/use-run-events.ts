@@ -3,21 +3,21 @@ import { addressOf } from '../api/client.ts';
 import { useAnswer, useEvents } from '../live/use-live.ts';
 import type { RunEvent } from './event-labels.ts';
 
-/** Events that come within so many milliseconds are shown together. */
+/** Batches events that arrive within this many milliseconds. */
 const TOGETHER_MS = 30;
-/** A stream that is away for longer than this is asked past: it may be one that never comes. */
+/** A stream disconnected for longer than this is bypassed by polling: it may never connect. */
 const PATIENCE_MS = 3_000;
 const ASK_EVERY_MS = 5_000;
 
 export interface RunEvents {
-  /** Without a gap, and each once. */
+  /** Without gaps or repeats. */
   readonly events: readonly RunEvent[];
-  /** The id of the last one; `0`: none yet. */
+  /** The id of the last event; `0`: none yet. */
   readonly last: string;
   readonly live: boolean;
 }
 
-/** The story of a run so far, and as it goes on. */
+/** The timeline of a run, live. */
 export function useRunEvents(id: string): RunEvents {
   const [events, setEvents] = useState<readonly RunEvent[]>([]);
   const add = useCallback((more: readonly RunEvent[]) => {
@@ -45,7 +45,7 @@ export function useRunEvents(id: string): RunEvents {
   return { events, last, live };
 }
 
-/** Whether it has been so for long. */
+/** Whether `now` has been true for long. */
 function useStalled(now: boolean): boolean {
   const [stalled, setStalled] = useState(false);
   useEffect(() => {

@@ -8,7 +8,7 @@ const PAGE = 50;
 
 export interface Runs {
   readonly runs: RunPageOf['runs'] | undefined;
-  /** Whether there are older ones. */
+  /** Whether older ones exist. */
   readonly more: boolean;
   readonly busy: boolean;
   readonly problem: string | undefined;

@@ -1,10 +1,9 @@
 let users = 0;
 
 /**
- * From now on until the returned function is called: style sheets and style attributes that scripts
- * write as text become constructed sheets and properties. The page's policy refuses the former and
- * has nothing against the latter, and the terminal knows the former alone. What they look like is
- * the same.
+ * Until the returned function is called, style sheets and style attributes that scripts write as
+ * text become constructed sheets and properties. CSP: the page's policy blocks the former and
+ * allows the latter, and the terminal uses only the former. The appearance is the same.
  */
 export function adoptInlineStyles(real: Document): () => void {
   users += 1;
@@ -19,7 +18,7 @@ export function adoptInlineStyles(real: Document): () => void {
   }
   return () => {
     users -= 1;
-    // The document's own, which the prototype has, comes to light again.
+    // Restores the document's own method, which is on the prototype.
     if (users === 0) Reflect.deleteProperty(real, 'createElement');
   };
 }

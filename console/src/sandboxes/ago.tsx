@@ -6,7 +6,7 @@ const listeners = new Set<() => void>();
 let now = Date.now();
 let timer: ReturnType<typeof setInterval> | undefined;
 
-/** One clock for all rows of all lists. */
+/** One timer for all rows of all lists. */
 function subscribe(listener: () => void): () => void {
   now = Date.now();
   listeners.add(listener);

@@ -23,7 +23,7 @@ import { Choice, TextInput } from '../parts/controls.tsx';
 import { readNewSandbox } from './read-new-sandbox.ts';
 import { problemsByField } from './sandbox-fields.ts';
 
-/** What begins the API's words for each field of the form. */
+/** Prefix of the API's errors for each form field. */
 const WORDS = {
   name: 'name',
   cpu: 'resources.cpu',
@@ -34,18 +34,18 @@ const WORDS = {
   tags: 'tags',
   env: 'env',
 } as const;
-/** Those that are seen only when they are asked for. */
+/** Fields shown only on request. */
 const MORE = ['session_key', 'ttl_seconds', 'tags', 'env'];
 
 type Errors = Readonly<Record<string, string>>;
 
 interface Refused {
   readonly words: string;
-  /** The sandbox that has the name. */
+  /** The sandbox that already has the name. */
   readonly other?: string;
 }
 
-/** Makes a sandbox. */
+/** The form that creates a sandbox. */
 export function NewSandbox({ onMade }: { readonly onMade: () => void }) {
   const { over } = useContext(SessionContext);
   const [open, setOpen] = useState(false);
@@ -243,7 +243,7 @@ const AMOUNTS = { cpu: 'CPU', memory_mb: 'Memory', disk_mb: 'Disk' } as const;
 
 const listed = new Intl.ListFormat('en', { type: 'conjunction' });
 
-/** What is asked for and not seen to, where the sandboxes run. */
+/** The limits that are not enforced where the sandboxes run. */
 function NotHeld({ quota }: { readonly quota: Answer<'GET /api/quota'> | undefined }) {
   if (quota === undefined) return null;
   const free = (['cpu', 'memory_mb', 'disk_mb'] as const).filter(

@@ -4,20 +4,17 @@ import { SessionContext } from '../live/session-state.ts';
 import { Button } from '../parts/button.tsx';
 
 export interface OpenLinkProps {
-  /** What a program in the sandbox says that the link leads to; undefined: none. */
+  /** The target of a link, as a program in the sandbox states it; undefined: none. */
   readonly address: string | undefined;
   readonly onClose: () => void;
 }
 
-/**
- * Where a link of the terminal really leads, before it is opened: a tab that knows nothing of this
- * one.
- */
+/** Shows a terminal link's real target before it opens in a tab without access to this one. */
 export function OpenLink({ address, onClose }: OpenLinkProps) {
   // The dialog must not cover the sign-in.
   const { over } = useContext(SessionContext);
   const url = address === undefined ? null : URL.parse(address);
-  // The terminal hands on no others; that nothing else is ever opened is seen here.
+  // The terminal passes no other schemes; validated again here.
   const isWeb = url !== null && (url.protocol === 'https:' || url.protocol === 'http:');
   return (
     <ModalOverlay

@@ -1,7 +1,7 @@
 import { Label, Meter } from 'react-aria-components';
 import { useAnswer } from '../live/use-live.ts';
 
-/** What one has of what one may have, and how many sandboxes are kept ready. */
+/** The user's usage and quota, and the number of warm sandboxes. */
 export function QuotaBar({ seen }: { readonly seen: string }) {
   const { value: quota } = useAnswer('GET /api/quota', {}, 15_000, seen);
   const { value: pool } = useAnswer('GET /v1/pool/stats', {}, 15_000, seen);

@@ -1,6 +1,6 @@
 /**
- * The API's rules for the fields of a sandbox, for messages at the field. The API's validation
- * decides.
+ * The API's rules for the fields of a sandbox, for messages at the field. The API's validation is
+ * authoritative.
  */
 
 export function isName(value: string): boolean {
@@ -17,8 +17,8 @@ export function isTagFilter(value: string): boolean {
 }
 
 /**
- * Lines of `NAME=value`, or of `key:value` with another sign between; or the first line that is
- * none.
+ * Parses lines of `NAME=value`, or of `key:value` with another separator; or returns the first
+ * invalid line.
  */
 export function readPairs(
   text: string,
@@ -30,16 +30,16 @@ export function readPairs(
     const at = line.indexOf(sign);
     const name = line.slice(0, at).trim();
     if (at < 1 || name === '') return { bad: line.trim() };
-    // What is to the right is as it was typed: the value of a variable may begin with a space.
+    // The value is not trimmed: a variable's value may begin with a space.
     pairs[name] = sign === '=' ? line.slice(at + 1) : line.slice(at + 1).trim();
   }
   return { pairs };
 }
 
 /**
- * What the API says of each field (`name: must be …, got ….`), by the name of its field in the
- * form; undefined where it says anything else.
- * @param fields of the form, and what begins the API's words for each
+ * The API's errors of each field (`name: must be …, got ….`), by form field; undefined for any
+ * other message.
+ * @param fields the form's fields, with the prefix of the API's errors
  */
 export function problemsByField(
   message: string,

@@ -8,11 +8,11 @@ import { Ago } from './ago.tsx';
 
 export interface StartedProps {
   readonly sandboxId: string;
-  /** The last event of a server, a process or a port: after each, the lists may be others. */
+  /** The last event of a server, a process or a port: after each, the lists may differ. */
   readonly seen: string;
 }
 
-/** Where no event tells of a change, in milliseconds. */
+/** Poll interval in milliseconds, if no event reports changes. */
 const ASK_MS = 20_000;
 
 type Server = Answer<'GET /v1/sandbox/{id}/servers'>['servers'][number];
@@ -26,7 +26,7 @@ const TONES: Readonly<Record<Server['state'], string>> = {
   stopped: 'off',
 };
 
-/** The declared servers of a sandbox, and the processes that run. */
+/** The declared servers of a sandbox, and its running processes. */
 export function Started({ sandboxId, seen }: StartedProps) {
   const path = { id: sandboxId };
   const { value: found, reload } = useAnswer('GET /v1/sandbox/{id}/servers', { path }, ASK_MS, seen);
@@ -37,7 +37,7 @@ export function Started({ sandboxId, seen }: StartedProps) {
   const processes = (all?.processes ?? []).filter(
     ({ state, started_by }) => state === 'running' && started_by.kind !== 'server',
   );
-  // Also where sandboxes have no guest, which alone knows of them.
+  // Also for sandboxes without a guest, which has this list.
   if (servers.length === 0 && processes.length === 0) return null;
   const change = (route: Change, name: string) =>
     void attempt(async () => {

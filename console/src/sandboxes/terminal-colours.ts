@@ -1,8 +1,8 @@
 import type { ITheme } from '@xterm/xterm';
 
 /**
- * The sixteen colours of programs, each readable on its ground; those between are seen to by the
- * terminal's least contrast.
+ * The sixteen ANSI colours, each readable on its background; the terminal's minimum contrast
+ * handles the others.
  */
 export const DARK: ITheme = {
   background: '#0d1117',

@@ -11,13 +11,13 @@ const KEYS = [
 ] as const;
 
 export interface TerminalKeysProps {
-  /** Whether the next letter is one with Ctrl. */
+  /** Whether Ctrl applies to the next letter. */
   readonly isControl: boolean;
   readonly onControl: (isControl: boolean) => void;
   readonly onKey: (sends: string) => void;
 }
 
-/** The keys that the keyboard of a phone does not have. */
+/** Keys that a phone's keyboard lacks. */
 export function TerminalKeys({ isControl, onControl, onKey }: TerminalKeysProps) {
   return (
     <div className="terminal-keys" role="group" aria-label="Keys">

@@ -1,16 +1,16 @@
 import { ApiError, addressOf, call } from '../api/client.ts';
 
-/** What is known of the shell: `stopped` and `gone` are of its sandbox. */
+/** State of the shell: `stopped` and `gone` refer to its sandbox. */
 export type Phase = 'connecting' | 'ready' | 'away' | 'ended' | 'stopped' | 'gone';
 
-/** The screen at this end of the line. */
+/** The screen that a connection writes to. */
 export interface Screen {
   readonly size: () => { readonly cols: number; readonly rows: number };
-  /** Shows bytes in their turn, and calls back once they are shown. */
+  /** Writes bytes in order, and calls back once they are rendered. */
   readonly show: (bytes: Uint8Array | string, shown?: () => void) => void;
-  /** Forgets all that was shown, in its turn. */
+  /** Clears the screen, in order. */
   readonly clear: () => void;
-  /** Whether a program has the whole screen to itself. */
+  /** Whether a program uses the full screen. */
   readonly isFull: () => boolean;
 }
 
@@ -19,15 +19,15 @@ export interface LineOptions {
   /** The terminal's session: reconnecting to it gets the same shell. */
   readonly session: string;
   readonly screen: Screen;
-  /** @param words how the words for the phase go on */
+  /** @param words details of the phase */
   readonly onPhase: (phase: Phase, words?: string) => void;
   readonly signal: AbortSignal;
 }
 
 export interface Line {
   /**
-   * Nothing is typed while what was shown before is shown again: its questions to the terminal were
-   * answered then.
+   * Drops input while earlier output is replayed: the terminal's replies to its queries were sent
+   * then.
    */
   readonly type: (bytes: Uint8Array<ArrayBuffer>) => void;
   readonly resize: () => void;
@@ -36,20 +36,20 @@ export interface Line {
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
 /**
- * After so many tries of which none got through, while the API answers, it is said what may stand
+ * After this many failed attempts, while the API responds, the message names a possible cause in
  * between.
  */
 const MANY_TRIES = 4;
 const BLOCKED = ' WebSockets are blocked: configure the proxy in front of Porthole to forward them.';
 /**
- * What may wait to be shown, in bytes, before the program is held up, and what must be left for it
- * to go on. So few that Ctrl-C is felt at once.
+ * Unrendered bytes at which the program is paused, and at which it resumes. Low, so that Ctrl-C
+ * takes effect at once.
  */
 const MOST_UNSHOWN = 524_288;
 const FEW_UNSHOWN = 131_072;
 /** Replay buffer of the server, in bytes: output of this length was cut at its start. */
 const REPLAYED = 262_144;
-/** Of RFC 6455: the shell has ended with its sandbox, its session or the server. */
+/** RFC 6455: the shell has ended with its sandbox, its session or the server. */
 const GOING_AWAY = 1001;
 const TOO_SLOW = 1013;
 /**
@@ -66,8 +66,8 @@ interface Message {
 }
 
 /**
- * Keeps a screen connected to its shell until the signal: what breaks is begun again, what has
- * ended or was stopped is not.
+ * Keeps a screen connected to its shell until the signal aborts: reconnects after a loss, but not
+ * after the shell has ended or its sandbox was stopped.
  */
 export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOptions): Line {
   let socket: WebSocket | undefined;
@@ -75,7 +75,7 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
   let pause = FIRST_PAUSE_MS;
   let isReplaying = true;
   let wasReady = false;
-  /** Since the last one that got through. */
+  /** Since the last successful one. */
   let tries = 0;
 
   const send = (message: string | Uint8Array<ArrayBuffer>) => {
@@ -120,8 +120,7 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
       screen.show('', () => {
         if (socket !== line) return;
         isReplaying = false;
-        // What was cut off at its beginning may be anything: the program draws itself anew when its
-        // window changes.
+        // Truncated output may have any state: the program redraws when its window is resized.
         if (screen.isFull() || replayed >= REPLAYED) {
           sendSize(Math.max(1, screen.size().rows - 1));
           sendSize();
@@ -129,7 +128,7 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
         onPhase('ready');
       });
     };
-    // What the session showed comes whole with each connection.
+    // Each connection replays the session's output in full.
     line.addEventListener('open', () => {
       tries = 0;
       screen.clear();
@@ -168,9 +167,8 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
   };
 
   /**
-   * Looks before it connects: a terminal would resume a sandbox that was just stopped.
-   * @param ended what the server said when the shell ended with its sandbox, its session or the
-   * server
+   * Polls before it connects: a terminal would resume a sandbox that was just stopped.
+   * @param ended the server's reason if the shell ended with its sandbox, its session or the server
    */
   const comeBack = async (ended?: string) => {
     try {
@@ -201,8 +199,8 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
 }
 
 /**
- * Leaves out what is before the first line end or escape: the rest of a truncated character or
- * escape.
+ * Drops what precedes the first line end or escape: the rest of a truncated character or escape
+ * sequence.
  */
 function fromWholeWord(bytes: Uint8Array): Uint8Array {
   const at = bytes.findIndex((byte) => byte === 0x0a || byte === 0x1b);

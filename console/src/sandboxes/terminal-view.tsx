@@ -24,9 +24,9 @@ export interface TerminalViewProps {
   readonly sandboxId: string;
   readonly session: string;
   readonly label: string;
-  /** Whether what is shown is also laid out for a screen reader. */
+  /** Whether the output is also rendered for screen readers. */
   readonly isRead: boolean;
-  /** The shell was found ended or its sandbox stopped or gone. */
+  /** The shell has ended, or its sandbox was stopped or deleted. */
   readonly onOver: () => void;
 }
 
@@ -65,7 +65,7 @@ export default function TerminalView({ sandboxId, session, label, isRead, onOver
       screenReaderMode: read.current,
       theme: dark.matches ? DARK : LIGHT,
       minimumContrastRatio: 4.5,
-      // A program may name any address: it is opened after a person has read it.
+      // A program may name any address: it opens only after the user has confirmed it.
       linkHandler: { activate: (_, address) => setLink(address) },
     });
     shown.current = terminal;
@@ -74,8 +74,8 @@ export default function TerminalView({ sandboxId, session, label, isRead, onOver
     const fit = new FitAddon();
     terminal.loadAddon(fit);
     terminal.open(element);
-    // Programs do without what DECRQSS answers, and text that a program chose must never come back
-    // as if it were typed.
+    // Injection: DECRQSS replies would return text that a program chose as typed input. Programs
+    // work without them.
     terminal.parser.registerDcsHandler({ intermediates: '$', final: 'q' }, () => true);
     terminal.textarea?.setAttribute('aria-describedby', 'terminal-keys');
     fit.fit();
@@ -179,7 +179,10 @@ export default function TerminalView({ sandboxId, session, label, isRead, onOver
   );
 }
 
-/** Not on a phone, where the keyboard would come with it, and not from elsewhere in the page. */
+/**
+ * Not on a phone, where it would open the keyboard, and not if another element of the page has the
+ * focus.
+ */
 function mayTakeFocus(element: HTMLElement): boolean {
   const active = document.activeElement;
   return (
@@ -189,8 +192,8 @@ function mayTakeFocus(element: HTMLElement): boolean {
 }
 
 /**
- * False where the key is the page's: leaving, and the clipboard as terminals have it, where Ctrl-C
- * is the program's unless something is selected.
+ * False for keys of the page: leaving, and the usual clipboard keys of terminals. Ctrl-C goes to
+ * the program unless text is selected.
  */
 function ownKey(event: KeyboardEvent, terminal: Terminal, leave: () => void): boolean {
   if (event.type !== 'keydown' || !event.ctrlKey || event.altKey || event.metaKey) return true;
@@ -213,15 +216,15 @@ function ownKey(event: KeyboardEvent, terminal: Terminal, leave: () => void): bo
 }
 
 /**
- * What is pasted is text: an escape in it could end the paste, and what follows would be run as if
- * it were typed.
+ * Pasted text must not contain control characters: an escape could end the bracketed paste, and the
+ * rest would run as if typed.
  */
 function withoutControls(text: string): string {
   return text.replace(/(?![\t\n\r])\p{Cc}/gu, '');
 }
 
 async function copy(text: string): Promise<void> {
-  // Without TLS there is no such thing but on loopback; what is selected is then in the field that
+  // Without TLS the clipboard API exists only on loopback; the selection is then in the field that
   // the browser copies from.
   if ('clipboard' in navigator) await navigator.clipboard.writeText(text).catch(() => undefined);
   else document.execCommand('copy');

@@ -7,22 +7,20 @@ import { Icon } from '../parts/controls.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { usePlace } from './use-place.ts';
 
-// Large, and most pages do without.
+// Loaded lazily: large, and most pages do not need it.
 const TerminalView = lazy(() => import('./terminal-view.tsx'));
 
-/** Beyond, the server ends the one that has been left alone for longest. */
+/** The server's limit, beyond which it ends the terminal unused for longest. */
 const MOST = 16;
-/** A taste, and no secret: kept in the browser. */
+/** A preference, not a secret: stored in the browser. */
 const READ = 'porthole-screen-reader';
 
-/**
- * Their names in the sandbox are the same after a reload, so that their screens are there again.
- */
+/** Session names are the same after a reload, so that the screens are restored. */
 export function sessionOf(number: number): string {
   return number === 1 ? 'console' : `console-${number}`;
 }
 
-/** `1.3.4` of an address; nonsense is the first one alone. */
+/** Parses `1.3.4` from an address; invalid text gives the first terminal. */
 export function readNumbers(text: string | null): readonly number[] {
   const numbers = (text ?? '')
     .split('.')
@@ -33,13 +31,13 @@ export function readNumbers(text: string | null): readonly number[] {
 
 export interface TerminalsProps {
   readonly sandboxId: string;
-  /** One was found ended, stopped or gone. */
+  /** A terminal has ended, or its sandbox was stopped or deleted. */
   readonly onOver: () => void;
 }
 
 /**
- * The terminals of a sandbox, one of them in sight. Which there are is in the address: they are
- * there again after a reload.
+ * The terminals of a sandbox, one of them visible. Their list is in the address, so a reload
+ * restores it.
  */
 export function Terminals({ sandboxId, onOver }: TerminalsProps) {
   const [place, go] = usePlace();

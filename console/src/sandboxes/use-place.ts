@@ -2,12 +2,12 @@ import { useLocation } from 'wouter';
 // The raw query: the router's is decoded, and `%2522` would become a quote.
 import { useSearch } from 'wouter/use-browser-location';
 
-/** Fields of the address to change; undefined takes one out. */
+/** Changes of address fields; undefined removes one. */
 export type PlaceChange = Readonly<Record<string, string | undefined>>;
 
 /**
- * Location in a page, as the query of its address: a reload, a link and the browser's way
- * back find it again. Nothing secret goes there.
+ * Location in a page, stored in the query of its address, so that a reload, a link and the back
+ * button restore it. Never contains secrets.
  * @returns the fields, and a function that navigates: a new history entry, or a replacement
  */
 export function usePlace(): readonly [URLSearchParams, (change: PlaceChange, isStep?: boolean) => void] {

@@ -6,23 +6,20 @@ import { problemOf, useVisible } from '../live/use-live.ts';
 export type Sandbox = Answer<'GET /v1/sandbox'>['sandboxes'][number];
 export type SandboxFilter = Omit<NonNullable<CallInput<'GET /v1/sandbox'>['query']>, 'limit' | 'after'>;
 
-/** The most that the API tells at once. */
+/** The API's maximum page size. */
 const MOST_OF_PAGE = 200;
-/** Between two looks; more where there is more to look at. */
+/** Poll interval; longer for longer lists. */
 const POLL_MS = 5_000;
 
 export interface Sandboxes {
   readonly sandboxes: readonly Sandbox[] | undefined;
-  /** There are more than were asked for. */
+  /** More exist than were requested. */
   readonly hasMore: boolean;
   readonly problem: string | undefined;
   readonly reload: () => void;
 }
 
-/**
- * The newest sandboxes of a filter, as many as are wanted, looked at again while the page can be
- * seen.
- */
+/** The newest sandboxes of a filter, up to a limit, polled while the page is visible. */
 export function useSandboxes(filter: SandboxFilter, wanted: number): Sandboxes {
   const [state, setState] = useState<Omit<Sandboxes, 'reload'>>({
     sandboxes: undefined,
@@ -64,7 +61,7 @@ async function newest(
   wanted: number,
   signal: AbortSignal,
 ): Promise<{ readonly sandboxes: readonly Sandbox[]; readonly hasMore: boolean }> {
-  // By its id: one that is made between two pages moves the others.
+  // By id: a sandbox created between two pages shifts the later ones.
   const found = new Map<string, Sandbox>();
   let after: string | undefined;
   do {

@@ -6,7 +6,7 @@ import { filePath, runId } from './inputs-tool.ts';
 import { sandboxOf } from './run-sandbox-tool.ts';
 
 const MOST_ENTRIES = 400;
-/** In words that models know. */
+/** Names that models know. */
 const KINDS = { file: 'file', directory: 'folder', symlink: 'link', other: 'other' } as const;
 
 export const listFilesTool = defineTool({

@@ -6,9 +6,9 @@ import { defineTool } from '../mcp-tool.ts';
 import { filePath, runId } from './inputs-tool.ts';
 import { sandboxOf } from './run-sandbox-tool.ts';
 
-/** Of a file, in bytes: more is read with commands. */
+/** Maximum size of a file in bytes: commands read larger ones. */
 const MOST_FILE = 1024 * 1024;
-/** Of an answer, in bytes: about 8,000 tokens. Base64 makes 4 characters of 3 bytes. */
+/** Maximum bytes of a response: about 8,000 tokens. Base64 makes 4 characters of 3 bytes. */
 const MOST = { 'utf-8': 30_000, base64: 22_500 } as const;
 
 export const readFileTool = defineTool({
@@ -51,7 +51,7 @@ export const readFileTool = defineTool({
   },
 });
 
-/** Ends between two characters of UTF-8, if it is text. */
+/** Ends at a UTF-8 character boundary, if it is text. */
 function partOf(bytes: Buffer, offset: number): Buffer {
   const part = bytes.subarray(offset, offset + MOST['utf-8']);
   for (let end = part.length; end > part.length - 4 && end > 0; end -= 1) {

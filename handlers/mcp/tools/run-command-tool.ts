@@ -7,22 +7,20 @@ import { defineTool } from '../mcp-tool.ts';
 import { filePath, runId } from './inputs-tool.ts';
 import { sandboxOf } from './run-sandbox-tool.ts';
 
-/**
- * How much of each stream is kept, in bytes: what comes first, and what comes last, where errors
- * stand.
- */
+/** Bytes kept of each stream: its beginning, and its end, which has the errors. */
 const FIRST = 4 * 1024;
 const LAST = 12 * 1024;
 
-/** What a command printed, within bounds. */
+/** The output of a command, within bounds. */
 interface KeptOutput {
   readonly text: string;
-  /** Bytes that are missing in the middle. */
+  /** Bytes dropped from the middle. */
   readonly missing: number;
 }
 
 /**
- * Reads a stream to its end and keeps its beginning and its end. @throws what the stream fails with
+ * Reads a stream to its end and keeps its beginning and its end.
+ * @throws errors of the stream
  */
 async function keptOutput(stream: Readable): Promise<KeptOutput> {
   let first = Buffer.alloc(0);

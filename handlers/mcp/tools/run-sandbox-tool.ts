@@ -13,8 +13,8 @@ import { defineTool, type ToolContext } from '../mcp-tool.ts';
 
 /**
  * The run, for its owner, an admin, or its own agent. Without `runId`: the agent's own run, or the
- * run that `start_run` made in this session.
- * @throws PortholeError what `findRun` throws; `invalid_request` if the session has no run
+ * run that `start_run` created in this session.
+ * @throws PortholeError like `findRun`; `invalid_request` if the session has no run
  */
 export async function runOf(context: ToolContext, runId: string | undefined): Promise<RunRecord> {
   const id = runId ?? (await impliedRun(context))?.id;
@@ -26,8 +26,8 @@ export async function runOf(context: ToolContext, runId: string | undefined): Pr
 }
 
 /**
- * The sandbox of a run, for those who may use it. @throws PortholeError what `runOf` and
- * `findSandbox` throw
+ * The sandbox of a run, for callers who may use it.
+ * @throws PortholeError like `runOf` and `findSandbox`
  */
 export async function sandboxOf(context: ToolContext, runId: string | undefined): Promise<SandboxRecord> {
   const { sandboxId } = await runOf(context, runId);

@@ -77,7 +77,7 @@ export const serverLogsTool = defineTool({
   },
 });
 
-/** The longest that a log is read for, in ms. */
+/** Timeout of reading a log, in ms. */
 const LOG_MS = 10_000;
 
 const MOST_LISTED = 50;

@@ -13,9 +13,7 @@ import { port, runId } from './inputs-tool.ts';
 import { addressOf } from './preview-address-tool.ts';
 import { runOf } from './run-sandbox-tool.ts';
 
-/**
- * Clients give up on calls that they hear nothing of, after a minute as a rule. In milliseconds.
- */
+/** Progress interval in milliseconds: clients usually time out after a minute without progress. */
 const PROGRESS_EVERY = 10_000;
 
 export const startPreviewTool = defineTool({
@@ -68,7 +66,7 @@ function liveText(live: string, page: PageResult | undefined): string {
   return `${live}, but its page is broken: ${faultText(page)} Correct that, then call check.`;
 }
 
-/** Tells the client, again and again, that a person is awaited. */
+/** Repeatedly reports to the client that the call waits for a person. */
 function reportWaiting({ services: { clock }, progress }: ToolContext) {
   let timer: NodeJS.Timeout | undefined;
   return {

@@ -9,7 +9,7 @@ const frame = (kind: number, payload: string): Buffer => {
   return Buffer.concat([head, Buffer.from(payload)]);
 };
 
-/** Both streams, put together. */
+/** Joins both streams. */
 function read(pieces: readonly Buffer[]): { stdout: string; stderr: string } {
   const reader = new AttachedReader();
   const said = { stdout: '', stderr: '' };

@@ -1,6 +1,5 @@
 /**
- * Ways around a sandbox's network policy, each of which must not bring back what the machine's own
- * server says.
+ * Attempts to bypass a sandbox's network policy. None may return what the machine's server says.
  */
 export interface BypassAttempt {
   readonly name: string;
@@ -12,7 +11,7 @@ export interface BypassAttempt {
 
 const PROXY = { host: '127.0.0.1', port: 2792 } as const;
 
-/** This machine, its metadata service and its network, as hosts may be spelled. */
+/** Spellings of this machine, its metadata service and its network as hosts. */
 const SPELLINGS = [
   '127.0.0.1',
   '127.1',
@@ -185,7 +184,10 @@ export function bypassAttempts({
   );
 }
 
-/** Node, inside: makes each attempt, and prints the first 400 bytes of each answer by its name. */
+/**
+ * Runs in the sandbox with Node: makes each attempt, and prints its name and the first 400 bytes of
+ * the answer.
+ */
 export const attemptScript = `
   const net = require('net');
   const table = JSON.parse(process.argv[1]);

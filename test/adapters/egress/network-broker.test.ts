@@ -1,6 +1,6 @@
 /**
- * What sandboxes reach through the broker, with real sandboxes and servers on loopback in the place
- * of the internet.
+ * What sandboxes reach through the broker: real sandboxes, with servers on loopback instead of the
+ * internet.
  */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -23,10 +23,10 @@ import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import { suite } from '#test/support/suite.ts';
 import { attemptScript, bypassAttempts } from './bypass-attempts.ts';
 
-/** Of the servers that sandboxes may reach; the rest of loopback stands for the machine's own. */
+/** Address of servers that sandboxes may reach; the rest of loopback represents the machine. */
 const OUTSIDE = '127.0.0.2';
 
-/** What nothing in a sandbox may ever read. */
+/** No code in a sandbox may ever read this. */
 const CANARY = 'CANARY-7f3a';
 
 const NAMES: Readonly<Record<string, readonly string[]>> = {
@@ -171,7 +171,7 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
       policy = { ...policy, ask: false };
       const tunnel = await run('curl', '-sS', '-m', '5', 'https://blocked.example.com/');
       expect([tunnel.code, tunnel.err]).toEqual([56, expect.stringContaining('403')]);
-      // Without the proxy no name is found, and nothing waits for a name server.
+      // Without the proxy no name resolves, and nothing waits for a name server.
       const bare = await run('env', '-i', 'getent', 'hosts', 'blocked.example.com');
       expect(bare.code).toBe(2);
       expect(performance.now() - began).toBeLessThan(5_000);

@@ -22,7 +22,9 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A server that answers every connection with these bytes and then does as it is told. */
+/**
+ * A server that answers the first data of each connection with these bytes and then calls `then`.
+ */
 function saying(bytes: string | Buffer, then: (socket: Socket) => void = () => {}): Promise<number> {
   return listening(
     createServer((socket) => {

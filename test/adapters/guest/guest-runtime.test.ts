@@ -1,4 +1,4 @@
-/** The folder of the guest: refused where a part of it is missing. */
+/** The guest folder is rejected if a part of it is missing. */
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';

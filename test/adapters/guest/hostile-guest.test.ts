@@ -1,7 +1,4 @@
-/**
- * The host's side against guests that are broken or hostile: a server of the test's own in the
- * guest's place.
- */
+/** The host side against broken or hostile guests: a test server takes the guest's position. */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -44,7 +41,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Listens in the guest's place. */
+/** Listens in place of the guest. */
 async function guest(behave: (socket: Socket) => void): Promise<void> {
   listener = createServer((socket) => {
     open.add(socket);
@@ -159,7 +156,7 @@ test('does not swell when output comes faster than it is read', async () => {
   });
   const process = await start();
   await new Promise((resolve) => process.stdout.once('readable', resolve));
-  // A turn for each piece that could still be on its way.
+  // One event loop turn for each piece that may still be in flight.
   for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve));
   expect(process.stdout.readableLength).toBeLessThan(1_000_000);
   expect(accepted).toBeLessThan(100);
@@ -208,7 +205,7 @@ test.each(['220 mail ready\r\n', ''])(
       },
     });
     const dialled = await new GuestClient({ sandboxId: 'abc', connect: async () => connection }).dial(3000);
-    // Its owner may look at it a little later.
+    // The caller may check it slightly later.
     await new Promise((resolve) => setImmediate(resolve));
     let heard = '';
     dialled.on('data', (chunk: Buffer) => (heard += chunk.toString()));

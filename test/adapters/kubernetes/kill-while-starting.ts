@@ -5,14 +5,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 
-/** How many starts one kill cuts off, each somewhere else. */
+/** Starts in flight at each kill, each at a different step. */
 export const STARTS_AT_ONCE = 8;
 
 const FUNCTION = join(import.meta.dirname, 'starting-function.ts');
 
 /**
- * Kills a function in the middle of eight starts, by SIGKILL. Gives the tokens of those that it had
- * told of.
+ * Kills a function with SIGKILL during eight starts. Returns the tokens of the starts it reported.
  */
 export async function killWhileStarting(
   { token, ...access }: ClusterAccess,
@@ -26,7 +25,7 @@ export async function killWhileStarting(
   child.send({ access: { ...access, token: await token?.(false) }, preview, series });
   const first = await Promise.race([once(child, 'message'), exited.then(() => undefined)]);
   if (first === undefined) throw new Error('the function that was to be killed has ended by itself');
-  // Somewhere within the next starts: each takes some milliseconds.
+  // Somewhere within the next starts: each takes a few milliseconds.
   await pause(Math.random() * 20);
   child.kill('SIGKILL');
   await exited;

@@ -16,7 +16,7 @@ describe('what another start has left behind', () => {
   });
   afterEach(() => fixture.close());
 
-  /** A start that made its Service and then died. */
+  /** A start that created its Service and then crashed. */
   const half = async (spec = fixture.spec()) => {
     fixture.server.fault = ({ verb, plural }) =>
       verb === 'create' && plural === 'httproutes' ? { kind: 'reset', committed: false } : undefined;
@@ -60,7 +60,8 @@ describe('what another start has left behind', () => {
     const { plane: sweeper } = fixture.another();
     const { plane: starter } = fixture.another();
     fixture.server.fault = ({ verb, plural }) => {
-      // The sweep has judged the Service; before it deletes it, a start claims it.
+      // TOCTOU: the sweep has decided on the Service; a start claims it before the sweep deletes
+      // it.
       if (verb === 'delete' && plural === 'services') fixture.server.fault = undefined;
       if (verb !== 'list' || plural !== 'httproutes') return undefined;
       patch(name, { metadata: { annotations: { [ANNOTATIONS.attempt]: 'a-start.1' } } });
@@ -79,7 +80,8 @@ describe('what another start has left behind', () => {
 
   test('is found by a pass that looks at everything when it is older than half an hour', async () => {
     await half();
-    // 12:05 + 44 minutes is no tenth minute of the hour's count, 12:05 + 45 is.
+    // A full pass runs every tenth minute of the hour's count: 12:05 + 45 is one, 12:05 + 44 is
+    // not.
     expect(await fixture.plane.sweep(later(44))).toBe(0);
     expect(await fixture.plane.sweep(later(45))).toBe(1);
   });

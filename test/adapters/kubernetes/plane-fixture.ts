@@ -42,7 +42,7 @@ export async function dial(id: string, port: number): Promise<PassThrough> {
   throw new PortholeError('nothing_listens', 'Nothing listens.');
 }
 
-/** A gateway that serves a route from the moment it is stored. */
+/** A gateway that serves a route as soon as it is stored. */
 export function promptGateway(server: FakeApiServer): GatewayProbe {
   return {
     proxies: async () => ['proxy'],
@@ -61,7 +61,7 @@ export interface PlaneFixture {
   readonly server: FakeApiServer;
   readonly client: KubernetesClient;
   readonly plane: PreviewPlane;
-  /** Another function, with its own connection, clock and settings. */
+  /** Another function, with separate connection, clock and settings. */
   another(
     clock?: Clock,
     preview?: Partial<PreviewOptions>,
@@ -71,7 +71,6 @@ export interface PlaneFixture {
 }
 
 export interface PlaneFixtureOptions {
-  /** The API server's clock. */
   readonly serverClock?: Clock;
   readonly clock?: Clock;
   readonly maxTotal?: number;
@@ -84,7 +83,7 @@ export interface PlaneFixtureOptions {
   readonly admit?: Parameters<typeof startFakeApiServer>[0]['admit'];
 }
 
-/** A plane on an API server of its own. */
+/** A plane on a separate API server. */
 export async function planeFixture(options: PlaneFixtureOptions = {}): Promise<PlaneFixture> {
   const { clock = pinnedClock(NOON), serverClock = clock, maxTotal = 40, probe = promptGateway } = options;
   const server = await startFakeApiServer({

@@ -59,7 +59,7 @@ describe('what the API server is asked', () => {
   test('by a first start: two reads and two writes, beside the look at the sandbox', async () => {
     const [first, ...rest] = await callsOf(start);
     const last = rest.pop();
-    // The look at the run goes beside the second write, so either may come first.
+    // The read of the run overlaps the second write, so either may come first.
     expect([first, ...rest.toSorted(), last]).toEqual([
       'create services',
       'create httproutes',
@@ -119,7 +119,7 @@ describe('what the API server is asked', () => {
     expect(tokens).toContain(soon?.token);
     expect(tokens).not.toContain(next?.token);
     expect(tokens).not.toContain(alive?.token);
-    // Further away than any idle window: nobody has earned that.
+    // Further away than any idle window, so no keepalive can have granted it.
     expect(tokens).toContain(far?.token);
     expect(tokens).toContain(forged.token);
   });
@@ -132,7 +132,7 @@ describe('what is due', () => {
       const clock = pinnedClock(NOON);
       const fixture = await planeFixture({ clock });
       try {
-        // In the first minute of a slot, which a clock behind has not reached.
+        // In the first minute of a slot, which a slow clock has not reached.
         const { preview } = await fixture.plane.open(fixture.spec({ expiresAt: later(5) }));
         clock.advance(6 * MINUTE);
         const its = { now: () => new Date(clock.now().getTime() + skew * MINUTE) };

@@ -33,7 +33,7 @@ const CALLS = [
 
 const callOf = ({ verb, plural }: ApiCall) => `${verb} ${plural}`;
 
-/** Everything that a preview goes through; each step is told to happen, whether it can or not. */
+/** All steps of a preview's life; each step is reported, whether it succeeds or not. */
 async function life({ plane, server }: PlaneFixture, spec: PreviewSpec): Promise<string[]> {
   const reported: string[] = [];
   const step = async (name: string, does: () => Promise<unknown>) => {
@@ -57,7 +57,7 @@ async function life({ plane, server }: PlaneFixture, spec: PreviewSpec): Promise
   return reported;
 }
 
-/** Two passes of the sweep, three minutes later; what then stands half-made is a leak. */
+/** Runs the sweep twice, three minutes later; any partial preview left is a leak. */
 async function leaks({ server, another }: PlaneFixture): Promise<string[]> {
   server.fault = undefined;
   const { plane } = another();
@@ -81,7 +81,7 @@ async function inFixture<T>(does: (fixture: PlaneFixture) => Promise<T>): Promis
   }
 }
 
-// What a first start loads is loaded here: jest lets no test import that runs beside others.
+// Loads the modules of a first start here: jest allows no import in concurrent tests.
 await inFixture(async ({ plane, spec }) => plane.open(spec()));
 
 const SUCCESS = [

@@ -12,7 +12,7 @@ import { BOX, NOON, planeFixture, type PlaneFixture } from './plane-fixture.ts';
 
 const CONSOLE = 'https://console.example.test';
 
-/** What a guest of another mind answers; undefined: as a guest does. */
+/** What a different guest answers; undefined: the answer of a normal guest. */
 type Answer = (method: string, url: string, body: string) => OpenPreviewsAnswer | undefined;
 
 describe('a preview by way of the guest', () => {

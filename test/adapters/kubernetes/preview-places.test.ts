@@ -44,7 +44,7 @@ describe('a place of a run', () => {
     expect(await fits(second)).toBe(false);
   });
 
-  /** A start that made its Service and then died. */
+  /** A start that created its Service and then crashed. */
   const half = async (spec: PreviewSpec) => {
     fixture.server.fault = ({ verb, plural }) =>
       verb === 'create' && plural === 'httproutes' ? { kind: 'reset', committed: false } : undefined;
@@ -80,7 +80,7 @@ describe('a place of a run', () => {
     await half(left);
     clock.advance(minutes * MINUTE);
     await fixture.plane.open(spec);
-    // And again within the time of a start: that one's turn was a late one as well.
+    // Once more within the start timeout: that start was late as well.
     for (let takenOver = 0; takenOver < 2; takenOver += 1) {
       await half(left);
       expect(await fits(spec)).toBe(true);
@@ -104,7 +104,7 @@ describe('a place of a run', () => {
     const { plane } = fixture.another();
     expect(await plane.isAmongFirst({ ...preview }, 1)).toBe(false);
     await plane.close(preview);
-    // What is gone needs none.
+    // A deleted preview needs no slot.
     expect(await plane.isAmongFirst({ ...preview }, 1)).toBe(true);
   });
 
@@ -127,7 +127,7 @@ describe('a place of a run', () => {
     const planes = Array.from({ length: 3 }, () => fixture.another().plane);
     for (let round = 0; round < 24; round += 1) {
       const specs = Array.from({ length: 6 }, () => fixture.spec({ runId: `run_${round}` }));
-      // In two rounds of three, starts that died have left some Services behind.
+      // In two rounds of three, crashed starts have left some Services behind.
       const left = specs.slice(0, round % 3);
       for (const each of left) await half(each);
       fixture.server.pace = ({ verb }) => pause(Math.random() ** 3 * (verb === 'list' ? 20 : 40));

@@ -15,7 +15,7 @@ interface Manifest {
   spec: { hostnames: string[] };
 }
 
-/** A preview's Service and route, as an earlier function made them. */
+/** The Service and route of a preview, as an earlier function created them. */
 function manifests(seed: string): { service: Manifest; route: Manifest } {
   const token = formatPreviewToken(createHash('sha256').update(seed).digest());
   const { service, route } = previewManifests({
@@ -36,7 +36,7 @@ function manifests(seed: string): { service: Manifest; route: Manifest } {
   return { service: service as Manifest, route: route({ uid: 'gone', resourceVersion: '1' }) as Manifest };
 }
 
-/** What makes a route somebody else's, or unreadable. */
+/** Changes that make a route foreign or unreadable. */
 const SPOILT: Readonly<Record<string, (route: Manifest) => void>> = {
   'no labels': ({ metadata }) => delete metadata.labels,
   'another zone': ({ spec }) => (spec.hostnames = ['a-preview.other.test']),

@@ -36,7 +36,7 @@ async function inFixture(
   }
 }
 
-/** Replays the watch log: the routes that ever stood without the Service that owns them. */
+/** Replays the watch log: the routes that ever existed without the Service that owns them. */
 function orphansEver({ server }: PlaneFixture): string[] {
   const services = new Set<string>();
   const routes = new Map<string, string>();
@@ -73,7 +73,8 @@ describe('two reapers and a keepalive at once', () => {
 describe('starts and stops of the same previews at once', () => {
   test('never leave a route without its Service, at no moment', async () => {
     await inFixture({ maxTotal: 1_000 }, async (fixture) => {
-      // Slow enough between a Service and its route that others give up waiting, and claim it.
+      // Slow enough between a Service and its route that other starts give up waiting, and claim
+      // it.
       fixture.server.pace = async ({ verb, plural }) => {
         if (plural === 'httproutes' && verb === 'create') await pause(Math.random() ** 3 * 400);
         else if (verb !== 'get') await pause(Math.random() * 5);
@@ -87,7 +88,7 @@ describe('starts and stops of the same previews at once', () => {
         while (starts < most) {
           starts += 1;
           const spec = specs[(starts * 3 + at) % specs.length] ?? fixture.spec();
-          // Starts that lose too many races say so; they leave nothing all the same.
+          // Starts that lose too many races report it, and still leave nothing behind.
           const { preview, created } = await plane
             .open(spec)
             .catch(() => ({ preview: undefined, created: false }));
@@ -113,7 +114,7 @@ describe('starts and stops of the same previews at once', () => {
 
 describe('a reaper among 10,000 objects', () => {
   test('ends its own dead ones and touches nothing foreign, two at once and through expired pages', async () => {
-    // At a tenth minute, in which a pass looks at everything.
+    // At a tenth minute, in which a pass reads all objects.
     const clock = pinnedClock(new Date(NOON.getTime() + 5 * MINUTE));
     await inFixture({ clock, maxTotal: 20_000 }, async (fixture) => {
       const { store } = fixture.server;
@@ -141,24 +142,24 @@ describe('a reaper among 10,000 objects', () => {
         route.spec = { ...route.spec, hostnames: [`${spec.token}-preview.${PREVIEW.zoneSuffix}`] };
         const notes = route.metadata.annotations ?? {};
         switch (index % 10) {
-          case 0: // Somebody else's.
+          case 0: // Foreign.
             delete route.metadata.labels?.[LABELS.managedBy];
             delete service.metadata.labels?.[LABELS.managedBy];
             break;
-          case 1: // Beyond reading.
+          case 1: // Unreadable.
             delete notes[ANNOTATIONS.targetPort];
             break;
-          case 2: // From the future, but young.
+          case 2: // Dated in the future, but young.
             notes[ANNOTATIONS.expiresAt] = '2030-01-01T00:00:00Z';
             notes[ANNOTATIONS.maxUntil] = '2030-01-01T00:00:00Z';
             break;
-          case 3: // From the future, and past its age.
+          case 3: // Dated in the future, and past its maximum age.
             notes[ANNOTATIONS.expiresAt] = '2030-01-01T00:00:00Z';
             notes[ANNOTATIONS.maxUntil] = '2030-01-01T00:00:00Z';
             route.metadata.creationTimestamp = '2026-03-01T02:00:00Z';
             dead.add(name);
             break;
-          case 4: // Times that nobody can read, past its age.
+          case 4: // Unreadable times, past its maximum age.
             notes[ANNOTATIONS.expiresAt] = 'tomorrow';
             notes[ANNOTATIONS.maxUntil] = 'later';
             route.metadata.creationTimestamp = '2026-03-01T02:00:00Z';

@@ -6,9 +6,9 @@ import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import { reapPreviews } from '#core/previews/reap-previews.ts';
 
 export interface ReaperRace {
-  /** Of the function that starts the previews and keeps them alive. */
+  /** The plane of the function that starts the previews and keeps them alive. */
   readonly plane: PreviewPlane;
-  /** Of two reapers. */
+  /** The planes of two reapers. */
   readonly reapers: readonly [PreviewPlane, PreviewPlane];
   readonly preview: PreviewOptions;
   /** A new preview that expires in half an hour. */
@@ -16,15 +16,15 @@ export interface ReaperRace {
   readonly races: number;
   readonly atOnce: number;
   /**
-   * Within which the keepalives of one round are sent, in milliseconds: about what a reaper's pass
-   * takes.
+   * Interval within which the keepalives of one round are sent, in milliseconds: about the length
+   * of a reaper's pass.
    */
   readonly spreadMs: number;
 }
 
 /**
- * Lets two reapers and a keepalive meet at previews that have just expired, again and again: each
- * is either kept and stands, or ended exactly once, and nothing of it is left.
+ * Races two reapers against a keepalive on previews that have just expired, repeatedly. Each
+ * preview is either kept alive or ended exactly once, and an ended one leaves nothing behind.
  */
 export async function raceReapers({
   plane,
@@ -48,7 +48,7 @@ export async function raceReapers({
       const [answers, ...reports] = await Promise.all([
         Promise.all(
           specs.map(async ({ token, runId }, at) => {
-            // Some before the reapers have looked, some while they delete, some after.
+            // Some before the reapers have listed, some while they delete, some after.
             await pause((at / atOnce) * spreadMs);
             return plane.touch(token, runId, new Date(expiry + 1_800_000));
           }),
@@ -66,7 +66,7 @@ export async function raceReapers({
   } finally {
     await records.close();
   }
-  // Otherwise it was no race.
+  // Otherwise there was no race.
   expect(kept).toBeGreaterThan(0);
   expect(ended).toBeGreaterThan(0);
 }

@@ -1,6 +1,6 @@
 /**
- * A function that does nothing but start previews, several at once, until it is killed. Tells the
- * token of each that it has started.
+ * A function that only starts previews, several at once, until it is killed. Prints the token of
+ * each preview that it has started.
  */
 import { createHash } from 'node:crypto';
 import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';

@@ -81,7 +81,7 @@ for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
         for (const before of steps.slice(0, round % 4)) await host[before](id);
         const step = steps[round % 4] as (typeof steps)[number];
         void host[step](id).catch(() => {});
-        // Any moment will do: create takes some 60 ms, the others less.
+        // Any moment is valid: create takes about 60 ms, the others less.
         await after(Math.random() * (step === 'create' || step === 'resume' ? 80 : 15));
         await host.kill();
 

@@ -9,20 +9,20 @@ import type { ExecCommand, ExecExit, SandboxObservation } from '#core/sandboxes/
 
 const REPO = resolve(import.meta.dirname, '../../..');
 
-/** Nobody else's user here. */
+/** A uid that no other user has here. */
 const ORDINARY = 61_234;
 
 export interface HostPlace {
-  /** A folder of the test's own; the host's data, code and home lie in it. */
+  /** A folder for this test, with the host's data, code and home. */
   readonly folder: string;
   readonly isolation: IsolationKind;
-  /** The tests' own user, root in CI, or one without rights. */
+  /** Either the tests' user, root in CI, or a user without rights. */
   readonly as: 'root' | 'ordinary user';
-  /** What stands before its command line, to start it in namespaces of the test's own. */
+  /** A prefix of its command line that starts it in separate namespaces. */
   readonly within?: readonly string[];
 }
 
-/** Puts the code where the host's user can read it, and gives it a data folder and a home. */
+/** Puts the code where the host's user can read it, and creates a data folder and a home. */
 export async function prepare({ folder, as }: HostPlace): Promise<void> {
   chmodSync(folder, 0o755);
   const code = join(folder, 'code');
@@ -30,7 +30,7 @@ export async function prepare({ folder, as }: HostPlace): Promise<void> {
   for (const part of ['core', 'guest', ...adapters, 'test/adapters/local', 'node_modules/zod']) {
     cpSync(join(REPO, part), join(code, part), { recursive: true });
   }
-  // As installed without development packages: the guest comes built.
+  // As installed without development packages: the guest is already built.
   mkdirSync(join(code, 'dist/guest'), { recursive: true });
   for (const [name, text] of Object.entries(await bundleGuest())) {
     writeFileSync(join(code, 'dist/guest', name), text);
@@ -52,8 +52,8 @@ export interface Outcome {
 }
 
 /**
- * A running host process, called like a provider. A call that fails rejects with an Error whose
- * message is the code.
+ * A running host process, called like a provider. A failed call rejects with an Error that has the
+ * code as its message.
  */
 export class DrivenHost {
   readonly #child: ChildProcess;
@@ -107,12 +107,12 @@ export class DrivenHost {
     this.#call('survivesHostileTrees', ids);
   talk = (id: string, port: number, word: string): Promise<string> => this.#call('talk', id, port, word);
 
-  /** Runs a shell script, and returns what it printed on stdout and stderr together. */
+  /** Runs a shell script, and returns its stdout and stderr together. */
   async shell(id: string, script: string): Promise<string> {
     return (await this.run(id, 'sh', '-c', `exec 2>&1; ${script}`)).stdout;
   }
 
-  /** Ends the host as a power cut would. */
+  /** Ends the host as a power failure would. */
   async kill(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     this.#child.kill('SIGKILL');

@@ -1,5 +1,5 @@
 /**
- * A host in a process of its own, to be run as another user and to be killed: `node host-driver.ts
+ * A host in a separate process, to be run as another user and to be killed: `node host-driver.ts
  * <dataDir> <isolation>`. Takes calls as JSON lines on stdin, `{n, method, args}`, and answers `{n,
  * value}` or `{n, failed}` with the error's code.
  */
@@ -22,7 +22,7 @@ await provider.serveChannels({
   calls: (id) =>
     createServer((request, response) => {
       channelRequests += 1;
-      // A path of its own is answered by nobody: the connection stays.
+      // `/wait` gets no answer: the connection stays open.
       if (request.url !== '/wait') response.end(`${process.pid} ${id}\n`);
     }),
 });

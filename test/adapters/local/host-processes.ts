@@ -1,9 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as after } from 'node:timers/promises';
 
-/**
- * The pids of this machine's processes that have `mark` in their command line; zombies have none.
- */
+/** The pids of this machine's processes with `mark` in their command line; zombies have none. */
 export function processesWith(mark: string): number[] {
   return readdirSync('/proc').flatMap((name) => {
     try {
@@ -15,10 +13,7 @@ export function processesWith(mark: string): number[] {
   });
 }
 
-/**
- * Resolves to true once `check` holds, to false when it does not within 10 s. For states that
- * nothing announces.
- */
+/** Resolves to true once `check` holds, to false after 10 s. For states without an event. */
 export async function comesTrue(check: () => boolean): Promise<boolean> {
   for (const until = performance.now() + 10_000; performance.now() < until; await after(10)) {
     if (check()) return true;

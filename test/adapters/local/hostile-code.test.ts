@@ -1,6 +1,4 @@
-/**
- * Hostile code in a sandbox, with the host run as root and as an ordinary user: each test tries.
- */
+/** Hostile code in a sandbox, with the host run as root and as an ordinary user. */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
@@ -14,7 +12,7 @@ import { missingFor } from '#test/adapters/local/machine.ts';
 import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import { suite } from '#test/support/suite.ts';
 
-/** Numbers of the kernel's calls for keys. */
+/** System call numbers of the key calls. */
 const KEYS = process.arch === 'arm64' ? { add: 217, keyctl: 219 } : { add: 248, keyctl: 250 };
 
 /** Starts a command in a session keyring with a secret key, like one that a login leaves. */
@@ -73,14 +71,14 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
         rmSync(folder, { recursive: true });
       });
 
-      /** A server that greets with the sandbox's id and echoes. */
+      /** A server that sends the sandbox's id and echoes. */
       async function serve(id: string, port: number): Promise<void> {
         const server = `require('net').createServer((c) => { c.on('error', () => {}); c.write(process.env.SANDBOX_ID + ':'); c.pipe(c); }).listen(${port}, '127.0.0.1')`;
         const probe = `const t = () => { const c = require('net').connect(${port}, '127.0.0.1'); c.on('connect', () => process.exit()); c.on('error', () => setTimeout(t, 10)); }; t();`;
         await host.shell(id, `nohup node -e "${server}" >/dev/null & node -e "${probe}"`);
       }
 
-      /** Connects from inside and prints what it hears, or the error's code. */
+      /** Connects from inside and prints the bytes it receives, or the error's code. */
       const connect = (id: string, target: string): Promise<string> =>
         host.shell(
           id,
@@ -305,7 +303,7 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
       });
 
       test('gets a bounded error, and holds nobody up, when it freezes its guest', async () => {
-        // The quotes are gone from the command line that says that the freezing is done.
+        // The quotes disappear from the command line, which shows that the freezing is done.
         const frozen = host.shell(attacker, "kill -STOP $PPID; exec sleep 10''43");
         expect(await comesTrue(() => processesWith('sleep\x001043').length > 0)).toBe(true);
         await expect(host.shell(attacker, 'echo never')).rejects.toThrow(/exec_transport_error/);
@@ -320,7 +318,7 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
         expect(await host.shell(attacker, 'find / -xdev -type s 2>/dev/null')).toBe('');
       });
 
-      // As root the provider's contract has it.
+      // As root, the provider's contract covers it.
       if (as === 'ordinary user')
         test('cannot keep its sandbox from starting by what it leaves in the workspace', async () => {
           expect(await host.survivesHostileTrees([attacker, neighbour])).toEqual([]);

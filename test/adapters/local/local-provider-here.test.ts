@@ -1,4 +1,4 @@
-/** What is particular to this machine: long paths, the view, the trial. */
+/** Behavior specific to this machine: long paths, the view, the trial. */
 import {
   existsSync,
   mkdirSync,
@@ -60,7 +60,7 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
     const { exit, stdout } = await run(provider, id, ['sh', '-c', 'yes noise & echo $! > pid; echo left']);
     expect(exit).toEqual({ code: 0 });
     expect(stdout).toContain('left\n');
-    // Nobody reads it any more, and still it is not held up.
+    // Its output is no longer read, and it still is not blocked.
     const busy =
       'p=$(cat pid); a=$(cut -d" " -f14,15 /proc/$p/stat); while [ "$a" = "$(cut -d" " -f14,15 /proc/$p/stat)" ]; do :; done; kill $p';
     expect((await run(provider, id, ['sh', '-c', busy])).exit).toEqual({ code: 0 });

@@ -1,4 +1,4 @@
-/** The cgroup of a sandbox. What needs one is skipped where this user cannot make any. */
+/** The cgroup of a sandbox. Tests that need one are skipped if this user cannot create any. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -44,7 +44,7 @@ for (const [isolation, as] of KINDS) {
       rmSync(folder, { recursive: true });
     });
 
-    /** Asks on the channel from inside; what is said, or curl's exit code. */
+    /** Sends a request on the channel from inside; returns the response, or curl's exit code. */
     const ask = async (of: string, path = isolation === 'none' ? '' : socket): Promise<string> => {
       const at = path === '' ? ((await host.channelPath(of)) ?? '/none') : path;
       return (
@@ -60,7 +60,7 @@ for (const [isolation, as] of KINDS) {
       expect(await ask(neighbour)).toBe(`${host.pid} ${neighbour}`);
     });
 
-    // Without isolation commands have all the host's rights, and a warning says so.
+    // Without isolation, commands have all the host's rights, and a warning states it.
     if (isolation !== 'none') {
       test('cannot be meddled with', async () => {
         const attempts = [
@@ -100,7 +100,7 @@ for (const [isolation, as] of KINDS) {
       expect(host.pid).not.toBe(before);
       expect(await ask(id)).toBe(`${host.pid} ${id}`);
       expect(await ask(neighbour)).toBe(`${host.pid} ${neighbour}`);
-      // It is the same sandbox, and nobody has started it anew.
+      // It is the same sandbox, and was not restarted.
       expect(await host.shell(id, 'kill -0 "$(cat mark)" && echo same')).toBe('same\n');
     });
 
@@ -112,7 +112,7 @@ for (const [isolation, as] of KINDS) {
       expect(existsSync(join(folder, 'data/sandboxes', gone))).toBe(false);
     });
 
-    // What the host counts is the same whatever the sandbox is made of.
+    // The host counts the same whatever the sandbox is made of.
     if (isolation !== 'bubblewrap' || (as === 'ordinary user' && isRoot)) return;
 
     test('keeps to 16 connections at a time', async () => {
@@ -153,7 +153,7 @@ for (const [isolation, as] of KINDS) {
         asked += 1;
       }
       const counts = JSON.parse((await flooding).trim()) as Record<string, number>;
-      // 3 s of knocking: some 50 a time, with a second between.
+      // 3 s of connection attempts: about 50 at a time, with a second between.
       expect((await host.channelRequests()) - before - asked).toBeLessThan(300);
       expect(counts['ECONNREFUSED'] ?? 0).toBeGreaterThan(100);
       for (let tries = 0; tries < 100 && (await ask(id)) !== `${host.pid} ${id}`; tries += 1);

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { systemCallFilter } from '#adapters/local/system-call-filter.ts';
 
-/** What the kernel would do with a call: runs the instructions of the filter. */
+/** The kernel's decision on a call: runs the instructions of the filter. */
 function outcome(filter: Uint8Array<ArrayBuffer>, machine: number, number: number, argument = 0n): number {
   const program = new DataView(filter.buffer);
   const call = new DataView(new ArrayBuffer(64));
@@ -88,7 +88,7 @@ const NAMES = {
   },
 } as const;
 
-/** The same numbers on both. */
+/** The same numbers on both architectures. */
 const DENIED_NEWER = {
   io_uring_setup: 425,
   io_uring_enter: 426,
@@ -160,12 +160,12 @@ for (const arch of ['x64', 'arm64'] as const) {
   });
 }
 
-/** Headers of every release in use know the calls up to this one. */
+/** The headers of all releases in use know the calls up to this number. */
 const COMMON = 449;
 
 const headers = '/usr/include/x86_64-linux-gnu/asm/unistd_64.h';
 
-/** What must work, by the kernel's own numbers where they are installed. */
+/** Calls that must work, by the kernel's numbers if its headers are installed. */
 test('allows what ordinary programs call, by the numbers of the kernel’s headers', () => {
   if (!existsSync(headers)) return;
   const numbers = new Map(

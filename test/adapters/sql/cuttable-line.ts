@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A TCP line to a server on 127.0.0.1 that a test can cut at the moment it chooses. */
+/** A TCP connection to a server on 127.0.0.1 that a test can cut at a chosen moment. */
 export class CuttableLine {
   readonly port: number;
   readonly #server: Server;
@@ -45,7 +45,7 @@ export class CuttableLine {
         far.write(bytes);
       });
       far.on('data', (bytes) => {
-        // The server has done the work, and nobody hears of it.
+        // The server has done the work, and the answer is lost.
         if (doomed) near.destroy();
         else near.write(bytes);
       });
@@ -57,17 +57,17 @@ export class CuttableLine {
     return new CuttableLine(server, address.port, sockets, doom);
   }
 
-  /** The next connection that sends `text` breaks in place of the answer to it. Once. */
+  /** Breaks the next connection that sends `text` instead of answering. Once. */
   loseAnswerTo(text: string): void {
     this.#doom.text = text;
   }
 
-  /** Whether the answer that was to be lost has been asked for. */
+  /** Whether the request with the lost answer has been sent. */
   get lost(): boolean {
     return this.#doom.text === undefined;
   }
 
-  /** Breaks every connection. New ones are taken. */
+  /** Breaks all connections. New ones are accepted. */
   async cut(): Promise<void> {
     await Promise.all(
       [...this.#sockets].map(async (socket) => {

@@ -32,7 +32,7 @@ const CLAIM = { toolId: 'tool_1', tokenSha256: 'a', at: AT };
 const BOUNDS = { keptSince: AT, since: AT, most: 9 };
 const DECISION: Decision = { outcome: 'approved', scope: 'always', reason: null, by: 'a', policyId: 'pol_1' };
 
-/** Every method of the port that looks for rows. */
+/** All methods of the port that look up rows. */
 const LOOKUPS: Readonly<Record<string, (records: Records) => Promise<unknown>>> = {
   'runs.get': ({ runs }) => runs.get('run_1'),
   'runs.list of everybody': ({ runs }) => runs.list(undefined, { limit: 5 }),
@@ -131,7 +131,7 @@ class Watched {
     this.records = sqlRecords(this.db, sqlDialect, inProcessNotifier());
   }
 
-  /** The plan of each statement that `lookup` runs, one text a statement. */
+  /** The plan of each statement that `lookup` runs, one text per statement. */
   async plans(lookup: (records: Records) => Promise<unknown>, explain: string): Promise<string[]> {
     this.queries.length = 0;
     await lookup(this.records);
@@ -173,7 +173,7 @@ suite('on PostgreSQL an index serves', postgresMissing, () => {
 
   beforeAll(async () => {
     server = await startPostgres();
-    // On tables as small as these only a plan that has no other way scans or sorts.
+    // On tables this small, a plan scans or sorts only if no index applies.
     const options = encodeURIComponent('-c enable_seqscan=off -c enable_sort=off -c enable_bitmapscan=off');
     const pool = () => connectionPool({ url: `${server.url}?options=${options}`, size: 1 });
     watched = new Watched(new PostgresDialect({ pool }), postgresSqlDialect);

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 
 const adapters = join(import.meta.dirname, '../../../adapters/sql');
 
-/** Which database clients a fresh process holds after `source`. */
+/** The database clients that a fresh process has loaded after `source`. */
 async function clientsAfter(source: string): Promise<{ pg: boolean; sqlite: boolean }> {
   const script = `
     import { createRequire } from 'node:module';

@@ -19,7 +19,7 @@ const BROKEN = {
 };
 const STONE: Tombstone = { tokenSha256: 'a'.repeat(64), runId: 'run_1', reason: 'stopped', at: AT };
 
-/** With its end, because a transaction begins with `read committed`. */
+/** With its terminator, because a transaction begins with `read committed`. */
 const COMMIT = 'commit\0';
 const REPORTED: NewEvent = { type: 'preview.kept', key: 'kept', data: {} };
 const REQUEST: ApprovalRequest = {
@@ -198,7 +198,7 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
     const listening = wake();
     const end = records.timeline.watch('run_1', () => woken());
     await listening;
-    // Of this nobody is notified, as if it came while the connection was broken.
+    // This event sends no notification, as if it came while the connection was broken.
     const schema = url.searchParams.get('options')?.split('=')[1];
     await admin.query(
       `insert into ${schema}.run_events values ('run_1', 1, 'preview.kept', '${AT.toISOString()}', '{}', null)`,
@@ -222,7 +222,7 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
     const ending = records.previews.end('run_1', 1, 0, STONE);
     await waitForLock();
     await killBackends();
-    // The repetition waits for the same lock.
+    // The retry waits for the same lock.
     await admin.query('commit');
     expect(await ending).toBe(1);
     expect(await records.previews.generation('run_1', 1)).toBe(1);
@@ -247,7 +247,7 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
     await admin.query('select * from preview_tombstones for update');
     const ending = records.previews.end('run_1', 1, 0, STONE);
     await waitForLock();
-    // The other half of the circle. Ours is the one that notices, because this one looks later.
+    // The other half of the deadlock. Our side detects it, because this one checks later.
     await admin.query("set local deadlock_timeout = '30s'; lock table preview_generations");
     await admin.query('commit');
     expect(await ending).toBe(1);
@@ -326,7 +326,7 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
     await gone.close();
   });
 
-  /** Resolves once a statement of ours waits for another's lock. */
+  /** Resolves once one of our statements waits for another's lock. */
   async function waitForLock(): Promise<void> {
     for (;;) {
       const { rows } = await admin.query(

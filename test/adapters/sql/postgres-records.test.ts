@@ -21,7 +21,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** A schema is to Porthole what a database is, and costs a hundredth to make. */
+/** A schema replaces a database for Porthole, and costs a hundredth to create. */
 async function fixture(): Promise<RecordsFixture> {
   if (!server || !admin) throw new Error(postgresMissing);
   const schema = `records_${(schemas += 1)}`;

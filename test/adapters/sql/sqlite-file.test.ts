@@ -45,7 +45,7 @@ describe('the SQLite file', () => {
     return records;
   }
 
-  /** Another process, as far as SQLite can tell. */
+  /** Counts as another process for SQLite. */
   function openDirectly(): DatabaseSync {
     const database = new DatabaseSync(file, { timeout: 0 });
     opened.push(database);
@@ -152,8 +152,7 @@ describe('the SQLite file', () => {
         at: new Date(),
       }),
     ]);
-    // That this line is reached in time is the point: SQLite's own wait would hold this very
-    // thread.
+    // Must be reached in time: SQLite's built-in wait would block this thread.
     await new Promise((resolve) => setImmediate(resolve));
     expect(other.prepare('select count(*) as n from runs').get()).toMatchObject({ n: 0 });
     other.exec('commit');
@@ -189,8 +188,8 @@ describe('the SQLite file', () => {
   test('that is something else is refused and left alone', async () => {
     await writeFile(file, 'this is no database, but somebody needs it'.repeat(100));
     const { mtimeMs } = await stat(file);
-    // Only a busy file is waited for: with this much patience, anything else that is would never
-    // come back.
+    // Only SQLITE_BUSY is retried: with this timeout, a retry of any other error would never
+    // return.
     await expect(open(1e9).migrate()).rejects.toMatchObject({
       code: 'service_unavailable',
       message: 'the records file is not an SQLite database: name another one',

@@ -1,7 +1,7 @@
 /**
- * A server process of its own on the file named by the first argument. It says `ready`, waits until
- * its stdin ends, migrates and says `migrated`. With `write` it then ends the previews of run_1
- * port 3000 one generation after another, each followed by a burial of ten, and says each
+ * A separate server process on the file named by the first argument. It prints `ready`, waits until
+ * its stdin ends, migrates and prints `migrated`. With `write` it then ends the previews of run_1
+ * port 3000 one generation after another, each followed by a burial of ten, and prints each
  * generation once it is acknowledged, until it is killed.
  */
 import { writeSync } from 'node:fs';

@@ -33,7 +33,7 @@ suite('a throw-away PostgreSQL', postgresMissing, () => {
     });
     const [url] = (await once(createInterface({ input: starter.stdout }), 'line')) as [string];
     const client = new Client({ connectionString: url });
-    // Its connection breaks; that is what the test waits for.
+    // The test waits for this connection to break.
     client.on('error', () => {});
     await client.connect();
     const ended = new Promise<void>((resolve) => client.once('end', () => resolve()));

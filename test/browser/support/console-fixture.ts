@@ -6,10 +6,10 @@ import type { Locator, Page } from 'playwright-core';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
-/** Where the console's build lies. */
+/** Folder of the console's build. */
 export const BUILT = join(ROOT, 'dist/console');
 
-/** Builds the console where its build is missing or of other sources. Suites may do so at once. */
+/** Builds the console if its build is missing or of other sources. Safe to run concurrently. */
 export function ensureConsoleBuilt(): void {
   execFileSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'build/console.ts'], {
     cwd: ROOT,
@@ -18,11 +18,12 @@ export function ensureConsoleBuilt(): void {
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What axe-core finds that keeps people out: each as its rule and its first element. */
+/** Accessibility violations found by axe-core: each as its rule and its first element. */
 export async function violations(page: Page): Promise<string[]> {
-  // By the debugger: the page's own policy lets no such script in. Once a document: it is large.
+  // Through the debugger, because the page's CSP blocks injected scripts. Once per document: the
+  // script is large.
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(AXE);
-  // Only what is wrong leaves the page: its lists of what is right are megabytes.
+  // Only violations leave the page: the lists of passes are megabytes.
   return (await page.evaluate(`axe
     .run(document, { iframes: false, resultTypes: ['violations'] })
     .then(({ violations }) => violations
@@ -31,8 +32,8 @@ export async function violations(page: Page): Promise<string[]> {
 }
 
 /**
- * Presses a button of a request until that counts: it takes no press before it has stood still for
- * a moment, and it moves when what listens becomes known.
+ * Presses a button of a request until that counts: it takes no press until it has been unmoved for
+ * a moment, and it moves when the listener is detected.
  */
 export async function decide(card: Locator, name: string): Promise<void> {
   for (let isTaken = false; !isTaken; ) {
@@ -43,8 +44,8 @@ export async function decide(card: Locator, name: string): Promise<void> {
 }
 
 /**
- * What went wrong in a page from now on, and whom it asked: errors of its scripts and its policy,
- * and the origins of its requests, those of frames apart.
+ * Errors of a page's scripts and CSP from now on, and the origins of its requests, except those of
+ * frames.
  */
 export interface Watched {
   readonly problems: readonly string[];
@@ -66,11 +67,11 @@ export function watch(page: Page): Watched {
   return { problems, origins };
 }
 
-/** Puts a text in the place of all that a code editor of the page holds, as the clipboard does. */
+/** Replaces the content of a code editor of the page, like a paste. */
 export async function paste(editor: Locator, text: string): Promise<void> {
   await editor.click();
   await editor.press('ControlOrMeta+a');
-  // As text: the page's own types are not those of this program.
+  // As a string: this program does not have the page's types.
   await editor.page().evaluate(`(() => {
     const clipboardData = new DataTransfer();
     clipboardData.setData('text/plain', ${JSON.stringify(text)});

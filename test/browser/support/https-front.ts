@@ -8,12 +8,14 @@ import { issueCertificate, makeAuthority } from '#test/cluster/fixture/certifica
 
 export interface HttpsFront {
   readonly port: number;
-  /** Takes connections on to this port of 127.0.0.1 from now on. */
+  /** Forwards later connections to this port of 127.0.0.1. */
   leadTo(port: number): void;
   close(): Promise<void>;
 }
 
-/** What ends TLS in front of Porthole, with a certificate for these names that no browser knows. */
+/**
+ * A TLS terminator in front of Porthole, with a certificate for these names that no browser trusts.
+ */
 export async function startHttpsFront(dnsNames: readonly string[]): Promise<HttpsFront> {
   const folder = await mkdtemp(join(tmpdir(), 'porthole-front-'));
   try {
@@ -40,7 +42,7 @@ export async function startHttpsFront(dnsNames: readonly string[]): Promise<Http
         });
       }
     });
-    // A browser that does not like the certificate breaks off.
+    // Browsers abort on an untrusted certificate.
     server.on('tlsClientError', () => undefined);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');

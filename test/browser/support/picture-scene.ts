@@ -3,11 +3,11 @@ import { editorOf } from '#test/host/support/editor.ts';
 import { makeRun, startPreview } from '#test/host/support/runs.ts';
 import type { TestHost } from '#test/support/in-process-host.ts';
 
-/** What stands on the pictures. */
+/** The state shown on the screenshots. */
 export interface Scene {
-  /** Shows a live preview. */
+  /** Has a live preview. */
   readonly shown: { readonly runId: string; readonly sandboxId: string };
-  /** Its agent asks for one, which then waits in front of every page. */
+  /** Its agent requests a preview, and the request is then shown in front of every page. */
   readonly asking: { readonly runId: string; readonly ask: () => void };
   readonly toolId: string;
 }
@@ -46,7 +46,7 @@ def run(inputs, context):
     }
 `;
 
-/** Makes what a week of work leaves. */
+/** Creates the state of a week's work. */
 export async function makeScene(porthole: TestHost): Promise<Scene> {
   for (const title of [
     'Upgrade the payment library',
@@ -116,7 +116,7 @@ server.listen(3000, () => console.log('up'));
 const HISTORY = `cd /workspace && mkdir -p src styles && echo '# Pricing' >README.md && echo 'export const plans = [];' >src/plans.ts && echo 'b { color: teal }' >styles/plans.css
 git init -q && git config user.name agent && git config user.email agent@example.com && git add . && git commit -qm 'Three plans instead of five' && echo 'export const plans = ["Starter", "Team", "Company"];' >src/plans.ts`;
 
-/** Serves the page on port 3000 from a program of the sandbox, and waits until it answers. */
+/** Serves the page on port 3000 from a program of the sandbox, and waits until it responds. */
 async function serve(porthole: TestHost, sandboxId: string, html: string): Promise<void> {
   await porthole.call('PUT', `/v1/sandbox/${sandboxId}/file/workspace/index.html`, { body: html });
   await porthole.call('PUT', `/v1/sandbox/${sandboxId}/file/workspace/server.js`, { body: SERVER });

@@ -1,6 +1,6 @@
 /**
- * `node test/browser/support/take-pictures.ts [page…]`: takes the pictures of `docs/console`, all
- * or those of the pages that are named, in light, in dark and on a phone.
+ * `node test/browser/support/take-pictures.ts [page…]`: takes the screenshots of `docs/console`,
+ * all or those of the named pages, in light, in dark and on a phone.
  */
 import { mkdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
@@ -18,16 +18,13 @@ const LOOKS: Readonly<Record<string, BrowserContextOptions>> = {
   phone: { colorScheme: 'light', viewport: { width: 390, height: 800 }, hasTouch: true, isMobile: true },
 };
 
-/**
- * Which of the hosts a page is of: one where much has been done, one that nobody has used, one that
- * asks for a key.
- */
+/** The host of a page: one with much activity, one without any, or one that requires a key. */
 type Where = 'used' | 'new' | 'secured';
 
 interface Picture {
   readonly where?: Where;
   readonly path: string;
-  /** Does what is to be seen, and waits until it is there. */
+  /** Produces the state to show, and waits until it is visible. */
   readonly show: (page: Page) => Promise<unknown>;
 }
 
@@ -90,7 +87,7 @@ function pictures({ shown, asking, toolId }: Scene): Readonly<Record<string, Pic
         await page.getByRole('article', { name: 'What the run gave' }).getByText('dearer').first().waitFor();
       },
     },
-    // The last: it is in front of every page.
+    // Last: it is in front of every page.
     approval: {
       path: `/runs/${asking.runId}`,
       show: (page) => page.getByText('“Recipes”').waitFor(),

@@ -1,6 +1,6 @@
 /**
- * A client with a thread: makes its sandbox, or finds the one that it had, lends a part of it,
- * prints the configuration for the server, and stays.
+ * A client with a thread: creates its sandbox, or finds its earlier one, delegates part of it,
+ * prints the configuration for the server, and keeps running.
  */
 import { collect } from '#test/support/collect.ts';
 import { Porthole } from '../../../client/index.ts';

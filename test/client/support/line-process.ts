@@ -2,12 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
-/** A process that says lines of JSON, and is asked by them. */
+/** A process that speaks JSON lines. */
 export interface LineProcess {
   readonly child: ChildProcess;
-  /** The next line that it says. */
+  /** The next line of its output. */
   next(): Promise<unknown>;
-  /** Sends a line, and resolves to the next one that it says. */
+  /** Sends a line, and resolves to the next line of output. */
   ask(question: unknown): Promise<unknown>;
   end(signal: NodeJS.Signals): Promise<void>;
 }

@@ -10,13 +10,13 @@ export interface CommandOutcome {
 export interface RunningCommand {
   readonly child: ChildProcess;
   readonly outcome: Promise<CommandOutcome>;
-  /** Resolves to what it printed on the stream so far, once that has the words. */
+  /** Resolves to the output of the stream so far, once it contains the words. */
   until(words: string, stream?: 'stdout' | 'stderr'): Promise<string>;
 }
 
 const MAIN = new URL('../../../client/cli/main.ts', import.meta.url).pathname;
 
-/** `porthole` with these words, as a process, against a Porthole. */
+/** `porthole` with these arguments, as a process, against a Porthole. */
 export function startPorthole(
   words: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -55,7 +55,7 @@ export function startPorthole(
   };
 }
 
-/** The same, to its end. */
+/** Like `startPorthole`, to its end. */
 export function porthole(...args: Parameters<typeof startPorthole>): Promise<CommandOutcome> {
   return startPorthole(...args).outcome;
 }

@@ -1,13 +1,13 @@
 /**
- * A server with agents: takes requests as lines of JSON, each with a run's configuration and what
- * to do with its sandbox, and answers each with a line.
+ * A server with agents: reads requests as JSON lines, each with a run's configuration and an action
+ * on its sandbox, and responds to each with a line.
  */
 import { createInterface } from 'node:readline';
 import { connectFromConfig, PortholeError } from '../../../client/index.ts';
 
 interface Request {
   readonly config: unknown;
-  /** A tool and its input, or something that a server must not be able to do. */
+  /** A tool and its input, or an action that a server must not be able to do. */
   readonly tool?: string;
   readonly input?: unknown;
   readonly attempt?: 'stop' | 'resume' | 'delete' | 'delegate' | 'rotateToken' | 'refresh';

@@ -6,8 +6,8 @@ import type { Kubectl } from '../fixture/kubectl.ts';
 const VARIABLE = 'PORTHOLE_AGENT_SANDBOX_CRDS';
 
 /**
- * Why agent-sandbox's definitions cannot be installed, with the remedy; `undefined` when their
- * files are at hand.
+ * Why agent-sandbox's definitions cannot be installed, with the remedy; `undefined` if their files
+ * are available.
  */
 export function definitionsMissing(env: NodeJS.ProcessEnv = process.env): Missing {
   const folder = env[VARIABLE];
@@ -24,7 +24,7 @@ export async function installDefinitions(
 ): Promise<void> {
   const folder = resolve(env[VARIABLE] ?? '');
   const files = readdirSync(folder).filter((name) => name.endsWith('.yaml'));
-  // They are too long for the annotation that a client-side apply leaves.
+  // They are too long for the annotation that a client-side apply writes.
   await kubectl([
     'apply',
     '--server-side',

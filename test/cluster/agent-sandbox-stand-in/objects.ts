@@ -9,7 +9,9 @@ import {
 } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import type { Pod } from '#adapters/kubernetes/sandboxes/pod-state.ts';
 
-/** What the stand-in reads of the objects of agent-sandbox, as its reference describes them. */
+/**
+ * The fields of agent-sandbox's objects that the stand-in reads, as its reference describes them.
+ */
 export interface Blueprint {
   readonly podTemplate: {
     readonly metadata?: { readonly labels?: Readonly<Record<string, string>> };
@@ -78,12 +80,12 @@ export function collections(namespace: string): Collections {
   ) as unknown as Collections;
 }
 
-/** While it waits in a pool: which. */
+/** The pool in which it waits. */
 export const POOL_LABEL = `${CORE}/warm-pool-sandbox`;
 export const POD_NAME = `${CORE}/pod-name`;
 /**
- * On a claim: the Sandbox that it takes. Written before the Sandbox changes hands, so that a crash
- * in between is gone on with.
+ * On a claim: the Sandbox that it takes. Written before the Sandbox changes owner, so that work
+ * continues after a crash in between.
  */
 export const TAKEN = `${CORE}/sandbox-name`;
 

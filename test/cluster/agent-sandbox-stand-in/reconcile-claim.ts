@@ -23,10 +23,10 @@ export interface World {
   readonly sandboxes: readonly Sandbox[];
 }
 
-/** The domain whose labels a claim may put on its pod. */
+/** The domain of the labels that a claim may put on its pod. */
 const ALLOWED = /^(?:[a-z0-9-]+\.)*sandbox\.users\.io\//;
 
-/** Gives a claim a Sandbox, a warm one where one is ready, and says how it stands. */
+/** Gives a claim a Sandbox, a warm one if one is ready, and sets its status. */
 export async function reconcileClaim(
   client: KubernetesClient,
   at: Collections,
@@ -87,7 +87,7 @@ export async function reconcileClaim(
   });
 }
 
-/** A Sandbox as a pool or a claim makes it. */
+/** A Sandbox as a pool or a claim creates it. */
 export function sandboxFor(
   name: string,
   { podTemplate, volumeClaimTemplates = [] }: Blueprint,

@@ -12,7 +12,7 @@ import {
 import { sandboxFor } from './reconcile-claim.ts';
 
 /**
- * Keeps as many unclaimed Sandboxes as the pool is to have, and says how many of them are ready.
+ * Keeps the pool's desired number of unclaimed Sandboxes, and reports how many of them are ready.
  */
 export async function reconcilePool(
   client: KubernetesClient,
@@ -38,7 +38,7 @@ export async function reconcilePool(
       { op: 'add', path: '/status', value: status },
     ]);
   }
-  // Those that are not ready go first.
+  // Deletes those that are not ready first.
   const excess = waiting
     .toSorted((a, b) => Number(isReady(a)) - Number(isReady(b)))
     .slice(0, Math.max(0, waiting.length - wanted));

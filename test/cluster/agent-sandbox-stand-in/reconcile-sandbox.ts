@@ -13,8 +13,8 @@ import {
 } from './objects.ts';
 
 /**
- * Gives a Sandbox that is to run its volumes and its pod, takes the pod from one that is suspended,
- * and says how it stands.
+ * Gives a running Sandbox its volumes and its pod, removes the pod from a suspended one, and sets
+ * its status.
  */
 export async function reconcileSandbox(
   client: KubernetesClient,

@@ -2,7 +2,7 @@ import type { Collection, KubernetesObject } from '#adapters/kubernetes/client/k
 import type { KubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import type { Condition } from './objects.ts';
 
-/** Says how an object stands, unless it is said already. */
+/** Sets an object's status if it differs. */
 export async function setStatus(
   client: KubernetesClient,
   into: Collection,
@@ -20,7 +20,7 @@ export async function setStatus(
   await client.jsonPatch(into, `${name}/status`, [{ op: 'add', path: '/status', value }]);
 }
 
-/** The same text for the same content, whatever the order of its fields. */
+/** The same text for the same content, in any order of its fields. */
 function sorted(value: unknown): string {
   return JSON.stringify(value, (_name, part: unknown) =>
     part !== null && typeof part === 'object' && !Array.isArray(part)

@@ -1,5 +1,5 @@
 /**
- * Stands in for the controller of agent-sandbox, which a test machine cannot have: keeps warm pools
+ * Replaces the controller of agent-sandbox, which a test machine cannot have: keeps warm pools
  * filled, gives claims Sandboxes and Sandboxes real pods, suspends and wakes them, and writes the
  * conditions and annotations that the real one writes. One namespace, one writer; deletion is left
  * to the cluster's garbage collector.
@@ -21,7 +21,7 @@ import { reconcileClaim } from './reconcile-claim.ts';
 import { reconcilePool } from './reconcile-pool.ts';
 import { reconcileSandbox } from './reconcile-sandbox.ts';
 
-/** Before what has failed is tried again, in milliseconds. */
+/** Delay before a retry, in milliseconds. */
 const AGAIN_MS = 100;
 
 export interface StandIn {
@@ -58,17 +58,17 @@ export function startStandIn(access: ClusterAccess, namespace: string): StandIn 
       ...claims.map((claim) => () => reconcileClaim(client, at, claim, { pools, templates, sandboxes })),
       ...pools.map((pool) => () => reconcilePool(client, at, pool, { templates, sandboxes })),
     ];
-    // What another writer has changed meanwhile comes round again with its event.
+    // An object that another writer has changed meanwhile is reconciled again with its event.
     for (const step of steps) await step().catch(() => {});
   };
 
-  /** Definitions that have just been installed are not served at every moment. */
+  /** Definitions that have just been installed are not always served. */
   const again = async (): Promise<void> => {
     await pause(AGAIN_MS, undefined, { signal });
     woken.resolve();
   };
 
-  /** Every event of a kind asks for a pass; which it is does not matter. */
+  /** Every event of a kind triggers a pass; its content does not matter. */
   const listen = async (from: Collection): Promise<void> => {
     while (!signal.aborted) {
       const request = { path: `${from.path}?watch=true&timeoutSeconds=300`, what: `watch ${from.plural}` };

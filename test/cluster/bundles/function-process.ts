@@ -2,11 +2,10 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { pathToFileURL } from 'node:url';
 
-/** A process that bundled functions run in, as a runtime would run them. */
+/** A process that runs bundled functions, as a runtime would. */
 export interface FunctionProcess {
-  /** Hands an event to the function of that module; gives its result, or throws what it threw. */
+  /** Sends an event to the function of that module; returns its result, or throws what it threw. */
   invoke(module: string, event: object): Promise<unknown>;
-  /** The lines that the functions have logged. */
   log(): string;
   end(): Promise<void>;
 }

@@ -14,7 +14,7 @@ import { gatewayClient, type GatewayClient } from './gateway-client.ts';
 import { relay } from './relay.ts';
 
 export interface DeployOptions {
-  /** Begins the names of its namespaces and of its zone. */
+  /** Prefix of its namespaces and of its zone. */
   readonly name: string;
   readonly functionHostImage: string;
   readonly sandboxImage: string;
@@ -22,16 +22,16 @@ export interface DeployOptions {
 }
 
 /**
- * Porthole as `pulumi up` leaves it on the bed: functions in pods, PostgreSQL beside the cluster,
- * everything through the Gateway.
+ * Porthole as `pulumi up` deploys it on the test cluster: functions in pods, PostgreSQL beside the
+ * cluster, all traffic through the Gateway.
  */
 export interface Deployed {
   readonly zone: string;
   readonly namespaces: { readonly previews: string; readonly gateway: string; readonly functions: string };
   readonly client: GatewayClient;
-  /** The API as the service's own key sees it. */
+  /** The API with the service's key. */
   readonly api: PortholeApi;
-  /** What the pods of a component have said. */
+  /** The logs of a component's pods. */
   logs(component: 'functions' | 'reaper'): Promise<string>;
   destroy(): Promise<void>;
 }
@@ -154,7 +154,7 @@ export async function deploy(
   }
 }
 
-/** The gateway learns of the pods a moment after the cluster does, which no event tells. */
+/** The gateway learns of the pods a moment after the cluster, without an event. */
 async function untilServed(client: GatewayClient, url: string): Promise<void> {
   for (const deadline = Date.now() + READY_SECONDS * 1_000; ; await pause(100)) {
     const { status } = await client.fetch(url, { signal: AbortSignal.timeout(5_000) });

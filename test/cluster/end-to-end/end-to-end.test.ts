@@ -10,7 +10,7 @@ import { type Cluster, cluster } from '../fixture/cluster.ts';
 import { builtImages, imagesMissing } from '../images/built-images.ts';
 import { deploy, type Deployed } from './deployed.ts';
 
-/** Pods come up, images are read from disk, and others use the machine as well. */
+/** Long enough for pods to start and images to load from disk while others use the machine. */
 const PATIENT = 240_000;
 
 interface Run {
@@ -28,7 +28,7 @@ interface Started {
   readonly reason?: string;
 }
 
-/** A page at `/`, and at any path a WebSocket that says back what it is told. */
+/** A page at `/`, and an echo WebSocket at any path. */
 const ECHO_SERVER = `
 const { createHash } = require('node:crypto');
 const server = require('node:http').createServer((request, response) => {
@@ -73,7 +73,7 @@ suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
     };
   };
   /**
-   * The page at the URL once it is ours and no longer the app's: the last look begins within so
+   * Polls the URL until it shows our page instead of the app's; the last request starts within this
    * many milliseconds.
    */
   const ownPage = async (url: string, withinMs: number) => {
@@ -85,7 +85,7 @@ suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
     }
     return shown;
   };
-  /** Starts the echo server on a port of the run's sandbox, and returns once it listens. */
+  /** Starts the echo server on a port of the run's sandbox; resolves once it listens. */
   const serve = async ({ sandbox_id }: Run, port: number) => {
     await deployed.api.write(sandbox_id, 'echo.cjs', ECHO_SERVER);
     const script = `(node echo.cjs ${port} > echo-${port}.log 2>&1 &) ; until grep -q listening echo-${port}.log; do sleep 0.1; done`;
@@ -216,7 +216,7 @@ suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
         '--overwrite',
         `${ANNOTATIONS.expiresAt}=2020-01-01T00:00:00Z`,
       ]);
-      // What the reaper asks for by label, it judges by the exact time.
+      // The reaper selects by label, and decides by the exact time.
       await fixture.kubectl(['label', ...route, `${LABELS.dueSlot}-`]);
       await fixture.kubectl(['wait', ...route, '--for=delete', '--timeout=150s']);
       expect(await ownPage(started.preview_url, 5_000)).toMatchObject({ status: 410, porthole: 'expired' });

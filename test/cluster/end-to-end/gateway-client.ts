@@ -4,8 +4,8 @@ import { Agent, fetch, type RequestInit, type Response } from 'undici';
 import { WebSocket } from 'ws';
 
 /**
- * A person's browser, as far as names and certificates go: every host leads to the gateway, and its
- * authority is trusted.
+ * A user's browser, as far as names and certificates matter: every host resolves to the gateway,
+ * and its authority is trusted.
  */
 export interface GatewayClient {
   fetch(url: string, init?: RequestInit): Promise<Response>;

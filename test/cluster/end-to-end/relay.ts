@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /**
- * Carries connections to an address of this machine that pods reach on to one that only the machine
- * itself does.
+ * Forwards connections from an address of this machine that pods can reach to one that only the
+ * machine can.
  */
 export async function relay(
   host: string,

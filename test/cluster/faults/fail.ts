@@ -9,9 +9,7 @@ const REASONS = {
   503: 'ServiceUnavailable',
 } as const;
 
-/**
- * Lets a call fail instead of answering it. Silence lasts until the client has had enough of it.
- */
+/** Makes a call fail instead of answering it. Silence lasts until the client gives up. */
 export function fail(call: ApiCall, fault: Fault, incoming: IncomingMessage, response: ServerResponse): void {
   call.status = 0;
   if (fault.kind === 'reset') incoming.socket.resetAndDestroy();
@@ -21,7 +19,7 @@ export function fail(call: ApiCall, fault: Fault, incoming: IncomingMessage, res
   response.end(refusal(fault));
 }
 
-/** The same for one that asks for a WebSocket. */
+/** Like `fail`, for a WebSocket upgrade. */
 export function failUpgrade(call: ApiCall, fault: Fault, incoming: IncomingMessage, socket: Duplex): void {
   if (fault.kind === 'reset') incoming.socket.resetAndDestroy();
   if (fault.kind !== 'status') return;

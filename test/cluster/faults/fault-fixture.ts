@@ -25,25 +25,25 @@ import { collect } from '#test/support/collect.ts';
 import { cluster } from '../fixture/cluster.ts';
 import { type FaultyFunction, faultyFunction, type Timeouts } from './faulty-function.ts';
 
-/** A real API server, and functions on it whose way there can be spoilt. */
+/** A real API server, and functions on it with injectable faults in between. */
 export interface FaultFixture {
-  /** Of somebody whose calls nothing happens to. */
+  /** A client without faults. */
   readonly client: KubernetesClient;
   newNamespace(title: string): Promise<string>;
   optionsOf(namespace: string): PreviewOptions;
-  /** Runs with a new function, for a run of its own. */
+  /** Runs with a new function, for a separate run. */
   withFunction<T>(
     namespace: string,
     timeouts: Timeouts,
     does: (fn: FaultyFunction) => Promise<T>,
   ): Promise<T>;
-  /** A plane whose calls nothing happens to. */
+  /** A plane without faults. */
   planeOf(namespace: string): PreviewPlane;
-  /** Leaves the Service of a start that got no further. */
+  /** Leaves the Service of a start that crashed after it. */
   leavePartial(namespace: string, token: string, runId: string): Promise<void>;
-  /** A pass of a reaper, at some other time than now. */
+  /** A pass of a reaper at a given time. */
   pass(plane: PreviewPlane, namespace: string, at: Date): Promise<ReapReport>;
-  /** The previews' Services and routes that stand. */
+  /** The remaining Services and routes of previews. */
   left(namespace: string): Promise<readonly string[]>;
   close(): Promise<void>;
 }
@@ -123,7 +123,7 @@ export async function openFaultFixture(): Promise<FaultFixture> {
   };
 }
 
-/** The next minute in which passes look at everything, at least so many minutes from now. */
+/** The next minute in which passes read all objects, at least this many minutes from now. */
 export function wholePassAfter(minutes: number): Date {
   const TEN_MINUTES = 600_000;
   return new Date(Math.ceil((Date.now() + minutes * 60_000) / TEN_MINUTES) * TEN_MINUTES);

@@ -9,20 +9,20 @@ import { fail, failUpgrade } from './fail.ts';
 
 /** A call as it arrived at the proxy; `verb` is also `watch`, or `connect` for a WebSocket. */
 export interface ProxiedCall extends ApiCall {
-  /** What became of it instead of its answer. */
+  /** The fault that replaced its answer. */
   readonly fault: Fault | undefined;
-  /** What it asked for beside the path: two lists of one kind are two calls. */
+  /** The query string: two lists of one kind are two calls. */
   readonly query: string;
 }
 
 /**
- * A real API server, as somebody on the way to it may spoil it: it signs in for whoever asks, and
- * fails as it is told to.
+ * A proxy to a real API server that injects faults: it authenticates each caller, and fails as
+ * configured.
  */
 export interface FaultProxy {
   readonly access: ClusterAccess;
   readonly calls: ProxiedCall[];
-  /** Asked for each call, before anything happens. */
+  /** Called for each call, before anything happens. */
   fault: ((call: ApiCall) => Fault | undefined) | undefined;
   close(): Promise<void>;
 }
@@ -73,8 +73,7 @@ export async function startFaultProxy(access: ClusterAccess): Promise<FaultProxy
     if (fault !== undefined && !fault.committed) return fail(call, fault, incoming, response);
     const outgoing = await ask(incoming);
     incoming.pipe(outgoing);
-    // A client that has gone does not want to know any more; unless its call must have taken
-    // effect.
+    // A client that has disconnected needs no answer, unless its call must have taken effect.
     if (fault === undefined) response.once('close', () => outgoing.destroy());
     outgoing.once('error', () => incoming.socket.destroy());
     outgoing.once('response', (answer) => {
@@ -139,7 +138,7 @@ export async function startFaultProxy(access: ClusterAccess): Promise<FaultProxy
   return proxy;
 }
 
-/** Status line and headers of an answer that is passed on as it came. */
+/** Status line and headers of an answer, forwarded unchanged. */
 function answerHead({ statusCode, rawHeaders }: IncomingMessage): string {
   let text = `HTTP/1.1 ${statusCode} \r\n`;
   for (let at = 0; at < rawHeaders.length; at += 2) text += `${rawHeaders[at]}: ${rawHeaders[at + 1]}\r\n`;

@@ -1,6 +1,6 @@
 import type { ApiCall, Fault } from '#test/doubles/api-server/fake-api-server.ts';
 
-/** What may happen to a call on its way to the API server and back. */
+/** The faults of a call on its way to the API server and back. */
 export const FAULTS: Readonly<Record<string, Fault>> = {
   'no answer, before it took effect': { kind: 'silence', committed: false },
   'no answer, after it took effect': { kind: 'silence', committed: true },
@@ -17,7 +17,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
 
 export const callOf = ({ verb, plural }: Pick<ApiCall, 'verb' | 'plural'>): string => `${verb} ${plural}`;
 
-/** Spoils the `first`th of these calls, and those that follow it up to `last`. */
+/** Injects the fault into the `first` to `last` of these calls. */
 export function spoil(call: string, fault: Fault, first: number, last = first) {
   let times = 0;
   return (each: ApiCall): Fault | undefined => {

@@ -21,9 +21,7 @@ import { collect } from '#test/support/collect.ts';
 import { callOf } from './fault-table.ts';
 import { type FaultProxy, type ProxiedCall, startFaultProxy } from './fault-proxy.ts';
 
-/**
- * A step of a preview's life: what it came to, how long it took, and the API calls that it made.
- */
+/** A step of a preview's life: its result, its duration, and the API calls that it made. */
 export interface Told {
   readonly step: string;
   readonly came: unknown;
@@ -31,26 +29,26 @@ export interface Told {
   readonly calls: readonly ProxiedCall[];
 }
 
-/** How long a function waits, in milliseconds. */
+/** The timeouts of a function, in milliseconds. */
 export interface Timeouts {
   readonly tryTimeoutMs: number;
   readonly callTimeoutMs: number;
   readonly startTimeoutMs: number;
 }
 
-/** A function that reaches the API server through a fault proxy of its own. */
+/** A function that reaches the API server through a separate fault proxy. */
 export interface FaultyFunction {
   readonly proxy: FaultProxy;
   readonly client: KubernetesClient;
   readonly plane: PreviewPlane;
   readonly runId: string;
-  /** Of the run's first preview. */
+  /** The token of the run's first preview. */
   readonly token: string;
   /** A preview of the run's port. */
   spec(targetPort: number): PreviewSpec;
   /**
-   * Everything that a preview goes through. Each step is told to happen, whether it can or not;
-   * errors are told by their code.
+   * All steps of a preview's life. Each step is reported, whether it succeeds or not; errors are
+   * reported by their code.
    */
   life(): Promise<readonly Told[]>;
   close(): Promise<void>;
@@ -63,7 +61,7 @@ export interface FaultyFunctionOptions extends Timeouts {
   readonly runId: string;
 }
 
-/** Serves at once: what a start asks while it waits for a gateway is another matter. */
+/** Serves at once: the probes of a start that waits for a gateway have separate tests. */
 const PROMPT: GatewayProbe = { proxies: async () => ['proxy'], ask: async () => 'app' };
 
 export async function faultyFunction(options: FaultyFunctionOptions): Promise<FaultyFunction> {
@@ -153,13 +151,13 @@ export async function faultyFunction(options: FaultyFunctionOptions): Promise<Fa
   };
 }
 
-/** What callers may be told; anything else is a bug, and thrown. */
+/** Errors that callers may receive; any other is a bug, and thrown. */
 export function codeOf(error: unknown): string {
   if (error instanceof PortholeError) return error.code;
   throw error;
 }
 
-/** Tries of one call that failed, at most, in one step of a function. */
+/** The largest number of tries of one failed call in one step of a function. */
 export function mostTries(calls: readonly ProxiedCall[]): number {
   const tries = new Map<string, number>();
   for (const call of calls) {
@@ -170,7 +168,7 @@ export function mostTries(calls: readonly ProxiedCall[]): number {
   return Math.max(0, ...tries.values());
 }
 
-/** Calls that came again sooner than they had been asked to. */
+/** Retries that came earlier than Retry-After allows. */
 export function impatient(calls: readonly ProxiedCall[]): readonly string[] {
   return calls.flatMap((call, at) => {
     const { fault } = call;

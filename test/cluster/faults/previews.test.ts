@@ -1,7 +1,4 @@
-/**
- * Each call that a preview's life makes of a real API server, failing in each way that a call can
- * fail.
- */
+/** Each call that a preview's life makes of a real API server, failing in each possible way. */
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { gate } from '#adapters/kubernetes/client/exchange.ts';
@@ -16,22 +13,24 @@ import { impatient, mostTries, type Timeouts, type Told } from './faulty-functio
 
 const MINUTE = 60_000;
 
-/** Lives under way at once. */
+/** Lives in flight at once. */
 const AT_ONCE = 40;
-/** Waits long enough that a busy machine is not taken for a fault. */
+/** Long enough that a busy machine is not taken for a fault. */
 const PATIENT: Timeouts = { tryTimeoutMs: 1_500, callTimeoutMs: 10_000, startTimeoutMs: 20_000 };
-/** A try outlasts what a busy machine takes for a call that is not at fault. */
+/** A try outlasts the delay of a busy machine for a call without a fault. */
 const HASTY: Timeouts = { tryTimeoutMs: 1_000, callTimeoutMs: 3_000, startTimeoutMs: 6_000 };
-/** For a server that fails whatever it is asked. */
+/** For a server that fails every request. */
 const RASH: Timeouts = { tryTimeoutMs: 150, callTimeoutMs: 600, startTimeoutMs: 1_200 };
 /** A step of a hasty function is a start, or up to four calls; and the machine may be busy. */
 const HASTY_STEP_MS = 4 * HASTY.callTimeoutMs + 2_000;
 
-/** How long a caller waits, and how much later a busy machine may tell it so. */
+/** The caller's deadline, and how much later a busy machine may report it. */
 const DEADLINE_MS = 300;
 const LATE_MS = 1_000;
 
-/** What a life calls. A start that finds another's half reads and claims its Service. */
+/**
+ * The calls of a life. A start that finds another's partial preview reads and claims its Service.
+ */
 const CALLS = [
   'create services',
   'create httproutes',
@@ -46,7 +45,7 @@ const CALLS = [
 ];
 const OF_A_CLAIM = new Set(['get services', 'patch services']);
 
-/** What each step comes to where nothing goes wrong for good. */
+/** The result of each step if every fault is transient. */
 const SUCCESS: Readonly<Record<string, unknown>> = {
   start: { ready: true },
   again: true,
@@ -57,8 +56,8 @@ const SUCCESS: Readonly<Record<string, unknown>> = {
 };
 
 /**
- * What else each step may come to: that the cluster does not answer, or what follows from a start
- * that it did not let happen.
+ * Other possible results of each step: the cluster does not answer, or the consequences of a start
+ * that it prevented.
  */
 const OUTAGE: Readonly<Record<string, readonly unknown[]>> = {
   start: ['service_unavailable'],
@@ -111,7 +110,7 @@ suite('a function on a real API server', missing(), () => {
       );
       expect(failed).toEqual([]);
       expect(hit.size).toBe(CALLS.length * (Object.keys(FAULTS).length + 1));
-      // What a start had claimed stays until no other start can still count on it.
+      // A Service claimed by a start stays until no other start can rely on it.
       const plane = fixture.planeOf(namespace);
       await fixture.pass(plane, namespace, new Date(Date.now() + 3 * MINUTE));
       await fixture.pass(plane, namespace, new Date(Date.now() + 4 * MINUTE));

@@ -12,10 +12,10 @@ const MINUTE = 60_000;
 const PATIENT: Timeouts = { tryTimeoutMs: 1_500, callTimeoutMs: 10_000, startTimeoutMs: 20_000 };
 const HASTY: Timeouts = { tryTimeoutMs: 400, callTimeoutMs: 2_000, startTimeoutMs: 4_000 };
 
-/** What a pass calls that ends two previews and removes what is left of a third. */
+/** The calls of a pass that ends two previews and collects a third partial one. */
 const CALLS = ['list httproutes', 'list services', 'get httproutes', 'delete httproutes', 'delete services'];
 
-/** Previews that nobody has kept alive. */
+/** Previews without a keepalive. */
 async function leavePreviews(fixture: FaultFixture, namespace: string, fn: FaultyFunction): Promise<void> {
   const past = new Date(Date.now() - 1_000);
   const ports = [BOX.listens, BOX.silent];
@@ -79,8 +79,8 @@ suite('a reaper on a real API server', missing(), () => {
         const outcomes = [];
         for (const call of CALLS) {
           const outcome = await fixture.withFunction(namespace, HASTY, async (fn) => {
-            // A Service that cannot be deleted with its preview is tried again as a half in the
-            // same pass: two calls, and here one is wanted.
+            // If a Service cannot be deleted with its preview, the same pass retries it as a
+            // partial preview: two calls, and this test needs one.
             if (call !== 'delete services') await leavePreviews(fixture, namespace, fn);
             await leavePartial(fixture, namespace, fn);
             fn.proxy.fault = spoil(call, fault, 1, Number.POSITIVE_INFINITY);

@@ -1,4 +1,4 @@
-/** The life of a sandbox on a real cluster whose API server fails on the way. */
+/** The life of a sandbox on a real cluster with a failing API server. */
 
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { gate } from '#adapters/kubernetes/client/exchange.ts';
@@ -20,9 +20,9 @@ import { callOf, FAULTS, spoil } from './fault-table.ts';
 import { codeOf, impatient, mostTries } from './faulty-function.ts';
 
 const MINUTE = 60_000;
-/** Sandboxes under way at once. */
+/** Sandboxes in flight at once. */
 const AT_ONCE = 8;
-/** A pod that comes up on a busy machine. */
+/** Time for a pod to start on a busy machine. */
 const SETTLE_MS = 60_000;
 
 const CALLS = [
@@ -34,10 +34,10 @@ const CALLS = [
   'delete pods',
   'delete persistentvolumeclaims',
 ];
-/** Trouble that does not pass: the call that did nothing, and the one that did it all. */
+/** Permanent faults: the call that had no effect, and the one that had its full effect. */
 const FOR_GOOD = ['503, before it took effect', 'no answer, after it took effect'];
 
-/** What a step may come to that the cluster does not let happen. */
+/** Possible results of a step that the cluster prevents. */
 const MAY_BE_TOLD = new Set(['exec_transport_error', 'sandbox_not_running']);
 
 interface Sandbox {
@@ -46,7 +46,7 @@ interface Sandbox {
   readonly provider: SandboxProvider;
 }
 
-/** The life of a sandbox, and what it is like after each step. */
+/** The steps of a sandbox's life, and its state after each. */
 const STEPS: readonly (readonly [
   string,
   (provider: SandboxProvider, id: string) => Promise<void>,
@@ -160,7 +160,7 @@ suite('a sandbox on a real cluster', missing(), () => {
                 proxy.fault = undefined;
                 const calls = proxy.calls.slice(before);
                 if (came !== 'done' && !MAY_BE_TOLD.has(came)) reported.push(`${step}: ${came}`);
-                // A watch is taken up again for as long as the sandbox may take.
+                // A watch is resumed for as long as the sandbox may take.
                 if (call !== 'watch pods' && mostTries(calls) > 5) reported.push(`${step}: too many tries`);
                 reported.push(...impatient(calls));
                 const then = await does(provider, id).then(() => 'done', codeOf);

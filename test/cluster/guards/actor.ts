@@ -18,31 +18,31 @@ import { SIGNING_KEYS } from '../../infra/support/stack-files.ts';
 import { LISTENERS } from '../../../infra/gateway.plan.ts';
 import type { StackConfig } from '../../../infra/stack-config-schema.ts';
 
-/** Calls guests that know the keys of the tests' stack file. */
+/** Calls guests with the keys of the tests' stack file. */
 export const GUEST: GuestAccess = {
   keys: createGuestKeys(deriveKeySet(JwksSchema.parse(JSON.parse(SIGNING_KEYS)))),
   reach: 'address',
 };
 
-/** Somebody with a token, and all that Porthole does, done with that token. */
+/** A user with a token, and all of Porthole's operations with that token. */
 export interface Actor {
   readonly access: ClusterAccess;
   readonly client: KubernetesClient;
   readonly plane: PreviewPlane;
   readonly provider: SandboxProvider;
-  /** Whether the API server would let it. */
+  /** Whether the API server would allow it. */
   mayDo(action: Action): Promise<boolean>;
   /**
-   * What the API server has against making this object in the previews' namespace; nothing is
-   * stored.
+   * The API server's reason to refuse this object in the previews' namespace; a dry run that stores
+   * nothing.
    */
   refusal(plural: string, object: object): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
 /**
- * What one asks the API server about; no namespace means all of them, or none where the resource
- * has none.
+ * The subject of an access review; no namespace means all of them, or none for a cluster-scoped
+ * resource.
  */
 export interface Action {
   readonly verb: string;
@@ -50,7 +50,7 @@ export interface Action {
   readonly resource: string;
   readonly subresource?: string | undefined;
   readonly namespace?: string | undefined;
-  /** Of the only object that it is about. */
+  /** The name of the only object concerned. */
   readonly name?: string | undefined;
 }
 
@@ -108,7 +108,7 @@ export function openActor(config: StackConfig, access: ClusterAccess): Actor {
   };
 }
 
-/** What the API server said against a call; undefined where it took it. */
+/** The API server's error message for a call; undefined on success. */
 export async function saidAgainst(call: Promise<unknown>): Promise<string | undefined> {
   try {
     await call;
@@ -118,7 +118,7 @@ export async function saidAgainst(call: Promise<unknown>): Promise<string | unde
   }
 }
 
-/** A token of the account, as pods get theirs. */
+/** A token of the account, like those of pods. */
 export async function tokenOf(admin: KubernetesClient, namespace: string, account: string): Promise<string> {
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`;
   const request = await admin.create<KubernetesObject & { status: { token: string } }>(
@@ -128,7 +128,7 @@ export async function tokenOf(admin: KubernetesClient, namespace: string, accoun
   return request.status.token;
 }
 
-/** A kubeconfig file of somebody who has a token. */
+/** A kubeconfig file of a user with a token. */
 export async function kubeconfigOf({ server, ca, token }: ClusterAccess): Promise<string> {
   const authority =
     ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(ca).toString('base64') };

@@ -2,7 +2,7 @@ import { LABELS } from '#constructs/names.ts';
 import { at, type BadManifest, each, labelled, noted, oneMore, unlabelled } from './change.ts';
 
 interface Names {
-  /** Of the route, and of its Service. */
+  /** The name of the route, and of its Service. */
   readonly name: string;
   readonly zone: string;
   readonly apiHost: string;
@@ -13,8 +13,8 @@ interface Names {
 const NEVER = '2999-01-01T00:00:00Z';
 
 /**
- * Routes that nobody may make in the previews' namespace, as a function with a bug, or in the wrong
- * hands, might.
+ * Routes that must be refused in the previews' namespace. A function with a bug, or in the wrong
+ * hands, might create them.
  */
 export function badRoutes({ name, zone, apiHost, hostname, functionsNamespace }: Names): BadManifest[] {
   const parent = (more: object) => each('parentRefs', (parentRef) => ({ ...parentRef, ...more }));

@@ -11,7 +11,7 @@ const volume = (source: object) => oneMore('volumes', { name: 'loot', ...source 
 const probe = { httpGet: { host: '169.254.169.254', path: '/', port: 80 } };
 
 /**
- * Pods that the functions may not make: whoever could make them could leave the container, or read
+ * Pods that the functions must not create: with them a process could leave the container, or read
  * the namespace's Secrets.
  */
 export const BAD_PODS: readonly BadManifest[] = [
@@ -45,7 +45,7 @@ export const BAD_PODS: readonly BadManifest[] = [
     'foreign environment',
   ],
 
-  // An API server may refuse it to everybody, in words of its own.
+  // An API server may refuse it for all users, with a different message.
   ['every privilege', security({ privileged: true, allowPrivilegeEscalation: true }), 'privileged'],
   ['escalation of privilege', security({ allowPrivilegeEscalation: true }), 'privileged: a sandbox'],
   ['its escalation left open', security({ allowPrivilegeEscalation: undefined }), 'privileged: a sandbox'],
@@ -103,7 +103,7 @@ export const BAD_PODS: readonly BadManifest[] = [
   ],
   ['nodes that are kept for others', oneMore('tolerations', { operator: 'Exists' }), 'chosen node'],
   ['a scheduler of its choice', at('spec.schedulerName', 'mine'), 'chosen node'],
-  // The API server makes a number of it first, and so knows only classes that there are.
+  // The API server resolves it to a number first, and so accepts only existing classes.
   [
     'the priority of a part of the cluster',
     at('spec.priorityClassName', 'system-node-critical'),
@@ -177,7 +177,7 @@ export const BAD_PODS: readonly BadManifest[] = [
   ['the label of somebody else', labelled(LABELS.managedBy, 'helm'), 'not a sandbox'],
 ];
 
-/** Volumes that the functions may not make. */
+/** Volumes that the functions must not create. */
 export const BAD_VOLUMES: readonly BadManifest[] = [
   ['a volume that stands already', at('spec.volumeName', 'disk-of-somebody'), 'foreign data'],
   ['a volume by its labels', at('spec.selector', { matchLabels: { app: 'database' } }), 'foreign data'],
@@ -198,7 +198,7 @@ export const BAD_VOLUMES: readonly BadManifest[] = [
   ['more than a sandbox has', at('spec.resources', { requests: { storage: '10241Mi' } }), 'too large'],
 ];
 
-/** Claims on agent-sandbox that the functions may not make. */
+/** Claims of agent-sandbox that the functions must not create. */
 export const BAD_CLAIMS: readonly BadManifest[] = [
   ['another pool', at('spec.warmPoolRef', { name: 'other' }), 'foreign pool'],
   [

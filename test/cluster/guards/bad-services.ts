@@ -3,7 +3,7 @@ import { at, type BadManifest, labelled, unlabelled } from './change.ts';
 
 const ports = (...given: object[]) => at('spec.ports', given);
 
-/** Services that nobody may make for a preview. */
+/** Services that must be refused for a preview. */
 export const BAD_SERVICES: readonly BadManifest[] = [
   ['a port of every node', at('spec.type', 'NodePort'), 'foreign type'],
   ['a load balancer', at('spec.type', 'LoadBalancer'), 'foreign type'],

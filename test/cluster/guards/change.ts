@@ -2,22 +2,21 @@ import { ANNOTATIONS } from '#constructs/names.ts';
 import { withValueAt } from '../../infra/engine/plan-step.ts';
 import type { Properties } from '../../infra/engine/wire-values.ts';
 
-/** What somebody makes of a manifest. */
+/** A change to a manifest. */
 export type Change = (object: Properties) => Properties;
 
 /**
- * A manifest that must be refused: what is wrong with it, how it becomes so, and a word of the
- * reason.
+ * A manifest that must be refused: the defect, the change that causes it, and a word of the reason.
  */
 export type BadManifest = readonly [what: string, spoil: Change, reason: string];
 
-/** @param path keys with dots between them; an undefined value takes the last one away */
+/** @param path keys separated by dots; an undefined value removes the last one */
 export const at =
   (path: string, value: unknown): Change =>
   (object) =>
     withValueAt(object, path, value);
 
-/** Changes a map whose keys have dots. */
+/** Changes a map that has dots in its keys. */
 const inMap =
   (field: 'labels' | 'annotations', key: string, value: string | undefined): Change =>
   (object) => {
@@ -45,7 +44,7 @@ export const each =
     return withValueAt(object, `spec.${list}`, (spec[list] ?? []).map(change));
   };
 
-/** Puts one more element into a list in the object's spec. */
+/** Adds an element to a list in the object's spec. */
 export const oneMore =
   (list: string, element: Properties): Change =>
   (object) => {

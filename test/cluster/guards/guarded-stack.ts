@@ -24,22 +24,22 @@ import { GATEWAY_CLASS } from '../fixture/objects.ts';
 import { type Actor, openActor, tokenOf } from './actor.ts';
 
 /**
- * A stack without functions: its namespaces, its Gateway, its accounts with their rights, what the
- * API server refuses, its templates and pools; all from the plans of the infrastructure program,
- * under names of its own.
+ * A stack without functions: its namespaces, its Gateway, its accounts with their rights, its
+ * admission policies, its templates and pools; all from the plans of the infrastructure program,
+ * under separate names.
  */
 export interface GuardedStack {
   readonly config: StackConfig;
-  /** Who may do everything. */
+  /** The cluster administrator. */
   readonly admin: Actor;
   /**
-   * With the token that TokenRequest gives for this account; resolves once it may do what it is
-   * granted.
+   * An actor with the token that TokenRequest returns for this account; resolves once it has its
+   * rights.
    */
   as(account: string, namespace?: string): Promise<Actor>;
-  /** An account that has these rights in the previews' namespace, and no others. */
+  /** An account with these rights in the previews' namespace, and no others. */
   withRights(needs: readonly Need[]): Promise<Actor>;
-  /** What a start leaves that dies after the first of its two writes. */
+  /** Leaves the Service of a start that crashes after the first of its two writes. */
   leaveService(spec: PreviewSpec): Promise<void>;
   kubectl(args: readonly string[], stdin?: string): Promise<string>;
   close(): Promise<void>;
@@ -49,8 +49,8 @@ const RBAC = 'rbac.authorization.k8s.io';
 
 /**
  * @param sandboxes as in a stack file
- * @param archives the same. @default nothing is archived
- * @param preview the same. @default what a stack has that says nothing of previews
+ * @param archives as in a stack file. @default nothing is archived
+ * @param preview as in a stack file. @default the settings of a stack without any for previews
  */
 export async function openGuardedStack(
   fixture: Cluster,
@@ -102,7 +102,7 @@ export async function openGuardedStack(
     ...warmPoolsPlan(config),
   ]);
 
-  /** The API server learns of what was stored a moment later, and no event tells when. */
+  /** Polls, because the API server applies stored objects a moment later, without an event. */
   const eventually = async (what: string, holds: () => Promise<boolean>): Promise<void> => {
     for (const deadline = Date.now() + 10_000; !(await holds()); await pause(20)) {
       if (Date.now() > deadline) throw new Error(`${what} is not in force after 10 s`);
@@ -120,7 +120,7 @@ export async function openGuardedStack(
     return found;
   };
 
-  // The last of the policies to be stored is that of routes.
+  // The policy of routes is stored last.
   const empty = { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute', metadata: { name: 'none' } };
   const functions = await granted(await as('porthole'), { ...FIRST_RIGHT, verb: 'create' });
   await eventually('admission', async () => {
@@ -176,7 +176,7 @@ export async function openGuardedStack(
   };
 }
 
-/** One that every account has but the clean-up of snapshots, which knows no previews. */
+/** A right of every account but the clean-up of snapshots, which uses no previews. */
 const FIRST_RIGHT: Need = {
   group: 'gateway.networking.k8s.io',
   resource: 'httproutes',
@@ -200,7 +200,7 @@ function policy(plan: Parameters<typeof bindingPlan>[0], config: StackConfig): o
   ];
 }
 
-/** The certificate that both listeners of the Gateway bear. */
+/** The certificate of both listeners of the Gateway. */
 async function wildcardSecret({ zone, apiHost, namespaces, certificates }: StackConfig): Promise<object> {
   const folder = mkdtempSync(join(tmpdir(), 'porthole-guarded-'));
   try {

@@ -1,7 +1,7 @@
 import type { PreviewSpec } from '#core/previews/preview-plane.ts';
 import { randomBytes } from 'node:crypto';
 
-/** A preview of a run of its own, with half an hour to live. */
+/** A preview of a separate run that expires in half an hour. */
 export function newSpec(change: Partial<PreviewSpec> = {}): PreviewSpec {
   const unique = randomBytes(26).reduce(
     (text, byte) => text + 'abcdefghijklmnopqrstuvwxyz234567'[byte % 32],

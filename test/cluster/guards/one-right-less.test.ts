@@ -1,6 +1,6 @@
 /**
- * That each right of the functions and of the reaper is needed, and what the lifecycle has to
- * archive: with all but one, real work fails for the want of that one.
+ * Each right of the functions and of the reaper is needed, and each that the lifecycle has for
+ * archiving: with all but one, real work fails because of the missing one.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { collection, SERVICES, VOLUME_CLAIMS } from '#adapters/kubernetes/client/kubernetes-object.ts';
@@ -20,9 +20,7 @@ import type { Actor } from './actor.ts';
 import { type GuardedStack, openGuardedStack } from './guarded-stack.ts';
 import { newSpec } from './new-spec.ts';
 
-/**
- * What an actor does, prepared by whoever may do everything; throws where it has no effect, too.
- */
+/** An actor's operation, prepared by the administrator; also throws if it has no effect. */
 type Work = (actor: Actor, stack: GuardedStack) => Promise<unknown>;
 
 const TEN_MINUTES = 600_000;
@@ -46,7 +44,7 @@ const close: Work = async ({ plane }, { admin }) => {
   const { preview } = await admin.plane.open(newSpec());
   await plane.close(preview);
 };
-/** Its Service has been written to since, so that only a look tells whose it is. */
+/** Its Service has been written to since, so only a read shows its owner. */
 const closeWithChangedService: Work = async ({ plane }, { admin, config }) => {
   const services = collection(SERVICES, config.namespaces.previews);
   const { preview } = await admin.plane.open(newSpec());
@@ -84,14 +82,14 @@ const REAPER_WORK: Record<string, Work> = {
   'delete services': sweep,
 };
 
-/** What fails without a word of what is forbidden, because it is made up for later. */
+/** Rights that cause no authorization error if missing, because the work is done later. */
 const QUIET: Record<string, string> = {
   'get services of the reaper': 'its Service is left to the sweep',
 };
 
 const right = ({ verb, resource }: Need) => `${verb} ${resource}`;
 
-/** The error with all that caused it. */
+/** The error with all its causes. */
 function reported(error: unknown): string {
   return error instanceof Error ? `${error.message}\n${reported(error.cause)}` : '';
 }
@@ -129,7 +127,7 @@ suite('without one of its rights', missing(), () => {
     }, 120_000);
     afterAll(() => stack.close());
 
-    /** The volume of a sandbox that is stopped, and that something else holds on to. */
+    /** The volume of a stopped sandbox, in use by something else. */
     const destroyHeld: Work = async ({ provider }, { admin, config }) => {
       const id = sandboxId();
       const name = sandboxObjectName(id);
@@ -222,7 +220,7 @@ suite('without one of its rights', missing(), () => {
         config: poolConfig(),
       });
     const work: Record<string, Work> = {
-      // The first: while a claim waits, as some below do for good, no pool is filled.
+      // Runs first: while a claim waits, as some below do forever, no pool is filled.
       'patch sandboxwarmpools/scale': (actor) => poolOf(actor).prime(),
       'get pods': ({ provider }) => run(provider, running, ['true']),
       'watch pods': ({ provider }) => provider.stop(stopping),

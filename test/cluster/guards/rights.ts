@@ -1,6 +1,6 @@
-/** Where a row asks: a namespace of the stack, somebody else's, or the cluster as a whole. */
+/** Scope of a row: a namespace of the stack, a foreign one, or the cluster as a whole. */
 export type Where = 'previews' | 'gateway' | 'functions' | 'kube-system' | 'everywhere';
-/** `name`: of the only object that it is about. */
+/** `name`: of the only object concerned. */
 export type Row = readonly [verbs: string, resource: string, where: Where, name?: string];
 
 const EVERY_VERB = 'get list watch create update patch delete deletecollection';
@@ -10,13 +10,13 @@ const SANDBOXES = 'sandboxes.agents.x-k8s.io';
 
 const POOLS = 'sandboxwarmpools.extensions.agents.x-k8s.io';
 
-/** What opening, keeping and closing previews takes. */
+/** Rights to open, keep and close previews. */
 const PREVIEWS: Row[] = [
   ['get list create patch delete', ROUTES, 'previews'],
   ['get list create patch delete', 'services', 'previews'],
 ];
 
-/** Pods, and what goes on in them. */
+/** Pods, and actions inside them. */
 const WORKLOADS: Row[] = [
   [EVERY_VERB, 'pods', 'previews'],
   [EVERY_VERB, 'persistentvolumeclaims', 'previews'],
@@ -30,7 +30,8 @@ const EVERYTHING: Row[] = [
 ];
 
 /**
- * Who is asked about, and what each may do; what only some may is refused to the others by name.
+ * The accounts, and the rights of each; a right that only some have is explicitly refused to the
+ * others.
  */
 export const ACCOUNTS = {
   'functions that make pods': {
@@ -161,11 +162,11 @@ export const ACCOUNTS = {
 
 export type Who = keyof typeof ACCOUNTS;
 
-/** None of them may do any of this. */
+/** No account may do any of this. */
 export const REFUSED: Row[] = [
   ['* get create', '*.*', 'previews'],
   ['* get create', '*.*', 'everywhere'],
-  // The API's own route and Service, and everybody else's.
+  // The API's route and Service, and all foreign ones.
   [EVERY_VERB, ROUTES, 'functions'],
   [EVERY_VERB, 'services', 'functions'],
   [EVERY_VERB, ROUTES, 'kube-system'],

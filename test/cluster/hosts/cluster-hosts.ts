@@ -12,10 +12,10 @@ import { openGuardedStack } from '../guards/guarded-stack.ts';
 
 export interface ClusterHost {
   readonly porthole: TestHost;
-  /** Where its sandboxes are. */
+  /** The namespace of its sandboxes. */
   readonly namespace: string;
   kubectl(...args: readonly string[]): Promise<string>;
-  /** Ends the host, its sandboxes and what was made for it. */
+  /** Ends the host, its sandboxes and the objects created for it. */
   end(): Promise<void>;
 }
 
@@ -29,8 +29,8 @@ export interface ClusterHostOptions {
 }
 
 /**
- * A host in this process whose sandboxes are pods of the real cluster, and its previews routes of
- * the cluster's Gateway.
+ * A host in this process with pods of the real cluster as sandboxes, and routes of the cluster's
+ * Gateway as previews.
  */
 export async function openOnPods(options: ClusterHostOptions = {}): Promise<ClusterHost> {
   const fixture = await cluster();
@@ -48,7 +48,7 @@ export async function openOnPods(options: ClusterHostOptions = {}): Promise<Clus
   });
 }
 
-/** The same with claims of agent-sandbox, bound by the stand-in for its controller. */
+/** Like `openOnPods`, with claims of agent-sandbox, bound by the stand-in for its controller. */
 export async function openOnClaims(options: ClusterHostOptions = {}): Promise<ClusterHost> {
   const fixture = await cluster();
   await Promise.all([importSandboxImage(fixture), installDefinitions(fixture.kubectl)]);
@@ -74,7 +74,7 @@ export async function openOnClaims(options: ClusterHostOptions = {}): Promise<Cl
   });
 }
 
-/** By the rights of the bed's own administrator. */
+/** With the rights of the cluster's administrator. */
 async function open(
   fixture: Cluster,
   namespace: string,

@@ -6,15 +6,18 @@ import { command } from '../fixture/command.ts';
 import { confined } from './confined.ts';
 import { findProgram } from './find-program.ts';
 
-/** What a build may trust and where, inside the base as on this machine. */
+/**
+ * The certificate authorities that a build trusts; the same path inside the base as on this
+ * machine.
+ */
 export const AUTHORITIES = '/etc/ssl/certs/ca-certificates.crt';
 
 const RELEASE = 'bookworm';
 
 /**
- * Stands in for the base images of the Dockerfiles, which come from a registry of images: Debian's
+ * Replaces the base images of the Dockerfiles, which come from an image registry: Debian's
  * smallest, the Node that runs the tests, the machine's npm, and a user 1000 called `node`. 16 hex
- * digits that change with all of it but the Debian packages.
+ * digits that change with all of it except the Debian packages.
  */
 export function baseDigest(): string {
   const digest = createHash('sha256');
@@ -24,7 +27,7 @@ export function baseDigest(): string {
   return digest.update(process.version).digest('hex').slice(0, 16);
 }
 
-/** Makes the root file system of the base into that archive. */
+/** Writes the root file system of the base into that archive. */
 export async function makeBase(archive: string): Promise<void> {
   const work = `${archive}.making`;
   const root = join(work, 'root');
@@ -47,9 +50,7 @@ export async function makeBase(archive: string): Promise<void> {
   }
 }
 
-/**
- * Where this machine takes Debian's packages from; nothing where it is no Debian of that release.
- */
+/** This machine's Debian mirror; empty unless this is a Debian of that release. */
 async function mirror(): Promise<string[]> {
   const which = ['--format', '$(REPO_URI)', 'Created-By: Packages', `Codename: ${RELEASE}`];
   const listed = await command(['apt-get', 'indextargets', ...which, 'Component: main']).catch(() => '');

@@ -16,7 +16,7 @@ import { npmSettings } from './npm-settings.ts';
 /** References of our images, as pods name them. */
 export type BuiltImages = Readonly<Record<keyof typeof IMAGE_RECIPES, string>>;
 
-/** One image under the digest of all that it is made of. */
+/** One image under the digest of all its inputs. */
 export interface Build {
   readonly recipe: ImageRecipe;
   readonly reference: string;
@@ -26,10 +26,10 @@ export interface Build {
 
 type Recipes = Readonly<Record<string, ImageRecipe>>;
 
-/** What a build uses of the machine, and the Debian package that brings it. */
+/** Programs that a build needs, and the Debian package that contains each. */
 const NEEDED = { 'docker.io': ['dockerd', 'docker'], debootstrap: ['debootstrap'] } as const;
 
-/** Why our images can neither be found in the cache nor be built, with the remedy. */
+/** Why our images are neither cached nor can be built, with the remedy. */
 export function imagesMissing(recipes: Recipes = IMAGE_RECIPES): Missing {
   if (builds(recipes, baseDigest()).every(({ archive }) => existsSync(archive))) return undefined;
   if (process.geteuid?.() !== 0) return 'building images needs root: run it with sudo';
@@ -41,8 +41,8 @@ export function imagesMissing(recipes: Recipes = IMAGE_RECIPES): Missing {
 }
 
 /**
- * Our images from their Dockerfiles, known to the nodes of this cluster. Built where what they are
- * made of has changed: two minutes the first time, half a minute for a change of the sources.
+ * Our images from their Dockerfiles, imported on the nodes of this cluster. Built if their inputs
+ * have changed: two minutes the first time, half a minute for a change of the sources.
  */
 export async function builtImages(cluster: Cluster, report: Report = say): Promise<BuiltImages> {
   return withBuilds(IMAGE_RECIPES, report, async (wanted) => {
@@ -56,8 +56,8 @@ export async function builtImages(cluster: Cluster, report: Report = say): Promi
 }
 
 /**
- * Hands in these images, built where what they are made of has changed; nobody removes their
- * archives meanwhile.
+ * Passes these images to the action, built if their inputs have changed; their archives are not
+ * removed meanwhile.
  */
 export async function withBuilds<T>(
   recipes: Recipes,
@@ -126,10 +126,10 @@ async function importBase(docker: Docker, archive: string, reference: string): P
   await docker(['import', `--change=ENV ${path}`, '--change=CMD ["node"]', archive, reference]);
 }
 
-/** Of a build. */
+/** Build arguments. */
 type Arguments = Readonly<Record<string, string>>;
 
-/** Builds the guest that the image takes, where the engine has not this very one. */
+/** Builds the guest that the image uses, unless the engine has this exact one. */
 async function guestArgument(
   docker: Docker,
   { guest }: ImageRecipe,
@@ -185,7 +185,7 @@ async function runBuild(
 
 const PROXIES = ['http_proxy', 'https_proxy', 'no_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'];
 
-/** Archives of other sources: hundreds of megabytes each. */
+/** Removes archives of other sources: hundreds of megabytes each. */
 function removeOthers(folder: string, kept: readonly string[]): void {
   for (const name of readdirSync(folder)) {
     const file = join(folder, name);
@@ -193,7 +193,7 @@ function removeOthers(folder: string, kept: readonly string[]): void {
   }
 }
 
-/** Says on the terminal what takes long. */
+/** Reports slow steps on the terminal. */
 export function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }

@@ -1,6 +1,6 @@
 /**
- * A program in process and mount namespaces of its own, killed with whoever starts it: when it
- * ends, or is killed, all that it started and mounted goes with it.
+ * Runs a program in separate process and mount namespaces, killed together with its parent: when it
+ * ends, or is killed, everything that it started and mounted ends as well.
  */
 export function confined(argv: readonly string[]): string[] {
   const namespaces = ['--mount', '--pid', '--mount-proc', '--fork', '--kill-child'];

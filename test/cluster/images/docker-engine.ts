@@ -11,28 +11,26 @@ import { untilReady } from '../fixture/until-ready.ts';
 import { confined } from './confined.ts';
 import { dockerProgram } from './docker-program.ts';
 
-/** Runs the docker command line with these arguments; gives its standard output. */
+/** Runs the docker command line with these arguments; returns its standard output. */
 export type Docker = (args: readonly string[]) => Promise<string>;
 
-/** An engine that runs. */
+/** A running engine. */
 export interface DockerEngine {
-  /** Its socket's path. */
+  /** The path of its socket. */
   readonly socket: string;
-  /** Rejects when the engine ends by itself; never resolves. */
+  /** Rejects if the engine ends by itself; never resolves. */
   readonly early: Promise<never>;
-  /** Ends it, and all that it started. */
+  /** Ends it, and everything that it started. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts a Docker engine: with images and containers in that folder, a socket of its own, no
- * bridge, and not a rule in the machine's firewall. One at a time for a folder: the caller holds
- * its lock.
+ * Starts a Docker engine: with images and containers in that folder, a separate socket, no bridge,
+ * and no rules in the machine's firewall. One at a time per folder: the caller holds its lock.
  */
 export async function startDockerEngine(folder: string): Promise<DockerEngine> {
   const digest = createHash('sha256').update(folder).digest('hex').slice(0, 8);
-  // The same one every time, so that a run that was killed leaves no more than the next one
-  // removes.
+  // The same path every time, so that the next run removes the remains of a killed one.
   const run = join(tmpdir(), `porthole-docker-${digest}`);
   rmSync(run, { recursive: true, force: true });
   mkdirSync(run, { mode: 0o700 });
@@ -49,7 +47,7 @@ export async function startDockerEngine(folder: string): Promise<DockerEngine> {
   const stop = async (): Promise<void> => {
     isStopping = true;
     await end(engine);
-    // What it ran dies with it, and takes a moment to.
+    // Its processes die with it, asynchronously.
     while (!cgroupsAreEmpty(cgroup)) await pause(20);
     removeCgroups(cgroup);
     rmSync(run, { recursive: true, force: true });
@@ -63,7 +61,7 @@ export async function startDockerEngine(folder: string): Promise<DockerEngine> {
   return { socket, early, stop };
 }
 
-/** Starts an engine for the time of an action that has its command line. */
+/** Starts an engine for the duration of an action, which receives its command line. */
 export async function withDockerEngine<T>(
   folder: string,
   action: (docker: Docker) => Promise<T>,
@@ -111,8 +109,8 @@ function startEngine({ folder, run, socket, log, cgroup }: EnginePlace): ChildPr
 }
 
 /**
- * What the engine has written is whole at any moment, as after a crash; and nothing it started
- * outlives it.
+ * Kills the engine: its files are consistent at any moment, as after a crash, and no process it
+ * started outlives it.
  */
 async function end(engine: ChildProcess): Promise<void> {
   if (engine.exitCode !== null || engine.signalCode !== null) return;

@@ -1,11 +1,11 @@
 import { command } from '../fixture/command.ts';
 import { findProgram } from './find-program.ts';
 
-/** From this release on, building with BuildKit is left to a plugin. */
+/** From this release on, BuildKit builds need a plugin. */
 const PLUGIN_RELEASE = 23;
 
 /**
- * A docker command line that builds with BuildKit: an older one does by itself, a newer one through
+ * A docker command line that builds with BuildKit: an older one has it built in, a newer one needs
  * its plugin.
  */
 export async function dockerProgram(): Promise<string | undefined> {

@@ -2,8 +2,8 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
 /**
- * Every place where a program of that name stands: on the path first, then where Debian keeps what
- * only root needs.
+ * Every path of a program with that name: on the path first, then in Debian's folders for root's
+ * programs.
  */
 export function findProgram(name: string, path = process.env['PATH'] ?? ''): string[] {
   const folders = [...path.split(delimiter), '/usr/bin', '/usr/sbin', '/sbin'].filter(Boolean);

@@ -7,14 +7,14 @@ import { readStackConfig } from '../../../infra/read-stack-config.ts';
 import { stackFile, values } from '../../infra/support/stack-files.ts';
 import type { BuiltImages } from './built-images.ts';
 
-/** The host that requests must name. */
+/** The host name that requests must send. */
 export const API_HOST = 'api.images.test';
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
 
 /**
- * What infra/ would make of the functions and their reaper, all in one namespace: a pod of each,
- * and what pods need around them.
+ * The objects that infra/ would create for the functions and their reaper, all in one namespace: a
+ * pod of each, and the objects that pods need.
  */
 export function functionHostObjects(namespace: string, { functionHost, sandbox }: BuiltImages) {
   const { databaseUrl: _, ...config } = readStackConfig(
@@ -38,7 +38,7 @@ export function functionHostObjects(namespace: string, { functionHost, sandbox }
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name },
-    // It shows how it ends.
+    // It shows how the pod ends.
     spec: { ...spec, restartPolicy: 'Never' },
   });
   return {

@@ -4,12 +4,12 @@ import { join, relative } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
-/** An image of ours: its Dockerfile, and the folder that the build sees. */
+/** One of our images: its Dockerfile, and the build context. */
 export interface ImageRecipe {
   readonly name: string;
   readonly dockerfile: string;
   readonly context: string;
-  /** The image that it takes the guest from, named by the build's argument `GUEST_IMAGE`. */
+  /** The image from which it copies the guest, named by the build argument `GUEST_IMAGE`. */
   readonly guest?: ImageRecipe;
 }
 
@@ -33,7 +33,7 @@ export const IMAGE_RECIPES = {
   },
 } as const satisfies Record<string, ImageRecipe>;
 
-/** Those of the catalogue that ships, by their names in it. */
+/** The recipes of the shipped catalogue, by their names in it. */
 export const CATALOGUE_RECIPES = {
   python: catalogued('python'),
   node: catalogued('node'),
@@ -46,8 +46,8 @@ function catalogued(name: string): ImageRecipe {
 }
 
 /**
- * Changes with the Dockerfile, with any file that the build sees, with the guest and with the base.
- * 16 hex digits.
+ * Changes with the Dockerfile, with any file of the build context, with the guest and with the
+ * base. 16 hex digits.
  */
 export function recipeDigest({ dockerfile, context, guest }: ImageRecipe, base: string): string {
   const digest = createHash('sha256').update(JSON.stringify([base, process.arch]));
@@ -60,7 +60,7 @@ export function recipeDigest({ dockerfile, context, guest }: ImageRecipe, base: 
   return digest.digest('hex').slice(0, 16);
 }
 
-/** Our ignore files shut everything out, and then let some paths in. */
+/** Our ignore files exclude everything, and then allow some paths. */
 function allowed(ignoreFile: string): string[] {
   const lines = readFileSync(ignoreFile, 'utf8').split('\n');
   return lines.filter((line) => line.startsWith('!')).map((line) => line.slice(1));

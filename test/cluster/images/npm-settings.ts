@@ -3,8 +3,8 @@ import { command } from '../fixture/command.ts';
 import { AUTHORITIES } from './base-image.ts';
 
 /**
- * The machine's npm settings as one `.npmrc`, which a build gets as a secret: registries and their
- * credentials among them.
+ * The machine's npm settings as one `.npmrc`, which a build gets as a secret: they include
+ * registries and their credentials.
  */
 export async function npmSettings(): Promise<string> {
   const [registry, ...places] = await Promise.all(

@@ -8,34 +8,34 @@ import { createGatewayProbe, type GatewayProbe } from '#adapters/kubernetes/prev
 import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster-streams.ts';
 import { ROUTE_RESPONSE_HEADERS } from '#constructs/route-response-headers.ts';
 
-/** What a proxy does with one host, in milliseconds after its route appeared. */
+/** The behavior of a proxy for one host, in milliseconds after its route appeared. */
 export interface Programming {
   /**
-   * Until then the host is unknown to the proxy: the fallback answers, or the gateway itself says
-   * 404.
+   * Until then the proxy does not know the host: the fallback answers, or the gateway itself
+   * answers 404.
    */
   readonly knownAt: number;
   /** From `knownAt` until then the route has no endpoint: 503, bare or through the route. */
   readonly servesAt: number;
   /**
-   * Whether answers before `servesAt` come from the gateway itself, without any mark of ours; they
-   * are then 503 every other 50 ms.
+   * Whether answers before `servesAt` come from the gateway itself, without our headers; they are
+   * then 503 every other 50 ms.
    */
   readonly isBare: boolean;
 }
 
 /**
- * A gateway of several proxies that learns of routes as a real one does, from the API server, and
- * takes its time.
+ * A gateway of several proxies that learns of routes from the API server with a delay, as a real
+ * one does.
  */
 export interface SimulatedGateway {
-  /** As a function reaches it: all proxies must serve. */
+  /** A function's probe: all proxies must serve. */
   readonly probe: GatewayProbe;
-  /** What the first visitor of a host is answered, proxy by proxy. */
+  /** The statuses that the first visitor of a host gets, proxy by proxy. */
   visit(hostname: string): Promise<readonly number[]>;
   /**
-   * Since when the last proxy serves a host, by `performance.now()`, and how many requests came to
-   * it too early.
+   * Since when the last proxy serves a host, by `performance.now()`, and how many requests came too
+   * early.
    */
   history(hostname: string): { readonly servesSince: number; readonly early: number };
   close(): Promise<void>;
@@ -44,9 +44,9 @@ export interface SimulatedGateway {
 export interface SimulatedGatewayOptions {
   readonly access: ClusterAccess;
   readonly routes: Collection;
-  /** A loopback address each. */
+  /** One loopback address each. */
   readonly proxies: readonly string[];
-  /** How a proxy takes up the route of this name. */
+  /** How a proxy programs the route of this name. */
   readonly programming: (route: string, proxy: number) => Programming;
 }
 

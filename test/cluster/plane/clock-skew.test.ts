@@ -24,8 +24,7 @@ suite('clocks that are five minutes off the API server’s', missing(), () => {
     afterAll(() => harness.close());
 
     /**
-     * A machine's clock is so many minutes ahead; and all this happens so many milliseconds from
-     * now.
+     * Dependencies with a machine clock `skew` minutes ahead, acting `later` milliseconds from now.
      */
     const at = (skew: number, later: number): FunctionDeps => {
       const machine = { now: () => new Date(Date.now() + skew * MINUTE) };
@@ -67,7 +66,7 @@ suite('clocks that are five minutes off the API server’s', missing(), () => {
         }),
       );
       for (let later = 0, ticket = 0; later < MAX; later += 25 * MINUTE, ticket += 1) {
-        // By others each time, so that times of all clocks meet in one preview.
+        // By other functions each time, so that times of all clocks meet in one preview.
         await Promise.all(
           runs.map(({ run, token }, which) => {
             const skew = SKEWS[(which + ticket) % SKEWS.length] ?? 0;

@@ -5,24 +5,22 @@ import { text } from 'node:stream/consumers';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
 import { type ExchangeAnswer, openExchanges } from '#adapters/kubernetes/client/exchange.ts';
 
-/** A real API server, reached through somebody who lets its lists expire on the way. */
+/** A real API server, reached through a proxy that lets lists expire. */
 export interface ForgetfulServer {
   readonly access: ClusterAccess;
-  /**
-   * How many lists have expired: those that are offered to be continued, and those that are not.
-   */
+  /** How many lists have expired: those with an offer to continue, and those without. */
   readonly expired: { offered: number; refused: number };
   close(): Promise<void>;
 }
 
 /**
- * Which pages are asked for too late, counted without the first ones of lists: half of them can be
- * continued all the same.
+ * The pages that are requested too late, not counting the first ones of lists: half of them can
+ * still be continued.
  */
 const LATE = [1, 3, 6, 8];
-/** The first revision that there ever was. */
+/** The first revision ever. */
 const FORGOTTEN = 1;
-/** Goes on at the same place, in the present: so says the server's own offer. */
+/** Continues at the same key, at the current revision, as the server's offer does. */
 const ANY = -1;
 
 export async function startForgetfulServer(access: ClusterAccess): Promise<ForgetfulServer> {
@@ -46,8 +44,8 @@ export async function startForgetfulServer(access: ClusterAccess): Promise<Forge
     );
 
   /**
-   * What the server says of a page of long ago; one that is too young to have forgotten anything is
-   * spoken for.
+   * The server's answer for a page of an expired revision; simulated if the server is too young to
+   * have compacted any.
    */
   const forgotten = async (path: string, accept: string | undefined) => {
     const url = new URL(path, 'http://api');
@@ -92,7 +90,7 @@ export async function startForgetfulServer(access: ClusterAccess): Promise<Forge
   };
 }
 
-/** The same place of a list, at another revision. */
+/** The same key of a list, at another revision. */
 function at(next: string, rv: number): string {
   const place = JSON.parse(Buffer.from(next, 'base64url').toString()) as object;
   return Buffer.from(JSON.stringify({ ...place, rv })).toString('base64url');

@@ -8,12 +8,12 @@ import type { ReapPreviewsDeps } from '#core/previews/reap-previews.ts';
 import type { StartPreviewDeps } from '#core/previews/start-preview.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
 
-/** What a function works with, or a reaper. */
+/** The dependencies of a function or a reaper. */
 export type FunctionDeps = StartPreviewDeps & ReapPreviewsDeps;
 
 /**
- * What a function works with, but for its records: every sandbox runs, and whatever the API server
- * has stored serves.
+ * The dependencies of a function without its records: every sandbox runs, and every stored route
+ * serves.
  */
 export function functionDeps(
   client: KubernetesClient,

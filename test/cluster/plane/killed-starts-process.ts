@@ -1,6 +1,6 @@
 /**
- * A function that starts previews and stops some of them, without end, until it kills itself by
- * SIGKILL where it was told to. It reads its orders from stdin and says on stdout what it has made
+ * A function that starts previews and stops some of them in a loop, until it kills itself with
+ * SIGKILL where ordered. It reads its orders from stdin and prints on stdout what it has created
  * and what it would have answered its clients.
  */
 import { writeSync } from 'node:fs';
@@ -21,8 +21,8 @@ import { stopPreview } from '#core/previews/live-previews.ts';
 import { functionDeps } from './function-deps.ts';
 
 /**
- * Where it dies: at a step between calls, before a call or after its effect; or so many
- * milliseconds after the answer that its n-th Service is made.
+ * Where it dies: at a step between calls, before a call or after its effect; or this many
+ * milliseconds after the answer that its n-th Service is created.
  */
 export type Death = { readonly step: number } | { readonly service: number; readonly milliseconds: number };
 
@@ -30,7 +30,7 @@ export interface Orders {
   readonly access: Omit<ClusterAccess, 'token'> & { readonly token?: string };
   readonly preview: PreviewOptions;
   readonly recordsFile: string;
-  /** Its dates have become text. */
+  /** Its dates are strings here. */
   readonly run: RunRecord;
   readonly death: Death;
 }
@@ -56,7 +56,7 @@ function die(): void {
   process.kill(process.pid, 'SIGKILL');
 }
 
-/** A client whose calls are the steps that are counted. */
+/** A client that counts its calls as steps. */
 function mortal(real: KubernetesClient): KubernetesClient {
   let step = 0;
   let services = 0;

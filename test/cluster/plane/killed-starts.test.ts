@@ -18,13 +18,13 @@ import { openPlaneHarness, type PlaneHarness } from './plane-harness.ts';
 import { routesWithoutService, type WatchLog, watchLog } from './watch-log.ts';
 
 const SCRIPT = join(import.meta.dirname, 'killed-starts-process.ts');
-/** For the CommonJS among the dependencies. */
+/** For the CommonJS dependencies. */
 const CREATE_REQUIRE =
   "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
 const LANES = 2;
 /** Deaths of each kind, in each lane. */
 const DEATHS = 50;
-/** So many functions, one after the other, find what the last one of their run has left. */
+/** Consecutive functions of one run; each finds what the previous one has left. */
 const IN_A_ROW = 10;
 const MINUTE = 60_000;
 
@@ -34,7 +34,7 @@ const halfway: fc.Arbitrary<Death> = fc.record({
 });
 const anywhere: fc.Arbitrary<Death> = fc.record({ step: fc.integer({ min: 1, max: 40 }) });
 
-/** What the functions of one run have told their clients, in all their lives. */
+/** What the functions of one run have answered their clients, over all their lives. */
 class Promises {
   readonly live = new Map<string, string>();
   /** Stopped, or perhaps stopped: the answer was cut off. */
@@ -54,7 +54,7 @@ class Promises {
     }
   }
 
-  /** What must still be there. */
+  /** Previews that must still exist. */
   get kept(): string[] {
     return [...this.live.values()].filter((token) => !this.stopping.has(token));
   }
@@ -77,7 +77,7 @@ suite('functions killed in the middle of starts, on a real API server', missing(
       preview: { maxPerRun: 3 },
     });
     log = await watchLog(harness.access, harness.client, harness.namespace);
-    // As a function is deployed, in one file: loading is most of their short lives.
+    // As a function is deployed, in one file: loading is most of its short life.
     script = join(folder, 'function.mjs');
     await build({
       entryPoints: [SCRIPT],
@@ -95,9 +95,7 @@ suite('functions killed in the middle of starts, on a real API server', missing(
     rmSync(folder, { recursive: true });
   });
 
-  /**
-   * Lets a function work until it is dead; says whether it died between a Service and its route.
-   */
+  /** Runs a function until it is dead; returns whether it died between a Service and its route. */
   async function kill(run: RunRecord, death: Death, promises: Promises): Promise<boolean> {
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script]);
     children.add(child);
@@ -148,8 +146,7 @@ suite('functions killed in the middle of starts, on a real API server', missing(
       expect(services.length).toBeGreaterThan(routes.length);
       expect(routes.filter((name) => !services.includes(name))).toEqual([]);
 
-      // Past the time that a start may take, and before anything expires: the halves go, and what
-      // was stopped.
+      // After the start timeout, and before any expiry: partial and stopped previews are collected.
       const passAt = (time: number) =>
         reapPreviews(harness.another({ clock: { now: () => new Date(time) } }));
       let grace = Date.now() + 3 * MINUTE;

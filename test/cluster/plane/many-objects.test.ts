@@ -123,7 +123,7 @@ suite('two reapers at once among 10,000 objects on a real API server', missing()
           for (const key of keysOf(each)) expected.delete(key);
       };
 
-      // What was left by starts must be two minutes old.
+      // Remains of starts must be two minutes old.
       let time = Date.now() + 3 * MINUTE;
       if (isFullPass(new Date(time))) time += MINUTE;
       const due = await passAt(time);

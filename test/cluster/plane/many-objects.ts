@@ -14,20 +14,17 @@ interface Manifest {
   readonly spec: Record<string, unknown>;
 }
 
-/**
- * What shall become of objects: ended when their time has come, ended when everything is looked at,
- * or left alone.
- */
+/** The expected fate of objects: ended when they are due, ended by a full pass, or left alone. */
 export type Fate = 'due' | 'found' | 'stays';
 
-/** A Service, a route, or both of one name. */
+/** A Service, a route, or both with one name. */
 export interface Planted {
   readonly fate: Fate;
   readonly name: string;
   readonly token: string;
   readonly sandboxId: string;
   readonly service: object | undefined;
-  /** Of its Service, where it has one. */
+  /** Created from its Service, if any. */
   readonly route: ((service: { uid: string; resourceVersion: string } | undefined) => object) | undefined;
 }
 
@@ -38,7 +35,7 @@ interface Making {
   readonly only?: 'service' | 'route';
   /** Minutes from now until it expires. */
   readonly expires?: number;
-  /** Minutes from now until the end of its life. */
+  /** Minutes from now until the end of its maximum life. */
   readonly maxUntil?: number;
   readonly spoilService?: (service: Manifest) => void;
   readonly spoilRoute?: (route: Manifest, zone: string) => void;
@@ -47,10 +44,7 @@ interface Making {
 const MINUTE = 60_000;
 const DAY = 24 * 60;
 
-/**
- * Of 10,000 objects, 3,000 are somebody else's, beyond reading, or dated into the future; 2,300 are
- * dead.
- */
+/** Of 10,000 objects, 3,000 are foreign, unreadable, or dated in the future; 2,300 are dead. */
 export const MAKINGS: Readonly<Record<string, Making>> = {
   alive: { fate: 'stays', count: 2_350, expires: 29 },
 
@@ -100,7 +94,7 @@ export const MAKINGS: Readonly<Record<string, Making>> = {
   },
 };
 
-/** Everything of one making. */
+/** All objects of one making. */
 export function plants(making: string, preview: PreviewOptions): Planted[] {
   const {
     fate,
@@ -165,7 +159,7 @@ function disown({ metadata }: Manifest): void {
   delete metadata.labels[LABELS.managedBy];
 }
 
-/** Without a selector no controller minds the Service: that would make three objects of each. */
+/** Without a selector no controller handles the Service: it would create three objects for each. */
 function spoilt(manifest: Manifest, spoil: ((manifest: Manifest) => void) | undefined): Manifest {
   delete manifest.spec['selector'];
   spoil?.(manifest);

@@ -16,24 +16,24 @@ import { collect } from '#test/support/collect.ts';
 import type { Cluster } from '../fixture/cluster.ts';
 import { type FunctionDeps, functionDeps } from './function-deps.ts';
 
-/** A namespace of previews on the real API server, and functions at work in it. */
+/** A namespace of previews on the real API server, with running functions. */
 export interface PlaneHarness {
   readonly namespace: string;
   readonly access: ClusterAccess;
   readonly preview: PreviewOptions;
   readonly records: Records;
-  /** For looks from outside. */
+  /** For checks from outside. */
   readonly client: KubernetesClient;
-  /** What one more function, or reaper, works with: connections of its own, the records of all. */
+  /** The dependencies of another function or reaper: separate connections, shared records. */
   another(options?: AnotherOptions): FunctionDeps;
   makeRun(): RunRecord;
-  /** Of all objects of a kind, ours or not. */
+  /** The names of all objects of a kind, ours or foreign. */
   names(kind: Kind): Promise<string[]>;
   close(): Promise<void>;
 }
 
 export interface PlaneHarnessOptions {
-  /** Of the namespace, before what makes it unique. */
+  /** Prefix of the namespace, before its unique part. */
   readonly name: string;
   readonly preview?: Partial<PreviewOptions>;
   /** @default - a database in memory */
@@ -41,17 +41,17 @@ export interface PlaneHarnessOptions {
 }
 
 export interface AnotherOptions {
-  /** What the clock of its machine shows; by it, it compares itself with the API server. */
+  /** The clock of its machine, which it compares with the API server's. */
   readonly machine?: Clock;
   /**
-   * The time at which it acts, where that shall be another one: a reaper of the future.
+   * The time at which it acts, if different: a reaper of the future.
    * @default - the machine's
    */
   readonly clock?: Clock;
   readonly through?: ClusterAccess;
 }
 
-/** No gateway of this name is there: routes are stored, and nobody serves them. */
+/** No gateway has this name: routes are stored, and not served. */
 const NO_GATEWAY = 'none';
 
 export async function openPlaneHarness(here: Cluster, options: PlaneHarnessOptions): Promise<PlaneHarness> {

@@ -29,7 +29,7 @@ suite('two reapers and a keepalive on a real API server', missing(), () => {
 
   it(`never lose a preview that was kept, end one twice, or bring one back (${RACES} times)`, async () => {
     let expiry = 0;
-    // The previews start today; keepalives and reapers meet at the moment in which they expire.
+    // The previews start today; keepalives and reapers race at the moment of expiry.
     const clock = { now: () => new Date(expiry) };
     const starter = harness.another();
     const supervisor = harness.another({ clock });
@@ -58,7 +58,7 @@ suite('two reapers and a keepalive on a real API server', missing(), () => {
       const [answers, ...reports] = await Promise.all([
         Promise.all(
           starts.map(async ({ run, token }, at) => {
-            // Some before the reapers have looked, some while they delete, some after.
+            // Some before the reapers have listed, some while they delete, some after.
             await pause((at / AT_ONCE) * passMs);
             return keep(run, token);
           }),
@@ -81,13 +81,13 @@ suite('two reapers and a keepalive on a real API server', missing(), () => {
       }
       const lost = answers.filter((each) => each === undefined).length;
       expect(reports.reduce((sum, { reaped }) => sum + reaped, 0)).toBe(lost);
-      // What was kept is stopped; the watch hears of each end.
+      // Previews that were kept alive are stopped; the watch reports each end.
       await Promise.all(
         starts.map(async ({ run, token }, at) => answers[at] && stopPreview(starter, { run, token })),
       );
     }
 
-    // Otherwise it was no race.
+    // Otherwise there was no race.
     expect(kept.size).toBeGreaterThan(RACES / 20);
     expect(ended.size).toBeGreaterThan(RACES / 20);
     expect(await harness.names(HTTP_ROUTES)).toEqual([]);
@@ -98,8 +98,8 @@ suite('two reapers and a keepalive on a real API server', missing(), () => {
     expect(of('ADDED')).toHaveLength(RACES);
     expect(new Set(of('ADDED').map(({ name }) => name)).size).toBe(RACES);
     expect(of('DELETED')).toHaveLength(RACES);
-    // A keepalive writes once, or once more where its first write went too far; never to what it
-    // finds gone.
+    // A keepalive writes once, or twice if its first write went too far; never to a deleted
+    // preview.
     expect(new Set(of('MODIFIED').map(({ uid }) => uid))).toEqual(kept);
     expect(routesWithoutService(events)).toEqual([]);
   }, 600_000);

@@ -42,7 +42,7 @@ suite('the cap of a run on a real API server', missing(), () => {
         const live = await collect(functionAt(0).plane.list({ runId: run.id }));
         expect(live.map(({ token }) => token).sort()).toEqual(started.sort());
 
-        // One more finds no place, and those who stay do not mind.
+        // Another start finds no slot, and the live ones are not affected.
         const [first] = live;
         if (first === undefined) throw new Error('there are three');
         const again = startPreview(functionAt(0), { run, targetPort: first.targetPort });

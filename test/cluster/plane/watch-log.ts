@@ -15,20 +15,20 @@ import type { KubernetesClient } from '#adapters/kubernetes/client/kubernetes-cl
 export interface WatchedEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly plural: 'services' | 'httproutes';
-  /** Of the write, or of the deletion: the store counts both kinds together. */
+  /** Revision of the write or of the deletion: the store counts both kinds together. */
   readonly revision: number;
   readonly name: string;
   readonly uid: string;
-  /** Uid of the Service that a route stands on. */
+  /** Uid of the Service that owns a route. */
   readonly standsOn: string | undefined;
 }
 
 /**
- * What the API server tells of the Services and routes of a namespace, from the beginning of the
+ * The API server's events for the Services and routes of a namespace, from the beginning of the
  * watch.
  */
 export interface WatchLog {
-  /** Everything up to this call, in the order in which it happened. */
+  /** All events up to this call, in order. */
   upToNow(): Promise<readonly WatchedEvent[]>;
   close(): void;
 }
@@ -38,7 +38,7 @@ interface Line {
   readonly object: KubernetesObject;
 }
 
-/** As Porthole never names anything. */
+/** A name that Porthole never gives. */
 const END = 'end-of-log';
 const METADATA_ONLY = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 const ENDS = {
@@ -115,10 +115,10 @@ async function watch(
   return incoming;
 }
 
-/** The routes that ever stood without the Service that owns them, however short. */
+/** The routes that ever existed without the Service that owns them, however briefly. */
 export function routesWithoutService(events: readonly WatchedEvent[]): string[] {
   const services = new Set<string>();
-  /** What each route stands on, by its uid. */
+  /** The uid of each route's owner, by the route's uid. */
   const routes = new Map<string, string>();
   const bare = new Set<string>();
   for (const { type, plural, name, uid, standsOn = '' } of events) {

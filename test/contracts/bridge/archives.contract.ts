@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import type { UnderTest } from '../bridge.contract.ts';
 import { ask, create, get, put, refusal, run } from './bridge-client.ts';
 
-/** What GNU tar says is in an archive, but for the folder that some sandboxes begin with. */
+/**
+ * The members of an archive, listed by GNU tar, without the folder that some sandboxes begin with.
+ */
 function members(tar: Buffer): string[] {
   return execFileSync('tar', ['-tf', '-'], { input: tar, maxBuffer: 1 << 26 })
     .toString()
@@ -118,7 +120,8 @@ export function archivesContract(bridge: UnderTest): void {
       const tar = (await persist(made)).body;
       const look = `find . -type l -printf '%p %l\\n' | sort`;
       const before = (await run(bridge(), made, ['sh', '-c', look])).stdout.toString();
-      // Over links that lead there already, and into a sandbox that has none: neither is followed.
+      // Over existing links with the same targets, and into a sandbox without any: neither is
+      // followed.
       expect((await hydrate(made, tar)).status).toBe(200);
       await run(bridge(), made, ['sh', '-c', 'rm -rf -- sub * .[!.]*']);
       const answer = await hydrate(made, tar);

@@ -21,7 +21,7 @@ export interface BridgeCall {
   readonly key?: string | null;
 }
 
-/** One request; the path goes out as it is. */
+/** One request; the path is sent unchanged. */
 export function ask(
   bridge: Bridge,
   method: string,
@@ -64,7 +64,7 @@ export function ask(
   });
 }
 
-/** What a command did. `last` is its terminal event. */
+/** The result of a command. `last` is its terminal event. */
 export interface Ran {
   readonly stdout: Buffer;
   readonly stderr: Buffer;
@@ -121,7 +121,7 @@ export function readRun(text: string): Ran {
   };
 }
 
-/** A new sandbox. */
+/** Creates a sandbox and returns its id. */
 export async function create(bridge: Bridge): Promise<string> {
   const answer = await ask(bridge, 'POST', '/v1/sandbox');
   if (answer.status !== 200) throw new Error(`no sandbox: ${answer.status} ${answer.body.toString()}`);

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { CloudflareSandboxClient } from '@openai/agents-extensions/sandbox/cloudflare';
 import type { UnderTest } from '../bridge.contract.ts';
 
-/** The client of the bridge that OpenAI's agents SDK ships, as it is. */
+/** The unmodified client of the bridge in OpenAI's agents SDK. */
 export function clientContract(bridge: UnderTest): void {
   test('the client of the agents SDK creates, executes, writes, reads, opens a terminal, persists, deletes and resumes', async () => {
     const { port, key } = bridge();
@@ -27,7 +27,7 @@ export function clientContract(bridge: UnderTest): void {
 
     const archive = await session.persistWorkspace();
     await session.delete();
-    // The id names a fresh sandbox from here on.
+    // The id names a new sandbox from here on.
     expect(await session.pathExists('notes')).toBe(false);
     await session.hydrateWorkspace(archive);
     const resumed = await client.resume(session.state);

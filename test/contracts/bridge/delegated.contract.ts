@@ -2,7 +2,10 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { UnderTest } from '../bridge.contract.ts';
 import { ask, create, put, run } from './bridge-client.ts';
 
-/** What was lent of a sandbox: what depends on how its commands run and its files lie. */
+/**
+ * The contract of a delegated sandbox: the parts that depend on how its commands run and where its
+ * files are.
+ */
 export function delegatedContract(bridge: UnderTest): void {
   describe('lent', () => {
     let id: string;
@@ -64,7 +67,7 @@ export function delegatedContract(bridge: UnderTest): void {
       await run(bridge(), id, ['sh', '-c', 'until [ -s pid ]; do sleep 0.05; done']);
       await ask(bridge(), 'DELETE', `/v1/sandbox/${id}/delegations/${delegation_id}`);
       expect(await running).toBe('cut off');
-      // One that nobody has waited for yet has no command line any more.
+      // A zombie that has not been reaped has no command line any more.
       const gone =
         'until [ -z "$(tr -d "\\0" 2>/dev/null </proc/$(cat pid)/cmdline)" ]; do sleep 0.05; done; echo gone';
       expect((await run(bridge(), id, ['sh', '-c', gone])).stdout.toString()).toBe('gone\n');

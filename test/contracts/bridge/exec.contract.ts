@@ -208,7 +208,7 @@ printf '#!/bin/sh\\necho ran\\n' > /tmp/tool && chmod +x /tmp/tool && /tmp/tool`
         outgoing.once('error', reject);
         outgoing.end(JSON.stringify({ argv: ['sh', '-c', 'echo up; sleep 35.5 & sleep 35.5'] }));
       });
-      // It is told to the sandbox at once, but not waited for.
+      // The sandbox is notified at once, but the call does not wait for it.
       for (let left = '?'; left !== '0\n'; ) {
         left = (await exec(['sh', '-c', COUNT, 'sh', 'sleep 35.5'])).stdout.toString();
       }
@@ -325,7 +325,7 @@ printf '#!/bin/sh\\necho ran\\n' > /tmp/tool && chmod +x /tmp/tool && /tmp/tool`
   });
 }
 
-/** `find_all`: the processes whose command line is `$1`, by /proc: not every image has pgrep. */
+/** `find_all`: the processes with the command line `$1`, by /proc: not every image has pgrep. */
 const FIND = `find_all() { for p in /proc/[0-9]*; do
   [ "$(tr '\\0' ' ' < "$p/cmdline" 2>/dev/null)" = "$wanted " ] && case "$(cat "$p/stat" 2>/dev/null)" in *') Z '*) ;; *) echo "\${p#/proc/}" ;; esac; done; }; wanted=$1;`;
 const COUNT = `${FIND} find_all | wc -l | tr -d ' '`;

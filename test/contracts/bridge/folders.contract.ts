@@ -28,7 +28,7 @@ interface Listed {
   readonly truncated: boolean;
 }
 
-/** Whole folders: what the bridge itself does not have. */
+/** Whole folders, which the bridge itself does not support. */
 export function foldersContract(bridge: UnderTest): void {
   describe('folders', () => {
     let id = '';
@@ -216,7 +216,10 @@ export function foldersContract(bridge: UnderTest): void {
       const download = (query: string) => ask(bridge(), 'GET', `/v1/sandbox/${id}/archive${query}`);
       const hash = async (path: string) => (await sh(`sha256sum < ${path}`)).slice(0, 64);
       const localHash = (path: string) => execFileSync('sha256sum', [path]).toString().slice(0, 64);
-      /** What Python finds in a zip: name, mode, size; and that each entry's checksum is right. */
+      /**
+       * The content of a zip, read by Python: name, mode, size; and whether each entry's checksum
+       * is right.
+       */
       const zipEntries = (file: string) => {
         const script =
           'import zipfile, json, sys\nz = zipfile.ZipFile(sys.argv[1])\nassert z.testzip() is None\n' +

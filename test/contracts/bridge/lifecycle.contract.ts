@@ -4,7 +4,7 @@ import { base32 } from '#core/previews/preview-token.ts';
 import type { UnderTest } from '../bridge.contract.ts';
 import { ask, create, get, put, run } from './bridge-client.ts';
 
-/** An id that nobody has used. */
+/** An unused id. */
 const freshId = () => base32(randomBytes(16));
 
 export function lifecycleContract(bridge: UnderTest): void {

@@ -6,8 +6,8 @@ const ENDPOINT = 'https://s3.invalid';
 const GOOD = { bucket: 'data', mountPath: '/mnt/data', options: { endpoint: ENDPOINT } };
 
 /**
- * What is refused before anything is mounted; that mounting works is shown where there is an S3
- * server.
+ * Requests rejected before anything is mounted; mounting itself is tested where an S3 server
+ * exists.
  */
 export function mountsContract(bridge: UnderTest): void {
   describe('a bucket', () => {
@@ -19,7 +19,7 @@ export function mountsContract(bridge: UnderTest): void {
     const post = (what: string, json: unknown) =>
       ask(bridge(), 'POST', `/v1/sandbox/${id}/${what}`, { json });
 
-    // In the order in which they are judged: each body has what the ones above it ask for.
+    // In the order of validation: each body has the fields that the rows above it require.
     test.each<[string, unknown]>([
       ['bucket must be a non-empty string', { ...GOOD, bucket: 5 }],
       ['mountPath must be a non-empty string', { bucket: 'data', options: {} }],

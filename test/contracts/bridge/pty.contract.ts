@@ -4,7 +4,7 @@ import { WebSocket } from 'ws';
 import type { UnderTest } from '../bridge.contract.ts';
 import { ask, create, refusal, run } from './bridge-client.ts';
 
-/** A terminal's socket, and everything that came on it. */
+/** The WebSocket of a terminal, with everything it has received. */
 class Terminal {
   readonly socket: WebSocket;
   readonly messages: (Buffer | Readonly<Record<string, unknown>>)[] = [];
@@ -85,7 +85,7 @@ export function ptyContract(bridge: UnderTest): void {
       opened.push(terminal);
       return terminal;
     };
-    /** A plain request with the headers of a WebSocket, whose answer is no upgrade. */
+    /** A plain request with the headers of a WebSocket, answered without an upgrade. */
     const refused = async (query: string, headers: Readonly<Record<string, string>> = {}) => {
       const { socket } = open(query, headers);
       const [, response] = (await once(socket, 'unexpected-response')) as [
@@ -110,7 +110,7 @@ export function ptyContract(bridge: UnderTest): void {
       terminal.type('stty size\r');
       await terminal.shows('24 80');
       terminal.socket.send(JSON.stringify({ type: 'resize', cols: 133, rows: 44 }));
-      // The new size and what is typed may come on two ways.
+      // The new size and the input may take two different paths.
       terminal.type('until stty size | grep -q ^44; do sleep 0.05; done; stty size\r');
       await terminal.shows('44 133');
       terminal.socket.close();

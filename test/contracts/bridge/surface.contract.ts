@@ -27,7 +27,7 @@ const ROUTES: readonly (readonly [string, string])[] = [
   ['GET', '/openapi.html'],
 ];
 
-/** Credentials, ids, errors and what is no route. */
+/** Credentials, ids, errors and unknown routes. */
 export function surfaceContract(bridge: UnderTest): void {
   describe('its surface', () => {
     test.each(ROUTES)('%s %s asks for the key', async (method, path) => {

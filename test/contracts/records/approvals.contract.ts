@@ -15,7 +15,7 @@ let policies = 0;
 const freshId = () => `apr_${String((asked += 1)).padStart(26, '0')}`;
 const freshPolicy = () => `pol_${String((policies += 1)).padStart(26, '0')}`;
 
-/** A request at a minute, to be answered within five. */
+/** A request at a minute, which times out after five. */
 function request(at: number, rest: Partial<ApprovalRequest> = {}): ApprovalRequest {
   return {
     id: freshId(),
@@ -34,7 +34,7 @@ function decision(outcome: Decision['outcome'], rest: Partial<Decision> = {}): D
 }
 
 /**
- * What every store of approvals and policies promises, `peer` being a second instance on the same
+ * The contract of a store of approvals and policies, `peer` being a second instance on the same
  * database.
  */
 export function approvalsContract(
@@ -50,7 +50,7 @@ export function approvalsContract(
     });
 
     let waiters = 0;
-    /** Asks at a minute, waiting for as many more. */
+    /** Makes a request at minute `at`; the waiter's lease lasts `lease` minutes. */
     const ask = (
       at: number,
       rest: Partial<ApprovalRequest> = {},
@@ -66,7 +66,7 @@ export function approvalsContract(
       return [result?.decided, result?.approval.status];
     };
     const stand = async (id: string) => (await peer.approvals.get(id))?.status;
-    /** `type display_id` of each event, `asked` for those that begin one. */
+    /** `type display_id` of each event, `asked` for those that start a request. */
     const reported = async (runId = 'run_1'): Promise<string[]> => {
       const { events } = await peer.timeline.read(runId, { after: 0, limit: 1000 });
       return events.map(({ type, data }) => `${type} ${String(data['request_id'])}`);
@@ -421,8 +421,8 @@ export function approvalsContract(
       });
 
       /**
-       * Looks at each wake until so many wait: never, if a wake comes before what it is about, or
-       * not at all.
+       * Checks at each wake until this many wait; never resolves if a wake is missing or comes
+       * before its change.
        */
       async function until(count: number, from: Records): Promise<void> {
         let { promise: rung, resolve: ring } = Promise.withResolvers<void>();

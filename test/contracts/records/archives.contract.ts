@@ -16,7 +16,7 @@ function archive(id: string, rest: Partial<ArchiveRecord> = {}): ArchiveRecord {
   };
 }
 
-/** What the records of archives promise, `peer` being a second instance on the same database. */
+/** The contract of the records of archives, `peer` being a second instance on the same database. */
 export function archivesContract(
   instances: () => { readonly records: Records; readonly peer: Records },
 ): void {

@@ -19,9 +19,7 @@ function delegation(id: string, rest: Partial<DelegationRecord> = {}): Delegatio
   };
 }
 
-/**
- * What every store of delegations promises, `peer` being a second instance on the same database.
- */
+/** The contract of a store of delegations, `peer` being a second instance on the same database. */
 export function delegationsContract(
   instances: () => { readonly records: Records; readonly peer: Records },
   { wakesPeers }: { wakesPeers: boolean },

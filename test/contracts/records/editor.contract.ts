@@ -4,7 +4,7 @@ import type { Records } from '#core/shared/records.ts';
 import { CUT_OFF, snapshot, SUCCESS, tool, toolRun, toolVersion } from './editor-samples.ts';
 import { ALICE, BOB, hash, minutes, NOON } from './samples.ts';
 
-/** What the records promise of the editor; `peer` is a second instance on the same database. */
+/** The contract of the editor's records; `peer` is a second instance on the same database. */
 export function editorContract(instances: () => { readonly records: Records; readonly peer: Records }): void {
   describe('the editor', () => {
     let records: Records;
@@ -307,7 +307,7 @@ export function editorContract(instances: () => { readonly records: Records; rea
         expect(await more('bob', sized('bob', { owner: BOB }), 0, { owner: BOB })).toEqual({ kind: 'begun' });
         const first = begun.findIndex(({ kind }) => kind === 'begun');
         const state = 'y'.repeat(52);
-        // What an action leaves counts as well: 54 bytes instead of 4.
+        // The state that an action leaves counts as well: 54 bytes instead of 4.
         await records.editor.endRun(`try_${first}`, SUCCESS, NOON, { state });
         expect(await more(`snap_${first}`, undefined)).toEqual({ kind: 'begun' });
         await records.editor.endRun(`more_snap_${first}_0`, SUCCESS, NOON, { state: `${state}y` });

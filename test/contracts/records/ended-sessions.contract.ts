@@ -3,7 +3,7 @@ import type { Records } from '#core/shared/records.ts';
 import { minutes } from './samples.ts';
 
 /**
- * What every store of ended sessions promises, `peer` being a second instance on the same database.
+ * The contract of a store of ended sessions, `peer` being a second instance on the same database.
  */
 export function endedSessionsContract(
   instances: () => { readonly records: Records; readonly peer: Records },

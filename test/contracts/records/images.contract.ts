@@ -11,7 +11,7 @@ const PYTHON: CatalogueImage = {
   resources: { cpu: 1.5, memoryMb: 2048 },
 };
 
-/** What the catalogue's records promise, `peer` being a second instance on the same database. */
+/** The contract of the catalogue's records, `peer` being a second instance on the same database. */
 export function imagesContract(instances: () => { readonly records: Records; readonly peer: Records }): void {
   describe('images', () => {
     let records: Records;

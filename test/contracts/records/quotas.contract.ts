@@ -7,7 +7,7 @@ import { ALICE, BOB, NOON, run, sandbox, THREE } from './samples.ts';
 
 const FIFTY = Array.from({ length: 50 }, (_, at) => at);
 
-/** What the records promise of quotas; `peer` is a second instance on the same database. */
+/** The contract of the records of quotas; `peer` is a second instance on the same database. */
 export function quotasContract(instances: () => { readonly records: Records; readonly peer: Records }): void {
   describe('quotas', () => {
     let records: Records;

@@ -6,7 +6,7 @@ import type { QuotaLimits, SandboxRecord } from '#core/sandboxes/sandbox-records
 
 export const ALICE: Owner = { user: 'alice', org: 'acme' };
 export const BOB: Owner = { user: 'bob', org: 'acme' };
-/** Three sandboxes of a size that counts where none is asked for. */
+/** Three sandboxes; the default size counts if none is requested. */
 export const THREE: QuotaLimits = {
   quota: { sandboxes: 3 },
   defaultSize: { cpu: 1, memoryMb: 1_024, diskMb: 2_048 },
@@ -17,7 +17,7 @@ export const minutes = (count: number): Date => new Date(NOON.getTime() + count 
 export const hash = (text: string | number): string => String(text).padStart(64, '0');
 
 let named = 0;
-/** A name that no row has yet: a property runs many times on one database. */
+/** An unused name: a property runs many times on one database. */
 export const fresh = (): string => `fresh-${(named += 1)}-`;
 
 export function run(id: string, rest: Partial<RunRecord> = {}): RunRecord {

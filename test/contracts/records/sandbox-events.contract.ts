@@ -10,8 +10,7 @@ const exec = (command: string, at = NOON): NewSandboxEvent => ({
 });
 
 /**
- * What every store of what happens in sandboxes promises, `peer` being a second instance on the
- * same database.
+ * The contract of a store of sandbox events, `peer` being a second instance on the same database.
  */
 export function sandboxEventsContract(
   instances: () => { readonly records: Records; readonly peer: Records },

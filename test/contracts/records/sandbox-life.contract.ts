@@ -13,8 +13,8 @@ const NETWORK: NetworkPolicy = {
 };
 
 /**
- * What the records promise of who may have a sandbox, and of when it was used; `peer` is a second
- * instance on the same database.
+ * The contract of the records of sandbox access and use; `peer` is a second instance on the same
+ * database.
  */
 export function sandboxLifeContract(
   instances: () => { readonly records: Records; readonly peer: Records },

@@ -17,7 +17,7 @@ function skill(name: string, rest: Partial<PackedSkill> = {}): PackedSkill {
   };
 }
 
-/** What the records of skills promise, `peer` being a second instance on the same database. */
+/** The contract of the records of skills, `peer` being a second instance on the same database. */
 export function skillsContract(instances: () => { readonly records: Records; readonly peer: Records }): void {
   describe('skills', () => {
     let records: Records;

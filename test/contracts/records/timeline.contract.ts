@@ -11,7 +11,7 @@ const kept = (key: string, again?: number): NewEvent => ({
   ...(again === undefined ? {} : { again }),
 });
 
-/** What every timeline promises, `peer` being a second instance on the same database. */
+/** The contract of a timeline, `peer` being a second instance on the same database. */
 export function timelineContract(
   instances: () => { readonly records: Records; readonly peer: Records },
   { runs: propertyRuns, wakesPeers }: { runs: number; wakesPeers: boolean },
@@ -174,8 +174,8 @@ export function timelineContract(
     });
 
     /**
-     * Follows the run until it has told so much: never, if a wake comes before what it is about, or
-     * not at all.
+     * Follows the run up to this many events; never resolves if a wake is missing or comes before
+     * its change.
      */
     async function follow(from: Records, count: number): Promise<void> {
       let { promise: rung, resolve: ring } = Promise.withResolvers<void>();

@@ -4,7 +4,7 @@ import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { ALICE, BOB, minutes, NOON, sandbox } from './samples.ts';
 
 /**
- * What sandboxes that wait for an owner are promised, `peer` being a second instance on the same
+ * The contract of sandboxes that wait for an owner, `peer` being a second instance on the same
  * database.
  */
 export function warmSandboxesContract(

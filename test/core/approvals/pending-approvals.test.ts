@@ -76,17 +76,17 @@ describe('what waits for decisions', () => {
       until,
       signals: [leave.signal],
     });
-  /** The ids of what it says next; null: that nothing has changed; `end`. */
+  /** The ids of its next list; null: nothing has changed; `end`. */
   const next = async (stream: ReturnType<PendingApprovals['follow']>) => {
     const { done, value } = await stream.next();
     if (done === true) return 'end';
     return value === undefined ? null : value.map(({ id }) => id);
   };
-  /** Once so many wait for the clock. */
+  /** Once this many waits for the clock exist. */
   const sleepers = async (count: number) => {
     while (clock.sleepers < count) await new Promise((resolve) => setImmediate(resolve));
   };
-  /** Once the look rests until it is woken, with so many followers that wait. */
+  /** Once the poll waits for a notification, with this many waiting followers. */
   const rests = async (followers: number) => {
     await sleepers(followers + 1);
     clock.advance(200);

@@ -1,4 +1,4 @@
-/** Reading files through connections to a real guest that break. */
+/** Reading files through failing connections to a real guest. */
 import { appendFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
@@ -13,16 +13,14 @@ import { bytes, codeOf } from '#test/contracts/sandbox-provider.contract.ts';
 import { memorySandboxes } from '#test/doubles/memory-sandboxes.ts';
 import { GuestProcess } from '#test/guest/support/guest-process.ts';
 
-/**
- * The nth connection breaks behind so many bytes of its answer; `refused`: it is not even opened.
- */
+/** The nth connection breaks after this many bytes of its response; `refused`: it is not opened. */
 type Cut = number | 'refused' | undefined;
 
 let guest: GuestProcess;
 let folder: string;
 let cuts: Cut[] = [];
 let started = 0;
-/** Called when a connection has broken. */
+/** Called when a connection breaks. */
 let broken: () => void;
 beforeAll(async () => {
   guest = await GuestProcess.start();
@@ -53,7 +51,7 @@ async function connection(): Promise<Duplex> {
       left -= chunk.length;
       if (left <= 0) break;
     }
-    // What came before has been read by then.
+    // Earlier data has been read by then.
     while (stream.readableLength > 0) await new Promise((resolve) => setImmediate(resolve));
     broken();
     socket.destroy();
@@ -119,7 +117,7 @@ describe('reading a file', () => {
   });
 
   test('fails when the file becomes shorter meanwhile', async () => {
-    // More than the connection holds.
+    // More than the connection buffers.
     writeFileSync(join(folder, 'file'), Buffer.alloc(16 * 1_048_576));
     const { content: stream } = await readWorkspaceFile({ provider }, 'box', 'file');
     truncateSync(join(folder, 'file'), 10);

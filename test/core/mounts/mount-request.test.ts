@@ -16,7 +16,8 @@ function messageOf(run: () => unknown): string {
 }
 
 describe('the body of a mount', () => {
-  // In the bridge's order: each row passes what the rows above ask for, and fails everything below.
+  // In the bridge's order: each row passes the checks of the rows above, and fails all checks
+  // below.
   test.each([
     [{ bucket: '' }, 'bucket must be a non-empty string'],
     [{ bucket: 1 }, 'bucket must be a non-empty string'],

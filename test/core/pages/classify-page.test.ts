@@ -19,7 +19,7 @@ const FACTS: PageFacts = {
   truncated: false,
 };
 
-/** A healthy page, with what a browser observed otherwise. */
+/** A healthy page, with other observations of a browser. */
 function seen(other: Partial<PageObservation> = {}, facts: Partial<PageFacts> = {}): PageObservation {
   return {
     status: 200,

@@ -21,7 +21,7 @@ describe('reaping previews', () => {
     const run = await harness.makeRun();
     const { preview } = await harness.start(run);
     harness.clock.advance(30 * MINUTE - 1);
-    // Not even looked at.
+    // Not even counted as seen.
     expect(await harness.reap()).toEqual({ ...REST, seen: 0, reaped: 0 });
     expect(await reasonOf(preview.token)).toBeUndefined();
     harness.clock.advance(1);
@@ -273,7 +273,7 @@ describe('reaping previews', () => {
     harness.clock.advance(1);
     await harness.reap();
     expect(await reasonOf(preview.token)).toBeUndefined();
-    // The URL stays ended all the same.
+    // The URL still stays ended.
     expect((await harness.start(run)).preview.token).not.toBe(preview.token);
   });
 });

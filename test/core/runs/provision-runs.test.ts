@@ -1,4 +1,4 @@
-/** The introduction of runs, to a real guest. */
+/** Provisioning the credentials of runs, to a real guest. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

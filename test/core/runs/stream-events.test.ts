@@ -47,7 +47,7 @@ describe('following a timeline', () => {
     }
     return taken;
   };
-  /** Once it waits, and nothing but a ring or the clock will move it. */
+  /** Once it waits, and only a notification or the clock can wake it. */
   const waits = async () => {
     while (clock.sleepers === 0) await new Promise((resolve) => setImmediate(resolve));
   };

@@ -27,11 +27,11 @@ beforeEach(async () => {
 });
 afterEach(() => records.close());
 
-/** What may happen at the same time as something else. */
+/** An action that may run concurrently with others. */
 const act = fc.record({
   what: fc.constantFrom(
     ...(['create', 'stop', 'resume', 'touch', 'heartbeat', 'destroy', 'pass', 'pass'] as const),
-    // A sandbox of which no record knows, and one that comes up after its end.
+    // A sandbox without a record, and one that starts after its end.
     ...(['orphan', 'straggler'] as const),
   ),
   target: fc.nat(3),
@@ -39,9 +39,9 @@ const act = fc.record({
 });
 const moment = fc.record({
   acts: fc.array(act, { minLength: 1, maxLength: 3 }),
-  /** Calls to sandboxes after which the process that does all of it is killed. */
+  /** Number of calls to sandboxes after which the process is killed. */
   killedAfter: fc.option(fc.nat(4), { nil: undefined, freq: 2 }),
-  /** Minutes until the next one. */
+  /** Minutes until the next action. */
   minutes: fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 45 })),
 });
 
@@ -106,7 +106,7 @@ test('whatever happens at once and whoever is killed: nothing runs or lasts that
           if (id !== undefined) await provider.create({ id });
         },
       };
-      /** Sandboxes that nobody raced over, and that nothing but Porthole started. */
+      /** Sandboxes without concurrent actions, started only by Porthole. */
       const plain = new Set<string>();
       const get = async (id: string | undefined) =>
         id === undefined ? undefined : deps.records.sandboxes.get(id);
@@ -122,8 +122,8 @@ test('whatever happens at once and whoever is killed: nothing runs or lasts that
         if (together.length > 1) plain.clear();
         else if (together[0]?.what === 'create') plain.add(made.at(-1) ?? '');
         else if (together[0]?.what === 'straggler') plain.clear();
-        // At no moment, whoever was killed: a destroyed sandbox has no volume, a running one has
-        // its record.
+        // Invariant at every moment, after any kill: a destroyed sandbox has no volume, a running
+        // one has its record.
         for (const id of plain) {
           const record = await records.sandboxes.get(id);
           if (record === undefined || record.observed === 'destroyed') expect(states.has(id)).toBe(false);
@@ -135,11 +135,10 @@ test('whatever happens at once and whoever is killed: nothing runs or lasts that
       await pass();
       const known = await Promise.all(made.map((id) => records.sandboxes.get(id)));
       const live = known.flatMap((sandbox) => (sandbox?.observed === 'destroyed' ? [] : [sandbox?.id]));
-      // Nothing runs without a record, and what is destroyed has no volume.
+      // Nothing runs without a record, and a destroyed sandbox has no volume.
       expect([...states.keys()].filter((id) => !live.includes(id))).toEqual([]);
 
-      // Long enough for idleness, retention and creations that were cut off, with a pass now and
-      // then.
+      // Long enough for idleness, retention and interrupted creations, with regular passes.
       for (let at = 0; at < 8; at += 1) {
         clock.advance(31 * MINUTE);
         await pass();
@@ -156,7 +155,7 @@ function isOver({ desired, observed }: { readonly desired: string; readonly obse
   return desired === 'destroyed' && observed === 'destroyed';
 }
 
-/** The same records, with somebody else's turn around each call. */
+/** The same records, with other processes' actions before and after each call. */
 function inTurns<P extends object>(port: P, turn: () => Promise<void>): P {
   return new Proxy(port, {
     get(target, name) {
@@ -189,7 +188,7 @@ test('a sandbox that is used again before it is stopped goes on', async () => {
   await makeSandbox(deps, claimed, () => Promise.resolve());
   clock.advance(31 * MINUTE);
   const { sandboxes } = records;
-  // In the very moment between the look and the deed.
+  // Between the check and the action (TOCTOU).
   const late: Records = {
     ...records,
     sandboxes: {

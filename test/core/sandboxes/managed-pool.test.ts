@@ -20,7 +20,7 @@ const ALICE = { user: 'alice', org: 'acme' };
 const silent = () => undefined;
 const NOON = new Date('2026-03-01T12:00:00.000Z');
 
-/** Sandboxes that are folders, each made in `between`. */
+/** Sandboxes that are folders, each created in `between`. */
 async function openFolders(
   change: Partial<SandboxProvider> = {},
   between?: () => Promise<void>,

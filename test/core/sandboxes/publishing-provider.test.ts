@@ -25,7 +25,7 @@ describe("a run's timeline tells of the run and its sandbox", () => {
   let records: Records;
   let state: SandboxObservation['state'];
   let provider: SandboxProvider;
-  /** What followers of the sandbox heard. */
+  /** The events received by followers of the sandbox. */
   let heard: string[];
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'porthole-telling-'));

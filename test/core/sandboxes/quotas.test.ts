@@ -37,7 +37,7 @@ test.each([
   [{ sandboxes: null }, true],
   [{ sandboxes: 3 }, true],
   [{ sandboxes: 2 }, false],
-  // 0.1 + 0.3 is more than 0.4 where it is added up as it is.
+  // In floating point, 0.1 + 0.3 exceeds 0.4.
   [{ cpu: 0.4 }, true],
   [{ cpu: 0.399 }, false],
   [{ memoryMb: 699, sandboxes: 9 }, false],

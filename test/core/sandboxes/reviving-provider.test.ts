@@ -11,9 +11,9 @@ afterAll(() => porthole.end());
 
 const makeSandbox = async () =>
   (await porthole.call('POST', '/v1/sandbox', { body: {} })).json<{ id: string }>().id;
-/** Ends the sandbox from within, as its own code can, and waits until that is seen. */
+/** Ends the sandbox from within, as its own code can, and waits until that is detected. */
 const die = async (id: string) => {
-  // Whether the init has said that it began, before it dies, is as it comes.
+  // Whether the init reports its start before it dies is a race.
   await execute(porthole, id, ['sh', '-c', 'echo kept > file; kill -9 2; sleep 60']).catch(() => undefined);
   const { provider } = porthole.host.services;
   while ((await provider.inspect(id)).state === 'running') await delay(10);

@@ -4,7 +4,7 @@ import { FairQueue, type Place } from '#core/shared/concurrency.ts';
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('a fair queue', () => {
-  /** Enters, and notes under `name` when it got its place. */
+  /** Enters, and records `name` when it gets its slot. */
   const recorder = (queue: FairQueue) => {
     const given: string[] = [];
     const places: Place[] = [];

@@ -11,7 +11,7 @@ import { BOMBS, HARMLESS_TARS, HOSTILE_TARS } from '#test/hostile/support/hostil
 import { gnuLong, pax, tar } from '#test/hostile/support/tar-builder.ts';
 import { repetitions, suite } from '#test/support/suite.ts';
 
-/** Why an archive is refused, cut into pieces of some length; undefined when it is taken. */
+/** Why an archive is refused, in chunks of some length; undefined if it is accepted. */
 function outcome(archive: Buffer, piece = archive.length): string | undefined {
   const validator = new TarValidator();
   try {
@@ -121,8 +121,8 @@ const missing = READERS.every((reader) => spawnSync(reader, ['--help'], { stdio:
 
 suite('what the judge takes, given to real readers of tar', missing, () => {
   /**
-   * Unpacks it below a folder that has a canary beside it and a link out; what then is there, by
-   * name, or undefined where something has changed outside.
+   * Unpacks it below a folder that has a canary beside it and a link out; returns the resulting
+   * names, or undefined if anything outside has changed.
    */
   function unpacked(reader: (typeof READERS)[number], archive: Buffer): string[] | undefined {
     const place = mkdtempSync(join(tmpdir(), 'porthole-unpack-'));
@@ -155,8 +155,8 @@ suite('what the judge takes, given to real readers of tar', missing, () => {
 
   test('GNU tar and busybox agree on the harmless ones', () => {
     for (const [what, [archive]] of Object.entries(HARMLESS_TARS)) {
-      // busybox keeps to the short name where pax has a longer one, and knows no folder by its
-      // slash alone: both stay inside. Links of more than 4,094 bytes it does not make.
+      // busybox uses the short name where pax has a longer one, and does not detect a folder by its
+      // slash alone: both stay inside. It does not create links of more than 4,094 bytes.
       if (archive.includes('PaxHeaders') || /oldest kind|4,095/.test(what)) continue;
       expect([what, unpacked('busybox', archive)]).toEqual([what, unpacked('tar', archive)]);
     }
@@ -183,7 +183,7 @@ suite('what the judge takes, given to real readers of tar', missing, () => {
   });
 });
 
-/** With a byte changed, and, so that it counts, the checksum of its header made to fit. */
+/** With one byte changed and the header's checksum corrected, so that the change counts. */
 function flipped(at: number, mask: number, mend: boolean): Buffer {
   const archive = Buffer.from(GOOD);
   archive[at] = (archive[at] ?? 0) ^ mask;

@@ -2,7 +2,7 @@ import { PassThrough, Writable } from 'node:stream';
 import type { MessageListeners, MessageSocket } from '#core/terminals/message-socket.ts';
 import type { ExecCommand, ExecExit, ExecProcess } from '#core/sandboxes/sandbox-provider.ts';
 
-/** A shell that does what a test tells it. */
+/** A shell that follows the test's instructions. */
 export class FakeShell implements ExecProcess {
   readonly command: ExecCommand;
   readonly stdout = new PassThrough({ highWaterMark: 64 * 1024 });
@@ -10,11 +10,11 @@ export class FakeShell implements ExecProcess {
   readonly exited: Promise<ExecExit>;
   readonly signals: string[] = [];
   readonly sizes: [number, number][] = [];
-  /** What was typed and read. */
+  /** Input that was typed and read. */
   typed = '';
   /** Whether it reads its input. */
   isReading = true;
-  /** What a hang-up does to it. */
+  /** Whether a hang-up ends it. */
   diesOfHangUp = true;
   isAborted = false;
   readonly #exit = Promise.withResolvers<ExecExit>();
@@ -69,13 +69,13 @@ export class FakeShell implements ExecProcess {
   }
 }
 
-/** A viewer whose socket a test reads by hand, or at once. */
+/** A viewer: the test reads its socket manually, or it reads at once. */
 export class FakeViewer implements MessageSocket {
   readonly sent: string[] = [];
   waiting = 0;
   isPaused = false;
   closedWith: [number, string] | undefined;
-  /** Whether what is sent is read at once. */
+  /** Whether it reads at once. */
   isReading = true;
   #listeners: MessageListeners | undefined;
 

@@ -179,7 +179,7 @@ describe('a terminal that nobody looks at', () => {
       await new Promise((resolve) => setImmediate(resolve));
     }
     expect(shell.stdout.isPaused()).toBe(true);
-    // A chunk on its way through the pipe counts on both sides of it.
+    // A chunk in transit counts on both sides of the pipe.
     const left = () => shell.stdout.readableLength + shell.stdout.writableLength;
     expect(left()).toBeGreaterThanOrEqual(MIB);
     jest.advanceTimersByTime(100);

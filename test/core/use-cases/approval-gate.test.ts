@@ -33,7 +33,7 @@ describe('a preview that an agent asks for', () => {
     (await harness.records.timeline.read(of.id, { after: 0, limit: 1000 })).events;
   const types = async (of = run) => (await events(of)).map(({ type }) => type);
   const turn = () => new Promise((resolve) => setImmediate(resolve));
-  /** The id of the newest request, once there are so many. */
+  /** The id of the newest request, once there are this many. */
   const asked = async (count = 1, of = run): Promise<string> => {
     for (;;) {
       const questions = (await events(of)).filter(({ type }) => type === 'tool.approval_required');
@@ -41,7 +41,7 @@ describe('a preview that an agent asks for', () => {
       await turn();
     }
   };
-  /** Once so many calls wait and nothing but the clock or a ring would move them. */
+  /** Once this many calls wait and only the clock or a notification can wake them. */
   const waits = async (count = 1) => {
     while (harness.clock.sleepers < count) await turn();
   };
@@ -547,8 +547,7 @@ describe('a preview that an agent asks for', () => {
 
   describe('whose function is killed', () => {
     /**
-     * A call whose function stops dead while it waits: it neither leaves nor says that it still
-     * waits.
+     * A call of a function that is killed while it waits: it neither leaves nor renews its wait.
      */
     const killed = async (targetPort = 3000): Promise<string> => {
       const dead = {

@@ -19,10 +19,7 @@ export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const NOON = new Date('2026-03-01T12:00:00.000Z');
 
-/**
- * The use cases of previews on a plane in memory, a database in memory and a clock that stands at
- * noon.
- */
+/** The use cases of previews on an in-memory plane and database, with a clock pinned at noon. */
 export async function previewHarness(change: Partial<PreviewOptions> = {}) {
   const clock: PinnedClock = pinnedClock(NOON);
   const plane: MemoryPlane = memoryPreviewPlane({ clock, maxTotal: 20 });
@@ -91,7 +88,7 @@ export async function previewHarness(change: Partial<PreviewOptions> = {}) {
   };
 }
 
-/** The code that a call fails with. */
+/** The error code of a call. */
 export async function codeOf(failing: Promise<unknown>): Promise<string> {
   try {
     await failing;

@@ -18,7 +18,7 @@ describe("a run's timeline tells of its previews", () => {
   const events = async () => (await harness.records.timeline.read(run.id, { after: 0, limit: 1000 })).events;
   const types = async () => (await events()).map(({ type }) => type);
   const crash = () => Promise.reject(new Error('killed'));
-  /** The records of a function that dies when it is about to tell. */
+  /** The records of a function that dies right before it publishes. */
   const silenced = () => ({
     ...harness.records,
     timeline: { ...harness.records.timeline, append: crash },

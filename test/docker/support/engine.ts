@@ -19,14 +19,14 @@ import { findProgram } from '#test/cluster/images/find-program.ts';
 import type { Missing } from '#test/support/suite.ts';
 
 /**
- * perl carries the streams to ports; without it node would. The rest is what images of Debian have,
- * too.
+ * perl carries the streams to ports; without it node would. The rest is part of Debian images as
+ * well.
  */
 const MORE_PROGRAMS = 'base64 cut nohup perl realpath tee timeout uname uniq xargs'.split(' ');
 
 /**
- * bash, tar, node and what else a contract's commands need, as this machine has them; another name
- * for another content.
+ * bash, tar, node and the other commands of the contracts, as on this machine; the name changes
+ * with the content.
  */
 const IMAGE = `porthole.test/docker-sandbox:${createHash('sha256')
   .update(process.version)
@@ -35,22 +35,22 @@ const IMAGE = `porthole.test/docker-sandbox:${createHash('sha256')
   .digest('hex')
   .slice(0, 16)}`;
 
-/** A container engine of the tests' own, with images that nobody had to pull. */
+/** A container engine for the tests, with images that need no registry. */
 export interface TestEngine {
-  /** What `DOCKER_HOST` is to be. */
+  /** The value of `DOCKER_HOST`. */
   readonly host: string;
   readonly docker: Docker;
   /** Image of sandboxes. */
   readonly image: string;
   /** A shell and busybox's programs: no bash, no perl, no /workspace. */
   readonly plainImage: string;
-  /** Makes an image of busybox, in its root folder, and nothing else; gives its name. */
+  /** Creates an image with only busybox, in its root folder; returns its name. */
   loadProgram(name: string, env: readonly string[]): Promise<string>;
-  /** A provider with an installation and a folder of its own; whoever opens it closes it. */
+  /** A provider with a separate installation and folder; the caller closes it. */
   openProvider(options?: Partial<DockerProviderOptions>): DockerProvider;
-  /** Takes an image from a file, as `docker save` writes it. */
+  /** Loads an image from a file, as `docker save` writes it. */
   load(archive: string): Promise<void>;
-  /** Kills the engine with all that it runs, as a crash does, and starts it again. */
+  /** Kills the engine with everything it runs, as a crash does, and starts it again. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -63,7 +63,7 @@ export function engineMissing(): Missing {
   return undefined;
 }
 
-/** Starts the engine, or waits for its turn: there is one at a time on a machine. */
+/** Starts the engine, or waits for the lock: one engine at a time on a machine. */
 export async function openTestEngine(): Promise<TestEngine> {
   const folder = join(cacheFolder(), 'docker');
   const opened = Promise.withResolvers<TestEngine>();
@@ -116,8 +116,8 @@ export async function openTestEngine(): Promise<TestEngine> {
 }
 
 /**
- * They stay in the engine's folder for the next run. What earlier runs left of containers and
- * volumes goes.
+ * Images stay in the engine's folder for the next run. Containers and volumes of earlier runs are
+ * removed.
  */
 async function loadImages(docker: Docker): Promise<void> {
   for (const { Id } of await docker.listContainers({ all: true })) {

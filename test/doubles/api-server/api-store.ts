@@ -13,9 +13,9 @@ export interface StoreEvent {
 
 export interface ApiStoreOptions {
   readonly now: () => Date;
-  /** Most objects of a kind, as a ResourceQuota `count/…` has it. */
+  /** Maximum objects per kind, like a ResourceQuota `count/…`. */
   readonly quota?: Readonly<Record<string, number>>;
-  /** Why an admission policy refuses it; undefined to let it pass. */
+  /** Why an admission policy rejects it; undefined to admit it. */
   readonly admit?: (
     plural: string,
     object: StoredObject,
@@ -23,28 +23,22 @@ export interface ApiStoreOptions {
   ) => string | undefined;
 }
 
-/**
- * The objects of one namespace, with the rules by which an API server changes them. Each method is
- * atomic.
- */
+/** The objects of one namespace, with an API server's rules for changes. Each method is atomic. */
 export interface ApiStore {
-  /** In the order in which the server lists them. */
+  /** In the server's list order. */
   all(plural: string): StoredObject[];
   get(plural: string, name: string): StoredObject;
   create(plural: string, body: unknown): StoredObject;
   patch(plural: string, name: string, type: string, patch: unknown): StoredObject;
   delete(plural: string, name: string, body: unknown): StoredObject;
   list(plural: string, query: URLSearchParams): { items: StoredObject[]; continue: string | undefined };
-  /** Puts an object in as it is, past all rules but its resource version and its uid. */
+  /** Stores an object unchanged, bypassing all rules except its resource version and uid. */
   plant(plural: string, object: unknown): StoredObject;
-  /**
-   * Makes every `continue` that has been handed out expire; with `offer`, a new one is offered in
-   * its place.
-   */
+  /** Expires every `continue` issued so far; with `offer`, a new one is offered instead. */
   expireContinues(offer: boolean): void;
-  /** Removes what is owned by objects that are gone; says how many. */
+  /** Removes dependents of deleted owners; returns their number. */
   collectGarbage(): number;
-  /** Everything that happened. */
+  /** All events so far. */
   readonly events: readonly StoreEvent[];
 }
 
@@ -182,7 +176,7 @@ export function createApiStore({ now, quota = {}, admit }: ApiStoreOptions): Api
         if (kept === undefined || expired !== undefined) {
           const offered = expired === 'offer' ? randomUUID() : undefined;
           if (offered !== undefined) {
-            // What the real server offers: on from the same key, in what stands now.
+            // Like the real server: continues after the same key, in the current state.
             const from = kept?.[0]?.metadata.name ?? '';
             snapshots.set(
               offered,

@@ -6,7 +6,7 @@ import { type ApiStore, type ApiStoreOptions, createApiStore } from './api-store
 import { Refusal } from './refusal.ts';
 import { KINDS } from './validate.ts';
 
-/** What happens to a call instead of its answer. `committed`: after it has taken effect. */
+/** A fault in place of a call's response. `committed`: after the call has taken effect. */
 export type Fault =
   | { readonly kind: 'silence' | 'reset'; readonly committed: boolean }
   | {
@@ -22,27 +22,27 @@ export interface ApiCall {
   readonly plural: string;
   readonly name: string | undefined;
   readonly at: number;
-  /** Of the answer; 0 when there was none. */
+  /** Status of the response; 0 without one. */
   status: number;
 }
 
 export interface FakeApiServerOptions extends ApiStoreOptions {
   readonly namespace: string;
-  /** Asked for each call, before anything happens. */
+  /** Called for each request, before any effect. */
   readonly fault?: (call: ApiCall) => Fault | undefined;
 }
 
 /**
- * An API server as strict as the real one about what previews need: uids, resource versions,
- * preconditions, JSON patches with tests, pages that expire, selectors, quotas, admission, and a
- * clock of its own. It answers over HTTP on loopback, and can be told to fail.
+ * An API server as strict as the real one in everything that previews need: uids, resource
+ * versions, preconditions, JSON patches with tests, expiring pages, selectors, quotas, admission,
+ * and a separate clock. It serves HTTP on loopback and can inject faults.
  */
 export interface FakeApiServer {
   readonly store: ApiStore;
   readonly access: ClusterAccess;
   readonly calls: ApiCall[];
   fault: ((call: ApiCall) => Fault | undefined) | undefined;
-  /** How long a call waits before anything happens. */
+  /** Delays each call before any effect. */
   pace: ((call: ApiCall) => Promise<void>) | undefined;
   close(): Promise<void>;
 }
@@ -134,7 +134,7 @@ export async function startFakeApiServer(options: FakeApiServerOptions): Promise
       answer(res, 500, new Refusal(500, 'InternalError', String(error)).body());
     });
   });
-  // A client that goes away in the middle is none of our business.
+  // Clients may disconnect at any time.
   http.on('clientError', (_error, socket) => socket.destroy());
   http.listen(0, '127.0.0.1');
   await once(http, 'listening');

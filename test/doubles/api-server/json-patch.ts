@@ -1,7 +1,7 @@
-/** JSON Patch (RFC 6902) as kube-apiserver applies it: on a copy, all or nothing. */
+/** JSON Patch (RFC 6902) like kube-apiserver: on a copy, atomic. */
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** @throws Error that says which operation does not apply */
+/** @throws Error naming the operation that does not apply */
 export function applyJsonPatch(document: unknown, operations: unknown): unknown {
   if (!Array.isArray(operations)) throw new Error('a JSON patch is a list of operations');
   const root = { document: structuredClone(document) as Json };

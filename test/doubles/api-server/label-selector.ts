@@ -1,9 +1,9 @@
 type Labels = Readonly<Record<string, string>>;
 
 /**
- * What a label selector selects, as kube-apiserver reads it: `notin` and `!=` select objects
- * without the label too.
- * @throws Error on what is no selector
+ * The objects that a label selector selects, like kube-apiserver: `notin` and `!=` also select
+ * objects without the label.
+ * @throws Error on an invalid selector
  */
 export function labelSelector(text: string): (labels: Labels) => boolean {
   const sandboxOptions = text === '' ? [] : text.split(/,(?![^(]*\))/).map(term);

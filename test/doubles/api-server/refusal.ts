@@ -1,4 +1,4 @@
-/** A refusal as the API server words it. */
+/** An error in the API server's wording. */
 export class Refusal extends Error {
   readonly code: number;
   readonly reason: string;

@@ -20,7 +20,7 @@ export interface StoredObject {
   status?: Record<string, unknown>;
 }
 
-/** What the double stores, by plural. */
+/** The kinds that the double stores, by plural. */
 export const KINDS: Readonly<Record<string, { readonly apiVersion: string; readonly kind: string }>> = {
   services: { apiVersion: 'v1', kind: 'Service' },
   pods: { apiVersion: 'v1', kind: 'Pod' },
@@ -35,8 +35,7 @@ const QUALIFIED = /^([a-z0-9]([a-z0-9.-]*[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9._-
 const VALUE = /^$|^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 
 /**
- * @throws Refusal 422 naming the field, as the API server's own validation of what previews consist
- * of
+ * @throws Refusal 422 naming the field, like the API server's validation of the objects of previews
  */
 export function validate(plural: string, object: StoredObject): void {
   const { name, labels = {}, annotations = {}, ownerReferences = [] } = object.metadata;

@@ -1,6 +1,6 @@
 /**
- * Paths that lead out of the workspace, for each operation on files. The canary outside is neither
- * read nor changed.
+ * Paths that lead out of the workspace, for each file operation. The canary outside is neither read
+ * nor changed.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -37,7 +37,7 @@ export function frame(type: number, payload: string | Buffer = ''): Buffer {
   return Buffer.concat([head, bytes]);
 }
 
-/** Each gives what it has read. */
+/** Each returns what it has read. */
 const OPERATIONS: Readonly<Record<string, (workspace: Workspace, path: string) => Promise<string>>> = {
   async read(workspace, path) {
     const file = await openFile(workspace, path);
@@ -75,7 +75,7 @@ const OPERATIONS: Readonly<Record<string, (workspace: Workspace, path: string) =
 
 const READS = ['read', 'stat', 'list', 'tar out'];
 
-/** Names of links that lead out, made anew for each operation. */
+/** Names of links that lead out, created again for each operation. */
 const TARGETS = [
   outside,
   `${outside}/`,
@@ -137,7 +137,7 @@ const paths = [
   '..',
 ];
 
-/** Names, sizes, modes and times of all that is outside. */
+/** Names, sizes, modes and times of everything outside. */
 function lookOutside(): string {
   const seen = fs.readdirSync(outside, { recursive: true }) as string[];
   return [...seen.sort(), ...fs.readdirSync(base).sort()]
@@ -150,7 +150,7 @@ function lookOutside(): string {
 
 beforeAll(() => {
   fs.mkdirSync(join(outside, 'inner'), { recursive: true });
-  // A name that a list would give away, too.
+  // A name that a listing would reveal as well.
   for (const name of ['secret', 'inner/secret', CANARY]) fs.writeFileSync(join(outside, name), CANARY);
 });
 
@@ -172,7 +172,7 @@ describe('a path that leaves the workspace', () => {
           return String(error);
         });
         if (text.includes(CANARY)) wrong.push(path);
-        // A link that leads nowhere may have been replaced, or deleted itself.
+        // A dangling link may have been replaced, or deleted itself.
         if (!isRefused && !READS.includes(name)) makeTree();
       }
     }

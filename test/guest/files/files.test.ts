@@ -1,4 +1,4 @@
-/** Operations of the guest on files, as an ordinary folder shows what became of them. */
+/** File operations of the guest, with their results checked in an ordinary folder. */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
@@ -31,7 +31,7 @@ async function* from(...chunks: readonly (string | Buffer)[]): AsyncGenerator<Bu
   for (const chunk of chunks) yield Buffer.from(chunk as string);
 }
 
-/** The bytes in pieces of random size, up to `end`; then the sender is gone. */
+/** The bytes in pieces of random size, up to `end`; then the sender disconnects. */
 async function* cut(bytes: Buffer, end: number): AsyncGenerator<Buffer> {
   for (let at = 0; at < end; ) {
     const next = Math.min(end, at + 1 + Math.floor(Math.random() * 5_000));

@@ -11,7 +11,7 @@ import { Workspace } from '../../../guest/files/workspace.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 import { skillTar } from '#test/support/skill-tar.ts';
 
-/** As the records would keep it. */
+/** As the records would store it. */
 async function packed(name: string, files: Readonly<Record<string, string>>): Promise<PackedSkill> {
   const kept: PackedSkill[] = [];
   const skills = {
@@ -32,7 +32,7 @@ const place = (workspace: string, input: Buffer) =>
 const folder = fs.mkdtempSync(join(tmpdir(), 'porthole-skills-'));
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 
-/** With the first ones placed, and two of their files changed since. */
+/** The first skills are placed, and two of their files changed since. */
 let begun: string;
 let second: Buffer;
 let third: Buffer;
@@ -109,14 +109,17 @@ const CHANGES = [
   'closeSync',
 ] as const;
 
-/** Places as a guest that is killed before its call of that number; false where it made fewer. */
+/**
+ * Places skills as a guest that is killed before its call of that number; false if it made fewer
+ * calls.
+ */
 async function placeAndDie(workspace: string, input: Buffer, number: number): Promise<boolean> {
   const calls = fs as unknown as Record<string, (...args: unknown[]) => unknown>;
   const originals = CHANGES.map((name) => [name, calls[name] as (...args: unknown[]) => unknown] as const);
   let left = number;
   for (const [name, original] of originals) {
     calls[name] = (...args) => {
-      // Descriptors are closed by the end of a process, too.
+      // The end of a process closes descriptors as well.
       if (left <= 0 && name !== 'closeSync') throw new Error('killed');
       left -= 1;
       return original(...args);

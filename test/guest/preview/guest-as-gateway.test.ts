@@ -4,7 +4,7 @@ import { requestSmugglingContract } from '#test/proxy/request-smuggling.contract
 import { webSocketContract } from '#test/proxy/websocket.contract.ts';
 import { startGuestGateway } from './guest-gateway.ts';
 
-// The guest keeps what the local gateway promises, test by test.
+// The guest passes the local gateway's contract, test by test.
 previewProxyContract(startGuestGateway);
 webSocketContract(startGuestGateway);
 hostileAppContract(startGuestGateway);

@@ -17,7 +17,7 @@ import {
 } from '#test/proxy/gateway-fixture.ts';
 
 /**
- * The guest's listener as a gateway reaches it: the route has set the app's port and the visitor's
+ * The guest's listener behind a gateway: the route has set the app's port and the visitor's
  * address.
  */
 export const startGuestGateway: StartGateway = async (
@@ -67,7 +67,7 @@ export const startGuestGateway: StartGateway = async (
   };
 };
 
-/** As a gateway sends it: what the client says of these two is lost. */
+/** As a gateway sends it: the client's values of these two headers are dropped. */
 function asRouted(req: IncomingMessage, port: number): IncomingMessage {
   req.headers[PREVIEW_PORT_HEADER.toLowerCase()] = String(port);
   req.headers['x-forwarded-for'] = '127.0.0.1';

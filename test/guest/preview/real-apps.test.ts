@@ -15,7 +15,7 @@ const ORIGIN = `https://${HOST}`;
 const VITE = join(import.meta.dirname, '../../../node_modules/vite/bin/vite.js');
 
 /**
- * A WSGI app on an HTTP/1.0 server that names itself in a redirect, as Flask and FastAPI do, and
+ * A WSGI app on an HTTP/1.0 server that puts its host into a redirect, as Flask and FastAPI do, and
  * counts an upload.
  */
 const WSGI = `
@@ -54,7 +54,7 @@ describe('behind the guest', () => {
     app = undefined;
   });
 
-  /** `isAsked`: comes back once it listens. */
+  /** `isAsked`: probes the app, and resolves once it listens. */
   const start = async (argv: (port: number) => readonly string[], isAsked = true): Promise<void> => {
     appPort = await freePort();
     const [program = '', ...args] = argv(appPort);
@@ -116,7 +116,7 @@ describe('behind the guest', () => {
       const timer = setInterval(() => res.write('data: ' + (n += 1) + '\\n\\n'), 20);
       res.on('close', () => { clearInterval(timer); process.exit(0); });
     }).listen(process.argv[1], '::1')`;
-    // The first visitor that goes ends it, so nothing asks.
+    // The first visitor that disconnects ends it, so it is not probed.
     await start((at) => [process.execPath, '-e', script, String(at)], false);
     const exited = once(app as ChildProcess, 'exit');
     let visitor = await openRaw(port);

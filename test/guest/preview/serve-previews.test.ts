@@ -16,7 +16,7 @@ const CONSOLE = 'https://console.example.test';
 
 let guest: GuestProcess;
 let port: number;
-/** Of each test its own. */
+/** Unique per test. */
 let publicHost: string;
 let appPort: number;
 let app: Server | undefined;
@@ -56,11 +56,11 @@ const open = (change: Partial<OpenPreviewRequest> = {}) =>
     ...change,
   });
 
-/** What a gateway sends whose route has set the port. */
+/** A request as a gateway sends it after the route has set the port. */
 const get = (path = '/', headers: Record<string, string> = {}, host = publicHost) =>
   fetchRaw(port, host, path, { 'X-Porthole-Port': String(appPort), ...headers });
 
-/** The status, and by which of our pages; `app` for none. */
+/** The status, and which of our pages answered; `app` for none. */
 async function seen(headers: Record<string, string> = {}, host = publicHost): Promise<string> {
   const answer = await get('/', headers, host);
   return `${answer.status} ${answer.headers['x-porthole-status'] ?? 'app'}`;
@@ -231,7 +231,7 @@ test('an app that restarts 1,000 times on 127.0.0.1, ::1 and 0.0.0.0 always gets
   let wrong = 0;
   for (let start = 0; start < 1_000; start += 1) {
     await listens(hosts[start % 3] as string, (_, res) => res.end(String(start)));
-    // Visitors that come all the time, one of whom stays connected.
+    // A continuous stream of visitors, one of which stays connected.
     if (start % 10 === 0 && (await get()).body !== String(start)) wrong += 1;
     app?.closeAllConnections();
     app?.close();

@@ -11,7 +11,7 @@ import {
   type ProcessRequest,
 } from '#guest/protocol/processes-protocol.ts';
 
-/** Output as it was read so far. */
+/** The output read so far. */
 export interface Seen {
   stdout: Buffer;
   stderr: Buffer;
@@ -30,7 +30,7 @@ export function guestProcessesOf(client: GuestClient) {
   const post = (path: string, body: unknown = {}) =>
     client.json('POST', path, processInfo, { body, answerWithin: 60_000 });
 
-  /** Reads on from `seen.cursor`; ends well when the connection is lost. */
+  /** Continues at `seen.cursor`; returns normally if the connection is lost. */
   async function outputInto(
     seen: Seen,
     id: string,
@@ -78,7 +78,7 @@ export function guestProcessesOf(client: GuestClient) {
       await outputInto(seen, id, options, () => {});
       return seen;
     },
-    /** What the guest answers when it refuses, in its own words. */
+    /** The guest's error response. */
     async refusal(method: string, path: string, body?: unknown) {
       const sent = typeof body === 'string' ? Readable.from([body]) : body;
       const response = await client.send(method, path, { body: sent });

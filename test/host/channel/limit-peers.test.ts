@@ -29,7 +29,7 @@ describe('a channel that many share', () => {
     server.close();
   });
 
-  /** All of 127.0.0.0/8 is this machine. */
+  /** All of 127.0.0.0/8 is loopback. */
   const knock = (from: string, path = '/'): Socket => {
     const socket = connect({ port, host: '127.0.0.1', localAddress: from });
     socket.on('error', () => {});

@@ -12,7 +12,7 @@ import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 const ROOT = join(import.meta.dirname, '../../..');
 const CODE = 'def run(i, c): return {"outputs": 1, "next_actions": [{"id": "go"}]}';
 
-/** A tool, and how to run it. */
+/** A tool, and a function that runs it. */
 async function begin(porthole: TestHost) {
   const editor = editorOf(porthole);
   const tool = await editor.makeTool(CODE);

@@ -1,6 +1,6 @@
 import type { GatewayEvent } from '#host/serverless/gateway-event.ts';
 
-// What functions log is not what these suites are about.
+// Silences the functions' logs.
 process.env['LOG_LEVEL'] = 'silent';
 
 /** An event of an HTTP API, with the fields that API Gateway always sends. */

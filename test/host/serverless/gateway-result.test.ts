@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
 import { toGatewayResult } from '#host/serverless/gateway-event.ts';
 
-/** What every answer says to browsers. */
+/** Security headers of every response. */
 const SAFE = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",

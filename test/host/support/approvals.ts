@@ -9,7 +9,7 @@ export interface TimelineEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Everything that a run's timeline tells. */
+/** All events of a run's timeline. */
 export async function readTimeline(
   porthole: Callable,
   runId: string,
@@ -20,7 +20,7 @@ export async function readTimeline(
   return answer.json<{ events: TimelineEvent[] }>().events;
 }
 
-/** The requests of a run, as its timeline tells of them, once there are so many. */
+/** The requests in a run's timeline, once there are this many. */
 export async function approvalsAsked(
   porthole: Callable,
   runId: string,
@@ -52,7 +52,7 @@ export function decide(
   return porthole.call('POST', `/api/runs/${runId}/tool-approvals`, { body, ...as(token) });
 }
 
-/** Asks, and can go away in the middle. */
+/** Asks, and can disconnect during the call. */
 export function askAndLeave(
   port: number,
   runId: string,
@@ -72,7 +72,7 @@ export function askAndLeave(
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     },
   });
-  // That it is cut off is what it is for.
+  // The abort is intended.
   outgoing.on('error', () => undefined);
   outgoing.end(body);
   return { leave: () => outgoing.destroy() };

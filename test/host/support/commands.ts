@@ -1,12 +1,12 @@
 import { as, type Callable } from './runs.ts';
 
-/** One event of an exec stream, as it stood on the wire. */
+/** One event of an exec stream, in wire format. */
 export interface ExecEvent {
   readonly event: string;
   readonly data: string;
 }
 
-/** What a command did, put together from its events. */
+/** The result of a command, assembled from its events. */
 export interface CommandResult {
   readonly stdout: Buffer;
   readonly stderr: Buffer;
@@ -15,8 +15,10 @@ export interface CommandResult {
 }
 
 /**
- * Reads a whole exec stream; throws on a byte that is neither of the form `event: x\ndata: y\n\n`
- * nor the comment of an idle stream.
+ * Parses a whole exec stream; throws on anything but `event: x
+ * data: y
+ * 
+ * ` and the heartbeat comment.
  */
 export function readEvents(text: string): ExecEvent[] {
   const frames = text.split('\n\n');
@@ -56,7 +58,7 @@ export async function execute(
 }
 
 /**
- * Starts a web server in the background of a sandbox that answers `says` to everything; resolves
+ * Starts a background web server in a sandbox that responds with `says` to everything; resolves
  * once it listens.
  */
 export async function serve(

@@ -15,10 +15,7 @@ const TOOL = {
   source_code: 'def run(inputs, context): return {"outputs": 1, "next_actions": [{"id": "again"}]}',
 };
 
-/**
- * As `routeProbes`: of the editor, on a tool of alice's, with the token of its lock where that is
- * needed.
- */
+/** Like `routeProbes`, for the editor, on a tool of alice's, with its lock token where needed. */
 export function editorProbes(porthole: TestHost): Readonly<Record<string, () => Promise<EditorProbe>>> {
   async function tool() {
     const made = await porthole.call('POST', '/api/v1/editor/tools', { token: ALICE, body: TOOL });

@@ -8,7 +8,7 @@ export interface MadeTool {
   readonly version_id: string;
 }
 
-/** A run as it is answered. */
+/** A run in the API's format. */
 export interface ShownRun {
   readonly run_id: string;
   readonly snapshot_id: string;
@@ -31,7 +31,7 @@ export interface Part {
   readonly value: string | Buffer;
 }
 
-/** A form as browsers write it. */
+/** A form as browsers encode it. */
 export function form(parts: readonly Part[]): { body: Buffer; headers: Record<string, string> } {
   const boundary = 'porthole-test-boundary';
   const pieces = parts.flatMap(({ name, filename, value }) => [
@@ -47,7 +47,7 @@ export function form(parts: readonly Part[]): { body: Buffer; headers: Record<st
   };
 }
 
-/** What one person does in the editor. */
+/** The actions of one person in the editor. */
 export function editorOf(porthole: Callable, token?: string) {
   const call = (method: string, path: string, options: Parameters<Callable['call']>[2] = {}) =>
     porthole.call(method, `${EDITOR}${path}`, { ...options, ...as(token) });
@@ -74,7 +74,7 @@ export function editorOf(porthole: Callable, token?: string) {
         headers: { ...headers, ...withLock(lock) },
       });
     },
-    /** A run that comes to its end, well or not. */
+    /** Waits for a run's end, successful or not. */
     async run(
       tool: MadeTool,
       lock: string,

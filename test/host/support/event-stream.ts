@@ -1,6 +1,6 @@
 import { request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 
-/** One frame of an event stream: its fields, or the comment that it is. */
+/** One frame of an event stream: its fields, or a comment. */
 export interface Frame {
   readonly id?: string;
   readonly event?: string;
@@ -14,14 +14,11 @@ export interface EventStream {
   readonly headers: IncomingHttpHeaders;
   /** The next frame; undefined once the stream has ended. */
   next(): Promise<Frame | undefined>;
-  /** Goes away in the middle. */
+  /** Disconnects before the end. */
   leave(): void;
 }
 
-/**
- * Reads an event stream frame by frame, by POST where there is a body. Throws on a line that no
- * event stream has.
- */
+/** Reads an event stream frame by frame, by POST if there is a body. Throws on an invalid line. */
 export async function openEventStream(
   port: number,
   path: string,

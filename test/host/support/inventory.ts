@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestHost } from '#test/support/in-process-host.ts';
 
-/** Everything of a host that a refused request must not change. */
+/** The state of a host that a refused request must not change. */
 export interface Inventory {
   readonly runs: number;
   readonly sandboxes: number;

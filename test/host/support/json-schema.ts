@@ -1,4 +1,4 @@
-/** The part of JSON Schema (draft 2020-12) that the OpenAPI document of Porthole uses. */
+/** The subset of JSON Schema (draft 2020-12) in Porthole's OpenAPI document. */
 export interface JsonSchema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
@@ -37,10 +37,7 @@ export interface OpenApiDocument {
   readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> };
 }
 
-/**
- * What about `value` is not as the schema says, one line each; fields that the schema does not name
- * count, too.
- */
+/** Violations of the schema, one line each; unknown fields are violations, too. */
 export function matchesSchema(
   value: unknown,
   schema: JsonSchema,

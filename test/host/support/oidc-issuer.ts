@@ -6,23 +6,23 @@ import type { AddressInfo } from 'node:net';
 
 export interface OidcIssuer {
   readonly url: string;
-  /** Good for an hour, for audience `porthole`, unless said otherwise. */
+  /** Valid for an hour, for audience `porthole`, unless set otherwise. */
   sign(
     claims: JWTPayload,
     more?: { readonly alg?: 'RS256' | 'ES256'; readonly kid?: string },
   ): Promise<string>;
-  /** The public RS256 key in PEM: what an attacker would take for an HS256 secret. */
+  /** The public RS256 key in PEM, which an attacker would use as an HS256 secret. */
   readonly publicPem: string;
-  /** What every answer is from now on; undefined: as it should be. */
+  /** Sets the status of all later responses; undefined: normal responses. */
   answerWith(status: number | undefined): void;
   /**
-   * A code for whoever was sent to `authorize` with the query: it is exchanged once, by whoever
-   * knows the verifier, for an `id_token` with the claims.
+   * A code for the browser sent to `authorize` with the query: the holder of the verifier can
+   * exchange it once for an `id_token` with the claims.
    */
   grant(query: Readonly<Record<string, string>>, claims: JWTPayload): string;
   /**
-   * How it answers browsers that come to sign in from now on: as this person, or with these fields
-   * in the place of a code.
+   * Sets the response to later sign-ins of browsers: this person, or these fields in place of a
+   * code.
    */
   vouchFor(claims: JWTPayload, instead?: Readonly<Record<string, string>>): void;
   close(): Promise<void>;

@@ -1,10 +1,10 @@
-/** Two people of two orgs, an admin, and the service: who calls in these suites. */
+/** Two people of two orgs, an admin, and the service: the callers of these suites. */
 export const ALICE = 'alice-key-0123456789abcdef';
 export const BOB = 'bob-key-0123456789abcdef-bob';
 export const ADA_ADMIN = 'ada-key-0123456789abcdef-ada';
 export const SERVICE_KEY = 'service-key-0123456789abcdef';
 
-/** The environment that makes them known. */
+/** The environment that configures them. */
 export const PEOPLE = {
   SANDBOX_API_KEY: SERVICE_KEY,
   PORTHOLE_API_KEYS: JSON.stringify({

@@ -1,14 +1,14 @@
 import type { WakingClock } from '#core/shared/clock-and-ids.ts';
 import { pinnedClock as pinnedAt } from '#test/doubles/pinned-clock.ts';
 
-/** A clock that stands still until it is told to go on. */
+/** A clock that advances only on request. */
 export interface PinnedClock extends WakingClock {
-  /** How many wait for a later time. */
+  /** Number of waits for a later time. */
   readonly sleepers: number;
   advance(by: { readonly minutes?: number; readonly hours?: number; readonly seconds?: number }): void;
 }
 
-/** Stands at 2030-03-01T12:00:00Z. */
+/** Starts at 2030-03-01T12:00:00Z. */
 export function pinnedClock(): PinnedClock {
   const clock = pinnedAt(new Date('2030-03-01T12:00:00.000Z'));
   return {

@@ -1,12 +1,11 @@
 import { connect } from 'node:net';
 
-/** How long a connection may take that should have been answered and ended at once. */
+/** Timeout of a connection that should be answered and closed at once. */
 const GIVE_UP_MS = 10_000;
 
 /**
- * Sends bytes as they are and reads until the other side ends the connection. Rejects when it does
- * not.
- * @returns what came back, as Latin-1
+ * Sends raw bytes and reads until the other side closes the connection. Rejects if it does not.
+ * @returns the received bytes, as Latin-1
  */
 export function rawExchange(port: number, bytes: string | Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -18,7 +17,7 @@ export function rawExchange(port: number, bytes: string | Buffer): Promise<strin
       reject(new Error(`the connection stayed open; so far: ${said().slice(0, 300)}`));
     }, GIVE_UP_MS);
     socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-    // A reset after the answer is an end, too.
+    // A reset after the response also counts as a close.
     socket.on('error', () => undefined);
     socket.once('close', () => {
       clearTimeout(timer);
@@ -29,8 +28,7 @@ export function rawExchange(port: number, bytes: string | Buffer): Promise<strin
 }
 
 /**
- * The first answer: its status, the JSON of its body where it is some, and how many answers there
- * are in all.
+ * The first response: its status, its JSON body if it has one, and the total number of responses.
  */
 export function firstAnswer(text: string): {
   status: number;

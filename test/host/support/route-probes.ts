@@ -5,21 +5,21 @@ import { editorProbes } from './editor-probes.ts';
 import { ADA_ADMIN, ALICE } from './people.ts';
 import { type MadeRun, startPreview } from './runs.ts';
 
-/** A call that would succeed if its caller may make it. */
+/** A call that succeeds if its caller is allowed to make it. */
 export interface Probe {
   readonly params?: Readonly<Record<string, string>>;
-  /** With its question mark. */
+  /** Including the question mark. */
   readonly query?: string;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Servers and files made so far: each call gets another name. */
+/** Servers and files created so far: each call gets a new name. */
 let declared = 0;
 
 /**
- * What is asked about of alice's, and the run whose agent is the own one, by route: where a call
- * needs more than the id of the run, or of its sandbox, in its path.
+ * The requests about alice's objects, by route, and the run of the calling agent: for routes that
+ * need more than the id of the run, or of its sandbox, in the path.
  */
 export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: MadeRun) => Promise<Probe>>> {
   async function ask({ runId }: MadeRun): Promise<string> {
@@ -42,7 +42,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     return id;
   }
 
-  /** Alice's; where somebody else puts it later, it is another one, and new. */
+  /** Alice's; an upload by another caller creates a separate, new one. */
   async function addSkill(name: string): Promise<string> {
     const { records } = porthole.host.services;
     for (const { user, org } of [
@@ -228,7 +228,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
   };
 }
 
-/** The status alone: streams are left once they begin. */
+/** Only the status: streams are closed once they begin. */
 export function statusOf(
   porthole: TestHost,
   method: string,

@@ -1,6 +1,6 @@
 import type { Answer, Call, TestHost } from '#test/support/in-process-host.ts';
 
-/** Whoever can be called: a host in this process, or in its own. */
+/** The target of calls: a host in this process, or in a separate one. */
 export interface Callable {
   call(method: string, path: string, call?: Call): Promise<Answer>;
 }
@@ -11,7 +11,7 @@ export interface MadeRun {
   readonly agentToken: string;
 }
 
-/** Makes a run, as `token` where one is given. */
+/** Creates a run, as `token` if given. */
 export async function makeRun(
   porthole: Callable,
   token?: string,
@@ -23,7 +23,7 @@ export async function makeRun(
   return { runId: run_id ?? '', sandboxId: sandbox_id ?? '', agentToken: agent_token ?? '' };
 }
 
-/** The preview as the API answers it. */
+/** The preview in the API's format. */
 export interface StartedPreview {
   readonly session_id: string;
   readonly local_port: number;
@@ -38,7 +38,7 @@ export interface StartedPreview {
   readonly reason?: string;
 }
 
-/** Starts a preview, and insists on it. */
+/** Starts a preview; fails on an error. */
 export async function startPreview(
   porthole: Callable,
   runId: string,
@@ -54,12 +54,12 @@ export async function startPreview(
   return answer.json<StartedPreview>();
 }
 
-/** What a preview's URL answers to a program. */
+/** The response of a preview's URL to a program. */
 export function visit(porthole: Callable, session: string, port: number, path = '/'): Promise<Answer> {
   return porthole.call('GET', path, { host: `${session}-preview.localhost:${port}` });
 }
 
-/** `[status, code]`, which is what most refusals come down to. */
+/** `[status, code]`, the essence of most refusals. */
 export function outcome(answer: Answer): [number, unknown] {
   return [answer.status, answer.json<{ code?: unknown }>().code];
 }
@@ -68,7 +68,7 @@ export function as(token: string | undefined): { token?: string } {
   return token === undefined ? {} : { token };
 }
 
-/** Stops a sandbox on purpose: one that only died would come back for its next command. */
+/** Stops a sandbox explicitly: a crashed one would be revived by its next command. */
 export async function stopSandbox({ host }: TestHost, id: string): Promise<void> {
   await host.services.records.sandboxes.setDesired(id, 'stopped');
   await host.services.provider.stop(id);

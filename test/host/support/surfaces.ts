@@ -4,21 +4,21 @@ import { createPreviewTools } from '../../../agent/create-preview-tools.ts';
 import { execute } from './commands.ts';
 import type { Callable, MadeRun } from './runs.ts';
 
-/** How an agent's wish for a preview ended. */
+/** The outcome of an agent's request for a preview. */
 export interface Wish {
   readonly outcome: 'opened' | 'denied' | 'timed_out' | 'failed';
-  /** What the agent is told. */
+  /** The text that the agent gets. */
   readonly text: string;
 }
 
-/** Where the functions are, and who may run commands in the sandbox. */
+/** Where the functions run, and who may run commands in the sandbox. */
 export interface Place {
   readonly url: string;
   readonly porthole: Callable;
   readonly owner: string | undefined;
 }
 
-/** Everything by which an agent can ask for a preview, beside the route itself. */
+/** Every way for an agent to request a preview, except the route itself. */
 export const SURFACES: Readonly<
   Record<string, (place: Place, run: MadeRun, port: number, signal?: AbortSignal) => Promise<Wish>>
 > = {

@@ -16,16 +16,16 @@ export interface TerminalOptions {
   readonly token?: string;
 }
 
-/** A text message, read. */
+/** A parsed text message. */
 export interface TextMessage {
   readonly type: string;
   readonly [field: string]: unknown;
 }
 
-/** A client of a terminal, as a program would write one. */
+/** A terminal client, as a program would implement it. */
 export class TerminalClient {
   readonly socket: WebSocket;
-  /** What came, in its order: bytes, and text messages as what they say. */
+  /** Received messages in order: bytes, and parsed text messages. */
   readonly messages: (Buffer | TextMessage)[] = [];
   /** The close code, once the socket has closed. */
   readonly closed: Promise<number>;
@@ -60,7 +60,7 @@ export class TerminalClient {
     this.socket.send(Buffer.from(text));
   }
 
-  /** Resolves once the condition holds; rejects when the socket has closed before. */
+  /** Resolves once the condition holds; rejects if the socket closes first. */
   async until(condition: (client: this) => boolean): Promise<void> {
     while (!condition(this)) {
       if (this.socket.readyState === WebSocket.CLOSED) {
@@ -86,7 +86,7 @@ export class TerminalClient {
     return this.until(({ reported }) => reported.some((each) => each.type === type));
   }
 
-  /** Leaves, and waits until it has. */
+  /** Disconnects, and waits until that is done. */
   async leave(): Promise<void> {
     this.socket.close();
     await this.closed;
@@ -107,7 +107,7 @@ function open(
   });
 }
 
-/** Resolves once the terminal says that it is ready. */
+/** Resolves once the terminal reports that it is ready. */
 export async function openTerminal(
   port: number,
   sandboxId: string,
@@ -124,7 +124,7 @@ export async function openTerminal(
   return client;
 }
 
-/** What a handshake is answered that is refused: plain HTTP. */
+/** The response to a refused handshake: plain HTTP. */
 export async function refusedTerminal(
   port: number,
   sandboxId: string,

@@ -13,12 +13,12 @@ import {
 } from '#test/contracts/bridge/bridge-client.ts';
 import { startTestHost } from '#test/support/in-process-host.ts';
 
-/** What these suites need: without isolation there is no outside to keep to. */
+/** Requirements of these suites: without isolation there is no outside to protect. */
 export const missing = missingFor('bubblewrap') === undefined ? undefined : missingFor('unshare');
 
 /**
- * A host with one sandbox, and a canary on either side: nobody may read them, and nobody may change
- * anything around them.
+ * A host with one sandbox, and a canary on either side: neither may be read, and nothing around
+ * them may change.
  */
 export interface HostileHarness extends Bridge {
   readonly id: string;
@@ -26,18 +26,18 @@ export interface HostileHarness extends Bridge {
   readonly hostCanary: string;
   /** Content of `/tmp/canary/secret` in the sandbox. */
   readonly secret: string;
-  /** Everything that was logged. */
+  /** All log lines. */
   readonly logged: readonly string[];
   sh(script: string, options?: RunOptions): Promise<string>;
   api(method: string, path: string, call?: BridgeCall): ReturnType<typeof ask>;
-  /** Whether a text gives away a canary. */
+  /** Whether a text contains a canary. */
   betrays(text: string | Buffer): boolean;
   /**
-   * Every file outside /workspace that its processes could change, with what is in the canaries,
-   * one a line.
+   * Every file outside /workspace that its processes could change, and the content of the canaries,
+   * one per line.
    */
   outside(): Promise<string>;
-  /** What Porthole may have left below /workspace. */
+  /** Remains of Porthole's operations below /workspace. */
   leftovers(): Promise<string>;
   end(): Promise<void>;
 }
@@ -81,7 +81,7 @@ export async function openHostileHarness(): Promise<HostileHarness> {
 }
 
 /**
- * Sessions are kept in /tmp, by design; what the sandbox's own init keeps in /dev/shm are pipes.
+ * Sessions are stored in /tmp, by design; the files of the sandbox's init in /dev/shm are pipes.
  */
 const OUTSIDE = `cat /tmp/canary/secret; echo
 find / -maxdepth 1 ! -path / -printf '%p %y %m\\n' | sort

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 
-/** How a path leaves the workspace, or seems to; `@` is what it is after. */
+/** Ways in which a path leaves the workspace, or appears to; `@` is its target. */
 const CLIMBS = [
   '@',
   '/@',
@@ -23,7 +23,7 @@ const CLIMBS = [
   'workspace/link/../../@',
 ];
 
-/** In the end some are meant to be inside. */
+/** Combined with a climb, some end up inside on purpose. */
 const TARGETS = ['etc/passwd', 'tmp/canary/secret', 'workspace2/x', 'HOST'];
 
 const percent = (byte: number) => `%${byte.toString(16).padStart(2, '0')}`;
@@ -31,7 +31,7 @@ const encode = (chars: RegExp, write: (char: string) => string) => (path: string
   path.replace(chars, write);
 const hex = (char: string) => [...Buffer.from(char)].map(percent).join('');
 
-/** How it is written in the URL. */
+/** Encodings of the path in the URL. */
 const ENCODINGS: Readonly<Record<string, (path: string) => string>> = {
   raw: (path) => path,
   'dots encoded': encode(/\./g, hex),
@@ -47,7 +47,7 @@ const ENCODINGS: Readonly<Record<string, (path: string) => string>> = {
   'dots of %u': encode(/\./g, () => '%u002e'),
 };
 
-/** On their own: what is too long, cut off, or no URL at all. */
+/** Single cases: too long, truncated, or not a URL. */
 const SINGLES: readonly string[] = [
   `workspace/${'n'.repeat(255)}`,
   `workspace/${'n'.repeat(256)}`,
@@ -93,7 +93,7 @@ const SINGLES: readonly string[] = [
   'workspace/q?../../etc/passwd',
 ];
 
-/** The tails of URLs, as they go out; each once. */
+/** The tails of URLs, as sent, without duplicates. */
 export function hostileTails(hostCanary: string): readonly string[] {
   const tails = CLIMBS.flatMap((climb) =>
     TARGETS.flatMap((target) => {
@@ -104,7 +104,7 @@ export function hostileTails(hostCanary: string): readonly string[] {
   return [...new Set([...tails, ...SINGLES])];
 }
 
-/** What the path means, by nothing but the rules: decoded once and in full, then judged. */
+/** The meaning of the path by the rules alone: decoded once and in full, then validated. */
 export type Meaning =
   | { readonly kind: 'no URL' }
   | { readonly kind: 'unreadable' }
@@ -124,7 +124,7 @@ export function meaningOfTail(tail: string): Meaning {
   }
 }
 
-/** A relative one counts from the workspace. */
+/** A relative path is resolved against the workspace. */
 export function meaningOf(path: string): Meaning {
   if (path.includes('\0')) return { kind: 'unreadable' };
   const resolved = posix.resolve('/workspace', path);

@@ -1,9 +1,7 @@
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { entry, gnuLong, pax, paxRecord, tar, type TarEntry } from './tar-builder.ts';
 
-/**
- * Comes first in every hostile archive: when it is there afterwards, something has been unpacked.
- */
+/** First in every hostile archive: if it exists afterwards, something has been unpacked. */
 const BAIT: TarEntry = { name: 'bait', content: 'unpacked' };
 const FILE: TarEntry = { name: 'pwned', content: 'x' };
 const OUT = '../../tmp/canary/secret';
@@ -59,8 +57,8 @@ export const WAYS_OUT = {
 };
 
 /**
- * Where a link leads, by each way to say so. A symbolic link may lead anywhere; nothing may go
- * through it.
+ * The target of a link, in each encoding. A symbolic link may point anywhere; nothing may be
+ * written through it.
  */
 function targets(): Record<string, Buffer> {
   const out = Object.entries(WAYS_OUT).flatMap(([what, target]) => [
@@ -243,7 +241,7 @@ const FRAMES: Record<string, Buffer> = {
   cpio: Buffer.concat([Buffer.from('070701'), Buffer.alloc(1_018, 0x30)]),
 };
 
-/** Archives that each must be refused as a whole. */
+/** Archives that must each be refused as a whole. */
 export const HOSTILE_TARS: Readonly<Record<string, Buffer>> = {
   ...names(),
   ...targets(),
@@ -254,7 +252,7 @@ export const HOSTILE_TARS: Readonly<Record<string, Buffer>> = {
   ...FRAMES,
 };
 
-/** Large ones, made when they are asked for. */
+/** Large archives, created on demand. */
 export const BOMBS: Readonly<Record<string, () => Buffer>> = {
   'folders in folders, 2,000 deep, 4,000 times': () =>
     tar(
@@ -269,8 +267,8 @@ export const BOMBS: Readonly<Record<string, () => Buffer>> = {
 const CUT = `${'d'.repeat(99)}/`;
 
 /**
- * Strange, and what comes of them: path → content, or where it leads. They are taken because every
- * reader does the same with them.
+ * Unusual archives and their result: path → content, or link target. They are accepted because
+ * every reader treats them the same.
  */
 export const HARMLESS_TARS: Readonly<Record<string, readonly [Buffer, Readonly<Record<string, string>>]>> = {
   'names with control characters': [

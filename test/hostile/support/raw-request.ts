@@ -6,9 +6,7 @@ export interface RawAnswer {
   readonly text: string;
 }
 
-/**
- * One request, its target byte for byte as it is given (Latin-1), which no HTTP client would send.
- */
+/** One request, with a target sent byte for byte (Latin-1), which no HTTP client would send. */
 export async function rawRequest(
   { port, key }: { readonly port: number; readonly key: string },
   method: string,
@@ -18,7 +16,7 @@ export async function rawRequest(
   const socket = connect({ host: '127.0.0.1', port });
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-  // A refusal may come before everything has been sent.
+  // A refusal may come before the request has been sent in full.
   socket.on('error', () => undefined);
   const closed = once(socket, 'close');
   const head = `${method} ${target} HTTP/1.1\r\nHost: localhost:${port}\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`;
@@ -28,7 +26,7 @@ export async function rawRequest(
   return { status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(text)?.[1] ?? 0), text };
 }
 
-/** Does all of it, so many at a time, in the order of the list. */
+/** Runs all of it, with this many in parallel, in the order of the list. */
 export async function inLanes<T>(
   items: readonly T[],
   lanes: number,

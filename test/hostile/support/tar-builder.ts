@@ -1,18 +1,18 @@
-/** An entry of an archive, as bad as a test wants it; what is not given is as it should be. */
+/** An entry of an archive, as malformed as a test needs; fields not given are valid. */
 export interface TarEntry {
   readonly name?: string | Buffer;
   /** @default `0`, a file */
   readonly type?: string;
   readonly content?: string | Buffer;
   readonly linkName?: string | Buffer;
-  /** In the place of the content's own: a number, or the bytes of the field. */
+  /** Replaces the content's size: a number, or the bytes of the field. */
   readonly size?: number | string | Buffer;
   /** @default 0o644 */
   readonly mode?: number;
   /** @default `ustar\0` and `00` */
   readonly magic?: string;
   readonly prefix?: string | Buffer;
-  /** In the place of the right one. */
+  /** Replaces the correct checksum. */
   readonly checksum?: string;
 }
 
@@ -56,7 +56,7 @@ export function tar(...entries: readonly (TarEntry | Buffer)[]): Buffer {
   ]);
 }
 
-/** A pax header with these records; a value may be a whole record, which is then put as it is. */
+/** A pax header with these records; a value may be a whole record, which is then used unchanged. */
 export function pax(records: Readonly<Record<string, string>> | string, type: 'x' | 'g' = 'x'): Buffer {
   const content =
     typeof records === 'string'

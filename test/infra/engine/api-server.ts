@@ -13,7 +13,7 @@ export interface KubernetesObject {
   readonly [field: string]: unknown;
 }
 
-/** Who owns which fields, as server-side apply knows it. */
+/** An entry of managedFields, as server-side apply records it. */
 export interface ManagedFields {
   readonly manager: string;
   readonly operation: 'Apply' | 'Update';
@@ -32,7 +32,7 @@ export type ObjectKey = Pick<KubernetesObject, 'apiVersion' | 'kind'> & {
   readonly namespace?: string | undefined;
 };
 
-/** What an API server answered instead of doing what it was asked. */
+/** An error response of an API server. */
 export class ApiError extends Error {
   readonly status: number;
 
@@ -58,10 +58,10 @@ interface Kubeconfig {
   ];
 }
 
-/** Longest wait for a condition, or for an object to be gone. */
+/** Longest wait for a condition, or for the deletion of an object. */
 const PATIENCE_MS = 180_000;
 
-/** The few requests that applying a stack takes. */
+/** The few requests needed to apply a stack. */
 export class ApiServer {
   readonly #server: string;
   readonly #agent: Agent;
@@ -92,7 +92,7 @@ export class ApiServer {
     await this.#agent.destroy();
   }
 
-  /** @throws ApiError 409 where the object exists */
+  /** @throws ApiError 409 if the object exists */
   async create(
     object: KubernetesObject,
     { fieldManager, dryRun }: Omit<ApplyOptions, 'force'>,
@@ -104,8 +104,8 @@ export class ApiServer {
   }
 
   /**
-   * Server-side apply. @throws ApiError 409 where another manager owns a field and `force` is not
-   * set
+   * Server-side apply.
+   * @throws ApiError 409 if another manager owns a field and `force` is not set
    */
   async apply(
     object: KubernetesObject,
@@ -116,7 +116,7 @@ export class ApiServer {
     return (await this.#json('PATCH', path, object)) as KubernetesObject;
   }
 
-  /** Says anew who owns which fields. */
+  /** Replaces the object's managedFields. */
   async setManagedFields(
     object: KubernetesObject,
     managedFields: readonly ManagedFields[],
@@ -135,7 +135,7 @@ export class ApiServer {
     }
   }
 
-  /** Deletes the object and all it owns, and waits until it is gone. */
+  /** Deletes the object and its dependents, and waits until it is gone. */
   async remove(key: ObjectKey): Promise<void> {
     const path = await this.#path(key);
     const before = await this.read(key);

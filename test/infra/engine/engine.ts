@@ -10,9 +10,9 @@ import { EmptyMessage, EngineService, engines, grpc, ResourceMonitorService, res
 import { type Registration, readRegistration } from './registration.ts';
 import { decode, encode, type Properties } from './wire-values.ts';
 
-/** What became of a resource. */
+/** The result of a registration. */
 export interface Registered {
-  /** Undefined for components, and while a preview cannot know it. */
+  /** Undefined for components, and if a preview cannot know it. */
   readonly id: string | undefined;
   readonly outputs: Properties;
 }
@@ -21,9 +21,9 @@ export interface EngineOptions {
   readonly project: string;
   readonly stack: string;
   readonly dryRun: boolean;
-  /** Makes the resource, or finds it as it is. What it throws ends the program. */
+  /** Creates the resource, or finds it unchanged. An error ends the program. */
   readonly register: (registration: Registration) => Promise<Registered>;
-  /** What a resource has that the program only reads. @default the program reads none */
+  /** Properties of a resource that the program only reads. @default the program reads none */
   readonly read?: ((type: string, id: string) => Promise<Properties>) | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface Engine {
   /** `host:port` of both services. */
   readonly address: string;
   readonly log: readonly LogLine[];
-  /** What components and the stack say of themselves at their end, by URN. */
+  /** The outputs of components and of the stack, registered at their end, by URN. */
   readonly outputs: ReadonlyMap<string, Properties>;
   close(): void;
 }

@@ -1,8 +1,7 @@
 /**
- * What the Kubernetes provider of Pulumi (4.29 and later) sends to an API server: a plain create,
- * then server-side apply without force, as a manager of each
- * resource. Only what is said here of field managers decides whether an update conflicts with
- * others.
+ * The requests of Pulumi's Kubernetes provider (4.29 and later) to an API server: a plain create,
+ * then server-side apply without force, with a separate field manager for each resource. Only these
+ * field managers decide whether an update conflicts with others.
  */
 import { randomBytes } from 'node:crypto';
 import {
@@ -37,17 +36,17 @@ export function keyOfInputs(type: string, inputs: Properties): ObjectKey {
   };
 }
 
-/** The manager of a resource's fields, drawn when it is first registered. */
+/** The field manager of a resource, drawn at its first registration. */
 export function newFieldManager(): string {
   return `pulumi-kubernetes-${randomBytes(4).toString('hex')}`;
 }
 
-/** The manager of plain creates, whose fields the first update takes over. */
+/** The manager of plain creates, with fields that the first update takes over. */
 const CREATES = 'pulumi-kubernetes';
 
 /**
- * Managers whose fields an update takes over before it applies: `kubectl` and its kin by their
- * prefix, and what the provider created.
+ * Managers that an update takes fields over from before it applies: `kubectl` and related ones by
+ * their prefix, and the provider's creates.
  */
 const TAKEN_OVER: readonly [prefix: string, operation: ManagedFields['operation']][] = [
   ['kubectl', 'Apply'],
@@ -65,7 +64,7 @@ interface Send {
   readonly dryRun: boolean;
 }
 
-/** @returns undefined where a preview cannot know */
+/** @returns undefined if a preview cannot know */
 export async function create(
   { api, fieldManager, provider, dryRun }: Send,
   registration: Registration,
@@ -158,8 +157,8 @@ function ready(api: ApiServer, object: KubernetesObject): Promise<KubernetesObje
 }
 
 /**
- * What a refresh finds of a resource; undefined where it is gone. Its inputs become what the
- * cluster has where they had something.
+ * The result of a refresh of a resource; undefined if it is gone. Inputs that were set take the
+ * cluster's values.
  */
 export async function refreshed(
   api: ApiServer,
@@ -172,7 +171,7 @@ export async function refreshed(
   return { ...state, live, inputs: pruned(live, state.inputs) as Properties };
 }
 
-/** As the API server keeps it: a Secret's texts are bytes, each of them secret. */
+/** As the API server stores it: a Secret's texts are bytes, each of them secret. */
 export function clusterForm(type: string, { stringData, ...object }: Properties): Properties {
   if (type !== 'kubernetes:core/v1:Secret')
     return stringData === undefined ? object : { ...object, stringData };
@@ -182,7 +181,7 @@ export function clusterForm(type: string, { stringData, ...object }: Properties)
   return { ...object, data: Object.fromEntries(data.map(([key, value]) => [key, new Secret(value)])) };
 }
 
-/** What the program gets back: its own inputs, and beside them what the cluster reports. */
+/** The outputs for the program: its inputs, and beside them the cluster's fields. */
 export function outputsOf({ inputs }: Registration, live: Properties): Properties {
   return { ...live, ...inputs };
 }

@@ -1,7 +1,7 @@
 import type { Registration } from './registration.ts';
 import { isRecord, type Properties } from './wire-values.ts';
 
-/** A resource as the state keeps it: secrets sealed. */
+/** A resource as the state stores it: secrets sealed. */
 export interface ResourceState {
   readonly urn: string;
   readonly type: string;
@@ -9,11 +9,11 @@ export interface ResourceState {
   readonly custom: boolean;
   readonly id: string | undefined;
   readonly inputs: Properties;
-  /** The object as the cluster last answered it, sealed; undefined for what is no object. */
+  /** The object as the cluster last returned it, sealed; undefined if not an object. */
   readonly live?: Properties | undefined;
-  /** Of its object. */
+  /** The field manager of its object. */
   readonly fieldManager?: string | undefined;
-  /** URNs that must outlive it: what it depends on, its parent, its provider. */
+  /** URNs that must outlive it: its dependencies, its parent, its provider. */
   readonly needs: readonly string[];
 }
 
@@ -23,8 +23,8 @@ export type Step =
   | { readonly op: 'update' | 'replace'; readonly paths: readonly string[] };
 
 /**
- * Fields that the API server lets nobody change; the name and the namespace, besides, are what the
- * object is.
+ * Fields that the API server makes immutable; the name and the namespace, besides, identify the
+ * object.
  */
 const IMMUTABLE: Readonly<Record<string, readonly string[]>> = {
   'kubernetes:apps/v1:Deployment': ['spec.selector'],
@@ -33,7 +33,7 @@ const IMMUTABLE: Readonly<Record<string, readonly string[]>> = {
 };
 const IDENTITY = ['apiVersion', 'kind', 'metadata.name', 'metadata.namespace'];
 
-/** What a provider must be told, so that a change of these does not replace the object. */
+/** Options that a provider needs, so that a change of these fields does not replace the object. */
 const MUTABLE_ON_REQUEST: Readonly<
   Record<string, { readonly option: string; readonly fields: readonly string[] }>
 > = {
@@ -42,8 +42,8 @@ const MUTABLE_ON_REQUEST: Readonly<
 };
 
 /**
- * What becomes of a resource, from the state alone: what is in the cluster counts after a refresh.
- * `inputs` are sealed as the state's own are.
+ * The operation for a resource, from the state alone: the cluster's values count after a refresh.
+ * `inputs` are sealed like the state's.
  */
 export function planStep(
   old: ResourceState | undefined,
@@ -74,8 +74,8 @@ export function planStep(
 }
 
 /**
- * Kinds that the provider knows itself are compared as their API server would write them: without
- * what is empty.
+ * Kinds that the provider knows are compared as their API server would write them: without empty
+ * values.
  */
 function canonical(type: string, value: unknown): unknown {
   return /^kubernetes:([a-z]+|[a-z.]+\.k8s\.io)\/v\d/.test(type) &&
@@ -98,7 +98,7 @@ function isEmpty(value: unknown): boolean {
   return Array.isArray(value) ? value.length === 0 : isRecord(value) && Object.keys(value).length === 0;
 }
 
-/** Paths at which two values differ, as deep as both have parts. */
+/** Paths at which two values differ, as deep as both have nested values. */
 export function changedPaths(before: unknown, after: unknown, at = ''): string[] {
   if (Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
     return before.flatMap((each, index) => changedPaths(each, after[index], `${at}[${index}]`));
@@ -111,7 +111,7 @@ export function changedPaths(before: unknown, after: unknown, at = ''): string[]
   return JSON.stringify(before) === JSON.stringify(after) ? [] : [at];
 }
 
-/** The parts of a value of which a shape has some, too: elements of lists by their places. */
+/** The parts of a value that a shape has as well: elements of lists by index. */
 export function pruned(value: unknown, shape: unknown): unknown {
   if (Array.isArray(value) && Array.isArray(shape)) {
     return value.slice(0, shape.length).map((each, at) => pruned(each, shape[at]));
@@ -136,7 +136,7 @@ export function withValueAt(value: Properties, path: string, next: unknown): Pro
   return next === undefined ? others : { ...others, [key]: next };
 }
 
-/** An order in which everything goes before what it needs. */
+/** An order in which each resource precedes its dependencies. */
 export function deletionOrder(resources: readonly ResourceState[]): ResourceState[] {
   const left = new Map(resources.map((each) => [each.urn, each]));
   const order: ResourceState[] = [];

@@ -1,4 +1,4 @@
-/** Pulumi's own wire protocol, as the command line speaks it with programs and policy packs. */
+/** Pulumi's wire protocol between the command line and programs or policy packs. */
 import { createRequire } from 'node:module';
 import type * as grpcModule from '@grpc/grpc-js';
 import type AnalyzerMessages from '@pulumi/pulumi/proto/analyzer_pb.js';
@@ -7,8 +7,8 @@ import type ResourceMessages from '@pulumi/pulumi/proto/resource_pb.js';
 import type { Empty } from 'google-protobuf/google/protobuf/empty_pb.js';
 import type { Struct, Value } from 'google-protobuf/google/protobuf/struct_pb.js';
 
-// The very modules that Pulumi's own code loads: their message classes are compared by identity.
-// The service files have no types.
+// The same modules that Pulumi's code loads: their message classes are compared by identity. The
+// service files have no types.
 const require = createRequire(createRequire(import.meta.url).resolve('@pulumi/pulumi'));
 
 export const grpc = require('@grpc/grpc-js') as typeof grpcModule;

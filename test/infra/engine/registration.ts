@@ -1,22 +1,22 @@
 import type { RegisterResourceRequest } from '@pulumi/pulumi/proto/resource_pb.js';
 import { decode, type Properties } from './wire-values.ts';
 
-/** What a program says of a resource when it makes one. */
+/** The registration of a resource by a program. */
 export interface Registration {
   readonly urn: string;
   readonly type: string;
   readonly name: string;
   /** URN; empty for the stack itself. */
   readonly parent: string;
-  /** False for a component, which is nothing of its own. */
+  /** False for a component, which has no resource in the cloud. */
   readonly custom: boolean;
   readonly inputs: Properties;
-  /** URNs of everything that must be there first. */
+  /** URNs of all its dependencies. */
   readonly dependencies: readonly string[];
   /** URN and id of the provider, `urn::id`; empty for the default one. */
   readonly provider: string;
   readonly ignoreChanges: readonly string[];
-  /** Undefined where the program leaves it to the provider. */
+  /** Undefined if the program leaves it to the provider. */
   readonly deleteBeforeReplace: boolean | undefined;
   readonly protect: boolean;
   readonly additionalSecretOutputs: readonly string[];
@@ -48,8 +48,8 @@ export function readRegistration(
 }
 
 /**
- * `urn:pulumi:{stack}::{project}::{types of the parents}${type}::{name}`; the stack itself is no
- * part of the types.
+ * `urn:pulumi:{stack}::{project}::{types of the parents}${type}::{name}`; the stack is not part of
+ * the types.
  */
 function urn(
   { project, stack }: { readonly project: string; readonly stack: string },

@@ -11,7 +11,7 @@ const require = createRequire(import.meta.url);
 /** The values of a stack file. */
 export interface StackFile {
   readonly config: Readonly<Record<string, unknown>>;
-  /** Keys that the file holds encrypted, with their values in clear. */
+  /** Keys that the file holds encrypted, with their values in clear text. */
   readonly secrets: Readonly<Record<string, string>>;
 }
 
@@ -28,18 +28,18 @@ export interface ProgramRun {
 
 export interface ProgramResult {
   readonly succeeded: boolean;
-  /** Everything that was registered, in order. */
+  /** All registrations, in order. */
   readonly registrations: readonly Registration[];
-  /** What the program exports. */
+  /** The program's exports. */
   readonly outputs: Properties;
-  /** What components registered as their outputs, by URN. */
+  /** The outputs registered by components, by URN. */
   readonly componentOutputs: ReadonlyMap<string, Properties>;
   readonly log: Engine['log'];
-  /** What the program wrote by itself. */
+  /** The program's stdout and stderr. */
   readonly output: string;
 }
 
-/** Runs a program the way the command line's language host does, against an engine of our own. */
+/** Runs a program like the command line's language host, against our engine. */
 export async function runProgram(run: ProgramRun): Promise<ProgramResult> {
   const registrations: Registration[] = [];
   const engine = await startEngine({
@@ -105,7 +105,7 @@ async function node(run: ProgramRun, address: string): Promise<{ code: number | 
   return { code, output };
 }
 
-/** The command line hands every value over as text; what has parts, as JSON. */
+/** The command line passes every value as text, and structured values as JSON. */
 function texts(values: Readonly<Record<string, unknown>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(values).map(([key, value]) => [

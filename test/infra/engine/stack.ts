@@ -20,12 +20,12 @@ export interface Change {
   readonly op: 'create' | 'update' | 'replace' | 'delete';
   readonly type: string;
   readonly name: string;
-  /** What made it an update or a replacement. */
+  /** The paths that made it an update or a replacement. */
   readonly paths: readonly string[];
 }
 
 export interface UpdateResult extends ProgramResult {
-  /** Objects of the cluster that were touched, or in a preview would be; in order. */
+  /** Objects of the cluster that were changed, or in a preview would be; in order. */
   readonly changes: readonly Change[];
 }
 
@@ -37,7 +37,7 @@ export interface StackOptions {
 }
 
 export interface UpdateOptions {
-  /** As `--refresh`: what the cluster has counts as what was declared last. @default false */
+  /** Like `--refresh`: the cluster's values replace those declared last. @default false */
   readonly refresh?: boolean;
 }
 
@@ -60,7 +60,7 @@ export class Stack {
     this.#options = options;
   }
 
-  /** The state as it would be stored; secrets are digests in it. */
+  /** The state as it would be stored, with secrets as digests. */
   export(): string {
     return JSON.stringify([...this.#state.values()], null, 2);
   }
@@ -81,7 +81,7 @@ export class Stack {
 
   async #run(stackFile: StackFile, { dryRun, refresh }: Required<UpdateOptions> & { dryRun: boolean }) {
     const { project, stack, main } = this.#options;
-    // A preview leaves the state as it is.
+    // A preview does not change the state.
     const update: Update = { state: dryRun ? new Map(this.#state) : this.#state, changes: [], dryRun };
     if (refresh) await this.#refresh(update.state);
     const providers = new Map<string, Properties>();
@@ -126,7 +126,7 @@ export class Stack {
       state.set(urn, { ...this.#stateOf(registration, old), inputs });
       return { id: old.id, outputs: outputsOf(registration, old.live ?? {}) };
     }
-    // The name is fixed, so the old one must go before the new one can come.
+    // The name is fixed, so the old object must be deleted before the new one is created.
     if (step.op === 'replace' && old !== undefined && !dryRun) {
       await this.#options.cluster.remove(keyOfInputs(old.type, old.inputs));
     }

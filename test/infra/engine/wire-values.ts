@@ -2,14 +2,14 @@ import { createHmac } from 'node:crypto';
 import { type Struct, StructMessage } from './protocol.ts';
 
 /**
- * Key and marks of the values that are more than JSON (`sdk/go/common/resource/properties.go` of
+ * Key and marks of the values that JSON cannot represent (`sdk/go/common/resource/properties.go` of
  * Pulumi).
  */
 const MARK = '4dabf18193072939515e22adb298388d';
 const SECRET = '1b47061264138c4ac30d75fd1eb44270';
 const UNKNOWN_TEXT = '04da6b54-80e4-46f7-96ec-b56ff0331ba9';
 
-/** A value that is known only once the update has run. */
+/** A value that is known only after the update has run. */
 export const UNKNOWN: unique symbol = Symbol('unknown');
 
 /** A value that must never be shown. */
@@ -24,7 +24,7 @@ export class Secret {
     return this.#value;
   }
 
-  /** What ends up in a message or a snapshot by accident. */
+  /** The form in a message or a snapshot that includes it by accident. */
   toJSON(): string {
     return '[secret]';
   }
@@ -56,7 +56,7 @@ function encodeValue(value: unknown): unknown {
   return isRecord(value) ? mapValues(value, encodeValue) : value;
 }
 
-/** The value as an API server takes it. */
+/** The value as an API server accepts it. */
 export function reveal(value: unknown): unknown {
   if (value === UNKNOWN) throw new Error('a value that is not known yet cannot be sent');
   if (value instanceof Secret) return reveal(value.reveal());
@@ -65,7 +65,7 @@ export function reveal(value: unknown): unknown {
 }
 
 /**
- * The value as a state may keep it: of a secret only a digest, which tells whether it has changed.
+ * The value as a state may store it: only a digest of a secret, which shows whether it has changed.
  */
 export function seal(value: unknown, key: string): unknown {
   if (value instanceof Secret) {
@@ -78,7 +78,7 @@ export function seal(value: unknown, key: string): unknown {
   return isRecord(value) ? mapValues(value, (each) => seal(each, key)) : value;
 }
 
-/** Paths of every value within that this holds for, e.g. `spec.ports[0].port`. */
+/** Paths of all nested values for which this holds, e.g. `spec.ports[0].port`. */
 export function pathsWhere(value: unknown, holds: (each: unknown) => boolean, at = ''): string[] {
   if (holds(value)) return [at];
   if (Array.isArray(value)) return value.flatMap((each, index) => pathsWhere(each, holds, `${at}[${index}]`));

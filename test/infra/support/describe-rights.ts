@@ -10,11 +10,13 @@ export interface Right {
   /** `verb resource.group` */
   readonly right: string;
   readonly what: string;
-  /** Whether functions have it that make pods, functions that claim sandboxes, and the reaper. */
+  /**
+   * Whether these have it: functions that create pods, functions that claim sandboxes, the reaper.
+   */
   readonly pods: boolean;
   readonly claims: boolean;
   readonly reaper: boolean;
-  /** Whether the lifecycle has it (of either provider): never, always, or where it archives. */
+  /** Whether the lifecycle has it (of either provider): never, always, or if it archives. */
   readonly lifecycle: 'never' | 'always' | 'where it archives';
   /** Whether the clean-up of snapshots has it (of either provider). */
   readonly snapshots: boolean;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { StackConfigSchema } from '../../../infra/stack-config-schema.ts';
 
 export interface Setting {
-  /** As in a stack file, without `porthole:`; `{name}` stands for a name of your own. */
+  /** As in a stack file, without `porthole:`; `{name}` is a placeholder for a chosen name. */
   readonly key: string;
   readonly default: string;
   readonly what: string;
@@ -25,7 +25,7 @@ export function describeSettings(): Setting[] {
       unrepresentable: 'any',
       override: ({ zodSchema, jsonSchema }) => {
         if (zodSchema._zod.def.type !== 'pipe') return;
-        // A variable of the functions: its default is behind the conversion to text.
+        // A variable of the functions: its default follows the conversion to text.
         const { data } = (zodSchema as unknown as z.ZodType).safeParse(undefined);
         if (data !== undefined) jsonSchema.default = data;
       },
@@ -36,7 +36,7 @@ export function describeSettings(): Setting[] {
   });
 }
 
-/** @param need what to say of a setting without which the group is not complete */
+/** @param need the text for a setting that the group requires */
 function settingsOf(key: string, schema: JsonSchema, need: string, isNeeded: boolean): Setting[] {
   if (isMap(schema)) {
     const { additionalProperties: each, description = '' } = schema;

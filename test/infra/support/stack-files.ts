@@ -10,7 +10,7 @@ export const SIGNING_KEYS = JSON.stringify({
 });
 export const SERVICE_KEY = 'service-key-of-the-tests';
 
-/** The least that a stack file must hold, with more on top. */
+/** The minimal content of a stack file, with additions. */
 export function stackFile(more: Readonly<Record<string, unknown>> = {}): StackFile {
   return {
     config: {

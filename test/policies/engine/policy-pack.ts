@@ -12,7 +12,7 @@ import { encode, type Properties } from '../../infra/engine/wire-values.ts';
 const PACK = join(import.meta.dirname, '../../../policies');
 const LOADER = join(dirname(createRequire(import.meta.url).resolve('@pulumi/pulumi')), 'cmd/run-policy-pack');
 
-/** What of a resource a policy may look at. */
+/** The fields of a resource that a policy may read. */
 export type Observed = Pick<Registration, 'urn' | 'type' | 'name' | 'inputs'>;
 
 export interface Decision {
@@ -24,9 +24,9 @@ export interface Decision {
 
 export interface PolicyPack {
   readonly policies: readonly string[];
-  /** What the policies of single resources have against one, before it is made. */
+  /** The violations of the policies of single resources for one, before it is created. */
   judge(resource: Observed): Promise<readonly Decision[]>;
-  /** What the policies of whole stacks have against all of them, at the end. */
+  /** The violations of the policies of whole stacks for all resources, at the end. */
   evaluateStack(resources: readonly Observed[]): Promise<readonly Decision[]>;
   close(): Promise<void>;
 }
@@ -37,8 +37,8 @@ type Call = (
 ) => void;
 
 /**
- * Starts the pack as Pulumi's command line does: its loader in the pack's folder, the port on its
- * standard output.
+ * Starts the pack like Pulumi's command line: its loader runs in the pack's folder and prints the
+ * port on its standard output.
  * @param disabled policies that the configuration of the pack turns off
  * @param settings of policies, by their names
  * @param folder of the pack

@@ -1,4 +1,4 @@
-/** The real program, and beside it one thing that no stack may have. */
+/** The real program, and one additional resource that no stack may have. */
 import * as kubernetes from '@pulumi/kubernetes';
 import { gatewayAddress } from '../../../infra/main.ts';
 

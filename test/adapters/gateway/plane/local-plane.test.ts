@@ -32,7 +32,7 @@ function dial(id: string, port: number): Promise<Duplex> {
   return Promise.reject(new PortholeError('nothing_listens', 'Nothing listens.'));
 }
 
-/** A server that says this and nothing else. */
+/** A stream that sends these bytes and nothing else. */
 function saying(bytes: string): Duplex {
   const stream = new Duplex({ read: () => undefined, write: (_part, _encoding, done) => done() });
   stream.push(bytes);

@@ -20,7 +20,7 @@ previewPlaneContract(
       provider: {
         async dial(_id, port) {
           if (port !== SANDBOX.listens) throw new PortholeError('nothing_listens', 'Nothing listens.');
-          // Says again what it hears.
+          // Echoes its input.
           return new PassThrough();
         },
       },

@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { within } from '#adapters/kubernetes/client/exchange.ts';
 
-/** Rejects as soon as its signal aborts, with the signal's reason. */
 function hang(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });

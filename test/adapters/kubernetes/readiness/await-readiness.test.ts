@@ -31,12 +31,12 @@ const PREVIEW: Preview = {
 const ROUTE = { metadata: { name: PREVIEW.name, uid: 'uid' } } as StoredRoute;
 
 interface Scene {
-  /** What each proxy answers so many milliseconds after the start. */
+  /** What each proxy answers, given the milliseconds since the start. */
   readonly proxies?: Readonly<Record<string, (elapsed: number) => Answerer>>;
   readonly dial?: ErrorCode | 'listens' | 'hangs';
   readonly isAccepted?: boolean;
   readonly isGone?: boolean;
-  /** The API server, while it does not tell of the route. */
+  /** The API server, while it does not report the route. */
   readonly api?: 'hangs' | 'fails';
   readonly timeoutMs?: number;
   readonly times?: ReadinessDeps['times'];

@@ -8,15 +8,14 @@ import { type ClusterStreams, openClusterStreams } from '#adapters/kubernetes/sa
 export interface FakeStreams {
   readonly access: ClusterAccess;
   readonly streams: ClusterStreams;
-  /** The URLs that were asked for, in their order. */
+  /** The requested URLs, in order. */
   readonly asked: readonly string[];
   readonly tokens: readonly (string | undefined)[];
   close(): Promise<void>;
 }
 
 /**
- * An API server on loopback that does with each WebSocket, and with each plain request, what a test
- * wants.
+ * An API server on loopback that handles each WebSocket and each plain request as a test defines.
  */
 export async function fakeStreams({
   socket = () => {},
@@ -25,7 +24,7 @@ export async function fakeStreams({
 }: {
   socket?: (socket: WebSocket, url: string) => void;
   request?: (request: IncomingMessage, response: ServerResponse) => void;
-  /** The status that an upgrade is refused with. */
+  /** The status with which an upgrade is refused. */
   refuse?: (request: IncomingMessage) => { status: number; body: string } | undefined;
 } = {}): Promise<FakeStreams> {
   const asked: string[] = [];

@@ -20,8 +20,8 @@ import { image } from '#test/cluster/fixture/image.ts';
 import type { TarEntry } from '#test/cluster/fixture/tar.ts';
 
 /**
- * dash as sh, bash, tar, grep, ps, node and what a contract's commands need, as this machine has
- * them, and the guest. Another name for another content.
+ * An image with dash as sh, bash, tar, grep, ps, node, the other commands of the contracts, as on
+ * this machine, and the guest. Its name changes with its content.
  */
 export const SANDBOX_IMAGE = `porthole.test/sandbox:${createHash('sha256')
   .update(guestDigest())
@@ -29,13 +29,13 @@ export const SANDBOX_IMAGE = `porthole.test/sandbox:${createHash('sha256')
   .digest('hex')
   .slice(0, 16)}`;
 
-/** Left out where this machine has none. */
+/** Skipped if this machine has none. */
 const PROGRAMS =
   'basename bash cat chmod cp curl dash date dd dirname echo env false find grep head id kill ln ls mkdir mkfifo mktemp mv od printenv printf ps readlink rm rmdir sed seq setsid sha256sum sleep sort stat stty tail tar test touch tr true tty wc yes';
-/** Nothing but busybox and the guest. */
+/** Only busybox and the guest. */
 export const PLAIN_IMAGE = SANDBOX_IMAGE.replace('/sandbox:', '/plain:');
 
-/** Makes the image known to the cluster's nodes. */
+/** Imports the image on the cluster's nodes. */
 export function importSandboxImage(cluster: Cluster): Promise<void> {
   return imported(cluster, SANDBOX_IMAGE, async () => sandboxImage(SANDBOX_IMAGE, [], await guestEntries()));
 }
@@ -46,7 +46,7 @@ export function importPlainImage(cluster: Cluster): Promise<void> {
   );
 }
 
-/** The guest and nothing else, as images/guest has it. */
+/** The guest and nothing else, like images/guest. */
 export const GUEST_IMAGE = SANDBOX_IMAGE.replace('/sandbox:', '/guest:');
 
 export function importGuestImage(cluster: Cluster): Promise<void> {
@@ -55,7 +55,7 @@ export function importGuestImage(cluster: Cluster): Promise<void> {
   );
 }
 
-/** That of sandboxes with this machine's Python. */
+/** For sandboxes with this machine's Python. */
 export const PYTHON_IMAGE = SANDBOX_IMAGE.replace('/sandbox:', '/python:');
 
 export function importPythonImage(cluster: Cluster): Promise<void> {
@@ -67,10 +67,10 @@ export function importPythonImage(cluster: Cluster): Promise<void> {
 /** Folders of the standard library that no program imports. */
 const SKIPPED = new Set(['__pycache__', 'test', 'tests', 'dist-packages', 'site-packages']);
 
-/** Of the time zones, which Python reads. */
+/** Time zones, which Python reads. */
 const ZONES = '/usr/share/zoneinfo';
 
-/** What native modules of bundlers load. */
+/** Libraries that native modules of bundlers load. */
 const BUNDLER_LIBRARIES = ['libgcc_s.so.1', 'librt.so.1', 'libutil.so.1'];
 
 /** The standard library with the shared libraries of its native modules. */
@@ -88,7 +88,7 @@ async function pythonEntries(): Promise<TarEntry[]> {
   return [...entries, ...[...libraries].flatMap((path) => entryOf(path, path.replace(/^\/lib/, '/usr/lib')))];
 }
 
-/** A file or folder of this machine, under its own path in the image. */
+/** A file or folder of this machine, under the same path in the image. */
 function entryOf(from: string, to = from): TarEntry[] {
   const found = statSync(from);
   const path = to.slice(1);
@@ -108,7 +108,7 @@ async function imported(cluster: Cluster, reference: string, make: () => Promise
   }
 }
 
-/** The archive of such an image, under that name. `more` are further programs of /usr/bin. */
+/** The archive of such an image, under that name. `more` lists further programs of /usr/bin. */
 export async function sandboxImage(
   reference: string,
   more: readonly string[] = [],
@@ -143,7 +143,7 @@ async function rootEntries(names: readonly string[]): Promise<TarEntry[]> {
   const libraries = new Set<string>();
   for (const path of [...programs, node]) {
     const listed = await command(['ldd', path]).catch(() => '');
-    // Some are found in /lib and others in /usr/lib, which are one.
+    // Some are found in /lib and others in /usr/lib, which are the same folder.
     for (const [, library = ''] of listed.matchAll(/(\/\S+\.so\S*)/g))
       libraries.add(library.replace(/^\/usr/, ''));
   }

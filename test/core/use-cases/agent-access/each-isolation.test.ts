@@ -1,5 +1,5 @@
 /**
- * The command in sandboxes of every kind of isolation: introduced, found in the PATH, and calling
+ * The command in sandboxes of every kind of isolation: provisioned, found in the PATH, and calling
  * its own channel.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -30,7 +30,7 @@ for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
         res.end('[]');
       });
     beforeAll(async () => {
-      // Longer than a socket's address may be.
+      // Exceeds the length limit of a socket's path.
       folder = mkdtempSync(join(tmpdir(), `porthole-each-${'x'.repeat(80)}`));
       asked = [];
       records = openSqliteRecords({ file: ':memory:' });

@@ -11,11 +11,14 @@ import { collect } from '#test/support/collect.ts';
 export interface ManagedPoolHarness extends WarmPoolHarness {
   readonly records: Records;
   readonly provider: SandboxProvider;
-  /** What pools told of that went wrong in the background. */
+  /** Background failures reported by pools. */
   readonly failures: unknown[];
 }
 
-/** Pools on one provider and one empty database. @param dispose of what the provider lives on */
+/**
+ * Pools on one provider and one empty database.
+ * @param dispose releases the provider's resources
+ */
 export async function openManagedPools(
   provider: SandboxProvider,
   dispose: () => Promise<void>,

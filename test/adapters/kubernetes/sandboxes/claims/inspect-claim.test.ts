@@ -16,7 +16,7 @@ const condition = (status: string, reason: string) => ({
   conditions: [{ type: 'Ready', status, reason, message: 'so it is' }],
 });
 
-/** What is seen of a claim and its Sandbox that say this of themselves. */
+/** What is observed of a claim and its Sandbox with these statuses. */
 async function inspected(
   claimSays: object,
   sandboxSays: object,

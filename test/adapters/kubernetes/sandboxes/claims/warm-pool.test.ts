@@ -1,10 +1,10 @@
-/** A SandboxWarmPool beside callers that find no room. */
+/** A SandboxWarmPool beside callers that find no capacity. */
 import { expect, test } from '@jest/globals';
 import type { KubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { createAgentSandboxPool } from '#adapters/kubernetes/sandboxes/claim-pool.ts';
 import { poolConfig } from '#test/support/warm-pools.ts';
 
-/** A pool of so many replicas, and claims that are bound, or wait. */
+/** A pool with this number of replicas, and claims that are bound or waiting. */
 function world(replicas: number, claims: readonly ('bound' | 'waiting')[], warmTarget = 3) {
   const state = { replicas };
   const client = {

@@ -1,4 +1,4 @@
-/** What is particular to streams of an API server: refusals, tokens, watches, silence. */
+/** Stream behavior specific to an API server: refusals, tokens, watches, silence. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { awaitObject, watchObject } from '#adapters/kubernetes/sandboxes/cluster-objects.ts';

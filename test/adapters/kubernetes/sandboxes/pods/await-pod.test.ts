@@ -1,4 +1,4 @@
-/** What ends a wait for a pod. */
+/** Events that end a wait for a pod. */
 import { describe, expect, test } from '@jest/globals';
 import { withNode } from '#adapters/kubernetes/sandboxes/await-pod.ts';
 import type { Pod } from '#adapters/kubernetes/sandboxes/pod-state.ts';
@@ -15,7 +15,7 @@ const pod = (scheduled?: string): Pod => ({
 });
 const NO_ROOM = '0/1 nodes are available: 1 Insufficient cpu.';
 const never = () => new AbortController().signal;
-/** Work that goes on until it is ended. */
+/** Work that continues until it is aborted. */
 const endless = (until: AbortSignal) =>
   new Promise<never>((_resolve, reject) =>
     until.addEventListener('abort', () => reject(until.reason as Error), { once: true }),
