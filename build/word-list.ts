@@ -5,14 +5,17 @@ export const FOLDERS: readonly string[] = ['client', 'console', 'handlers'];
 export const COMMENT_FOLDERS: readonly string[] = [
   'adapters',
   'agent',
+  'bench',
   'build',
   'constructs',
   'core',
+  'examples',
   'guest',
   'host',
   'infra',
   'policies',
   'proxy',
+  'test',
 ];
 
 export const WORDS: readonly string[] = [

@@ -17,7 +17,7 @@ export interface CommandResult {
 /**
  * Parses a whole exec stream; throws on anything but `event: x
  * data: y
- * 
+ *
  * ` and the heartbeat comment.
  */
 export function readEvents(text: string): ExecEvent[] {
