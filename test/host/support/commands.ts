@@ -15,10 +15,8 @@ export interface CommandResult {
 }
 
 /**
- * Parses a whole exec stream; throws on anything but `event: x
- * data: y
- *
- * ` and the heartbeat comment.
+ * Parses a whole exec stream; throws on anything but events (`event: x`, `data: y`, an empty line)
+ * and the heartbeat comment.
  */
 export function readEvents(text: string): ExecEvent[] {
   const frames = text.split('\n\n');
