@@ -63,11 +63,14 @@ export class OpenPreviews {
     }
   }
 
-  /** Opens a preview, or updates it. Resolves once it is stored, if that is possible. */
+  /**
+   * Opens a preview, or updates it. Resolves once it is stored, if that is possible. A closed one
+   * that opens again is unused.
+   */
   open(port: number, request: OpenPreviewRequest): Promise<void> {
     const known = this.#byHost.get(hostnameOf(request.host));
     const opened = this.#put(port, request, false);
-    if (known?.port === port) Object.assign(opened, usageOf(known));
+    if (known?.port === port && !known.closed) Object.assign(opened, usageOf(known));
     return this.#save();
   }
 
