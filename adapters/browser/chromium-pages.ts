@@ -107,10 +107,16 @@ export function createPageBrowser({ program, failed, idleMs = IDLE_MS }: PageBro
     }
   };
 
+  const installed = (): string | undefined => {
+    const found = program ?? findBrowser();
+    return found !== undefined && isExecutable(found) ? found : undefined;
+  };
+
   return {
+    isInstalled: () => installed() !== undefined,
     async observe(visit, owner, signal) {
-      const found = program ?? findBrowser();
-      if (found === undefined || !isExecutable(found)) throw missing(program);
+      const found = installed();
+      if (found === undefined) throw missing(program);
       const place = await queue.enter(owner, () => signal);
       if (place === undefined) {
         throw new PortholeError(

@@ -69,7 +69,7 @@ export async function diagnoseSandbox(
     const some = wanted.slice(at, at + AT_A_TIME);
     ports.push(...(await Promise.all(some.map((each) => diagnosePort(deps, run, each, listeners, signal)))));
   }
-  return { sandbox: state, listeners, ports, advice: summary(ports) };
+  return { sandbox: state, listeners, ports, advice: overallAdvice(ports) };
 }
 
 const NOT_RUNNING = {
@@ -88,7 +88,8 @@ function portsToLookInto(
   return [...all.filter(isAllowed), ...all.filter((port) => !isAllowed(port))].slice(0, MOST_PORTS);
 }
 
-function summary(ports: readonly PortDiagnosis[]): string {
+/** One sentence on all ports: the one to follow first. */
+export function overallAdvice(ports: readonly PortDiagnosis[]): string {
   const best = ports.find(({ ready }) => ready) ?? ports[0];
   if (best !== undefined) return best.advice;
   return 'Nothing listens in this sandbox: start the server (e.g. porthole serve 3000 -- npm run dev), then ask again.';

@@ -175,6 +175,8 @@ export interface PageObservation {
 
 /** A real browser. What it answers is text of the page: hostile input. */
 export interface PageBrowser {
+  /** Whether `observe` finds a browser; it is `browser_missing` otherwise. */
+  isInstalled(): boolean;
   /**
    * Ends within 45 s of its turn, whatever the page does.
    * @throws PortholeError `browser_missing`, `browser_failed`, `too_many_looks`

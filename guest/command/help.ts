@@ -61,8 +61,9 @@ after the sandbox was stopped. The same line twice starts it once.
   },
   doctor: {
     usage: 'doctor PORT',
-    summary: 'say whether a preview of a port shows the server, and what to do if not',
-    details: 'Exits with 0 when it does.',
+    summary: 'say whether a preview of a port shows the app, and what to do if not',
+    details:
+      'Opens a live preview in a browser, where one is installed, and names the fault of a broken page.\nExits with 0 when the page shows.',
   },
 };
 

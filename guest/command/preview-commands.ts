@@ -83,7 +83,7 @@ export async function previewStatus(env: NodeJS.ProcessEnv): Promise<number> {
 }
 
 export async function previewDoctor(env: NodeJS.ProcessEnv, port: number): Promise<number> {
-  const found = await call<Diagnosis>(readAccess(env), 'GET', `doctor?port=${port}`);
+  const found = await call<Diagnosis>(readAccess(env), 'GET', `doctor?port=${port}&check=true`);
   process.stdout.write(`${adviceOf(found)}\n`);
   return found.ports.some(({ ready }) => ready) ? EXIT.done : EXIT.failed;
 }

@@ -15,7 +15,8 @@ import {
   type Tool,
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
-import { diagnoseSandbox } from '#core/diagnosis/diagnose-sandbox.ts';
+import { actorOn } from '#core/callers.ts';
+import { diagnosePages } from '#core/pages/check-preview.ts';
 import { recordAgentConnected } from '#core/runs/agent-token.ts';
 import { findRun } from '#core/runs/find-run.ts';
 import { describeProblems } from '../http/describe-problems.ts';
@@ -42,17 +43,18 @@ const doctorTool = defineTool({
   name: 'doctor',
   title: 'Find out why a preview does not show the app',
   description:
-    'Look into the sandbox of a run: what listens there (port, address, process), whether it answers HTTP and WebSockets, and what to do so that a preview shows it. ' +
+    'Look into the sandbox of a run: what listens there (port, address, process), whether it answers HTTP and WebSockets, whether the pages of live previews work in a browser, and what to do so that a preview shows the app. ' +
     'With a port just that one; without, every port that listens.',
   input: z.strictObject({ run_id: runId, port: port.optional() }),
   output: DiagnosisDto,
   annotations: { readOnlyHint: true },
   async run({ run_id, port }, context) {
-    const { services, signal } = context;
-    const found = await diagnoseSandbox(services, { run: await runOf(context, run_id), port }, signal);
+    const { services, caller, signal } = context;
+    const run = await runOf(context, run_id);
+    const found = await diagnosePages(services, { run, port, by: actorOn(run, caller) }, signal);
     const lines = found.ports.map((each) => `Port ${each.port}: ${each.advice}`);
     return {
-      data: toDiagnosisDto(found, services.preview, services.plane.needsOpenAddress),
+      data: toDiagnosisDto(found, services),
       text: lines.length === 0 ? found.advice : lines.join('\n'),
     };
   },

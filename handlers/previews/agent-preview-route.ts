@@ -1,10 +1,14 @@
 import { actorOn } from '#core/callers.ts';
 import { findRun } from '#core/runs/find-run.ts';
-import { awaitApp } from '#core/processes/await-app.ts';
 import { startAgentPreview } from '#core/previews/start-agent-preview.ts';
 import { defineRoute, json } from '../route.ts';
 import { RunPath } from '../runs/run-routes.ts';
-import { StartedPreviewDto, toStartedPreviewDto, StartPreviewBody } from './port-forward-routes.ts';
+import {
+  awaitStarted,
+  StartedPreviewDto,
+  toStartedPreviewDto,
+  StartPreviewBody,
+} from './port-forward-routes.ts';
 
 export const startAgentPreviewRoute = defineRoute({
   id: 'startAgentPreview',
@@ -38,8 +42,10 @@ export const startAgentPreviewRoute = defineRoute({
   ],
   async handle({ params, body, caller, signal }, services) {
     const run = await findRun(services, caller, params.id, { agents: true });
-    const start = { run, ...body, by: actorOn(run, caller) };
-    const started = await startAgentPreview(services, start, { signal });
-    return json(200, toStartedPreviewDto(started.preview, await awaitApp(services, started, signal)));
+    const { check, ...start } = body;
+    const asked = { run, by: actorOn(run, caller) };
+    const started = await startAgentPreview(services, { ...asked, ...start }, { signal });
+    const { readiness, page } = await awaitStarted(services, started, { ...asked, check }, signal);
+    return json(200, toStartedPreviewDto(started.preview, readiness, page));
   },
 });

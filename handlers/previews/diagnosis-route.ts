@@ -1,11 +1,14 @@
 import { z } from 'zod';
-import { diagnoseSandbox, type Diagnosis, type PortDiagnosis } from '#core/diagnosis/diagnose-sandbox.ts';
+import { actorOn } from '#core/callers.ts';
+import { diagnoseSandbox, type Diagnosis } from '#core/diagnosis/diagnose-sandbox.ts';
 import type { Listener } from '#core/diagnosis/listeners.ts';
-import type { PreviewOptions } from '#core/previews/preview-limits.ts';
+import { type CheckedPort, diagnosePages } from '#core/pages/check-preview.ts';
 import { findRun } from '#core/runs/find-run.ts';
 import { plainText } from '#core/shared/plain-text.ts';
 import { defineRoute, json } from '../route.ts';
 import { RunPath } from '../runs/run-routes.ts';
+import type { Services } from '../services.ts';
+import { PageResultDto, toPageResultDto } from './page-routes.ts';
 
 const ListenerDto = z
   .object({
@@ -21,7 +24,9 @@ const ListenerDto = z
 const PortDiagnosisDto = z
   .object({
     port: z.number().int(),
-    ready: z.boolean().describe('Whether a preview of the port shows the app'),
+    ready: z
+      .boolean()
+      .describe('Whether a preview of the port shows the app; with `check`, false for a broken page'),
     advice: z.string().describe('One sentence: the state, and what to do next'),
     listener: ListenerDto.nullable(),
     http: z
@@ -42,6 +47,9 @@ const PortDiagnosisDto = z
       .describe(
         'A WebSocket handshake, where the framework has its hot reload, else at `/`; null where HTTP fails',
       ),
+    page: PageResultDto.nullable().describe(
+      'What a browser sees at `/`, where `check` asks for it and the port has a live preview',
+    ),
   })
   .meta({ id: 'PortDiagnosis' });
 
@@ -54,6 +62,7 @@ export const DiagnosisDto = z
       .describe(
         '`address`: a server must listen on more than loopback, e.g. on 0.0.0.0, for its preview to show it',
       ),
+    page_checks: z.boolean().describe('Whether a browser is installed here, which opens pages'),
     allowed_port_min: z.number().int(),
     allowed_port_max: z.number().int(),
     listening: z.array(ListenerDto).nullable().describe('Null where the sandbox does not run or cannot tell'),
@@ -62,14 +71,18 @@ export const DiagnosisDto = z
   .meta({ id: 'Diagnosis' });
 
 export function toDiagnosisDto(
-  { sandbox, advice, listeners, ports }: Diagnosis,
-  { allowedPortMin, allowedPortMax }: PreviewOptions,
-  needsOpenAddress: boolean,
+  { sandbox, advice, listeners, ports }: Diagnosis & { readonly ports: readonly CheckedPort[] },
+  {
+    preview: { allowedPortMin, allowedPortMax },
+    plane,
+    pages,
+  }: Pick<Services, 'preview' | 'plane' | 'pages'>,
 ): z.infer<typeof DiagnosisDto> {
   return {
     sandbox,
     advice,
-    reached_by: needsOpenAddress ? 'address' : 'loopback',
+    reached_by: plane.needsOpenAddress ? 'address' : 'loopback',
+    page_checks: pages.isInstalled(),
     allowed_port_min: allowedPortMin,
     allowed_port_max: allowedPortMax,
     listening: listeners === undefined ? null : listeners.map(toListenerDto),
@@ -81,8 +94,8 @@ function toListenerDto({ port, addresses, process }: Listener): z.infer<typeof L
   return { port, addresses: [...addresses], process: process ?? null };
 }
 
-function toPortDto(found: PortDiagnosis): z.infer<typeof PortDiagnosisDto> {
-  const { port, ready, advice, listener, http, framework, websocket } = found;
+function toPortDto(found: CheckedPort): z.infer<typeof PortDiagnosisDto> {
+  const { port, ready, advice, listener, http, framework, websocket, page } = found;
   const answer = http.kind === 'answered' ? http : undefined;
   const header = (name: string) => textOrNull(answer?.headers.get(name));
   return {
@@ -100,6 +113,7 @@ function toPortDto(found: PortDiagnosis): z.infer<typeof PortDiagnosisDto> {
     framework: framework?.name ?? null,
     websocket:
       websocket === undefined ? null : { upgrades: websocket.upgrades, status: websocket.status ?? null },
+    page: page === undefined ? null : toPageResultDto(page),
   };
 }
 
@@ -137,12 +151,17 @@ export const diagnoseSandboxRoute = defineRoute({
       .optional()
       .describe('The port to look into; without it every one that listens')
       .meta({ example: '3000' }),
+    check: z
+      .enum(['true', 'false'])
+      .default('false')
+      .describe('Also open each live preview that answers, four at most, in a browser: takes seconds'),
   }),
   responses: { 200: { description: 'What was found', schema: DiagnosisDto } },
   errors: ['invalid_run_id', 'foreign_run', 'run_not_found', 'sandbox_not_running', 'exec_transport_error'],
   async handle({ params, query, caller, signal }, services) {
     const run = await findRun(services, caller, params.id, { agents: true });
-    const found = await diagnoseSandbox(services, { run, port: query.port }, signal);
-    return json(200, toDiagnosisDto(found, services.preview, services.plane.needsOpenAddress));
+    const asked = { run, port: query.port, by: actorOn(run, caller) };
+    const diagnose = query.check === 'true' ? diagnosePages : diagnoseSandbox;
+    return json(200, toDiagnosisDto(await diagnose(services, asked, signal), services));
   },
 });

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { actorOn } from '#core/callers.ts';
 import type { ErrorCode } from '#core/errors.ts';
+import { DESKTOP } from '#core/pages/check-preview.ts';
+import type { PageResult } from '#core/pages/classify-page.ts';
 import { lookAtPage } from '#core/pages/look-at-page.ts';
 import type {
   PageObservation,
@@ -9,7 +11,7 @@ import type {
   SourcePlace,
   Viewport,
 } from '#core/pages/page-browser.ts';
-import { type PageReport, pageReport } from '#core/pages/page-report.ts';
+import { type PageReport, pageReport, summaryOf } from '#core/pages/page-report.ts';
 import { findRun } from '#core/runs/find-run.ts';
 import { defineRoute, json } from '../route.ts';
 import { RunPath } from '../runs/run-routes.ts';
@@ -51,7 +53,7 @@ const Step = z
   .meta({ type: 'object' });
 
 const DEVICES = {
-  desktop: { width: 1_280, height: 800, scale: 1, mobile: false },
+  desktop: DESKTOP,
   tablet: { width: 820, height: 1_180, scale: 1, mobile: true },
   phone: { width: 390, height: 844, scale: 2, mobile: true },
 } as const satisfies Record<string, Viewport>;
@@ -176,6 +178,11 @@ export const CheckDto = z
   })
   .meta({ id: 'PageCheck' });
 
+/** A check of the page at `/`, in an answer that has more to say. */
+export const PageResultDto = CheckDto.pick({ result: true, summary: true, causes: true }).meta({
+  id: 'PageResult',
+});
+
 export const LookDto = CheckDto.extend({
   outline: z
     .string()
@@ -201,7 +208,7 @@ export function toCheckDto({
   return {
     result,
     summary,
-    causes: causes.map(({ kind, message, place: at }) => ({ kind, message, ...placeOf(at) })),
+    causes: toCausesDto(causes),
     status: seen.status,
     url: seen.url,
     title: seen.facts?.title ?? null,
@@ -229,6 +236,10 @@ export function toCheckDto({
   };
 }
 
+export function toPageResultDto(page: PageResult): z.output<typeof PageResultDto> {
+  return { result: page.result, summary: summaryOf(page), causes: toCausesDto(page.causes) };
+}
+
 export function toLookDto(report: PageReport): z.input<typeof LookDto> {
   const { outline, picture } = report.observation;
   return {
@@ -241,6 +252,10 @@ export function toLookDto(report: PageReport): z.input<typeof LookDto> {
       data: picture.base64,
     },
   };
+}
+
+function toCausesDto(causes: PageResult['causes']): z.output<typeof PageCauseDto>[] {
+  return causes.map(({ kind, message, place: at }) => ({ kind, message, ...placeOf(at) }));
 }
 
 function placeOf(at: SourcePlace | null) {

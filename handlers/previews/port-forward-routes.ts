@@ -1,13 +1,19 @@
 import { z } from 'zod';
 import { actorOn } from '#core/callers.ts';
 import { keepPreviewAlive, listPreviews, stopPreview } from '#core/previews/live-previews.ts';
+import { checkStartPage } from '#core/pages/check-preview.ts';
+import type { PageResult } from '#core/pages/classify-page.ts';
+import type { Actor } from '#core/previews/preview-events.ts';
 import type { Preview, Readiness } from '#core/previews/preview-plane.ts';
-import { startPreview } from '#core/previews/start-preview.ts';
+import { type StartedPreview, startPreview } from '#core/previews/start-preview.ts';
 import { awaitApp } from '#core/processes/await-app.ts';
 import { findRun } from '#core/runs/find-run.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { defineRoute, json } from '../route.ts';
 import { RunPath } from '../runs/run-routes.ts';
+import type { Services } from '../services.ts';
+import { PageResultDto, toPageResultDto } from './page-routes.ts';
 
 export const keepPreviewAliveRoute = defineRoute({
   id: 'keepPreviewAlive',
@@ -94,6 +100,9 @@ export const StartedPreviewDto = PreviewDto.extend({
     ),
   server: z.string().optional().describe('With `server_failed`: its name'),
   log: z.array(z.string()).readonly().optional().describe('With `server_failed`: what it printed last'),
+  page: PageResultDto.optional().describe(
+    'With `check`: what a browser sees at `/`; absent if the app is not ready or no browser is installed',
+  ),
 }).meta({ id: 'StartedPortForwardSession' });
 
 function toPreviewDto(preview: Preview): z.infer<typeof PreviewDto> {
@@ -126,8 +135,23 @@ export function toListedPreviewDto(
 export function toStartedPreviewDto(
   preview: Preview,
   readiness: Readiness,
+  page?: PageResult,
 ): z.infer<typeof StartedPreviewDto> {
-  return { ...toPreviewDto(preview), ...readiness };
+  return { ...toPreviewDto(preview), ...readiness, ...(page && { page: toPageResultDto(page) }) };
+}
+
+/** Waits for the app of a started preview, and for a check of its page if the caller wants it. */
+export async function awaitStarted(
+  services: Services,
+  started: StartedPreview,
+  { run, by, check }: { readonly run: RunRecord; readonly by?: Actor | undefined; readonly check: boolean },
+  signal?: AbortSignal,
+): Promise<{ readonly readiness: Readiness; readonly page: PageResult | undefined }> {
+  const readiness = await awaitApp(services, started, signal);
+  const port = started.preview.targetPort;
+  const page =
+    check && readiness.ready ? await checkStartPage(services, { run, port, by }, signal) : undefined;
+  return { readiness, page };
 }
 
 export const listPortForwardsRoute = defineRoute({
@@ -164,9 +188,13 @@ export const StartPreviewBody = z
     target_port: port.optional().describe('Port inside the sandbox'),
     targetPort: port.optional().describe('The same, as legacy clients spell it'),
     rotate: z.boolean().default(false).describe('End the present URL of the port and open a new one'),
+    check: z
+      .boolean()
+      .default(false)
+      .describe('Once the app answers, wait for a check of its page at `/` in a browser: `page`'),
   })
   .meta({ id: 'StartPreviewRequest' })
-  .transform(({ target_port, targetPort, rotate }, context) => {
+  .transform(({ target_port, targetPort, rotate, check }, context) => {
     const chosen = target_port ?? targetPort;
     if (chosen === undefined || (target_port !== undefined && targetPort !== undefined)) {
       context.addIssue({
@@ -176,7 +204,7 @@ export const StartPreviewBody = z
       });
       return z.NEVER;
     }
-    return { targetPort: chosen, rotate };
+    return { targetPort: chosen, rotate, check };
   });
 
 export const startPortForwardRoute = defineRoute({
@@ -204,8 +232,11 @@ export const startPortForwardRoute = defineRoute({
   ],
   async handle({ params, body, caller, signal }, services) {
     const run = await findRun(services, caller, params.id);
-    const started = await startPreview(services, { run, ...body, by: actorOn(run, caller) }, signal);
-    return json(200, toStartedPreviewDto(started.preview, await awaitApp(services, started, signal)));
+    const { check, ...start } = body;
+    const asked = { run, by: actorOn(run, caller) };
+    const started = await startPreview(services, { ...asked, ...start }, signal);
+    const { readiness, page } = await awaitStarted(services, started, { ...asked, check }, signal);
+    return json(200, toStartedPreviewDto(started.preview, readiness, page));
   },
 });
 

@@ -441,6 +441,9 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await serve(3100);
       await page.frameLocator('iframe').getByRole('heading', { name: 'Port 3100' }).waitFor();
       await preview(3100).getByText('serves', { exact: true }).waitFor();
+      await preview(3100).getByRole('button', { name: 'Check page' }).click();
+      await preview(3100).getByText('works', { exact: true }).waitFor();
+      expect(await violations(page)).toEqual([]);
       await page
         .frameLocator('iframe')
         .locator('h1')

@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { chromiumMissing } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
@@ -188,6 +190,70 @@ suite('what a browser sees of a preview', chromiumMissing, () => {
       );
       await write('src/heading.js', heading);
       expect(await post('check', {}, of)).toMatchObject({ summary: 'works' });
+    },
+    LIMIT,
+  );
+
+  test(
+    'lets an agent see its fault over MCP, correct it, and see that the page works',
+    async () => {
+      const { run, port, write } = vite;
+      const client = new Client({ name: 'tests', version: '1.0.0' });
+      await client.connect(new StreamableHTTPClientTransport(new URL('/mcp', porthole.host.url)));
+      const use = async (name: string, more: object = {}) => {
+        const { content } = await client.callTool({
+          name,
+          arguments: { run_id: run.run_id, port, ...more },
+        });
+        return (content as { text: string }[])[0]?.text;
+      };
+      try {
+        expect(await use('start_preview')).toMatch(/is live at http\S+\. Its page works\.$/);
+        await write('src/heading.js', "import './nowhere.js';\n");
+        const fault = /Vite shows an error: Failed to resolve import .*src\/heading\.js:1:\d+\)\./;
+        const started = await use('start_preview');
+        expect(started).toMatch(fault);
+        expect(started).toContain('but its page is broken');
+        expect(await use('start_preview', { check: false })).toMatch(/is live at http\S+\.$/);
+        expect(await use('doctor')).toMatch(fault);
+        await write('src/heading.js', "export default 'Hello again';\n");
+        expect(await use('check')).toMatch(/^works/);
+        expect(await use('doctor')).toMatch(/Its page works\.$/);
+      } finally {
+        await client.close();
+      }
+    },
+    LIMIT,
+  );
+
+  test(
+    'checks the page for the API where it is asked to, and not otherwise',
+    async () => {
+      const { run, port, write } = vite;
+      await write('src/heading.js', "import './nowhere.js';\n");
+      const start = async (check: boolean) =>
+        (
+          await porthole.call('POST', `/api/runs/${run.run_id}/sandbox/port-forward`, {
+            body: { target_port: port, check },
+          })
+        ).json();
+      const doctor = async (check: boolean) =>
+        (
+          await porthole.call('GET', `/api/runs/${run.run_id}/sandbox/doctor?port=${port}&check=${check}`)
+        ).json<{ ports: readonly Record<string, unknown>[] }>();
+      expect(await start(false)).not.toHaveProperty('page');
+      expect(await start(true)).toMatchObject({
+        ready: true,
+        page: {
+          result: 'broken',
+          causes: [{ kind: 'error_overlay', file: expect.stringMatching(/heading/) }],
+        },
+      });
+      expect((await doctor(false)).ports).toMatchObject([{ ready: true, page: null }]);
+      expect(await doctor(true)).toMatchObject({
+        page_checks: true,
+        ports: [{ ready: false, page: { result: 'broken' } }],
+      });
     },
     LIMIT,
   );

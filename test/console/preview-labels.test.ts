@@ -1,5 +1,5 @@
-import { expect, test } from '@jest/globals';
-import { previewStatus, REASONS } from '../../console/src/previews/preview-labels.ts';
+import { describe, expect, test } from '@jest/globals';
+import { lastLook, previewStatus, REASONS } from '../../console/src/previews/preview-labels.ts';
 
 const found = (
   sandbox: 'absent' | 'creating' | 'running' | 'stopped',
@@ -18,6 +18,7 @@ const found = (
             http: { answer: 'answered' as const, status: 200, server: null, content_type: null, title: null },
             framework: null,
             websocket: null,
+            page: null,
           },
         ],
 });
@@ -77,4 +78,37 @@ test.each([
 ] as const)('a preview %s says so', (_, reason, diagnosis, problem, existing) => {
   const preview = { target_port: 3000, ...(reason === undefined ? {} : { reason }) };
   expect(previewStatus(preview, diagnosis, problem)).toEqual(existing);
+});
+
+describe('a preview whose server answers', () => {
+  const SERVES = found('running', { ready: true, advice: 'Fine.' });
+  const looked = { target_port: 3000, path: '/' };
+  const event = (type: 'preview.looked' | 'server.changed' | 'port.listening', data: object) => ({
+    id: '1',
+    at: '2026-01-01T00:00:00Z',
+    type,
+    data: { ...data },
+  });
+
+  test.each([
+    [{ ...looked, result: 'works' }, { state: 'works' }],
+    [
+      { ...looked, result: 'broken', cause: 'Vite shows an error: No "./App".', place: 'src/main.tsx:3' },
+      { state: 'broken', reason: 'The page is broken. Vite shows an error: No "./App" (src/main.tsx:3).' },
+    ],
+    [
+      { ...looked, path: '/login', result: 'unclear', cause: 'GET /api answered 404.' },
+      { state: 'serves', reason: 'The page /login may have a fault. GET /api answered 404.' },
+    ],
+  ] as const)('shows the last look at its page: %j', (data, status) => {
+    expect(previewStatus({ target_port: 3000 }, SERVES, undefined, { data })).toEqual(status);
+  });
+
+  test('forgets a look once its server changes, and ignores other ports', () => {
+    const look = event('preview.looked', looked);
+    const other = [event('preview.looked', { target_port: 4000 }), event('port.listening', { port: 4000 })];
+    expect(lastLook([look, ...other], 3000)).toBe(look);
+    expect(lastLook([look, event('server.changed', { server: 'web' })], 3000)).toBeUndefined();
+    expect(lastLook([look, event('port.listening', { port: 3000 })], 3000)).toBeUndefined();
+  });
 });

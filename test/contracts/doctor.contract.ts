@@ -67,6 +67,7 @@ export function doctorContract(settings: () => Readonly<Record<string, string>>)
       advice:
         'Nothing listens in this sandbox: start the server (e.g. porthole serve 3000 -- npm run dev), then ask again.',
       reached_by: 'loopback',
+      page_checks: expect.any(Boolean),
       allowed_port_min: 3000,
       allowed_port_max: 9000,
       listening: [],
@@ -93,6 +94,7 @@ export function doctorContract(settings: () => Readonly<Record<string, string>>)
         http: { answer: 'answered', status: 200, server: null, content_type: null, title: 'Hello' },
         framework: 'Node.js',
         websocket: { upgrades: false, status: 200 },
+        page: null,
       },
     ]);
     expect(advice).toBe(ports[0]?.advice);

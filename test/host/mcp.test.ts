@@ -59,7 +59,8 @@ function refusal({ isError, text, _meta, structuredContent }: CallToolResult & {
 }
 
 beforeAll(async () => {
-  porthole = await startTestHost(PEOPLE);
+  // The tools' own texts: test/browser/look has those with a page.
+  porthole = await startTestHost({ ...PEOPLE, PORTHOLE_BROWSER: '/nonexistent/chromium' });
 });
 afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client.close()));

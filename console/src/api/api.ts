@@ -172,6 +172,10 @@ export interface Api {
        * The port to look into; without it every one that listens
        */
       port?: string;
+      /**
+       * Also open each live preview that answers, four at most, in a browser: takes seconds
+       */
+      check?: 'true' | 'false';
     };
     body: null;
     answer: Diagnosis;
@@ -1595,6 +1599,10 @@ export interface StartPreviewRequest {
    * End the present URL of the port and open a new one
    */
   rotate?: boolean;
+  /**
+   * Once the app answers, wait for a check of its page at `/` in a browser: `page`
+   */
+  check?: boolean;
 }
 export interface StartedPortForwardSession {
   /**
@@ -1643,6 +1651,40 @@ export interface StartedPortForwardSession {
    * With `server_failed`: what it printed last
    */
   log?: string[];
+  page?: PageResult;
+}
+/**
+ * With `check`: what a browser sees at `/`; absent if the app is not ready or no browser is installed
+ */
+export interface PageResult {
+  /**
+   * `unclear`: something failed that the app may handle, or that a look does not load
+   */
+  result: 'works' | 'broken' | 'unclear';
+  /**
+   * `works`, or the result with its likeliest cause and where it is
+   */
+  summary: string;
+  /**
+   * The most likely first
+   */
+  causes: PageCause[];
+}
+export interface PageCause {
+  /**
+   * `error_overlay`, `uncaught_error`, `script_failed`, `cors`, `blank` …
+   */
+  kind: string;
+  /**
+   * One sentence
+   */
+  message: string;
+  /**
+   * In the project, where source maps or traces tell
+   */
+  file: string | null;
+  line: number | null;
+  column: number | null;
 }
 export interface PortForwardSession {
   /**
@@ -1695,6 +1737,10 @@ export interface Diagnosis {
    * `address`: a server must listen on more than loopback, e.g. on 0.0.0.0, for its preview to show it
    */
   reached_by: 'loopback' | 'address';
+  /**
+   * Whether a browser is installed here, which opens pages
+   */
+  page_checks: boolean;
   allowed_port_min: number;
   allowed_port_max: number;
   /**
@@ -1723,7 +1769,7 @@ export interface Listener {
 export interface PortDiagnosis {
   port: number;
   /**
-   * Whether a preview of the port shows the app
+   * Whether a preview of the port shows the app; with `check`, false for a broken page
    */
   ready: boolean;
   /**
@@ -1743,6 +1789,10 @@ export interface PortDiagnosis {
     upgrades: boolean;
     status: number | null;
   } | null;
+  /**
+   * What a browser sees at `/`, where `check` asks for it and the port has a live preview
+   */
+  page: PageResult1 | null;
 }
 export interface HttpFinding {
   /**
@@ -1759,6 +1809,20 @@ export interface HttpFinding {
    * The page's title
    */
   title: string | null;
+}
+export interface PageResult1 {
+  /**
+   * `unclear`: something failed that the app may handle, or that a look does not load
+   */
+  result: 'works' | 'broken' | 'unclear';
+  /**
+   * `works`, or the result with its likeliest cause and where it is
+   */
+  summary: string;
+  /**
+   * The most likely first
+   */
+  causes: PageCause[];
 }
 export interface LookAtPageRequest {
   /**
@@ -1975,22 +2039,6 @@ export interface PageLook {
      */
     data: string;
   } | null;
-}
-export interface PageCause {
-  /**
-   * `error_overlay`, `uncaught_error`, `script_failed`, `cors`, `blank` …
-   */
-  kind: string;
-  /**
-   * One sentence
-   */
-  message: string;
-  /**
-   * In the project, where source maps or traces tell
-   */
-  file: string | null;
-  line: number | null;
-  column: number | null;
 }
 export interface CheckPageRequest {
   /**

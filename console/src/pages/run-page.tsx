@@ -78,7 +78,7 @@ export function RunPage({ id }: { readonly id: string }) {
         ) : null}
       </div>
       <div className="columns">
-        <Previews run={run} seen={last} ports={ports} />
+        <Previews run={run} seen={last} ports={ports} events={events} />
         <section aria-labelledby="timeline">
           <div className="section-head">
             <h2 id="timeline">Timeline</h2>

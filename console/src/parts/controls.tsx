@@ -75,6 +75,7 @@ const PATHS = {
   folder: 'M3 6h6l2 2h10v11H3z',
   file: 'M6 3h8l4 4v14H6zM14 3v4h4',
   link: 'M10 14a4 4 0 0 0 6 0l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6 0l-3 3a4 4 0 0 0 6 6l1-1',
+  check: 'm4 12 5 5L20 6',
   close: 'm6 6 12 12M18 6 6 18',
 } as const;
 

@@ -6,7 +6,8 @@ import { Button } from '../parts/button.tsx';
 import { Icon } from '../parts/controls.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
-import { type PreviewStatus, previewStatus } from './preview-labels.ts';
+import type { RunEvent } from '../runs/event-labels.ts';
+import { lastLook, type PreviewStatus, previewStatus } from './preview-labels.ts';
 import { ResumeButton } from './resume-button.tsx';
 import { SharePreview } from './share-preview.tsx';
 import { type PortChanges, useDoctor } from './use-doctor.ts';
@@ -68,6 +69,7 @@ interface LivePreviewProps {
   readonly run: Answer<'GET /api/runs/{id}'>;
   readonly preview: Preview;
   readonly ports: PortChanges;
+  readonly events: readonly RunEvent[];
   /** It was just started here, so it is shown first. */
   readonly fresh: boolean;
   readonly onEnd: () => void;
@@ -75,10 +77,16 @@ interface LivePreviewProps {
 
 /** What a page in the frame may do, on its own origin; never lead the console elsewhere. */
 const SANDBOX = 'allow-scripts allow-forms allow-same-origin allow-popups allow-modals allow-downloads';
-const TONES = { serves: 'good', 'not serving': 'busy', checking: 'off' } as const;
+const TONES = {
+  works: 'good',
+  broken: 'bad',
+  serves: 'good',
+  'not serving': 'busy',
+  checking: 'off',
+} as const;
 
 /** The live app of a sandbox, in a frame that learns nothing about the console. */
-export function LivePreview({ run, preview, ports, fresh, onEnd }: LivePreviewProps) {
+export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LivePreviewProps) {
   const { session_id: token, target_port: port, preview_url: url, local_port: localPort } = preview;
   // A host that the console is never at: cookies know no ports, so the app would get the console's.
   const localHost = `preview-${localPort}.localhost:${localPort}`;
@@ -86,7 +94,7 @@ export function LivePreview({ run, preview, ports, fresh, onEnd }: LivePreviewPr
   const article = useRef<HTMLElement>(null);
   const { expiry, problem: notKept } = useKeepalive(run.run_id, preview);
   const { value: found, problem: unseen } = useDoctor(run.run_id, ports, port);
-  const { state, reason } = previewStatus(preview, found, unseen);
+  const { state, reason } = previewStatus(preview, found, unseen, lastLook(events, port));
   const { isShown, loads, reload } = useFrame(
     state,
     found,
@@ -114,6 +122,9 @@ export function LivePreview({ run, preview, ports, fresh, onEnd }: LivePreviewPr
             <Button aria-label="Reload" onPress={reload}>
               <Icon name="reload" />
             </Button>
+          )}
+          {url === null || found?.page_checks !== true || state === 'not serving' ? null : (
+            <CheckPage runId={run.run_id} port={port} />
           )}
           {url === null ? null : <SharePreview url={url} serves={state !== 'not serving'} />}
           <Button variant="danger" isDisabled={busy} onPress={() => void attempt(stop)}>
@@ -178,5 +189,31 @@ function TimeLeft({ expiry, maxUntil }: TimeLeftProps) {
     >
       {left <= 0 ? 'has ended' : `${isLast ? 'ends for good' : 'ends'} in ${timeLeft(left)}`}
     </span>
+  );
+}
+
+interface CheckPageProps {
+  readonly runId: string;
+  readonly port: number;
+}
+
+/**
+ * Checks the page of a preview in the browser of Porthole. The result is an event of the run, so
+ * that everyone who watches sees it, and a check by the agent shows in the same place.
+ */
+function CheckPage({ runId, port }: CheckPageProps) {
+  const { busy, problem, attempt } = useAttempt();
+  const check = () =>
+    call('POST /api/runs/{id}/previews/{port}/check', {
+      path: { id: runId, port: String(port) },
+      body: {},
+    });
+  return (
+    <>
+      <Button isDisabled={busy} onPress={() => void attempt(check)}>
+        <Icon name="check" /> {busy ? 'Checking…' : 'Check page'}
+      </Button>
+      {problem === undefined ? null : <span role="alert">{problem}</span>}
+    </>
   );
 }

@@ -1,4 +1,6 @@
+import { plainText } from '#core/shared/plain-text.ts';
 import type { Api } from '../api/api.ts';
+import type { RunEvent } from '../runs/event-labels.ts';
 
 type Listed = Api['GET /api/runs/{id}/sandbox/port-forward']['answer'][number];
 type Diagnosis = Api['GET /api/runs/{id}/sandbox/doctor']['answer'];
@@ -20,15 +22,31 @@ export const REASONS: Readonly<Record<PreviewReason, string>> = {
 
 /** State of a preview; `reason` is set if the user can act on it. */
 export interface PreviewStatus {
-  readonly state: 'serves' | 'not serving' | 'checking';
+  readonly state: 'works' | 'broken' | 'serves' | 'not serving' | 'checking';
   readonly reason?: string;
 }
 
-/** @param problem why the sandbox could not be inspected */
+/** The last look at the page of a port, until something there starts, ends or changes. */
+export function lastLook(events: readonly RunEvent[], port: number): RunEvent | undefined {
+  const last = events.findLast(
+    ({ type, data }) =>
+      type.startsWith('sandbox.') ||
+      type === 'server.changed' ||
+      (type.startsWith('port.') && data['port'] === port) ||
+      (type === 'preview.looked' && data['target_port'] === port),
+  );
+  return last?.type === 'preview.looked' ? last : undefined;
+}
+
+/**
+ * @param problem why the sandbox could not be inspected
+ * @param look the last look at the page, while it counts
+ */
 export function previewStatus(
   { target_port: port, reason }: Pick<Listed, 'target_port' | 'reason'>,
   found: Pick<Diagnosis, 'sandbox' | 'advice' | 'ports'> | undefined,
   problem: string | undefined,
+  look?: Pick<RunEvent, 'data'>,
 ): PreviewStatus {
   if (reason !== undefined || found?.sandbox === 'stopped') {
     return { state: 'not serving', reason: REASONS[reason ?? 'sandbox_stopped'] };
@@ -37,8 +55,21 @@ export function previewStatus(
     return problem === undefined ? { state: 'checking' } : { state: 'checking', reason: problem };
   }
   const finding = found.ports.find((each) => each.port === port);
-  if (finding?.ready === true) return { state: 'serves' };
+  if (finding?.ready === true) return look === undefined ? { state: 'serves' } : lookStatus(look);
   if (found.sandbox === 'creating') return { state: 'not serving', reason: REASONS.starting };
   if (found.sandbox === 'absent') return { state: 'not serving', reason: found.advice };
   return { state: 'not serving', reason: finding?.advice ?? REASONS.nothing_listens };
+}
+
+/** Texts of the page: untrusted, and cut. */
+function lookStatus({ data }: Pick<RunEvent, 'data'>): PreviewStatus {
+  const text = (field: string) => plainText(String(data[field] ?? ''), 300);
+  const result = data['result'];
+  if (result === 'works') return { state: 'works' };
+  const fault = text('cause').replace(/\.$/, '') || 'The cause is not known';
+  const where = text('place') === '' ? '' : ` (${text('place')})`;
+  const page = text('path') === '/' ? 'The page' : `The page ${text('path')}`;
+  return result === 'broken'
+    ? { state: 'broken', reason: `${page} is broken. ${fault}${where}.` }
+    : { state: 'serves', reason: `${page} may have a fault. ${fault}${where}.` };
 }

@@ -1,6 +1,7 @@
 import { useRef, useState } from 'react';
 import type { Answer } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
+import type { RunEvent } from '../runs/event-labels.ts';
 import { Empty, Problem } from '../parts/feedback.tsx';
 import { LivePreview } from './live-preview.tsx';
 import { StartPreview } from './start-preview.tsx';
@@ -11,10 +12,11 @@ export interface PreviewsProps {
   /** Last known event of the run: previews may change with each. */
   readonly seen: string;
   readonly ports: PortChanges;
+  readonly events: readonly RunEvent[];
 }
 
 /** The live previews of a run, and what else could be one. */
-export function Previews({ run, seen, ports }: PreviewsProps) {
+export function Previews({ run, seen, ports, events }: PreviewsProps) {
   const { value, problem, reload } = useAnswer(
     'GET /api/runs/{id}/sandbox/port-forward',
     { path: { id: run.run_id } },
@@ -38,6 +40,7 @@ export function Previews({ run, seen, ports }: PreviewsProps) {
           run={run}
           preview={preview}
           ports={ports}
+          events={events}
           fresh={preview.target_port === fresh}
           onEnd={() => {
             heading.current?.focus();

@@ -3,10 +3,11 @@ import { actorOn } from '#core/callers.ts';
 import type { ApprovalRecord } from '#core/approvals/approval-store.ts';
 import { displayId } from '#core/approvals/approval-events.ts';
 import { diagnoseSandbox } from '#core/diagnosis/diagnose-sandbox.ts';
+import { faultText, pageSentence } from '#core/pages/check-preview.ts';
+import type { PageResult } from '#core/pages/classify-page.ts';
 import { plainText } from '#core/shared/plain-text.ts';
-import { awaitApp } from '#core/processes/await-app.ts';
 import { startAgentPreview } from '#core/previews/start-agent-preview.ts';
-import { StartedPreviewDto, toStartedPreviewDto } from '../../previews/port-forward-routes.ts';
+import { awaitStarted, StartedPreviewDto, toStartedPreviewDto } from '../../previews/port-forward-routes.ts';
 import { defineTool, type ToolContext } from '../mcp-tool.ts';
 import { port, runId } from './inputs-tool.ts';
 import { addressOf } from './preview-address-tool.ts';
@@ -23,24 +24,32 @@ export const startPreviewTool = defineTool({
   description:
     'Show a server that runs in the sandbox of a run to people: opens a live preview of its port and returns the URL. Start the server first. ' +
     'A person may have to approve it, which takes up to five minutes; progress notifications tell of it.',
-  input: z.strictObject({ run_id: runId, port }),
+  input: z.strictObject({
+    run_id: runId,
+    port,
+    check: z
+      .boolean()
+      .default(true)
+      .describe('Wait some seconds for a check of the page in a browser, where one is installed'),
+  }),
   output: StartedPreviewDto,
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true },
-  async run({ run_id, port }, context) {
+  async run({ run_id, port, check }, context) {
     const { services, caller, signal } = context;
     const run = await runOf(context, run_id);
+    const by = actorOn(run, caller);
     const waiting = reportWaiting(context);
     try {
       const started = await startAgentPreview(
         services,
-        { run, targetPort: port, by: actorOn(run, caller) },
+        { run, targetPort: port, by },
         { signal, onWaiting: (approval) => waiting.began(approval) },
       );
       const { preview } = started;
-      const readiness = await awaitApp(services, started, signal);
+      const { readiness, page } = await awaitStarted(services, started, { run, by, check }, signal);
       const live = `The preview of port ${port} is live at ${addressOf(preview)}`;
-      const data = toStartedPreviewDto(preview, readiness);
-      if (readiness.ready) return { data, text: `${live}.` };
+      const data = toStartedPreviewDto(preview, readiness, page);
+      if (readiness.ready) return { data, text: liveText(live, page) };
       if (readiness.reason === 'server_failed') {
         const log = readiness.log.map((line) => plainText(line, 400)).join('\n');
         return { data, text: `${live}, but the server ${readiness.server} failed. It printed last:\n${log}` };
@@ -52,6 +61,12 @@ export const startPreviewTool = defineTool({
     }
   },
 });
+
+function liveText(live: string, page: PageResult | undefined): string {
+  if (page === undefined) return `${live}.`;
+  if (page.result !== 'broken') return `${live}. ${pageSentence(page)}`;
+  return `${live}, but its page is broken: ${faultText(page)} Correct that, then call check.`;
+}
 
 /** Tells the client, again and again, that a person is awaited. */
 function reportWaiting({ services: { clock }, progress }: ToolContext) {
