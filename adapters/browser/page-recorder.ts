@@ -82,6 +82,11 @@ export class PageRecorder {
     return (this.document?.status ?? 0) >= 400 || this.failed.some(isVital);
   }
 
+  /** The page is of a dev server, which reports its errors to it. */
+  get hasHotReload(): boolean {
+    return [...this.sockets.values()].some(({ hotReload, state }) => hotReload && state !== 'refused');
+  }
+
   /** Milliseconds since a request last began or ended; 0 while any is under way. */
   get quietMs(): number {
     return this.#inFlight.size > 0 ? 0 : performance.now() - this.#lastChange;

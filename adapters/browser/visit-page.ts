@@ -22,6 +22,8 @@ const MEASURE_MS = 5_000;
 const NAVIGATE_MS = 12_000;
 /** Longest wait for a page that goes on loading, or shows nothing yet. */
 const SETTLE_MS = 4_000;
+/** A dev server sends what its overlay shows after the script that failed. */
+const OVERLAY_MS = 1_500;
 const QUIET_MS = 100;
 const NETWORK_IDLE_MS = 500;
 const POLL_MS = 50;
@@ -191,6 +193,7 @@ class Look {
   async #settle(page: Page, cdp: CDPSession): Promise<Measured | undefined> {
     await page.waitForLoadState('load', { timeout: SETTLE_MS * 2 }).catch(() => undefined);
     const until = performance.now() + SETTLE_MS;
+    let failedAt: number | undefined;
     for (;;) {
       await this.#quiet(QUIET_MS, until - performance.now());
       if (this.#interruption !== null) return undefined;
@@ -198,8 +201,12 @@ class Look {
       if (seen === undefined || performance.now() > until) return seen;
       const { facts, overlays } = seen;
       const isBlank = facts.textLength + facts.media + facts.controls === 0;
-      const { errors, hasFailed } = this.#recorder;
-      if (overlays.length + errors.length > 0 || hasFailed || !(isBlank || facts.loading)) return seen;
+      const { errors, hasFailed, hasHotReload } = this.#recorder;
+      if (overlays.length + errors.length > 0) return seen;
+      if (hasFailed) failedAt ??= performance.now();
+      const awaitsOverlay =
+        hasHotReload && failedAt !== undefined && performance.now() < failedAt + OVERLAY_MS;
+      if (!awaitsOverlay && (hasFailed || !(isBlank || facts.loading))) return seen;
       await pause(POLL_MS * 4);
     }
   }
