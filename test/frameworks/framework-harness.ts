@@ -28,6 +28,8 @@ export interface ServedProject {
   readonly url: string;
   read(path: string): Promise<string>;
   write(path: string, text: string): Promise<void>;
+  /** What a check of a page says, in one sentence. */
+  check(path: string): Promise<string>;
   /** What the framework has printed. */
   log(): Promise<string>;
   close(): Promise<void>;
@@ -73,6 +75,10 @@ export async function serveProject(
   const { run_id: runId, sandbox_id: sandbox } = made;
   const read = (path: string) => api.read(sandbox, `${APP_FOLDER}/${path}`);
   const write = (path: string, text: string) => api.write(sandbox, `${APP_FOLDER}/${path}`, text);
+  const check = async (path: string) => {
+    const at = `/api/runs/${runId}/previews/${port}/check`;
+    return (await api.call<{ summary: string }>('POST', at, { path })).summary;
+  };
   const log = () => api.read(sandbox, 'server.log').catch(() => '');
 
   await place(packagesFolder(project), sandbox);
@@ -91,7 +97,7 @@ export async function serveProject(
     const { ready, preview_url: url } = await startPreview(api, runId, port);
     if (url === null) throw new Error('previews have no URLs here');
     const close = () => api.call<void>('DELETE', `/v1/sandbox/${sandbox}`);
-    if (ready) return { url, read, write, log, close };
+    if (ready) return { url, read, write, check, log, close };
     if (performance.now() > deadline) throw new Error(`nothing listens on port ${port}:\n${await log()}`);
     await pause(100);
   }

@@ -4,6 +4,7 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { chromiumMissing } from '#test/support/chromium.ts';
 import { type Missing, suite } from '#test/support/suite.ts';
 import { packagesMissing } from './framework-cache.ts';
+import { FAULTS } from './framework-faults.ts';
 import { type FrameworkHarness, type ServedProject, serveProject } from './framework-harness.ts';
 import type { Framework, Step } from './framework-table.ts';
 
@@ -62,8 +63,15 @@ function watch(page: Page, origin: string): Traffic {
   return traffic;
 }
 
-/** The same checks for each framework, in the order in which a person meets them. */
-export function frameworkSuite(framework: Framework, harness: () => FrameworkHarness, lacks?: Missing): void {
+/**
+ * The same checks for each framework, in the order in which a person meets them.
+ * @param checks the browser of Porthole resolves the names of previews. @default true
+ */
+export function frameworkSuite(
+  framework: Framework,
+  harness: () => FrameworkHarness,
+  { lacks, checks = true }: { readonly lacks?: Missing; readonly checks?: boolean } = {},
+): void {
   const { name, path = '/', frame, asset, form, socket, live, noise } = framework;
 
   suite(name, lacks ?? chromiumMissing ?? packagesMissing(framework), () => {
@@ -172,6 +180,32 @@ export function frameworkSuite(framework: Framework, harness: () => FrameworkHar
     test('leaves the console without an error', () => {
       expect(traffic.problems.filter((problem) => noise === undefined || !noise.test(problem))).toEqual([]);
     });
+
+    if (checks) {
+      test(
+        'works for a check, which names each fault',
+        async () => {
+          /** A server that compiles or restarts still shows the old page, or none. */
+          const checkUntil = async (says: RegExp) => {
+            const deadline = performance.now() + STEP_MS;
+            let said = await project.check(path);
+            while (!says.test(said) && performance.now() < deadline) said = await project.check(path);
+            return said;
+          };
+          expect(await checkUntil(/^works$/)).toBe('works');
+          for (const { file, from, to, says } of FAULTS[framework.project] ?? []) {
+            const before = await project.read(file);
+            expect(before).toContain(from);
+            await project.write(file, before.replace(from, to));
+            const said = await checkUntil(says);
+            expect([said.split(':')[0], said]).toEqual(['broken', expect.stringMatching(says)]);
+            await project.write(file, before);
+            expect(await checkUntil(/^works$/)).toBe('works');
+          }
+        },
+        TEST_MS,
+      );
+    }
 
     /** A server that restarts takes a moment, in which the page is still the old one or ours. */
     async function reloadUntilShown(): Promise<void> {
