@@ -176,7 +176,8 @@ function ofErrors({ errors, failed }: PageObservation): Ranked[] {
   return errors.map((error) => {
     const { message } = error;
     if (HYDRATION.test(message)) return cause(7, 'hydration', message, placeOf(error));
-    const isSecond = OF_REQUESTS.test(message) && failed.length > 0;
+    const lacksScript = / is not defined/.test(message) && failed.some(({ type }) => VITAL.has(type));
+    const isSecond = lacksScript || (OF_REQUESTS.test(message) && failed.length > 0);
     return cause(isSecond ? 30 : 8, 'uncaught_error', `Uncaught ${message}`, placeOf(error));
   });
 }

@@ -33,7 +33,7 @@ export const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
       file: 'app/page.js',
       from: './greeting',
       to: './nowhere',
-      says: /Can't resolve '\.\/nowhere'.*app\/page\.js/,
+      says: /Module not found: Can't resolve '\.\/nowhere'/,
     },
     {
       name: 'an error on the server',
@@ -123,7 +123,7 @@ export const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
       file: 'shop/urls.py',
       from: 'TemplateView.as_view(template_name="index.html")',
       to: 'lambda request: 1 / 0',
-      says: /Django shows an error: ZeroDivisionError at \/: division by zero \(shop\/urls\.py:6\)/,
+      says: /Django shows an error: ZeroDivisionError at \/: division by zero \(app\/shop\/urls\.py:6\)/,
     },
     {
       name: 'a template that fails',
@@ -139,14 +139,14 @@ export const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
       file: 'app.py',
       from: 'return render_template',
       to: '1 / 0\n    return render_template',
-      says: /Flask shows an error: ZeroDivisionError: division by zero \(app\.py:10\)/,
+      says: /Flask shows an error: ZeroDivisionError: division by zero \(app\/app\.py:10\)/,
     },
     {
       name: 'a template that is missing',
       file: 'app.py',
       from: 'index.html',
       to: 'nowhere.html',
-      says: /Flask shows an error: .*TemplateNotFound: nowhere\.html \(app\.py:10\)/,
+      says: /Flask shows an error: .*TemplateNotFound: nowhere\.html \(app\/app\.py:10\)/,
     },
   ],
   fastapi: [

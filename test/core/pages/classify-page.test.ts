@@ -91,6 +91,15 @@ describe('whether a page works', () => {
       'broken: GET /api/items answered 502 (src/main.tsx:3:16)',
     ],
     [
+      'the script that is missing before the name that it defines',
+      seen({
+        errors: [{ message: 'ReferenceError: io is not defined', frames: [{ ...AT, function: 'start' }] }],
+        failed: [request({ url: '/io.js', type: 'script', status: 404, reason: 'status' })],
+      }),
+      'broken',
+      'broken: The script /io.js answered 404 (src/main.tsx:3:16)',
+    ],
+    [
       "a frame of the app's own before those of packages",
       seen({
         errors: [
