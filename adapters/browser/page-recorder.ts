@@ -89,7 +89,9 @@ export class PageRecorder {
 
   /** Milliseconds since a request last began or ended; 0 while any is under way. */
   get quietMs(): number {
-    return this.#inFlight.size > 0 ? 0 : performance.now() - this.#lastChange;
+    // A handshake that is under way may still be refused.
+    const isConnecting = [...this.sockets.values()].some(({ state }) => state === 'connecting');
+    return this.#inFlight.size > 0 || isConnecting ? 0 : performance.now() - this.#lastChange;
   }
 
   /** What a step does next may navigate again. */
@@ -169,7 +171,9 @@ export class PageRecorder {
   #onSockets(cdp: CDPSession): void {
     const change = (requestId: string, state: SocketState['state']): void => {
       const socket = this.sockets.get(requestId);
-      if (socket !== undefined) this.sockets.set(requestId, { ...socket, state });
+      if (socket === undefined) return;
+      this.sockets.set(requestId, { ...socket, state });
+      this.#lastChange = performance.now();
     };
     cdp.on('Network.webSocketCreated', ({ requestId, url, initiator }) => {
       if (this.sockets.size >= 50) return;
