@@ -41,6 +41,3 @@ export const WORDS: readonly string[] = [
   'there is none',
   'good for',
 ];
-
-/** Files that may contain a word: the word is part of a wire format or of quoted text. */
-export const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {};

@@ -4,11 +4,13 @@ import { realpath } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { syncFolder } from '../../node/sync-folder.ts';
 import type { Run } from '../../runs/run.ts';
+import type { Server } from '../../runs/server.ts';
 import { type CommandSpec, type Context, UsageError } from '../command.ts';
 import { readDuration } from '../duration.ts';
 import { openInBrowser } from '../open-in-browser.ts';
 import { readPort } from '../read-port.ts';
 import { runFor } from '../run-of.ts';
+import { write } from '../write.ts';
 import { askWhatToKeep, endUp } from '../up/end-up.ts';
 import { awaitServer, type WantedServer } from '../up/await-server.ts';
 import { findCommand, type FoundCommand, installOf, LOOKED_FOR } from '../up/find-command.ts';
@@ -16,7 +18,6 @@ import { installDependencies } from '../up/install-dependencies.ts';
 import { Progress } from '../up/progress.ts';
 import { readProject } from '../up/read-project.ts';
 import { FolderEdits, followInBackground } from '../up/folder-edits.ts';
-import { followLog } from '../up/follow-log.ts';
 
 /** Never sent: rebuilt in the sandbox, or useless there. */
 const LEFT_OUT = ['node_modules/', '.venv/', 'venv/', '__pycache__/', '.DS_Store'];
@@ -108,6 +109,21 @@ async function up(context: Context): Promise<number> {
     // A failure leaves nothing running.
     if (!isKept) await endUp(run, 'files', progress).catch(() => undefined);
     throw error;
+  }
+}
+
+/** Copies the output of a server to stderr until the command ends. Rejects if that fails. */
+async function followLog({ streams, signal, note }: Context, server: Server): Promise<void> {
+  try {
+    for await (const event of server.logs({ tail: 20, signal })) {
+      if (event.type === 'stdout' || event.type === 'stderr') await write(streams.stderr, event.data);
+      else if (event.type === 'exit') {
+        const { code, signal: by } = event.exit;
+        await note(`The server ended (${code === null ? (by ?? 'no code') : `code ${code}`})`);
+      }
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
   }
 }
 
