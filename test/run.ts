@@ -1,7 +1,7 @@
 /**
  * `npm test`: jest on every suite this machine is ready for. Arguments go on to jest. The suites of
- * the test cluster come along once it is up (`npm run cluster:up`), or when they are named; they
- * and those of the container engine share one of each, so they run one at a time.
+ * the test cluster come along once it is up (`npm run cluster:up`), or when they are named. They
+ * share one cluster, and those of the container engine one engine: each kind runs one at a time.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -26,12 +26,19 @@ interface Tally {
 
 const CLUSTER = '/test/cluster/';
 const ENGINE = '/test/docker/';
+const BROWSER = '/test/browser/';
 /** Suites that start no process: most mistakes show in them, within minutes. */
 const CHEAP = /\/test\/(?:core|console|constructs|infra|policies|handlers|client|build)\//;
 
 const folder = mkdtempSync(join(tmpdir(), 'porthole-tally-'));
 const tallyFile = join(folder, 'tally');
 const jest = createRequire(import.meta.url).resolve('jest/bin/jest');
+
+/**
+ * A lane prints a line for each suite. Without one for this long, in milliseconds, it hangs, is
+ * killed, and its remaining suites count as failed.
+ */
+const MAX_QUIET_MS = 900_000;
 
 /** Ends with jest's own exit code. */
 async function run(options: readonly string[], isLane = false): Promise<number> {
@@ -46,6 +53,8 @@ async function run(options: readonly string[], isLane = false): Promise<number> 
   const { stdout, stderr } = child;
   stdout?.pipe(process.stdout, { end: false });
   stderr?.pipe(process.stderr, { end: false });
+  const quiet = isLane ? setTimeout(() => child.kill('SIGKILL'), MAX_QUIET_MS) : undefined;
+  for (const output of [stdout, stderr]) output?.on('data', () => quiet?.refresh());
   // A Ctrl-C reaches both; this one waits for what the suites clean up.
   const ignore = (): void => undefined;
   process.on('SIGINT', ignore).on('SIGTERM', ignore);
@@ -59,42 +68,51 @@ async function run(options: readonly string[], isLane = false): Promise<number> 
     stdout.destroy();
     stderr.destroy();
   }
+  clearTimeout(quiet);
   process.off('SIGINT', ignore).off('SIGTERM', ignore);
   return code ?? (signal === null ? 0 : 1);
 }
 
-/** Two suites at a time: more keep two cores busy until browsers run into their time-outs. */
-const LANES = 2;
+/**
+ * Three suites at a time on two cores: those of the cluster wait for pods for more than half of
+ * their time. Suites with a browser, which keep a core busy, run one at a time.
+ */
+const LANES = 3;
 /** Suites of one jest process: few enough that no lane is left with many at the end. */
 const CHUNK = { cheap: 40, other: 6 };
-const IN_LANE = ['--runInBand', `--reporters=${join(import.meta.dirname, 'support/tally-reporter.js')}`];
+/** What a suite leaves open, for instance after a time-out, must not hold up its lane. */
+const IN_LANE = [
+  '--runInBand',
+  '--forceExit',
+  `--reporters=${join(import.meta.dirname, 'support/tally-reporter.js')}`,
+];
 
-/**
- * Every suite in an order that fits two lanes: what must run one at a time is the first chunk, and
- * mostly waits for pods and containers.
- */
+/** Every suite: those that must run one at a time are one chunk; the longest chunk is the first. */
 function chunksOfAll(withCluster: boolean): string[][] {
   const files = globSync('**/*.test.ts', { cwd: import.meta.dirname }).map((file) =>
     join(import.meta.dirname, file),
   );
   // The longest first, as jest has it where it knows no durations.
   const suites = files.toSorted((a, b) => statSync(b).size - statSync(a).size);
-  const isInBand = (file: string) => file.includes(CLUSTER) || file.includes(ENGINE);
-  const others = suites.filter((file) => !isInBand(file));
-  const inBand = suites.filter((file) => isInBand(file) && (withCluster || !file.includes(CLUSTER)));
+  const below = (folder: string) => suites.filter((file) => file.includes(folder));
+  const isAlone = (file: string) => [CLUSTER, ENGINE, BROWSER].some((folder) => file.includes(folder));
+  const others = suites.filter((file) => !isAlone(file));
   const chunked = (all: readonly string[], size: number): string[][] =>
     Array.from({ length: Math.ceil(all.length / size) }, (_, at) => all.slice(at * size, (at + 1) * size));
-  return [
-    inBand,
+  const chunks = [
+    withCluster ? below(CLUSTER) : [],
+    below(ENGINE),
     ...chunked(
       others.filter((file) => CHEAP.test(file)),
       CHUNK.cheap,
     ),
+    below(BROWSER),
     ...chunked(
       others.filter((file) => !CHEAP.test(file)),
       CHUNK.other,
     ),
   ];
+  return chunks.filter((chunk) => chunk.length > 0);
 }
 
 /**

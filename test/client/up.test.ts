@@ -70,6 +70,8 @@ describe('porthole up', () => {
     await writeFile(join(folder, 'sub/index.html'), 'new');
     const sub = () => sandbox.files.text('sub/index.html').catch(() => '');
     while ((await sub()) !== 'new') await new Promise((resolve) => setTimeout(resolve, 20));
+    await writeFile(join(folder, 'sub/index.html'), 'newer');
+    while ((await sub()) !== 'newer') await new Promise((resolve) => setTimeout(resolve, 20));
     await sandbox.delete();
   });
 

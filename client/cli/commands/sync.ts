@@ -50,7 +50,11 @@ export const syncCommand: CommandSpec = {
       const edits = new FolderEdits(sandbox, folder, { ...options, note });
       edits.follow(result.folders);
       try {
-        for await (const { type } of sandbox.events({ signal })) if (type === 'stopped') return 0;
+        // The stream begins with past events. Every stop before the sandbox was resumed is older
+        // than its last activity; both times are the server's, in RFC 3339 and UTC.
+        const since = sandbox.info?.last_active_at ?? '';
+        for await (const { type, at } of sandbox.events({ signal }))
+          if (type === 'stopped' && String(at) > since) return 0;
         return 0;
       } finally {
         edits.close();
