@@ -27,7 +27,8 @@ const ROOT = join(import.meta.dirname, '../..');
 const SERVICE_KEY = 'the-service-key-of-the-pages';
 const RUNNABLE = ['sh', 'ts'];
 const VALIDATED = ['json', 'yaml', 'dockerfile'];
-const SHOWN = ['text', 'mermaid'];
+/** `python` blocks run with the tests of the package: `python/tests/test_pages.py`. */
+const SHOWN = ['text', 'mermaid', 'python'];
 
 interface Block {
   /** Line number of its fence. */

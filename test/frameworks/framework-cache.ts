@@ -84,7 +84,7 @@ async function install({ project, nativeBuild }: Framework): Promise<void> {
  * A virtual environment of the interpreter that sandboxes see. It works in any folder: only its
  * scripts contain its path.
  */
-async function installWheels(requirements: string, work: string): Promise<void> {
+export async function installWheels(requirements: string, work: string): Promise<void> {
   const environment = join(work, 'venv');
   await run(PYTHON, ['-m', 'venv', '--without-pip', environment]);
   const into = ['-m', 'pip', '--python', join(environment, 'bin/python3'), 'install', '--quiet'];

@@ -1,0 +1,79 @@
+"""Sandboxes, and live previews of what runs in them.
+
+import porthole
+
+run = porthole.run()
+run.upload("./app")
+server = run.serve("npm run dev", port=3000)
+print(server.preview())
+"""
+
+from __future__ import annotations
+
+from . import types
+from ._async.client import AsyncPorthole
+from ._async.client import connect_from_config as connect_from_config_async
+from ._async.files import AsyncFiles
+from ._async.processes import AsyncProcess
+from ._async.run import AsyncPreview, AsyncRun, AsyncServer
+from ._async.sandbox import AsyncCommand, AsyncDelegation, AsyncSandbox
+from ._sync.client import Porthole, connect_from_config
+from ._sync.files import Files
+from ._sync.processes import Process
+from ._sync.run import Preview, Run, Server
+from ._sync.sandbox import Command, Delegation, Sandbox
+from .errors import CommandFailed, PortholeError
+from .streams import CommandEvent, CommandResult, OutputEvent
+
+__version__ = "0.2.0"
+
+
+def run(
+    run_id: str | None = None,
+    *,
+    title: str | None = None,
+    sandbox_id: str | None = None,
+    image: str | None = None,
+    auto_approve_tools: bool | None = None,
+) -> Run:
+    """A run of the Porthole that `PORTHOLE_URL` and `PORTHOLE_API_KEY` name; see `Porthole.run`."""
+    return Porthole().run(
+        run_id, title=title, sandbox_id=sandbox_id, image=image, auto_approve_tools=auto_approve_tools
+    )
+
+
+def agent_run(run_id: str) -> Run:
+    """The run of an agent whose token is in `PORTHOLE_API_KEY`; see `Porthole.agent_run`."""
+    return Porthole().agent_run(run_id)
+
+
+__all__ = [
+    "AsyncCommand",
+    "AsyncDelegation",
+    "AsyncFiles",
+    "AsyncPorthole",
+    "AsyncPreview",
+    "AsyncProcess",
+    "AsyncRun",
+    "AsyncSandbox",
+    "AsyncServer",
+    "Command",
+    "CommandEvent",
+    "CommandFailed",
+    "CommandResult",
+    "Delegation",
+    "Files",
+    "OutputEvent",
+    "Porthole",
+    "PortholeError",
+    "Preview",
+    "Process",
+    "Run",
+    "Sandbox",
+    "Server",
+    "agent_run",
+    "connect_from_config",
+    "connect_from_config_async",
+    "run",
+    "types",
+]

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Any, Literal, cast
+
+from .._folder import archives
+from .._requests import file_path
+from ..errors import parse_object
+from ..types import Contents, FileChange, FileListing
+from .http import AsyncHttp
+
+# `bytes` is a method below.
+Data = bytes
+
+
+class AsyncFiles:
+    """The files of a sandbox. Paths are absolute, or relative to /workspace."""
+
+    def __init__(self, http: AsyncHttp, sandbox_path: str) -> None:
+        self._http = http
+        self._path = sandbox_path
+
+    def stream(self, path: str) -> AsyncGenerator[Data, None]:
+        return self._http.stream("GET", self._of(path))
+
+    async def bytes(self, path: str) -> Data:
+        """Raises PortholeError `workspace_read_not_found`."""
+        return (await self._http.send("GET", self._of(path))).content
+
+    async def text(self, path: str) -> str:
+        """As UTF-8."""
+        return (await self.bytes(path)).decode("utf-8", "replace")
+
+    async def write(self, path: str, content: str | Data) -> None:
+        """Atomic; makes missing folders. At most 32 MiB."""
+        await self._http.send("PUT", self._of(path), content=content, timeout=None)
+
+    async def delete(self, path: str, *, recursive: bool = False) -> None:
+        """Deletes a file, a link itself, or a folder; a nonempty one needs `recursive`."""
+        await self._http.send("DELETE", self._of(path), query={"recursive": recursive or None})
+
+    async def move(self, source: str, target: str, *, overwrite: bool = False) -> None:
+        """Raises PortholeError `file_exists`, `workspace_read_not_found`."""
+        body = {"from": source, "to": target, "overwrite": overwrite}
+        await self._http.send("POST", f"{self._path}/move", json=body)
+
+    async def list(self, path: str = "/workspace", *, depth: int | None = None) -> FileListing:
+        listing = await self._http.json("GET", f"{self._path}/files", query={"path": path, "depth": depth})
+        return cast(FileListing, listing)
+
+    async def watch(
+        self, path: str = "/workspace", *, recursive: bool = True
+    ) -> AsyncGenerator[FileChange, None]:
+        """Changes below a folder, as they come."""
+        response = await self._http.send(
+            "GET",
+            f"{self._path}/watch",
+            query={"path": path, "recursive": recursive},
+            headers={"accept": "text/event-stream"},
+            stream=True,
+        )
+        async with aclosing(self._http.read_events(response)) as events:
+            async for event in events:
+                yield cast(FileChange, parse_object(event.data))
+
+    async def upload(self, files: Contents, *, to: str | None = None) -> None:
+        """Writes up to 1,000 files of up to 32 MiB, all or none."""
+        form: list[tuple[str, Any]] = [("files", (name, content)) for name, content in files.items()]
+        # Writing the same again changes nothing.
+        await self._http.send(
+            "POST", f"{self._path}/files", query={"path": to}, files=form, idempotent=True, timeout=None
+        )
+
+    async def upload_folder(
+        self, folder: str, *, to: str = "/workspace", excludes: Sequence[str] = ()
+    ) -> None:
+        """Sends a folder of this machine, without what its `.gitignore` and `.portholeignore` name.
+
+        Raises ValueError for a file that is too large to send. Files that are only there stay.
+        """
+        for archive in archives(folder, to, excludes):
+            await self.hydrate(archive)
+
+    def download(
+        self, path: str = "/workspace", *, format: Literal["tar", "zip"] = "tar"
+    ) -> AsyncGenerator[Data, None]:
+        """A folder as an archive; its members are named `./…`."""
+        return self._http.stream("GET", f"{self._path}/archive", query={"path": path, "format": format})
+
+    def persist(self, *, excludes: Sequence[str] = ()) -> AsyncGenerator[Data, None]:
+        """/workspace as a plain tar, without the paths in `excludes`."""
+        query = {"excludes": ",".join(excludes) or None}
+        return self._http.stream("POST", f"{self._path}/persist", query=query, idempotent=True)
+
+    async def hydrate(self, archive: Data) -> None:
+        """Unpacks a plain tar of at most 32 MiB over /workspace; the rest of it stays."""
+        # Unpacking it again changes nothing.
+        await self._http.send("POST", f"{self._path}/hydrate", content=archive, idempotent=True, timeout=None)
+
+    def _of(self, path: str) -> str:
+        return f"{self._path}/file/{file_path(path)}"

@@ -1,0 +1,301 @@
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import httpx
+
+from .._io_async import AsyncKeepAlive
+from .._requests import given, segment
+from ..errors import PortholeError
+from ..types import (
+    Approval,
+    Contents,
+    DoctorReport,
+    Event,
+    PageCheck,
+    PageLook,
+    PreviewInfo,
+    Readiness,
+    Restart,
+    RunInfo,
+    Runnable,
+    ServerInfo,
+)
+from .files import AsyncFiles
+from .http import AsyncHttp
+from .processes import AsyncProcesses
+from .sandbox import AsyncCommand, AsyncPorts, AsyncSandbox, AsyncServers
+
+if TYPE_CHECKING:
+    from ..streams import OutputEvent
+
+
+class AsyncPreview:
+    """A live preview. It stays alive until you release it or it ends."""
+
+    def __init__(self, http: AsyncHttp, run_id: str, info: PreviewInfo, keep_alive: float) -> None:
+        self.info = info
+        self._http = http
+        self._path = f"api/runs/{segment(run_id)}/sandbox"
+        self._keep_alive: AsyncKeepAlive | None = None
+        if info["keepalive_url"] is not None and keep_alive > 0:
+            self._keep_alive = AsyncKeepAlive(self.touch, keep_alive)
+
+    def __str__(self) -> str:
+        """Its URL. Anyone with the URL can see the app."""
+        return self.url
+
+    def __repr__(self) -> str:
+        # Without the URL: representations go to logs.
+        return f"<{type(self).__name__} port={self.port} ready={self.ready}>"
+
+    async def __aenter__(self) -> AsyncPreview:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.let_go()
+
+    @property
+    def port(self) -> int:
+        return self.info["target_port"]
+
+    @property
+    def url(self) -> str:
+        """Anyone with the URL can see the app."""
+        port = self.info["local_port"]
+        # Never a bare loopback address: cookies know no ports, so the app would get the console's.
+        return self.info["preview_url"] or f"http://preview-{port}.localhost:{port}/"
+
+    @property
+    def ready(self) -> bool:
+        """Whether the app answered when the preview was opened."""
+        return self.info.get("ready", True)
+
+    @property
+    def error(self) -> PortholeError | None:
+        """Why it ended, if a keepalive has found that."""
+        return None if self._keep_alive is None else self._keep_alive.error
+
+    async def fetch(self, path: str = "/", *, method: str = "GET", **request: Any) -> httpx.Response:
+        """Requests a path of the app, also where the system does not resolve `*.localhost`.
+
+        Takes what `httpx` takes: `headers`, `params`, `json`, `content`, `timeout` …
+        """
+        return await self._http.previews.request(method, httpx.URL(self.url).join(path), **request)
+
+    async def touch(self) -> None:
+        """Extends its expiry once."""
+        await self._http.send("POST", f"{self._path}/preview/{self._id}/keepalive", idempotent=True)
+
+    def let_go(self) -> None:
+        """Stops keepalives. The preview lives on until it exceeds its idle time."""
+        if self._keep_alive is not None:
+            self._keep_alive.stop()
+
+    async def stop(self) -> None:
+        """Ends it. Its URL never works again."""
+        self.let_go()
+        await self._http.send("DELETE", f"{self._path}/port-forward/{self._id}")
+
+    @property
+    def _id(self) -> str:
+        return segment(self.info["session_id"])
+
+
+class AsyncServer:
+    """A declared server of a run. It starts again after a failure, and with its sandbox."""
+
+    def __init__(self, run: AsyncRun, info: ServerInfo) -> None:
+        self.name = info["name"]
+        self.port = info["port"]
+        self._run = run
+
+    async def info(self) -> ServerInfo:
+        return await self._run.servers.get(self.name)
+
+    async def preview(self, *, rotate: bool = False, keep_alive: float = 60) -> AsyncPreview:
+        """Opens its preview; returns once it serves, or after ten seconds (`ready` says which).
+
+        Raises PortholeError `server_failed`, with its last lines.
+        """
+        if self.port is None:
+            raise ValueError("The server has no port: declare it with port=3000, for instance.")
+        preview = await self._run.preview(self.port, rotate=rotate, keep_alive=keep_alive)
+        if preview.info.get("reason") != "server_failed":
+            return preview
+        preview.let_go()
+        lines = "".join(f"\n  {line}" for line in preview.info.get("log", [])) or " none."
+        message = f"Server {self.name} failed. Its last lines:{lines}"
+        raise PortholeError(message, code="server_failed", status=200, retryable=False)
+
+    def logs(
+        self, *, tail: int | None = None, since: int | None = None, follow: bool = True
+    ) -> AsyncGenerator[OutputEvent, None]:
+        """The output of all its starts. With `follow` it goes on until you leave the loop."""
+        return self._run.servers.logs(self.name, tail=tail, since=since, follow=follow)
+
+    async def log(self, *, tail: int | None = None) -> str:
+        """The output of all its starts so far, as text."""
+        chunks = [event.data async for event in self.logs(tail=tail, follow=False)]
+        return b"".join(chunks).decode("utf-8", "replace")
+
+    async def restart(self) -> ServerInfo:
+        return await self._run.servers.restart(self.name)
+
+    async def stop(self) -> ServerInfo:
+        """It stays declared."""
+        return await self._run.servers.stop(self.name)
+
+    async def remove(self) -> None:
+        """Stops it, and removes its declaration and its logs."""
+        await self._run.servers.remove(self.name)
+
+
+class AsyncRun:
+    """The work of one agent in a sandbox."""
+
+    def __init__(
+        self,
+        http: AsyncHttp,
+        info: RunInfo,
+        sandbox: AsyncSandbox,
+        *,
+        agent_token: str | None = None,
+        is_agent: bool = False,
+    ) -> None:
+        self.id = info["run_id"]
+        self.info = info
+        self.sandbox = sandbox
+        #: The credential of the run's agent, for the caller that made the run.
+        self.agent_token = agent_token
+        self._http = http
+        self._path = f"api/runs/{segment(self.id)}"
+        self._is_agent = is_agent
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id}>"
+
+    @property
+    def files(self) -> AsyncFiles:
+        return self.sandbox.files
+
+    @property
+    def processes(self) -> AsyncProcesses:
+        return self.sandbox.processes
+
+    @property
+    def servers(self) -> AsyncServers:
+        return self.sandbox.servers
+
+    @property
+    def ports(self) -> AsyncPorts:
+        return self.sandbox.ports
+
+    def exec(
+        self,
+        command: Runnable,
+        *,
+        cwd: str | None = None,
+        timeout: float | None = None,
+        session: str | None = None,
+    ) -> AsyncCommand:
+        """Begins a command in the sandbox; read it with `.text()`, `.collect()` or a loop."""
+        return self.sandbox.exec(command, cwd=cwd, timeout=timeout, session=session)
+
+    async def upload(
+        self, what: str | Contents, *, to: str | None = None, excludes: Sequence[str] = ()
+    ) -> None:
+        """Sends a folder, without what its `.gitignore` names, or files by their names."""
+        if isinstance(what, str):
+            await self.files.upload_folder(what, to=to or "/workspace", excludes=excludes)
+        else:
+            await self.files.upload(what, to=to)
+
+    async def serve(
+        self,
+        command: Runnable,
+        *,
+        port: int | None = None,
+        name: str | None = None,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        restart: Restart | None = None,
+        readiness: Readiness | None = None,
+    ) -> AsyncServer:
+        """Declares and starts a server, which starts again after a failure.
+
+        Raises PortholeError `server_exists`.
+        """
+        called = name or ("web" if port is None else f"web-{port}")
+        info = await self.servers.declare(
+            called, command, port=port, cwd=cwd, env=env, restart=restart, readiness=readiness
+        )
+        return AsyncServer(self, info)
+
+    async def preview(self, port: int, *, rotate: bool = False, keep_alive: float = 60) -> AsyncPreview:
+        """Opens the preview of a port, or returns the live one, and keeps it alive.
+
+        With the agent's credential it waits for the owner's approval. Raises PortholeError
+        `approval_denied`, `approval_timed_out`.
+        """
+        info = await self._http.json(
+            "POST",
+            f"{self._path}/sandbox/{'preview' if self._is_agent else 'port-forward'}",
+            json=given(target_port=port, rotate=rotate or None),
+            # A repeated start returns the live preview; a rotation would rotate again.
+            idempotent=not rotate,
+            timeout=None if self._is_agent else 120,
+        )
+        return AsyncPreview(self._http, self.id, info, keep_alive)
+
+    async def previews(self) -> Sequence[AsyncPreview]:
+        """The live previews. Listing does not keep them alive."""
+        listed = await self._http.json("GET", f"{self._path}/sandbox/port-forward")
+        return [AsyncPreview(self._http, self.id, info, 0) for info in listed]
+
+    async def doctor(self, port: int | None = None) -> DoctorReport:
+        """Why a preview does not show the app, and what to do."""
+        report = await self._http.json("GET", f"{self._path}/sandbox/doctor", query={"port": port})
+        return cast(DoctorReport, report)
+
+    async def check(self, port: int, **page: Any) -> PageCheck:
+        """Opens a page of a live preview in a browser, and says whether it works.
+
+        `page`: `path`, `device`, `viewport`, `wait_for` and `steps`.
+        """
+        return cast(
+            PageCheck, await self._http.json("POST", f"{self._path}/previews/{port}/check", json=page)
+        )
+
+    async def look(self, port: int, **page: Any) -> PageLook:
+        """Like `check`, with a screenshot and an outline; `full_page` captures the full page."""
+        return cast(PageLook, await self._http.json("POST", f"{self._path}/previews/{port}/look", json=page))
+
+    def events(self, *, after: str | None = None) -> AsyncGenerator[Event, None]:
+        """The run's timeline from its beginning or after an event, then live.
+
+        `tool.approval_required` is a request that waits for you.
+        """
+        return self._http.timeline(f"{self._path}/events", after)
+
+    async def approvals(self) -> Sequence[Approval]:
+        """Requests that wait for the owner's decision, oldest first."""
+        listed = await self._http.json("GET", "api/approvals")
+        return [each for each in listed["approvals"] if each["run_id"] == self.id]
+
+    async def approve(
+        self, request_id: str, *, scope: Literal["once", "port", "run", "always"] | None = None
+    ) -> None:
+        """`scope`: this call alone, its port, any port of this run, or of all your runs."""
+        await self._decide(request_id=request_id, decision="approve", scope=scope)
+
+    async def deny(self, request_id: str, reason: str | None = None) -> None:
+        """`reason` is shown to the agent."""
+        await self._decide(request_id=request_id, decision="deny", reason=reason)
+
+    async def complete(self) -> None:
+        await self._http.send("POST", f"{self._path}/complete", idempotent=True)
+
+    async def _decide(self, **decision: str | None) -> None:
+        await self._http.send("POST", f"{self._path}/tool-approvals", json=given(**decision))

@@ -1,0 +1,263 @@
+"""What the API sends, in its own format. Times are RFC 3339."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict, Union
+
+# What to run: arguments without a shell, or a line for the sandbox's shell.
+Runnable = Union[str, Sequence[str]]
+Scope = Literal["fs:read", "fs:write", "exec"]
+Restart = Literal["always", "on-failure", "never"]
+# `keep` leaves a sandbox to its time to live.
+OnExit = Literal["keep", "delete"]
+Network = Literal["off", "packages", "allowlist", "open"]
+# One event of a timeline: `id` is where to resume; the other fields depend on `type`.
+Event = dict[str, Any]
+
+
+class RunInfo(TypedDict):
+    run_id: str
+    owner: str
+    title: str | None
+    sandbox_id: str
+    auto_approve_tools: bool
+    status: Literal["running", "completed"]
+    created_at: str
+    completed_at: str | None
+
+
+class SandboxInfo(TypedDict):
+    id: str
+    state: Literal["creating", "running", "stopped", "destroyed"]
+    owner: str
+    image: str | None
+    name: str | None
+    session_key: str | None
+    tags: dict[str, str]
+    created_at: str
+    last_active_at: str
+    stopped_at: str | None
+    ttl_seconds: int | None
+    expires_at: str | None
+
+
+class _PreviewInfo(TypedDict):
+    session_id: str
+    target_port: int
+    local_port: int
+    preview_url: str | None
+    keepalive_url: str | None
+    started_at: str
+    expires_at: str | None
+    max_until: str | None
+
+
+class PreviewInfo(_PreviewInfo, total=False):
+    ready: bool
+    reason: str
+    server: str
+    log: list[str]
+
+
+class Approval(TypedDict):
+    """A pending request of an agent."""
+
+    request_id: str
+    run_id: str
+    tool: str
+    message: str
+    requested_at: str
+    expires_at: str
+
+
+class DoctorPort(TypedDict):
+    port: int
+    ready: bool
+    advice: str
+
+
+class DoctorReport(TypedDict):
+    sandbox: str
+    advice: str
+    ports: list[DoctorPort]
+
+
+class PageCause(TypedDict):
+    kind: str
+    message: str
+    file: str | None
+    line: int | None
+    column: int | None
+
+
+class PageCheck(TypedDict):
+    """Whether a page works for a person. Its texts are the page's: untrusted."""
+
+    result: Literal["works", "broken", "unclear"]
+    summary: str
+    causes: list[PageCause]
+    status: int | None
+    url: str
+    title: str | None
+
+
+class Screenshot(TypedDict):
+    media_type: Literal["image/png", "image/jpeg"]
+    width: int
+    height: int
+    #: Base64.
+    data: str
+
+
+class PageLook(PageCheck):
+    outline: str | None
+    screenshot: Screenshot | None
+
+
+class FileEntry(TypedDict):
+    path: str
+    name: str
+    type: Literal["file", "directory", "symlink", "other"]
+    size: int | None
+    mtime: str | None
+    mode: str
+
+
+class FileListing(TypedDict):
+    entries: list[FileEntry]
+    #: Whether entries are missing: list a subfolder.
+    truncated: bool
+
+
+class _FileChange(TypedDict):
+    type: Literal["ready", "changed", "deleted", "limited", "overflow"]
+    path: str
+
+
+class FileChange(_FileChange, total=False):
+    """`limited`: not all subfolders can be watched; `overflow`: list the folder again."""
+
+    file: dict[str, Any]
+
+
+class ProcessExit(TypedDict):
+    code: int | None
+    signal: str | None
+    reason: Literal["exited", "killed", "timed_out", "out_of_memory", "sandbox_stopped", "expired"]
+    at: str
+    duration_ms: int
+    cpu_ms: int | None
+    peak_memory_bytes: int | None
+
+
+class TerminalSize(TypedDict):
+    cols: int
+    rows: int
+
+
+class StartedBy(TypedDict):
+    kind: Literal["person", "agent", "delegate", "sandbox", "server"]
+    id: str | None
+
+
+class OutputRange(TypedDict):
+    """Cursors: the first available byte, and the position after the last."""
+
+    first: int
+    next: int
+
+
+class ProcessInfo(TypedDict):
+    id: str
+    name: str | None
+    argv: list[str]
+    cwd: str
+    state: Literal["running", "exited"]
+    pid: int | None
+    stdin: bool
+    tty: TerminalSize | None
+    timeout_ms: int | None
+    started_by: StartedBy
+    started_at: str
+    exit: ProcessExit | None
+    output: OutputRange
+
+
+class Readiness(TypedDict, total=False):
+    """When a server counts as ready; by default once its port listens."""
+
+    http: str
+    log: str
+    timeout_ms: int
+
+
+class ServerInfo(TypedDict):
+    name: str
+    argv: list[str]
+    cwd: str
+    port: int | None
+    restart: Restart
+    readiness: Readiness | None
+    state: Literal["starting", "ready", "waiting", "failed", "exited", "stopped"]
+    reason: str | None
+    process_id: str | None
+    pid: int | None
+    restarts: int
+    started_by: StartedBy
+    declared_at: str
+    started_at: str | None
+    ready_at: str | None
+    exit: ProcessExit | None
+
+
+class PortInfo(TypedDict):
+    port: int
+    address: str
+    pid: int | None
+    program: str | None
+    command: str | None
+    process_id: str | None
+    server: str | None
+    since: str
+
+
+class PortState(TypedDict):
+    port: int
+    state: Literal["listening", "closed"]
+    listener: PortInfo | None
+
+
+class Resources(TypedDict, total=False):
+    cpu: float
+    memory_mb: int
+    disk_mb: int
+
+
+class DelegationInfo(TypedDict):
+    delegation_id: str
+    scopes: list[Scope]
+    commands: list[str] | None
+    paths: list[str] | None
+    label: str | None
+    renewable: bool
+    created_at: str
+    expires_at: str
+
+
+class PolicyInfo(TypedDict):
+    policy_id: str
+    tool: str
+    scope: Literal["port", "run", "always"]
+
+
+class SandboxConfig(TypedDict):
+    """A sandbox that a client hands to a server."""
+
+    sandbox_id: str
+    credential: str
+    dataplane_url: str
+
+
+# Contents of files by their names.
+Contents = Mapping[str, str | bytes]

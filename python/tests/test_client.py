@@ -1,0 +1,213 @@
+"""The sync client against a real host; `test_async_client` has what differs there."""
+
+from __future__ import annotations
+
+import runpy
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import SERVE
+
+import porthole as package
+from porthole import CommandFailed, Porthole, PortholeError, Run, connect_from_config
+
+
+def test_shows_a_folder_as_a_live_preview(app: str) -> None:
+    run = package.run()
+    run.upload(app)
+    server = run.serve(SERVE, port=3000)
+    preview = server.preview()
+    assert "-preview.localhost:" in str(preview)
+    assert preview.url not in repr(preview)
+    assert preview.fetch("/here?a=1").text == "GET /here?a=1 "
+    assert preview.fetch(method="POST", content="sent").text == "POST / sent"
+    redirected = preview.fetch("/old")
+    assert (redirected.text, str(redirected.url)) == ("GET /new ", f"{preview.url.rstrip('/')}/new")
+    assert [entry["name"] for entry in run.files.list()["entries"] if entry["name"].endswith(".log")] == []
+    assert run.files.text("pages/ä b.txt") == "nested"
+    assert [each.port for each in run.previews()] == [3000]
+    assert package.run(run.id).sandbox.id == run.sandbox.id
+    preview.stop()
+    assert run.previews() == []
+
+
+def test_runs_the_example(capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(__file__).parent / "example.py"
+    made = runpy.run_path(str(path))
+    printed = capsys.readouterr().out
+    assert "SyntaxError" in printed
+    assert made["server"].preview().fetch().text == "Hello"
+    lines = path.read_text().split("\n\n", 1)[1].splitlines()
+    assert len([line for line in lines if line]) <= 12
+
+
+def test_says_what_a_failed_server_printed_last(porthole: Porthole) -> None:
+    server = porthole.run().serve('echo "no such module" >&2; exit 1', port=3000, restart="never")
+    with pytest.raises(PortholeError, match="Its last lines:\n  no such module") as caught:
+        server.preview()
+    assert caught.value.code == "server_failed"
+
+
+def test_asks_the_owner_for_a_preview_of_the_agent(porthole: Porthole, app: str) -> None:
+    run = porthole.run()
+    run.upload(app)
+    run.serve(SERVE, port=3000)
+    agent = Porthole(api_key=run.agent_token).agent_run(run.id)
+    opened: list[Any] = []
+    opening = threading.Thread(target=lambda: opened.append(agent.preview(3000)))
+    opening.start()
+    for event in run.events():
+        if event["type"] == "tool.approval_required":
+            assert [each["request_id"] for each in run.approvals()] == [event["data"]["request_id"]]
+            run.approve(event["data"]["request_id"])
+            break
+    opening.join()
+    assert opened[0].fetch("/agent").text == "GET /agent "
+    opened[0].let_go()
+
+
+def test_passes_a_denial_to_the_agent(porthole: Porthole) -> None:
+    run = porthole.run()
+    agent = Porthole(api_key=run.agent_token).agent_run(run.id)
+    caught: list[PortholeError] = []
+
+    def ask() -> None:
+        try:
+            agent.preview(3000)
+        except PortholeError as error:
+            caught.append(error)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    for event in run.events():
+        if event["type"] == "tool.approval_required":
+            run.deny(event["data"]["request_id"], "not now")
+            break
+    asking.join()
+    assert (caught[0].code, caught[0].status, caught[0].retryable) == ("approval_denied", 403, False)
+    assert "not now" in caught[0].message
+
+
+def test_reads_a_command_as_it_runs(run: Run) -> None:
+    events = list(run.exec("echo out; echo err >&2; exit 3"))
+    assert b"".join(event.data for event in events if event.type == "stdout") == b"out\n"
+    assert b"".join(event.data for event in events if event.type == "stderr") == b"err\n"
+    assert (events[-1].type, events[-1].exit_code) == ("exit", 3)
+    assert run.exec(["printf", "%s", "a b"]).text() == "a b"
+    result = run.exec("head -c 100 /dev/zero").collect(max_bytes=10)
+    assert (len(result.stdout), result.truncated) == (10, True)
+    with pytest.raises(CommandFailed, match="sh ended with code 2: gone") as caught:
+        run.exec("echo gone >&2; exit 2").text()
+    assert caught.value.exit_code == 2
+    command = run.exec("true")
+    command.collect()
+    with pytest.raises(RuntimeError, match="read once"):
+        command.collect()
+
+
+def test_ends_a_command_after_its_timeout(run: Run) -> None:
+    assert run.exec("sleep 60", timeout=0.2).collect().exit_code == 124
+
+
+def test_keeps_a_session_between_commands(run: Run) -> None:
+    run.files.write("deep/a.txt", "")
+    session = run.sandbox.create_session(cwd="deep", env={"NAME": "Ada"})
+    assert run.exec('echo "$NAME"; ls', session=session).text().splitlines() == ["Ada", "a.txt"]
+    run.sandbox.delete_session(session)
+
+
+def test_follows_a_process_and_answers_it(run: Run) -> None:
+    greeter = run.processes.start('read name; echo "hello $name"; exit 4', stdin=True, name="greeter")
+    assert [each.id for each in run.processes.list()] == [greeter.id]
+    greeter.input("Ada\n", eof=True)
+    events = list(greeter.output())
+    assert b"".join(event.data for event in events) == b"hello Ada\n"
+    assert events[-1].exit is not None and events[-1].exit["code"] == 4
+    rest = list(greeter.output(since=events[0].cursor, follow=False))
+    assert [event.type for event in rest] == ["exit"]
+    assert greeter.wait()["code"] == 4
+    greeter.remove()
+    with pytest.raises(PortholeError) as caught:
+        run.processes.get(greeter.id)
+    assert (caught.value.code, caught.value.status) == ("process_not_found", 404)
+
+
+def test_waits_for_a_process_and_for_a_port(run: Run) -> None:
+    sleeper = run.processes.start(["sleep", "60"])
+    with pytest.raises(PortholeError) as caught:
+        sleeper.wait(timeout=0.1)
+    assert caught.value.code == "wait_timed_out"
+    sleeper.signal("SIGKILL")
+    assert sleeper.wait()["signal"] == "SIGKILL"
+    run.servers.declare("files", ["python3", "-m", "http.server", "4321"], port=4321)
+    state = run.ports.wait(4321)
+    assert state["listener"] is not None and state["listener"]["server"] == "files"
+    assert [each["name"] for each in run.servers.list()] == ["files"]
+    assert run.servers.stop("files")["state"] == "stopped"
+    run.servers.remove("files")
+
+
+def test_changes_files(run: Run) -> None:
+    run.files.upload({"a/one.txt": "one", "a/two.bin": b"\x00\xff"}, to="/workspace/files")
+    assert run.files.bytes("files/a/two.bin") == b"\x00\xff"
+    run.files.move("files/a/one.txt", "files/b#1.txt")
+    assert run.files.text("/workspace/files/b#1.txt") == "one"
+    with pytest.raises(PortholeError) as caught:
+        run.files.text("files/a/one.txt")
+    assert (caught.value.status, caught.value.retryable) == (404, False)
+    assert b"".join(run.files.download("/workspace/files"))[257:262] == b"ustar"
+    run.files.delete("files", recursive=True)
+    with pytest.raises(ValueError, match="without"):
+        run.files.write("../etc/passwd", "")
+
+
+def test_watches_a_folder(run: Run) -> None:
+    for change in run.files.watch():
+        if change["type"] == "ready":
+            run.files.write("watched.txt", "1")
+        elif change["path"].endswith("watched.txt"):
+            break
+
+
+def test_hands_part_of_a_sandbox_to_a_server(porthole: Porthole, run: Run) -> None:
+    url = run.sandbox.dataplane_url.split("v1/")[0]
+    delegation = run.sandbox.delegate(["fs:read", "exec"], commands=["cat"], label="the agent")
+    assert [each["label"] for each in run.sandbox.delegations()] == ["the agent"]
+    run.files.write("shared.txt", "shared")
+    delegated = connect_from_config({"config": delegation.sandbox_config()}, allowed_url=url)
+    assert delegated.exec(["cat", "shared.txt"]).text() == "shared"
+    with pytest.raises(PortholeError) as caught:
+        delegated.files.write("shared.txt", "changed")
+    assert caught.value.status == 403
+    with pytest.raises(ValueError, match="not called"):
+        connect_from_config(delegation.sandbox_config(), allowed_url="http://127.0.0.1:1")
+    token = delegation.token
+    delegation.renew()
+    delegation.revoke()
+    with pytest.raises(PortholeError) as caught:
+        delegated.files.text("shared.txt")
+    assert caught.value.code == "unauthorized" and token not in caught.value.message
+
+
+def test_deletes_a_sandbox_at_the_end_of_its_block(porthole: Porthole) -> None:
+    with porthole.sandboxes.create(
+        tags={"thread": "42", "kind": "a"}, ttl_seconds=60, on_exit="delete"
+    ) as box:
+        assert box.refresh()["state"] == "running"
+        found = [each.id for each in porthole.sandboxes.list(tags={"thread": "42", "kind": "a"})]
+        assert found == [box.id]
+        assert [each.id for each in porthole.sandboxes.list(tags={"thread": "42", "kind": "b"})] == []
+        assert box.stop()["state"] == "stopped"
+        assert box.resume()["state"] == "running"
+    with pytest.raises(PortholeError) as caught:
+        porthole.sandboxes.get(box.id)
+    assert caught.value.code == "sandbox_not_found"
+
+
+def test_names_the_remedy_of_an_error(run: Run) -> None:
+    with pytest.raises(PortholeError) as caught:
+        run.servers.declare("Not A Name", "true")
+    assert (caught.value.status, caught.value.code) == (400, "invalid_request")
+    assert caught.value.remedy != "" and caught.value.message.endswith(caught.value.remedy)
