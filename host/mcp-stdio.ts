@@ -3,28 +3,29 @@
  * their servers. Forwards everything to the /mcp of a running Porthole: `PORTHOLE_URL` is its
  * address, `PORTHOLE_TOKEN` the credential, if it requires one.
  */
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import {
-  ErrorCode,
   isInitializedNotification,
   isJSONRPCRequest,
+  isJSONRPCErrorResponse,
   isJSONRPCResultResponse,
   type JSONRPCMessage,
-} from '@modelcontextprotocol/sdk/types.js';
+  ProtocolErrorCode,
+  StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client';
+import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 
 const address = process.env['PORTHOLE_URL'] ?? 'http://127.0.0.1:8787';
 const token = process.env['PORTHOLE_TOKEN'];
 
 /** The message for a client after a message could not be forwarded. */
 function remedy(error: unknown): string {
-  const { code, message = String(error) } = error as { code?: unknown; message?: string };
-  if (code === 401 || code === 403 || /unauthorized/i.test(message)) {
+  const { status, message = String(error) } = error as { status?: unknown; message?: string };
+  if (status === 401 || status === 403 || /unauthorized/i.test(message)) {
     return token === undefined
       ? 'Porthole asks for a credential: set PORTHOLE_TOKEN to a key of yours or to the token of an agent.'
       : 'Porthole does not accept the credential in PORTHOLE_TOKEN: set it to a key of yours or to the token of an agent whose run goes on.';
   }
-  if (typeof code === 'number') return `Porthole at ${address} answers with status ${code}.`;
+  if (typeof status === 'number') return `Porthole at ${address} answers with status ${status}.`;
   return `Porthole cannot be reached at ${address}: start it with npm start, or set PORTHOLE_URL.`;
 }
 
@@ -36,13 +37,17 @@ const upstream = new StreamableHTTPClientTransport(
 );
 const client = new StdioServerTransport();
 
+/** Ends the forwarded request of a call, by its id: Porthole then cancels the call. */
+const running = new Map<unknown, AbortController>();
+
 const say = (message: JSONRPCMessage): void => {
+  if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) running.delete(message.id);
   // The client is gone, so there is no one to report to.
   client.send(message).catch(() => process.exit(0));
 };
 Object.assign(upstream, {
   onmessage(message: JSONRPCMessage) {
-    // Later requests carry the negotiated protocol version.
+    // Later requests of 2025 carry the negotiated protocol version.
     if (isJSONRPCResultResponse(message) && typeof message.result['protocolVersion'] === 'string') {
       upstream.setProtocolVersion(message.result['protocolVersion']);
     }
@@ -53,10 +58,18 @@ Object.assign(client, {
   onmessage(message: JSONRPCMessage) {
     // The server has no stream to open after it.
     if (isInitializedNotification(message)) return;
-    upstream.send(message).catch((error: unknown) => {
-      if (!isJSONRPCRequest(message)) return;
+    if ('method' in message && message.method === 'notifications/cancelled') {
+      const id = message.params?.['requestId'];
+      running.get(id)?.abort();
+      running.delete(id);
+      return;
+    }
+    const ending = new AbortController();
+    if (isJSONRPCRequest(message)) running.set(message.id, ending);
+    upstream.send(message, { requestSignal: ending.signal }).catch((error: unknown) => {
+      if (!isJSONRPCRequest(message) || ending.signal.aborted) return;
       const { id } = message;
-      say({ jsonrpc: '2.0', id, error: { code: ErrorCode.InternalError, message: remedy(error) } });
+      say({ jsonrpc: '2.0', id, error: { code: ProtocolErrorCode.InternalError, message: remedy(error) } });
     });
   },
   onclose: () => process.exit(0),

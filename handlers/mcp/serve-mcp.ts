@@ -2,18 +2,15 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
-import { Server } from '@modelcontextprotocol/sdk/server/index.js';
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import {
-  CallToolRequestSchema,
   type CallToolResult,
-  CancelledNotificationSchema,
-  ErrorCode,
-  InitializeRequestSchema,
-  ListToolsRequestSchema,
-  McpError,
+  createMcpHandler,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type ServerContext,
   type Tool,
-} from '@modelcontextprotocol/sdk/types.js';
+} from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { actorOn } from '#core/callers.ts';
 import { diagnosePages } from '#core/pages/check-preview.ts';
@@ -96,58 +93,65 @@ const byName = new Map(TOOLS.map((tool) => [tool.name, tool]));
 let listed: Tool[] | undefined;
 
 /**
- * Handles one request of the protocol's streamable HTTP transport: each request has a separate
- * server, which knows its caller. The session of `initialize` is not stored: it only distinguishes
- * the clients of one key. A call ends when its client disconnects, or by `notifications/cancelled`
- * in the same process.
+ * Handles one request of the protocol's streamable HTTP transport, in version 2026-07-28 or, without
+ * its envelope, up to 2025-11-25. Each request has a separate server, which knows its caller. The
+ * session of `initialize` is not stored: it only distinguishes the clients of one key. A call ends
+ * when its client disconnects, or by `notifications/cancelled` of 2025 in the same process.
  */
 export async function serveMcp(request: Request, services: Services): Promise<HttpResponse> {
-  const sessionId = request.headers['mcp-session-id'];
+  const { caller, headers: given, signal } = request;
+  const sessionId = given['mcp-session-id'];
   const messages: readonly unknown[] = Array.isArray(request.body) ? request.body : [request.body];
   for (const message of messages) {
-    const { data } = CancelledNotificationSchema.safeParse(message);
-    if (data !== undefined) {
-      cancelCall({ caller: request.caller, sessionId, requestId: data.params.requestId });
-    }
+    const { data } = Cancelled.safeParse(message);
+    if (data !== undefined) cancelCall({ caller, sessionId, requestId: data.params.requestId });
   }
-  const { caller } = request;
   if (caller.kind === 'agent') {
     const run = await findRun(services, caller, caller.runId, { agents: true });
     await recordAgentConnected(services, run);
   }
-  const server = createServer(request, services);
-  const transport = new WebStandardStreamableHTTPServerTransport({ keepAliveMs: KEEP_ALIVE });
-  await server.connect(transport);
-  const end = (): void => void server.close();
-  if (request.signal?.aborted) end();
-  request.signal?.addEventListener('abort', end, { once: true });
-  const response = await transport.handleRequest(webRequest(request.headers), { parsedBody: request.body });
+  const handler = createMcpHandler(() => createServer(request, services), {
+    // A stream from the beginning: proxies close a connection that stays silent during a long call.
+    responseMode: 'sse',
+    keepAliveMs: KEEP_ALIVE,
+    onerror: (error) => services.log.debug({ err: error }, 'mcp'),
+  });
+  const response = await handler.fetch(webRequest(given, signal), { parsedBody: request.body });
   const { 'content-type': type } = Object.fromEntries(response.headers);
   const headers: Record<string, string> = type === undefined ? {} : { 'content-type': type };
-  if (messages.some((message) => InitializeRequestSchema.safeParse(message).success)) {
+  if (messages.some((message) => Initialize.safeParse(message).success)) {
     headers['mcp-session-id'] = randomUUID();
   }
   if (type?.startsWith('text/event-stream') !== true) {
-    end();
     return { statusCode: response.status, headers, body: await response.text() };
   }
-  const body = Readable.fromWeb(response.body as ReadableStream);
-  body.once('close', end);
   return {
     statusCode: response.status,
     headers: { ...headers, 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' },
-    body,
+    body: Readable.fromWeb(response.body as ReadableStream),
   };
 }
 
-/** The parts of a request that the transport reads: the body has been read already. */
-function webRequest(headers: Request['headers']): globalThis.Request {
-  const named = ['accept', 'content-type', 'mcp-protocol-version'] as const;
-  const shown = named.flatMap((name) => {
+const Cancelled = z.object({
+  method: z.literal('notifications/cancelled'),
+  params: z.object({ requestId: z.union([z.string(), z.number()]) }),
+});
+const Initialize = z.object({ method: z.literal('initialize'), params: z.object({}) });
+
+/** The headers of the protocol, which version 2026-07-28 compares with the body. */
+const NAMED = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'] as const;
+
+/** The parts of a request that the library reads: the body has been read already. */
+function webRequest(headers: Request['headers'], signal: AbortSignal | undefined): globalThis.Request {
+  const shown = NAMED.flatMap((name) => {
     const value = headers[name];
     return value === undefined ? [] : [[name, value] as [string, string]];
   });
-  return new globalThis.Request('http://porthole/mcp', { method: 'POST', headers: shown });
+  return new globalThis.Request('http://porthole/mcp', {
+    method: 'POST',
+    headers: shown,
+    ...(signal !== undefined && { signal }),
+  });
 }
 
 function createServer({ caller, headers, signal, redact }: Request, services: Services): Server {
@@ -155,35 +159,24 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
     { name: 'porthole', title: 'Porthole', version: '1.0.0' },
     { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: NO_VALIDATOR },
   );
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: (listed ??= TOOLS.map(describe)) }));
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
+  server.setRequestHandler('tools/list', () => ({ tools: (listed ??= TOOLS.map(describe)) }));
+  server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
     const tool = byName.get(params.name);
     if (tool === undefined) {
-      throw new McpError(
-        ErrorCode.InvalidParams,
+      throw new ProtocolError(
+        ProtocolErrorCode.InvalidParams,
         `There is no tool ${JSON.stringify(redact(params.name.slice(0, 60)))}: tools/list names them.`,
       );
     }
     const sessionId = headers['mcp-session-id'];
-    const name = { caller, sessionId, requestId: extra.requestId };
-    const call = beginCall(name);
-    const signals = [call.signal, extra.signal, ...(signal === undefined ? [] : [signal])];
-    const token = params._meta?.progressToken;
+    const call = beginCall({ caller, sessionId, requestId: mcpReq.id });
+    const signals = [call.signal, mcpReq.signal, ...(signal === undefined ? [] : [signal])];
     const context: ToolContext = {
       caller,
       services,
       sessionId,
       signal: AbortSignal.any(signals),
-      progress(progress, total, message) {
-        if (token === undefined) return;
-        const notification = {
-          method: 'notifications/progress',
-          params: { progressToken: token, progress, total, message },
-        } as const;
-        extra
-          .sendNotification(notification)
-          .catch((error: unknown) => services.log.debug({ err: error }, 'progress not sent'));
-      },
+      progress: reporter(mcpReq, services.log),
     };
     try {
       return await callTool(tool, params.arguments ?? {}, context, redact);
@@ -192,6 +185,18 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
     }
   });
   return server;
+}
+
+/** Reports progress to a client that passed a `progressToken`. */
+function reporter({ _meta, notify }: ServerContext['mcpReq'], log: Services['log']): ToolContext['progress'] {
+  const progressToken = _meta?.progressToken;
+  if (progressToken === undefined) return () => undefined;
+  return (progress, total, message) => {
+    const params = { progressToken, progress, total, message };
+    notify({ method: 'notifications/progress', params }).catch((error: unknown) =>
+      log.debug({ err: error }, 'progress not sent'),
+    );
+  };
 }
 
 async function callTool(

@@ -1,3 +1,8 @@
+import {
+  Client as Client2026,
+  StreamableHTTPClientTransport as Http2026,
+} from '@modelcontextprotocol/client';
+import { StdioClientTransport as Stdio2026 } from '@modelcontextprotocol/client/stdio';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import type { RequestOptions } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
@@ -14,40 +19,55 @@ import { type MadeRun, makeRun } from './support/runs.ts';
 const URL_IN = new RegExp(`http://${PREVIEW_TOKEN_PATTERN}-preview\\.localhost:\\d+`);
 
 let porthole: TestHost;
-const clients: Client[] = [];
+const clients: AnyClient[] = [];
+
+/** A client of 2025-11-25 by the library of that time, or one that speaks nothing but 2026-07-28. */
+type AnyClient = Client | Client2026;
+const PROTOCOLS = ['2025-11-25', '2026-07-28'] as const;
+type Protocol = (typeof PROTOCOLS)[number];
 
 /** Progress notifications that a client receives during a long call. */
 type Progress = Parameters<NonNullable<RequestOptions['onprogress']>>[0];
 
-async function overHttp(token: string): Promise<Client> {
-  const client = new Client({ name: 'tests', version: '1.0.0' });
-  const transport = new StreamableHTTPClientTransport(new URL('/mcp', porthole.host.url), {
-    requestInit: { headers: { authorization: `Bearer ${token}` } },
-  });
+const NAME = { name: 'tests', version: '1.0.0' };
+const client2026 = () => new Client2026(NAME, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
+
+async function overHttp(token: string): Promise<Client>;
+async function overHttp(token: string, protocol: Protocol): Promise<AnyClient>;
+async function overHttp(token: string, protocol: Protocol = '2025-11-25'): Promise<AnyClient> {
+  const url = new URL('/mcp', porthole.host.url);
+  const options = { requestInit: { headers: { authorization: `Bearer ${token}` } } };
+  if (protocol === '2026-07-28') return connected(client2026(), new Http2026(url, options));
+  return connected(new Client(NAME), new StreamableHTTPClientTransport(url, options));
+}
+
+async function overStdio(
+  environment: Readonly<Record<string, string>>,
+  protocol: Protocol = '2025-11-25',
+): Promise<AnyClient> {
+  const script = new URL('../../host/mcp-stdio.ts', import.meta.url).pathname;
+  const args = ['--disable-warning=ExperimentalWarning', script];
+  const command = { command: process.execPath, args, env: { ...environment } };
+  if (protocol === '2026-07-28') return connected(client2026(), new Stdio2026(command));
+  return connected(new Client(NAME), new StdioClientTransport(command));
+}
+
+async function connected<T>(client: AnyClient & { connect(transport: T): Promise<void> }, transport: T) {
   await client.connect(transport);
   clients.push(client);
   return client;
 }
 
-async function overStdio(environment: Readonly<Record<string, string>>): Promise<Client> {
-  const client = new Client({ name: 'tests', version: '1.0.0' });
-  const script = new URL('../../host/mcp-stdio.ts', import.meta.url).pathname;
-  const args = ['--disable-warning=ExperimentalWarning', script];
-  await client.connect(
-    new StdioClientTransport({ command: process.execPath, args, env: { ...environment } }),
-  );
-  clients.push(client);
-  return client;
-}
-
 async function callTool(
-  client: Client,
+  client: AnyClient,
   name: string,
   args: Record<string, unknown>,
-  onprogress?: (progress: Progress) => void,
+  options: Pick<RequestOptions, 'onprogress' | 'signal'> = {},
 ): Promise<CallToolResult & { text: string }> {
-  const options = onprogress === undefined ? {} : { onprogress };
-  const result = (await client.callTool({ name, arguments: args }, undefined, options)) as CallToolResult;
+  const call = { name, arguments: args };
+  const answer =
+    client instanceof Client2026 ? client.callTool(call, options) : client.callTool(call, undefined, options);
+  const result = (await answer) as CallToolResult;
   const [content] = result.content;
   return { ...result, text: content?.type === 'text' ? content.text : '' };
 }
@@ -74,11 +94,9 @@ describe('an MCP client', () => {
   });
 
   /** Calls a tool, and cancels the call once `began` holds. */
-  const cancel = async (client: Client, name: string, args: object, began: () => Promise<boolean>) => {
+  const cancel = async (client: AnyClient, name: string, args: object, began: () => Promise<boolean>) => {
     const cancelling = new AbortController();
-    const calling = client.callTool({ name, arguments: { ...args } }, undefined, {
-      signal: cancelling.signal,
-    });
+    const calling = callTool(client, name, { ...args }, { signal: cancelling.signal });
     const outcome = calling.then(
       () => 'answered',
       () => 'cancelled',
@@ -95,95 +113,107 @@ describe('an MCP client', () => {
     while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 20));
   };
 
-  test('cancels a command, which then ends, and no other', async () => {
-    const [one, two] = [await overHttp(ALICE), await overHttp(ALICE)];
+  test.each(PROTOCOLS)('cancels a command, which then ends, and no other, in %s', async (protocol) => {
+    const [one, two] = [await overHttp(ALICE, protocol), await overHttp(ALICE, protocol)];
     // Their requests have the same ids, but they are two conversations with one key.
     const other = callTool(two, 'run_command', {
       run_id: run.runId,
-      command: 'touch b; sleep 2; touch b-done',
+      command: `until [ -e go-${protocol} ]; do sleep 0.05; done; echo done`,
     });
-    const endless = { run_id: run.runId, command: 'touch a; exec sleep 4242' };
-    await cancel(one, 'run_command', endless, () => isThere('a'));
+    const endless = { run_id: run.runId, command: `touch a-${protocol}; exec sleep 4242` };
+    await cancel(one, 'run_command', endless, () => isThere(`a-${protocol}`));
     await until(
       async () =>
         (await execute(porthole, run.sandboxId, ['pgrep', '-xf', 'sleep 4242'], { token: ALICE }))
           .exitCode === 1,
     );
-    expect((await other).structuredContent).toMatchObject({ exit_code: 0 });
-    expect(await isThere('b-done')).toBe(true);
+    await callTool(two, 'write_file', { run_id: run.runId, path: `go-${protocol}`, content: '' });
+    expect((await other).structuredContent).toMatchObject({ exit_code: 0, stdout: 'done\n' });
   });
 
-  test('cancels what waits for approval, which is then withdrawn', async () => {
-    const own = await makeRun(porthole, ALICE);
-    const types = async () => (await readTimeline(porthole, own.runId, ALICE)).map(({ type }) => type);
-    const has = (type: string) => async () => (await types()).includes(type);
-    const client = await overHttp(own.agentToken);
-    await cancel(client, 'start_preview', { run_id: own.runId, port: 3000 }, has('tool.approval_required'));
-    await until(has('tool.withdrawn'));
-  });
+  test.each(PROTOCOLS)(
+    'cancels what waits for approval, which is then withdrawn, in %s',
+    async (protocol) => {
+      const own = await makeRun(porthole, ALICE);
+      const types = async () => (await readTimeline(porthole, own.runId, ALICE)).map(({ type }) => type);
+      const has = (type: string) => async () => (await types()).includes(type);
+      const client = await overHttp(own.agentToken, protocol);
+      await cancel(client, 'start_preview', { run_id: own.runId, port: 3000 }, has('tool.approval_required'));
+      await until(has('tool.withdrawn'));
+    },
+  );
 
   test('of another key cancels nothing', async () => {
     const own = await makeRun(porthole, ALICE);
     const client = await overHttp(own.agentToken);
-    const calling = callTool(client, 'run_command', { run_id: own.runId, command: 'sleep 1; echo done' });
+    const calling = callTool(client, 'run_command', {
+      run_id: own.runId,
+      command: 'until [ -e go ]; do sleep 0.05; done; echo done',
+    });
     const headers = { accept: 'application/json, text/event-stream' };
     const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled' };
     for (const requestId of [1, 2, 3]) {
       const body = { ...cancelled, params: { requestId } };
       expect((await porthole.call('POST', '/mcp', { token: BOB, headers, body })).status).toBe(202);
     }
+    await callTool(client, 'write_file', { path: 'go', content: '' });
     expect((await calling).structuredContent).toMatchObject({ stdout: 'done\n' });
   });
 
-  test('is told the tools, each with what it takes and what it answers', async () => {
-    const client = await overHttp(ALICE);
-    expect(client.getServerVersion()).toMatchObject({ name: 'porthole', title: 'Porthole' });
-    expect(client.getInstructions()).toMatch(/start_preview opens a live URL/);
-    const { tools } = await client.listTools();
-    expect(tools.map(({ name, inputSchema: { required } }) => [name, required])).toEqual([
-      ['start_run', undefined],
-      ['start_preview', ['port']],
-      ['stop_preview', ['port']],
-      ['list_previews', undefined],
-      ['doctor', undefined],
-      ['check', ['port']],
-      ['look', ['port']],
-      ['run_command', ['command']],
-      ['start_server', ['name', 'command']],
-      ['server_logs', ['name']],
-      ['list_processes', undefined],
-      ['read_file', ['path']],
-      ['write_file', ['path', 'content']],
-      ['list_files', undefined],
-    ]);
-    for (const { inputSchema, outputSchema, description, annotations } of tools) {
-      expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
-      expect(outputSchema).toMatchObject({ type: 'object' });
-      expect(JSON.stringify([inputSchema, outputSchema])).not.toMatch(/\$ref|"id":/);
-      expect(description?.length).toBeGreaterThan(40);
-      expect(annotations?.openWorldHint).toBe(false);
-    }
-    expect(tools[1]?.inputSchema.properties?.['port']).toEqual({
-      type: 'integer',
-      minimum: 1,
-      maximum: 65_535,
-      description: 'The port that the server listens on in the sandbox',
-    });
-  });
+  test.each(PROTOCOLS)(
+    'is told the tools, each with what it takes and what it answers, in %s',
+    async (protocol) => {
+      const client = await overHttp(ALICE, protocol);
+      expect(client.getServerVersion()).toMatchObject({ name: 'porthole', title: 'Porthole' });
+      expect(client.getInstructions()).toMatch(/start_preview opens a live URL/);
+      const { tools } = await client.listTools();
+      expect(tools.map(({ name, inputSchema: { required } }) => [name, required])).toEqual([
+        ['start_run', undefined],
+        ['start_preview', ['port']],
+        ['stop_preview', ['port']],
+        ['list_previews', undefined],
+        ['doctor', undefined],
+        ['check', ['port']],
+        ['look', ['port']],
+        ['run_command', ['command']],
+        ['start_server', ['name', 'command']],
+        ['server_logs', ['name']],
+        ['list_processes', undefined],
+        ['read_file', ['path']],
+        ['write_file', ['path', 'content']],
+        ['list_files', undefined],
+      ]);
+      for (const { inputSchema, outputSchema, description, annotations } of tools) {
+        expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
+        expect(outputSchema).toMatchObject({ type: 'object' });
+        expect(JSON.stringify([inputSchema, outputSchema])).not.toMatch(/\$ref|"id":/);
+        expect(description?.length).toBeGreaterThan(40);
+        expect(annotations?.openWorldHint).toBe(false);
+      }
+      expect(tools[1]?.inputSchema.properties?.['port']).toEqual({
+        type: 'integer',
+        minimum: 1,
+        maximum: 65_535,
+        description: 'The port that the server listens on in the sandbox',
+      });
+    },
+  );
 
-  test.each([
-    ['over HTTP', () => overHttp(ALICE)],
-    ['over stdio', () => overStdio({ PORTHOLE_URL: porthole.host.url, PORTHOLE_TOKEN: ALICE })],
-    ['as the agent of the run, over HTTP', () => overHttp(run.agentToken)],
-    [
-      'as the agent of the run, over stdio',
-      () => overStdio({ PORTHOLE_URL: porthole.host.url, PORTHOLE_TOKEN: run.agentToken }),
-    ],
-  ])('works in a sandbox and shows its server, %s', async (how, connect) => {
+  test.each(
+    PROTOCOLS.flatMap((protocol): [string, Protocol, () => Promise<AnyClient>][] => [
+      ['over HTTP', protocol, () => overHttp(ALICE, protocol)],
+      ['as the agent of the run, over HTTP', protocol, () => overHttp(run.agentToken, protocol)],
+      [
+        'as the agent of the run, over stdio',
+        protocol,
+        () => overStdio({ PORTHOLE_URL: porthole.host.url, PORTHOLE_TOKEN: run.agentToken }, protocol),
+      ],
+    ]),
+  )('works in a sandbox and shows its server, %s, in %s', async (how, protocol, connect) => {
     const client = await connect();
     await client.listTools();
     const run_id = run.runId;
-    const folder = `site-${how.length}`;
+    const folder = `site-${how.length}-${protocol}`;
     const wrote = await callTool(client, 'write_file', {
       run_id,
       path: `${folder}/index.html`,
@@ -203,7 +233,7 @@ describe('an MCP client', () => {
       text: 'index.html (21 bytes)',
       structuredContent: { entries: [{ name: 'index.html', kind: 'file', size: 21 }], is_cut: false },
     });
-    const port = 3000 + folder.length;
+    const port = 3000 + how.length + 100 * PROTOCOLS.indexOf(protocol);
     const served = await callTool(client, 'run_command', {
       run_id,
       cwd: folder,
@@ -358,6 +388,15 @@ describe('an MCP client', () => {
     for (const { structuredContent } of again)
       expect(structuredContent).toMatchObject({ sandbox_id: sandbox });
     expect((await callTool(person, 'list_files', {})).text).toContain('mine (1 bytes)');
+  });
+
+  test('of 2026-07-28 has no session: a person passes the run_id of the new run', async () => {
+    const client = await overHttp(ALICE, '2026-07-28');
+    const { structuredContent, text } = await callTool(client, 'start_run', {});
+    const { run_id } = structuredContent as { run_id: string };
+    expect(text).toMatch(/Pass its run_id to the other tools\.$/);
+    expect((await callTool(client, 'list_files', { run_id })).text).toBe('outputs/');
+    expect(refusal(await callTool(client, 'list_files', {}))[0]).toBe('invalid_request');
   });
 
   test('has a command ended that takes too long', async () => {
@@ -552,14 +591,15 @@ describe('a preview that an MCP client asks for', () => {
       body: { request_id, decision, ...more },
     });
 
-  test('waits for a person, and says so meanwhile', async () => {
-    const client = await overHttp(run.agentToken);
+  test.each(PROTOCOLS)('waits for a person, and says so meanwhile, in %s', async (protocol) => {
+    const client = await overHttp(run.agentToken, protocol);
     const heard: Progress[] = [];
     const first = Promise.withResolvers<void>();
-    const asking = callTool(client, 'start_preview', { run_id: run.runId, port: 3000 }, (progress) => {
+    const onprogress = (progress: Progress): void => {
       heard.push(progress);
       first.resolve();
-    });
+    };
+    const asking = callTool(client, 'start_preview', { run_id: run.runId, port: 3000 }, { onprogress });
     await first.promise;
     expect(heard[0]).toMatchObject({
       total: 300,
@@ -581,16 +621,17 @@ describe('a preview that an MCP client asks for', () => {
     expect(text).toMatch(/not before Monday/);
   });
 
-  test('is withdrawn when the client goes away', async () => {
-    const client = await overHttp(run.agentToken);
+  test.each(PROTOCOLS)('is withdrawn when the client goes away, in %s', async (protocol) => {
+    const client = await overHttp(run.agentToken, protocol);
     const asking = callTool(client, 'start_preview', { run_id: run.runId, port: 3000 }).catch(() => 'gone');
     const id = await requested();
     await client.close();
     expect(await asking).toBe('gone');
-    for (;;) {
-      const { text } = await porthole.call('GET', `/api/runs/${run.runId}/timeline`, { token: ALICE });
-      if (text.includes('tool.withdrawn')) break;
-    }
+    const isWithdrawn = async () =>
+      (await readTimeline(porthole, run.runId, ALICE)).some(
+        ({ type, data }) => type === 'tool.withdrawn' && data['request_id'] === id,
+      );
+    while (!(await isWithdrawn()));
     expect((await decide(id, 'approve')).status).toBe(409);
   });
 });
@@ -642,7 +683,7 @@ describe('on the wire, /mcp', () => {
     ],
     ['a batch of 17', Array.from({ length: 17 }, (_, id) => ({ ...list, id })), {}, 400, /-32600/],
     ['a batch of nothing', [], {}, 400, /^\{"jsonrpc":"2.0","error":\{"code":-32600,.*"id":null\}$/],
-    ['no message', { hello: 'world' }, {}, 400, /-32700/],
+    ['no message', { hello: 'world' }, {}, 400, /-32600/],
     ['who takes no stream', list, { accept: 'application/json' }, 406, /-32000/],
     ['an unknown version of the protocol', list, { 'mcp-protocol-version': '1999-01-01' }, 400, /-32000/],
     ['an unknown method', { ...list, method: 'tools/all' }, {}, 200, /-32601/],
