@@ -93,8 +93,8 @@ const byName = new Map(TOOLS.map((tool) => [tool.name, tool]));
 let listed: Tool[] | undefined;
 
 /**
- * Handles one request of the protocol's streamable HTTP transport, in version 2026-07-28 or, without
- * its envelope, up to 2025-11-25. Each request has a separate server, which knows its caller. The
+ * Handles one request of the streamable HTTP transport, in version 2026-07-28 or, if it has no
+ * envelope, up to 2025-11-25. Each request has a separate server, which knows its caller. The
  * session of `initialize` is not stored: it only distinguishes the clients of one key. A call ends
  * when its client disconnects, or by `notifications/cancelled` of 2025 in the same process.
  */

@@ -21,7 +21,7 @@ const URL_IN = new RegExp(`http://${PREVIEW_TOKEN_PATTERN}-preview\\.localhost:\
 let porthole: TestHost;
 const clients: AnyClient[] = [];
 
-/** A client of 2025-11-25 by the library of that time, or one that speaks nothing but 2026-07-28. */
+/** A client of 2025-11-25 from the library of that time, or one pinned to 2026-07-28. */
 type AnyClient = Client | Client2026;
 const PROTOCOLS = ['2025-11-25', '2026-07-28'] as const;
 type Protocol = (typeof PROTOCOLS)[number];
