@@ -9,9 +9,10 @@ import {
   sandboxIdLabels,
   sandboxObjectName,
 } from './names.ts';
+import { placementFields, type PodPlacement } from './pod-placement.ts';
 import { SANDBOX_SIZE } from './sandbox-size.ts';
 
-export interface SandboxPodProps {
+export interface SandboxPodProps extends PodPlacement {
   readonly namespace: string;
   readonly sandboxId: string;
   readonly image: string;
@@ -64,10 +65,15 @@ export interface SandboxPodProps {
    */
   readonly pullSecret?: string;
   /**
-   * RuntimeClass of stronger isolation, e.g. gvisor.
-   * @default - the cluster's default runtime
+   * Labels of the pod besides Porthole's.
+   * @default - none
    */
-  readonly runtimeClassName?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  /**
+   * Annotations of the pod.
+   * @default - none
+   */
+  readonly annotations?: Readonly<Record<string, string>>;
   /**
    * Whether the pod shares the node's user namespace; false takes Kubernetes 1.33 and a runtime
    * that can (containerd 2).
@@ -109,7 +115,8 @@ export class SandboxPod extends Construct {
       network = false,
       storageClass,
       pullSecret,
-      runtimeClassName,
+      labels = {},
+      annotations = {},
       hostUsers = true,
       user = 1_000,
     } = props;
@@ -150,7 +157,8 @@ export class SandboxPod extends Construct {
     const pod = new kplus.Pod(this, 'pod', {
       metadata: {
         ...metadata,
-        labels: { ...metadata.labels, ...SANDBOX_POD_LABELS, ...(network && NETWORK_LABELS) },
+        labels: { ...labels, ...metadata.labels, ...SANDBOX_POD_LABELS, ...(network && NETWORK_LABELS) },
+        ...(Object.keys(annotations).length > 0 && { annotations }),
       },
       automountServiceAccountToken: false,
       restartPolicy: kplus.RestartPolicy.ALWAYS,
@@ -217,9 +225,11 @@ export class SandboxPod extends Construct {
       // Keeps the namespace's other Services out of its environment.
       JsonPatch.add('/spec/enableServiceLinks', false),
       ...guest.env.map((each) => JsonPatch.add('/spec/containers/0/env/-', each)),
-      // The library takes only a Secret of the same app.
-      ...(runtimeClassName === undefined ? [] : [JsonPatch.add('/spec/runtimeClassName', runtimeClassName)]),
+      ...Object.entries(placementFields(props)).map(([field, value]) =>
+        JsonPatch.add(`/spec/${field}`, value),
+      ),
       ...(hostUsers ? [] : [JsonPatch.add('/spec/hostUsers', false)]),
+      // The library takes only a Secret of the same app.
       ...(pullSecret === undefined ? [] : [JsonPatch.add('/spec/imagePullSecrets', [{ name: pullSecret }])]),
     );
   }

@@ -188,6 +188,8 @@ async function openProvider(
     storageClass,
     pullSecret,
     runtimeClass,
+    priorityClass,
+    pod,
     hostUsers,
     guestImage,
     guestReach,
@@ -233,6 +235,7 @@ async function openProvider(
     guest,
     image: sandboxImage,
     pod: {
+      ...pod,
       cpuLimitMillis: Math.round(size.cpu * 1_000),
       memoryMebibytes: size.memoryMb,
       workspaceMebibytes: size.diskMb,
@@ -240,6 +243,7 @@ async function openProvider(
       ...(pullSecret !== undefined && { pullSecret }),
       ...(guestImage !== undefined && { guestImage }),
       ...(runtimeClass !== undefined && { runtimeClassName: runtimeClass }),
+      ...(priorityClass !== undefined && { priorityClassName: priorityClass }),
       hostUsers,
     },
   });

@@ -12,6 +12,15 @@ export function policyMetadata({ functions }: Namespaces, id: string) {
 /** A CEL string literal. */
 export const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
+/** A CEL literal of a JSON value. CEL's maps and lists have one type of value, unless it is dyn. */
+export function literal(value: unknown): string {
+  if (typeof value === 'string') return quote(value);
+  if (Array.isArray(value)) return `[${value.map((each) => `dyn(${literal(each)})`).join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return String(value);
+  const entries = Object.entries(value).filter(([, each]) => each !== undefined);
+  return `{${entries.map(([key, each]) => `${quote(key)}: dyn(${literal(each)})`).join(', ')}}`;
+}
+
 /** Whether the object has all these labels. */
 export function hasLabels(object: 'object' | 'oldObject', labels: Readonly<Record<string, string>>): string {
   return Object.entries(labels)

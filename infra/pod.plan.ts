@@ -1,3 +1,4 @@
+import { placementFields } from '../constructs/pod-placement.ts';
 import { SERVICE_ACCOUNTS } from './access.plan.ts';
 import { componentLabels } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
@@ -20,6 +21,8 @@ export function podPlan(
   component: Parameters<typeof componentLabels>[0] = account,
 ) {
   const { functions } = config;
+  // A job has one pod: spread is for the replicas of the functions.
+  const { topologySpreadConstraints: _, ...placement } = functions.placement;
   const secret = functions.existingSecret ?? ENVIRONMENT_NAME;
   const trusted = authorities(config);
   return {
@@ -28,7 +31,7 @@ export function podPlan(
       serviceAccountName: SERVICE_ACCOUNTS[account],
       automountServiceAccountToken: true,
       enableServiceLinks: false,
-      ...placementPlan(functions.placement),
+      ...placementFields(placement),
       ...(functions.pullSecret !== undefined && { imagePullSecrets: [{ name: functions.pullSecret }] }),
       securityContext: {
         runAsNonRoot: true,
@@ -61,22 +64,5 @@ export function podPlan(
         ...trusted.map(({ name, folder }) => ({ name, mountPath: folder, readOnly: true })),
       ],
     },
-  };
-}
-
-/** Scheduling of the pods, except their spread, which applies to replicas. */
-function placementPlan({
-  nodeSelector,
-  tolerations,
-  affinity,
-  priorityClassName,
-  runtimeClassName,
-}: StackConfig['functions']['placement']) {
-  return {
-    ...(Object.keys(nodeSelector).length > 0 && { nodeSelector }),
-    ...(tolerations.length > 0 && { tolerations }),
-    ...(affinity !== undefined && { affinity }),
-    ...(priorityClassName !== undefined && { priorityClassName }),
-    ...(runtimeClassName !== undefined && { runtimeClassName }),
   };
 }

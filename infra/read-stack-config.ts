@@ -1,3 +1,4 @@
+import { messageOf } from '../host/config/config.ts';
 import type { z } from 'zod';
 import { archiveProblems } from './archives.plan.ts';
 import { sandboxProblems } from './sandbox-provider.plan.ts';
@@ -80,7 +81,7 @@ function parse(
         const key = issue.path.map(String).join('.');
         // A structure that cannot be parsed already has a line.
         if (known.some((line) => line.startsWith(`${prefix}${key}: must be a structure`))) continue;
-        problems.push(`${prefix}${key}: ${isMissing(issue) ? 'is required' : issue.message}`);
+        problems.push(`${prefix}${key}: ${isMissing(issue) ? 'is required' : messageOf(issue)}`);
       }
     }
     throw new StackConfigError(problems);

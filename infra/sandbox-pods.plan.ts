@@ -5,7 +5,9 @@ import {
   SANDBOX_NAME_PREFIX,
   SANDBOX_POD_LABELS,
 } from '../constructs/names.ts';
+import { placementFields } from '../constructs/pod-placement.ts';
 import { SANDBOX_SIZE } from '../constructs/sandbox-size.ts';
+import { hasExactly, isAsConfigured, isOnNodes, toleratesOnly } from './pod-expressions.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 import {
   hasLabels,
@@ -68,9 +70,6 @@ const FROM_RUNTIME_CLASS = ['nodeSelector', 'overhead'];
 /** The policy reads the RuntimeClass itself, because the functions must not choose its values. */
 const RUNTIME_CLASS = { apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass' };
 
-/** Tolerations that the API server adds to every pod, so that it is evicted from a lost node. */
-const TOLERATIONS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];
-
 /** Whether a limit, if set, is at most this. */
 function isAtMost(resource: string, most: string): string {
   const limits = 'c.?resources.?limits.orValue({})';
@@ -82,7 +81,7 @@ function isAtMost(resource: string, most: string): string {
  * every Secret of the namespace, use any of its service accounts, or escape the container.
  */
 export function sandboxPodsPlan({ namespaces, sandboxes }: Pick<StackConfig, 'namespaces' | 'sandboxes'>) {
-  const { pullSecret, priorityClassName, runtimeClassName, hostUsers, guestImage } = sandboxes;
+  const { pullSecret, priorityClassName, runtimeClassName, hostUsers, guestImage, pod } = sandboxes;
   const { cpuLimitMillis, memoryMebibytes, scratchMebibytes } = SANDBOX_SIZE;
   return {
     metadata: policyMetadata(namespaces, 'sandbox-pods'),
@@ -159,28 +158,22 @@ export function sandboxPodsPlan({ namespaces, sandboxes }: Pick<StackConfig, 'na
         },
         {
           expression: [
-            ...['nodeName', 'affinity', 'topologySpreadConstraints'].map(
-              (field) => `!has(object.spec.${field})`,
-            ),
-            runtimeClassName === undefined
-              ? '!has(object.spec.nodeSelector)'
-              : 'dyn(object.spec.?nodeSelector.orValue({})) == dyn(params.?scheduling.?nodeSelector.orValue({}))',
+            '!has(object.spec.nodeName)',
+            isAsConfigured('affinity', pod.affinity),
+            isAsConfigured('topologySpreadConstraints', pod.topologySpreadConstraints),
+            isOnNodes(pod.nodeSelector, runtimeClassName !== undefined),
             `object.spec.?schedulerName.orValue('default-scheduler') == 'default-scheduler'`,
-            `object.spec.?tolerations.orValue([]).all(t, t.?key.orValue('') in [${TOLERATIONS.map(quote).join(', ')}]${
-              runtimeClassName === undefined
-                ? ''
-                : ' || params.?scheduling.?tolerations.orValue([]).exists(p, dyn(p) == dyn(t))'
-            })`,
+            toleratesOnly(pod.tolerations, runtimeClassName !== undefined),
           ].join(' && '),
-          message: 'chosen node: the scheduler places sandboxes',
+          message: 'chosen node: the scheduler places sandboxes, as sandboxes.pod says',
         },
         {
           expression: `object.spec.?runtimeClassName.orValue('') == ${quote(runtimeClassName ?? '')} && object.spec.?hostUsers.orValue(true) == ${hostUsers}`,
           message: `other isolation: a sandbox has ${runtimeClassName === undefined ? 'no RuntimeClass' : `the RuntimeClass ${runtimeClassName}`} and hostUsers: ${hostUsers}`,
         },
         {
-          expression: `object.spec.?priorityClassName.orValue('') in [${['', ...(priorityClassName === undefined ? [] : [priorityClassName])].map(quote).join(', ')}]`,
-          message: 'foreign priority: a sandbox drives no other pod out',
+          expression: `object.spec.?priorityClassName.orValue('') == ${quote(priorityClassName ?? '')}`,
+          message: `foreign priority: a sandbox has ${priorityClassName === undefined ? 'no PriorityClass' : `the PriorityClass ${priorityClassName}`}`,
         },
         {
           expression: `object.spec.?imagePullSecrets.orValue([]).all(s, s.?name.orValue('') in [${(pullSecret === undefined ? [] : [pullSecret]).map(quote).join(', ')}])`,
@@ -218,8 +211,11 @@ export function sandboxPodsPlan({ namespaces, sandboxes }: Pick<StackConfig, 'na
           message: `too large: a sandbox is one container of ${cpuLimitMillis}m CPU and ${memoryMebibytes} MiB at most, without devices, and with ${scratchMebibytes} MiB a folder`,
         },
         {
-          expression: `${hasOnly('object.metadata.?labels', LABEL_KEYS)} && ${hasOnly('object.metadata.?annotations', ANNOTATION_KEYS)}`,
-          message: "foreign label or annotation: a sandbox's pod has Porthole's alone",
+          expression: [
+            hasExactly('labels', LABEL_KEYS, pod.labels),
+            hasExactly('annotations', ANNOTATION_KEYS, pod.annotations),
+          ].join(' && '),
+          message: "foreign label or annotation: a sandbox's pod has Porthole's, and those of sandboxes.pod",
         },
         ...(guestImage === undefined
           ? []
@@ -230,7 +226,7 @@ export function sandboxPodsPlan({ namespaces, sandboxes }: Pick<StackConfig, 'na
               },
             ]),
         {
-          expression: `dyn(object.spec).all(k, k in [${[...FIELDS, ...(guestImage === undefined ? [] : ['initContainers']), ...(runtimeClassName === undefined ? [] : FROM_RUNTIME_CLASS)].map(quote).join(', ')}])`,
+          expression: `dyn(object.spec).all(k, k in [${[...FIELDS, ...Object.keys(placementFields(pod)), ...(guestImage === undefined ? [] : ['initContainers']), ...(runtimeClassName === undefined ? [] : FROM_RUNTIME_CLASS)].map(quote).join(', ')}])`,
           message: "foreign field: a sandbox's pod has no more than Porthole gives it",
         },
       ],

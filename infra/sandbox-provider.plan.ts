@@ -31,6 +31,7 @@ export function warmPoolNames(sandboxes: Sandboxes): string[] {
 export function sandboxEnvironmentPlan(sandboxes: Sandboxes): Record<string, string> {
   const { image, storageClass, pullSecret, runtimeClassName, hostUsers, guestImage, warmPoolTarget } =
     sandboxes;
+  const { priorityClassName, pod } = sandboxes;
   const warmPool = defaultWarmPool(sandboxes);
   const byImage = warmPoolsByImage(sandboxes);
   return {
@@ -41,6 +42,8 @@ export function sandboxEnvironmentPlan(sandboxes: Sandboxes): Record<string, str
     ...(storageClass !== undefined && { PORTHOLE_SANDBOX_STORAGE_CLASS: storageClass }),
     ...(pullSecret !== undefined && { PORTHOLE_SANDBOX_PULL_SECRET: pullSecret }),
     ...(runtimeClassName !== undefined && { PORTHOLE_SANDBOX_RUNTIME_CLASS: runtimeClassName }),
+    ...(priorityClassName !== undefined && { PORTHOLE_SANDBOX_PRIORITY_CLASS: priorityClassName }),
+    ...(addsToPods(pod) && { PORTHOLE_SANDBOX_POD: JSON.stringify(pod) }),
     ...(!hostUsers && { PORTHOLE_SANDBOX_HOST_USERS: 'false' }),
     ...(guestImage !== undefined && { PORTHOLE_GUEST_IMAGE: guestImage }),
     ...(warmPool !== undefined && { PORTHOLE_WARM_POOL: warmPool }),
@@ -49,6 +52,11 @@ export function sandboxEnvironmentPlan(sandboxes: Sandboxes): Record<string, str
       PORTHOLE_WARM_POOLS_BY_IMAGE: JSON.stringify(Object.fromEntries(byImage)),
     }),
   };
+}
+
+/** Whether the stack adds anything to the pods of sandboxes. */
+function addsToPods(pod: Sandboxes['pod']): boolean {
+  return Object.values(pod).some((value) => value !== undefined && Object.keys(value).length > 0);
 }
 
 /**
@@ -98,7 +106,7 @@ const UNITS = {
 } as const;
 
 /** What a Kubernetes quantity says. */
-function amountOf(quantity: string): number {
+export function amountOf(quantity: string): number {
   const [, digits = '0', unit = ''] = /^([\d.]+)(\w*)$/.exec(quantity) ?? [];
   return unit === 'm'
     ? Number(digits) / 1_000

@@ -1,11 +1,14 @@
 import { createGuestKeys, deriveKeySet, JwksSchema } from '../adapters/auth/key-set.ts';
 import { LABELS, SANDBOX_POD_LABELS } from '../constructs/names.ts';
+import { placementFields } from '../constructs/pod-placement.ts';
 import { GUEST_STATE, guestInstaller, guestPod } from '../guest/protocol/guest-pod.ts';
 import { defaultWarmPool } from './sandbox-provider.plan.ts';
 import { STACK_LABELS } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
 type SandboxesConfig = Pick<StackConfig, 'namespaces' | 'sandboxes' | 'signingKeys'>;
+
+type Template = SandboxesConfig['sandboxes']['templates'][string];
 
 const API_VERSION = 'extensions.agents.x-k8s.io/v1beta1';
 
@@ -56,8 +59,7 @@ export function templatesPlan(config: SandboxesConfig) {
       envVarsInjectionPolicy: 'Disallowed',
       volumeClaimTemplatesPolicy: 'Disallowed',
       podTemplate: {
-        // Network policies also apply to pods that wait in a warm pool.
-        metadata: { labels: SANDBOX_POD_LABELS },
+        metadata: podMetadata(podOptions(template, sandboxes)),
         spec: {
           automountServiceAccountToken: false,
           enableServiceLinks: false,
@@ -65,7 +67,12 @@ export function templatesPlan(config: SandboxesConfig) {
           shareProcessNamespace: true,
           terminationGracePeriodSeconds: 2,
           ...(sandboxes.pullSecret && { imagePullSecrets: [{ name: sandboxes.pullSecret }] }),
-          ...isolation(template.runtimeClassName ?? sandboxes.runtimeClassName, sandboxes.hostUsers),
+          ...placementFields({
+            ...podOptions(template, sandboxes),
+            priorityClassName: template.priorityClassName ?? sandboxes.priorityClassName,
+            runtimeClassName: template.runtimeClassName ?? sandboxes.runtimeClassName,
+          }),
+          ...(!sandboxes.hostUsers && { hostUsers: false }),
           securityContext: {
             runAsNonRoot: true,
             runAsUser: USER,
@@ -120,7 +127,7 @@ export function templatesPlan(config: SandboxesConfig) {
   }));
 }
 
-function containerPlan({ cpu, memory }: SandboxesConfig['sandboxes']['templates'][string]) {
+function containerPlan({ cpu, memory }: Template) {
   return {
     // A runtime cannot start in a folder that its user may not enter.
     workingDir: '/',
@@ -135,8 +142,16 @@ function containerPlan({ cpu, memory }: SandboxesConfig['sandboxes']['templates'
   };
 }
 
-function isolation(runtimeClassName: string | undefined, hostUsers: boolean) {
-  return { ...(runtimeClassName && { runtimeClassName }), ...(!hostUsers && { hostUsers }) };
+function podOptions(template: Template, sandboxes: SandboxesConfig['sandboxes']) {
+  return template.pod ?? sandboxes.pod;
+}
+
+function podMetadata({ labels, annotations }: ReturnType<typeof podOptions>) {
+  return {
+    // Network policies also apply to pods that wait in a warm pool.
+    labels: { ...labels, ...SANDBOX_POD_LABELS },
+    ...(Object.keys(annotations).length > 0 && { annotations }),
+  };
 }
 
 /** Whether the functions scale the pool to `warmPoolTarget`. */

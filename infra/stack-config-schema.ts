@@ -3,6 +3,7 @@ import { MIN_KEY_LENGTH } from '../core/callers.ts';
 import { reachesMetadataOnly } from '../core/auth/address-range.ts';
 import { variableFaults } from '../host/config/config.ts';
 import { type Environment, EnvironmentSchema } from '../host/config/environment-schema.ts';
+import { SandboxPodSchema } from '../host/config/sandbox-pod-schema.ts';
 
 const text = z.string().trim().min(1, 'must not be empty');
 const whole = (min: number, max: number) => {
@@ -183,17 +184,13 @@ export function previewVariable(key: string): string {
   return PREVIEW + key.charAt(0).toUpperCase() + key.slice(1);
 }
 
-/** Where the scheduler puts pods; each key as in a PodSpec. */
-const placement = {
-  nodeSelector: notes.describe('Labels of the nodes that they run on'),
-  tolerations: z
-    .array(z.record(z.string(), z.union([z.string(), z.number()])))
-    .default([])
-    .describe('Taints that they tolerate, as in a PodSpec'),
-};
 const object = z.record(z.string(), z.unknown());
+const { nodeSelector, tolerations } = SandboxPodSchema.shape;
+
+/** Where the scheduler puts pods of the functions; each key as in a PodSpec. */
 const Placement = z.strictObject({
-  ...placement,
+  nodeSelector: nodeSelector.describe('Labels of the nodes that they run on'),
+  tolerations: tolerations.describe('Taints that they tolerate, as in a PodSpec'),
   affinity: object.optional().describe('Affinity, as in a PodSpec'),
   priorityClassName: label.optional().describe('PriorityClass; it exists already'),
   runtimeClassName: label.optional().describe('RuntimeClass; it exists already'),
@@ -259,6 +256,10 @@ const Template = z.strictObject({
   runtimeClassName: label
     .optional()
     .describe('RuntimeClass of its sandboxes; that of `sandboxes.runtimeClassName` by default'),
+  priorityClassName: label
+    .optional()
+    .describe('PriorityClass of its sandboxes; that of `sandboxes.priorityClassName` by default'),
+  pod: SandboxPodSchema.optional().describe('Replaces `sandboxes.pod` for its sandboxes'),
 });
 
 const WarmPool = z.strictObject({
@@ -344,9 +345,8 @@ const Sandboxes = {
     .describe(
       'Public keys that guests of `templates` know, as `npm run config -- guest-keys` prints them; those of `signingKeys` where these are set',
     ),
-  priorityClassName: label
-    .optional()
-    .describe('PriorityClass that the cluster gives to pods by itself: the only one that sandboxes may have'),
+  priorityClassName: label.optional().describe('PriorityClass of all sandboxes; it must exist'),
+  pod: group(SandboxPodSchema.shape),
   maxTotal: whole(1, 100_000).default(100).describe('Sandboxes of everybody together, stopped ones included'),
   otherPods: whole(0, 100_000)
     .default(0)

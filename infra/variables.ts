@@ -29,6 +29,8 @@ const SETTING_OF: Readonly<Record<string, string>> = {
   PORTHOLE_SANDBOX_STORAGE_CLASS: 'sandboxes.storageClass',
   PORTHOLE_SANDBOX_PULL_SECRET: 'sandboxes.pullSecret',
   PORTHOLE_SANDBOX_RUNTIME_CLASS: 'sandboxes.runtimeClassName',
+  PORTHOLE_SANDBOX_PRIORITY_CLASS: 'sandboxes.priorityClassName',
+  PORTHOLE_SANDBOX_POD: 'sandboxes.pod',
   PORTHOLE_SANDBOX_HOST_USERS: 'sandboxes.hostUsers',
   PORTHOLE_GUEST_IMAGE: 'sandboxes.guestImage',
   PORTHOLE_WARM_POOL: 'sandboxes.warmPool',

@@ -21,6 +21,8 @@ export interface PodSpec {
   readonly hostIPC?: boolean;
   readonly hostUsers?: boolean;
   readonly runtimeClassName?: string;
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly tolerations?: readonly { readonly key?: string }[];
   readonly volumes?: readonly { readonly name: string; readonly hostPath?: object }[];
   readonly securityContext?: {
     readonly runAsNonRoot?: boolean;

@@ -7,6 +7,7 @@ import { pinnedImages } from './pinned-images.ts';
 import { sandboxIsolation } from './sandbox-isolation.ts';
 import { sandboxLimits } from './sandbox-limits.ts';
 import { sandboxNoToken } from './sandbox-no-token.ts';
+import { sandboxPlacement } from './sandbox-placement.ts';
 import { tlsListeners } from './tls-listeners.ts';
 import { unmanagedTemplates } from './unmanaged-templates.ts';
 import { unprivilegedPods } from './unprivileged-pods.ts';
@@ -22,6 +23,7 @@ export const policies: Policies = [
   sandboxIsolation,
   sandboxLimits,
   sandboxNoToken,
+  sandboxPlacement,
   tlsListeners,
   unmanagedTemplates,
   unprivilegedPods,

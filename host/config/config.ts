@@ -20,6 +20,7 @@ import type { Quotas } from '#core/sandboxes/sandbox-quotas.ts';
 import type { BucketOptions } from '#core/mounts/resolve-mount.ts';
 import { SHIPPED_IMAGES } from '#core/images/image-catalogue.ts';
 import type { RequestLimits } from '#handlers/http/admit.ts';
+import type { SandboxPodOptions } from './sandbox-pod-schema.ts';
 import { DOCKER_IMAGE, type Environment, EnvironmentSchema } from './environment-schema.ts';
 
 /** An invalid configuration: every problem, one line each. */
@@ -44,6 +45,10 @@ export interface ClusterOptions {
   readonly pullSecret: string | undefined;
   /** RuntimeClass of sandboxes (kubernetes). */
   readonly runtimeClass: string | undefined;
+  /** PriorityClass of sandboxes (kubernetes). */
+  readonly priorityClass: string | undefined;
+  /** What the pods of sandboxes have besides (kubernetes). */
+  readonly pod: SandboxPodOptions;
   /** Whether sandboxes share the node's user namespace (kubernetes). */
   readonly hostUsers: boolean;
   /** Image that contains the guest (kubernetes). */
@@ -159,7 +164,7 @@ function problemOf(name: string, issue: z.core.$ZodIssue): string {
 }
 
 /** zod wraps the problem of a record's key in a generic message. */
-function messageOf(issue: z.core.$ZodIssue): string {
+export function messageOf(issue: z.core.$ZodIssue): string {
   return issue.code === 'invalid_key' ? issue.issues.map(({ message }) => message).join(', ') : issue.message;
 }
 
@@ -180,6 +185,8 @@ function shape(env: Environment): Config {
       storageClass: env.PORTHOLE_SANDBOX_STORAGE_CLASS,
       pullSecret: env.PORTHOLE_SANDBOX_PULL_SECRET,
       runtimeClass: env.PORTHOLE_SANDBOX_RUNTIME_CLASS,
+      priorityClass: env.PORTHOLE_SANDBOX_PRIORITY_CLASS,
+      pod: env.PORTHOLE_SANDBOX_POD,
       hostUsers: env.PORTHOLE_SANDBOX_HOST_USERS,
       guestImage: env.PORTHOLE_GUEST_IMAGE,
       guestReach: env.PORTHOLE_GUEST_REACH,

@@ -6,6 +6,7 @@ import { MIN_KEY_LENGTH } from '#core/callers.ts';
 import { NETWORK_MODES } from '#core/network/network-policy.ts';
 import type { Quota } from '#core/sandboxes/sandbox-quotas.ts';
 import { BucketsSchema, MountEndpointsSchema } from './buckets-schema.ts';
+import { SandboxPodSchema } from './sandbox-pod-schema.ts';
 
 /** Contains what dev servers, git and the `porthole` command need. */
 export const DOCKER_IMAGE = 'docker.io/library/node:24-bookworm';
@@ -212,6 +213,14 @@ export const EnvironmentSchema = z.object({
     .optional()
     .describe(
       "kubernetes: RuntimeClass of sandboxes, for stronger isolation, e.g. gvisor; without it the cluster's default",
+    ),
+  PORTHOLE_SANDBOX_PRIORITY_CLASS: dnsName
+    .optional()
+    .describe("kubernetes: PriorityClass of sandboxes; without it the cluster's default"),
+  PORTHOLE_SANDBOX_POD: json(SandboxPodSchema)
+    .prefault('{}')
+    .describe(
+      'kubernetes: what the pods of sandboxes have besides, JSON {labels, annotations, nodeSelector, tolerations, affinity, topologySpreadConstraints}, each as in a pod',
     ),
   PORTHOLE_SANDBOX_HOST_USERS: flag
     .default(true)

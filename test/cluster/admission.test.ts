@@ -33,6 +33,51 @@ import { newSpec } from './guards/new-spec.ts';
 
 const hours = (count: number) => new Date(Date.now() + count * 3_600_000);
 
+const NODE_LABELS = [{ key: 'pool', operator: 'In', values: ['sandboxes'] }];
+
+/** What a stack adds to its sandboxes, and the classes that it names. */
+const metadata = { name: 'admission-of-placed-sandboxes' };
+const PLACED = {
+  metadata,
+  pod: {
+    labels: { team: 'agents' },
+    annotations: { 'example.com/cost-center': "it's 42" },
+    nodeSelector: { pool: 'sandboxes' },
+    tolerations: [
+      { key: 'sandboxes', operator: 'Equal', value: 'only', effect: 'NoExecute', tolerationSeconds: 60 },
+    ],
+    affinity: {
+      nodeAffinity: {
+        preferredDuringSchedulingIgnoredDuringExecution: [
+          { weight: 10, preference: { matchExpressions: NODE_LABELS } },
+        ],
+      },
+    },
+    topologySpreadConstraints: [
+      {
+        maxSkew: 2,
+        topologyKey: 'kubernetes.io/hostname',
+        whenUnsatisfiable: 'ScheduleAnyway',
+        labelSelector: { matchLabels: { [LABELS.role]: 'sandbox' } },
+      },
+    ],
+  },
+  list: {
+    apiVersion: 'v1',
+    kind: 'List',
+    items: [
+      { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata, value: -10 },
+      {
+        apiVersion: 'node.k8s.io/v1',
+        kind: 'RuntimeClass',
+        metadata,
+        handler: 'strong',
+        scheduling: { nodeSelector: { runtime: 'strong' }, tolerations: [{ key: 'strong' }] },
+      },
+    ],
+  },
+};
+
 /** Rows are defined before a stack exists: their names are valid for any stack. */
 const NAMES = {
   name: 'preview-of-the-row',
@@ -154,14 +199,29 @@ suite('admission', missing(), () => {
       };
     };
 
+    const placed = (change: Partial<SandboxPodProps> = {}) => {
+      const { name } = PLACED.metadata;
+      const classes = { priorityClassName: name, runtimeClassName: name };
+      return sandbox({ guestImage: 'guest', ...classes, ...PLACED.pod, ...change });
+    };
+
     beforeAll(async () => {
       outer = stack;
-      stack = await openGuardedStack(fixture, { image: 'sandbox', guestImage: 'guest' });
+      const { name } = PLACED.metadata;
+      stack = await openGuardedStack(fixture, {
+        image: 'sandbox',
+        guestImage: 'guest',
+        priorityClassName: name,
+        runtimeClassName: name,
+        pod: PLACED.pod,
+      });
+      await fixture.kubectl(['apply', '--filename=-'], JSON.stringify(PLACED.list));
       guarded = await stack.as('porthole');
     }, 60_000);
     afterAll(async () => {
       await stack.close();
       stack = outer;
+      await fixture.kubectl(['delete', '--filename=-'], JSON.stringify(PLACED.list));
     });
 
     test.each(['guest', 'direct'] as const)('accepts a preview by %s', async (upstream) => {
@@ -171,13 +231,30 @@ suite('admission', missing(), () => {
     });
 
     test('accepts the init container of the guest’s image, and no other', async () => {
-      const { pod } = sandbox({ guestImage: 'guest' });
+      const { pod } = placed();
       expect(await guarded.refusal('pods', pod)).toBeUndefined();
-      expect(await guarded.refusal('pods', sandbox({ guestImage: 'other' }).pod)).toContain(
+      expect(await guarded.refusal('pods', placed({ guestImage: 'other' }).pod)).toContain(
         'foreign init container',
       );
       const lasting = each('initContainers', at('restartPolicy', 'Always'))(pod);
       expect(await guarded.refusal('pods', lasting)).toContain('foreign init container');
+    });
+
+    test.each<[what: string, change: Partial<SandboxPodProps>, reason: string]>([
+      ['any node', { nodeSelector: {} }, 'chosen node'],
+      ['other nodes', { nodeSelector: { pool: 'database' } }, 'chosen node'],
+      ['one more node label', { nodeSelector: { pool: 'sandboxes', disk: 'fast' } }, 'chosen node'],
+      ['every taint', { tolerations: [{ operator: 'Exists' }] }, 'chosen node'],
+      ['another taint', { tolerations: [{ key: 'gpu', operator: 'Exists' }] }, 'chosen node'],
+      ['no affinity', { affinity: {} }, 'chosen node'],
+      ['another affinity', { affinity: { podAntiAffinity: {} } }, 'chosen node'],
+      ['no spread', { topologySpreadConstraints: [] }, 'chosen node'],
+      ['no PriorityClass', { priorityClassName: '' }, 'foreign priority'],
+      ['another team', { labels: { team: 'other' } }, 'foreign label'],
+      ['no team', { labels: {} }, 'foreign label'],
+      ['one more annotation', { annotations: { 'sidecar.istio.io/inject': 'true' } }, 'foreign label'],
+    ])('refuses a pod with %s, where the stack says otherwise', async (_, change, reason) => {
+      expect(await guarded.refusal('pods', placed(change).pod)).toContain(reason);
     });
 
     const set = (name: string, value: string) => ({ name, value });

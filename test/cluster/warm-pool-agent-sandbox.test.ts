@@ -15,14 +15,18 @@ import { poolConfig, settled } from '#test/support/warm-pools.ts';
 import { suite } from '#test/support/suite.ts';
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
 import { type StandIn, startStandIn } from './agent-sandbox-stand-in/stand-in.ts';
+import { amountOf } from '../../infra/sandbox-provider.plan.ts';
 import { cluster, missing } from './fixture/cluster.ts';
 import { command } from './fixture/command.ts';
 import { type Actor, GUEST, kubeconfigOf } from './guards/actor.ts';
 import { type GuardedStack, openGuardedStack } from './guards/guarded-stack.ts';
 
 const POOLS = {
-  templates: { plain: { image: SANDBOX_IMAGE, memory: '128Mi' } },
-  warmPools: { ready: { template: 'plain', replicas: 0 }, other: { template: 'plain', replicas: 0 } },
+  templates: {
+    plain: { image: SANDBOX_IMAGE, memory: '128Mi' },
+    large: { image: SANDBOX_IMAGE, memory: '128Mi' },
+  },
+  warmPools: { ready: { template: 'plain', replicas: 0 }, other: { template: 'large', replicas: 0 } },
   warmPool: 'ready',
 };
 
@@ -39,6 +43,26 @@ suite('a warm pool of agent-sandbox', missing() ?? definitionsMissing(), () => {
     });
   const replicas = (pool: string) =>
     stack.kubectl(['get', 'sandboxwarmpool', pool, '--output=jsonpath={.spec.replicas}']);
+
+  /** Memory of the only node that no pod requests. */
+  const freeMebibytes = async (): Promise<number> => {
+    const memory = async (args: readonly string[]) =>
+      (await stack.kubectl(['get', ...args]))
+        .split(/\s+/)
+        .filter(Boolean)
+        .map((quantity) => amountOf(quantity) / 2 ** 20);
+    const [allocatable = 0] = await memory([
+      'nodes',
+      '--output=jsonpath={.items[*].status.allocatable.memory}',
+    ]);
+    const requested = await memory([
+      'pods',
+      '--all-namespaces',
+      '--field-selector=status.phase!=Succeeded,status.phase!=Failed',
+      '--output=jsonpath={.items[*].spec.containers[*].resources.requests.memory}',
+    ]);
+    return Math.floor(requested.reduce((left, each) => left - each, allocatable));
+  };
 
   beforeAll(async () => {
     const fixture = await cluster();
@@ -90,6 +114,41 @@ suite('a warm pool of agent-sandbox', missing() ?? definitionsMissing(), () => {
     await provider.close();
     await pool.drain();
   });
+
+  test('gives its room to a caller whose sandbox finds no node', async () => {
+    const config = poolConfig({ warmTarget: 2 });
+    const pool = open(config);
+    await pool.prime();
+    await settled(pool, 2);
+    const resources = { memory: `${(await freeMebibytes()) + 64}Mi` };
+    const [path, value] = [
+      '/spec/podTemplate/spec/containers/0/resources',
+      { requests: resources, limits: { ...resources, cpu: '1' } },
+    ];
+    await stack.kubectl([
+      'patch',
+      'sandboxtemplate',
+      'large',
+      '--type=json',
+      `--patch=${JSON.stringify([{ op: 'replace', path, value }])}`,
+    ]);
+    const { client, access } = functions;
+    const provider = createAgentSandboxProvider({
+      client,
+      access,
+      namespace: stack.config.namespaces.previews,
+      warmPool: 'ready',
+      warmPoolsByImage: { large: 'other' },
+      guest: GUEST,
+      makeRoom: () => pool.makeRoom(),
+    });
+    const id = sandboxId();
+    await provider.create({ id, image: 'large' });
+    expect(await provider.inspect(id)).toMatchObject({ state: 'running' });
+    expect(await replicas('ready')).toBe('0');
+    await provider.destroy(id);
+    await provider.close();
+  }, 60_000);
 
   test('is brought to its target by a pass of its own, with the functions’ account', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'porthole-prime-'));

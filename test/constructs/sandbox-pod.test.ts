@@ -144,6 +144,32 @@ describe('the pod of a sandbox', () => {
     for (const field of ['runtimeClassName', 'hostUsers']) expect(pod).not.toHaveProperty(`spec.${field}`);
   });
 
+  test('has the placement, labels and annotations of its props, and leaves out empty ones', () => {
+    const placement = {
+      nodeSelector: { pool: 'sandboxes' },
+      tolerations: [{ key: 'sandboxes', operator: 'Exists', effect: 'NoSchedule' }],
+      affinity: { podAntiAffinity: {} },
+      topologySpreadConstraints: [{ maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'ScheduleAnyway' }],
+      priorityClassName: 'low',
+    };
+    const reserved = { 'porthole.sandbox.users.io/role': 'other' };
+    const placed = sandboxPodManifests({
+      ...PROPS,
+      ...placement,
+      labels: { team: 'agents', ...reserved },
+      annotations: { 'example.com/team': 'agents' },
+    });
+    expect(placed.pod).toMatchObject({
+      metadata: {
+        labels: { team: 'agents', 'porthole.sandbox.users.io/role': 'sandbox' },
+        annotations: { 'example.com/team': 'agents' },
+      },
+      spec: placement,
+    });
+    const empty = { nodeSelector: {}, tolerations: [], affinity: {}, labels: {}, annotations: {} };
+    expect(sandboxPodManifests({ ...PROPS, ...empty })).toEqual(sandboxPodManifests(PROPS));
+  });
+
   test('takes a storage class and a user', () => {
     const other = sandboxPodManifests({ ...PROPS, storageClass: 'fast', user: 2000 });
     expect(other).toMatchObject({

@@ -538,6 +538,36 @@ describe('sandboxes from templates', () => {
     expect(other?.spec.podTemplate.spec).toMatchObject({ runtimeClassName: 'kata', hostUsers: false });
   });
 
+  test('are placed as the stack says for all sandboxes, unless a template says otherwise', () => {
+    const [one, other] = templatesPlan(
+      config({
+        'porthole:sandboxes': {
+          priorityClassName: 'low',
+          pod: { nodeSelector: { pool: 'sandboxes' }, labels: { team: 'agents' } },
+          templates: {
+            gpu: {
+              image: 'gpu',
+              priorityClassName: 'high',
+              pod: { tolerations: [{ key: 'gpu', operator: 'Exists' }], annotations: { a: 'b' } },
+            },
+            node: { image: 'node' },
+          },
+          warmPools: { ready: { template: 'node' } },
+        },
+      }),
+    );
+    expect(one?.spec.podTemplate).toMatchObject({
+      metadata: { annotations: { a: 'b' } },
+      spec: { priorityClassName: 'high', tolerations: [{ key: 'gpu', operator: 'Exists' }] },
+    });
+    expect(one?.spec.podTemplate.spec).not.toHaveProperty('nodeSelector');
+    expect(other?.spec.podTemplate).toMatchObject({
+      metadata: { labels: { team: 'agents', 'porthole.sandbox.users.io/role': 'sandbox' } },
+      spec: { priorityClassName: 'low', nodeSelector: { pool: 'sandboxes' } },
+    });
+    expect(other?.spec.podTemplate.metadata).not.toHaveProperty('annotations');
+  });
+
   test('run the guest with the keys that the functions sign with, or with those that the stack names', () => {
     const guested = (more: object) =>
       templatesPlan(

@@ -269,6 +269,23 @@ describe('a stack file', () => {
       'porthole:gateway.className: is required, unless gateway.existing names a Gateway of others',
     ],
     [
+      'additions to sandboxes that break what Porthole or the API server do',
+      withKey('sandboxes', {
+        image: 'node',
+        pod: {
+          labels: { 'porthole.sandbox.users.io/role': 'other', team: 'a b' },
+          tolerations: [{ key: 'gpu', operator: 'Every' }],
+          affinity: {
+            podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ matchLabelKeys: ['a'] }] },
+          },
+        },
+      }),
+      'porthole:sandboxes.pod.labels.porthole.sandbox.users.io/role: is a key that Porthole or Kubernetes sets',
+      'porthole:sandboxes.pod.labels.team: must be the value of a label',
+      'porthole:sandboxes.pod.tolerations.0.operator: Invalid option: expected one of "Exists"|"Equal"',
+      'porthole:sandboxes.pod.affinity: must not have matchLabelKeys: use a labelSelector',
+    ],
+    [
       'keys of people that are too short',
       { ...complete, 'porthole:apiKeys': '{"short":{"user":"ann","org":"acme"}}' },
       'porthole:apiKeys: (a key): a key needs at least 16 characters',
@@ -338,6 +355,8 @@ describe("the functions' environment", () => {
       storageClass: undefined,
       pullSecret: undefined,
       runtimeClass: undefined,
+      priorityClass: undefined,
+      pod: { labels: {}, annotations: {}, nodeSelector: {}, tolerations: [] },
       hostUsers: true,
       guestReach: undefined,
       size: { cpu: 2, memoryMb: 2_048, diskMb: 10_240 },
@@ -412,6 +431,11 @@ describe("the functions' environment", () => {
       'pods of a RuntimeClass, in user namespaces',
       { image: 'debian', runtimeClassName: 'gvisor', hostUsers: false },
       { runtimeClass: 'gvisor', hostUsers: false },
+    ],
+    [
+      'pods of a PriorityClass, on certain nodes',
+      { image: 'debian', priorityClassName: 'low', pod: { nodeSelector: { pool: 'a' } } },
+      { priorityClass: 'low', pod: { nodeSelector: { pool: 'a' }, labels: {}, tolerations: [] } },
     ],
     [
       'whatever the cluster has, where the stack leaves it open',

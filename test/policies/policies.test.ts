@@ -30,6 +30,8 @@ const podSpec = {
   automountServiceAccountToken: false,
   runtimeClassName: 'gvisor',
   hostUsers: false,
+  nodeSelector: { pool: 'sandboxes' },
+  tolerations: [{ key: 'sandboxes' }],
   securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
   containers: [container],
   volumes: [{ name: 'tmp', emptyDir: {} }],
@@ -62,6 +64,7 @@ const settings = judged('core/v1:ConfigMap', {
     PORTHOLE_PROVIDER: 'kubernetes',
     PORTHOLE_SANDBOX_RUNTIME_CLASS: 'gvisor',
     PORTHOLE_SANDBOX_HOST_USERS: 'false',
+    PORTHOLE_SANDBOX_POD: '{"nodeSelector":{"pool":"sandboxes"}}',
     Sandbox__Preview__ZoneSuffix: 'preview.test',
     Sandbox__Preview__AllowedPortMin: '3000',
     Sandbox__Preview__AllowedPortMax: '9000',
@@ -79,7 +82,10 @@ const listeners = (...given: object[]) => given;
 
 let pack: PolicyPack;
 beforeAll(async () => {
-  pack = await startPolicyPack([], { 'sandbox-isolation': { runtimeClass: true, userNamespace: true } });
+  pack = await startPolicyPack([], {
+    'sandbox-isolation': { runtimeClass: true, userNamespace: true },
+    'sandbox-placement': { nodeSelector: { pool: 'sandboxes' } },
+  });
 });
 afterAll(() => pack.close());
 
@@ -186,6 +192,19 @@ describe('a resource', () => {
       'the token, which is the default',
       changed(template, `${inTemplate}.automountServiceAccountToken`, undefined),
     ],
+    ['sandbox-placement', 'other nodes', changed(template, `${inTemplate}.nodeSelector`, { pool: 'web' })],
+    [
+      'sandbox-placement',
+      'every node, of sandboxes that the functions make',
+      changed(settings, 'data.PORTHOLE_SANDBOX_POD', undefined),
+    ],
+    ...[[{ operator: 'Exists' }], [{ key: 'node-role.kubernetes.io/control-plane' }]].map(
+      (tolerations): [string, string, Observed] => [
+        'sandbox-placement',
+        `the taints ${JSON.stringify(tolerations)}`,
+        changed(template, `${inTemplate}.tolerations`, tolerations),
+      ],
+    ),
     [
       'tls-listeners',
       'a listener in clear text',
