@@ -18,7 +18,7 @@ export function hasExactly(
   ].join(' && ');
 }
 
-/** Whether a field of the PodSpec equals the stack's value, or is absent where the stack has none. */
+/** Whether a field of the PodSpec equals the stack's value, or is absent if the stack has none. */
 export function isAsConfigured(field: string, value: object | undefined): string {
   if (value === undefined || Object.keys(value).length === 0) return `!has(object.spec.${field})`;
   return `has(object.spec.${field}) && dyn(object.spec.${field}) == dyn(${literal(value)})`;

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { MIN_KEY_LENGTH } from '../core/callers.ts';
 import { reachesMetadataOnly } from '../core/auth/address-range.ts';
 import { variableFaults } from '../host/config/config.ts';
-import { type Environment, EnvironmentSchema } from '../host/config/environment-schema.ts';
-import { SandboxPodSchema } from '../host/config/sandbox-pod-schema.ts';
+import { type Environment, EnvironmentSchema, SandboxPodSchema } from '../host/config/environment-schema.ts';
 
 const text = z.string().trim().min(1, 'must not be empty');
 const whole = (min: number, max: number) => {

@@ -20,7 +20,7 @@ import type { Quotas } from '#core/sandboxes/sandbox-quotas.ts';
 import type { BucketOptions } from '#core/mounts/resolve-mount.ts';
 import { SHIPPED_IMAGES } from '#core/images/image-catalogue.ts';
 import type { RequestLimits } from '#handlers/http/admit.ts';
-import type { SandboxPodOptions } from './sandbox-pod-schema.ts';
+import type { SandboxPodOptions } from '#adapters/kubernetes/sandboxes/sandbox-pod-schema.ts';
 import { DOCKER_IMAGE, type Environment, EnvironmentSchema } from './environment-schema.ts';
 
 /** An invalid configuration: every problem, one line each. */

@@ -6,7 +6,9 @@ import { MIN_KEY_LENGTH } from '#core/callers.ts';
 import { NETWORK_MODES } from '#core/network/network-policy.ts';
 import type { Quota } from '#core/sandboxes/sandbox-quotas.ts';
 import { BucketsSchema, MountEndpointsSchema } from './buckets-schema.ts';
-import { SandboxPodSchema } from './sandbox-pod-schema.ts';
+import { SandboxPodSchema } from '#adapters/kubernetes/sandboxes/sandbox-pod-schema.ts';
+
+export { SandboxPodSchema };
 
 /** Contains what dev servers, git and the `porthole` command need. */
 export const DOCKER_IMAGE = 'docker.io/library/node:24-bookworm';
