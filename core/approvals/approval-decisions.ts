@@ -22,7 +22,7 @@ interface ApprovalDecisionInput {
   readonly reason?: string | undefined;
 }
 
-interface DecidedApproval {
+export interface DecidedApproval {
   readonly approval: ApprovalRecord;
   /** Other waiting approvals that this decision also approved. */
   readonly also: readonly ApprovalRecord[];

@@ -14,7 +14,7 @@ export const callMcpRoute = defineRoute({
   tag: 'MCP',
   summary: 'Model Context Protocol',
   description:
-    'The protocol’s streamable HTTP transport. `notifications/cancelled` ends the call that it names. Tools: start_run, start_preview, stop_preview, list_previews, doctor, check, look, run_command, read_file, write_file, list_files. ' +
+    'The protocol’s streamable HTTP transport. `notifications/cancelled` ends the call that it names. `docs/agents.md` lists the tools. ' +
     'A tool requires the same permission as its route.',
   access: 'caller',
   class: 'stream',

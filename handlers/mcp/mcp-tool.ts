@@ -26,6 +26,8 @@ export interface McpTool<Input extends z.ZodObject = z.ZodObject, Output extends
   readonly title: string;
   /** For the model: what it does, when to use it, what to do first. */
   readonly description: string;
+  /** For people only: an agent does not see it. @default false */
+  readonly people?: true;
   readonly input: Input;
   readonly output: Output;
   /** Hints for clients, in the protocol's names. */

@@ -24,14 +24,18 @@ import type { RouteRequest } from '../route.ts';
 import type { Services } from '../services.ts';
 import { defineTool, type McpTool, type ToolContext } from './mcp-tool.ts';
 import { beginCall, cancelCall } from './running-calls.ts';
+import { decideApprovalTool, listApprovalsTool } from './tools/approvals-tool.ts';
+import { editFileTool } from './tools/edit-file-tool.ts';
 import { port, runId } from './tools/inputs-tool.ts';
 import { listFilesTool } from './tools/list-files-tool.ts';
 import { listPreviewsTool } from './tools/list-previews-tool.ts';
 import { checkPageTool, lookAtPageTool } from './tools/page-tools.ts';
+import { networkRequestsTool } from './tools/network-tool.ts';
 import { readFileTool } from './tools/read-file-tool.ts';
 import { runCommandTool } from './tools/run-command-tool.ts';
 import { runOf, startRunTool } from './tools/run-sandbox-tool.ts';
-import { listProcessesTool, serverLogsTool, startServerTool } from './tools/servers-tool.ts';
+import { searchFilesTool } from './tools/search-files-tool.ts';
+import { listProcessesTool, serverLogsTool, startServerTool, stopProcessTool } from './tools/servers-tool.ts';
 import { startPreviewTool } from './tools/start-preview-tool.ts';
 import { stopPreviewTool } from './tools/stop-preview-tool.ts';
 import { writeFileTool } from './tools/write-file-tool.ts';
@@ -70,9 +74,15 @@ const TOOLS: readonly McpTool[] = [
   startServerTool,
   serverLogsTool,
   listProcessesTool,
+  stopProcessTool,
   readFileTool,
   writeFileTool,
+  editFileTool,
   listFilesTool,
+  searchFilesTool,
+  networkRequestsTool,
+  listApprovalsTool,
+  decideApprovalTool,
 ];
 
 type Request = Pick<
@@ -84,13 +94,13 @@ type Request = Pick<
 const KEEP_ALIVE = 15_000;
 
 const INSTRUCTIONS =
-  'Porthole shows servers that run in sandboxes to people. Call start_run once, unless you have the token of an agent. Work in the sandbox of the run with run_command, read_file, write_file and list_files; start a server there with ' +
+  'Porthole shows servers that run in sandboxes to people. Call start_run once, unless you have the token of an agent. Work in the sandbox of the run with run_command, read_file, edit_file, write_file, list_files and search_files; start a server there with ' +
   'start_server; then start_preview opens a live URL, which a person may have to approve. When a preview does not show the app, doctor says why; check says whether the page works for a person, and what is broken: call it before you report a page as done.';
 
 const byName = new Map(TOOLS.map((tool) => [tool.name, tool]));
 
-/** The list for clients; built once. */
-let listed: Tool[] | undefined;
+/** The lists for people and for agents; each built once. */
+const listed = new Map<boolean, Tool[]>();
 
 /**
  * Handles one request of the streamable HTTP transport, in version 2026-07-28 or, if it has no
@@ -159,7 +169,7 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
     { name: 'porthole', title: 'Porthole', version: '1.0.0' },
     { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: NO_VALIDATOR },
   );
-  server.setRequestHandler('tools/list', () => ({ tools: (listed ??= TOOLS.map(describe)) }));
+  server.setRequestHandler('tools/list', () => ({ tools: toolsFor(caller.kind === 'person') }));
   server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
     const tool = byName.get(params.name);
     if (tool === undefined) {
@@ -185,6 +195,12 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
     }
   });
   return server;
+}
+
+function toolsFor(isPerson: boolean): Tool[] {
+  const tools = listed.get(isPerson) ?? TOOLS.filter(({ people }) => isPerson || !people).map(describe);
+  listed.set(isPerson, tools);
+  return tools;
 }
 
 /** Reports progress to a client that passed a `progressToken`. */

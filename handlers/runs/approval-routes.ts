@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import { decideApproval } from '#core/approvals/approval-decisions.ts';
+import { type DecidedApproval, decideApproval } from '#core/approvals/approval-decisions.ts';
 import { displayId } from '#core/approvals/approval-events.ts';
 import type { WaitingApproval } from '#core/approvals/approval-store.ts';
 import { type FollowWaiting, MOST_WAITING } from '#core/approvals/pending-approvals.ts';
-import { ownerOf, requirePerson } from '#core/callers.ts';
+import { type Caller, ownerOf, requirePerson } from '#core/callers.ts';
 import { askedHost, denyHost } from '#core/network/change-network.ts';
 import { findRun } from '#core/runs/find-run.ts';
 import {
@@ -19,7 +19,7 @@ import { RunPath } from './run-routes.ts';
 
 const OUTCOME = { approve: 'approved', deny: 'denied' } as const;
 
-const Body = z
+export const DecisionBody = z
   .strictObject({
     request_id: z.string().min(1).max(64).describe('From `tool.approval_required` on the timeline'),
     decision: z.enum(['approve', 'deny']),
@@ -43,6 +43,29 @@ const Body = z
   })
   .meta({ id: 'ApprovalDecision' });
 
+/** @throws PortholeError `forbidden` for agents, `approval_not_found`, `approval_decided` */
+export async function decide(
+  services: Services,
+  caller: Caller,
+  runId: string,
+  body: z.output<typeof DecisionBody>,
+): Promise<DecidedApproval> {
+  const person = requirePerson(caller, 'decide on approvals');
+  const run = await findRun(services, person, runId);
+  const isNever = body.decision === 'deny' && body.scope === 'always';
+  const host = isNever ? await askedHost(services, run.id, body.request_id) : undefined;
+  const decided = await decideApproval(services, {
+    run,
+    person,
+    requestId: body.request_id,
+    outcome: OUTCOME[body.decision],
+    scope: isNever ? 'once' : body.scope,
+    reason: body.reason === '' ? undefined : body.reason,
+  });
+  if (host !== undefined) await denyHost(services, run.sandboxId, host);
+  return decided;
+}
+
 export const decideApprovalRoute = defineRoute({
   id: 'decideApproval',
   method: 'POST',
@@ -52,7 +75,7 @@ export const decideApprovalRoute = defineRoute({
   description: 'For the owner of the run. A decision is taken once: a second one changes nothing.',
   access: 'caller',
   params: RunPath,
-  body: Body,
+  body: DecisionBody,
   responses: {
     200: {
       description: 'The decision is taken',
@@ -69,19 +92,7 @@ export const decideApprovalRoute = defineRoute({
   },
   errors: ['invalid_run_id', 'foreign_run', 'run_not_found', 'approval_not_found', 'approval_decided'],
   async handle({ params, body, caller }, services) {
-    const person = requirePerson(caller, 'decide on approvals');
-    const run = await findRun(services, person, params.id);
-    const isNever = body.decision === 'deny' && body.scope === 'always';
-    const host = isNever ? await askedHost(services, run.id, body.request_id) : undefined;
-    const { approval, also } = await decideApproval(services, {
-      run,
-      person,
-      requestId: body.request_id,
-      outcome: OUTCOME[body.decision],
-      scope: isNever ? 'once' : body.scope,
-      reason: body.reason === '' ? undefined : body.reason,
-    });
-    if (host !== undefined) await denyHost(services, run.sandboxId, host);
+    const { approval, also } = await decide(services, caller, params.id, body);
     return json(200, {
       request_id: approval.id,
       decision: body.decision,
@@ -105,11 +116,11 @@ const WaitingApprovalDto = z
   })
   .meta({ id: 'WaitingApproval' });
 
-const WaitingApprovals = z
+export const WaitingApprovals = z
   .object({ approvals: z.array(WaitingApprovalDto).describe('The oldest first, 100 at most') })
   .meta({ id: 'WaitingApprovals' });
 
-function toWaitingApprovals(waiting: readonly WaitingApproval[]): z.infer<typeof WaitingApprovals> {
+export function toWaitingApprovals(waiting: readonly WaitingApproval[]): z.infer<typeof WaitingApprovals> {
   return {
     approvals: waiting.map((each) => ({
       request_id: each.id,

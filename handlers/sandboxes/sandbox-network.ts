@@ -5,9 +5,10 @@ import { SANDBOX_EVENTS_KEPT } from '#core/sandboxes/sandbox-event-publisher.ts'
 import { findSandbox } from '#core/sandboxes/resume-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
 import { fromNetworkFields, networkDtoFields, networkFields, toNetworkDto } from './network-fields.ts';
+import type { Services } from '../services.ts';
 import { SandboxPath } from './sandbox-path.ts';
 
-const Attempt = z
+export const NetworkAttemptDto = z
   .object({
     at: z.iso.datetime(),
     host: z.string(),
@@ -26,11 +27,26 @@ const Attempt = z
 const Network = z
   .object({
     ...networkDtoFields,
-    attempts: z.array(Attempt).describe('Newest first, as far as the sandbox’s last 1,000 events reach'),
+    attempts: z
+      .array(NetworkAttemptDto)
+      .describe('Newest first, as far as the sandbox’s last 1,000 events reach'),
   })
   .meta({ id: 'SandboxNetwork' });
 
 const Policy = z.object(networkDtoFields).meta({ id: 'NetworkPolicy' });
+
+/** Newest first. */
+export async function networkAttempts(
+  { network, records }: Pick<Services, 'network' | 'records'>,
+  sandboxId: string,
+): Promise<z.infer<typeof NetworkAttemptDto>[]> {
+  await network.settled();
+  const { events } = await records.sandboxEvents.read(sandboxId, { after: 0, limit: SANDBOX_EVENTS_KEPT });
+  return events
+    .filter(({ type }) => type === 'network')
+    .map(({ at, data }) => NetworkAttemptDto.parse({ ...data, at: at.toISOString() }))
+    .toReversed();
+}
 
 export const getSandboxNetworkRoute = defineRoute({
   id: 'getSandboxNetwork',
@@ -45,15 +61,7 @@ export const getSandboxNetworkRoute = defineRoute({
   errors: ['sandbox_not_found'],
   async handle({ params, caller }, services) {
     const sandbox = await findSandbox(services, caller, params.id, { agents: true });
-    await services.network.settled();
-    const { events } = await services.records.sandboxEvents.read(sandbox.id, {
-      after: 0,
-      limit: SANDBOX_EVENTS_KEPT,
-    });
-    const attempts = events
-      .filter(({ type }) => type === 'network')
-      .map(({ at, data }) => Attempt.parse({ ...data, at: at.toISOString() }))
-      .toReversed();
+    const attempts = await networkAttempts(services, sandbox.id);
     return json(200, { ...toNetworkDto(sandbox.network), attempts });
   },
 });

@@ -179,9 +179,15 @@ describe('an MCP client', () => {
         ['start_server', ['name', 'command']],
         ['server_logs', ['name']],
         ['list_processes', undefined],
+        ['stop_process', undefined],
         ['read_file', ['path']],
         ['write_file', ['path', 'content']],
+        ['edit_file', ['path', 'old_text', 'new_text']],
         ['list_files', undefined],
+        ['search_files', undefined],
+        ['network_requests', undefined],
+        ['list_approvals', undefined],
+        ['decide_approval', ['run_id', 'request_id', 'decision']],
       ]);
       for (const { inputSchema, outputSchema, description, annotations } of tools) {
         expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
@@ -388,6 +394,65 @@ describe('an MCP client', () => {
     for (const { structuredContent } of again)
       expect(structuredContent).toMatchObject({ sandbox_id: sandbox });
     expect((await callTool(person, 'list_files', {})).text).toContain('mine (1 bytes)');
+  });
+
+  test('edits a file where the text is in it once, or everywhere', async () => {
+    const client = await overHttp(run.agentToken);
+    const edit = (more: object) => callTool(client, 'edit_file', { path: 'edited', ...more });
+    await callTool(client, 'write_file', { path: 'edited', content: 'a = 1\nb = 1\n' });
+    expect(refusal(await edit({ old_text: '= 1', new_text: '= $&' }))[1]).toMatch(/contains it 2 times/);
+    expect(refusal(await edit({ old_text: 'c', new_text: '' }))[1]).toMatch(/does not contain it/);
+    expect((await edit({ old_text: 'b = 1', new_text: 'b = $&' })).structuredContent).toEqual({
+      path: 'edited',
+      replacements: 1,
+    });
+    await edit({ old_text: ' = ', new_text: ': ', replace_all: true });
+    expect((await callTool(client, 'read_file', { path: 'edited' })).text).toBe('a: 1\nb: $&\n');
+  });
+
+  test('finds files by name, and lines by a regular expression', async () => {
+    const client = await overHttp(run.agentToken);
+    const files = ['src/a.ts', 'src/deep/b.ts', 'src/c.js', 'node_modules/x/d.ts'];
+    for (const path of files)
+      await callTool(client, 'write_file', { path: `found/${path}`, content: `one\nfind: ${path}\n` });
+    const search = async (args: object) => {
+      const { text } = await callTool(client, 'search_files', { path: 'found', ...args });
+      return text.split('\n').toSorted();
+    };
+    expect(await search({ glob: '*.ts' })).toEqual(['src/a.ts', 'src/deep/b.ts']);
+    expect(await search({ glob: 'src/*.{ts,js}' })).toEqual(['src/a.ts', 'src/c.js']);
+    expect(await search({ glob: 'src/**/*.ts' })).toEqual(['src/a.ts', 'src/deep/b.ts']);
+    expect(await search({ pattern: '^FIND: .*js$', ignore_case: true })).toEqual([
+      'src/c.js:2: find: src/c.js',
+    ]);
+    expect(await search({ pattern: 'nowhere' })).toEqual(['Nothing matches.']);
+    const invalid = await callTool(client, 'search_files', { path: 'found', pattern: '(' });
+    expect(refusal(invalid)).toEqual(['invalid_request', expect.stringMatching(/^pattern: grep: /)]);
+    await callTool(client, 'run_command', { command: 'seq 100000 >found/long' });
+    const long = await callTool(client, 'search_files', { path: 'found', pattern: '[0-9]' });
+    expect(long.structuredContent).toMatchObject({ is_cut: true });
+    expect(JSON.stringify(long.structuredContent).length).toBeLessThan(32_000);
+  });
+
+  test('starts a server, sees its port, and stops it', async () => {
+    const client = await overHttp(run.agentToken);
+    const command = 'exec python3 -m http.server 4567 --bind 127.0.0.1';
+    await callTool(client, 'start_server', { name: 'seen', command, port: 4567 });
+    await callTool(client, 'start_preview', { port: 4567, check: false });
+    expect((await callTool(client, 'list_processes', {})).structuredContent).toMatchObject({
+      servers: [{ name: 'seen', state: 'ready' }],
+      ports: expect.arrayContaining([expect.objectContaining({ port: 4567, server: 'seen' })]),
+    });
+    expect((await callTool(client, 'stop_process', { name: 'seen' })).text).toMatch(/^seen is stop/);
+    const neither = refusal(await callTool(client, 'stop_process', {}));
+    expect(neither).toEqual(['invalid_request', expect.stringMatching(/pass one of them/)]);
+    await callTool(client, 'stop_preview', { port: 4567 });
+  });
+
+  test('reads what the sandbox may reach and has tried', async () => {
+    const client = await overHttp(run.agentToken);
+    const { structuredContent } = await callTool(client, 'network_requests', {});
+    expect(structuredContent).toMatchObject({ network: expect.any(String), attempts: expect.any(Array) });
   });
 
   test('of 2026-07-28 has no session: a person passes the run_id of the new run', async () => {
@@ -610,6 +675,26 @@ describe('a preview that an MCP client asks for', () => {
     expect(
       (await callTool(client, 'stop_preview', { run_id: run.runId, port: 3000 })).isError,
     ).toBeUndefined();
+  });
+
+  test('is decided by its owner over MCP, and not by the agent', async () => {
+    const agent = await overHttp(run.agentToken);
+    const names = (await agent.listTools()).tools.map(({ name }) => name);
+    expect(names).not.toContain('decide_approval');
+    const asking = callTool(agent, 'start_preview', { port: 3000 });
+    const request_id = await requested();
+    const decision = { run_id: run.runId, request_id, decision: 'approve' };
+    expect(refusal(await callTool(agent, 'decide_approval', decision))[0]).toBe('forbidden');
+    expect(refusal(await callTool(agent, 'list_approvals', {}))[0]).toBe('forbidden');
+    const [owner, other] = [await overHttp(ALICE), await overHttp(BOB)];
+    expect((await callTool(other, 'list_approvals', {})).text).toBe('Nothing waits for approval.');
+    expect(refusal(await callTool(other, 'decide_approval', decision))[0]).toBe('foreign_run');
+    expect((await callTool(owner, 'list_approvals', {})).structuredContent).toMatchObject({
+      approvals: [{ request_id, run_id: run.runId }],
+    });
+    expect((await callTool(owner, 'decide_approval', decision)).text).toBe('The request is approved.');
+    expect((await asking).text).toMatch(URL_IN);
+    await callTool(owner, 'stop_preview', { run_id: run.runId, port: 3000 });
   });
 
   test('that is denied is an error with the person’s reason', async () => {

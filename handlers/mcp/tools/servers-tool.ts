@@ -1,9 +1,12 @@
 import { z } from 'zod';
+import { PortholeError } from '#core/errors.ts';
 import { plainText } from '#core/shared/plain-text.ts';
 import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
 import { lastLines } from '#core/processes/await-app.ts';
-import { listProcesses } from '#core/processes/sandbox-processes.ts';
-import { getServer, listServers, putServer } from '#core/processes/sandbox-servers.ts';
+import { listPorts } from '#core/processes/sandbox-ports.ts';
+import { listProcesses, signalProcess } from '#core/processes/sandbox-processes.ts';
+import { changeServer, getServer, listServers, putServer } from '#core/processes/sandbox-servers.ts';
+import { processId } from '#guest/protocol/processes-protocol.ts';
 import { RESTARTS, SERVER_STATES, serverName } from '#guest/protocol/servers-protocol.ts';
 import { defineTool, type ToolContext } from '../mcp-tool.ts';
 import { filePath, port, runId } from './inputs-tool.ts';
@@ -84,9 +87,9 @@ const MOST_LISTED = 50;
 
 export const listProcessesTool = defineTool({
   name: 'list_processes',
-  title: 'List processes and servers',
+  title: 'List processes, servers and ports',
   description:
-    'The declared servers in the sandbox of a run, and its processes: those that run and those that ended last.',
+    'The declared servers in the sandbox of a run, and its processes: those that run and those that ended last. And the ports that listen.',
   input: z.strictObject({ run_id: runId }),
   output: z.object({
     servers: z.array(ServerSummary),
@@ -99,13 +102,22 @@ export const listProcessesTool = defineTool({
         signal: z.string().nullable(),
       }),
     ),
+    ports: z.array(
+      z.object({
+        port: z.number().int(),
+        address: z.string(),
+        program: z.string().nullable(),
+        server: z.string().nullable(),
+      }),
+    ),
   }),
   annotations: { readOnlyHint: true },
   async run({ run_id }, context) {
     const ref = await refOf(context, run_id);
-    const [servers, processes] = await Promise.all([
+    const [servers, processes, ports] = await Promise.all([
       listServers(context.services, ref),
       listProcesses(context.services, ref),
+      listPorts(context.services, ref),
     ]);
     const data = {
       servers: servers.map(({ name: server, state, port: at, reason }) => ({
@@ -121,11 +133,52 @@ export const listProcessesTool = defineTool({
         exit_code: exit?.code ?? null,
         signal: exit?.signal ?? null,
       })),
+      ports: ports.slice(0, MOST_LISTED).map(({ port: number, address, program, server }) => ({
+        port: number,
+        address,
+        program: program === null ? null : plainText(program, 100),
+        server,
+      })),
     };
     const lines = [
       ...data.servers.map((each) => `server ${each.name}: ${each.state}`),
       ...data.processes.map((each) => `${each.process_id} ${each.state}: ${each.command}`),
+      ...data.ports.map(
+        (each) => `port ${each.port} on ${each.address}: ${each.server ?? each.program ?? '?'}`,
+      ),
     ];
     return { data, text: lines.length === 0 ? 'Nothing runs.' : lines.join('\n') };
+  },
+});
+
+export const stopProcessTool = defineTool({
+  name: 'stop_process',
+  title: 'Stop a server or a process',
+  description:
+    'Stop a declared server by its name, until start_server or a person starts it again; or send SIGTERM to a process, by its process_id.',
+  input: z.strictObject({
+    run_id: runId,
+    name: name.optional(),
+    process_id: z
+      .string()
+      .refine((text) => processId.safeParse(text).success, 'must be a process_id of list_processes')
+      .optional(),
+  }),
+  output: z.object({ name: z.string(), state: z.string() }),
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true },
+  async run({ run_id, name: server, process_id: id }, context) {
+    const ref = await refOf(context, run_id);
+    if ((server === undefined) === (id === undefined)) {
+      throw new PortholeError(
+        'invalid_request',
+        'name, process_id: pass one of them, as list_processes has it.',
+      );
+    }
+    const { state } =
+      server === undefined
+        ? await signalProcess(context.services, { ...ref, processId: id ?? '' }, 'SIGTERM')
+        : await changeServer(context.services, { ...ref, name: server }, 'stop');
+    const which = server ?? id ?? '';
+    return { data: { name: which, state }, text: `${which} is ${state}.` };
   },
 });

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { ownerOf, requirePerson } from '#core/callers.ts';
+import { plainText } from '#core/shared/plain-text.ts';
+import { decide, DecisionBody, toWaitingApprovals, WaitingApprovals } from '../../runs/approval-routes.ts';
+import { defineTool } from '../mcp-tool.ts';
+
+/** Requests of an answer. */
+const MOST_SHOWN = 30;
+
+export const listApprovalsTool = defineTool({
+  name: 'list_approvals',
+  title: 'List what waits for approval',
+  description:
+    'What agents ask the person of this key to approve, in all of their runs. Show it to the person before decide_approval.',
+  people: true,
+  input: z.strictObject({}),
+  output: WaitingApprovals,
+  annotations: { readOnlyHint: true },
+  async run(_, { services: { records, clock }, caller }) {
+    const person = requirePerson(caller, 'list what waits for approval');
+    const owner = person.admin ? undefined : ownerOf(person);
+    const data = toWaitingApprovals(await records.approvals.waiting(owner, clock.now(), MOST_SHOWN));
+    const lines = data.approvals.map(
+      ({ request_id, run_id, message }) => `${request_id} in run ${run_id}: ${plainText(message, 300)}`,
+    );
+    return { data, text: lines.length === 0 ? 'Nothing waits for approval.' : lines.join('\n') };
+  },
+});
+
+export const decideApprovalTool = defineTool({
+  name: 'decide_approval',
+  title: 'Approve or deny a request',
+  description:
+    'Pass on what the person of this key decided about a request of list_approvals. Never decide it yourself: ask the person first.',
+  people: true,
+  input: z.strictObject({ run_id: z.string().max(200), ...DecisionBody.shape }),
+  output: z.object({ request_id: z.string(), decision: z.enum(['approve', 'deny']) }),
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false },
+  async run({ run_id, ...body }, { services, caller }) {
+    const { approval } = await decide(services, caller, run_id, DecisionBody.parse(body));
+    const how = body.decision === 'approve' ? 'approved' : 'denied';
+    return { data: { request_id: approval.id, decision: body.decision }, text: `The request is ${how}.` };
+  },
+});
