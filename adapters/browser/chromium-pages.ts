@@ -148,7 +148,8 @@ export function createPageBrowser({ program, failed, idleMs = IDLE_MS }: PageBro
   };
 }
 
-function findBrowser(): string | undefined {
+/** The installed Chromium or Chrome. */
+export function findBrowser(): string | undefined {
   const folders = ['/usr/bin', ...(process.env['PATH'] ?? '').split(delimiter)];
   return folders.flatMap((folder) => NAMES.map((name) => join(folder, name))).find(isExecutable);
 }

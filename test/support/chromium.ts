@@ -1,9 +1,8 @@
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
+import { findBrowser } from '#adapters/browser/chromium-pages.ts';
 import type { Missing } from './suite.ts';
 
-const PROGRAM = findChromium();
+const PROGRAM = findBrowser();
 
 /** Why this machine has no browser. */
 export const chromiumMissing: Missing =
@@ -29,19 +28,4 @@ export function launchChromium(args: readonly string[] = []): Promise<Browser> {
       ...args,
     ],
   });
-}
-
-function findChromium(): string | undefined {
-  const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
-  const folders = ['/usr/bin', ...(process.env['PATH'] ?? '').split(delimiter)];
-  return folders.flatMap((folder) => names.map((name) => join(folder, name))).find(isExecutable);
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
