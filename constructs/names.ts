@@ -71,6 +71,9 @@ export const PREVIEW_LABELS = {
   [LABELS.component]: 'preview',
 } as const;
 
+/** Names of a preview's Service and route: `preview-` and 20 hex. */
+export const PREVIEW_NAME = '^preview-[0-9a-f]{20}$';
+
 /** Every object that a sandbox consists of, where Porthole makes it. */
 export const SANDBOX_LABELS = {
   [LABELS.managedBy]: 'porthole',
@@ -82,6 +85,9 @@ export const SANDBOX_POD_LABELS = { [LABELS.role]: 'sandbox' } as const;
 
 /** Every sandbox's pod that may reach the internet. */
 export const NETWORK_LABELS = { [LABELS.network]: 'internet' } as const;
+
+/** Selects a namespace by name: the API server sets this label on every namespace. */
+export const NAMESPACE_NAME = 'kubernetes.io/metadata.name';
 
 const LABEL_VALUE = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 

@@ -15,7 +15,8 @@ import {
 } from './names.ts';
 import { ROUTE_RESPONSE_HEADERS } from './route-response-headers.ts';
 
-export interface PreviewGateway {
+/** A Gateway by reference; a `PreviewGateway` is one. */
+export interface GatewayReference {
   readonly name: string;
   readonly namespace: string;
   /**
@@ -29,7 +30,7 @@ export interface PreviewProps {
   /** Name of both objects: `preview-` and 20 hex, never the token. */
   readonly name: string;
   readonly namespace: string;
-  readonly gateway: PreviewGateway;
+  readonly gateway: GatewayReference;
   /** The one host that the preview is served on: `{token}-preview.{zone}`. */
   readonly hostname: string;
   /**
@@ -266,7 +267,7 @@ function labelsOf({ runId, owner, startedAt }: PreviewProps): Record<string, str
 
 const DNS_LABEL = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 /** As the Gateway API has it: no wildcard, no port, no IP address. */
-const HOSTNAME =
+export const HOSTNAME =
   /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$/;
 
 /** The host name is a capability, so no message repeats it. */

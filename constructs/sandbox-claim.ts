@@ -1,5 +1,6 @@
 import { ApiObject, App, Chart } from 'cdk8s';
 import { Construct } from 'constructs';
+import { AGENT_SANDBOX_API } from './agent-sandbox-manifests.ts';
 import { formatTime, NETWORK_LABELS, SANDBOX_LABELS, sandboxIdLabels, sandboxObjectName } from './names.ts';
 
 export interface SandboxClaimProps {
@@ -43,7 +44,7 @@ export class SandboxClaim extends Construct {
     }
     this.shutdownPolicy = props.shutdownPolicy ?? 'Delete';
     this.claim = new ApiObject(this, 'claim', {
-      apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
+      apiVersion: AGENT_SANDBOX_API,
       kind: 'SandboxClaim',
       metadata: {
         name: sandboxObjectName(props.sandboxId),

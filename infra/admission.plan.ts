@@ -1,3 +1,4 @@
+import { denyBinding } from '../constructs/admission-expressions.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 import { foreignObjectsPlan } from './foreign-objects.plan.ts';
 import { previewRoutesPlan } from './preview-routes.plan.ts';
@@ -35,8 +36,7 @@ export function bindingPlan({ metadata, spec }: Policy, { sandboxes }: Pick<Stac
   return {
     metadata,
     spec: {
-      policyName: metadata.name,
-      validationActions: ['Deny'],
+      ...denyBinding(metadata),
       ...(spec.paramKind !== undefined && {
         paramRef: { name: sandboxes.runtimeClassName, parameterNotFoundAction: 'Deny' },
       }),

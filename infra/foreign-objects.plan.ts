@@ -1,6 +1,7 @@
+import { hasLabels, inNamespace } from '../constructs/admission-expressions.ts';
 import { LABELS, PREVIEW_LABELS } from '../constructs/names.ts';
 import type { StackConfig } from './stack-config-schema.ts';
-import { hasLabels, inPreviewsNamespace, isOurs, policyMetadata } from './expressions.ts';
+import { isOurs, policyMetadata } from './expressions.ts';
 
 /**
  * Admission policy: the functions and the reaper cannot change or delete objects that Porthole did
@@ -12,7 +13,7 @@ export function foreignObjectsPlan({ namespaces }: Pick<StackConfig, 'namespaces
     metadata: policyMetadata(namespaces, 'foreign-objects'),
     spec: {
       failurePolicy: 'Fail',
-      matchConstraints: inPreviewsNamespace(namespaces, {
+      matchConstraints: inNamespace(namespaces.previews, {
         apiGroups: ['', 'gateway.networking.k8s.io', 'extensions.agents.x-k8s.io'],
         resources: ['httproutes', 'services', 'pods', 'persistentvolumeclaims', 'sandboxclaims'],
         operations: ['UPDATE', 'DELETE'],

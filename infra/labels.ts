@@ -11,6 +11,3 @@ export function componentLabels(
     'app.kubernetes.io/component': component,
   } as const;
 }
-
-/** Selects a namespace by name: the API server sets this label on every namespace. */
-export const NAMESPACE_NAME = 'kubernetes.io/metadata.name';

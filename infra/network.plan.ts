@@ -1,8 +1,9 @@
-import { NETWORK_LABELS, SANDBOX_POD_LABELS } from '../constructs/names.ts';
+import { NAMESPACE_NAME, NETWORK_LABELS, SANDBOX_POD_LABELS } from '../constructs/names.ts';
+import { networkRangeSpec, podsOf } from '../constructs/port-range-manifests.ts';
 import { GUEST_PORT } from '../guest/protocol/guest-pod.ts';
-import { GUEST_PREVIEW_PORT } from '../guest/protocol/previews-protocol.ts';
 import { CHANNEL_PORT, functionsPort } from './environment.plan.ts';
-import { componentLabels, NAMESPACE_NAME, STACK_LABELS } from './labels.ts';
+import { componentLabels, STACK_LABELS } from './labels.ts';
+import { portRange } from './preview-services.plan.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 import { exceptionsOf } from '../core/auth/address-range.ts';
 
@@ -34,19 +35,12 @@ export function closedPlan(config: NetworkConfig) {
  * checks, and the guest if it serves previews.
  */
 export function fromGatewayPlan(config: NetworkConfig) {
-  const { gateway, preview } = config;
-  return policy(config, 'porthole-previews-from-gateway', {
-    policyTypes: ['Ingress'],
-    ingress: [
-      {
-        from: [podsOf(gateway.podNamespace, gateway.podLabels)],
-        ports: [
-          { protocol: 'TCP', port: preview.allowedPortMin, endPort: preview.allowedPortMax },
-          ...(preview.upstream === 'guest' ? [{ protocol: 'TCP', port: GUEST_PREVIEW_PORT }] : []),
-        ],
-      },
-    ],
-  });
+  const { podNamespace, podLabels } = config.gateway;
+  return policy(
+    config,
+    'porthole-previews-from-gateway',
+    networkRangeSpec(portRange(config), { namespace: podNamespace, labels: podLabels }),
+  );
 }
 
 /** The functions' own pods and the CronJobs call the guests. */
@@ -140,14 +134,6 @@ export function functionsPlan(config: NetworkConfig) {
           : []),
       ],
     },
-  };
-}
-
-/** Pods with these labels; all pods of the namespace without labels. */
-function podsOf(namespace: string, matchLabels?: Readonly<Record<string, string>>) {
-  return {
-    namespaceSelector: { matchLabels: { [NAMESPACE_NAME]: namespace } },
-    ...(matchLabels !== undefined && { podSelector: { matchLabels } }),
   };
 }
 

@@ -1,5 +1,5 @@
+import { hasOnly, literal, quote } from '../constructs/admission-expressions.ts';
 import type { Toleration } from '../constructs/pod-placement.ts';
-import { hasOnly, literal, quote } from './expressions.ts';
 
 /** Tolerations that the API server adds to every pod, so that it is evicted from a lost node. */
 const TOLERATIONS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'];

@@ -1,18 +1,16 @@
-import { ANNOTATIONS, PREVIEW_LABELS, UPSTREAM_ORIGIN } from '../constructs/names.ts';
+import { hasLabels, inNamespace, isNamed, quote } from '../constructs/admission-expressions.ts';
+import { ANNOTATIONS, PREVIEW_LABELS, PREVIEW_NAME, UPSTREAM_ORIGIN } from '../constructs/names.ts';
 import { PREVIEW_TOKEN_PATTERN } from '../core/previews/preview-token.ts';
 import { PREVIEW_PORT_HEADER } from '../guest/protocol/previews-protocol.ts';
 import { sharedGateway } from './gateway.plan.ts';
 import type { StackConfig } from './stack-config-schema.ts';
-import { hasLabels, inPreviewsNamespace, isNamed, isOurs, policyMetadata, quote } from './expressions.ts';
+import { isOurs, policyMetadata } from './expressions.ts';
 
 /** Most clock skew between a function and the API server. */
 const SKEW_SECONDS = 60;
 
 /** RFC 3339 in UTC, as the functions write it. */
 const TIME = String.raw`^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}(\\.\\d{1,9})?Z$`;
-
-/** Name of a preview's Service and route. */
-export const PREVIEW_NAME = '^preview-[0-9a-f]{20}$';
 
 /** The host of a preview up to its zone. */
 const TOKEN = `^${PREVIEW_TOKEN_PATTERN}-preview[.]`;
@@ -106,7 +104,7 @@ export function previewRoutesPlan({
     metadata: policyMetadata(namespaces, 'preview-routes'),
     spec: {
       failurePolicy: 'Fail',
-      matchConstraints: inPreviewsNamespace(namespaces, {
+      matchConstraints: inNamespace(namespaces.previews, {
         apiGroups: ['gateway.networking.k8s.io'],
         resources: ['httproutes'],
         operations: ['CREATE', 'UPDATE'],

@@ -1,15 +1,8 @@
+import { hasLabels, hasOnly, inNamespace, isNamed, quote } from '../constructs/admission-expressions.ts';
 import { ANNOTATIONS, LABELS, SANDBOX_LABELS } from '../constructs/names.ts';
 import { warmPoolNames } from './sandbox-provider.plan.ts';
 import type { StackConfig } from './stack-config-schema.ts';
-import {
-  hasLabels,
-  hasOnly,
-  inPreviewsNamespace,
-  isNamed,
-  isOurs,
-  policyMetadata,
-  quote,
-} from './expressions.ts';
+import { isOurs, policyMetadata } from './expressions.ts';
 import { SANDBOX_NAME } from './sandbox-pods.plan.ts';
 
 /**
@@ -22,7 +15,7 @@ export function sandboxClaimsPlan({ namespaces, sandboxes }: Pick<StackConfig, '
     metadata: policyMetadata(namespaces, 'sandbox-claims'),
     spec: {
       failurePolicy: 'Fail',
-      matchConstraints: inPreviewsNamespace(namespaces, {
+      matchConstraints: inNamespace(namespaces.previews, {
         apiGroups: ['extensions.agents.x-k8s.io'],
         resources: ['sandboxclaims'],
         operations: ['CREATE'],

@@ -1,5 +1,6 @@
+import { inNamespace } from '../constructs/admission-expressions.ts';
 import type { StackConfig } from './stack-config-schema.ts';
-import { inPreviewsNamespace, isOurs, policyMetadata } from './expressions.ts';
+import { isOurs, policyMetadata } from './expressions.ts';
 
 /** Old and new object have the same fields of `what`, except for the one that may differ. */
 function sameBut(what: string, differs: string): string {
@@ -20,7 +21,7 @@ export function sandboxModesPlan({ namespaces }: Pick<StackConfig, 'namespaces'>
     metadata: policyMetadata(namespaces, 'sandbox-modes'),
     spec: {
       failurePolicy: 'Fail',
-      matchConstraints: inPreviewsNamespace(namespaces, {
+      matchConstraints: inNamespace(namespaces.previews, {
         apiGroups: ['agents.x-k8s.io'],
         resources: ['sandboxes'],
         operations: ['UPDATE'],

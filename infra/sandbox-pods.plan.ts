@@ -1,3 +1,4 @@
+import { hasLabels, hasOnly, inNamespace, isNamed, quote } from '../constructs/admission-expressions.ts';
 import {
   ANNOTATIONS,
   LABELS,
@@ -9,15 +10,7 @@ import { placementFields } from '../constructs/pod-placement.ts';
 import { SANDBOX_SIZE } from '../constructs/sandbox-size.ts';
 import { hasExactly, isAsConfigured, isOnNodes, toleratesOnly } from './pod-expressions.ts';
 import type { StackConfig } from './stack-config-schema.ts';
-import {
-  hasLabels,
-  hasOnly,
-  inPreviewsNamespace,
-  isNamed,
-  isOurs,
-  policyMetadata,
-  quote,
-} from './expressions.ts';
+import { isOurs, policyMetadata } from './expressions.ts';
 
 /** Name of a sandbox's pod, volume and claim. */
 export const SANDBOX_NAME = `^${SANDBOX_NAME_PREFIX}[a-z0-9-]+$`;
@@ -88,7 +81,7 @@ export function sandboxPodsPlan({ namespaces, sandboxes }: Pick<StackConfig, 'na
     spec: {
       failurePolicy: 'Fail',
       ...(runtimeClassName !== undefined && { paramKind: RUNTIME_CLASS }),
-      matchConstraints: inPreviewsNamespace(namespaces, {
+      matchConstraints: inNamespace(namespaces.previews, {
         apiGroups: [''],
         resources: ['pods'],
         operations: ['CREATE'],

@@ -1,16 +1,9 @@
+import { hasLabels, hasOnly, inNamespace, isNamed, quote } from '../constructs/admission-expressions.ts';
 import { ANNOTATIONS, DOMAIN, LABELS, SANDBOX_LABELS } from '../constructs/names.ts';
 import { SANDBOX_SIZE } from '../constructs/sandbox-size.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 import { SANDBOX_NAME } from './sandbox-pods.plan.ts';
-import {
-  hasLabels,
-  hasOnly,
-  inPreviewsNamespace,
-  isNamed,
-  isOurs,
-  policyMetadata,
-  quote,
-} from './expressions.ts';
+import { isOurs, policyMetadata } from './expressions.ts';
 
 /**
  * Admission policy for the functions' volumes: a client that may choose the source of a volume may
@@ -22,7 +15,7 @@ export function sandboxVolumesPlan({ namespaces, sandboxes }: Pick<StackConfig, 
     metadata: policyMetadata(namespaces, 'sandbox-volumes'),
     spec: {
       failurePolicy: 'Fail',
-      matchConstraints: inPreviewsNamespace(namespaces, {
+      matchConstraints: inNamespace(namespaces.previews, {
         apiGroups: [''],
         resources: ['persistentvolumeclaims'],
         operations: ['CREATE'],

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { TEMPLATE_SIZE } from '../constructs/agent-sandbox-manifests.ts';
 import { MIN_KEY_LENGTH } from '../core/callers.ts';
 import { reachesMetadataOnly } from '../core/auth/address-range.ts';
 import { variableFaults } from '../host/config/config.ts';
@@ -249,9 +250,9 @@ const Oidc = z.strictObject({
 
 const Template = z.strictObject({
   image: text.describe('Image of the sandbox'),
-  cpu: quantity.default('1').describe('CPU limit'),
-  memory: quantity.default('1Gi').describe('Memory limit'),
-  storage: quantity.default('1Gi').describe('Size of `/workspace`'),
+  cpu: quantity.default(TEMPLATE_SIZE.cpu).describe('CPU limit'),
+  memory: quantity.default(TEMPLATE_SIZE.memory).describe('Memory limit'),
+  storage: quantity.default(TEMPLATE_SIZE.storage).describe('Size of `/workspace`'),
   runtimeClassName: label
     .optional()
     .describe('RuntimeClass of its sandboxes; that of `sandboxes.runtimeClassName` by default'),

@@ -1,16 +1,21 @@
-/** An app and a preview of it in one chart: `cdk8s synth` writes both into `dist`. */
+/**
+ * An app and a preview of it in one chart, and in another what holds the previews of its namespace
+ * to a range of ports: `cdk8s synth` writes both charts into `dist`.
+ */
 import { App, Chart, Size } from 'cdk8s';
 import * as kplus from 'cdk8s-plus-28';
-import { Preview } from '../../constructs/index.ts';
+import { PortRangePolicy, Preview } from '../../constructs/index.ts';
 
 const {
   IMAGE = 'busybox:1.37',
   NAMESPACE = 'hello',
   GATEWAY = 'porthole-gateway/porthole',
+  GATEWAY_PODS = 'traefik/traefik',
   PREVIEW_HOST,
 } = process.env;
 if (PREVIEW_HOST === undefined) throw new Error('PREVIEW_HOST is not set: {token}-preview.{zone}');
 const [gatewayNamespace = '', gatewayName = ''] = GATEWAY.split('/');
+const [podNamespace = '', podName = ''] = GATEWAY_PODS.split('/');
 
 const app = new App();
 const chart = new Chart(app, 'hello', { namespace: NAMESPACE, disableResourceNameHashes: true });
@@ -55,6 +60,17 @@ export const preview = new Preview(chart, 'preview', {
   startedAt: new Date('2026-01-01'),
   expiresAt: new Date('2027-01-01'),
   maxUntil: new Date('2027-01-01'),
+});
+
+// Applied before the app: an admission policy does not check Services that exist already.
+const limits = new Chart(app, 'limits', { disableResourceNameHashes: true });
+export const ports = new PortRangePolicy(limits, 'ports', {
+  name: `${NAMESPACE}-preview-ports`,
+  namespace: NAMESPACE,
+  minPort: 3000,
+  maxPort: 3999,
+  pods: labels,
+  gatewayPods: { namespace: podNamespace, labels: { 'app.kubernetes.io/name': podName } },
 });
 
 app.synth();

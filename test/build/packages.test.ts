@@ -110,12 +110,19 @@ test('synthesises the cdk8s example from the packed package', async () => {
     cwd: dirname(main),
     env: { ...process.env, PREVIEW_HOST: hostname },
   });
-  const written = await readFile(join(dirname(main), 'dist/hello.k8s.yaml'), 'utf8');
-  const objects = parseAllDocuments(written).map((each): unknown => each.toJSON());
-  expect(objects).toMatchObject([
+  const objects = async (chart: string) =>
+    parseAllDocuments(await readFile(join(dirname(main), `dist/${chart}.k8s.yaml`), 'utf8')).map(
+      (each): unknown => each.toJSON(),
+    );
+  expect(await objects('hello')).toMatchObject([
     { kind: 'Deployment', metadata: { name: 'hello' } },
     { kind: 'Service', spec: { selector: { 'app.kubernetes.io/name': 'hello' } } },
     { kind: 'HTTPRoute', spec: { hostnames: [hostname] } },
+  ]);
+  expect(await objects('limits')).toMatchObject([
+    { kind: 'ValidatingAdmissionPolicy', metadata: { name: 'hello-preview-ports' } },
+    { kind: 'ValidatingAdmissionPolicyBinding', spec: { policyName: 'hello-preview-ports' } },
+    { kind: 'NetworkPolicy', metadata: { name: 'hello-preview-ports', namespace: 'hello' } },
   ]);
 });
 
@@ -130,12 +137,14 @@ test(
     await writeFile(
       wrong,
       `import { Porthole } from '@porthole/pulumi';
-import { Preview } from '@porthole/constructs';
+import { Preview, WarmPool } from '@porthole/constructs';
 import { Chart, App } from 'cdk8s';
 // @ts-expect-error There is no such setting.
 new Porthole('a', { zones: [] });
 // @ts-expect-error A preview has a host name.
 new Preview(new Chart(new App(), 'a'), 'b', { name: 'c' });
+// @ts-expect-error A pool has a template.
+new WarmPool(new Chart(new App(), 'a'), 'b', { name: 'c', namespace: 'd' });
 `,
     );
     expect(await typeErrors(...programs, wrong)).toBe('');

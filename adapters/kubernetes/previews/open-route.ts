@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ANNOTATIONS, formatTime } from '#constructs/names.ts';
-import { type PreviewGateway, type PreviewProps, previewManifests } from '#constructs/preview-objects.ts';
+import { type GatewayReference, type PreviewProps, previewManifests } from '#constructs/preview-objects.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { PreviewSpec } from '#core/previews/preview-plane.ts';
 import { previewHost, previewName } from '#core/previews/preview-token.ts';
@@ -25,7 +25,7 @@ export interface OpenPreviewOptions {
   readonly store: PreviewStore;
   readonly namespace: string;
   readonly zone: string;
-  readonly gateway: PreviewGateway;
+  readonly gateway: GatewayReference;
   readonly serviceKind: 'headless' | 'clusterip';
   readonly publicPort: number;
   /** Target of the Service that this start creates. */

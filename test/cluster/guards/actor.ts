@@ -15,7 +15,7 @@ import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 import { SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { defaultWarmPool, sandboxProvider } from '../../../infra/sandbox-provider.plan.ts';
 import { SIGNING_KEYS } from '../../infra/support/stack-files.ts';
-import { LISTENERS } from '../../../infra/gateway.plan.ts';
+import { LISTENERS } from '#constructs/gateway-manifests.ts';
 import type { StackConfig } from '../../../infra/stack-config-schema.ts';
 
 /** Calls guests with the keys of the tests' stack file. */

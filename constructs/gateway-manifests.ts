@@ -1,0 +1,141 @@
+/**
+ * Manifests of the Gateway of previews and of its certificates, as plain objects: shared by the
+ * construct and the infrastructure program. Values are not checked here.
+ */
+import { NAMESPACE_NAME } from './names.ts';
+
+/** Names of the Gateway's listeners; a preview's route may attach to the first alone. */
+export const LISTENERS = { previews: 'previews', api: 'api' } as const;
+
+const PREVIEW_SECRET = 'porthole-preview-tls';
+
+export interface PreviewGatewayProps {
+  readonly name: string;
+  readonly namespace: string;
+  /** GatewayClass that serves it. */
+  readonly className: string;
+  /**
+   * Previews are `{token}-preview.{zone}`. A separate registrable domain: what runs in a preview
+   * must never be same-site with an application of yours.
+   */
+  readonly zone: string;
+  /** Namespaces of the routes that may attach to the listener of previews. */
+  readonly routesFrom: readonly string[];
+  /**
+   * TLS Secret for `*.{zone}`, in the Gateway's namespace.
+   * @default 'porthole-preview-tls'
+   */
+  readonly secret?: string;
+  /**
+   * A second listener, for the API.
+   * @default - none
+   */
+  readonly api?: {
+    readonly host: string;
+    /** Namespaces of the routes that may attach. */
+    readonly routesFrom: readonly string[];
+    /** TLS Secret for the host, in the Gateway's namespace; may be that of the previews. */
+    readonly secret: string;
+  };
+  /**
+   * cert-manager issuer that fills the Secrets.
+   * @default - none: the Secrets exist
+   */
+  readonly issuer?: { readonly name: string; readonly kind: 'ClusterIssuer' | 'Issuer' } | undefined;
+  /**
+   * Port of the listeners.
+   * @default 443
+   */
+  readonly port?: number;
+  /**
+   * Labels and annotations of the gateway's own Service and pods, and the object with the
+   * controller's parameters, as in a Gateway.
+   * @default - none
+   */
+  readonly infrastructure?: object | undefined;
+  /**
+   * Addresses to ask for.
+   * @default - any
+   */
+  readonly addresses?: readonly { readonly type: string; readonly value: string }[];
+  /**
+   * Labels of the Gateway and the Certificates.
+   * @default - none
+   */
+  readonly labels?: Readonly<Record<string, string>>;
+  /**
+   * Annotations of the Gateway, e.g. for external-dns.
+   * @default - none
+   */
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/**
+ * The shared Gateway: one wildcard listener for every preview, and one for the API where it is
+ * asked for, HTTPS alone. Only routes of the given namespaces attach.
+ */
+export function gatewayManifest(props: PreviewGatewayProps) {
+  const { name, namespace, className, zone, routesFrom, secret = PREVIEW_SECRET, api, port = 443 } = props;
+  const { infrastructure, addresses = [], labels = {}, annotations = {} } = props;
+  return {
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'Gateway',
+    metadata: {
+      name,
+      namespace,
+      ...(Object.keys(labels).length > 0 && { labels }),
+      ...(Object.keys(annotations).length > 0 && { annotations }),
+    },
+    spec: {
+      gatewayClassName: className,
+      ...(infrastructure !== undefined && { infrastructure }),
+      ...(addresses.length > 0 && { addresses }),
+      listeners: [
+        listener(LISTENERS.previews, `*.${zone}`, secret, routesFrom),
+        ...(api === undefined ? [] : [listener(LISTENERS.api, api.host, api.secret, api.routesFrom)]),
+      ],
+    },
+  };
+
+  function listener(name: string, hostname: string, secret: string, from: readonly string[]) {
+    return {
+      name,
+      hostname,
+      port,
+      protocol: 'HTTPS',
+      tls: { mode: 'Terminate', certificateRefs: [{ kind: 'Secret', name: secret }] },
+      allowedRoutes: {
+        kinds: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute' }],
+        namespaces: {
+          from: 'Selector',
+          selector: {
+            matchExpressions: [{ key: NAMESPACE_NAME, operator: 'In', values: [...new Set(from)] }],
+          },
+        },
+      },
+    };
+  }
+}
+
+/**
+ * cert-manager Certificates that fill the listeners' Secrets: none without an issuer, one where
+ * both are the same Secret. A wildcard one for all previews, because transparency logs would
+ * publish the name in each single one.
+ */
+export function certificateManifests(props: PreviewGatewayProps) {
+  const { namespace, zone, secret = PREVIEW_SECRET, api, issuer, labels } = props;
+  if (issuer === undefined) return [];
+  const names = new Map([[secret, [`*.${zone}`]]]);
+  if (api !== undefined) names.set(api.secret, [...(names.get(api.secret) ?? []), api.host]);
+  return [...names].map(([secretName, dnsNames]) => ({
+    apiVersion: 'cert-manager.io/v1',
+    kind: 'Certificate',
+    metadata: { name: secretName, namespace, ...(labels !== undefined && { labels }) },
+    spec: {
+      secretName,
+      dnsNames,
+      issuerRef: { group: 'cert-manager.io', ...issuer },
+      privateKey: { algorithm: 'ECDSA', size: 256, rotationPolicy: 'Always' },
+    },
+  }));
+}
