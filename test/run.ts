@@ -74,10 +74,10 @@ async function run(options: readonly string[], isLane = false): Promise<number> 
 }
 
 /**
- * Three suites at a time on two cores: those of the cluster wait for pods for more than half of
- * their time. Suites with a browser, which keep a core busy, run one at a time.
+ * Two suites at a time. Three keep both cores busy all the time and take as long; browsers and
+ * large files then run into their time-outs.
  */
-const LANES = 3;
+const LANES = 2;
 /** Suites of one jest process: few enough that no lane is left with many at the end. */
 const CHUNK = { cheap: 40, other: 6 };
 /** What a suite leaves open, for instance after a time-out, must not hold up its lane. */
@@ -87,7 +87,10 @@ const IN_LANE = [
   `--reporters=${join(import.meta.dirname, 'support/tally-reporter.js')}`,
 ];
 
-/** Every suite: those that must run one at a time are one chunk; the longest chunk is the first. */
+/**
+ * Every suite. Those that share a cluster or an engine are one chunk, and those with a browser,
+ * which keep a core busy, another. The longest chunk is the first.
+ */
 function chunksOfAll(withCluster: boolean): string[][] {
   const files = globSync('**/*.test.ts', { cwd: import.meta.dirname }).map((file) =>
     join(import.meta.dirname, file),

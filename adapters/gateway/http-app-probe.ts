@@ -147,7 +147,8 @@ function converse(
     reject(signal?.reason as Error);
     leave();
   };
-  const timer = setTimeout(() => leave(true), patience);
+  // After a stall of this process, what has arrived meanwhile is read before the time counts as up.
+  const timer = setTimeout(() => setImmediate(leave, true), patience);
   const begin = (read: ResponseHead): void => {
     head = read;
     if (forUpgrade) leave();
