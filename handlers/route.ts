@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { Caller } from '#core/callers.ts';
 import type { ErrorCode } from '#core/errors.ts';
 import type { GrantLimit, Scope } from '#core/delegations/delegation-store.ts';
-import type { Handshake, HttpResponse } from './http/http-event.ts';
+import type { Handshake, HttpEvent, HttpResponse } from './http/http-event.ts';
 import type { Services } from './services.ts';
 
 /**
@@ -94,6 +94,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   readonly class?: RouteClass;
   /** For anyone, but it needs the installation's settings: it signs people in. */
   readonly signsIn?: boolean;
+  /** `WWW-Authenticate` of its 401. @default Bearer */
+  readonly challenge?: (services: Services, headers: HttpEvent['headers']) => string | undefined;
   /**
    * Its body or response is a stream: on runtimes that buffer, it fails with `not_streamable`.
    * @default false

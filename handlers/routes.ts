@@ -84,6 +84,7 @@ import {
 } from './processes/server-routes.ts';
 import { deleteSkillRoute, getSkillRoute, listSkillsRoute, putSkillRoute } from './sandboxes/skill-routes.ts';
 import { oidcCallbackRoute, startOidcRoute } from './auth/oidc-routes.ts';
+import { mcpResourceMetadataRoute, resourceMetadataRoute } from './auth/oauth-metadata-routes.ts';
 import { getSessionRoute, getSignInRoute, signInRoute, signOutRoute } from './auth/sign-in-routes.ts';
 import {
   completeRunRoute,
@@ -227,6 +228,8 @@ export const ROUTES: readonly Route[] = [
   signOutRoute,
   startOidcRoute,
   oidcCallbackRoute,
+  resourceMetadataRoute,
+  mcpResourceMetadataRoute,
   healthRoute,
   metricsRoute,
   homeRoute,

@@ -62,6 +62,8 @@ export interface Services {
   readonly place: string;
   /** The configured URL at which people and clients reach this API. */
   readonly publicUrl: URL | undefined;
+  /** The OpenID Connect issuer of accepted tokens. */
+  readonly oidcIssuer: string | undefined;
   /** Limits per person. */
   readonly quotas: Quotas;
   /** Maximum number of running sandboxes of all people together; 0: no limit. */

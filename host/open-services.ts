@@ -186,6 +186,7 @@ export async function openServices({
       pages,
       place,
       publicUrl: config.publicUrl,
+      oidcIssuer: config.oidc?.issuer,
       quotas: config.quotas,
       maxInstances: config.pool.maxInstances,
       life: config.life,

@@ -102,7 +102,7 @@ const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
  * URL that the server itself called, directly or through a TLS proxy; the request's Host was
  * validated before.
  */
-function ownUrls(publicUrl: URL | undefined, host: string): readonly string[] {
+export function ownUrls(publicUrl: URL | undefined, host: string): readonly string[] {
   if (publicUrl !== undefined) return [publicUrl.origin + publicUrl.pathname.replace(/\/+$/, '')];
   const [, name = host, port = ''] = /^(.*?)(:\d+)?$/.exec(host) ?? [];
   const hosts = LOOPBACK.includes(name) ? [host, ...LOOPBACK.map((each) => each + port)] : [host];

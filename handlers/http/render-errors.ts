@@ -1,6 +1,6 @@
 import { type ErrorCode, PortholeError } from '#core/errors.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
-import type { HttpResponse } from './http-event.ts';
+import type { HttpEvent, HttpResponse } from './http-event.ts';
 import { json } from '../route.ts';
 import type { Logger } from '../services.ts';
 import type { Step } from './admit.ts';
@@ -73,8 +73,16 @@ function hints(error: PortholeError): Record<string, string> {
   return {};
 }
 
-/** Converts errors of later steps into responses. */
-export function renderErrors(log: Logger, operation: string, redact = byForm): Step {
+/**
+ * Converts errors of later steps into responses.
+ * @param challenge creates the `WWW-Authenticate` of a 401; default: `Bearer`
+ */
+export function renderErrors(
+  log: Logger,
+  operation: string,
+  redact = byForm,
+  challenge?: (event: HttpEvent) => string | undefined,
+): Step {
   return {
     onError: (request) => {
       if (isAbort(request.error) && request.event.signal?.aborted === true) {
@@ -88,6 +96,9 @@ export function renderErrors(log: Logger, operation: string, redact = byForm): S
         operation,
         redact,
       );
+      const { statusCode, headers } = request.response;
+      const asked = statusCode === 401 ? challenge?.(request.event) : undefined;
+      if (asked !== undefined) headers['www-authenticate'] = asked;
     },
   };
 }

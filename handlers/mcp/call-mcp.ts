@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { mcpChallenge } from '../auth/oauth-metadata-routes.ts';
 import type { HttpResponse } from '../http/http-event.ts';
 import { defineRoute, json } from '../route.ts';
 
@@ -19,6 +20,7 @@ export const callMcpRoute = defineRoute({
   access: 'caller',
   class: 'stream',
   agents: true,
+  challenge: mcpChallenge,
   body: z.union([Message, z.array(Message).meta({ minItems: 1, maxItems: MOST_MESSAGES })]),
   responses: {
     200: { description: 'The answer, and notifications before it', contentType: 'text/event-stream' },

@@ -40,6 +40,13 @@ export interface McpTool<Input extends z.ZodObject = z.ZodObject, Output extends
   run(input: z.output<Input>, context: ToolContext): Promise<ToolAnswer<z.input<Output>>>;
 }
 
+/** As many of the first items as fit into so many characters of JSON. */
+export function fitting<T>(items: readonly T[], characters: number): T[] {
+  let left = characters;
+  const end = items.findIndex((item) => (left -= JSON.stringify(item).length + 1) < 0);
+  return items.slice(0, end === -1 ? undefined : end);
+}
+
 /** Infers the types from the schemas and erases them for the list of tools. */
 export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject>(
   tool: McpTool<Input, Output>,

@@ -35,7 +35,13 @@ import { readFileTool } from './tools/read-file-tool.ts';
 import { runCommandTool } from './tools/run-command-tool.ts';
 import { runOf, startRunTool } from './tools/run-sandbox-tool.ts';
 import { searchFilesTool } from './tools/search-files-tool.ts';
-import { listProcessesTool, serverLogsTool, startServerTool, stopProcessTool } from './tools/servers-tool.ts';
+import {
+  listProcessesTool,
+  processOutputTool,
+  serverLogsTool,
+  startServerTool,
+  stopProcessTool,
+} from './tools/servers-tool.ts';
 import { startPreviewTool } from './tools/start-preview-tool.ts';
 import { stopPreviewTool } from './tools/stop-preview-tool.ts';
 import { writeFileTool } from './tools/write-file-tool.ts';
@@ -74,6 +80,7 @@ const TOOLS: readonly McpTool[] = [
   startServerTool,
   serverLogsTool,
   listProcessesTool,
+  processOutputTool,
   stopProcessTool,
   readFileTool,
   writeFileTool,

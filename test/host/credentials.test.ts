@@ -38,6 +38,13 @@ describe('with nothing configured', () => {
     expect(answer.headers['www-authenticate']).toBe('Bearer');
   });
 
+  test('has no OAuth metadata, and a 401 of /mcp names none', async () => {
+    const metadata = await porthole.call('GET', '/.well-known/oauth-protected-resource/mcp');
+    expect(outcome(metadata)).toEqual([404, 'not_found']);
+    const refused = await porthole.call('POST', '/mcp', { token: 'wrong', body: {} });
+    expect(refused.headers['www-authenticate']).toBe('Bearer');
+  });
+
   test('an agent token acts as its agent, not as local', async () => {
     const { runId, agentToken } = await makeRun(porthole);
     expect((await porthole.call('GET', `/api/runs/${runId}`, { token: agentToken })).status).toBe(200);
@@ -198,6 +205,59 @@ describe('with an OpenID Connect issuer', () => {
 
   test.each(['RS256', 'ES256'] as const)('a token by %s is its subject', async (alg) => {
     expect(await whoami(porthole, await issuer.sign({ sub: 'carol' }, { alg }))).toBe('carol');
+  });
+
+  const resource = 'https://porthole.example.com/mcp';
+  const metadataPath = '/.well-known/oauth-protected-resource/mcp';
+
+  test.each([metadataPath, '/.well-known/oauth-protected-resource'])(
+    'names the issuer to MCP clients at %s, and on a 401 of /mcp',
+    async (path) => {
+      const metadata = await porthole.call('GET', path, { token: 'ignored' });
+      expect([metadata.status, metadata.json()]).toEqual([
+        200,
+        {
+          resource: `${porthole.host.url}/mcp`,
+          authorization_servers: [issuer.url],
+          bearer_methods_supported: ['header'],
+          resource_name: 'Porthole',
+        },
+      ]);
+      for (const token of [{}, { token: 'wrong' }]) {
+        const refused = await porthole.call('POST', '/mcp', { ...token, body: {} });
+        expect([refused.status, refused.headers['www-authenticate']]).toEqual([
+          401,
+          `Bearer resource_metadata="${porthole.host.url}${metadataPath}"`,
+        ]);
+      }
+      const elsewhere = await porthole.call('GET', '/api/runs');
+      expect(elsewhere.headers['www-authenticate']).toBe('Bearer');
+    },
+  );
+
+  test('accepts tokens for the resource at /mcp where it is the audience', async () => {
+    const behind = await startTestHost({
+      OIDC_ISSUER: issuer.url,
+      OIDC_AUDIENCE: resource,
+      PORTHOLE_PUBLIC_URL: 'https://porthole.example.com/',
+    });
+    try {
+      expect((await behind.call('GET', metadataPath)).json()).toMatchObject({ resource });
+      const ask = async (aud: string) =>
+        behind.call('POST', '/mcp', {
+          token: await issuer.sign({ aud }),
+          headers: { accept: 'application/json, text/event-stream' },
+          body: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} },
+        });
+      expect((await ask(resource)).text).toContain('start_preview');
+      const refused = await ask('porthole');
+      expect([refused.status, refused.headers['www-authenticate']]).toEqual([
+        401,
+        `Bearer resource_metadata="https://porthole.example.com${metadataPath}"`,
+      ]);
+    } finally {
+      await behind.end();
+    }
   });
 
   test('a token that a client hands over is told with its end', async () => {

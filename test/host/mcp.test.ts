@@ -179,6 +179,7 @@ describe('an MCP client', () => {
         ['start_server', ['name', 'command']],
         ['server_logs', ['name']],
         ['list_processes', undefined],
+        ['process_output', ['process_id']],
         ['stop_process', undefined],
         ['read_file', ['path']],
         ['write_file', ['path', 'content']],
@@ -449,10 +450,30 @@ describe('an MCP client', () => {
     await callTool(client, 'stop_preview', { port: 4567 });
   });
 
-  test('reads what the sandbox may reach and has tried', async () => {
+  test('reads the end of what a process printed', async () => {
+    const client = await overHttp(run.agentToken);
+    const path = `/v1/sandbox/${run.sandboxId}/processes`;
+    const body = { command: 'seq 100000; echo failed >&2; exit 3' };
+    const { id } = (await porthole.call('POST', path, { token: ALICE, body })).json<{ id: string }>();
+    await porthole.call('POST', `${path}/${id}/wait`, { token: ALICE, body: {} });
+    const { structuredContent, text } = await callTool(client, 'process_output', { process_id: id });
+    expect(structuredContent).toMatchObject({ state: 'exited' });
+    expect(text).toMatch(/^\[exited\]\n99802\n(?:.|\n)*\n100000\nfailed$/);
+  });
+
+  test('reads what the sandbox may reach and has tried, and never all of a long list', async () => {
     const client = await overHttp(run.agentToken);
     const { structuredContent } = await callTool(client, 'network_requests', {});
-    expect(structuredContent).toMatchObject({ network: expect.any(String), attempts: expect.any(Array) });
+    expect(structuredContent).toMatchObject({ network: expect.any(String), is_cut: false });
+    const long = await makeRun(porthole, ALICE);
+    const paths = [`/${'x'.repeat(400)}`];
+    const rules = Array.from({ length: 200 }, (_, at) => ({ host: `host${at}.example.com`, paths }));
+    const body = { allow: rules, deny: rules };
+    const changed = await porthole.call('PATCH', `/v1/sandbox/${long.sandboxId}`, { token: ALICE, body });
+    expect(changed.status).toBe(200);
+    const cut = await callTool(await overHttp(long.agentToken), 'network_requests', {});
+    expect(cut.structuredContent).toMatchObject({ is_cut: true, allow: rules.slice(0, 22) });
+    expect(JSON.stringify(cut.structuredContent).length).toBeLessThan(32_000);
   });
 
   test('of 2026-07-28 has no session: a person passes the run_id of the new run', async () => {

@@ -1397,6 +1397,18 @@ export interface Api {
     body: null;
     answer: null;
   };
+  'GET /.well-known/oauth-protected-resource': {
+    path: {};
+    query: {};
+    body: null;
+    answer: ProtectedResourceMetadata;
+  };
+  'GET /.well-known/oauth-protected-resource/mcp': {
+    path: {};
+    query: {};
+    body: null;
+    answer: ProtectedResourceMetadata;
+  };
   'GET /health': {
     path: {};
     query: {};
@@ -3717,4 +3729,16 @@ export interface BeginSignInRequest {
 }
 export interface BegunSignIn {
   url: string;
+}
+export interface ProtectedResourceMetadata {
+  /**
+   * URL of the MCP endpoint; tokens for it have this audience
+   */
+  resource: string;
+  /**
+   * The OpenID Connect issuer
+   */
+  authorization_servers: string[];
+  bearer_methods_supported: string[];
+  resource_name: string;
 }

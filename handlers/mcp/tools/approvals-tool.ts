@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { ownerOf, requirePerson } from '#core/callers.ts';
 import { plainText } from '#core/shared/plain-text.ts';
 import { decide, DecisionBody, toWaitingApprovals, WaitingApprovals } from '../../runs/approval-routes.ts';
-import { defineTool } from '../mcp-tool.ts';
+import { defineTool, fitting } from '../mcp-tool.ts';
 
-/** Requests of an answer. */
+/** Requests of an answer, and characters of their JSON. */
 const MOST_SHOWN = 30;
+const MOST_JSON = 30_000;
 
 export const listApprovalsTool = defineTool({
   name: 'list_approvals',
@@ -14,15 +15,19 @@ export const listApprovalsTool = defineTool({
     'What agents ask the person of this key to approve, in all of their runs. Show it to the person before decide_approval.',
   people: true,
   input: z.strictObject({}),
-  output: WaitingApprovals,
+  output: WaitingApprovals.extend({ is_cut: z.boolean().describe('More wait: decide these first') }),
   annotations: { readOnlyHint: true },
   async run(_, { services: { records, clock }, caller }) {
     const person = requirePerson(caller, 'list what waits for approval');
     const owner = person.admin ? undefined : ownerOf(person);
-    const data = toWaitingApprovals(await records.approvals.waiting(owner, clock.now(), MOST_SHOWN));
-    const lines = data.approvals.map(
+    const waiting = await records.approvals.waiting(owner, clock.now(), MOST_SHOWN + 1);
+    const all = toWaitingApprovals(waiting).approvals;
+    const approvals = fitting(all.slice(0, MOST_SHOWN), MOST_JSON);
+    const data = { approvals, is_cut: approvals.length < all.length };
+    const lines = approvals.map(
       ({ request_id, run_id, message }) => `${request_id} in run ${run_id}: ${plainText(message, 300)}`,
     );
+    if (data.is_cut) lines.push('… and more');
     return { data, text: lines.length === 0 ? 'Nothing waits for approval.' : lines.join('\n') };
   },
 });

@@ -2,12 +2,13 @@ import { z } from 'zod';
 import { findSandbox } from '#core/sandboxes/resume-sandbox.ts';
 import { networkDtoFields, toNetworkDto } from '../../sandboxes/network-fields.ts';
 import { networkAttempts, NetworkAttemptDto } from '../../sandboxes/sandbox-network.ts';
-import { defineTool } from '../mcp-tool.ts';
+import { defineTool, fitting } from '../mcp-tool.ts';
 import { runId } from './inputs-tool.ts';
 import { runOf } from './run-sandbox-tool.ts';
 
-/** Attempts of an answer. */
+/** Attempts of an answer, and characters of the JSON of each list. */
 const MOST_SHOWN = 50;
+const MOST_JSON = 10_000;
 
 export const networkRequestsTool = defineTool({
   name: 'network_requests',
@@ -18,21 +19,31 @@ export const networkRequestsTool = defineTool({
     run_id: runId,
     refused: z.boolean().default(false).describe('Only what was blocked or failed'),
   }),
-  output: z.object({ ...networkDtoFields, attempts: z.array(NetworkAttemptDto).describe('Newest first') }),
+  output: z.object({
+    ...networkDtoFields,
+    attempts: z.array(NetworkAttemptDto).describe('Newest first'),
+    is_cut: z.boolean().describe('There are more rules or attempts'),
+  }),
   annotations: { readOnlyHint: true },
   async run({ run_id, refused }, context) {
     const { services, caller } = context;
     const { sandboxId } = await runOf(context, run_id);
     const sandbox = await findSandbox(services, caller, sandboxId, { agents: true });
-    const attempts = (await networkAttempts(services, sandbox.id))
-      .filter(({ decision }) => !refused || decision !== 'allowed')
-      .slice(0, MOST_SHOWN);
-    const policy = toNetworkDto(sandbox.network);
+    const all = (await networkAttempts(services, sandbox.id)).filter(
+      ({ decision }) => !refused || decision !== 'allowed',
+    );
+    const attempts = fitting(all.slice(0, MOST_SHOWN), MOST_JSON);
+    const whole = toNetworkDto(sandbox.network);
+    const [allow, deny] = [fitting(whole.allow, MOST_JSON), fitting(whole.deny, MOST_JSON)];
+    const policy = { ...whole, allow, deny };
+    const isCut =
+      attempts.length < all.length || allow.length < whole.allow.length || deny.length < whole.deny.length;
     const lines = attempts.map(
       ({ at, host, port, decision, rule }) => `${at} ${host}:${port} ${decision} (${rule})`,
     );
+    if (isCut) lines.push('… and more');
     return {
-      data: { ...policy, attempts },
+      data: { ...policy, attempts, is_cut: isCut },
       text: [`Network: ${JSON.stringify(policy)}`, ...lines].join('\n'),
     };
   },

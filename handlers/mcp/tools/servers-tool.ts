@@ -2,9 +2,10 @@ import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import { plainText } from '#core/shared/plain-text.ts';
 import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
+import { followProcess } from '#core/processes/follow-output.ts';
 import { lastLines } from '#core/processes/await-app.ts';
 import { listPorts } from '#core/processes/sandbox-ports.ts';
-import { listProcesses, signalProcess } from '#core/processes/sandbox-processes.ts';
+import { getProcess, listProcesses, signalProcess } from '#core/processes/sandbox-processes.ts';
 import { changeServer, getServer, listServers, putServer } from '#core/processes/sandbox-servers.ts';
 import { processId } from '#guest/protocol/processes-protocol.ts';
 import { RESTARTS, SERVER_STATES, serverName } from '#guest/protocol/servers-protocol.ts';
@@ -83,6 +84,39 @@ export const serverLogsTool = defineTool({
 /** Timeout of reading a log, in ms. */
 const LOG_MS = 10_000;
 
+const someProcess = z
+  .string()
+  .refine((text) => processId.safeParse(text).success, 'must be a process_id of list_processes');
+
+/** The end of an output: bytes, and lines, so that JSON does not multiply them. */
+const MOST_OUTPUT = 12_000;
+const MOST_LINES = 200;
+
+export const processOutputTool = defineTool({
+  name: 'process_output',
+  title: 'Read the output of a process',
+  description: 'The state of a process, and the end of what it printed.',
+  input: z.strictObject({ run_id: runId, process_id: someProcess }),
+  output: z.object({ state: z.enum(['running', 'exited']), output: z.array(z.string()).describe('Lines') }),
+  annotations: { readOnlyHint: true },
+  async run({ run_id, process_id: id }, context) {
+    const signal = AbortSignal.any([context.signal, AbortSignal.timeout(LOG_MS)]);
+    const ref = { ...(await refOf(context, run_id)), processId: id, signal };
+    const { state, output } = await getProcess(context.services, ref);
+    const since = Math.max(output.first, output.next - MOST_OUTPUT);
+    const chunks: Buffer[] = [];
+    for await (const { event, data } of await followProcess(context.services, ref, {
+      since,
+      follow: false,
+    })) {
+      if (event === 'stdout' || event === 'stderr') chunks.push(Buffer.from(data, 'base64'));
+    }
+    const lines = Buffer.concat(chunks).toString().trimEnd().split('\n').slice(-MOST_LINES);
+    const shown = lines.map((line) => plainText(line, 400));
+    return { data: { state, output: shown }, text: [`[${state}]`, ...shown].join('\n') };
+  },
+});
+
 const MOST_LISTED = 50;
 
 export const listProcessesTool = defineTool({
@@ -159,10 +193,7 @@ export const stopProcessTool = defineTool({
   input: z.strictObject({
     run_id: runId,
     name: name.optional(),
-    process_id: z
-      .string()
-      .refine((text) => processId.safeParse(text).success, 'must be a process_id of list_processes')
-      .optional(),
+    process_id: someProcess.optional(),
   }),
   output: z.object({ name: z.string(), state: z.string() }),
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true },
