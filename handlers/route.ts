@@ -95,7 +95,9 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   /** For anyone, but it needs the installation's settings: it signs people in. */
   readonly signsIn?: boolean;
   /** `WWW-Authenticate` of its 401. @default Bearer */
-  readonly challenge?: (services: Services, headers: HttpEvent['headers']) => string | undefined;
+  readonly challenge?:
+    | ((services: Services, headers: HttpEvent['headers']) => string | undefined)
+    | undefined;
   /**
    * Its body or response is a stream: on runtimes that buffer, it fails with `not_streamable`.
    * @default false
