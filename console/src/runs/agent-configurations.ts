@@ -70,6 +70,17 @@ export function agentConfigurations({ url, runId, token }: AgentAccess): readonl
         `console.log(await run.exec('echo connected').collect());`,
       ].join('\n'),
     },
+    {
+      id: 'python',
+      words: 'Python',
+      into: 'Use the Python package.',
+      text: [
+        `from porthole import Porthole`,
+        '',
+        `run = Porthole("${url}", "${token}").agent_run("${runId}")`,
+        `print(run.exec("echo connected").text())`,
+      ].join('\n'),
+    },
   ];
 }
 
