@@ -43,6 +43,25 @@ def test_runs_the_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert len([line for line in lines if line]) <= 12
 
 
+def test_repairs_an_app_with_what_check_finds(porthole: Porthole) -> None:
+    run = porthole.run()
+    broken = '"use strict";\ndocument.body.append(nme);\n'
+    page = '<!doctype html><title>App</title><body><h1>Hello</h1><script src="app.js"></script>'
+    run.upload({"index.html": page, "app.js": broken})
+    run.serve(["python3", "-m", "http.server", "3100"], port=3100).preview()
+    try:
+        found = run.check(3100)
+    except PortholeError as error:
+        if error.code == "browser_missing":
+            pytest.skip(error.message)
+        raise
+    assert found["result"] == "broken"
+    cause = found["causes"][0]
+    assert (cause["file"], cause["line"]) == ("app.js", 2)
+    run.files.write("app.js", broken.replace("nme", '"Ada"'))
+    assert run.check(3100)["result"] == "works"
+
+
 def test_says_what_a_failed_server_printed_last(porthole: Porthole) -> None:
     server = porthole.run().serve('echo "no such module" >&2; exit 1', port=3000, restart="never")
     with pytest.raises(PortholeError, match="Its last lines:\n  no such module") as caught:
