@@ -15,7 +15,7 @@ sleep = asyncio.sleep
 
 
 def begin(call: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
-    """Begins a call whose result is awaited later."""
+    """Begins a call. Its result is awaited later."""
     task = asyncio.ensure_future(call)
     # The reader gets the failure; without a reader it is not an error.
     task.add_done_callback(lambda done: None if done.cancelled() else done.exception() and None)
