@@ -56,6 +56,16 @@ suite('the cdk8s example on a cluster', missing(), () => {
     });
   }
 
+  test('has limits that an API server accepts', async () => {
+    const manifests = readFileSync(join(folder, 'dist/limits.k8s.yaml'), 'utf8');
+    // A dry run: the policy is cluster-scoped.
+    const applied = await here.kubectl(
+      ['apply', '--server-side', '--dry-run=server', '--filename=-'],
+      manifests,
+    );
+    expect(applied.split('\n').filter((line) => line.includes('-preview-ports')).length).toBeGreaterThan(2);
+  });
+
   test('serves its page through the Gateway', async () => {
     const manifests = readFileSync(join(folder, 'dist/hello.k8s.yaml'), 'utf8');
     await here.kubectl(['apply', '--server-side', '--filename=-'], manifests);
