@@ -95,7 +95,7 @@ export function serviceRangeSpec(props: ServicePolicyProps) {
       },
       {
         expression: `request.operation == 'CREATE' || object.spec == oldObject.spec`,
-        message: 'changed identity: a standing preview keeps its Service as it is',
+        message: 'changed identity: an existing preview keeps its Service as it is',
       },
     ],
   };

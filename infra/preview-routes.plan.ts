@@ -213,7 +213,7 @@ export function previewRoutesPlan({
         },
         {
           expression: `request.operation == 'CREATE' || (object.spec == oldObject.spec && ${FIXED.map((id) => `${annotation(id)} == ${before(id)}`).join(' && ')})`,
-          message: 'changed identity: of a standing preview only the expiry moves',
+          message: 'changed identity: of an existing preview only the expiry moves',
         },
       ],
     },

@@ -288,7 +288,7 @@ suite('admission', missing(), () => {
     });
   });
 
-  describe('of a standing preview', () => {
+  describe('of an existing preview', () => {
     const spec = newSpec();
     const name = previewName(spec.token);
     const edit = (kind: Kind, change: MergePatch) =>
