@@ -1,5 +1,10 @@
 import type { IncomingHttpHeaders, RequestListener, Server } from 'node:http';
-import { createStrictServer } from '#proxy/front/strict-server.ts';
+import {
+  createStrictServer,
+  type FrontHandlers,
+  type ServerCertificate,
+  strictServerOptions,
+} from '#proxy/front/strict-server.ts';
 import type { PreviewProxy } from '#proxy/preview-proxy.ts';
 import { PortholeError } from '#core/errors.ts';
 import { parsePreviewHost } from '#core/previews/preview-token.ts';
@@ -15,6 +20,8 @@ export interface FrontOptions {
   readonly isKnownHost: (hostHeader: string) => boolean;
   /** The public origin of Porthole, if it differs from the Host that arrives here. */
   readonly publicOrigin?: string | undefined;
+  /** Speaks TLS with it; undefined: plain HTTP. */
+  readonly certificate?: ServerCertificate | undefined;
 }
 
 export interface Front {
@@ -30,7 +37,7 @@ const UNKNOWN_HOST =
  * The one server that faces clients. Dispatches by Host to the preview gateway or the functions,
  * and refuses unknown hosts.
  */
-export function createFront({ gateway, zone, isKnownHost, publicOrigin }: FrontOptions): Front {
+export function createFront({ gateway, zone, isKnownHost, publicOrigin, certificate }: FrontOptions): Front {
   let api: RequestListener | undefined;
   /** The token of a preview host; the empty string for a host of the zone without a token. */
   const previewToken = (host: string): string | undefined => {
@@ -39,7 +46,7 @@ export function createFront({ gateway, zone, isKnownHost, publicOrigin }: FrontO
     if (preview.kind === 'foreign') return undefined;
     return preview.kind === 'token' ? preview.token : '';
   };
-  const server = createStrictServer({
+  const handlers: FrontHandlers = {
     request(req, res, expectsContinue) {
       const host = req.headers.host ?? '';
       const token = previewToken(host);
@@ -58,7 +65,8 @@ export function createFront({ gateway, zone, isKnownHost, publicOrigin }: FrontO
       if (foreign !== undefined) return refuseUpgrade(socket, foreign.code, foreign.message);
       api?.(req, asRequest(req, socket, head));
     },
-  });
+  };
+  const server = createStrictServer(handlers, strictServerOptions, certificate);
   return {
     server,
     serveApi(listener) {

@@ -82,13 +82,15 @@ export async function run(began: number): Promise<void> {
 const DEFAULT_PORT = 8787;
 
 function greeting(
-  { url, services }: Host,
-  { host, port, publicUrl, preview }: Config,
+  { url: local, port: actual, services }: Host,
+  { host, port, tls, publicUrl, preview }: Config,
   seconds: number,
 ): string {
+  // The certificate is for the public name.
+  const url = tls === undefined || publicUrl === undefined ? local : publicUrl.origin;
   const key =
     services.authenticator.withoutCredential === undefined ? ` -H 'Authorization: Bearer <key>'` : '';
-  const env = port === DEFAULT_PORT ? '' : `PORT=${new URL(url).port} `;
+  const env = port === DEFAULT_PORT ? '' : `PORT=${actual} `;
   const elsewhere =
     isWildcard(host) && publicUrl === undefined && preview.zoneSuffix === 'localhost'
       ? `

@@ -17,6 +17,7 @@ import { ROUTES } from '#handlers/routes.ts';
 import type { Logger, Services } from '#handlers/services.ts';
 import { createChannelServers } from './channel-servers.ts';
 import { limitPeers } from './limit-peers.ts';
+import { openCertificate } from './certificate.ts';
 import { type Config, isOnOneMachine, secretsOf } from './config/config.ts';
 import { createFront } from './front.ts';
 import { createFunctionHost } from './function-host.ts';
@@ -74,6 +75,11 @@ export async function startHost(
     const { services, platform, broker, folder } = open;
     const { gateway } = platform;
 
+    const certificate =
+      config.tls === undefined
+        ? undefined
+        : openCertificate({ files: config.tls, hosts: publicHosts(config), log });
+    opened.defer(() => certificate?.close());
     const front = createFront({
       gateway,
       zone: config.preview.zoneSuffix,
@@ -83,6 +89,7 @@ export async function startHost(
         allowedHosts: config.allowedHosts,
       }),
       publicOrigin: config.publicUrl?.origin,
+      certificate,
     });
     const app = createFunctionHost({
       routes: ROUTES,
@@ -98,7 +105,7 @@ export async function startHost(
     await app.ready();
     const port = await listen(front.server, config);
     platform.listening(port);
-    const url = `http://${hostInUrl(config.host)}:${port}`;
+    const url = `${config.tls === undefined ? 'http' : 'https'}://${hostInUrl(config.host)}:${port}`;
     folder?.announce(url);
     // Together: the server counts the gateway's open WebSockets among its own connections.
     opened.defer(async () => {
@@ -183,6 +190,12 @@ function keepPool(
  */
 function isScheduledElsewhere(config: Config): boolean {
   return !isOnOneMachine(config) && config.databaseUrl !== undefined && isInCluster();
+}
+
+/** The host names by which people reach Porthole and a preview. */
+function publicHosts({ publicUrl, preview }: Config): string[] {
+  const previews = preview.enabled ? [`any-preview.${preview.zoneSuffix}`] : [];
+  return [...(publicUrl === undefined ? [] : [publicUrl.hostname]), ...previews];
 }
 
 /** The host of a URL on this machine, for an address to listen on. */

@@ -108,6 +108,8 @@ export interface Config {
   readonly life: LifecycleLimits;
   /** How processes in sandboxes of a cluster call back; undefined: they cannot. */
   readonly channel: { readonly port: number; readonly url: URL } | undefined;
+  /** PEM files with which the host speaks TLS; undefined: plain HTTP. */
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly publicUrl: URL | undefined;
   readonly allowedHosts: readonly string[];
   readonly databaseUrl: string | undefined;
@@ -244,6 +246,10 @@ function shape(env: Environment): Config {
       env.PORTHOLE_CHANNEL_PORT === undefined || env.PORTHOLE_CHANNEL_URL === undefined
         ? undefined
         : { port: env.PORTHOLE_CHANNEL_PORT, url: new URL(env.PORTHOLE_CHANNEL_URL) },
+    tls:
+      env.PORTHOLE_TLS_CERT === undefined || env.PORTHOLE_TLS_KEY === undefined
+        ? undefined
+        : { cert: env.PORTHOLE_TLS_CERT, key: env.PORTHOLE_TLS_KEY },
     publicUrl: env.PORTHOLE_PUBLIC_URL === undefined ? undefined : new URL(env.PORTHOLE_PUBLIC_URL),
     allowedHosts: env.PORTHOLE_ALLOWED_HOSTS,
     databaseUrl: env.DATABASE_URL,
@@ -398,6 +404,19 @@ function contradictions(
   }
   if ((given['PORTHOLE_CHANNEL_PORT'] === undefined) !== (given['PORTHOLE_CHANNEL_URL'] === undefined)) {
     problems.push('PORTHOLE_CHANNEL_PORT and PORTHOLE_CHANNEL_URL: set both or neither');
+  }
+  if ((given['PORTHOLE_TLS_CERT'] === undefined) !== (given['PORTHOLE_TLS_KEY'] === undefined)) {
+    problems.push('PORTHOLE_TLS_CERT and PORTHOLE_TLS_KEY: set both or neither');
+  }
+  if (given['PORTHOLE_TLS_CERT'] !== undefined && env.PORTHOLE_PUBLIC_URL?.startsWith('https:') === false) {
+    problems.push(
+      `PORTHOLE_PUBLIC_URL: ${env.PORTHOLE_PUBLIC_URL} must be an https URL with PORTHOLE_TLS_CERT`,
+    );
+  }
+  if (given['PORTHOLE_TLS_CERT'] !== undefined && given['PORTHOLE_PUBLIC_URL'] === undefined) {
+    problems.push(
+      'PORTHOLE_TLS_CERT: needs PORTHOLE_PUBLIC_URL, the URL that the certificate is for, e.g. https://porthole.example.com',
+    );
   }
   if (given['DATABASE_URL'] !== undefined && given['PORTHOLE_SIGNING_KEYS'] === undefined) {
     problems.push(

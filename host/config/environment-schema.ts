@@ -310,7 +310,17 @@ export const EnvironmentSchema = z.object({
     ),
   PORTHOLE_PUBLIC_URL: httpUrl
     .optional()
-    .describe('Where people reach Porthole, if a proxy stands in front, e.g. https://porthole.example.com'),
+    .describe(
+      'Where people reach Porthole, with a domain or a proxy in front, e.g. https://porthole.example.com',
+    ),
+  PORTHOLE_TLS_CERT: text
+    .optional()
+    .describe(
+      'PEM file of the certificate and its chain, with which this process itself speaks TLS; read again when it changes. Needs PORTHOLE_TLS_KEY and PORTHOLE_PUBLIC_URL',
+    ),
+  PORTHOLE_TLS_KEY: text
+    .optional()
+    .describe('PEM file of its private key, without a passphrase; read again when it changes'),
   PORTHOLE_ALLOWED_HOSTS: z
     .string()
     .transform((value) =>

@@ -1,10 +1,12 @@
 import {
   createServer,
   type IncomingMessage,
+  type RequestListener,
   type Server,
   type ServerOptions,
   type ServerResponse,
 } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ClientConnection, type Turn } from './client-connection.ts';
@@ -40,13 +42,27 @@ export interface FrontHandlers {
   upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void;
 }
 
+/** A certificate with its chain, and its private key, in PEM. */
+export interface KeyPair {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+}
+
+/** A certificate that may be replaced while the server runs. */
+export interface ServerCertificate {
+  readonly pair: KeyPair;
+  onReplaced(listener: (pair: KeyPair) => void): void;
+}
+
 /**
  * The strict front: handlers get only well-formed heads, one request of a connection at a time. It
- * answers everything else with `{error, code}` and ends the connection. Not listening yet.
+ * answers everything else with `{error, code}` and ends the connection. Not listening yet. With a
+ * certificate it speaks TLS.
  */
 export function createStrictServer(
   handlers: FrontHandlers,
   options: ServerOptions = strictServerOptions,
+  certificate?: ServerCertificate,
 ): Server {
   const connections = new WeakMap<Duplex, ClientConnection>();
   const connectionOf = (socket: Duplex): ClientConnection => {
@@ -65,9 +81,11 @@ export function createStrictServer(
     else connectionOf(req.socket).refuse(refusal);
   };
 
-  const server = createServer(options, (req, res) => {
-    connectionOf(req.socket).serve(req, res, false, turn);
-  });
+  const listener: RequestListener = (req, res) => connectionOf(req.socket).serve(req, res, false, turn);
+  const server =
+    certificate === undefined
+      ? createServer(options, listener)
+      : createTlsServer(options, certificate, listener);
   // No silent limit: the checks would not see a header beyond Node's own count, and it could still
   // frame the request.
   server.maxHeadersCount = 0;
@@ -91,10 +109,34 @@ export function createStrictServer(
     else connection.refuse(refusal);
   });
   server.on('clientError', (error: ClientError, socket: Duplex) => {
+    // Without a completed handshake no answer can be read.
+    if (/^ERR_(?:SSL|TLS)_/.test(error.code ?? '')) {
+      socket.destroy();
+      return;
+    }
     // A connection that never sent anything (a browser's preconnect) is closed without an answer.
     const silent = (socket as Socket).bytesRead === 0;
     connectionOf(socket).broken(silent ? undefined : parseFailure(error));
   });
+  return server;
+}
+
+function createTlsServer(
+  options: ServerOptions,
+  certificate: ServerCertificate,
+  listener: RequestListener,
+): Server {
+  const server = createSecureServer(
+    {
+      ...options,
+      ...certificate.pair,
+      ALPNProtocols: ['http/1.1'],
+      handshakeTimeout: options.headersTimeout,
+    },
+    listener,
+  );
+  // Open connections keep the certificate that they began with.
+  certificate.onReplaced((next) => server.setSecureContext(next));
   return server;
 }
 

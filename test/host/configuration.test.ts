@@ -168,6 +168,23 @@ describe('a configuration', () => {
       ['OIDC_ISSUER and OIDC_AUDIENCE: set both or neither'],
     ],
     [
+      'a certificate without its key and its URL',
+      { PORTHOLE_TLS_CERT: '/etc/porthole/cert.pem' },
+      [
+        'PORTHOLE_TLS_CERT and PORTHOLE_TLS_KEY: set both or neither',
+        'PORTHOLE_TLS_CERT: needs PORTHOLE_PUBLIC_URL, the URL that the certificate is for, e.g. https://porthole.example.com',
+      ],
+    ],
+    [
+      'a certificate for an http URL',
+      {
+        PORTHOLE_TLS_CERT: '/cert.pem',
+        PORTHOLE_TLS_KEY: '/key.pem',
+        PORTHOLE_PUBLIC_URL: 'http://porthole.test',
+      },
+      ['PORTHOLE_PUBLIC_URL: http://porthole.test must be an https URL with PORTHOLE_TLS_CERT'],
+    ],
+    [
       'a port for sandboxes to call back, without where they find it',
       { PORTHOLE_CHANNEL_PORT: '8788' },
       ['PORTHOLE_CHANNEL_PORT and PORTHOLE_CHANNEL_URL: set both or neither'],
