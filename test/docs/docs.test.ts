@@ -27,7 +27,7 @@ describe.each(PAGES)('%s', (page) => {
   });
 });
 
-test("a request's way names the file of every hop", () => {
+test('names the file of every hop in the path of a request', () => {
   const text = readFileSync(join(ROOT, 'docs/request-path.md'), 'utf8');
   const hops = text.split(/^\d+\. /m).slice(1);
   expect(hops).toHaveLength(9);
