@@ -83,7 +83,7 @@ export function createPreviewTools({
           return { text, isError: false, data: preview };
         }
         return {
-          text: `${where}, but does not show the app yet.${await advice(port, signal)}`,
+          text: `${where}, but does not show the app yet.${preview.problem === undefined ? await advice(port, signal) : ` ${preview.problem}`}`,
           isError: false,
           data: preview,
         };
@@ -153,6 +153,7 @@ interface Preview {
 interface StartedPreview extends Preview {
   readonly ready: boolean;
   readonly reason?: string;
+  readonly problem?: string;
   readonly server?: string;
   readonly log?: readonly string[];
 }

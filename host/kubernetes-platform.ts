@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { createLoopbackPlane } from '#adapters/gateway/loopback-plane.ts';
@@ -11,11 +12,7 @@ import {
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { collection, PODS } from '#adapters/kubernetes/client/kubernetes-object.ts';
-import {
-  createGatewayProbe,
-  type GatewayFailure,
-  type GatewayProbe,
-} from '#adapters/kubernetes/previews/gateway-probe.ts';
+import { createGatewayProbe, type GatewayProbe } from '#adapters/kubernetes/previews/gateway-probe.ts';
 import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-preview-plane.ts';
 import { createPreviewFallback } from '#adapters/kubernetes/previews/preview-fallback.ts';
 import { find } from '#adapters/kubernetes/sandboxes/cluster-objects.ts';
@@ -125,6 +122,11 @@ export async function openKubernetesPlatform(
         publicPort: cluster.publicPort,
         guestOf: (id, signal) => own.guestOf(id, signal),
       });
+    const { pool: ready, warnings } = await openClusterPool(own.name, pool, {
+      client,
+      namespace: preview.namespace,
+      warmPool: cluster.warmPool,
+    });
     return {
       provider,
       rawProvider: own,
@@ -133,11 +135,8 @@ export async function openKubernetesPlatform(
       openChannels: () => Promise.resolve(),
       brokersNetwork: () => Promise.resolve(false),
       isAtAddress: (id, address) => isPodAt(id, address, { own, client, namespace: preview.namespace }),
-      ...(await openClusterPool(own.name, pool, {
-        client,
-        namespace: preview.namespace,
-        warmPool: cluster.warmPool,
-      })),
+      pool: ready,
+      warnings: () => [...warnings(), ...(probe?.problems() ?? [])],
       place: `kubernetes:${preview.namespace}`,
       plane,
       gateway: preview.enabled ? createPreviewFallback({ plane, records: records.previews, log }) : undefined,
@@ -249,6 +248,20 @@ async function openProvider(
   });
 }
 
+/** @throws ConfigError if it is not a PEM file: Node would trust nothing, without an error */
+async function readAuthority(file: string): Promise<string> {
+  try {
+    const pem = await readFile(file, 'utf8');
+    void new X509Certificate(pem);
+    return pem;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new ConfigError([
+      `PORTHOLE_GATEWAY_CA: ${file} is not the PEM file of a certificate (${code ?? message})`,
+    ]);
+  }
+}
+
 /** @throws ConfigError if the CA file cannot be read */
 async function gatewayProbe(
   { probeUrl, probeCa }: ClusterOptions,
@@ -256,42 +269,14 @@ async function gatewayProbe(
 ): Promise<GatewayProbe | undefined> {
   if (probeUrl === undefined) return undefined;
   const isSecure = probeUrl.protocol === 'https:';
-  const ca =
-    probeCa === undefined
-      ? undefined
-      : await readFile(probeCa, 'utf8').catch((cause: NodeJS.ErrnoException) => {
-          throw new ConfigError([
-            `PORTHOLE_GATEWAY_CA: ${probeCa} cannot be read (${cause.code ?? cause.message})`,
-          ]);
-        });
+  const ca = probeCa === undefined ? undefined : await readAuthority(probeCa);
   return createGatewayProbe({
     host: probeUrl.hostname.replace(/^\[(.*)\]$/, '$1'),
     port: probeUrl.port === '' ? (isSecure ? 443 : 80) : Number(probeUrl.port),
-    ...(isSecure && { tls: { ca, verify: true } }),
-    failed: logFailures(probeUrl, log),
+    ...(isSecure && { tls: { ca } }),
+    failed: ({ proxy, problem }) =>
+      log.warn({ gateway: probeUrl.host, proxy }, `no preview can be checked: ${problem}`),
   });
-}
-
-/**
- * The same failure is logged once per this time, in milliseconds: each start of a preview asks
- * several times.
- */
-const LOG_AGAIN_MS = 60_000;
-
-function logFailures(probeUrl: URL, log: PlatformDeps['log']): (failure: GatewayFailure) => void {
-  const loggedAt = new Map<string, number>();
-  return ({ proxy, isTls, error }) => {
-    const kind = `${proxy} ${error.code ?? error.message}`;
-    const now = performance.now();
-    if (now - (loggedAt.get(kind) ?? -Infinity) < LOG_AGAIN_MS) return;
-    loggedAt.set(kind, now);
-    log.warn(
-      { gateway: probeUrl.host, proxy, code: error.code, reason: error.message },
-      isTls
-        ? 'TLS with the gateway failed, so no preview can be checked: PORTHOLE_GATEWAY_CA must be the authority of its certificate'
-        : 'gateway not reached, so no preview can be checked: see PORTHOLE_GATEWAY_PROBE',
-    );
-  };
 }
 
 /**

@@ -18,6 +18,8 @@ export interface PreviewInfo {
   /** Only in the response to a start: whether the app responds. */
   readonly ready?: boolean;
   readonly reason?: string;
+  /** Only if the gateway could not be asked: why, and the setting to change. */
+  readonly problem?: string;
   /** Only with `reason: 'server_failed'`: the server's name, and the last lines of its log. */
   readonly server?: string;
   readonly log?: readonly string[];

@@ -57,10 +57,14 @@ export type Readiness =
         /** The server speaks TLS or another protocol. */
         | 'not_http'
         | 'starting'
-        | 'sandbox_stopped'
-        /** TLS with the gateway fails: certificate not trusted, or not valid for this host. */
-        | 'gateway_untrusted'
-        | 'gateway_unreachable';
+        | 'sandbox_stopped';
+    }
+  | {
+      readonly ready: false;
+      readonly reason: /** TLS with the gateway fails: certificate not trusted, or not valid for this host. */
+      'gateway_untrusted' | 'gateway_unreachable';
+      /** What is wrong, and the setting to change. */
+      readonly problem: string;
     };
 
 /**

@@ -38,6 +38,7 @@ interface StartedPreview extends Preview {
   readonly reason?: string;
   readonly server?: string;
   readonly log?: readonly string[];
+  readonly problem?: string;
 }
 
 interface Diagnosis {
@@ -50,11 +51,17 @@ export async function startPreview(env: NodeJS.ProcessEnv, port: number): Promis
   const preview = await call<StartedPreview>(access, 'POST', 'preview', { target_port: port });
   process.stdout.write(`${addressOf(preview)}\n`);
   if (preview.ready) return EXIT.done;
-  const { reason, server, log } = preview;
+  const { reason, server, log, problem } = preview;
   if (reason === 'server_failed' && server !== undefined) {
     const lines = (log ?? []).map((line) => `${line}\n`).join('');
     process.stderr.write(
       `porthole: the preview is live, but server ${server} failed. It printed last:\n${lines}`,
+    );
+    return EXIT.done;
+  }
+  if (problem !== undefined) {
+    process.stderr.write(
+      `porthole: the preview is live, but Porthole cannot see whether it works. ${problem}\n`,
     );
     return EXIT.done;
   }

@@ -96,8 +96,12 @@ export const StartedPreviewDto = PreviewDto.extend({
     ])
     .optional()
     .describe(
-      'Why it is not ready. `not_http`: the server speaks TLS or another protocol; `gateway_untrusted`: TLS from Porthole to the gateway fails; `gateway_unreachable`: the gateway accepts no connection. The log has the reason of both. `server_failed`: the declared server of the port ended or was not ready in time',
+      'Why it is not ready. `not_http`: the server speaks TLS or another protocol; `gateway_untrusted`: TLS from Porthole to the gateway fails; `gateway_unreachable`: the gateway accepts no connection. `server_failed`: the declared server of the port ended or was not ready in time',
     ),
+  problem: z
+    .string()
+    .optional()
+    .describe('With `gateway_untrusted` and `gateway_unreachable`: what is wrong, and the setting to change'),
   server: z.string().optional().describe('With `server_failed`: its name'),
   log: z.array(z.string()).readonly().optional().describe('With `server_failed`: what it printed last'),
   page: PageResultDto.optional().describe(

@@ -2,6 +2,9 @@
  * Previews of servers on loopback, through the cluster's gateway and the guest, and calls of the
  * guest under load.
  */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { ANNOTATIONS, LABELS } from '#constructs/names.ts';
 import { previewName } from '#core/previews/preview-token.ts';
@@ -9,6 +12,7 @@ import { reap, runLifecyclePass } from '#handlers/ops/scheduled.ts';
 import { type MadeRun, makeRun, startPreview } from '#test/host/support/runs.ts';
 import { repetitions, suite } from '#test/support/suite.ts';
 import { cluster, missing } from './fixture/cluster.ts';
+import { authorityFiles, makeAuthority } from './fixture/certificate-authority.ts';
 import { type GatewayClient, gatewayClient } from './end-to-end/gateway-client.ts';
 import { type ClusterHost, openOnPods } from './hosts/cluster-hosts.ts';
 
@@ -20,6 +24,18 @@ const APP = `require('http').createServer((q, r) => {
   if (q.method === 'POST') return q.pipe(r);
   r.end('page of ' + q.headers.host);
 }).listen(process.env.PORT, process.env.HOST)`;
+
+const TLS_APP = `require('https').createServer().listen(process.env.PORT, process.env.HOST)`;
+/** Like Go's and nginx: answers plain HTTP on the port of TLS. */
+const TLS_APP_400 = `require('net').createServer((socket) => socket.on('error', () => {}).once('data', () =>
+  socket.end('HTTP/1.0 400 Bad Request\\r\\n\\r\\nClient sent an HTTP request to an HTTPS server.\\n')
+)).listen(process.env.PORT, process.env.HOST)`;
+const GREETER = `require('net').createServer((socket) => socket.on('error', () => {}).write('220 mail.test ready\\r\\n')).listen(process.env.PORT, process.env.HOST)`;
+const HANGER = `require('net').createServer((socket) => socket.destroy()).listen(process.env.PORT, process.env.HOST)`;
+
+const UNTRUSTED = expect.stringMatching(
+  /^The gateway's certificate is not signed by the authority in PORTHOLE_GATEWAY_CA \([A-Z_]+\): set it to /,
+);
 
 suite('previews through the guest', missing(), () => {
   let opened: ClusterHost;
@@ -47,8 +63,8 @@ suite('previews through the guest', missing(), () => {
     if (preview_url === null) throw new Error('previews have no URLs here');
     return { ...preview, url: preview_url };
   };
-  const serve = async (port: number, host: string, of = run) => {
-    const server = { argv: ['node', '-e', APP], env: { HOST: host }, port };
+  const serve = async (port: number, host: string, of = run, app = APP) => {
+    const server = { argv: ['node', '-e', app], env: { HOST: host }, port };
     const declared = await call('PUT', `/v1/sandbox/${of.sandboxId}/servers/s${port}`, server);
     expect(declared.status).toBe(201);
     return start(port, of);
@@ -80,6 +96,54 @@ suite('previews through the guest', missing(), () => {
     const page = await visitor.fetch(url);
     expect([page.status, page.headers.get('x-porthole-status')]).toEqual([502, 'nothing_listens']);
   }, 60_000);
+
+  test.each([
+    [3300, 'closes', 'speaks TLS', TLS_APP, /^Port 3300 speaks HTTPS: start it with plain HTTP/],
+    [3301, 'answers', 'speaks TLS', TLS_APP_400, /^Port 3301 speaks HTTPS: start it with plain HTTP/],
+    [3302, 'greets', 'does not speak HTTP', GREETER, /^Port 3302 does not answer in valid HTTP/],
+    [3303, 'hangs up', 'does not speak HTTP', HANGER, /^Port 3303 takes the connection and ends it/],
+  ])(
+    'names the server of port %i, which %s and %s',
+    async (port, _how, _what, app, advice) => {
+      const { ready, reason, session_id } = await serve(port, '127.0.0.1', run, app);
+      expect([ready, reason]).toEqual([false, 'not_http']);
+      const doctor = await call('GET', `/api/runs/${run.runId}/sandbox/doctor?port=${port}`);
+      expect(doctor.json()).toMatchObject({
+        ports: [{ port, ready: false, advice: expect.stringMatching(advice) }],
+      });
+      // A run has three previews at most.
+      await call('DELETE', `/api/runs/${run.runId}/sandbox/port-forward/${session_id}`);
+    },
+    60_000,
+  );
+
+  test('names the setting for a gateway that is not trusted, at once', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'porthole-authority-'));
+    try {
+      await makeAuthority(folder);
+      const { certificate, key } = authorityFiles(folder);
+      await expect(openOnPods({ environment: { PORTHOLE_GATEWAY_CA: key } })).rejects.toThrow(
+        `PORTHOLE_GATEWAY_CA: ${key} is not the PEM file of a certificate`,
+      );
+      const own = await openOnPods({ environment: { PORTHOLE_GATEWAY_CA: certificate } });
+      try {
+        const { runId } = await makeRun(own.porthole);
+        const began = performance.now();
+        const started = await startPreview(own.porthole, runId, 3400);
+        expect(performance.now() - began).toBeLessThan(5_000);
+        expect(started).toMatchObject({ ready: false, reason: 'gateway_untrusted', problem: UNTRUSTED });
+        const { ok, warnings } = (await own.porthole.call('GET', '/health')).json<{
+          ok: boolean;
+          warnings: string[];
+        }>();
+        expect([ok, warnings]).toEqual([true, [UNTRUSTED]]);
+      } finally {
+        await own.end();
+      }
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  }, 120_000);
 
   const calls = repetitions(10_000, 200, 50);
 

@@ -1,7 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { PortholeError } from '#core/errors.ts';
 import type { Preview, Readiness } from '#core/previews/preview-plane.ts';
+import { isNotHttp } from '#core/diagnosis/port-advice.ts';
 import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { askForPage } from '../../gateway/http-app-probe.ts';
 import { within } from '../client/exchange.ts';
 import type { Answerer, GatewayProbe } from './gateway-probe.ts';
 import type { StoredRoute } from './preview-store.ts';
@@ -78,10 +80,12 @@ export interface ReadinessDeps {
   readonly timeoutMs: number;
 }
 
-type Behind = 'listens' | 'silent' | 'stopped' | 'unknown';
+type Behind = 'listens' | 'not_http' | 'silent' | 'stopped' | 'unknown';
 
 /** Timeout of the single dial to the sandbox, in milliseconds. */
 const DIAL_MS = 2_000;
+/** Response timeout, in milliseconds. A slower server counts as HTTP: it may be compiling. */
+const ANSWER_MS = 500;
 /**
  * First check whether the preview of a waiting start still exists, in milliseconds; the time
  * doubles with each check.
@@ -173,8 +177,11 @@ class Wait {
   /** Why it is not ready, as far as is known now. */
   result(): Readiness {
     if (this.#behind === 'stopped') return { ready: false, reason: 'sandbox_stopped' };
-    if (this.#isRouted) return { ready: false, reason: 'nothing_listens' };
-    return { ready: false, reason: this.#unasked ?? 'starting' };
+    if (this.#isRouted) {
+      return { ready: false, reason: this.#behind === 'not_http' ? 'not_http' : 'nothing_listens' };
+    }
+    if (this.#unasked === undefined) return { ready: false, reason: 'starting' };
+    return { ready: false, reason: this.#unasked, problem: this.#deps.probe?.problems().join(' ') ?? '' };
   }
 
   #elapsed(): number {
@@ -188,7 +195,8 @@ class Wait {
     const answers = await Promise.all(
       [...waiting].map(async (proxy): Promise<Answerer> => {
         const answer = await probe.ask(proxy, this.#hostname, this.#signal);
-        if (answer === 'app') waiting.delete(proxy);
+        if (answer === 'rejected') await this.#asked;
+        if (answer === 'app' || (answer === 'rejected' && this.#behind !== 'not_http')) waiting.delete(proxy);
         return answer;
       }),
     );
@@ -197,11 +205,11 @@ class Wait {
     if (this.#unasked === 'gateway_untrusted') return this.result();
     if (answers.length === 0) return undefined;
     if (waiting.size === 0) return { ready: true };
-    this.#isRouted = answers.every((answer) => answer === 'app' || answer === 'route');
+    this.#isRouted = answers.every((answer) => FROM_ROUTE.has(answer));
     const mayBeRouted = answers.every((answer) => answer !== 'nothing' && answer !== 'unreachable');
     if (!mayBeRouted) return undefined;
     await this.#asked;
-    if (this.#behind !== 'silent') return undefined;
+    if (this.#behind !== 'silent' && this.#behind !== 'not_http') return undefined;
     this.#isRouted ||= await this.#isAccepted();
     return this.#isRouted ? this.result() : undefined;
   }
@@ -225,9 +233,9 @@ class Wait {
     try {
       await within(DIAL_MS, this.#signal, async (limit) => {
         const stream = await this.#deps.provider.dial(sandboxId, targetPort, limit);
-        stream.on('error', () => undefined).destroy();
+        const found = await askForPage(stream, targetPort, ANSWER_MS, limit);
+        this.#behind = isNotHttp(found) ? 'not_http' : 'listens';
       });
-      this.#behind = 'listens';
     } catch (error) {
       const code = error instanceof PortholeError ? error.code : undefined;
       if (code === 'nothing_listens') this.#behind = 'silent';
@@ -235,6 +243,8 @@ class Wait {
     }
   }
 }
+
+const FROM_ROUTE: ReadonlySet<Answerer> = new Set(['app', 'rejected', 'route']);
 
 function unasked(answers: readonly Answerer[]): 'gateway_untrusted' | 'gateway_unreachable' | undefined {
   if (answers.includes('untrusted')) return 'gateway_untrusted';

@@ -13,28 +13,25 @@ export interface GatewayProbeOptions {
   readonly tls?: {
     /** PEM of the certificate authority of the gateway. Without it, the system's are used. */
     readonly ca?: string | undefined;
-    /** Whether its certificate must be valid for the preview's host. */
-    readonly verify: boolean;
   };
-  /** Called for each connection that failed without a response. @default nothing is logged */
+  /** Called once for each problem, until the proxy answers. @default nothing is logged */
   readonly failed?: (failure: GatewayFailure) => void;
 }
 
 export interface GatewayFailure {
   readonly proxy: string;
-  readonly hostname: string;
-  /** The TLS handshake failed: a retry would fail in the same way. */
-  readonly isTls: boolean;
-  readonly error: NodeJS.ErrnoException;
+  /** What is wrong, and the setting to change. */
+  readonly problem: string;
 }
 
 /**
- * Who answered a request to a preview's host. `app`: the app. `route`: the route, because the app
- * did not answer. `gateway`: the gateway itself, with or without the route. `nothing`: the route
- * does not exist yet. `unreachable`: no connection. `untrusted`: the TLS handshake failed, so no
- * request was sent.
+ * Who answered a request to a preview's host. `app`: the app. `rejected`: the app rejects the
+ * request, or is a TLS server, which answers plain HTTP with 400. `route`: the route, because the
+ * app did not answer. `gateway`: the gateway itself, with or without the route. `nothing`: the
+ * route does not exist yet. `unreachable`: no connection. `untrusted`: the TLS handshake failed, so
+ * no request was sent.
  */
-export type Answerer = 'app' | 'route' | 'gateway' | 'nothing' | 'unreachable' | 'untrusted';
+export type Answerer = 'app' | 'rejected' | 'route' | 'gateway' | 'nothing' | 'unreachable' | 'untrusted';
 
 export interface GatewayProbe {
   /** Every proxy that must serve a route. */
@@ -44,17 +41,37 @@ export interface GatewayProbe {
    * signal aborts.
    */
   ask(proxy: string, hostname: string, signal: AbortSignal): Promise<Answerer>;
+  /** Why proxies could not be asked the last time, with the setting to change. */
+  problems(): readonly string[];
 }
 
 /** Connect timeout, in milliseconds. */
 const CONNECT_MS = 1_000;
 
 export function createGatewayProbe({ host, port, tls, failed }: GatewayProbeOptions): GatewayProbe {
+  /** By proxy. */
+  const problems = new Map<string, string>();
+  const fail = (proxy: string, problem: string): void => {
+    if (problems.get(proxy) === problem) return;
+    problems.set(proxy, problem);
+    failed?.({ proxy, problem });
+  };
   return {
     async proxies() {
-      const found = await lookup(host, { all: true }).catch(() => []);
-      return [...new Set(found.map(({ address }) => address))];
+      const found = new Set<string>();
+      try {
+        for (const { address } of await lookup(host, { all: true })) found.add(address);
+        problems.delete(host);
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException;
+        fail(host, `The name in PORTHOLE_GATEWAY_PROBE has no address (${code}): ${CORRECT_PROBE}.`);
+      }
+      // A replaced proxy has another address.
+      for (const proxy of problems.keys()) if (proxy !== host && !found.has(proxy)) problems.delete(proxy);
+      return [...found];
     },
+
+    problems: () => [...new Set(problems.values())],
 
     ask: (proxy, hostname, signal) =>
       new Promise((resolve, reject) => {
@@ -73,7 +90,6 @@ export function createGatewayProbe({ host, port, tls, failed }: GatewayProbeOpti
             : process.getBuiltinModule('node:https').request({
                 ...options,
                 servername: hostname,
-                rejectUnauthorized: tls.verify,
                 ...(tls.ca !== undefined && { ca: tls.ca }),
               });
         const slow = setTimeout(
@@ -85,10 +101,11 @@ export function createGatewayProbe({ host, port, tls, failed }: GatewayProbeOpti
         outgoing.on('error', (error: NodeJS.ErrnoException) => {
           if (signal.aborted) return reject(signal.reason as Error);
           const isTls = tls !== undefined && isTlsFailure(error);
-          failed?.({ proxy, hostname, isTls, error });
+          fail(proxy, isTls ? tlsProblem(error, hostname, tls.ca !== undefined) : unreachable(error));
           resolve(isTls ? 'untrusted' : 'unreachable');
         });
         outgoing.once('response', (response) => {
+          problems.delete(proxy);
           // Only the head is needed.
           resolve(answerer(response));
           response.destroy();
@@ -108,6 +125,32 @@ function isTlsFailure({ code = '' }: NodeJS.ErrnoException): boolean {
   return code === 'EPROTO' || (code !== '' && !/^E[A-Z0-9]+$/.test(code) && !code.startsWith('HPE_'));
 }
 
+const CORRECT_PROBE = 'set PORTHOLE_GATEWAY_PROBE to the URL at which Porthole reaches the gateway';
+
+function unreachable({ code, message }: NodeJS.ErrnoException): string {
+  return `The gateway does not answer (${code ?? message}): ${CORRECT_PROBE}.`;
+}
+
+/** Without the host: its name contains the preview's token. */
+function tlsProblem({ code = '' }: NodeJS.ErrnoException, hostname: string, hasCa: boolean): string {
+  switch (code) {
+    case 'CERT_HAS_EXPIRED':
+      return `The gateway's certificate has expired (${code}): renew it.`;
+    case 'CERT_NOT_YET_VALID':
+      return `The gateway's certificate is not valid yet (${code}): correct the clock of this machine, or issue it again.`;
+    case 'ERR_TLS_CERT_ALTNAME_INVALID': {
+      const names = `*${hostname.slice(hostname.indexOf('.'))}`;
+      return `The gateway's certificate is not valid for ${names} (${code}): issue one for that name, or ${CORRECT_PROBE}.`;
+    }
+  }
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) {
+    return `The TLS handshake with the gateway fails (${code}): PORTHOLE_GATEWAY_PROBE must be an https URL of its TLS port, or an http URL.`;
+  }
+  return hasCa
+    ? `The gateway's certificate is not signed by the authority in PORTHOLE_GATEWAY_CA (${code}): set it to the PEM file of its authority.`
+    : `The gateway's certificate is not signed by an authority of the system (${code}): set PORTHOLE_GATEWAY_CA to the PEM file of its authority.`;
+}
+
 /**
  * A response with the headers that the route sets came through it. Without them, a gateway error is
  * inconclusive.
@@ -122,7 +165,8 @@ export function answerer({
     ([name, value]) => headers[name.toLowerCase()] === value,
   );
   // A Porthole page through the route is from the guest: nothing listens.
-  if (cameThroughRoute) return isGatewayError || isOurPage ? 'route' : 'app';
+  if (cameThroughRoute && (isGatewayError || isOurPage)) return 'route';
+  if (cameThroughRoute) return statusCode === 400 ? 'rejected' : 'app';
   if (isOurPage) return 'nothing';
   if (isGatewayError) return 'gateway';
   return statusCode === 404 ? 'nothing' : 'app';

@@ -33,7 +33,7 @@ export const previewCommand: CommandSpec = {
     });
     await print(given.is('json') ? JSON.stringify({ run_id: run.id, ...preview.info }) : preview.url);
     if (!preview.ready) {
-      const { advice } = await run.doctor(port, { signal });
+      const advice = preview.info.problem ?? (await run.doctor(port, { signal })).advice;
       await note(plain(`porthole: the preview is live, but does not show the app yet. ${advice}`));
     }
     if (given.is('once')) return 0;

@@ -1644,7 +1644,7 @@ export interface StartedPortForwardSession {
    */
   max_until: string | null;
   /**
-   * Why it is not ready. `not_http`: the server speaks TLS or another protocol; `gateway_untrusted`: TLS from Porthole to the gateway fails; `gateway_unreachable`: the gateway accepts no connection. The log has the reason of both. `server_failed`: the declared server of the port ended or was not ready in time
+   * Why it is not ready. `not_http`: the server speaks TLS or another protocol; `gateway_untrusted`: TLS from Porthole to the gateway fails; `gateway_unreachable`: the gateway accepts no connection. `server_failed`: the declared server of the port ended or was not ready in time
    */
   reason?:
     | 'nothing_listens'
@@ -1655,6 +1655,10 @@ export interface StartedPortForwardSession {
     | 'gateway_unreachable'
     | 'server_failed';
   ready: boolean;
+  /**
+   * With `gateway_untrusted` and `gateway_unreachable`: what is wrong, and the setting to change
+   */
+  problem?: string;
   /**
    * With `server_failed`: its name
    */

@@ -52,6 +52,9 @@ export const startPreviewTool = defineTool({
         const log = readiness.log.map((line) => plainText(line, 400)).join('\n');
         return { data, text: `${live}, but the server ${readiness.server} failed. It printed last:\n${log}` };
       }
+      if ('problem' in readiness) {
+        return { data, text: `${live}, but Porthole cannot see whether it works. ${readiness.problem}` };
+      }
       const { advice } = await diagnoseSandbox(services, { run, port }, signal);
       return { data, text: `${live}, but does not show the app yet. ${advice}` };
     } finally {

@@ -56,6 +56,7 @@ class _PreviewInfo(TypedDict):
 class PreviewInfo(_PreviewInfo, total=False):
     ready: bool
     reason: str
+    problem: str
     server: str
     log: list[str]
 

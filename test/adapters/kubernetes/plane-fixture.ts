@@ -1,4 +1,4 @@
-import { PassThrough } from 'node:stream';
+import { Duplex } from 'node:stream';
 import {
   createKubernetesClient,
   type KubernetesClient,
@@ -36,9 +36,16 @@ export const PREVIEW: PreviewOptions = {
   readyTimeoutSeconds: 10,
 };
 
-export async function dial(id: string, port: number): Promise<PassThrough> {
+/** A connection to a server that sends this text at once. */
+export function answering(text: string): Duplex {
+  const stream = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() });
+  stream.push(text);
+  return stream;
+}
+
+export async function dial(id: string, port: number): Promise<Duplex> {
   if (id !== BOX.id) throw new PortholeError('sandbox_not_running', 'It is stopped.');
-  if (port === BOX.listens) return new PassThrough();
+  if (port === BOX.listens) return answering('HTTP/1.1 204 No Content\r\n\r\n');
   throw new PortholeError('nothing_listens', 'Nothing listens.');
 }
 
@@ -46,6 +53,7 @@ export async function dial(id: string, port: number): Promise<PassThrough> {
 export function promptGateway(server: FakeApiServer): GatewayProbe {
   return {
     proxies: async () => ['proxy'],
+    problems: () => [],
     async ask(_proxy, hostname): Promise<Answerer> {
       const host = parsePreviewHost(hostname, ZONE);
       const name = host.kind === 'token' ? previewName(host.token) : '';

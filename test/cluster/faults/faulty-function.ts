@@ -62,7 +62,7 @@ export interface FaultyFunctionOptions extends Timeouts {
 }
 
 /** Serves at once: the probes of a start that waits for a gateway have separate tests. */
-const PROMPT: GatewayProbe = { proxies: async () => ['proxy'], ask: async () => 'app' };
+const PROMPT: GatewayProbe = { proxies: async () => ['proxy'], ask: async () => 'app', problems: () => [] };
 
 export async function faultyFunction(options: FaultyFunctionOptions): Promise<FaultyFunction> {
   const { access, preview, records, runId, tryTimeoutMs, callTimeoutMs, startTimeoutMs } = options;

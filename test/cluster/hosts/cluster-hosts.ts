@@ -96,9 +96,15 @@ async function open(
       ...environment,
     },
     clock === undefined ? {} : { clock },
-  );
-  if (before === undefined) delete process.env['KUBECONFIG'];
-  else process.env['KUBECONFIG'] = before;
+  )
+    .catch(async (error: unknown) => {
+      await own.end();
+      throw error;
+    })
+    .finally(() => {
+      if (before === undefined) delete process.env['KUBECONFIG'];
+      else process.env['KUBECONFIG'] = before;
+    });
   return {
     porthole,
     namespace,

@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import { PassThrough } from 'node:stream';
 import {
   awaitReadiness,
   type ReadinessDeps,
@@ -9,7 +8,7 @@ import type { Answerer } from '#adapters/kubernetes/previews/gateway-probe.ts';
 import type { StoredRoute } from '#adapters/kubernetes/previews/preview-store.ts';
 import { PortholeError, type ErrorCode } from '#core/errors.ts';
 import type { Preview } from '#core/previews/preview-plane.ts';
-import { NOON } from '../plane-fixture.ts';
+import { answering, NOON } from '../plane-fixture.ts';
 
 const PREVIEW: Preview = {
   name: 'preview-0123456789abcdef0123',
@@ -28,12 +27,13 @@ const PREVIEW: Preview = {
   uid: 'uid',
   version: '1',
 };
+const PROBLEM = 'The gateway is broken: set X.';
 const ROUTE = { metadata: { name: PREVIEW.name, uid: 'uid' } } as StoredRoute;
 
 interface Scene {
   /** What each proxy answers, given the milliseconds since the start. */
   readonly proxies?: Readonly<Record<string, (elapsed: number) => Answerer>>;
-  readonly dial?: ErrorCode | 'listens' | 'hangs';
+  readonly dial?: ErrorCode | 'listens' | 'no_http' | 'hangs';
   readonly isAccepted?: boolean;
   readonly isGone?: boolean;
   /** The API server, while it does not report the route. */
@@ -63,6 +63,7 @@ function scene({
   const deps: ReadinessDeps = {
     probe: proxies && {
       proxies: async () => Object.keys(proxies),
+      problems: () => [PROBLEM],
       async ask(proxy, hostname) {
         expect(hostname).toBe('calm-blue-otter-aaaaaaaaaaaaaaaaaaaaaaaaaa-preview.preview.test');
         const at = performance.now() - startedAt;
@@ -74,7 +75,8 @@ function scene({
     times: times ?? createProbeTimes(),
     provider: {
       async dial(_id, _port, signal) {
-        if (dial === 'listens') return new PassThrough();
+        if (dial === 'listens') return answering('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n');
+        if (dial === 'no_http') return answering('SSH-2.0-server\r\n');
         if (dial !== 'hangs') throw new PortholeError(dial, 'as told');
         return hang(signal);
       },
@@ -136,17 +138,37 @@ describe('a start that waits for its route', () => {
     [
       'says that the gateway is unreachable when its name has no address',
       { proxies: {}, timeoutMs: 200 },
-      { ready: false, reason: 'gateway_unreachable' },
+      { ready: false, reason: 'gateway_unreachable', problem: PROBLEM },
     ],
     [
       'says that the gateway is unreachable when none of its proxies answers',
       { proxies: { one: from(0, 'unreachable', 'unreachable') }, timeoutMs: 200 },
-      { ready: false, reason: 'gateway_unreachable' },
+      { ready: false, reason: 'gateway_unreachable', problem: PROBLEM },
     ],
     [
       'forgets that the gateway was unreachable once it answers',
       { proxies: { one: from(50, 'unreachable', 'nothing') }, timeoutMs: 300 },
       { ready: false, reason: 'starting' },
+    ],
+    [
+      'says that a server does not speak plain HTTP as soon as the route answers for it',
+      { proxies: { one: from(40, 'nothing', 'route') }, dial: 'no_http' },
+      { ready: false, reason: 'not_http' },
+    ],
+    [
+      'says that a server does not speak plain HTTP where it rejects the request through the route',
+      { proxies: { one: from(0, 'rejected', 'rejected') }, dial: 'no_http' },
+      { ready: false, reason: 'not_http' },
+    ],
+    [
+      'is ready where the app itself rejects the request',
+      { proxies: { one: from(0, 'rejected', 'rejected') } },
+      { ready: true },
+    ],
+    [
+      'says that a server does not speak plain HTTP where the gateway cannot be probed',
+      { dial: 'no_http' },
+      { ready: false, reason: 'not_http' },
     ],
     [
       'waits for an app whose pod the gateway does not know yet',
@@ -197,7 +219,11 @@ describe('a start that waits for its route', () => {
     const { deps, asked } = scene({
       proxies: { one: from(0, 'nothing', 'nothing'), two: from(0, 'untrusted', 'untrusted') },
     });
-    expect(await awaitReadiness(deps, PREVIEW)).toEqual({ ready: false, reason: 'gateway_untrusted' });
+    expect(await awaitReadiness(deps, PREVIEW)).toEqual({
+      ready: false,
+      reason: 'gateway_untrusted',
+      problem: PROBLEM,
+    });
     expect(asked).toHaveLength(2);
   });
 

@@ -17,6 +17,7 @@ import {
   issueCertificate,
   makeAuthority,
 } from '#test/cluster/fixture/certificate-authority.ts';
+import { command } from '#test/cluster/fixture/command.ts';
 
 const OURS = { 'referrer-policy': 'same-origin', 'x-robots-tag': 'noindex, nofollow' };
 
@@ -25,6 +26,7 @@ test.each<[string, number, Record<string, string>, string]>([
   ['a redirect of the app', 302, OURS, 'app'],
   ['the app’s own 404, through the route', 404, OURS, 'app'],
   ['the app’s own 500', 500, OURS, 'app'],
+  ['a 400 through the route: by the app, or by a TLS server', 400, OURS, 'rejected'],
   ['a 502 through the route', 502, OURS, 'route'],
   ['a 503 through the route', 503, OURS, 'route'],
   ['a 504 through the route', 504, OURS, 'route'],
@@ -112,8 +114,8 @@ describe('a probe', () => {
     });
     afterAll(() => rmSync(folder, { recursive: true }));
 
-    const gateway = async (authority: string) => {
-      const server = createTlsServer({ cert: issued.certificate, key: issued.key }, (_req, res) =>
+    const gateway = async (authority?: string, { certificate, key } = issued) => {
+      const server = createTlsServer({ cert: certificate, key }, (_req, res) =>
         res.writeHead(200, OURS).end(),
       ).listen(0, '127.0.0.1');
       servers.push(server);
@@ -122,51 +124,93 @@ describe('a probe', () => {
       const probe = createGatewayProbe({
         host: '127.0.0.1',
         port: (server.address() as AddressInfo).port,
-        tls: { ca: readFileSync(authorityFiles(join(folder, authority)).certificate, 'utf8'), verify: true },
+        tls:
+          authority === undefined
+            ? {}
+            : { ca: readFileSync(authorityFiles(join(folder, authority)).certificate, 'utf8') },
         failed: (failure) => failures.push(failure),
       });
-      return { ask: (hostname: string) => probe.ask('127.0.0.1', hostname, soon()), failures };
+      return { probe, ask: (hostname: string) => probe.ask('127.0.0.1', hostname, soon()), failures };
     };
 
     test('takes the answer of a gateway whose certificate it trusts', async () => {
-      const { ask, failures } = await gateway('ours');
+      const { ask, failures, probe } = await gateway('ours');
       expect(await ask('a-preview.preview.test')).toBe('app');
-      expect(failures).toEqual([]);
+      expect([failures, probe.problems()]).toEqual([[], []]);
     });
 
-    test.each<[string, string, string, RegExp]>([
+    test.each<[string, string | undefined, string, RegExp]>([
       [
         'an authority that is not the gateway’s',
         'other',
         'a-preview.preview.test',
-        /UNABLE|SELF_SIGNED|CERT/,
+        /^The gateway's certificate is not signed by the authority in PORTHOLE_GATEWAY_CA \([A-Z_]+\): set it to the PEM file of its authority\.$/,
       ],
-      ['a certificate for another host', 'ours', 'elsewhere.test', /ALTNAME/],
-    ])('reports %s', async (_title, authority, hostname, code) => {
-      const { ask, failures } = await gateway(authority);
+      [
+        'an authority that the system does not know',
+        undefined,
+        'a-preview.preview.test',
+        /^The gateway's certificate is not signed by an authority of the system \([A-Z_]+\): set PORTHOLE_GATEWAY_CA to the PEM file of its authority\.$/,
+      ],
+      [
+        'a certificate for another host',
+        'ours',
+        'a-secret-token.elsewhere.test',
+        /^The gateway's certificate is not valid for \*\.elsewhere\.test \(ERR_TLS_CERT_ALTNAME_INVALID\): .*PORTHOLE_GATEWAY_PROBE/,
+      ],
+    ])('names the setting to change for %s, once', async (_title, authority, hostname, problem) => {
+      const { ask, failures, probe } = await gateway(authority);
       expect(await ask(hostname)).toBe('untrusted');
+      expect(await ask(`b-${hostname}`)).toBe('untrusted');
+      expect(failures).toMatchObject([{ proxy: '127.0.0.1', problem: expect.stringMatching(problem) }]);
+      expect(probe.problems()).toEqual([failures[0]?.problem]);
+    });
+
+    const expired = async (): Promise<string> => {
+      const [own, { certificate, key }] = [
+        join(folder, 'ours', 'gateway'),
+        authorityFiles(join(folder, 'ours')),
+      ];
+      const asked = ['-in', `${own}.crt`, '-signkey', `${own}.key`, '-out', `${own}.csr`];
+      await command(['openssl', 'x509', '-x509toreq', ...asked]);
+      const signed = ['-in', `${own}.csr`, '-CA', certificate, '-CAkey', key, '-CAcreateserial'];
+      return command(['openssl', 'x509', '-req', ...signed, '-days', '-1']);
+    };
+
+    test('names a certificate that has expired', async () => {
+      const { ask, failures } = await gateway('ours', { ...issued, certificate: await expired() });
+      expect(await ask('a-preview.preview.test')).toBe('untrusted');
       expect(failures).toMatchObject([
-        { proxy: '127.0.0.1', hostname, isTls: true, error: { code: expect.stringMatching(code) } },
+        { problem: "The gateway's certificate has expired (CERT_HAS_EXPIRED): renew it." },
       ]);
     });
 
-    test('reports a gateway that speaks no TLS, and one that resets', async () => {
-      const ask = async (listener: RequestListener, onConnection?: (socket: Socket) => void) => {
-        const server = createServer(listener).listen(0, '127.0.0.1');
-        servers.push(server);
-        if (onConnection) server.on('connection', onConnection);
-        await once(server, 'listening');
-        const { port } = server.address() as AddressInfo;
-        const probe = createGatewayProbe({ host: '127.0.0.1', port, tls: { verify: true } });
-        return probe.ask('127.0.0.1', 'a-preview.preview.test', soon());
-      };
-      expect(await ask((_req, res) => res.end())).toBe('untrusted');
-      expect(
-        await ask(
-          () => undefined,
-          (socket) => socket.resetAndDestroy(),
-        ),
-      ).toBe('unreachable');
+    test('names a gateway that speaks no TLS and one that resets, and forgets what no longer holds', async () => {
+      let onConnection = (_socket: Socket): void => undefined;
+      const server = createServer().on('connection', (socket) => onConnection(socket));
+      servers.push(server.listen(0, '127.0.0.1'));
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      const failures: string[] = [];
+      const probe = createGatewayProbe({
+        host: 'localhost',
+        port,
+        tls: {},
+        failed: ({ problem }) => failures.push(problem),
+      });
+      const ask = () => probe.ask('127.0.0.1', 'a-preview.preview.test', soon());
+      expect(await ask()).toBe('untrusted');
+      onConnection = (socket) => socket.resetAndDestroy();
+      expect([await ask(), await ask()]).toEqual(['unreachable', 'unreachable']);
+      expect(failures).toEqual([
+        expect.stringMatching(/^The TLS handshake with the gateway fails \(\w+\): PORTHOLE_GATEWAY_PROBE /),
+        expect.stringMatching(/^The gateway does not answer \(ECONNRESET\): .*PORTHOLE_GATEWAY_PROBE/),
+      ]);
+      expect(probe.problems()).toEqual(failures.slice(1));
+      const gone = await probe.ask('127.0.0.9', 'a-preview.preview.test', soon());
+      expect([gone, probe.problems().length]).toEqual(['unreachable', 2]);
+      await probe.proxies();
+      expect(probe.problems()).toEqual(failures.slice(1, 2));
     });
   });
 
@@ -179,6 +223,10 @@ describe('a probe', () => {
   });
 
   test('knows no proxy of a name that does not resolve', async () => {
-    expect(await createGatewayProbe({ host: 'no-such-host.invalid', port: 1 }).proxies()).toEqual([]);
+    const probe = createGatewayProbe({ host: 'no-such-host.invalid', port: 1 });
+    expect(await probe.proxies()).toEqual([]);
+    expect(probe.problems()).toEqual([
+      expect.stringMatching(/^The name in PORTHOLE_GATEWAY_PROBE has no address \(\w+\): /),
+    ]);
   });
 });
