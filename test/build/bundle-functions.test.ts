@@ -42,8 +42,8 @@ function contents(id: string): string {
     .join('\n');
 }
 
-describe('the bundles', () => {
-  test('are one for each route, and for what runs each minute', () => {
+describe('function bundles', () => {
+  test('contain one bundle per route and one for the minutely job', () => {
     expect(built.functions.map(({ id, method, path }) => [id, method, path])).toEqual([
       ...ROUTES.map(({ id, method, path }) => [id, method, path]),
       ['reaper', undefined, undefined],
@@ -53,13 +53,13 @@ describe('the bundles', () => {
     ]);
   });
 
-  test('say which of them only tell where the function host streams', () => {
+  test('list the routes that stream and belong to the function host', () => {
     const streams = built.functions.flatMap((each) => (each.streams ? [each.id] : []));
     expect(streams).toEqual(expect.arrayContaining(['execCommand', 'readFile', 'writeFile']));
     expect(streams).toEqual(ROUTES.flatMap(({ id, streams: isStream }) => (isStream === true ? [id] : [])));
   });
 
-  test('each load by themselves, without a connection or a server being thought of', async () => {
+  test('load without opening a connection or a server', async () => {
     const modules = built.functions.map(({ id }) => [id, pathToFileURL(built.module(id)).href]);
     const script = `const loaded = [];
       for (const [id, module] of ${JSON.stringify(modules)}) loaded.push([id, typeof (await import(module)).handler]);
@@ -80,27 +80,27 @@ describe('the bundles', () => {
     ['startPortForward', ['constructs', 'database', 'cluster']],
     ['reaper', ['constructs', 'database', 'cluster']],
     ['lifecycle', ['constructs', 'database', 'cluster']],
-  ])('of %s carries of constructs, database and cluster: %j', (id, carried) => {
+  ])('bundle constructs, database and cluster code of %s only if it uses them: %j', (id, carried) => {
     const text = contents(id);
     expect(Object.entries(MARKS).flatMap(([name, mark]) => (text.includes(mark) ? [name] : []))).toEqual(
       carried,
     );
   });
 
-  test('carry nothing that only one machine uses, nor the name of the folder they were built in', () => {
+  test('contain no module of the local host and no path of the build folder', () => {
     const all = built.functions.map(({ id }) => contents(id)).join('\n');
     const root = join(import.meta.dirname, '../..');
     const unwanted = ['bwrap', 'journal_mode', 'FST_ERR_', root];
     expect(unwanted.filter((mark) => all.includes(mark))).toEqual([]);
   });
 
-  test('of what streams is small', () => {
+  test('keep the streaming functions small', () => {
     expect(contents('execCommand').length).toBeLessThan(32_000);
   });
 });
 
-describe('a bundled function that opens nothing', () => {
-  test('tells that it lives', async () => {
+describe('a bundled function without a backend', () => {
+  test('answers the liveness probe', async () => {
     const event = gatewayEvent('GET', '/prod/health');
     expect(await fresh('healthCheck', `print(await handler(${JSON.stringify(event)}))`)).toMatchObject({
       statusCode: 200,
@@ -110,7 +110,7 @@ describe('a bundled function that opens nothing', () => {
     });
   });
 
-  test('hands over the files of the documentation, which it has beside it', async () => {
+  test('serves the documentation files from its bundle', async () => {
     const event = gatewayEvent('GET', '/v1/openapi/assets/swagger-ui.css');
     const result = (await fresh('getOpenApiAsset', `print(await handler(${JSON.stringify(event)}))`)) as {
       body: string;
@@ -120,7 +120,7 @@ describe('a bundled function that opens nothing', () => {
     expect(Buffer.from(result.body, 'base64').toString()).toContain('.swagger-ui');
   });
 
-  test('hands over the page of the console and what it loads, which it has beside it', async () => {
+  test('serves the console and its assets from its bundle', async () => {
     const asked = gatewayEvent('GET', '/runs/r-1', { headers: { 'accept-encoding': 'br' } });
     const env = {
       LOG_LEVEL: 'silent',
@@ -146,7 +146,7 @@ describe('a bundled function that opens nothing', () => {
     expect(Buffer.from(file.body, 'base64').toString()).toContain('Sign in');
   });
 
-  test.each(['execCommand', 'readFile', 'writeFile'])('sends %s on to the function host', async (id) => {
+  test.each(['execCommand', 'readFile', 'writeFile'])('redirects %s to the function host', async (id) => {
     const { method = '', path = '' } = built.functions.find((each) => each.id === id) ?? {};
     const asked = path.replace('{id}', 's-1').replace('{path}', 'workspace/a.txt');
     const script = `process.env.PORTHOLE_PUBLIC_URL = 'https://porthole.example.com';
@@ -158,7 +158,7 @@ describe('a bundled function that opens nothing', () => {
   });
 });
 
-test('a function whose environment lacks something says what in its log, and a blank 500 to callers', async () => {
+test('logs which environment variable is missing and answers 500 without details', async () => {
   const script = `const lines = [];
     process.stdout.write = ((write) => (text) => {
       if (text.startsWith('{"level"')) lines.push(JSON.parse(text));

@@ -19,25 +19,25 @@ beforeEach(() => {
 });
 afterAll(() => rmSync(context, { recursive: true }));
 
-describe('an image is built again', () => {
+describe('image rebuild', () => {
   test.each([
     ['another Dockerfile', () => write('Dockerfile', 'FROM base\nUSER 1\n')],
     ['other files let in', () => write('Dockerfile.dockerignore', '*\n!host\n!README.md\n')],
     ['another file', () => write('host/main.ts', 'walk();\n')],
     ['one file more', () => write('host/more.ts', '')],
     ['another mode', () => chmodSync(join(context, 'host/main.ts'), 0o755)],
-  ])('after %s', (_what, change) => {
+  ])('rebuilds after %s', (_what, change) => {
     rmSync(join(context, 'host/more.ts'), { force: true });
     const before = recipeDigest(recipe, 'base-1');
     change();
     expect(recipeDigest(recipe, 'base-1')).not.toBe(before);
   });
 
-  test('on another base', () => {
+  test('rebuilds on another base image', () => {
     expect(recipeDigest(recipe, 'base-2')).not.toBe(recipeDigest(recipe, 'base-1'));
   });
 
-  test('but not after a file that the build does not see', () => {
+  test('keeps the image after a change to a file that the build does not read', () => {
     const before = recipeDigest(recipe, 'base-1');
     write('README.md', 'Another box\n');
     expect(recipeDigest(recipe, 'base-1')).toBe(before);

@@ -127,7 +127,7 @@ test('synthesises the cdk8s example from the packed package', async () => {
 });
 
 test(
-  'has types for programs, which refuse what does not exist',
+  'ships types that reject unknown properties',
   async () => {
     const programs = await Promise.all([
       example('pulumi/main.ts', '@porthole/pulumi'),

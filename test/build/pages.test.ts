@@ -7,10 +7,10 @@ import { CATALOGUE_RECIPES, GUEST_RECIPE, IMAGE_RECIPES } from '../cluster/image
 const ROOT = join(import.meta.dirname, '../..');
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
 
-describe('the page on images', () => {
+describe('the images page', () => {
   const page = read('docs/images.md');
 
-  test('builds what the tests run', () => {
+  test('builds the images that the tests run', () => {
     const commands = [...page.matchAll(/^docker build (?:--file (\S+) )?--tag \S+ (\S+)$/gm)];
     const built = commands.map(([, file, context = '']) => ({
       dockerfile: join(ROOT, file ?? join(context, 'Dockerfile')),
@@ -21,7 +21,7 @@ describe('the page on images', () => {
     expect(built).toEqual(recipes.map(({ dockerfile, context }) => ({ dockerfile, context })));
   });
 
-  test('builds the catalogue that ships, each image under its reference', () => {
+  test('builds every image of the shipped catalogue under its reference', () => {
     const built = [...page.matchAll(/^docker build --tag (localhost\/\S+) images\/(\S+)$/gm)];
     expect(
       built
@@ -30,7 +30,7 @@ describe('the page on images', () => {
     ).toEqual(SHIPPED_IMAGES.map(({ name, reference }) => [name, reference]));
   });
 
-  test('and every Dockerfile with Node names the one that npm start runs on', () => {
+  test('pins the Node version of every Dockerfile to the one that npm start runs on', () => {
     const { optionalDependencies } = JSON.parse(read('package.json')) as {
       optionalDependencies: Record<string, string>;
     };

@@ -5,8 +5,8 @@ const ORIGIN = 'https://porthole.test';
 /** The path that a browser requests. */
 const pathOf = (address: string) => new URL(address, ORIGIN).pathname;
 
-describe('an address of the API', () => {
-  test('names what it is given', () => {
+describe('API address', () => {
+  test('includes the given path and query', () => {
     expect(addressOf('GET /api/runs/{id}', { id: 'a b/c?d#e' })).toBe('/api/runs/a%20b%2Fc%3Fd%23e');
     expect(
       addressOf('GET /v1/sandbox/{id}/file/{path}', { id: 'box', path: 'workspace/ä b/.x/..y/...' }),
@@ -14,7 +14,7 @@ describe('an address of the API', () => {
   });
 
   test.each(['.', '..', '%2e%2e', '.%2E', '%2e', '..\\', '../x', '..%2fx'])(
-    'is one of its route whatever the id is: %s',
+    'encodes the id into its route: %s',
     (id) => {
       expect(pathOf(addressOf('GET /api/runs/{id}/timeline', { id }))).toMatch(
         /^\/api\/runs\/[^/]+\/timeline$/,
@@ -29,7 +29,7 @@ describe('an address of the API', () => {
     'workspace/./.././%2e%2e/..',
     'workspace/.\t./..\n/x',
     '\\..\\..\\api',
-  ])('is one of its sandbox whatever the path is: %j', (path) => {
+  ])('encodes the path into the route of its sandbox: %j', (path) => {
     const address = addressOf('GET /v1/sandbox/{id}/file/{path}', { id: 'box', path });
     expect(new URL(address, ORIGIN).origin).toBe(ORIGIN);
     const went = pathOf(address);

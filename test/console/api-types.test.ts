@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-test('the types that the console is checked against are those of the routes (node build/write-console-api-types.ts)', () => {
+test('checks the console against the types of the routes (node build/write-console-api-types.ts)', () => {
   const script = `import { consoleApiTypes } from ${JSON.stringify(join(ROOT, 'build/console-api-types.ts'))};
     process.stdout.write(await consoleApiTypes());`;
   const fresh = execFileSync(

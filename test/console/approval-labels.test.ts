@@ -25,7 +25,7 @@ const ASKED = {
 const ROTATE = { ...ASKED, arguments: { target_port: 3000, rotate: true } };
 const OTHER = { ...ASKED, tool: 'send\u202e_mail\n<b>', arguments: {}, message: 'x'.repeat(10_000) };
 
-describe('the words of a request', () => {
+describe('approval labels', () => {
   test.each([
     ['a preview', ASKED, 'Open a preview of port 3000?'],
     ['a preview in the place of another', ROTATE, 'Replace the preview of port 3000?'],
@@ -34,19 +34,19 @@ describe('the words of a request', () => {
     expect(questionOf(approval)).toBe(question);
   });
 
-  test('say what would follow, or what the agent says, cut', () => {
+  test('show the consequence, or the agent’s reason, truncated', () => {
     expect(consequenceOf(ASKED)).toBe('Anyone with the link can see the app.');
     expect(consequenceOf(ROTATE)).toContain('The current link ends.');
     expect(consequenceOf(OTHER)).toBe(`It says: “${'x'.repeat(299)}…”`);
   });
 
-  test('name the run by its title, or by its id where that says nothing', () => {
+  test('show the run title, or the run id if the title is empty', () => {
     expect(runName(ASKED)).toBe('Rebuild it');
     expect(runName({ ...ASKED, run_title: null })).toBe('run_1');
     expect(runName({ ...ASKED, run_title: '\u200b \u202e' })).toBe('run_1');
   });
 
-  test('say how it ended where nobody here decided', () => {
+  test('show the outcome of a request that another client decided', () => {
     const expiry = Date.parse(ASKED.expires_at);
     expect(endedLabel(ASKED, expiry)).toBe('The request for port 3000 has timed out.');
     expect(endedLabel(OTHER, expiry - 1)).toBe(
@@ -81,12 +81,12 @@ describe('the words of a request', () => {
       'Approved any port of all runs of alice. What you denied in a run is still asked about. To undo it, press “Ask again” on the Runs page.',
     ],
     ['deny', 'alice', 'Deny', 'Denied port 3000. If the agent asks again, you decide again.'],
-  ] as const)('name the scope, and say what was decided: %s by %s', (choice, user, offer, words) => {
+  ] as const)('show the scope and the decision: %s by %s', (choice, user, offer, words) => {
     expect(choiceLabel(ASKED, choice, user)).toBe(offer);
     expect(decidedLabel(ASKED, choice, user)).toBe(words);
   });
 
-  test('say which requests were approved beside', () => {
+  test('list the requests that the same decision approved', () => {
     const on = (target_port: number) => ({ ...ASKED, arguments: { target_port } });
     const notice = (...also: (typeof OTHER | ReturnType<typeof on>)[]) =>
       decidedLabel(ASKED, 'run', 'alice', also).split('. ')[1];
@@ -97,13 +97,13 @@ describe('the words of a request', () => {
     expect(notice(OTHER, OTHER)).toBe('2 waiting requests are approved too');
   });
 
-  test('name no port where the tool has none', () => {
+  test('show no port for a tool without one', () => {
     expect(choiceLabel(OTHER, 'port', 'alice')).toBeUndefined();
     expect(choiceLabel(OTHER, 'run', 'alice')).toBe('All of this run');
     expect(decidedLabel(OTHER, 'always', 'alice')).toMatch(/^Approved everything of all your runs\./);
   });
 
-  test('tell which others an approval may cover', () => {
+  test('list the other requests that an approval covers', () => {
     const others = [
       { ...ASKED, request_id: 'rotate', arguments: { target_port: 3000, rotate: true } },
       { ...ASKED, request_id: 'port', arguments: { target_port: 3001 } },

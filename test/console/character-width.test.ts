@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { characterWidth } from '../../console/src/sandboxes/character-width.ts';
 
-describe('the columns of a character', () => {
+describe('character width in columns', () => {
   test.each([
     ['a letter', 'a', 1],
     ['a control character', '\u0007', 0],
@@ -17,7 +17,7 @@ describe('the columns of a character', () => {
     ['an emoji', '🙂', 2],
     ['a sign that is text by itself', '©', 1],
     ['a box of a table', '│', 1],
-  ])('%s', (_, character, width) => {
+  ])('counts %s', (_, character, width) => {
     expect(characterWidth(character.codePointAt(0) ?? 0)).toBe(width);
     expect(characterWidth(character.codePointAt(0) ?? 0)).toBe(width);
   });

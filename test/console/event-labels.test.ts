@@ -43,6 +43,6 @@ test.each([
   ],
   ['tool.timed_out', { tool: 'other' }, 'Approval timed out: other'],
   ['tool.withdrawn', { target_port: 3000 }, 'Request withdrawn: port 3000'],
-] as const)('%s %j is told in words', (type, data, notice) => {
+] as const)('describes event %s %j', (type, data, notice) => {
   expect(words(type, data)).toBe(notice);
 });

@@ -36,7 +36,7 @@ describe('the parser of server-sent events', () => {
   });
 });
 
-describe('following a stream', () => {
+describe('event stream', () => {
   function script(answers: readonly (() => Response)[], after?: string) {
     const asked: (string | undefined)[] = [];
     const pauses: number[] = [];
@@ -63,7 +63,7 @@ describe('following a stream', () => {
     return done.then(() => ({ asked, pauses, notice }));
   }
 
-  test('comes back with the id of the last event that it heard', async () => {
+  test('reconnects with the id of the last event it received', async () => {
     const result = await script([
       () => new Response('id: 7\ndata: one\n\n'),
       () => new Response('id: 8\ndata: two\n\n'),
@@ -71,7 +71,7 @@ describe('following a stream', () => {
     expect(result).toEqual({ asked: [undefined, '7', '8'], pauses: [1_000, 1_000], notice: ['one', 'two'] });
   });
 
-  test('goes on after what is known, and comes back when it is told that it asks too often', async () => {
+  test('resumes after the last known event, and reconnects after 429', async () => {
     const result = await script(
       [() => new Response('', { status: 429 }), () => new Response('id: 8\ndata: two\n\n')],
       '7',
@@ -79,7 +79,7 @@ describe('following a stream', () => {
     expect([result.asked, result.notice]).toEqual([['7', '7', '8'], ['two']]);
   });
 
-  test('waits longer from one failure to the next, and as the server says once it is back', async () => {
+  test('backs off after each failure, and uses the server’s retry time once connected', async () => {
     const result = await script([
       () => new Response('', { status: 503 }),
       () => new Response('', { status: 503 }),
@@ -94,7 +94,7 @@ describe('following a stream', () => {
     expect(result.pauses).toEqual([1_000, 2_000, 4_000, 8_000, 15_000, 15_000, 15_000, 15_000]);
   });
 
-  test.each([401, 403, 404])('ends for good at %d', async (status) => {
+  test.each([401, 403, 404])('stops reconnecting after status %d', async (status) => {
     const result = await script([() => new Response('', { status })]);
     expect(result).toEqual({ asked: [undefined], pauses: [], notice: [] });
   });

@@ -3,7 +3,7 @@ import { bytesOf, pictureType, textOf } from '../../console/src/files/file-names
 
 const bytes = (text: string) => new Uint8Array(Buffer.from(text, 'latin1'));
 
-describe('what a file is', () => {
+describe('file kind', () => {
   test.each([
     ['a PNG', '\x89PNG\r\n\x1a\n....', 'image/png'],
     ['a JPEG', '\xff\xd8\xff\xe0', 'image/jpeg'],
@@ -12,7 +12,7 @@ describe('what a file is', () => {
     ['an AVIF', '....ftypavif', 'image/avif'],
     ['an SVG is a document', '<svg xmlns="http://www.w3.org/2000/svg"/>', undefined],
     ['text that begins with BM', 'BM is short for bench mark', undefined],
-  ])('%s', (_, head, type) => {
+  ])('detects: %s', (_, head, type) => {
     expect(pictureType(bytes(head))).toBe(type);
   });
 
@@ -22,16 +22,16 @@ describe('what a file is', () => {
     ['both', 'a\r\nb\n', { text: 'a\nb\n', ends: 'mixed' }],
     ['a NUL is no text', 'a\0b', undefined],
     ['half a character is no text', 'a\xc3', undefined],
-  ])('%s', (_, content, text) => {
+  ])('detects: %s', (_, content, text) => {
     expect(textOf(bytes(content))).toEqual(text);
   });
 
-  test('the beginning of a text may end within a character', () => {
+  test('accepts a text sample that ends inside a UTF-8 character', () => {
     expect(textOf(bytes('a\xc3'), true)).toEqual({ text: 'a', ends: '\n' });
   });
 
   test.each(['a\nb\n', 'a\r\nb', '\xef\xbb\xbfwith a mark\r\n', ''])(
-    '%j is the same once it is saved',
+    'preserves %j when it is saved',
     (content) => {
       const { text, ends } = textOf(bytes(content)) ?? { text: 'none', ends: '\n' as const };
       expect(bytesOf(text, ends)).toEqual(bytes(content));

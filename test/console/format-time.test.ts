@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { formatSize, timeAgo, timeLeft } from '../../console/src/live/clock.ts';
 
-describe('words of the console', () => {
+describe('console formatters', () => {
   test.each([
     [300_000, '5:00'],
     [299_001, '5:00'],
@@ -11,7 +11,7 @@ describe('words of the console', () => {
     [-5_000, '0:00'],
     [3_600_000, '1 h 00 min'],
     [28_740_000, '7 h 59 min'],
-  ])('%d ms are left as %s', (milliseconds, words) => {
+  ])('format a remaining time of %d ms as %s', (milliseconds, words) => {
     expect(timeLeft(milliseconds)).toBe(words);
   });
 
@@ -21,7 +21,7 @@ describe('words of the console', () => {
     [60_000, '1 min ago'],
     [3_600_000, '1 h ago'],
     [172_800_000, '2 d ago'],
-  ])('%d ms ago is %s', (milliseconds, words) => {
+  ])('format an age of %d ms as %s', (milliseconds, words) => {
     expect(timeAgo(milliseconds)).toBe(words);
   });
 
@@ -31,7 +31,7 @@ describe('words of the console', () => {
     [1_536, '1.5 KiB'],
     [1_048_576, '1.0 MiB'],
     [5_368_709_120, '5.0 GiB'],
-  ])('%d bytes are %s', (bytes, words) => {
+  ])('format %d bytes as %s', (bytes, words) => {
     expect(formatSize(bytes)).toBe(words);
   });
 });

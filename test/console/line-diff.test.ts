@@ -11,7 +11,7 @@ const side = (lines: readonly DiffLine[], without: DiffLine['kind']) =>
     .map(({ text }) => text)
     .join('\n');
 
-describe('the difference of two texts', () => {
+describe('line diff', () => {
   test.each([
     ['nothing', 'a\nb', 'a\nb', [' a', ' b']],
     ['a line in between', 'a\nc', 'a\nb\nc', [' a', '+b', ' c']],
@@ -20,11 +20,11 @@ describe('the difference of two texts', () => {
     ['a line that moved', 'a\nb\nc', 'c\na\nb', ['+c', ' a', ' b', '-c']],
     ['one of several alike', 'a\na\na', 'a\na', [' a', ' a', '-a']],
     ['an end of line at the end', 'a', 'a\n', [' a', '+']],
-  ])('%s', (_, before, after, expected) => {
+  ])('shows %s', (_, before, after, expected) => {
     expect(words(diffLines(before, after))).toEqual(expected);
   });
 
-  test('makes the one of the other, with no fewer lines in common than any line they share', () => {
+  test('transforms one text into the other with a longest common subsequence', () => {
     const text = array(constantFrom('a', 'b', 'c', ''), { maxLength: 12 }).map((all) => all.join('\n'));
     assert(
       property(text, text, (before, after) => {
@@ -37,13 +37,13 @@ describe('the difference of two texts', () => {
     );
   });
 
-  test('is not looked for in texts that would take too long', () => {
+  test('skips texts that would take too long to compare', () => {
     const many = (letter: string) => Array.from({ length: 2_100 }, (_, at) => `${letter}${at}`).join('\n');
     expect(diffLines(many('a'), many('b'))).toBeUndefined();
     expect(diffLines(many('a'), `${many('a')}\nmore`)?.at(-1)).toEqual({ kind: 'added', text: 'more' });
   });
 
-  test('is told with a few lines around each change', () => {
+  test('includes a few lines of context around each change', () => {
     const lines = diffLines('1\n2\n3\n4\n5\n6\n7\n8', '1\n2\n3\nx\n5\n6\n7\n8') ?? [];
     expect(words(withContext(lines, 1))).toEqual(['…', ' 3', '-4', '+x', ' 5', '…']);
     expect(withContext(diffLines('a', 'a') ?? [], 3)).toEqual([null]);

@@ -24,17 +24,23 @@ const found = (
 });
 
 test.each([
-  ['while nobody has looked', undefined, undefined, undefined, { state: 'checking' }],
-  ['when nobody can look', undefined, undefined, 'Not now.', { state: 'checking', reason: 'Not now.' }],
+  ['before the first check', undefined, undefined, undefined, { state: 'checking' }],
   [
-    'whose app answers',
+    'when the check is unavailable',
+    undefined,
+    undefined,
+    'Not now.',
+    { state: 'checking', reason: 'Not now.' },
+  ],
+  [
+    'with an app that answers',
     undefined,
     found('running', { ready: true, advice: 'Fine.' }),
     undefined,
     { state: 'serves' },
   ],
   [
-    'whose app is in the way of itself',
+    'with an app that blocks itself',
     undefined,
     found('running', { ready: false, advice: 'Start it on 0.0.0.0.' }),
     undefined,
@@ -75,12 +81,12 @@ test.each([
     undefined,
     { state: 'not serving', reason: REASONS.sandbox_stopped },
   ],
-] as const)('a preview %s says so', (_, reason, diagnosis, problem, existing) => {
+] as const)('labels a preview %s', (_, reason, diagnosis, problem, existing) => {
   const preview = { target_port: 3000, ...(reason === undefined ? {} : { reason }) };
   expect(previewStatus(preview, diagnosis, problem)).toEqual(existing);
 });
 
-describe('a preview whose server answers', () => {
+describe('a preview that has a healthy server', () => {
   const SERVES = found('running', { ready: true, advice: 'Fine.' });
   const looked = { target_port: 3000, path: '/' };
   const event = (type: 'preview.looked' | 'server.changed' | 'port.listening', data: object) => ({
@@ -100,11 +106,11 @@ describe('a preview whose server answers', () => {
       { ...looked, path: '/login', result: 'unclear', cause: 'GET /api answered 404.' },
       { state: 'serves', reason: 'The page /login may have a fault. GET /api answered 404.' },
     ],
-  ] as const)('shows the last look at its page: %j', (data, status) => {
+  ] as const)('shows the result of the last page check: %j', (data, status) => {
     expect(previewStatus({ target_port: 3000 }, SERVES, undefined, { data })).toEqual(status);
   });
 
-  test('forgets a look once its server changes, and ignores other ports', () => {
+  test('drops the page check when its server changes, and ignores other ports', () => {
     const look = event('preview.looked', looked);
     const other = [event('preview.looked', { target_port: 4000 }), event('port.listening', { port: 4000 })];
     expect(lastLook([look, ...other], 3000)).toBe(look);

@@ -18,31 +18,31 @@ const page = (from: number, to: number, next: string | null): RunPageOf => ({
 });
 const ids = ({ runs, next }: RunPageOf) => [runs.map(({ run_id: id }) => Number(id.slice(4))), next];
 
-describe('pages of runs', () => {
-  test('begin with the newest', () => {
+describe('run list pages', () => {
+  test('start with the newest run', () => {
     expect(ids(joinNewest(undefined, page(3, 2, 'c2')))).toEqual([[3, 2], 'c2']);
   });
 
-  test('keep older ones when newer come, and go on where the oldest ends', () => {
+  test('keep older runs when newer ones arrive, and continue at the oldest loaded run', () => {
     const known = joinOlder(page(5, 4, 'c4'), page(3, 2, 'c2'));
     expect(ids(known)).toEqual([[5, 4, 3, 2], 'c2']);
     expect(ids(joinNewest(known, page(6, 5, 'c5')))).toEqual([[6, 5, 4, 3, 2], 'c2']);
   });
 
-  test('show each run as it was told last', () => {
+  test('show the latest version of each run', () => {
     const newest = { runs: [run(5, { status: 'completed' }), run(4)], next: 'c4' };
     expect(joinNewest(page(5, 4, 'c4'), newest).runs[0]?.status).toBe('completed');
   });
 
-  test('start again where so many are new that some between would be left out', () => {
+  test('reload from the start if the new runs would leave a gap', () => {
     expect(ids(joinNewest(page(5, 4, 'c4'), page(9, 8, 'c8')))).toEqual([[9, 8], 'c8']);
   });
 
-  test('are whole where the newest page is the last', () => {
+  test('are complete when the newest page is the last', () => {
     expect(ids(joinNewest(page(5, 4, 'c4'), page(2, 1, null)))).toEqual([[2, 1], null]);
   });
 
-  test('hold no run twice', () => {
+  test('contain no run twice', () => {
     expect(ids(joinOlder(page(5, 3, 'c3'), page(4, 2, null)))).toEqual([[5, 4, 3, 2], null]);
   });
 });
@@ -56,6 +56,6 @@ test.each([
   ['nothing', 'any', false],
   ['pricing', 'completed', false],
   ['pricing', 'running', true],
-] as const)('a run is found by %j among those in state %s: %p', (text, status, found) => {
+] as const)('finds a run by %j among those in state %s: %p', (text, status, found) => {
   expect(matches(run(1, { title: 'Rebuild the pricing page' }), { text, status })).toBe(found);
 });

@@ -16,7 +16,7 @@ const field = (property: unknown, required = false): FormField => {
   return found;
 };
 
-describe('the form of a schema', () => {
+describe('schema form', () => {
   test.each([
     ['text', { type: 'string' }],
     ['long-text', { type: 'string', maxLength: 201 }],
@@ -47,16 +47,16 @@ describe('the form of a schema', () => {
     ['one without properties', { type: 'object' }],
     ['one with no property', { type: 'object', properties: {} }],
     ['a choice of schemas', { oneOf: [], properties: { a: {} } }],
-    ['one that stands elsewhere', { $ref: '#/$defs/a', properties: { a: {} } }],
+    ['a schema with $ref', { $ref: '#/$defs/a', properties: { a: {} } }],
     [
       'one of too many fields',
       { properties: Object.fromEntries(Array.from({ length: 61 }, (_, at) => [`f${at}`, {}])) },
     ],
-  ])('is not made of %s: that is edited as JSON', (_, schema) => {
+  ])('offers no form for %s, only the JSON editor', (_, schema) => {
     expect(fieldsOf(schema)).toBeUndefined();
   });
 
-  test('begins with the defaults, those that are false or nothing too', () => {
+  test('starts with the defaults, including false and empty ones', () => {
     const fields = fieldsOf({
       properties: { a: { default: false }, b: { default: null }, c: {}, d: { default: 'x' } },
     });
@@ -64,7 +64,7 @@ describe('the form of a schema', () => {
   });
 });
 
-describe('a field', () => {
+describe('form field', () => {
   test.each([
     [{ type: 'string' }, ' a ', { value: ' a ' }],
     [{ type: 'string' }, '', {}],
@@ -77,7 +77,7 @@ describe('a field', () => {
     [{ enum: ['1', 1] }, '"1"', { value: '1' }],
     [{ type: 'array' }, '[1]', { value: [1] }],
     [{ type: 'array' }, '[1', { problem: 'must be JSON' }],
-  ])('%j with %j in it', (property, text, read) => {
+  ])('parses %j containing %j', (property, text, read) => {
     expect(readField(field(property), text)).toEqual(read);
   });
 
@@ -86,11 +86,11 @@ describe('a field', () => {
     [{ type: 'number' }, 0, '0'],
     [{ type: 'array' }, [1], '[\n  1\n]'],
     [{ type: 'string' }, undefined, ''],
-  ])('%j shows %j', (property, value, text) => {
+  ])('formats %j as %j', (property, value, text) => {
     expect(shown(field(property), value)).toBe(text);
   });
 
-  test('says what is wrong before the server is asked', () => {
+  test('reports an invalid value before the request is sent', () => {
     const bounded = field({ type: 'number', minimum: 1, maximum: 3 });
     expect([0, 1, 3, 4, undefined].map((value) => problemOf(bounded, value))).toEqual([
       'must be at least 1',
@@ -103,8 +103,8 @@ describe('a field', () => {
   });
 });
 
-describe('the reasons of the server', () => {
-  test('stand at the field that they are of', () => {
+describe('field errors of the server', () => {
+  test('are shown at their field', () => {
     expect(
       reasonsByField([
         '/rows must be >= 1',

@@ -1,16 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
 import { isReachable, nameProblem, shownName } from '../../console/src/files/file-names.ts';
 
-describe('the name of a file', () => {
+describe('file name', () => {
   test.each([
     ['a plain one', 'notes.txt', 'notes.txt'],
     ['with a line end', 'a\nb', 'a⟨U+000A⟩b'],
     ['that turns the reading order', '\u202egpj.exe', '⟨U+202E⟩gpj.exe'],
-    ['with what nobody sees', 'a\u200bb', 'a⟨U+200B⟩b'],
+    ['with invisible characters', 'a\u200bb', 'a⟨U+200B⟩b'],
     ['with spaces at its ends', ' a b  ', '␣a b␣␣'],
     ['with an emoji of several', '👩‍💻.md', '👩‍💻.md'],
     ['in Arabic', 'ملف.txt', 'ملف.txt'],
-  ])('%s is shown', (_, name, shown) => {
+  ])('displays %s', (_, name, shown) => {
     expect(shownName(name)).toBe(shown);
   });
 
@@ -21,11 +21,11 @@ describe('the name of a file', () => {
     ['ü'.repeat(128), 'A name has at most 255 bytes.'],
     ['ü'.repeat(127), undefined],
     ['-rf *', undefined],
-  ])('%j may be given, or why not', (name, problem) => {
+  ])('validates the new name %j', (name, problem) => {
     expect(nameProblem(name)).toBe(problem);
   });
 
-  test('that is no UTF-8 leads nowhere', () => {
+  test('has no link if it is not valid UTF-8', () => {
     expect([isReachable('/workspace/a\uFFFD'), isReachable('/workspace/ä')]).toEqual([false, true]);
   });
 });

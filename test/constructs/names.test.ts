@@ -21,11 +21,11 @@ describe('label values', () => {
     ['a'.repeat(64), 'sha256-ffe054fe7ae0cb6dc65c3af9b61d5209f439851d'],
     ['run_', 'sha256-88bb20f717cb2de7bc5f3f47857faf15ae9f78b3'],
     ['', 'sha256-e3b0c44298fc1c149afbf4c8996fb92427ae41e4'],
-  ])('%j becomes %j', (text, value) => {
+  ])('converts %j to %j', (text, value) => {
     expect(labelValue(text)).toBe(value);
   });
 
-  test('are valid whatever the text, and differ for different texts', () => {
+  test('are valid for any text, and differ for different texts', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 100 }), fc.string({ maxLength: 100 }), (one, other) => {
         expect(labelValue(one)).toMatch(LABEL_VALUE);
@@ -36,7 +36,7 @@ describe('label values', () => {
   });
 });
 
-test('the objects of a sandbox have names and labels that Kubernetes accepts, for ids of any length', () => {
+test('gives the objects of a sandbox valid Kubernetes names and labels for ids of any length', () => {
   const id = fc.stringMatching(/^[a-z2-7]{1,128}$/);
   fc.assert(
     fc.property(id, (sandboxId) => {
@@ -49,8 +49,8 @@ test('the objects of a sandbox have names and labels that Kubernetes accepts, fo
   expect(sandboxIdLabels('abc')).toEqual({ 'porthole.sandbox.users.io/sandbox': 'abc' });
 });
 
-describe('times in annotations', () => {
-  test('are read as they were written', () => {
+describe('annotation timestamps', () => {
+  test('survive a round trip', () => {
     fc.assert(
       fc.property(fc.date({ noInvalidDate: true, min: new Date(0), max: new Date('9999-12-31') }), (time) => {
         expect(parseTime(formatTime(time))).toEqual(time);
@@ -60,7 +60,7 @@ describe('times in annotations', () => {
   });
 
   test.each(['2026-03-01T12:00:00Z', '2026-03-01T12:00:00.5Z', '2026-03-01T12:00:00.123456789Z'])(
-    '%s is a time',
+    'parses %s',
     (text) => {
       expect(parseTime(text)?.toISOString()).toMatch(/^2026-03-01T12:00:00\.\d{3}Z$/);
     },
@@ -77,18 +77,18 @@ describe('times in annotations', () => {
     '2026-03-01T25:00:00Z',
     ' 2026-03-01T12:00:00Z',
     '1772366400',
-  ])('%j is none', (text) => {
+  ])('rejects %j', (text) => {
     expect(parseTime(text)).toBeUndefined();
   });
 });
 
-describe('slots of two minutes', () => {
-  test('begin with the even minutes', () => {
+describe('two-minute slots', () => {
+  test('start at even minutes', () => {
     expect(timeSlot(new Date('1970-01-01T00:01:59.999Z'))).toBe('0');
     expect(timeSlot(new Date('1970-01-01T00:02:00Z'))).toBe('1');
   });
 
-  test('hold every time between two', () => {
+  test('contain every instant between two boundaries', () => {
     const [from, until] = [new Date('1970-01-01T00:01:00Z'), new Date('1970-01-01T00:06:00Z')];
     expect(timeSlots(from, until)).toEqual(['0', '1', '2', '3']);
     expect(timeSlots(until, from)).toEqual([]);

@@ -25,7 +25,7 @@ const expressions = (more?: Partial<PortRangePolicyProps>) =>
     .validations.map(({ expression }) => expression)
     .join('\n');
 
-test('denies Services to other ports, and lets the gateway alone reach the range', () => {
+test('denies Services on other ports, and lets only the gateway reach the range', () => {
   const { policy, binding, networkPolicy } = made({ labels: { team: 'platform' } });
   expect(policy.toJson()).toMatchObject({
     apiVersion: 'admissionregistration.k8s.io/v1',
@@ -65,12 +65,12 @@ test('denies Services to other ports, and lets the gateway alone reach the range
   });
 });
 
-test('lets previews lead to the guest where the guest serves them', () => {
+test('allows previews to target the guest if the guest serves them', () => {
   expect(expressions({ upstream: 'guest' })).toContain('int(p.targetPort) == 2791 ||');
   expect(JSON.stringify(made({ upstream: 'guest' }).networkPolicy.toJson())).toContain('"port":2791');
 });
 
-test('checks previews of sandboxes, and every Service of the accounts that it names', () => {
+test('validates previews of sandboxes, and every Service of the named service accounts', () => {
   expect(specOf().matchConditions.map(({ name }) => name)).toEqual(['a-preview', 'not-being-deleted']);
   const [condition] = specOf({ accounts: ['system:serviceaccount:a:b'] }).matchConditions;
   expect(condition?.expression).toMatch(
@@ -80,7 +80,7 @@ test('checks previews of sandboxes, and every Service of the accounts that it na
   expect(expressions()).toContain("selector[?'porthole.sandbox.users.io/sandbox'].orValue('') != ''");
 });
 
-test('holds previews of other pods to their labels, under any name', () => {
+test('requires the labels of previews of other pods, whatever their name', () => {
   const pods = { app: "hello's" };
   expect(expressions({ pods })).toContain(String.raw`selector[?'app'].orValue('') == 'hello\'s'`);
   expect(expressions({ pods })).not.toContain('preview-[0-9a-f]');

@@ -15,7 +15,7 @@ const chart = () => new Chart(new App(), 'chart', { disableResourceNameHashes: t
 const gateway = (more: Partial<PreviewGatewayProps> = {}) =>
   new PreviewGateway(chart(), 'gateway', { ...PROPS, ...more });
 
-test('listens for every host of the zone, for routes of the given namespaces alone', () => {
+test('listens on every host of the zone, for routes of the given namespaces only', () => {
   const { gateway: made, certificates } = gateway();
   expect(made.toJson()).toEqual({
     apiVersion: 'gateway.networking.k8s.io/v1',
@@ -46,7 +46,7 @@ test('listens for every host of the zone, for routes of the given namespaces alo
   expect(certificates).toEqual([]);
 });
 
-test('has a listener for the API, and a certificate for each Secret', () => {
+test('has a listener for the API and a certificate per Secret', () => {
   const api = { host: 'porthole.example.com', routesFrom: ['porthole'], secret: 'api-tls' };
   const issuer = { name: 'letsencrypt', kind: 'ClusterIssuer' } as const;
   const names = (more: Partial<PreviewGatewayProps>) =>
@@ -73,7 +73,7 @@ test('has a listener for the API, and a certificate for each Secret', () => {
   ]);
 });
 
-test('is the gateway of a preview', () => {
+test('is the parent Gateway of a preview', () => {
   const all = chart();
   const { route } = new Preview(all, 'preview', {
     name: 'preview-hello',

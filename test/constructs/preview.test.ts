@@ -28,7 +28,7 @@ type Route = {
 };
 
 describe('the Service of a preview', () => {
-  test('leads port 80 to the target port of the sandbox’s pod, without a virtual IP', () => {
+  test('maps port 80 to the target port of the sandbox’s pod, without a virtual IP', () => {
     expect(previewManifests(PROPS).service).toMatchObject({
       apiVersion: 'v1',
       kind: 'Service',
@@ -41,7 +41,7 @@ describe('the Service of a preview', () => {
     });
   });
 
-  test('has a virtual IP where a gateway needs one', () => {
+  test('has a virtual IP if the gateway needs one', () => {
     const { service } = previewManifests({ ...PROPS, serviceKind: 'clusterip' });
     expect((service as { spec: object }).spec).not.toHaveProperty('clusterIP');
   });
@@ -50,7 +50,7 @@ describe('the Service of a preview', () => {
 describe('the route of a preview', () => {
   const route = previewManifests(PROPS).route(STORED) as Route;
 
-  test('is owned by its Service, and hangs on one listener of the gateway, for one host', () => {
+  test('is owned by its Service and attaches one host to one listener of the Gateway', () => {
     expect(route.metadata['ownerReferences']).toEqual([
       { apiVersion: 'v1', kind: 'Service', name: 'preview-0123456789abcdef0123', uid: 'a-uid' },
     ]);
@@ -76,7 +76,7 @@ describe('the route of a preview', () => {
     },
   };
 
-  test('rewrites Host, tells the app the public one, and sets what keeps the URL secret', () => {
+  test('rewrites Host, forwards the public host, and sets the headers that keep the URL secret', () => {
     expect(other).not.toHaveProperty('matches');
     expect(other.filters).toEqual([
       { type: 'URLRewrite', urlRewrite: { hostname: 'localhost' } },
@@ -93,7 +93,7 @@ describe('the route of a preview', () => {
     ]);
   });
 
-  test('rewrites the preview’s own Origin, and then says nothing of the public one', () => {
+  test('rewrites the preview’s own Origin, and then forwards no public host', () => {
     expect(own).toMatchObject({
       matches: [
         {
@@ -117,13 +117,13 @@ describe('the route of a preview', () => {
     ]);
   });
 
-  test('tells the app the public port where it is not the usual one', () => {
+  test('forwards a public port that is not the default', () => {
     const away = JSON.stringify(previewManifests({ ...PROPS, publicPort: 8443 }).route(STORED));
     expect(away).toContain(`"${TOKEN}-preview.example.com:8443"`);
     expect(away).toContain(`"https://${TOKEN}-preview.example.com:8443"`);
   });
 
-  test('keeps its state in annotations', () => {
+  test('stores its state in annotations', () => {
     expect(route.metadata['annotations']).toEqual({
       'porthole.sandbox.users.io/run': 'run_1',
       'porthole.sandbox.users.io/owner': 'alice@example.com',
@@ -147,29 +147,29 @@ describe('the route of a preview', () => {
     });
   });
 
-  test('on a Service that others have a claim on, too, names no version in which that may be removed', () => {
+  test('omits the deletion precondition on a Service that has other owners', () => {
     const claimed = previewManifests(PROPS).route({ ...STORED, isClaimed: true }) as Route;
     expect(claimed.metadata['annotations']).toMatchObject({ 'porthole.sandbox.users.io/turn': '42' });
     expect(claimed.metadata['annotations']).not.toHaveProperty(['porthole.sandbox.users.io/service-version']);
   });
 
-  test('bears the token in its host and nowhere in its metadata, nor does the Service', () => {
+  test('has the token in its hostname only: neither its metadata nor the Service contains it', () => {
     expect(JSON.stringify(route.metadata)).not.toContain(TOKEN);
     expect(JSON.stringify(previewManifests(PROPS).service)).not.toContain(TOKEN);
   });
 });
 
-describe('a preview by way of the guest', () => {
+describe('a preview through the guest', () => {
   const manifests = previewManifests({ ...PROPS, upstream: 'guest' });
   const route = manifests.route(STORED) as { spec: { rules: { filters: unknown[] }[] } };
 
-  test('leads to the port of the sandbox’s guest', () => {
+  test('targets the port of the sandbox’s guest', () => {
     expect(manifests.service).toMatchObject({
       spec: { clusterIP: 'None', ports: [{ port: 80, targetPort: 2791, protocol: 'TCP' }] },
     });
   });
 
-  test('sets the app’s port on every request, never adds it, and leaves the rest to the guest', () => {
+  test('overwrites the app port header on every request, and leaves the rest to the guest', () => {
     const [rule, ...more] = route.spec.rules;
     expect(more).toEqual([]);
     expect(rule).toMatchObject({
@@ -196,7 +196,7 @@ describe('a preview by way of the guest', () => {
   });
 });
 
-describe('a preview that cannot be', () => {
+describe('an invalid preview', () => {
   test.each<[string, Partial<PreviewProps>, string]>([
     ['a name that is no DNS label', { name: 'Preview' }, 'Preview.name must be a lower-case DNS label'],
     ['port 0', { targetPort: 0 }, 'Preview.targetPort must be an integer between 1 and 65535, got 0.'],
@@ -208,7 +208,7 @@ describe('a preview that cannot be', () => {
       { expiresAt: new Date('2026-03-02T00:00:00Z') },
       'Preview.expiresAt (2026-03-02T00:00:00.000Z) must not be past maxUntil (2026-03-01T20:00:00.000Z).',
     ],
-  ])('says so: %s', (_name, change, message) => {
+  ])('is rejected: %s', (_name, change, message) => {
     expect(() => previewManifests({ ...PROPS, ...change })).toThrow(message);
   });
 
@@ -217,7 +217,7 @@ describe('a preview that cannot be', () => {
     'localhost',
     `${TOKEN}-preview.example.com:80`,
     `${TOKEN}-PREVIEW.example.com`,
-  ])('does not repeat the host: %s', (hostname) => {
+  ])('is rejected without repeating the host: %s', (hostname) => {
     let message = '';
     try {
       previewManifests({ ...PROPS, hostname });
@@ -235,7 +235,7 @@ test('synthesises both objects of a preview in a chart', () => {
   expect((chart.toJson() as { kind: string }[]).map(({ kind }) => kind)).toEqual(['Service', 'HTTPRoute']);
 });
 
-test('the path of a preview does not load cdk8s-plus, which doubles the start', async () => {
+test('loads no cdk8s-plus on the start path of a preview, which would double the start time', async () => {
   const script = `
     await import('#constructs/preview-objects.ts');
     const { createRequire } = await import('node:module');

@@ -3,7 +3,7 @@ import { sandboxClaimManifest } from '#constructs/sandbox-claim.ts';
 
 const PROPS = { namespace: 'previews', sandboxId: 'box', warmPool: 'python' };
 
-test('a claim takes a sandbox out of its pool and labels its pod, and asks for nothing that would make it cold', () => {
+test('takes a sandbox from its pool and labels its pod, without fields that would force a cold start', () => {
   expect(sandboxClaimManifest(PROPS)).toEqual({
     apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
     kind: 'SandboxClaim',
@@ -24,7 +24,7 @@ test('a claim takes a sandbox out of its pool and labels its pod, and asks for n
   });
 });
 
-test('a claim with a network labels its pod for it', () => {
+test('labels the pod of a claim that has network access', () => {
   expect(sandboxClaimManifest({ ...PROPS, network: true })).toMatchObject({
     spec: {
       additionalPodMetadata: {
@@ -37,7 +37,7 @@ test('a claim with a network labels its pod for it', () => {
   });
 });
 
-test('a claim ends when it is told to', () => {
+test('sets the shutdown time of a claim', () => {
   const claim = sandboxClaimManifest({
     ...PROPS,
     shutdownTime: new Date('2026-03-01T12:00:00Z'),
@@ -48,7 +48,7 @@ test('a claim ends when it is told to', () => {
   });
 });
 
-test('a claim without a pool says what to name', () => {
+test('rejects a claim without a pool and names the missing field', () => {
   expect(() => sandboxClaimManifest({ ...PROPS, warmPool: '' })).toThrow(
     'SandboxClaim.warmPool must name a SandboxWarmPool; one of 0 replicas makes every claim cold.',
   );

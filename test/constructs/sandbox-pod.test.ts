@@ -18,7 +18,7 @@ const { pod, volumeClaim } = sandboxPodManifests(PROPS) as {
 const [container] = pod.spec.containers;
 
 describe('the pod of a sandbox', () => {
-  test('runs as an ordinary user without privileges, and cannot get any', () => {
+  test('runs unprivileged, and cannot escalate privileges', () => {
     expect(pod.spec).toMatchObject({
       automountServiceAccountToken: false,
       hostNetwork: false,
@@ -34,19 +34,19 @@ describe('the pod of a sandbox', () => {
     });
   });
 
-  test('knows nothing of the cluster around it', () => {
+  test('has no service account token, Service environment or host namespace of its cluster', () => {
     expect(pod.spec).toMatchObject({ enableServiceLinks: false });
     expect(pod.spec).not.toHaveProperty('serviceAccountName');
   });
 
-  test('has limits, and memory that is its own', () => {
+  test('has limits, and requests all of its memory', () => {
     expect(container['resources']).toEqual({
       limits: { cpu: '2000m', memory: '2048Mi' },
       requests: { cpu: '100m', memory: '2048Mi' },
     });
   });
 
-  test('writes to its workspace, its home, /tmp and the state of the guest alone, and only the workspace lasts', () => {
+  test('mounts only workspace, home, /tmp and guest state writable, and persists only the workspace', () => {
     expect(container['volumeMounts']).toEqual([
       { name: 'workspace', mountPath: '/workspace' },
       { name: 'tmp', mountPath: '/tmp' },
@@ -65,7 +65,7 @@ describe('the pod of a sandbox', () => {
     });
   });
 
-  test('runs the guest: with its UID, a volume for output, and no variables of an image', () => {
+  test('runs the guest with its UID, an output volume, and no variables of an image', () => {
     const command = container['command'] as string[];
     expect(command.slice(0, -1)).toEqual(expect.arrayContaining(['/porthole/node', '/porthole/guest.js']));
     expect(guestKeysOf(command)).toBe('a,b');
@@ -82,7 +82,7 @@ describe('the pod of a sandbox', () => {
     );
   });
 
-  test('takes the guest from another image, which fills a volume that the sandbox cannot write to', () => {
+  test('copies the guest from another image into a volume that is read-only to the sandbox', () => {
     const made = sandboxPodManifests({ ...PROPS, guestImage: 'registry.test/guest:1' }) as {
       pod: typeof pod;
     };
@@ -98,7 +98,7 @@ describe('the pod of a sandbox', () => {
     expect(pod.spec).not.toHaveProperty('initContainers');
   });
 
-  test('is found by the labels that previews and network policies select', () => {
+  test('has the labels that previews and network policies select', () => {
     expect(pod.metadata.labels).toMatchObject({
       'app.kubernetes.io/managed-by': 'porthole',
       'app.kubernetes.io/component': 'sandbox',
@@ -107,7 +107,7 @@ describe('the pod of a sandbox', () => {
     });
   });
 
-  test('bears the label of those that reach the internet only where it is to', () => {
+  test('has the internet label only if network access is enabled', () => {
     const NETWORK = 'porthole.sandbox.users.io/network';
     expect(pod.metadata.labels).not.toHaveProperty([NETWORK]);
     const open = sandboxPodManifests({ ...PROPS, network: true });
@@ -118,33 +118,33 @@ describe('the pod of a sandbox', () => {
     });
   });
 
-  test('is sure of no more CPU than it may use', () => {
+  test('requests no more CPU than its limit', () => {
     expect(sandboxPodManifests({ ...PROPS, cpuLimitMillis: 50 }).pod).toMatchObject({
       spec: { containers: [{ resources: { limits: { cpu: '50m' }, requests: { cpu: '50m' } } }] },
     });
   });
 
-  test.each([1, 500, 1_536])('takes a workspace of %i MiB', (workspaceMebibytes) => {
+  test.each([1, 500, 1_536])('requests a workspace of %i MiB', (workspaceMebibytes) => {
     const other = sandboxPodManifests({ ...PROPS, workspaceMebibytes });
     expect(other.volumeClaim).toMatchObject({
       spec: { resources: { requests: { storage: `${workspaceMebibytes}Mi` } } },
     });
   });
 
-  test('pulls its image with a secret where one is named, and otherwise with what the namespace has', () => {
+  test('uses the named pull secret, or the defaults of the namespace', () => {
     const other = sandboxPodManifests({ ...PROPS, pullSecret: 'registry' });
     expect(other.pod).toMatchObject({ spec: { imagePullSecrets: [{ name: 'registry' }] } });
     expect(sandboxPodManifests(PROPS).pod).not.toHaveProperty('spec.imagePullSecrets');
   });
 
-  test('runs under a RuntimeClass and in a user namespace where these are asked for', () => {
+  test('sets a RuntimeClass and a user namespace on request', () => {
     const other = sandboxPodManifests({ ...PROPS, runtimeClassName: 'gvisor', hostUsers: false });
     expect(other.pod).toMatchObject({ spec: { runtimeClassName: 'gvisor', hostUsers: false } });
     const { pod } = sandboxPodManifests(PROPS);
     for (const field of ['runtimeClassName', 'hostUsers']) expect(pod).not.toHaveProperty(`spec.${field}`);
   });
 
-  test('has the placement, labels and annotations of its props, and leaves out empty ones', () => {
+  test('has the placement, labels and annotations of its props, and omits empty ones', () => {
     const placement = {
       nodeSelector: { pool: 'sandboxes' },
       tolerations: [{ key: 'sandboxes', operator: 'Exists', effect: 'NoSchedule' }],
@@ -170,7 +170,7 @@ describe('the pod of a sandbox', () => {
     expect(sandboxPodManifests({ ...PROPS, ...empty })).toEqual(sandboxPodManifests(PROPS));
   });
 
-  test('takes a storage class and a user', () => {
+  test('accepts a storage class and a user', () => {
     const other = sandboxPodManifests({ ...PROPS, storageClass: 'fast', user: 2000 });
     expect(other).toMatchObject({
       volumeClaim: { spec: { storageClassName: 'fast' } },
@@ -193,6 +193,6 @@ test.each<[string, Partial<SandboxPodProps>, string]>([
     { cpuRequestMillis: 500, cpuLimitMillis: 200 },
     'SandboxPod.cpuRequestMillis (500) must not be above cpuLimitMillis (200).',
   ],
-])('a pod that cannot be says so: %s', (_name, change, message) => {
+])('rejects an invalid pod: %s', (_name, change, message) => {
   expect(() => sandboxPodManifests({ ...PROPS, ...change })).toThrow(message);
 });

@@ -24,7 +24,7 @@ const chart = () => new Chart(new App(), 'chart', { disableResourceNameHashes: t
 const template = (more: Partial<SandboxTemplateProps> = {}) =>
   new SandboxTemplate(chart(), 'template', { ...PROPS, ...more }).template.toJson() as Template;
 
-test('runs the guest in closed pods, and lets claims add nothing', () => {
+test('runs the guest in isolated pods, and lets claims add nothing', () => {
   const { metadata, spec } = template();
   expect(metadata).toEqual({ name: 'python', namespace: 'previews' });
   expect(spec).toMatchObject({
@@ -49,7 +49,7 @@ test('runs the guest in closed pods, and lets claims add nothing', () => {
   }
 });
 
-test('takes size, placement, labels, and the guest from another image', () => {
+test('accepts size, placement, labels, and the guest from another image', () => {
   const { metadata, spec } = template({
     cpu: '500m',
     memory: '512Mi',
@@ -88,7 +88,7 @@ test.each<[string, Partial<SandboxTemplateProps>, string]>([
   ['no image', { image: ' ' }, 'SandboxTemplate.image must not be empty.'],
   ['no keys', { guestKeys: '' }, 'SandboxTemplate.guestKeys must not be empty.'],
   ['no memory', { memory: '0Gi' }, 'SandboxTemplate.memory must be a Kubernetes quantity above 0'],
-  ['a unit of its own', { storage: '10 GB' }, 'got "10 GB".'],
+  ['an unknown unit', { storage: '10 GB' }, 'got "10 GB".'],
 ])('rejects a template with %s', (_name, change, message) => {
   expect(() => template(change)).toThrow(message);
 });
@@ -96,7 +96,7 @@ test.each<[string, Partial<SandboxTemplateProps>, string]>([
 const pool = (more: object = {}) =>
   new WarmPool(chart(), 'pool', { name: 'ready', namespace: 'previews', template: 'python', ...more });
 
-test('keeps one sandbox of a template ready, or as many as asked for', () => {
+test('keeps one sandbox of a template ready, or the requested number', () => {
   expect(pool().pool.toJson()).toEqual({
     apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
     kind: 'SandboxWarmPool',
@@ -106,7 +106,7 @@ test('keeps one sandbox of a template ready, or as many as asked for', () => {
   expect(pool({ replicas: 0 }).pool.toJson()).toMatchObject({ spec: { replicas: 0 } });
 });
 
-test('rejects a pool without a template, and half a sandbox', () => {
+test('rejects a pool without a template, and an incomplete sandbox', () => {
   expect(() => pool({ template: '' })).toThrow('WarmPool.template must name a SandboxTemplate.');
   expect(() => pool({ replicas: 0.5 })).toThrow(
     'WarmPool.replicas must be a whole number of 0 or more, got 0.5.',

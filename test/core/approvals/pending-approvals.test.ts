@@ -11,7 +11,7 @@ const NOON = new Date('2026-03-01T12:00:00.000Z');
 const MINUTE = 60_000;
 const after = (milliseconds: number) => new Date(NOON.getTime() + milliseconds);
 
-describe('what waits for decisions', () => {
+describe('pending approvals', () => {
   let records: Records;
   let clock: PinnedClock;
   let board: PendingApprovals;
@@ -93,7 +93,7 @@ describe('what waits for decisions', () => {
     await sleepers(followers + 1);
   };
 
-  test('is told at once, and each time that something begins or ends to wait', async () => {
+  test('publish at once, and at each change of the pending set', async () => {
     const stream = follow();
     expect(await next(stream)).toEqual([]);
     const begun = next(stream);
@@ -106,7 +106,7 @@ describe('what waits for decisions', () => {
     expect(await over).toEqual([]);
   });
 
-  test('is told of once it is over though nobody ends it', async () => {
+  test('publish an expiry that no caller ended', async () => {
     const id = await ask('run_1', MINUTE / 10);
     const stream = follow();
     expect(await next(stream)).toEqual([id]);
@@ -116,7 +116,7 @@ describe('what waits for decisions', () => {
     expect(await over).toEqual([]);
   });
 
-  test('is told to the owner alone, and to one who follows everybody’s', async () => {
+  test('are visible to their owner, and to a subscriber of all owners', async () => {
     const [mine, all] = [follow(ALICE), follow('everybody')];
     expect([await next(mine), await next(all)]).toEqual([[], []]);
     const seen = next(all);
@@ -131,7 +131,7 @@ describe('what waits for decisions', () => {
     expect(await later).toEqual([hers]);
   });
 
-  test('is looked at once for all who follow the same', async () => {
+  test('share one query between subscribers of the same set', async () => {
     const streams = Array.from({ length: 50 }, () => follow());
     expect(await Promise.all(streams.map(next))).toEqual(streams.map(() => []));
     expect([polls, watchers]).toEqual([1, 1]);
@@ -144,7 +144,7 @@ describe('what waits for decisions', () => {
     expect(polls).toBe(2);
   });
 
-  test('is looked at no more often than five times a second, and no news is missed', async () => {
+  test('are queried at most five times a second, and miss no change', async () => {
     const stream = follow();
     await next(stream);
     const begun = next(stream);
@@ -160,7 +160,7 @@ describe('what waits for decisions', () => {
     expect(polls).toBe(3);
   });
 
-  test('is not looked at, nor watched, once nobody follows', async () => {
+  test('are neither queried nor watched without subscribers', async () => {
     const [one, two] = [follow(), follow()];
     await Promise.all([next(one), next(two)]);
     await one.return();
@@ -173,7 +173,7 @@ describe('what waits for decisions', () => {
     expect(polls).toBe(1);
   });
 
-  test('is followed anew after a look that failed, of which each follower hears', async () => {
+  test('reconnect after a failed query, and report the failure to each subscriber', async () => {
     const streams = [follow(), follow()];
     await Promise.all(streams.map(next));
     const reported = streams.map(next);
@@ -186,7 +186,7 @@ describe('what waits for decisions', () => {
     expect(watchers).toBe(1);
   });
 
-  test('says after each quiet while that nothing has changed, and ends in time', async () => {
+  test('send a keepalive after each quiet interval, and end in time', async () => {
     const stream = follow(ALICE, after(20_000));
     expect(await next(stream)).toEqual([]);
     const quiet = next(stream);

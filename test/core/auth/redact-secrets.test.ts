@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
 
-describe('a redactor', () => {
+describe('secret redaction', () => {
   const redact = secretRedactor(['key with "quotes" and \\', 'plain-key-0123456789', 'abc']);
   test.each<[string, string, string]>([
     ['a known key', 'got plain-key-0123456789.', 'got [redacted].'],
-    ['a known key as it is', 'got key with "quotes" and \\', 'got [redacted]'],
+    ['a known key verbatim', 'got key with "quotes" and \\', 'got [redacted]'],
     [
       'a known key as JSON writes it',
       JSON.stringify({ got: 'key with "quotes" and \\' }),
@@ -30,7 +30,7 @@ describe('a redactor', () => {
     ['the password of a URL', 'postgres://user:s3cret@host/db', 'postgres://user:[redacted]@host/db'],
     ['a word that only looks like one', 'one-two-three-four', 'one-two-three-four'],
     ['a key too short to be one', 'abc', 'abc'],
-  ])('takes out %s', (_name, text, clean) => {
+  ])('removes %s', (_name, text, clean) => {
     expect(redact(text)).toBe(clean);
   });
 });

@@ -23,7 +23,7 @@ function refusal(work: () => void): string | undefined {
   }
 }
 
-describe('of certain commands', () => {
+describe('checkCommand', () => {
   test.each<[string, readonly string[], readonly string[], string | undefined]>([
     ['one of them runs', ['python', 'ls'], ['python', '-c', 'print(1)'], undefined],
     ['another one does not', ['python'], ['perl'], 'forbidden'],
@@ -33,19 +33,19 @@ describe('of certain commands', () => {
     ['a shell runs where it is listed', ['bash'], ['bash', '-c', 'id'], undefined],
     ['case counts', ['python'], ['Python'], 'forbidden'],
     ['a space is part of a name', ['python'], ['python '], 'forbidden'],
-    ['what stands for another command is a name', ['python'], ['command', 'python'], 'forbidden'],
+    ['the name of a wrapper command is a name', ['python'], ['command', 'python'], 'forbidden'],
     ['a name of an object is no command', ['python'], ['constructor'], 'forbidden'],
-  ])('%s', (_fact, commands, argv, code) => {
+  ])('checks that %s', (_fact, commands, argv, code) => {
     expect(refusal(() => checkCommand(certain(commands), argv, undefined))).toBe(code);
   });
 
-  test('none runs in a session, whose environment could change what it is', () => {
+  test('rejects sessions for a restricted grant: their environment could change the command', () => {
     expect(refusal(() => checkCommand(certain(['python']), ['python'], 'session-1'))).toBe('forbidden');
     expect(refusal(() => checkCommand(WHOLE_GRANT, ['python'], 'session-1'))).toBeUndefined();
   });
 });
 
-describe('of certain paths', () => {
+describe('checkPath', () => {
   test.each<[string, string | undefined]>([
     ['/workspace/src', undefined],
     ['/workspace/src/a/b.txt', undefined],
@@ -54,7 +54,7 @@ describe('of certain paths', () => {
     ['/workspace/notes.txt.bak', 'forbidden'],
     ['/workspace', 'forbidden'],
     ['/workspace/sr', 'forbidden'],
-  ])('%s is judged as it is written', (path, code) => {
+  ])('compares %s literally', (path, code) => {
     expect(refusal(() => checkPath(['/workspace/src', '/workspace/notes.txt'], path))).toBe(code);
   });
 
@@ -66,7 +66,7 @@ describe('of certain paths', () => {
     ['/etc', undefined],
     ['../etc', undefined],
     ['/workspace2', undefined],
-  ])('%s is lent as %s', (path, delegated) => {
+  ])('normalizes %s to %s', (path, delegated) => {
     expect(delegated === undefined ? refusal(() => delegatedPath(path)) : delegatedPath(path)).toBe(
       delegated ?? 'invalid_request',
     );
@@ -80,6 +80,6 @@ test.each<[string, Partial<Grant>, Scope, GrantLimit | undefined, GrantLimit | u
   ['nothing of commands, for files', { commands: ['ls'] }, 'fs:read', undefined, undefined],
   ['paths, where they are not kept to', { paths: ['/workspace/a'] }, 'fs:write', undefined, 'paths'],
   ['nothing, where paths are kept to', { paths: ['/workspace/a'] }, 'fs:read', 'paths', undefined],
-])('%s stands in the way', (_what, limits, scope, enforced, expected) => {
+])('reports the unenforced limit: %s', (_what, limits, scope, enforced, expected) => {
   expect(limitInTheWay({ ...WHOLE_GRANT, ...limits }, scope, enforced)).toBe(expected);
 });

@@ -29,7 +29,7 @@ test.each<[string, HttpFinding, boolean, string, RegExp]>([
   ['a TLS server that answers with an alert', { kind: 'tls' }, true, 'tls', /speaks HTTPS/],
   ['a server that only hangs up', { kind: 'hung_up' }, false, 'hung_up', /ends it without an answer/],
   ['another protocol', { kind: 'malformed', what: 'no status line' }, false, 'malformed', /valid HTTP/],
-])('names %s, which is not ready', async (_name, http, speaksTls, kind, advice) => {
+])('names %s that is not ready', async (_name, http, speaksTls, kind, advice) => {
   const { ports } = await diagnoseSandbox(depsFor(http, speaksTls), { run: RUN, port: 3000 });
   expect(ports).toMatchObject([{ ready: false, http: { kind }, advice: expect.stringMatching(advice) }]);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { guessFramework } from '#core/diagnosis/framework.ts';
 
-describe('the guess at a framework', () => {
+describe('framework detection', () => {
   test.each<[name: string | undefined, header: Record<string, string>, body: string, command: string]>([
     ['Vite', {}, '<script type="module" src="/@vite/client"></script>', 'node server.js'],
     ['SvelteKit', {}, '<script src="/@vite/client"></script><script>__sveltekit_1a2b = {}</script>', ''],
@@ -18,11 +18,11 @@ describe('the guess at a framework', () => {
     ['Streamlit', { server: 'TornadoServer/6.4' }, '<title>Streamlit</title>', ''],
     [undefined, {}, 'hello', './my-own-server'],
     [undefined, {}, '', ''],
-  ])('is %s', (name, headers, body, command) => {
+  ])('detects %s', (name, headers, body, command) => {
     expect(guessFramework({ headers: new Map(Object.entries(headers)), body, command })?.name).toBe(name);
   });
 
-  test('knows where the hot reload listens, and how to listen on all addresses', () => {
+  test('knows the hot reload endpoint, and how to listen on all addresses', () => {
     const next = guessFramework({ headers: new Map([['x-powered-by', 'Next.js']]), body: '', command: '' });
     expect(next).toEqual({
       name: 'Next.js',
@@ -31,7 +31,7 @@ describe('the guess at a framework', () => {
     });
   });
 
-  test('is quick on a page that is made to be slow', () => {
+  test('takes bounded time on an adversarial page', () => {
     const bodies = ['<!--', '<title>', '<title>a', '<meta name="generator" content="'].map((piece) =>
       piece.repeat(65_536 / piece.length),
     );

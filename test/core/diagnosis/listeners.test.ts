@@ -21,11 +21,11 @@ describe('listeners of a sandbox', () => {
     ]);
   });
 
-  test('have no process when the guest may not look at it', () => {
+  test('have no process if the guest may not inspect it', () => {
     expect(readListeners([port({ pid: null, program: null, command: null })])[0]?.process).toBeUndefined();
   });
 
-  test('name the program when the guest is of an earlier version', () => {
+  test('have the program name if the guest is an earlier version', () => {
     expect(readListeners([port({ command: null })])[0]?.process?.command).toBe('node');
   });
 
@@ -49,6 +49,6 @@ test.each<[address: string, reachedOnLoopback: boolean, open: boolean]>([
   ['127.0.0.5', false, false],
   ['198.18.2.10', false, true],
   ['2001:db8::1', false, true],
-])('tells how %s is reached', (address, reachedOnLoopback, open) => {
+])('describes how %s is reached', (address, reachedOnLoopback, open) => {
   expect([isReachedOnLoopback(address), isOpen(address)]).toEqual([reachedOnLoopback, open]);
 });

@@ -21,7 +21,7 @@ const FINE: PortFacts = {
   websocket: { upgrades: true, status: 101 },
 };
 
-describe('a preview of a port that works', () => {
+describe('advice for a preview that works', () => {
   test.each<[string, Partial<PortFacts>, string]>([
     ['is said to', {}, 'Vite answers on port 3000: a preview of it works.'],
     [
@@ -54,12 +54,12 @@ describe('a preview of a port that works', () => {
       { websocket: { upgrades: false, status: 400 } },
       'Vite answers, but its hot reload does not take a WebSocket (status 400): the page shows, and changes need a reload.',
     ],
-  ])('%s', (_name, change, advice) => {
+  ])('reports %s', (_name, change, advice) => {
     expect(portAdvice({ ...FINE, ...change })).toEqual({ ready: true, advice });
   });
 });
 
-describe('a preview of a port does not work', () => {
+describe('advice for a preview that fails', () => {
   test.each<[string, Partial<PortFacts>, string]>([
     [
       'outside of the range, whatever else is true',
@@ -97,7 +97,7 @@ describe('a preview of a port does not work', () => {
       'It listens on 198.18.0.7 only, which previews here do not reach: start it on 127.0.0.1 or on all addresses (Django: manage.py runserver 0.0.0.0:3000).',
     ],
     [
-      'whose queue is full',
+      'with a full queue',
       { http: { kind: 'refused' } },
       'Port 3000 is listened on but takes no connection: start the server again.',
     ],
@@ -131,7 +131,7 @@ describe('a preview of a port does not work', () => {
       },
       'Port 3000 does not answer in valid HTTP (its answer does not start with an HTTP/1.1 or HTTP/1.0 status line): a preview needs a server that speaks plain HTTP.',
     ],
-  ])('%s', (_name, change, advice) => {
+  ])('reports %s', (_name, change, advice) => {
     expect(portAdvice({ ...FINE, ...change })).toEqual({ ready: false, advice });
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { formatFault, jsonFault } from '#core/editor/tool-json.ts';
 
-describe('JSON that not everybody reads alike', () => {
+describe('ambiguous JSON', () => {
   test.each<[string, string, string]>([
     ['an integer beyond 2^53', '{"a":[1,{"b/c~d":9007199254740993}]}', '/a/1/b~1c~0d'],
     ['a negative one', '[-9007199254740993]', '/0'],
@@ -10,7 +10,7 @@ describe('JSON that not everybody reads alike', () => {
     ['half a character in a name', '{"b":1,"\\ud83d":1}', '/\ud83d'],
     ['the value itself', '"\\udc00"', ''],
     ['the first of several', '{"a":9007199254740993,"b":1e400}', '/a'],
-  ])('is found: %s', (_what, text, place) => {
+  ])('is detected: %s', (_what, text, place) => {
     expect(jsonFault(JSON.parse(text))?.place).toBe(place);
   });
 
@@ -22,11 +22,11 @@ describe('JSON that not everybody reads alike', () => {
     '1e-400',
     '"\\ud83d\\ude00"',
     '{"a":[null,true,{}]}',
-  ])('is not %s', (text) => {
+  ])('does not include %s', (text) => {
     expect(jsonFault(JSON.parse(text))).toBeUndefined();
   });
 
-  test('is looked for however deep it nests, and told of in few words', () => {
+  test('is detected at any depth, with a short message', () => {
     const deep: unknown = JSON.parse(`${'{"name":'.repeat(100_000)}1e400${'}'.repeat(100_000)}`);
     expect(jsonFault(deep)?.place).toHaveLength(200);
     expect(formatFault({ place: '/a', what: 'half' })).toBe('at "/a" half');

@@ -87,13 +87,13 @@ describe('reading a file', () => {
     ['again and again', [40_000, 60_000, 80_000], 4],
     ['and cannot be opened at once', [150_000, 'refused', 'refused'], 4],
     ['before it is open', ['refused', 3], 3],
-  ])('goes on where it was when the connection breaks %s', async (_title, planned, commands) => {
+  ])('resumes at its offset after a connection break %s', async (_title, planned, commands) => {
     cuts = planned;
     expect((await read('file')).equals(content)).toBe(true);
     expect(started).toBe(commands);
   });
 
-  test('fails when the connection breaks and the file has changed since', async () => {
+  test('fails when the connection breaks and the file has changed', async () => {
     cuts = [150_000];
     broken = () => writeFileSync(join(folder, 'file'), Buffer.alloc(content.length, 1));
     expect(await codeOf(read('file'))).toBe('exec_transport_error');
@@ -110,13 +110,13 @@ describe('reading a file', () => {
     expect(started).toBe(3);
   });
 
-  test('ends with the bytes that the file had when it was opened', async () => {
+  test('ends at the size that the file had when it was opened', async () => {
     const { content: stream } = await readWorkspaceFile({ provider }, 'box', 'file');
     appendFileSync(join(folder, 'file'), Buffer.alloc(1_000_000));
     expect((await bytes(stream)).equals(content)).toBe(true);
   });
 
-  test('fails when the file becomes shorter meanwhile', async () => {
+  test('fails when the file shrinks while it is read', async () => {
     // More than the connection buffers.
     writeFileSync(join(folder, 'file'), Buffer.alloc(16 * 1_048_576));
     const { content: stream } = await readWorkspaceFile({ provider }, 'box', 'file');
@@ -124,20 +124,20 @@ describe('reading a file', () => {
     expect(await codeOf(bytes(stream))).toBe('exec_transport_error');
   });
 
-  test('asks no second time for a file that is missing', async () => {
+  test('does not retry a file that is missing', async () => {
     expect(await codeOf(read('none'))).toBe('workspace_read_not_found');
     expect(started).toBe(1);
   });
 });
 
-test('lists a folder again when the connection breaks', async () => {
+test('retries the list of a folder after a connection break', async () => {
   cuts = ['refused', 20];
   const { entries } = await listWorkspaceFiles({ provider }, 'box', '/workspace', { depth: 1, most: 100 });
   expect(entries.map(({ path }) => path)).toContain('/workspace/file');
   expect(started).toBe(3);
 });
 
-test('makes an archive again when the connection breaks before its first byte, and fails when it breaks later', async () => {
+test('retries an archive that breaks before its first byte, and fails if it breaks later', async () => {
   cuts = ['refused'];
   const { tar } = await persistWorkspace({ provider }, 'box');
   expect((await bytes(tar)).length).toBeGreaterThan(300_000);

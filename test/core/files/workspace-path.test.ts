@@ -4,7 +4,7 @@ import { posix } from 'node:path';
 import { shellCommand, shellQuote } from '#core/processes/execute-command.ts';
 import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
 
-describe('a path in the workspace', () => {
+describe('workspace path', () => {
   test.each([
     ['a.txt', '/workspace/a.txt'],
     ['/workspace/a.txt', '/workspace/a.txt'],
@@ -13,7 +13,7 @@ describe('a path in the workspace', () => {
     ['/workspace/a/../b', '/workspace/b'],
     ['/workspace/a/..', '/workspace'],
     ['/workspace/..a', '/workspace/..a'],
-  ])('%p is %p', (path, resolved) => {
+  ])('normalizes %p to %p', (path, resolved) => {
     expect(resolveWorkspacePath(path, 'path')).toBe(resolved);
   });
 
@@ -25,17 +25,17 @@ describe('a path in the workspace', () => {
     '/workspacefoo',
     '/workspace/a/../../etc',
     '/',
-  ])('%p is refused', (path) => {
+  ])('rejects %p', (path) => {
     expect(() => resolveWorkspacePath(path, 'path')).toThrow(
       expect.objectContaining({ code: 'path_outside_workspace' }),
     );
   });
 
-  test('a NUL is refused', () => {
+  test('rejects a NUL', () => {
     expect(() => resolveWorkspacePath('a\0b', 'cwd')).toThrow('cwd must not contain a NUL character');
   });
 
-  test('what is longer than a file system takes is refused', () => {
+  test('rejects a path longer than a file system allows', () => {
     expect(resolveWorkspacePath('é'.repeat(127), 'path')).toBe(`/workspace/${'é'.repeat(127)}`);
     expect(() => resolveWorkspacePath('é'.repeat(128), 'path')).toThrow(
       'path has a part that is longer than 255 bytes',
@@ -43,7 +43,7 @@ describe('a path in the workspace', () => {
     expect(() => resolveWorkspacePath('a/'.repeat(2_050), 'cwd')).toThrow('cwd is longer than 4095 bytes');
   });
 
-  test('whatever passes lies within /workspace', () => {
+  test('keeps every accepted path inside /workspace', () => {
     const part = fc.oneof(fc.constantFrom('..', '.', '', 'workspace', 'a', '...'), fc.string());
     fc.assert(
       fc.property(fc.array(part, { maxLength: 8 }), fc.boolean(), (parts, absolute) => {
@@ -62,7 +62,7 @@ describe('a path in the workspace', () => {
   });
 });
 
-describe("the bridge's quoting", () => {
+describe('shell quoting of the bridge', () => {
   test.each([
     ['hello', 'hello'],
     ['a@%+=:,./-Z9', 'a@%+=:,./-Z9'],
@@ -74,11 +74,11 @@ describe("the bridge's quoting", () => {
     ['a\nb\rc\td', "$'a\\nb\\rc\\td'"],
     ['$HOME;`id`', "$'$HOME;`id`'"],
     ['é', "$'é'"],
-  ])('%p becomes %p', (word, quoted) => {
+  ])('quotes %p as %p', (word, quoted) => {
     expect(shellQuote(word)).toBe(quoted);
   });
 
-  test('argv becomes one line', () => {
+  test('joins argv into one line', () => {
     expect(shellCommand(['printf', '%s', "a b'c"])).toBe("printf %s $'a b\\'c'");
   });
 });

@@ -15,7 +15,7 @@ function messageOf(run: () => unknown): string {
   throw new Error('was not refused');
 }
 
-describe('the body of a mount', () => {
+describe('mount request', () => {
   // In the bridge's order: each row passes the checks of the rows above, and fails all checks
   // below.
   test.each([
@@ -66,11 +66,11 @@ describe('the body of a mount', () => {
     ],
     [{ mountPath: PATH, options: REMOTE }, 'bucket must be a non-empty string for remote mounts'],
     [{ mountPath: PATH, options: {} }, 'binding must be a non-empty string for R2 binding mounts'],
-  ])('%j is refused: %s', (body, message) => {
+  ])('rejects %j: %s', (body, message) => {
     expect(messageOf(() => readMountRequest(body))).toBe(message);
   });
 
-  test('names a bucket of a server, with all that it says of it', () => {
+  test('accepts a bucket of a server with all options', () => {
     const credentials = { accessKeyId: 'a', secretAccessKey: 's' };
     const options = {
       ...REMOTE,
@@ -94,7 +94,7 @@ describe('the body of a mount', () => {
     ['binding', { binding: 'DATA' }],
     ['bucket without an endpoint', { bucket: 'DATA' }],
     ['binding before bucket', { binding: 'DATA', bucket: 'other' }],
-  ])('names a binding by %s', (_name, fields) => {
+  ])('accepts a binding named by %s', (_name, fields) => {
     expect(readMountRequest({ ...fields, mountPath: PATH, options: {} })).toEqual({
       mountPath: PATH,
       source: { kind: 'binding', name: 'DATA' },
@@ -106,18 +106,18 @@ describe('the body of a mount', () => {
   });
 });
 
-describe('the body of an unmount', () => {
+describe('unmount request', () => {
   test.each([
     [{}, 'mountPath must be a non-empty string'],
     [{ mountPath: 7 }, 'mountPath must be a non-empty string'],
     [{ mountPath: 'mnt/data' }, 'mountPath must be an absolute path (start with /)'],
     [{ mountPath: '/' }, 'mountPath must not resolve to / (filesystem root)'],
     [{ mountPath: '/mnt/../..' }, 'mountPath must not resolve to / (filesystem root)'],
-  ])('%j is refused: %s', (body, message) => {
+  ])('rejects %j: %s', (body, message) => {
     expect(messageOf(() => readUnmountRequest(body))).toBe(message);
   });
 
-  test('gives the path in its normal form', () => {
+  test('normalizes the path', () => {
     expect(readUnmountRequest({ mountPath: '/mnt/./a/../data/' })).toBe('/mnt/data');
   });
 });

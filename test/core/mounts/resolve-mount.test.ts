@@ -19,13 +19,13 @@ function resolve(
   return resolveMount(request, { ...NOTHING, ...options }, { user: 'alice', org: 'acme', admin });
 }
 
-describe('a server that a caller names', () => {
+describe('a bucket server named by a caller', () => {
   test.each([
     [AWS, []],
     ['https://s3.eu-west-1.amazonaws.com', []],
     ['https://account.r2.cloudflarestorage.com', ['nomixupload']],
     ['https://storage.googleapis.com/', []],
-  ])('%s is one that everybody may name, with keys of their own', (endpoint, s3fsOptions) => {
+  ])('accepts %s from every caller that sends its own keys', (endpoint, s3fsOptions) => {
     expect(resolve({ options: { endpoint, credentials: GIVEN } }, { credentials: AMBIENT })).toEqual({
       mountPath: '/mnt/data',
       bucket: 'bucket',
@@ -50,13 +50,13 @@ describe('a server that a caller names', () => {
     'https://ec2-10-0-0-1.compute-1.amazonaws.com',
     'https://s3.amazonaws.com.evil.example',
     'https://xs3.amazonaws.com',
-  ])('%s is nobody’s to name but an admin’s', (endpoint) => {
+  ])('rejects %s unless the caller is an admin', (endpoint) => {
     expect(() => resolve({ options: { endpoint, credentials: GIVEN } })).toThrow(
       `No bucket of ${endpoint} may be mounted here: ask for the origin to be added to PORTHOLE_MOUNT_ENDPOINTS, or use a binding.`,
     );
   });
 
-  test('one that the configuration lists is everybody’s, and then the large clouds are not', () => {
+  test('accepts a configured server from everyone, and then rejects the large clouds', () => {
     const endpoints = ['http://*.example.com:9000'];
     const mine = { endpoint: 'http://s3.example.com:9000', credentials: GIVEN };
     expect(resolve({ options: mine }, { endpoints })).toMatchObject({
@@ -69,7 +69,7 @@ describe('a server that a caller names', () => {
   });
 
   test.each([undefined, [AWS]])(
-    'never takes the operator’s keys to a bucket that a user chose (%j)',
+    'never sends the operator’s keys to a bucket that a user chose (%j)',
     (endpoints) => {
       expect(() => resolve({ options: { endpoint: AWS } }, { endpoints, credentials: AMBIENT })).toThrow(
         'mount failed: No credentials found',
@@ -77,7 +77,7 @@ describe('a server that a caller names', () => {
     },
   );
 
-  test('an admin may name any, and use our own keys there', () => {
+  test('lets an admin use any server with the operator’s keys', () => {
     const options = { endpoint: 'http://127.0.0.1:8333' };
     expect(resolve({ admin: true, options }, { credentials: AMBIENT })).toMatchObject({
       endpoint: 'http://127.0.0.1:8333',
@@ -91,7 +91,7 @@ describe('a server that a caller names', () => {
     'http://[fe80::1]',
     'http://[::ffff:169.254.169.254]',
     'http://metadata.google.internal',
-  ])('%s is not even an admin’s: it is where machines get their own keys', (endpoint) => {
+  ])('rejects %s for admins too: it is a metadata endpoint (SSRF)', (endpoint) => {
     expect(() => resolve({ admin: true, options: { endpoint, credentials: GIVEN } })).toThrow('No bucket of');
   });
 
@@ -103,7 +103,7 @@ describe('a server that a caller names', () => {
     'https://s3.amazonaws.com/?x=1',
     'file:///etc/passwd',
     '',
-  ])('%j is no origin, and is not repeated', (endpoint) => {
+  ])('rejects %j, which is not an origin, without repeating it', (endpoint) => {
     expect(() => resolve({ options: { endpoint, credentials: GIVEN } })).toThrow(
       /^mount failed: options\.endpoint must be the http or https origin of an S3 server, e\.g\. https:\/\/s3\.amazonaws\.com$/,
     );
@@ -124,7 +124,7 @@ describe('a binding', () => {
     OURS: { bucket: 'real', endpoint: AWS, readOnly: false, openTo: [{ org: 'acme', user: 'alice' }] },
   };
 
-  test('gives its own bucket, server, keys and limits, which a request only narrows', () => {
+  test('sets bucket, server, keys and limits, which a request can only narrow', () => {
     const body = { bucket: 'DATA', options: { prefix: '/a/', readOnly: false, credentials: AMBIENT } };
     expect(resolve(body, { bindings })).toEqual({
       mountPath: '/mnt/data',
@@ -138,13 +138,13 @@ describe('a binding', () => {
     });
   });
 
-  test('uses our own keys where it has none', () => {
+  test('uses the operator’s keys if it has none', () => {
     expect(resolve({ binding: 'OURS', options: {} }, { bindings, credentials: AMBIENT })).toMatchObject({
       credentials: AMBIENT,
     });
   });
 
-  test.each(['NONE', 'constructor', '__proto__'])('%s does not exist', (binding) => {
+  test.each(['NONE', 'constructor', '__proto__'])('rejects the unknown binding %s', (binding) => {
     expect(() => resolve({ admin: true, binding, options: {} }, { bindings })).toThrow(
       `mount failed: there is no binding "${binding}": name it in PORTHOLE_BUCKETS, or give options.endpoint`,
     );
@@ -155,7 +155,7 @@ describe('a binding', () => {
     ['names another org', [{ org: 'globex' }]],
     ['names another user of the org', [{ org: 'acme', user: 'bob' }]],
     ['names a user of the same name in another org', [{ org: 'globex', user: 'alice' }]],
-  ])('that %s is open to admins alone', (_what, openTo) => {
+  ])('allows a binding that %s to admins only', (_what, openTo) => {
     const named = { DATA: { ...bindings.DATA, openTo } };
     expect(() => resolve({ binding: 'DATA', options: {} }, { bindings: named })).toThrow(
       expect.objectContaining({ code: 'forbidden', message: CLOSED }),
@@ -165,14 +165,14 @@ describe('a binding', () => {
     });
   });
 
-  test('that does not exist is refused to a user in the same words', () => {
+  test('answers a user alike for an unknown and a forbidden binding', () => {
     expect(() => resolve({ binding: 'DATA', options: {} })).toThrow(
       expect.objectContaining({ code: 'forbidden', message: CLOSED }),
     );
   });
 
   test.each(['/..', '/../other', '/a/../../b', '/.', '/a\n', '/\u0000'])(
-    'is not left by the prefix %j',
+    'keeps the prefix %j inside the binding',
     (prefix) => {
       expect(() => resolve({ binding: 'DATA', options: { prefix } }, { bindings })).toThrow(
         'mount failed: Prefix must have',
@@ -226,22 +226,19 @@ describe('a mount', () => {
       { options: { endpoint: AWS, credentials: { accessKeyId: 'a', secretAccessKey: 's\n' } } },
       'credentials must be 1 to 512 visible ASCII characters',
     ],
-  ])('of %j fails: %s', (changes, reason) => {
+  ])('rejects %j: %s', (changes, reason) => {
     expect(() => resolve({ options: remote, ...changes })).toThrow(
       expect.objectContaining({ code: 'mount_error', message: `mount failed: ${reason}` }),
     );
   });
 
-  test.each([['/'], ['/a'], ['/a/'], ['//a//']])(
-    'takes the prefix %s with and without slashes around it',
-    (prefix) => {
-      expect(resolve({ options: { ...remote, prefix } })).toMatchObject({
-        prefix: prefix === '/' ? '/' : '/a',
-      });
-    },
-  );
+  test.each([['/'], ['/a'], ['/a/'], ['//a//']])('normalizes slashes around the prefix %s', (prefix) => {
+    expect(resolve({ options: { ...remote, prefix } })).toMatchObject({
+      prefix: prefix === '/' ? '/' : '/a',
+    });
+  });
 
-  test('hands on what s3fs may be told, one option each', () => {
+  test('passes each allowed s3fs option separately', () => {
     const s3fsOptions = ['nomultipart, retries=5', 'storage_class=standard_ia'];
     expect(resolve({ options: { ...remote, s3fsOptions } })).toMatchObject({
       s3fsOptions: ['nomultipart', 'retries=5', 'storage_class=standard_ia'],

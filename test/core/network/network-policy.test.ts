@@ -91,11 +91,11 @@ describe('a network policy', () => {
       'allow: network: open',
     ],
     [policy('allowlist'), '93.184.216.34:443', 'deny: address without a name'],
-  ])('%j: %s → %s', (given, where, expected) => {
+  ])('decides %j: %s → %s', (given, where, expected) => {
     expect(decide(given, where)).toBe(expected);
   });
 
-  test('matches methods and paths of plain HTTP, and never allows a tunnel by them', () => {
+  test('matches methods and paths of plain HTTP only, and never allows a tunnel by them', () => {
     const entry = { host: 'api.example.com', methods: ['get'], paths: ['/v1'] };
     const given = policy('allowlist', { allow: rules('allow', entry) });
     const outcome = (where: string) => decide(given, where).split(':')[0];
@@ -116,7 +116,7 @@ describe('a network policy', () => {
     expect(decide(denied, 'POST api.example.com:80/v1')).toBe('allow: network: open');
   });
 
-  test('asks only where somebody can be asked, and never about an address', () => {
+  test('asks only if a decision is possible, and never for an address', () => {
     const given = policy('packages', { ask: true });
     expect(decide(given, 'api.example.com:443', true)).toBe('ask: ask');
     expect(decide(given, 'api.example.com:443', false)).toBe('deny: not on the list');
@@ -142,11 +142,11 @@ describe('a network policy', () => {
     ['a.example.com:70000', 'a port is'],
     ['https://a.example.com', 'write host'],
     ['a b.example.com', 'write host'],
-  ])('refuses the entry %s: %s', (entry, problem) => {
+  ])('rejects the entry %s: %s', (entry, problem) => {
     expect(readRule(entry, 'allow')).toContain(problem);
   });
 
-  test('denies by public suffix, and writes names in ASCII', () => {
+  test('denies public suffixes, and normalizes names to ASCII', () => {
     expect(readRule('*.zip', 'deny')).toEqual({ host: '*.zip' });
     expect(readRule('Bücher.example.com:8080,443', 'allow')).toEqual({
       host: 'xn--bcher-kva.example.com',
@@ -160,12 +160,12 @@ describe('a network policy', () => {
     ['packages', policy('open'), false],
     ['allowlist', policy('packages', { allow: rules('allow', 'a.example.com') }), true],
     ['open', policy('open'), true],
-  ] as const)('the widest is %s: %j → %s', (widest, given, expected) => {
+  ] as const)('combines into the widest %s: %j → %s', (widest, given, expected) => {
     expect(isWithin(given, widest)).toBe(expected);
   });
 });
 
-describe('a host', () => {
+describe('parseHost', () => {
   test.each([
     ['127.1', '127.0.0.1'],
     ['0177.0.0.1', '127.0.0.1'],
@@ -176,7 +176,7 @@ describe('a host', () => {
     ['[::ffff:127.0.0.1]', '127.0.0.1'],
     ['::ffff:a9fe:a9fe', '169.254.169.254'],
     ['[0:0:0:0:0:0:0:1]', '::1'],
-  ])('%s is the address %s', (text, address) => {
+  ])('parses %s as address %s', (text, address) => {
     expect(readHost(text)).toEqual({ kind: 'address', address });
   });
 
@@ -196,7 +196,7 @@ describe('a host', () => {
     'a..test',
     'host\0.test',
     '-a.test',
-  ])('%j is none', (text) => {
+  ])('rejects %j', (text) => {
     expect(readHost(text)).toBeUndefined();
   });
 });
@@ -219,7 +219,7 @@ describe('an address', () => {
     ['fe80::1', ['::/0'], true, 'metadata address'],
     ['fd00:ec2::254', ['::/0'], true, 'metadata address'],
     ['2606:4700::1111', [], false, undefined],
-  ])('%s, permitted %j, may be private %s: %s', (address, permitted, mayBePrivate, expected) => {
+  ])('classifies %s, permitted %j, may be private %s: %s', (address, permitted, mayBePrivate, expected) => {
     expect(addressRefusal(address, permitted, mayBePrivate)).toBe(expected);
   });
 });

@@ -58,7 +58,7 @@ const request = (other: Partial<PageObservation['failed'][number]>) => ({
 });
 const BLANK = { text: '', textLength: 0, controls: 0 };
 
-describe('whether a page works', () => {
+describe('page classification', () => {
   test.each<[string, PageObservation, string, string]>([
     ['a healthy page', seen(), 'works', 'works'],
     [
@@ -186,12 +186,12 @@ describe('whether a page works', () => {
       'unclear',
       'unclear: The page was not complete after 15 s.',
     ],
-  ])('tells %s', (_name, observation, result, summary) => {
+  ])('recognizes %s', (_name, observation, result, summary) => {
     const found = classifyPage(observation);
     expect([found.result, summaryOf(found)]).toEqual([result, summary]);
   });
 
-  test('leaves token and query out of the timeline', () => {
+  test('removes token and query from the timeline', () => {
     const token = formatPreviewToken(new Uint8Array(32));
     const message = `Uncaught Error: http://${token}-preview.localhost/ is closed`;
     const found = {
@@ -212,7 +212,7 @@ describe('whether a page works', () => {
   test.each([
     ['look', 32_000],
     ['check', 8_000],
-  ] as const)('cuts the text of a %s to %d characters, the worst first', (kind, most) => {
+  ] as const)('truncates the text of a %s to %d characters, worst first', (kind, most) => {
     const place = { file: 'a.js', line: 1, column: 1 };
     const console = Array.from({ length: 500 }, (_, at) => ({
       level: at === 499 ? ('error' as const) : ('log' as const),

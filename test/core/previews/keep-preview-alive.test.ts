@@ -10,7 +10,7 @@ describe('keeping a preview alive', () => {
   });
   afterEach(() => harness.records.close());
 
-  test('gives it another half an hour from now', async () => {
+  test('extends its expiry to 30 minutes from now', async () => {
     const run = await harness.makeRun();
     const { preview } = await harness.start(run);
     harness.clock.advance(10 * MINUTE);
@@ -19,7 +19,7 @@ describe('keeping a preview alive', () => {
     );
   });
 
-  test('every minute carries it to its maximum, and not past it', async () => {
+  test('extends it every minute up to its maximum lifetime', async () => {
     const run = await harness.makeRun();
     const { preview } = await harness.start(run);
     for (let minute = 1; minute < 8 * 60; minute += 1) {
@@ -36,7 +36,7 @@ describe('keeping a preview alive', () => {
     expect((await harness.reap()).reaped).toBe(1);
   });
 
-  test('never moves the expiry back, nor past the maximum, whatever the clock does', async () => {
+  test('never moves the expiry back or past the maximum, even if the clock jumps', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: -HOUR, max: 2 * HOUR }), { maxLength: 12 }),
@@ -64,7 +64,7 @@ describe('keeping a preview alive', () => {
     );
   });
 
-  test('of a gone preview, an unknown one or a foreign one is not found, and brings nothing back', async () => {
+  test('returns not found for a gone, unknown or foreign preview, and restores nothing', async () => {
     const [mine, other] = [await harness.makeRun(), await harness.makeRun()];
     const { preview: gone } = await harness.start(mine);
     const { preview: foreign } = await harness.start(other);
@@ -80,7 +80,7 @@ describe('keeping a preview alive', () => {
     );
   });
 
-  test('counts as use of its sandbox', async () => {
+  test('counts as activity of its sandbox', async () => {
     const run = await harness.makeRun();
     const { preview } = await harness.start(run);
     harness.clock.advance(20 * MINUTE);
@@ -89,7 +89,7 @@ describe('keeping a preview alive', () => {
     expect(sandbox?.lastActiveAt).toEqual(new Date(NOON.getTime() + 20 * MINUTE));
   });
 
-  test('is refused as gone past its maximum, before and after it is reaped', async () => {
+  test('returns gone past the maximum lifetime, before and after the reaper ran', async () => {
     const run = await harness.makeRun();
     const { preview } = await harness.start(run);
     for (let minute = 20; minute < 8 * 60; minute += 20) {
@@ -108,7 +108,7 @@ describe('keeping a preview alive', () => {
     expect(await codeOf(harness.keep(other, preview.token))).toBe('preview_not_found');
   });
 
-  test('is not found once it was idle for too long', async () => {
+  test('returns not found after the idle timeout', async () => {
     const run = await harness.makeRun();
     const { preview } = await harness.start(run);
     harness.clock.advance(30 * MINUTE);
@@ -116,7 +116,7 @@ describe('keeping a preview alive', () => {
     expect(await codeOf(harness.keep(run, preview.token))).toBe('preview_not_found');
   });
 
-  test('is refused where previews are loopback sessions', async () => {
+  test('rejects loopback sessions', async () => {
     const run = await harness.makeRun();
     const plane = { ...harness.plane, hasUrls: false };
     expect(await codeOf(keepPreviewAlive({ ...harness.deps, plane }, { run, token: 'any' }))).toBe(

@@ -8,8 +8,8 @@ const ranked = fc.record({
 });
 const live = fc.uniqueArray(ranked, { selector: ({ name }) => name, maxLength: 30 });
 
-describe('the cap', () => {
-  test('exactly as many stay as the cap allows, whoever judges', () => {
+describe('preview cap', () => {
+  test('keeps exactly as many previews as the cap allows, for every observer', () => {
     fc.assert(
       fc.property(live, fc.integer({ min: 1, max: 10 }), (previews, cap) => {
         const staying = previews.filter((mine) => isAmongFirst(mine, previews, cap));
@@ -19,7 +19,7 @@ describe('the cap', () => {
     );
   });
 
-  test('nobody who stays has come after somebody who goes', () => {
+  test('keeps older previews before newer ones', () => {
     fc.assert(
       fc.property(live, fc.integer({ min: 1, max: 10 }), (previews, cap) => {
         const going = previews.filter((mine) => !isAmongFirst(mine, previews, cap));
@@ -32,7 +32,7 @@ describe('the cap', () => {
     );
   });
 
-  test('it does not matter whether the list already shows one’s own', () => {
+  test('gives the same result with and without the new preview in the list', () => {
     const at = (name: string, second: number): Ranked => ({ name, createdAt: new Date(second * 1_000) });
     const others = [at('a', 1), at('b', 2), at('c', 3)];
     expect(isAmongFirst(at('d', 4), others, 3)).toBe(false);

@@ -19,7 +19,7 @@ const ALIVE: ObservedPreview = {
   run: 'running',
 };
 
-describe("the reaper's decision", () => {
+describe('previewDecision', () => {
   test.each<[string, Partial<ObservedPreview>, string, string]>([
     ['within its idle window', {}, '00:29:59', 'alive'],
     ['at its expiry', {}, '00:30:00', 'idle'],
@@ -47,7 +47,7 @@ describe("the reaper's decision", () => {
     ],
     ['of a destroyed sandbox', { sandbox: 'destroyed' }, '00:01:00', 'orphaned'],
     ['of a destroyed sandbox, past everything', { sandbox: 'destroyed' }, '23:00:00', 'orphaned'],
-    ['of a sandbox nobody could look up', { sandbox: 'unknown' }, '00:01:00', 'alive'],
+    ['of a sandbox with an unknown state', { sandbox: 'unknown' }, '00:01:00', 'alive'],
     ['of a completed run that it may outlive', { run: 'completed' }, '00:01:00', 'alive'],
     ['stopped explicitly', { stopped: true }, '00:01:00', 'stopped'],
     [
@@ -57,11 +57,11 @@ describe("the reaper's decision", () => {
       'stopped',
     ],
     ['created in the future', { createdAt: T('05:00:00') }, '00:01:00', 'alive'],
-  ])('a preview %s', (_name, change, now, outcome) => {
+  ])('decides for a preview %s', (_name, change, now, outcome) => {
     expect(previewDecision({ ...ALIVE, ...change }, OPTIONS, T(now))).toBe(outcome);
   });
 
-  test('KeepAfterRun=false ends the previews of completed runs, and of no others', () => {
+  test('ends previews of completed runs only if KeepAfterRun=false', () => {
     const options = { ...OPTIONS, keepAfterRun: false };
     expect(previewDecision({ ...ALIVE, run: 'completed' }, options, T('00:01:00'))).toBe('orphaned');
     expect(previewDecision({ ...ALIVE, run: 'unknown' }, options, T('00:01:00'))).toBe('alive');
@@ -77,7 +77,7 @@ describe("the reaper's decision", () => {
     run: fc.constantFrom('running', 'completed', 'unknown'),
   });
 
-  test('once dead, a preview stays dead as time goes on', () => {
+  test('keeps a dead preview dead as time passes', () => {
     fc.assert(
       fc.property(observed, instant, fc.nat(1e10), fc.boolean(), (preview, now, later, keepAfterRun) => {
         const options = { ...OPTIONS, keepAfterRun };
@@ -88,7 +88,7 @@ describe("the reaper's decision", () => {
     );
   });
 
-  test('nothing lives past its maximum lifetime, whatever its own times say', () => {
+  test('ends every preview at its maximum lifetime, whatever its stored times are', () => {
     fc.assert(
       fc.property(observed, fc.nat(1e10), (preview, later) => {
         const end = maxUntil(preview.createdAt, OPTIONS);
@@ -98,24 +98,24 @@ describe("the reaper's decision", () => {
     );
   });
 
-  test('a keepalive that lands in time always saves it, until the maximum', () => {
+  test('keeps a preview alive after a timely keepalive, until the maximum', () => {
     fc.assert(
       fc.property(fc.nat(8 * 3_600_000 - 1), fc.nat(30 * 60_000 - 1), (touchedAfter, validatedAfter) => {
         const now = new Date(ALIVE.createdAt.getTime() + touchedAfter);
         const preview = { ...ALIVE, expiresAt: slidingExpiry(now, ALIVE.maxUntil, OPTIONS) };
-        const judged = new Date(now.getTime() + validatedAfter);
-        const isPastMax = judged >= (ALIVE.maxUntil as Date);
-        expect(previewDecision(preview, OPTIONS, judged)).toBe(isPastMax ? 'max_lifetime' : 'alive');
+        const evaluatedAt = new Date(now.getTime() + validatedAfter);
+        const isPastMax = evaluatedAt >= (ALIVE.maxUntil as Date);
+        expect(previewDecision(preview, OPTIONS, evaluatedAt)).toBe(isPastMax ? 'max_lifetime' : 'alive');
       }),
       { numRuns: 2_000 },
     );
   });
 });
 
-describe("a preview's expiry", () => {
+describe('preview expiry', () => {
   const instant = fc.date({ min: new Date('2025-01-01'), max: new Date('2027-01-01'), noInvalidDate: true });
 
-  test('never passes its limit, and is one idle window on before it', () => {
+  test('never exceeds its limit, and is otherwise one idle timeout ahead', () => {
     fc.assert(
       fc.property(instant, fc.option(instant, { nil: undefined }), (now, limit) => {
         const expiry = slidingExpiry(now, limit, OPTIONS);
@@ -127,7 +127,7 @@ describe("a preview's expiry", () => {
     );
   });
 
-  test('the clamp is the earlier of the two', () => {
+  test('clamps to the earlier of the two', () => {
     expect(clampExpiry(T('01:00:00'), T('02:00:00'))).toEqual(T('01:00:00'));
     expect(clampExpiry(T('03:00:00'), T('02:00:00'))).toEqual(T('02:00:00'));
     expect(clampExpiry(T('03:00:00'), undefined)).toEqual(T('03:00:00'));

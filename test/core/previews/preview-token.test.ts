@@ -17,12 +17,12 @@ const redact = secretRedactor([]);
 const mac = fc.uint8Array({ minLength: 32, maxLength: 32 });
 
 describe('preview tokens', () => {
-  test('a MAC of zeros and ones has one known form', () => {
+  test('encode a MAC of zeros and ones to a known value', () => {
     expect(formatPreviewToken(new Uint8Array(32))).toBe(`amber-amber-amber-${'a'.repeat(26)}`);
     expect(formatPreviewToken(new Uint8Array(32).fill(255))).toBe(`willow-willow-willow-${'7'.repeat(25)}4`);
   });
 
-  test('base32 agrees with the vectors of RFC 4648 section 10', () => {
+  test('match the base32 vectors of RFC 4648 section 10', () => {
     const rows: [string, string][] = [
       ['', ''],
       ['f', 'my'],
@@ -35,7 +35,7 @@ describe('preview tokens', () => {
     for (const [text, encoded] of rows) expect(base32(Buffer.from(text))).toBe(encoded);
   });
 
-  test('has the one shape that readers accept, one DNS label holds and the log redactor removes', () => {
+  test('have the format that readers accept, one DNS label holds and the log redactor removes', () => {
     fc.assert(
       fc.property(mac, (bytes) => {
         const token = formatPreviewToken(bytes);
@@ -50,7 +50,7 @@ describe('preview tokens', () => {
     );
   });
 
-  test('two MACs that differ in the first 128 bits have different tokens', () => {
+  test('differ for MACs that differ in the first 128 bits', () => {
     fc.assert(
       fc.property(mac, fc.integer({ min: 0, max: 127 }), (bytes, bit) => {
         const other = Uint8Array.from(bytes);
@@ -61,13 +61,13 @@ describe('preview tokens', () => {
     );
   });
 
-  test('a MAC that is too short is refused', () => {
+  test('reject a MAC that is too short', () => {
     expect(() => formatPreviewToken(new Uint8Array(18))).toThrow(
       'a preview token needs 19 bytes of MAC, got 18',
     );
   });
 
-  test('the host of a token leads back to the token, whatever the case and the port', () => {
+  test('are parsed from their host, ignoring case and port', () => {
     fc.assert(
       fc.property(
         mac,
@@ -102,11 +102,11 @@ describe('preview tokens', () => {
     ['another zone', `${REFERENCE_TOKEN}-preview.localhost.evil.example`, { kind: 'foreign' }],
     ['a zone that ends alike', `${REFERENCE_TOKEN}-preview.xlocalhost`, { kind: 'foreign' }],
     ['nothing', '', { kind: 'foreign' }],
-  ])('a host with %s is read as what it is', (_name, host, expected) => {
+  ])('are parsed from a host with %s', (_name, host, expected) => {
     expect(parsePreviewHost(host, 'localhost')).toEqual(expected);
   });
 
-  test('names and fingerprints are prefixes of the hash, never of the token', () => {
+  test('derive names and fingerprints from the hash, never from the token', () => {
     expect(previewName(REFERENCE_TOKEN)).toMatch(/^preview-[0-9a-f]{20}$/);
     expect(tokenFingerprint(REFERENCE_TOKEN)).toMatch(/^[0-9a-f]{8}$/);
     expect(previewName(REFERENCE_TOKEN)).toBe(

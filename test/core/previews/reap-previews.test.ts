@@ -17,7 +17,7 @@ describe('reaping previews', () => {
   const reasonOf = async (token: string) =>
     (await harness.records.previews.tombstone(tokenSha256(token)))?.reason;
 
-  test('ends one at its expiry to the millisecond, and says so to whoever asks for it', async () => {
+  test('ends one at its expiry to the millisecond, and answers gone from then on', async () => {
     const run = await harness.makeRun();
     const { preview } = await harness.start(run);
     harness.clock.advance(30 * MINUTE - 1);
@@ -31,7 +31,7 @@ describe('reaping previews', () => {
     expect(await harness.reap()).toEqual({ ...REST, seen: 0, reaped: 0 });
   });
 
-  test('ends one at its maximum, however often it was kept alive', async () => {
+  test('ends one at its maximum lifetime, however often it was kept alive', async () => {
     const run = await harness.makeRun();
     const { preview } = await harness.start(run);
     for (let half = 0; half < 16; half += 1) {
@@ -45,7 +45,7 @@ describe('reaping previews', () => {
     expect(harness.clock.now()).toEqual(new Date(NOON.getTime() + 8 * HOUR));
   });
 
-  test('ends those of a destroyed sandbox, and of no stopped, unknown or failing one', async () => {
+  test('ends those of a destroyed sandbox, but not of a stopped, unknown or failing one', async () => {
     const [destroyed, stopped] = [await harness.makeRun(), await harness.makeRun()];
     const { preview: orphan } = await harness.start(destroyed);
     const { preview: asleep } = await harness.start(stopped);
@@ -64,11 +64,11 @@ describe('reaping previews', () => {
     expect(await reasonOf(orphan.token)).toBe('orphaned');
   });
 
-  describe('whose traffic passes elsewhere', () => {
+  describe('with traffic that bypasses this process', () => {
     const reapAsking = (lastUsed: MemoryPlane['lastUsed']) =>
       reapPreviews({ ...harness.deps, plane: { ...harness.plane, seesTraffic: false, lastUsed } });
 
-    test('keeps one that was used within its idle window, and its sandbox, until a window after that use', async () => {
+    test('keeps a preview that was used within its idle timeout, and its sandbox, for one more timeout', async () => {
       const run = await harness.makeRun();
       const { preview } = await harness.start(run);
       harness.clock.advance(20 * MINUTE);
@@ -82,7 +82,7 @@ describe('reaping previews', () => {
       expect(await reapAsking(async () => used)).toEqual({ ...REST, seen: 1, reaped: 1 });
     });
 
-    test('asks once for each that is due, and for no other', async () => {
+    test('queries traffic once for each due preview, and for no other', async () => {
       const [idle, lively] = [await harness.makeRun(), await harness.makeRun()];
       const { preview } = await harness.start(idle);
       const { preview: other } = await harness.start(lively);
@@ -94,7 +94,7 @@ describe('reaping previews', () => {
       expect(asked).toEqual([preview.token]);
     });
 
-    test('never keeps one past its maximum, nor one that was stopped', async () => {
+    test('ends one past its maximum, or stopped, despite traffic', async () => {
       const run = await harness.makeRun();
       await harness.start(run);
       harness.clock.advance(8 * HOUR);
@@ -102,7 +102,7 @@ describe('reaping previews', () => {
       expect(await reapAsking(lastUsed)).toEqual({ ...REST, seen: 1, reaped: 1 });
     });
 
-    test('leaves one to the next pass whose expiry cannot be moved', async () => {
+    test('retries on the next pass if the expiry cannot be moved', async () => {
       const run = await harness.makeRun();
       const { preview } = await harness.start(run);
       harness.clock.advance(30 * MINUTE);
@@ -118,7 +118,7 @@ describe('reaping previews', () => {
     });
   });
 
-  test('ends nothing when the records cannot be asked', async () => {
+  test('ends nothing while the records are unavailable', async () => {
     const run = await harness.makeRun();
     const { preview } = await harness.start(run);
     harness.clock.advance(9 * HOUR);
@@ -145,8 +145,8 @@ describe('reaping previews', () => {
     expect(harness.plane.stored.size).toBe(2 - reaped);
   });
 
-  describe('most of the time', () => {
-    test('looks only at what may be due', async () => {
+  describe('between full passes', () => {
+    test('inspects only previews that may be due', async () => {
       const run = await harness.makeRun();
       const { preview: idle } = await harness.start(run, 3000);
       harness.clock.advance(29 * MINUTE);
@@ -158,7 +158,7 @@ describe('reaping previews', () => {
       expect(await harness.reap()).toEqual({ ...REST, seen: 1, reaped: 0 });
     });
 
-    test('leaves what has ended before its time to the next full pass, ten minutes later at most', async () => {
+    test('leaves what ended early to the next full pass, at most ten minutes later', async () => {
       const [stopped, destroyed, completed] = [
         await harness.makeRun(),
         await harness.makeRun(),
@@ -182,7 +182,7 @@ describe('reaping previews', () => {
       expect(await reasonOf(preview.token)).toBe('stopped');
     });
 
-    test('does not keep a stop waiting', async () => {
+    test('does not delay a stop', async () => {
       const run = await harness.makeRun();
       harness.clock.advance(MINUTE);
       const { preview } = await harness.start(run);
@@ -191,7 +191,7 @@ describe('reaping previews', () => {
     });
   });
 
-  test('judges a preview whose times cannot be read by its age alone', async () => {
+  test('uses only the age of a preview that has unreadable times', async () => {
     const run = await harness.makeRun();
     const { preview } = await harness.start(run);
     harness.plane.stored.set(preview.name, { ...preview, expiresAt: undefined, maxUntil: undefined });
@@ -201,7 +201,7 @@ describe('reaping previews', () => {
     expect((await harness.reap()).reaped).toBe(1);
   });
 
-  test('leaves one that is kept alive between the judgement and the delete', async () => {
+  test('keeps one that is kept alive between the decision and the delete', async () => {
     const run = await harness.makeRun();
     const { preview } = await harness.start(run);
     harness.clock.advance(31 * MINUTE);
@@ -225,7 +225,7 @@ describe('reaping previews', () => {
     expect(harness.plane.reaches(preview.token)).toBe(true);
   });
 
-  test('twice at once counts each preview once', async () => {
+  test('counts each preview once if two passes run at once', async () => {
     const run = await harness.makeRun();
     for (const port of [3000, 3001, 3002]) await harness.start(run, port);
     harness.clock.advance(31 * MINUTE);
@@ -234,7 +234,7 @@ describe('reaping previews', () => {
     expect(passes.reduce((sum, pass) => sum + pass.lost, 0)).toBe(3);
   });
 
-  test('goes on past one that cannot be deleted, and says so at the end', async () => {
+  test('continues past one that cannot be deleted, and reports it at the end', async () => {
     const run = await harness.makeRun();
     const { preview: first } = await harness.start(run);
     for (const port of [3001, 3002]) await harness.start(run, port);
@@ -251,7 +251,7 @@ describe('reaping previews', () => {
     expect(harness.plane.partiallyMade).toEqual([]);
   });
 
-  test('tells of each one that it has really ended, and why', async () => {
+  test('publishes each preview that it ended, with the reason', async () => {
     const run = await harness.makeRun();
     const { preview } = await harness.start(run);
     harness.clock.advance(31 * MINUTE);
@@ -263,7 +263,7 @@ describe('reaping previews', () => {
     expect(reported).toEqual([`${preview.token} idle`]);
   });
 
-  test('forgets tombstones after a day, and not before', async () => {
+  test('deletes tombstones after one day', async () => {
     const run = await harness.makeRun();
     const { preview } = await harness.start(run);
     await harness.stop(run, preview.token);

@@ -8,6 +8,6 @@ test.each([
   ['12:09:59.999', false],
   ['12:10:00.000', true],
   ['12:59:00.000', false],
-])('a pass at %s looks at everything: %s', (time, full) => {
+])('runs a full pass at %s: %s', (time, full) => {
   expect(isFullPass(new Date(`2026-03-01T${time}Z`))).toBe(full);
 });

@@ -29,7 +29,7 @@ describe('starting a preview', () => {
     expect(readiness).toEqual({ ready: true });
   });
 
-  test('again returns the same one, its expiry moved and its maximum not', async () => {
+  test('returns the live preview again, with a later expiry and the same maximum', async () => {
     const run = await harness.makeRun();
     const { preview: first } = await harness.start(run);
     harness.clock.advance(20 * MINUTE);
@@ -41,7 +41,7 @@ describe('starting a preview', () => {
     });
   });
 
-  test('is idempotent for any run and port, and never shares an URL between two', async () => {
+  test('is idempotent for any run and port, and shares no URL between two', async () => {
     const runs = [await harness.makeRun(), await harness.makeRun()];
     const urls = new Map<string, string>();
     await fc.assert(
@@ -61,7 +61,7 @@ describe('starting a preview', () => {
     );
   });
 
-  test('after the reaper has ended it gives the same URL a new life', async () => {
+  test('reopens the same URL after the reaper ended it', async () => {
     const run = await harness.makeRun();
     const { preview: first } = await harness.start(run);
     harness.clock.advance(31 * MINUTE);
@@ -72,7 +72,7 @@ describe('starting a preview', () => {
     expect(second.maxUntil).toEqual(new Date('2026-03-01T20:31:00.000Z'));
   });
 
-  test('of one whose longest life is over, not reaped yet, gives it a new one under the same URL', async () => {
+  test('reopens the same URL when the maximum lifetime is over and the reaper has not run', async () => {
     const run = await harness.makeRun();
     const { preview: first } = await harness.start(run);
     harness.clock.advance(8 * HOUR);
@@ -83,7 +83,7 @@ describe('starting a preview', () => {
     expect((await harness.reap()).reaped).toBe(0);
   });
 
-  test('says what the plane says of the app, and starts all the same', async () => {
+  test('reports the app state from the plane, and starts in any case', async () => {
     const run = await harness.makeRun();
     const plane = {
       ...harness.plane,
@@ -100,14 +100,14 @@ describe('starting a preview', () => {
     ['port 3000.5', 3000.5, 'invalid_port'],
     ['port 2999', 2999, 'port_out_of_range'],
     ['port 9001', 9001, 'port_out_of_range'],
-  ])('refuses %s and makes nothing', async (_name, port, code) => {
+  ])('rejects %s and creates nothing', async (_name, port, code) => {
     const run = await harness.makeRun();
     expect(await codeOf(harness.start(run, port))).toBe(code);
     expect(harness.plane.stored.size).toBe(0);
   });
 
   test.each(['absent', 'creating', 'stopped'] as const)(
-    'is refused while the sandbox is %s, and a rotation then keeps the URL',
+    'rejects while the sandbox is %s, and a later rotation keeps the URL',
     async (state) => {
       const run = await harness.makeRun();
       const { preview } = await harness.start(run);
@@ -119,7 +119,7 @@ describe('starting a preview', () => {
     },
   );
 
-  test('of a completed run succeeds where previews outlive runs, and only there', async () => {
+  test('starts for a completed run only if previews outlive runs', async () => {
     const run = { ...(await harness.makeRun()), status: 'completed' as const, completedAt: NOON };
     expect((await harness.start(run)).preview.runId).toBe(run.id);
     const strict = { ...harness.deps, preview: { ...harness.preview, keepAfterRun: false } };
@@ -127,7 +127,7 @@ describe('starting a preview', () => {
   });
 
   describe('at the cap', () => {
-    test('is refused, and leaves the three that live', async () => {
+    test('rejects another preview, and keeps the three live ones', async () => {
       const run = await harness.makeRun();
       for (const port of [3000, 3001, 3002]) await harness.start(run, port);
       expect(await codeOf(harness.start(run, 3003))).toBe('too_many_previews');
@@ -135,7 +135,7 @@ describe('starting a preview', () => {
       expect(live.map((preview) => preview.targetPort).sort((a, b) => a - b)).toEqual([3000, 3001, 3002]);
     });
 
-    test('still returns one that lives, and opens another once one is stopped', async () => {
+    test('returns a live one, and opens another after one is stopped', async () => {
       const run = await harness.makeRun();
       const opened = [];
       for (const port of [3000, 3001, 3002]) opened.push((await harness.start(run, port)).preview);
@@ -144,13 +144,13 @@ describe('starting a preview', () => {
       expect((await harness.start(run, 3003)).preview.targetPort).toBe(3003);
     });
 
-    test('counts each run for itself', async () => {
+    test('counts each run separately', async () => {
       const [one, other] = [await harness.makeRun(), await harness.makeRun()];
       for (const port of [3000, 3001, 3002]) await harness.start(one, port);
       expect((await harness.start(other, 3000)).preview.runId).toBe(other.id);
     });
 
-    test('rotates without another place', async () => {
+    test('rotates without a free slot', async () => {
       const run = await harness.makeRun();
       for (const port of [3000, 3001, 3002]) await harness.start(run, port);
       expect((await harness.start(run, 3000, true)).preview.targetPort).toBe(3000);
@@ -159,7 +159,7 @@ describe('starting a preview', () => {
   });
 
   describe('rotating', () => {
-    test('ends the present URL and opens a new one', async () => {
+    test('ends the current URL and opens a new one', async () => {
       const run = await harness.makeRun();
       const { preview: first } = await harness.start(run);
       const { preview: second } = await harness.start(run, 3000, true);
@@ -168,7 +168,7 @@ describe('starting a preview', () => {
       expect(await codeOf(harness.keep(run, first.token))).toBe('preview_not_found');
     });
 
-    test('ends an URL that is not live as well', async () => {
+    test('ends a URL that is not live', async () => {
       const run = await harness.makeRun();
       const { preview: first } = await harness.start(run);
       harness.clock.advance(31 * MINUTE);
@@ -177,8 +177,8 @@ describe('starting a preview', () => {
     });
   });
 
-  describe('failing halfway', () => {
-    test('withdraws what it has opened', async () => {
+  describe('failing midway', () => {
+    test('removes what it has opened', async () => {
       const run = await harness.makeRun();
       let reads = 0;
       const records = {
@@ -197,7 +197,7 @@ describe('starting a preview', () => {
       expect(harness.plane.stored.size).toBe(0);
     });
 
-    test('leaves one that it did not make', async () => {
+    test('keeps a preview that it did not create', async () => {
       const run = await harness.makeRun();
       const { preview: live } = await harness.start(run);
       const records = {
@@ -220,7 +220,7 @@ describe('starting a preview', () => {
       expect((await harness.plane.find(live.token))?.uid).toBe(live.uid);
     });
 
-    test('gives up when it is stopped again and again while it starts', async () => {
+    test('gives up if the preview is stopped repeatedly while it starts', async () => {
       const run = await harness.makeRun();
       let generation = 0;
       const records = {

@@ -10,7 +10,7 @@ describe('stopping a preview', () => {
   });
   afterEach(() => harness.records.close());
 
-  test('ends its URL for good, leaves a tombstone, and the next start has a new URL', async () => {
+  test('ends its URL permanently, leaves a tombstone, and gives the next start a new URL', async () => {
     const run = await harness.makeRun();
     const { preview } = await harness.start(run);
     await harness.stop(run, preview.token);
@@ -27,7 +27,7 @@ describe('stopping a preview', () => {
     );
   });
 
-  test('twice is not found the second time, and moves nothing', async () => {
+  test('returns not found the second time, and changes nothing', async () => {
     const run = await harness.makeRun();
     const { preview } = await harness.start(run);
     await harness.stop(run, preview.token);
@@ -35,7 +35,7 @@ describe('stopping a preview', () => {
     expect(await harness.records.previews.generation(run.id, 3000)).toBe(1);
   });
 
-  test("of another run's token is not found, and ends nothing", async () => {
+  test('returns not found for a token of another run, and ends nothing', async () => {
     const [mine, other] = [await harness.makeRun(), await harness.makeRun()];
     const { preview } = await harness.start(other);
     expect(await codeOf(harness.stop(mine, preview.token))).toBe('preview_not_found');
@@ -43,7 +43,7 @@ describe('stopping a preview', () => {
     expect(await harness.records.previews.generation(other.id, 3000)).toBe(0);
   });
 
-  test('repeated after a crash in the middle finishes it, and ends no later URL', async () => {
+  test('completes a stop that crashed midway, and ends no later URL', async () => {
     const run = await harness.makeRun();
     const { preview: first } = await harness.start(run);
     const crash = new Error('crash');
@@ -55,7 +55,7 @@ describe('stopping a preview', () => {
     expect((await harness.start(run)).preview.uid).toBe(second.uid);
   });
 
-  test('left in the middle by a crash is finished by the reaper', async () => {
+  test('lets the reaper complete a stop that crashed midway', async () => {
     const run = await harness.makeRun();
     const { preview } = await harness.start(run);
     const plane = { ...harness.plane, close: () => Promise.reject(new Error('crash')) };
@@ -65,7 +65,7 @@ describe('stopping a preview', () => {
     expect(harness.plane.reaches(preview.token)).toBe(false);
   });
 
-  test('ends what was reaped and started anew between its first look and the revocation', async () => {
+  test('ends a preview that was reaped and restarted between its first read and the revocation', async () => {
     const run = await harness.makeRun();
     const { preview: first } = await harness.start(run);
     const plane = {

@@ -4,8 +4,8 @@ import { checkTargetPort } from '#core/previews/preview-limits.ts';
 
 const RANGE = { allowedPortMin: 3000, allowedPortMax: 9000 };
 
-describe('a target port', () => {
-  test('passes exactly within the range', () => {
+describe('target port', () => {
+  test('accepts exactly the range', () => {
     fc.assert(
       fc.property(fc.oneof(fc.integer(), fc.double(), fc.integer({ min: 2_900, max: 9_100 })), (port) => {
         const isAllowed = Number.isInteger(port) && port >= 3_000 && port <= 9_000;
@@ -29,7 +29,7 @@ describe('a target port', () => {
     [3_000.5, 'invalid_port'],
     [Number.NaN, 'invalid_port'],
     [Number.POSITIVE_INFINITY, 'invalid_port'],
-  ])('%p is answered with %p', (port, code) => {
+  ])('maps %p to %p', (port, code) => {
     const validator = () => checkTargetPort(port, RANGE);
     if (code === undefined) expect(validator()).toBe(port);
     else expect(validator).toThrow(expect.objectContaining({ code }));

@@ -3,7 +3,7 @@ import type { SandboxObservation } from '#core/sandboxes/sandbox-provider.ts';
 import { GuestWatcher } from '#core/processes/watch-guests.ts';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 
-test('follows a sandbox that starts again while its end is noticed', async () => {
+test('follows a sandbox that restarts while its end is detected', async () => {
   const connected = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const inspected = Promise.withResolvers<void>();
   const stopped = Promise.withResolvers<SandboxObservation>();
@@ -36,7 +36,7 @@ test('follows a sandbox that starts again while its end is noticed', async () =>
   expect(connections).toBe(2);
 });
 
-test('shares one connection among followers, and ends it with the last of them', async () => {
+test('shares one connection among subscribers, and closes it with the last', async () => {
   const connected = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
   let connections = 0;

@@ -14,7 +14,7 @@ import { GuestProcess } from '#test/guest/support/guest-process.ts';
 
 const NOON = new Date('2026-03-01T12:00:00.000Z');
 
-describe('runs are introduced to the guest', () => {
+describe('provisioning runs to the guest', () => {
   let home: string;
   let guest: GuestProcess;
   let records: Records;
@@ -62,7 +62,7 @@ describe('runs are introduced to the guest', () => {
     });
   const folder = () => join(home, '.porthole/runs');
 
-  test('each in a file of its own, which only the user may read', async () => {
+  test('writes each run to a separate file that only the user can read', async () => {
     await begin('run_1');
     await begin('run_2', { createdAt: new Date('2026-03-02T12:00:00.000Z') });
     await begin('run_3', { sandboxId: 'another' });
@@ -78,7 +78,7 @@ describe('runs are introduced to the guest', () => {
     expect(readFileSync(file, 'utf8')).toBe(`run=run_2\ntoken=${token}\nurl=http://198.18.0.9:8788\n`);
   });
 
-  test('and forgotten when they have completed; what others wrote stays', async () => {
+  test('removes completed runs, and keeps files of other writers', async () => {
     await begin('run_1');
     await begin('run_2');
     await provisionAccess();
@@ -88,7 +88,7 @@ describe('runs are introduced to the guest', () => {
     expect(readdirSync(folder())).toEqual(['run_2', 'run_9']);
   });
 
-  test('by several at once, each file whole', async () => {
+  test('writes whole files when several run at once', async () => {
     for (let number = 10; number < 26; number += 1) await begin(`run_${number}`);
     await Promise.all(Array.from({ length: 8 }, provisionAccess));
     const files = readdirSync(folder());
@@ -100,7 +100,7 @@ describe('runs are introduced to the guest', () => {
     }
   });
 
-  test('not at all without a channel, or without a run', async () => {
+  test('does nothing without a channel or without a run', async () => {
     await provisionAccess();
     await begin('run_1');
     address = undefined;
@@ -108,13 +108,13 @@ describe('runs are introduced to the guest', () => {
     expect(calls).toBe(0);
   });
 
-  test('or an error says that they could not be', async () => {
+  test('reports an error if it fails', async () => {
     await begin('run_1');
     writeFileSync(join(home, '.porthole'), 'in the way');
     await expect(provisionAccess()).rejects.toMatchObject({ code: 'exec_transport_error' });
   });
 
-  test('never outside their folder', async () => {
+  test('never writes outside the folder', async () => {
     const body = { running: [{ id: '../run', access: '' }], ended: [] };
     const call = guest.client.call({ method: 'PUT', path: '/v1/runs', body });
     await expect(call).rejects.toThrow('running.0.id: Invalid input.');

@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { ReplayRing } from '#core/runs/event-log.ts';
 
-describe('a replay ring', () => {
-  test('is empty at first', () => {
+describe('replay ring', () => {
+  test('starts empty', () => {
     expect(new ReplayRing(4).contents().length).toBe(0);
   });
 
@@ -15,13 +15,13 @@ describe('a replay ring', () => {
     ['a chunk larger than itself', ['a', 'bcdefghij'], 'ghij'],
     ['a chunk just as large', ['a', 'bcde'], 'bcde'],
     ['nothing', ['ab', '', 'c'], 'abc'],
-  ])('of %s keeps the end', (_name, chunks, kept) => {
+  ])('keeps the end of %s', (_name, chunks, kept) => {
     const ring = new ReplayRing(4);
     for (const chunk of chunks) ring.push(Buffer.from(chunk));
     expect(ring.contents().toString()).toBe(kept);
   });
 
-  test('keeps the last bytes of any stream, however it is cut', () => {
+  test('keeps the last bytes of any stream, however it is split', () => {
     const chunks = fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 30 });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 64 }), chunks, (capacity, given) => {
@@ -33,7 +33,7 @@ describe('a replay ring', () => {
     );
   });
 
-  test('gives what later bytes do not change', () => {
+  test('returns bytes that later writes do not change', () => {
     const ring = new ReplayRing(4);
     ring.push(Buffer.from('abcd'));
     const before = ring.contents();

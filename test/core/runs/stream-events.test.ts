@@ -9,7 +9,7 @@ import { type PinnedClock, pinnedClock } from '#test/doubles/pinned-clock.ts';
 const NOON = new Date('2026-03-01T12:00:00.000Z');
 const HOUR = 3_600_000;
 
-describe('following a timeline', () => {
+describe('streaming a timeline', () => {
   let records: Records;
   let clock: PinnedClock;
   let leave: AbortController;
@@ -52,7 +52,7 @@ describe('following a timeline', () => {
     while (clock.sleepers === 0) await new Promise((resolve) => setImmediate(resolve));
   };
 
-  test('gives what is there, after what is known, and then what comes', async () => {
+  test('returns stored events after the cursor, then new ones', async () => {
     await report(3);
     const all = follow();
     const late = follow({ after: 2 });
@@ -65,7 +65,7 @@ describe('following a timeline', () => {
     expect(await take(late, 2)).toEqual([4, 5]);
   });
 
-  test('says after each quiet while that there was nothing', async () => {
+  test('sends a keepalive after each quiet interval', async () => {
     const events = follow();
     for (let round = 0; round < 3; round += 1) {
       const next = take(events, 1);
@@ -77,7 +77,7 @@ describe('following a timeline', () => {
     }
   });
 
-  test('is quiet from the last event on', async () => {
+  test('measures the quiet interval from the last event', async () => {
     const events = follow();
     const first = take(events, 1);
     await waits();
@@ -92,7 +92,7 @@ describe('following a timeline', () => {
     expect(await second).toEqual([undefined]);
   });
 
-  test('sees within a quiet while what no wake told of', async () => {
+  test('polls for events that no notification announced', async () => {
     const deaf: Records = { ...records, timeline: { ...records.timeline, watch: () => () => undefined } };
     const events = follow({}, deaf);
     const next = take(events, 1);
@@ -104,7 +104,7 @@ describe('following a timeline', () => {
     expect(await next).toEqual([1]);
   });
 
-  test('ends when a signal is aborted, while it waits, before it began and between two events', async () => {
+  test('ends when the signal is aborted: before it starts, while it waits and between two events', async () => {
     const waiting = follow();
     const ended = take(waiting, 1);
     await waits();
@@ -115,7 +115,7 @@ describe('following a timeline', () => {
     expect(await take(follow(), 1)).toEqual(['end']);
   });
 
-  test('ends when its time is over', async () => {
+  test('ends at its deadline', async () => {
     const events = follow({ until: new Date(NOON.getTime() + 20_000) });
     const first = take(events, 1);
     await waits();
@@ -127,7 +127,7 @@ describe('following a timeline', () => {
     expect(await last).toEqual(['end']);
   });
 
-  test('watches no longer once it is left', async () => {
+  test('stops watching once the consumer leaves', async () => {
     let watching = 0;
     const counted: Records = {
       ...records,
@@ -151,7 +151,7 @@ describe('following a timeline', () => {
     expect(watching).toBe(0);
   });
 
-  test('gives each event once and in its order, whoever appends and resumes however often', async () => {
+  test('delivers each event once and in order, with concurrent appends and resumes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.nat(250), { minLength: 1, maxLength: 4 }),

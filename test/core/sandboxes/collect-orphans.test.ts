@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { Records } from '#core/shared/records.ts';
+import { ORPHAN_OWNER } from '#core/sandboxes/sandbox-owner.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { keepLifecycle } from '#core/sandboxes/lifecycle-pass.ts';
 import { collectOrphans } from '#core/sandboxes/collect-orphans.ts';
@@ -36,12 +37,12 @@ afterEach(() => {
   expect(failures).toEqual([]);
 });
 
-test('one that no record knows is adopted as nobody’s, stopped, and destroyed after the retention', async () => {
-  machine.states.set('stray', 'running');
+test('adopts an unknown sandbox without an owner, stops it, and deletes it after the retention', async () => {
+  machine.states.set('orphan', 'running');
   expect(await pass()).toEqual({ adopted: 1, removed: 0 });
-  expect(machine.states.get('stray')).toBe('stopped');
-  expect(await records.sandboxes.get('stray')).toMatchObject({
-    owner: { user: 'stray', org: '' },
+  expect(machine.states.get('orphan')).toBe('stopped');
+  expect(await records.sandboxes.get('orphan')).toMatchObject({
+    owner: ORPHAN_OWNER,
     desired: 'stopped',
     observed: 'stopped',
   });
@@ -57,7 +58,7 @@ test('one that no record knows is adopted as nobody’s, stopped, and destroyed 
   expect([...machine.states]).toEqual([]);
 });
 
-test('one that its owner wanted gone is removed', async () => {
+test('deletes a sandbox that its owner has deleted', async () => {
   await know('gone', { desired: 'destroyed', observed: 'destroyed' });
   machine.states.set('gone', 'stopped');
   expect(await pass()).toEqual({ adopted: 0, removed: 1 });
@@ -71,14 +72,14 @@ test.each<[string, Partial<SandboxRecord>]>([
   ['is stopped', { desired: 'stopped', observed: 'stopped' }],
   ['is being destroyed', { desired: 'destroyed', observed: 'running' }],
   ['is another installation’s', { place: 'elsewhere' }],
-])('one that a live record claims is left alone: it %s', async (_what, rest) => {
+])('ignores a sandbox that a live record claims: it %s', async (_what, rest) => {
   await know('claimed', rest);
   machine.states.set('claimed', 'running');
   expect(await pass()).toEqual({ adopted: 0, removed: 0 });
   expect(machine.states.get('claimed')).toBe('running');
 });
 
-test('an id that somebody takes at this very moment is theirs, and their sandbox stays', async () => {
+test('keeps the sandbox of a caller that takes the same id during the pass', async () => {
   await know('taken', { desired: 'destroyed', observed: 'destroyed' });
   machine.states.set('taken', 'running');
   const { sandboxes } = records;
@@ -97,7 +98,7 @@ test('an id that somebody takes at this very moment is theirs, and their sandbox
   expect(await sandboxes.get('taken')).toMatchObject({ desired: 'running', observed: 'creating' });
 });
 
-test('ten passes at once adopt and remove each one once', async () => {
+test('adopts and deletes each one once if ten passes run at once', async () => {
   await know('gone', { desired: 'destroyed', observed: 'destroyed' });
   for (const id of ['gone', 'a', 'b']) machine.states.set(id, 'running');
   const reports = await Promise.all(Array.from({ length: 10 }, pass));

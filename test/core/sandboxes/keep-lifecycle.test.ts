@@ -45,7 +45,7 @@ const moment = fc.record({
   minutes: fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 45 })),
 });
 
-test('whatever happens at once and whoever is killed: nothing runs or lasts that no record knows, and every record comes to its end', async () => {
+test('converges after any concurrent calls and crashes: no sandbox without a record, every record ends', async () => {
   const log = fc.array(moment, { maxLength: 15 });
   await fc.assert(
     fc.asyncProperty(log, fc.scheduler(), async (moments, scheduler) => {
@@ -171,7 +171,7 @@ function inTurns<P extends object>(port: P, turn: () => Promise<void>): P {
   });
 }
 
-test('a sandbox that is used again before it is stopped goes on', async () => {
+test('keeps a sandbox running that is used again before it is stopped', async () => {
   const machine = memorySandboxes();
   const clock = pinnedClock(NOON);
   const deps = {

@@ -8,15 +8,15 @@ const hours = (count: number) => minutes(60 * count);
 const validator = (rest: Partial<SandboxRecord>, now: Date, seenUntil?: Date) =>
   lifecycleDecision(sandbox('box', { observed: 'running', ...rest }), now, LIMITS, seenUntil);
 
-describe('a sandbox that runs', () => {
+describe('a running sandbox', () => {
   test.each([
     ['just used', { lastActiveAt: minutes(0) }, minutes(0), 'keep'],
     ['quiet for exactly the limit', { lastActiveAt: NOON }, minutes(30), 'keep'],
     ['quiet for longer', { lastActiveAt: NOON }, new Date(minutes(30).getTime() + 1), 'stop'],
     ['used in the future of a clock that is behind', { lastActiveAt: minutes(60) }, minutes(0), 'keep'],
-  ] as const)('%s', (_what, rest, now, outcome) => expect(validator(rest, now)).toBe(outcome));
+  ] as const)('decides: %s', (_what, rest, now, outcome) => expect(validator(rest, now)).toBe(outcome));
 
-  test('is in use while a preview of it lives', () => {
+  test('is in use while it has a live preview', () => {
     expect(validator({ lastActiveAt: NOON }, minutes(50), minutes(60))).toBe('keep');
     expect(validator({ lastActiveAt: NOON }, minutes(91), minutes(60))).toBe('stop');
   });
@@ -37,25 +37,25 @@ describe('a sandbox with a ttl', () => {
     ['while it comes back', { observed: 'stopped' }, seconds(91), 'keep'],
     ['while it is made', { observed: 'creating' }, seconds(91), 'keep'],
     ['stopped', { desired: 'stopped', observed: 'stopped', stoppedAt: NOON }, seconds(91), 'keep'],
-  ] as const)('%s', (_what, rest, now, outcome) =>
+  ] as const)('decides: %s', (_what, rest, now, outcome) =>
     expect(validator({ ...beaten, ...rest }, now)).toBe(outcome),
   );
 
-  test('ends at its last heartbeat and that, while it is wanted to run', () => {
+  test('ends one ttl after its last heartbeat, while it should run', () => {
     expect(expiryOf(sandbox('box', beaten))).toEqual(seconds(90));
     expect(expiryOf(sandbox('box', { ...beaten, desired: 'stopped' }))).toBeUndefined();
     expect(expiryOf(sandbox('box'))).toBeUndefined();
   });
 });
 
-describe('a sandbox that is stopped', () => {
+describe('a stopped sandbox', () => {
   const stopped = { desired: 'stopped', observed: 'stopped', stoppedAt: NOON } as const;
   test.each([
     ['within its retention', hours(72), 'keep'],
     ['beyond it', new Date(hours(72).getTime() + 1), 'expire'],
-  ] as const)('%s', (_what, now, outcome) => expect(validator(stopped, now)).toBe(outcome));
+  ] as const)('decides: %s', (_what, now, outcome) => expect(validator(stopped, now)).toBe(outcome));
 
-  test('only by wish is stopped in fact', () => {
+  test('stops the sandbox if only its desired state is stopped', () => {
     expect(validator({ ...stopped, observed: 'running' }, minutes(1))).toBe('finish_stop');
   });
 });
@@ -63,9 +63,11 @@ describe('a sandbox that is stopped', () => {
 test.each([
   ['wanted gone and seen to be there', { desired: 'destroyed' }, 'finish_destroy'],
   ['wanted gone and gone', { desired: 'destroyed', observed: 'destroyed' }, 'keep'],
-] as const)('a sandbox %s', (_what, rest, outcome) => expect(validator(rest, hours(1_000))).toBe(outcome));
+] as const)('describes a sandbox %s', (_what, rest, outcome) =>
+  expect(validator(rest, hours(1_000))).toBe(outcome),
+);
 
-test('a creation is left alone until it must have been cut off', () => {
+test('ignores a creation until it must have been interrupted', () => {
   const creating = { observed: 'creating' } as const;
   expect(validator(creating, new Date(NOON.getTime() + ABANDONED_MS))).toBe('keep');
   expect(validator(creating, new Date(NOON.getTime() + ABANDONED_MS + 1))).toBe('finish_destroy');

@@ -34,11 +34,11 @@ async function openFolders(
   );
 }
 
-describe('a pool that is kept in the records', () => {
+describe('a managed pool', () => {
   warmPoolContract(() => openFolders(), { hands: true });
 });
 
-describe('a kept pool', () => {
+describe('with sandboxes', () => {
   let harness: ManagedPoolHarness;
   beforeEach(async () => {
     harness = await openFolders();
@@ -47,7 +47,7 @@ describe('a kept pool', () => {
 
   const mine = async () => (await harness.records.sandboxes.wantedBy(POOL_OWNER, 'here')).map(({ id }) => id);
 
-  test('hands out nothing before it has looked after what a restart left', async () => {
+  test('hands out nothing before it has checked what a restart left', async () => {
     const before = harness.open(poolConfig());
     await before.prime();
     await before.close();
@@ -57,7 +57,7 @@ describe('a kept pool', () => {
     expect((await after.take(ALICE))?.owner).toEqual(ALICE);
   });
 
-  test('keeps what the last host left', async () => {
+  test('keeps what the previous host left', async () => {
     const before = harness.open(poolConfig());
     await before.prime();
     await before.close();
@@ -67,7 +67,7 @@ describe('a kept pool', () => {
     expect(left).toHaveLength(3);
   });
 
-  test('leaves to recovery what was being handed over when its host was killed; the others stay', async () => {
+  test('leaves handovers of a killed host to recovery, and keeps the others', async () => {
     const { records, provider } = harness;
     const pool = harness.open(poolConfig());
     await pool.prime();
@@ -83,7 +83,7 @@ describe('a kept pool', () => {
     expect((await collect(provider.list())).toSorted()).toEqual(left.toSorted());
   });
 
-  test('does not hand out one that has died, but the next one that runs', async () => {
+  test('skips a dead sandbox and hands out the next running one', async () => {
     const pool = harness.open(poolConfig());
     await pool.prime();
     const [dead = '', alive] = await mine();
@@ -94,7 +94,7 @@ describe('a kept pool', () => {
     expect(await pool.stats()).toMatchObject({ warm: 3, assigned: 1, total: 4 });
   });
 
-  test('replaces those that have died when it looks after them', async () => {
+  test('replaces dead sandboxes on its next pass', async () => {
     const pool = harness.open(poolConfig());
     await pool.prime();
     const [dead = '', ...alive] = await mine();
@@ -107,7 +107,7 @@ describe('a kept pool', () => {
     expect((await harness.records.sandboxes.get(dead))?.observed).toBe('destroyed');
   });
 
-  test('is passed by where another image, another size or a network is asked for, and used up before sandboxes are made', async () => {
+  test('is skipped for another image, size or network, and used before a cold start', async () => {
     const pool = harness.open(poolConfig({ warmTarget: 1 }));
     await pool.prime();
     const [ready = ''] = await mine();
@@ -136,7 +136,7 @@ describe('a kept pool', () => {
     expect(await records.sandboxes.get(ready)).toMatchObject({ owner: ALICE, observed: 'running' });
   });
 
-  test('loses what its taker could not use: it is removed, and does not come back', async () => {
+  test('removes a sandbox that its taker could not use', async () => {
     const pool = harness.open(poolConfig());
     await pool.prime();
     const [ready = ''] = await mine();
@@ -158,7 +158,7 @@ describe('a kept pool', () => {
     expect(await collect(provider.list())).not.toContain(ready);
   });
 
-  test('makes room when sandboxes beside it come up to the limit', async () => {
+  test('shrinks when other sandboxes reach the limit', async () => {
     const pool = harness.open(poolConfig({ maxInstances: 4 }));
     await pool.prime();
     for (const id of ['one', 'two']) {
@@ -183,8 +183,8 @@ describe('a kept pool', () => {
   });
 });
 
-describe('a kept pool whose sandboxes', () => {
-  test('cannot be made is told of it, gives up until the next look, and leaves nothing', async () => {
+describe('with sandboxes that', () => {
+  test('fail to start reports it, gives up until the next pass, and leaves nothing behind', async () => {
     let asked = 0;
     const harness = await openFolders({
       async create() {
@@ -202,7 +202,7 @@ describe('a kept pool whose sandboxes', () => {
     await harness.dispose();
   });
 
-  test('are being made when it is closed waits until they are gone', async () => {
+  test('are starting when it is closed waits until they are removed', async () => {
     const begun = Promise.withResolvers<void>();
     const harness = await openFolders({
       create: (_spec, signal) =>
@@ -221,7 +221,7 @@ describe('a kept pool whose sandboxes', () => {
     await harness.dispose();
   });
 
-  test('are made as many at once as its batch has', async () => {
+  test('start at once is limited to its batch size', async () => {
     let [now, most] = [0, 0];
     const harness = await openFolders({}, async () => {
       most = Math.max(most, (now += 1));
@@ -233,7 +233,7 @@ describe('a kept pool whose sandboxes', () => {
     await harness.dispose();
   });
 
-  test('belong to an instance that was killed over them are given up after half an hour', async () => {
+  test('belong to a killed instance gives them up after half an hour', async () => {
     const clock = pinnedClock(NOON);
     const harness = await openFolders({}, undefined, clock);
     await harness.records.sandboxes.create({

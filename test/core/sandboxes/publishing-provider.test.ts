@@ -19,7 +19,7 @@ import { folderProvider } from '#test/races/folder-provider.ts';
 
 const NOON = new Date('2026-03-01T12:00:00.000Z');
 
-describe("a run's timeline tells of the run and its sandbox", () => {
+describe('the timeline of a run', () => {
   const clock = pinnedClock(NOON);
   let folder: string;
   let records: Records;
@@ -70,7 +70,7 @@ describe("a run's timeline tells of the run and its sandbox", () => {
       data,
     ]);
 
-  test('from its creation to its end', async () => {
+  test('contains the run from creation to completion', async () => {
     const { run } = await createRun(deps(), LOCAL, { autoApproveTools: true, title: 'build a "site"' });
     const { sandboxId } = run;
     await completeRun(deps(), run);
@@ -89,7 +89,7 @@ describe("a run's timeline tells of the run and its sandbox", () => {
     ]);
   });
 
-  test('and of every run in the sandbox, each stop and each return, once however many do it', async () => {
+  test('contains each stop and restart of the sandbox once per run, with concurrent callers', async () => {
     const all = deps();
     const { run: first } = await createRun(all, LOCAL, { autoApproveTools: false });
     const { run: second } = await createRun(all, LOCAL, {

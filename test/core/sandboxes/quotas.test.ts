@@ -19,11 +19,11 @@ test.each([
   ['local', { sandboxes: 3 }],
   ['service', { sandboxes: 50 }],
   ['constructor', { sandboxes: 3 }],
-])('%s may have %j', (user, quota) => {
+])('allows %s %j', (user, quota) => {
   expect(quotaOf(QUOTAS, { user, org: 'acme' })).toEqual(quota);
 });
 
-test('the service key is bound only where it is named', () => {
+test('limits the service key only if a quota names it', () => {
   const quota = quotaOf({ default: { sandboxes: 1 }, users: {} }, { user: 'service', org: 'service' });
   expect(quota).toEqual({});
   expect(binds(quota)).toBe(false);
@@ -43,15 +43,15 @@ test.each([
   [{ memoryMb: 699, sandboxes: 9 }, false],
   [{ memoryMb: 700, diskMb: 59 }, false],
   [{ memoryMb: 700, diskMb: 60 }, true],
-])('a quota of %j has room: %s', (quota, room) => {
+])('computes the room in a quota of %j: %s', (quota, room) => {
   expect(isWithin(quota, USED, MORE)).toBe(room);
 });
 
-test('what is past a quota already keeps nobody from more of something else', () => {
+test('allows more of one resource while another is over quota', () => {
   expect(isWithin({ diskMb: 10 }, USED, { ...MORE, diskMb: 0 })).toBe(true);
 });
 
-test('whoever would have too much is told what is used, allowed and asked for', () => {
+test('reports used, allowed and requested amounts when a quota is exceeded', () => {
   const error = quotaExceeded({ sandboxes: 2, cpu: 4, memoryMb: null }, USED, MORE);
   expect([error.code, error.status, error.message]).toEqual([
     'quota_exceeded',

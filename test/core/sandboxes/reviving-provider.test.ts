@@ -19,14 +19,14 @@ const die = async (id: string) => {
   while ((await provider.inspect(id)).state === 'running') await delay(10);
 };
 
-test('a sandbox that died by itself runs the next command, on its files', async () => {
+test('restarts a sandbox that died, with its files, for the next command', async () => {
   const id = await makeSandbox();
   await die(id);
   const { stdout, exitCode } = await execute(porthole, id, ['cat', 'file']);
   expect([stdout.toString(), exitCode]).toEqual(['kept\n', 0]);
 });
 
-test('names the sandbox that died by itself as what ended a command', async () => {
+test('reports that the sandbox died when a command was interrupted', async () => {
   const id = await makeSandbox();
   const answer = await porthole.call('POST', `/v1/sandbox/${id}/exec`, {
     body: { argv: ['sh', '-c', 'kill -9 2; sleep 60'] },
@@ -41,7 +41,7 @@ test('names the sandbox that died by itself as what ended a command', async () =
   ]);
 });
 
-test('one that was stopped on purpose stays stopped', async () => {
+test('keeps a sandbox stopped that was stopped on purpose', async () => {
   const id = await makeSandbox();
   const { records, provider } = porthole.host.services;
   await records.sandboxes.setDesired(id, 'stopped');

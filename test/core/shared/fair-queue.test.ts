@@ -16,7 +16,7 @@ describe('a fair queue', () => {
     return { given, places, enter };
   };
 
-  test('gives places in turns, however many one owner asks for', async () => {
+  test('grants slots round-robin, however many one owner requests', async () => {
     const { given, places, enter } = recorder(new FairQueue({ perOwner: 2, total: 2, waiting: 10 }));
     for (const owner of ['ann', 'ann', 'ann', 'ann', 'ann', 'bob', 'cid', 'bob']) void enter(owner);
     await settled();
@@ -28,7 +28,7 @@ describe('a fair queue', () => {
     expect(given).toEqual(['ann', 'ann', 'bob', 'cid', 'ann', 'bob', 'ann', 'ann']);
   });
 
-  test('limits one owner while places are free for others, and refuses beyond its queue', async () => {
+  test('limits one owner while slots are free for others, and rejects beyond its queue', async () => {
     const { given, enter } = recorder(new FairQueue({ perOwner: 1, total: 5, waiting: 1 }));
     for (const owner of ['ann', 'ann', 'ann', 'bob']) void enter(owner);
     await settled();
@@ -36,7 +36,7 @@ describe('a fair queue', () => {
     expect(given).toHaveLength(3);
   });
 
-  test('frees the place of all once its client sets the pace, and the place of its owner at the end', async () => {
+  test('frees the global slot once its client sets the pace, and the owner’s slot at the end', async () => {
     const { given, places, enter } = recorder(new FairQueue({ perOwner: 1, total: 1, waiting: 5 }));
     for (const owner of ['ann', 'ann', 'bob']) void enter(owner);
     await settled();
@@ -52,7 +52,7 @@ describe('a fair queue', () => {
     expect(given).toEqual(['ann', 'bob', 'ann']);
   });
 
-  test('forgets whoever stops waiting', async () => {
+  test('drops a waiter that is aborted', async () => {
     const { given, places, enter } = recorder(new FairQueue({ perOwner: 1, total: 1, waiting: 1 }));
     const gone = new AbortController();
     void enter('ann');

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { joined } from '#core/shared/concurrency.ts';
 
-describe('what is joined', () => {
-  test('is done once for all who want it meanwhile, and again for who comes later', async () => {
+describe('single-flight', () => {
+  test('runs once for all concurrent callers, and again for a later one', async () => {
     const on = {};
     const begun: PromiseWithResolvers<number>[] = [];
     const work = () => {
@@ -19,13 +19,13 @@ describe('what is joined', () => {
     expect(await later).toBe(2);
   });
 
-  test('is nobody else’s: another key and another thing have their own', async () => {
+  test('runs separately for another key or another instance', async () => {
     const on = {};
     const results = [joined(on, 'a', async () => 1), joined(on, 'b', async () => 2)];
     expect(await Promise.all([...results, joined({}, 'a', async () => 3)])).toEqual([1, 2, 3]);
   });
 
-  test('is tried again by one of those who waited where it failed, and each who began it is told of its own failure', async () => {
+  test('lets one waiter retry after a failure, and reports each failure to the caller that started it', async () => {
     const on = {};
     let tries = 0;
     const work = async () => {

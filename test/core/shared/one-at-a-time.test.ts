@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { oneAtATime } from '#core/shared/concurrency.ts';
 
-test('what has the same key is done in turn, whatever becomes of the one before; other keys do not wait', async () => {
+test('runs calls with the same key in sequence, even after a failure; other keys do not wait', async () => {
   const on = {};
   const reported: string[] = [];
   const gate = Promise.withResolvers<void>();

@@ -36,12 +36,12 @@ const GOOD = tar(
   { name: 'other', content: 'y' },
 );
 
-describe('the judge of archives', () => {
-  test('has more than 60 hostile ones to look at', () => {
+describe('tar validator', () => {
+  test('has more than 60 hostile archives', () => {
     expect(Object.keys(HOSTILE_TARS).length).toBeGreaterThan(180);
   });
 
-  test.each(Object.entries(HOSTILE_TARS))('refuses one with %s', (_what, archive) => {
+  test.each(Object.entries(HOSTILE_TARS))('rejects an archive with %s', (_what, archive) => {
     const reason = outcome(archive);
     expect(reason).toMatch(/^The archive is refused: /);
     for (const piece of [1, 511, 513]) {
@@ -49,16 +49,16 @@ describe('the judge of archives', () => {
     }
   });
 
-  test.each(Object.entries(BOMBS))('refuses one with %s', (_what, make) => {
+  test.each(Object.entries(BOMBS))('rejects an archive with %s', (_what, make) => {
     expect(outcome(make())).toMatch(/^The archive is refused: /);
   });
 
-  test.each(Object.entries(HARMLESS_TARS))('takes one with %s', (_what, [archive]) => {
+  test.each(Object.entries(HARMLESS_TARS))('accepts an archive with %s', (_what, [archive]) => {
     expect(outcome(archive)).toBeUndefined();
     expect(outcome(archive, 7)).toBeUndefined();
   });
 
-  test('refuses one that is cut off anywhere but behind an entry', () => {
+  test('rejects an archive that is truncated anywhere except after an entry', () => {
     const whole = new Set([0]);
     for (let at = 0; at <= GOOD.length; at += 128)
       if (outcome(GOOD.subarray(0, at)) === undefined) whole.add(at);
@@ -67,7 +67,7 @@ describe('the judge of archives', () => {
     expect([...whole]).toEqual([0, 512, 1_024, 2_560, 3_072, 3_584, 5_632, 7_680, 8_192, 8_704]);
   });
 
-  test('hands a name on that was cut behind a slash without the slash', () => {
+  test('removes the slash at which a name was split', () => {
     const cut = `${'d'.repeat(99)}/`;
     const names: string[] = [];
     const types: string[] = [];
@@ -87,7 +87,7 @@ describe('the judge of archives', () => {
         { name: cut, content: 'x' },
         pax({ path: `${cut}empty` }),
         { name: cut },
-        pax({ path: 'told' }),
+        pax({ path: 'extended' }),
         { name: '', prefix: 'd', content: 'x' },
         pax({ path: `${cut}folder` }),
         { name: cut, type: '5' },
@@ -98,8 +98,8 @@ describe('the judge of archives', () => {
     expect(names).toEqual([`${'d'.repeat(99)}_`, `${'d'.repeat(99)}_`, 'd/_', cut]);
   });
 
-  test('takes what GNU tar writes, in each of its formats', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'porthole-judge-'));
+  test('accepts what GNU tar writes, in each format', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'porthole-tar-'));
     try {
       mkdirSync(join(folder, 'a/b'), { recursive: true });
       writeFileSync(join(folder, 'a/b', 'n'.repeat(150)), 'x');
@@ -119,7 +119,7 @@ const missing = READERS.every((reader) => spawnSync(reader, ['--help'], { stdio:
   ? undefined
   : 'apt-get install tar busybox';
 
-suite('what the judge takes, given to real readers of tar', missing, () => {
+suite('archives that the validator accepts, in real tar programs', missing, () => {
   /**
    * Unpacks it below a folder that has a canary beside it and a link out; returns the resulting
    * names, or undefined if anything outside has changed.
@@ -147,13 +147,13 @@ suite('what the judge takes, given to real readers of tar', missing, () => {
     }
   }
 
-  test.each(READERS)('%s keeps every harmless one inside', (reader) => {
+  test.each(READERS)('keeps every harmless archive inside with %s', (reader) => {
     for (const [what, [archive]] of Object.entries(HARMLESS_TARS)) {
       expect([what, unpacked(reader, archive) === undefined]).toEqual([what, false]);
     }
   });
 
-  test('GNU tar and busybox agree on the harmless ones', () => {
+  test('extracts harmless archives alike with GNU tar and busybox', () => {
     for (const [what, [archive]] of Object.entries(HARMLESS_TARS)) {
       // busybox uses the short name where pax has a longer one, and does not detect a folder by its
       // slash alone: both stay inside. It does not create links of more than 4,094 bytes.
@@ -162,7 +162,7 @@ suite('what the judge takes, given to real readers of tar', missing, () => {
     }
   });
 
-  test('any byte of a good archive may be flipped: it is refused, or stays inside', () => {
+  test('rejects a valid archive after any bit flip, or keeps it inside', () => {
     const flips = repetitions(250);
     let taken = 0;
     fc.assert(

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { readControl, readShell, readSize } from '#core/terminals/terminal-messages.ts';
 
-describe('the size of a terminal', () => {
+describe('terminal size', () => {
   test.each<[{ cols?: string; rows?: string }, number, number, boolean]>([
     [{}, 80, 24, false],
     [{ cols: '', rows: '' }, 80, 24, false],
@@ -9,7 +9,7 @@ describe('the size of a terminal', () => {
     [{ rows: '50' }, 80, 50, true],
     [{ cols: '1', rows: '4096' }, 1, 4096, true],
     [{ cols: '99.9', rows: '1e2' }, 99, 100, true],
-  ])('%j is %i by %i', (query, cols, rows, isAsked) => {
+  ])('parses %j as %i by %i', (query, cols, rows, isAsked) => {
     expect(readSize(query)).toEqual({ size: { cols, rows }, isAsked });
   });
 
@@ -21,12 +21,12 @@ describe('the size of a terminal', () => {
     [{ cols: '0.9' }, 'cols and rows must be from 1 to 4096'],
     [{ rows: '-1' }, 'cols and rows must be from 1 to 4096'],
     [{ rows: '4097' }, 'cols and rows must be from 1 to 4096'],
-  ])('%j is refused', (query, message) => {
+  ])('rejects %j', (query, message) => {
     expect(() => readSize(query)).toThrow(expect.objectContaining({ code: 'invalid_request', message }));
   });
 });
 
-describe('the shell of a terminal', () => {
+describe('terminal shell', () => {
   test.each<[string | undefined, string]>([
     [undefined, 'bash'],
     ['', 'bash'],
@@ -34,19 +34,19 @@ describe('the shell of a terminal', () => {
     ['/bin/bash', '/bin/bash'],
     ['./my-shell_2.0+', './my-shell_2.0+'],
     ['x'.repeat(255), 'x'.repeat(255)],
-  ])('%j is %s', (given, shell) => {
+  ])('parses %j as %s', (given, shell) => {
     expect(readShell(given)).toBe(shell);
   });
 
   test.each(['bash -l', '-i', 'a;b', 'a\0b', 'a\n', '$SHELL', 'naïve', 'A=1', 'x'.repeat(256)])(
-    '%j is none',
+    'rejects %j',
     (shell) => {
       expect(() => readShell(shell)).toThrow(expect.objectContaining({ code: 'invalid_request' }));
     },
   );
 });
 
-describe('a control message', () => {
+describe('control message', () => {
   const positive = 'Invalid dimensions: cols and rows must be positive';
   const most = 'Invalid dimensions: cols and rows must be at most 4096';
   test.each<[string, ReturnType<typeof readControl>]>([
@@ -70,7 +70,7 @@ describe('a control message', () => {
     ['{"type":"resize","cols":1,"rows":-3}', { kind: 'refused', message: positive }],
     ['{"type":"resize","cols":4097,"rows":1}', { kind: 'refused', message: most }],
     ['{"type":"resize","cols":1e308,"rows":1}', { kind: 'refused', message: most }],
-  ])('%.50s', (text, control) => {
+  ])('parses %.50s', (text, control) => {
     expect(readControl(text)).toEqual(control);
   });
 });

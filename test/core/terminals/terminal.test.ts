@@ -29,7 +29,7 @@ afterEach(() => {
 });
 
 describe('a terminal', () => {
-  test('reads nothing before somebody looks, and loses nothing', async () => {
+  test('buffers output until the first viewer, and loses nothing', async () => {
     const { shell, terminal } = make();
     shell.print('early ');
     shell.end({ code: 4 });
@@ -39,7 +39,7 @@ describe('a terminal', () => {
     expect(viewer.closedWith).toEqual([1000, '']);
   });
 
-  test('tells a signal with the code that shells give it', async () => {
+  test('reports a signal as the exit code that shells use', async () => {
     const { shell, terminal } = make();
     const viewer = attached(terminal);
     shell.end({ signal: 'SIGKILL' });
@@ -47,7 +47,7 @@ describe('a terminal', () => {
     expect(viewer.sent.at(-1)).toBe('{"type":"exit","code":137,"signal":"SIGKILL"}');
   });
 
-  test('whose connection is lost says why, and never an exit code', async () => {
+  test('reports a lost connection, never as an exit code', async () => {
     const { shell, terminal } = make();
     const viewer = attached(terminal);
     shell.print('half');
@@ -58,7 +58,7 @@ describe('a terminal', () => {
     expect(viewer.closedWith).toEqual([1011, '']);
   });
 
-  test('shows a later viewer the last of what there was, then ready, then what comes', async () => {
+  test('sends a later viewer the recent output, then ready, then live output', async () => {
     const { shell, terminal } = make({ shared: true });
     attached(terminal).leave();
     shell.print('0123456789abcdefghij');
@@ -71,7 +71,7 @@ describe('a terminal', () => {
     await terminal.hangUp();
   });
 
-  test('that has just ended tells whoever comes then', async () => {
+  test('reports the end to a viewer that connects just after it', async () => {
     const { shell, terminal } = make({ shared: true });
     const first = attached(terminal);
     shell.print('bye');
@@ -92,7 +92,7 @@ describe('a terminal', () => {
     expect(shell.signals).toEqual(['SIGHUP']);
   });
 
-  test('kills a shell that outlives the hang-up', async () => {
+  test('kills a shell that survives the hang-up', async () => {
     jest.useFakeTimers();
     const { shell, terminal } = make();
     shell.diesOfHangUp = false;
@@ -107,7 +107,7 @@ describe('a terminal', () => {
 });
 
 describe('a viewer that does not read', () => {
-  test('holds up its program, so that no more than a bounded amount waits', async () => {
+  test('applies backpressure to the program, so that buffers are bounded', async () => {
     const { shell, terminal } = make();
     const viewer = attached(terminal);
     viewer.isReading = false;
@@ -124,7 +124,7 @@ describe('a viewer that does not read', () => {
     await terminal.hangUp();
   });
 
-  test('may say so itself, and goes on when it says so', async () => {
+  test('pauses by message, and resumes by message', async () => {
     const { shell, terminal } = make();
     const viewer = attached(terminal);
     viewer.type('{"type":"pause"}');
@@ -136,7 +136,7 @@ describe('a viewer that does not read', () => {
     await terminal.hangUp();
   });
 
-  test('is forgotten as one that waits when it leaves', async () => {
+  test('releases its backpressure when it leaves', async () => {
     const { shell, terminal } = make({ shared: true });
     const gone = attached(terminal);
     const other = attached(terminal);
@@ -147,7 +147,7 @@ describe('a viewer that does not read', () => {
     await terminal.hangUp();
   });
 
-  test('may take its time while it is alone, and is let go once it holds up another', async () => {
+  test('blocks while it is alone, and is disconnected once it blocks another viewer', async () => {
     jest.useFakeTimers({ doNotFake: ['setImmediate'] });
     const { shell, terminal } = make({ shared: true });
     const slow = attached(terminal);
@@ -169,8 +169,8 @@ describe('a viewer that does not read', () => {
   });
 });
 
-describe('a terminal that nobody looks at', () => {
-  test('goes at a walk, and at once again when somebody looks', async () => {
+describe('a terminal without viewers', () => {
+  test('throttles its program, and resumes full speed for a viewer', async () => {
     jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick'] });
     const { shell, terminal } = make({ shared: true });
     attached(terminal).leave();
@@ -193,7 +193,7 @@ describe('a terminal that nobody looks at', () => {
   });
 });
 
-describe('what is typed', () => {
+describe('terminal input', () => {
   test('reaches the program; text messages do not', async () => {
     const { shell, terminal } = make();
     const viewer = attached(terminal);
@@ -208,7 +208,7 @@ describe('what is typed', () => {
     await terminal.hangUp();
   });
 
-  test('is not answered without end where it makes no sense and nobody reads', async () => {
+  test('bounds the echo of unreadable input', async () => {
     const { terminal } = make();
     const viewer = attached(terminal);
     viewer.isReading = false;
@@ -218,7 +218,7 @@ describe('what is typed', () => {
     await terminal.hangUp();
   });
 
-  test('as a flood of sizes comes to the last one', async () => {
+  test('collapses a flood of sizes to the last one', async () => {
     jest.useFakeTimers();
     const { shell, terminal } = make();
     const viewer = attached(terminal);
@@ -232,7 +232,7 @@ describe('what is typed', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test('waits for a program that does not read it, within bounds', async () => {
+  test('buffers a bounded amount for a program that does not read', async () => {
     const { shell, terminal } = make();
     const viewer = attached(terminal);
     shell.isReading = false;
@@ -247,7 +247,7 @@ describe('what is typed', () => {
     await terminal.hangUp();
   });
 
-  test('and never read lets its viewer go', async () => {
+  test('lets its viewer leave if the program never reads', async () => {
     jest.useFakeTimers();
     const { shell, terminal } = make({ shared: true });
     const [stuck, other] = [attached(terminal), attached(terminal)];

@@ -15,7 +15,7 @@ const PLAIN: TerminalRequest = {
 };
 const of = (sessionId: string): TerminalRequest => ({ ...PLAIN, sessionId });
 
-describe('the terminals of a process', () => {
+describe('terminals of a process', () => {
   let records: Records;
   let stopping: AbortController;
   let shells: FakeShell[];
@@ -47,7 +47,7 @@ describe('the terminals of a process', () => {
     return viewer;
   };
 
-  test('start the shell itself, on a terminal', async () => {
+  test('start the shell on a terminal', async () => {
     const terminals = make();
     await terminals.open(here, { ...PLAIN, shell: '/bin/zsh', size: { cols: 100, rows: 40 } });
     expect(shells[0]?.command).toEqual({
@@ -59,7 +59,7 @@ describe('the terminals of a process', () => {
     await terminals.close();
   });
 
-  test('start a session’s shell in the session', async () => {
+  test('start the shell of a session in the session', async () => {
     const terminals = make();
     await terminals.open(here, of('mine'));
     const { argv, tty } = shells[0]?.command ?? { argv: [] };
@@ -71,7 +71,7 @@ describe('the terminals of a process', () => {
     await terminals.close();
   });
 
-  test('are one for each session of each generation of a sandbox', async () => {
+  test('exist once per session and generation of a sandbox', async () => {
     const terminals = make();
     const first = await terminals.open(here, of('one'));
     expect(await terminals.open(here, of('one'))).toBe(first);
@@ -82,7 +82,7 @@ describe('the terminals of a process', () => {
     await terminals.close();
   });
 
-  test('take a new size from whoever asks for one', async () => {
+  test('resize on the request of any viewer', async () => {
     const terminals = make();
     await terminals.open(here, of('one'));
     await terminals.open(here, of('one'));
@@ -91,7 +91,7 @@ describe('the terminals of a process', () => {
     await terminals.close();
   });
 
-  test('that cannot be started are not kept, whoever waits for them', async () => {
+  test('are removed if they cannot be started, for every waiter', async () => {
     const terminals = make();
     refusal = new Error('no sandbox');
     const both = [terminals.open(here, of('one')), terminals.open(here, of('one'))];
@@ -105,7 +105,7 @@ describe('the terminals of a process', () => {
     await terminals.close();
   });
 
-  test('without a session end when their client goes before it looked', async () => {
+  test('without a session end when their client leaves before connecting', async () => {
     const terminals = make();
     const client = new AbortController();
     await terminals.open(here, PLAIN, client.signal);
@@ -118,7 +118,7 @@ describe('the terminals of a process', () => {
     await terminals.close();
   });
 
-  test('are 128 without a session at most, and one more when one has ended', async () => {
+  test('without a session are limited to 128, and free their slot when they end', async () => {
     const terminals = make();
     for (let at = 0; at < 128; at += 1) await terminals.open(here, PLAIN);
     await expect(terminals.open(here, PLAIN)).rejects.toMatchObject({ code: 'too_many_terminals' });
@@ -133,7 +133,7 @@ describe('the terminals of a process', () => {
     expect(viewer.sent.at(-1)).toContain('Porthole is ending here');
   });
 
-  test('of sessions are sixteen; the one that was left first makes room', async () => {
+  test('of sessions are limited to sixteen; the least recently used is closed', async () => {
     const terminals = make();
     const viewers = [];
     for (let at = 0; at < 16; at += 1) viewers.push(await look(terminals, of(`s${at}`)));
@@ -156,7 +156,7 @@ describe('the terminals of a process', () => {
     await terminals.close();
   });
 
-  test('of a session end when nobody has looked at them for long', async () => {
+  test('of a session end after a long time without viewers', async () => {
     const terminals = make(48);
     const watched = await look(terminals, of('watched'));
     (await look(terminals, of('left'))).leave();
@@ -190,7 +190,7 @@ describe('the terminals of a process', () => {
       1001,
       'Sandbox ID was deleted, and its terminal ended with it. Create a sandbox with POST /v1/sandbox.',
     ],
-  ] as const)('that are lost while their sandbox is to be %s say so', async (desired, code, message) => {
+  ] as const)('report the reason when they are lost to a %s', async (desired, code, message) => {
     const terminals = make();
     const record = sandbox('cccc');
     const generation = await records.sandboxes.create(record);
@@ -205,7 +205,7 @@ describe('the terminals of a process', () => {
     });
   });
 
-  test('all end when the process does, and no more are opened', async () => {
+  test('end with the process, and no more are opened', async () => {
     const terminals = make();
     const viewers = [await look(terminals, PLAIN), await look(terminals, of('one'))];
     stopping.abort();

@@ -14,7 +14,7 @@ import { codeOf, HOUR, MINUTE, NOON, previewHarness } from './preview-harness.ts
 const ALICE: Person = { kind: 'person', user: 'alice', org: 'acme', admin: false };
 const SECOND = 1_000;
 
-describe('a preview that an agent asks for', () => {
+describe('a preview that an agent requests', () => {
   let harness: Awaited<ReturnType<typeof previewHarness>>;
   let stopping: AbortController;
   let deps: StartAgentPreviewDeps;
@@ -56,7 +56,7 @@ describe('a preview that an agent asks for', () => {
     throw new Error(`it did not fail as it should: ${String(error)}`);
   };
 
-  test('waits until it is approved, and is then opened', async () => {
+  test('waits for approval and then opens', async () => {
     let heard: ApprovalRecord | undefined;
     const opening = open({}, { onWaiting: (approval) => (heard = approval) });
     const id = await asked();
@@ -88,7 +88,7 @@ describe('a preview that an agent asks for', () => {
     expect(reported[1]?.data).toEqual({ ...about, source: 'person', scope: 'once', decided_by: 'alice' });
   });
 
-  test('is opened to its end although its caller leaves, so that the approval is used up', async () => {
+  test('opens although its caller leaves, and consumes the approval', async () => {
     const leaving = new AbortController();
     const plane: typeof harness.plane = {
       ...harness.plane,
@@ -104,7 +104,7 @@ describe('a preview that an agent asks for', () => {
     expect((await harness.records.approvals.get(id))?.takenAt).toEqual(NOON);
   });
 
-  test('is not opened under another URL when it is stopped while it starts', async () => {
+  test('keeps its URL if it is stopped while it starts', async () => {
     const plane: typeof harness.plane = {
       ...harness.plane,
       serves: async (preview, signal) => {
@@ -118,7 +118,7 @@ describe('a preview that an agent asks for', () => {
     expect(harness.plane.stored.size).toBe(0);
   });
 
-  test('denied is told the reason, and asking again asks anew', async () => {
+  test('returns the reason of a denial, and a retry asks again', async () => {
     const opening = failure(open());
     await decide(await asked(), 'denied', { reason: 'not that port' });
     const error = await opening;
@@ -155,7 +155,7 @@ describe('a preview that an agent asks for', () => {
     expect(harness.plane.stored.size).toBe(0);
   });
 
-  test('approved too late is not approved', async () => {
+  test('rejects an approval after the timeout', async () => {
     const opening = failure(open());
     const id = await asked();
     await waits();
@@ -164,7 +164,7 @@ describe('a preview that an agent asks for', () => {
     expect((await opening).code).toBe('approval_timed_out');
   });
 
-  test('is decided once: whoever comes second hears how', async () => {
+  test('accepts one decision, and returns it to later ones', async () => {
     const opening = open();
     const id = await asked();
     await decide(id);
@@ -177,7 +177,7 @@ describe('a preview that an agent asks for', () => {
     expect((await types()).filter((type) => type === 'tool.denied')).toEqual([]);
   });
 
-  test('is not decided under an id that nobody asked under, nor under another run', async () => {
+  test('rejects a decision for an unknown request or under another run', async () => {
     const opening = open();
     const id = await asked();
     const other = await harness.makeRun();
@@ -187,24 +187,24 @@ describe('a preview that an agent asks for', () => {
     await opening;
   });
 
-  describe('opens without a question', () => {
+  describe('opens without approval', () => {
     const sources = async () =>
       (await events())
         .filter(({ type }) => type === 'tool.approved')
         .map(({ data }) => [data['source'], data['policy_id']]);
 
-    test('where the installation approves everything', async () => {
+    test('if the installation approves everything', async () => {
       await open({}, {}, { ...deps, preview: { ...deps.preview, autoApprove: true } });
       expect(await types()).toEqual(['tool.approved', 'preview.opened']);
       expect(await sources()).toEqual([['installation', undefined]]);
     });
 
-    test('where the run does', async () => {
+    test('if the run approves everything', async () => {
       await open({ run: { ...run, autoApproveTools: true } });
       expect(await sources()).toEqual([['run_option', undefined]]);
     });
 
-    test.each(['run', 'always'] as const)('where a policy of scope %s covers it', async (scope) => {
+    test.each(['run', 'always'] as const)('if a policy of scope %s covers it', async (scope) => {
       const opening = open();
       await decide(await asked(), 'approved', { scope });
       await opening;
@@ -223,7 +223,7 @@ describe('a preview that an agent asks for', () => {
       expect((await types(other)).includes('tool.approval_required')).toBe(scope === 'run');
     });
 
-    test('until the policy is deleted, by its owner or an admin and nobody else', async () => {
+    test('until its owner or an admin deletes the policy', async () => {
       const opening = open();
       await decide(await asked(), 'approved', { scope: 'always' });
       await opening;
@@ -240,7 +240,7 @@ describe('a preview that an agent asks for', () => {
       await asking;
     });
 
-    test('where a policy covers this port in this run, and no other port or run', async () => {
+    test('if a policy covers this port in this run, and for no other port or run', async () => {
       const opening = open();
       await decide(await asked(), 'approved', { scope: 'port' });
       await opening;
@@ -257,14 +257,14 @@ describe('a preview that an agent asks for', () => {
       );
     });
 
-    test('while it is open already', async () => {
+    test('while it is already open', async () => {
       const { preview } = await harness.start(run);
       expect((await open()).preview.uid).toBe(preview.uid);
       expect(await types()).toEqual(['preview.opened', 'preview.kept']);
     });
   });
 
-  describe('that was denied', () => {
+  describe('after a denial', () => {
     const deny = async (start: Partial<PreviewStart>, count: number, of = run) => {
       const opening = failure(open({ run: of, ...start }));
       await decide(await asked(count, of), 'denied', { of });
@@ -277,7 +277,7 @@ describe('a preview that an agent asks for', () => {
     };
 
     test.each(['run', 'always'] as const)(
-      'is asked about again although every other port is approved later: %s',
+      'asks again even if every other port is approved later: %s',
       async (scope) => {
         const other = await harness.makeRun();
         await deny({ targetPort: 3000 }, 1);
@@ -290,7 +290,7 @@ describe('a preview that an agent asks for', () => {
       },
     );
 
-    test('and waits again is not approved with the ports that wait beside it', async () => {
+    test('stays pending when the ports beside it are approved', async () => {
       await deny({ targetPort: 3000 }, 1);
       const again = failure(open({ targetPort: 3000 }));
       const id = await asked(2);
@@ -303,7 +303,7 @@ describe('a preview that an agent asks for', () => {
       expect((await again).code).toBe('approval_denied');
     });
 
-    test('is covered again once that very port is approved', async () => {
+    test('is covered again once that port is approved', async () => {
       await deny({ targetPort: 3000 }, 1);
       await approve({ targetPort: 3001 }, 2, 'run');
       await approve({ targetPort: 3000 }, 3, 'once');
@@ -312,7 +312,7 @@ describe('a preview that an agent asks for', () => {
       expect((await events()).filter(({ type }) => type === 'tool.approval_required')).toHaveLength(3);
     });
 
-    test('only as another link is still asked about as that once the port is approved for the run', async () => {
+    test('asks for an additional link even if the port is approved for the run', async () => {
       await deny({ targetPort: 3000, rotate: true }, 1);
       await approve({ targetPort: 3000 }, 2, 'port');
       await revokePreview(deps, { run, targetPort: 3000 });
@@ -320,7 +320,7 @@ describe('a preview that an agent asks for', () => {
       await deny({ targetPort: 3000, rotate: true }, 3);
     });
 
-    test('a day ago is asked about still', async () => {
+    test('asks again a day later', async () => {
       await deny({ targetPort: 3000 }, 1);
       harness.clock.advance(25 * HOUR);
       await endApprovals(deps);
@@ -329,11 +329,11 @@ describe('a preview that an agent asks for', () => {
     });
   });
 
-  describe('is asked about', () => {
+  describe('asks for approval', () => {
     test.each([
       ['idle', 30 * MINUTE],
       ['past its longest life', 8 * HOUR],
-    ])('again once it is %s, also before it is reaped', async (_name, passed) => {
+    ])('again once it is %s, before and after the reaper', async (_name, passed) => {
       await harness.start(run);
       harness.clock.advance(passed);
       const opening = open();
@@ -342,7 +342,7 @@ describe('a preview that an agent asks for', () => {
     });
 
     test.each(['touch', 'serves'] as const)(
-      'when it is ended in the very moment in which it was seen to be open: %s',
+      'if it is ended just after it was seen open: %s',
       async (step) => {
         const { preview } = await harness.start(run);
         const end = () => harness.plane.close({ name: preview.name });
@@ -366,7 +366,7 @@ describe('a preview that an agent asks for', () => {
       },
     );
 
-    test('when it is to have another URL', async () => {
+    test('for a rotation of its URL', async () => {
       const { preview } = await harness.start(run);
       const opening = open({ rotate: true });
       await decide(await asked());
@@ -377,33 +377,33 @@ describe('a preview that an agent asks for', () => {
       });
     });
 
-    test('also when the owner asks by that way', async () => {
+    test('for its owner on the agent path', async () => {
       const opening = open({ by: 'owner' });
       await decide(await asked());
       await opening;
     });
   });
 
-  describe('that would be refused anyway is asked about by nobody', () => {
+  describe('rejects without asking', () => {
     test.each<[string, Partial<PreviewStart>, () => unknown, string]>([
       ['a port out of range', { targetPort: 2999 }, () => undefined, 'port_out_of_range'],
       ['no port', { targetPort: 0 }, () => undefined, 'invalid_port'],
       ['a sandbox that is gone', {}, () => (harness.seen.state = 'absent'), 'no_bound_sandbox'],
       ['a sandbox that is stopped', {}, () => (harness.seen.state = 'stopped'), 'no_bound_sandbox'],
-    ])('%s', async (_name, start, prepare, code) => {
+    ])('checks %s', async (_name, start, prepare, code) => {
       prepare();
       expect(await codeOf(open(start))).toBe(code);
       expect(await types()).toEqual([]);
     });
 
-    test('a run that has ended, where previews end with it', async () => {
+    test('a run that has ended, if previews end with it', async () => {
       const strict = { ...deps, preview: { ...deps.preview, keepAfterRun: false } };
       const ended: RunRecord = { ...run, status: 'completed', completedAt: NOON };
       expect(await codeOf(open({ run: ended }, {}, strict))).toBe('run_ended');
       expect(await types()).toEqual([]);
     });
 
-    test('one too many of the run, while the port that is open still opens', async () => {
+    test('a preview over the cap of the run, while the open port still opens', async () => {
       for (const port of [3000, 3001, 3002]) await harness.start(run, port);
       const before = await types();
       expect(await codeOf(open({ targetPort: 3003 }))).toBe('too_many_previews');
@@ -413,7 +413,7 @@ describe('a preview that an agent asks for', () => {
       await rotating;
     });
 
-    test('one too many of all', async () => {
+    test('a preview over the global cap', async () => {
       for (let at = 0; at < 20; at += 1) await harness.start(await harness.makeRun());
       const full = { ...deps, preview: { ...deps.preview, maxTotal: 20 } };
       expect(await codeOf(open({}, {}, full))).toBe('too_many_previews');
@@ -421,8 +421,8 @@ describe('a preview that an agent asks for', () => {
     });
   });
 
-  describe('and by others at the same time', () => {
-    test('is one question with one answer for all', async () => {
+  describe('with concurrent callers', () => {
+    test('asks once and answers all', async () => {
       const openings = [open(), open({ by: 'owner' }), open()];
       const id = await asked();
       await waits(3);
@@ -436,7 +436,7 @@ describe('a preview that an agent asks for', () => {
       ]);
     });
 
-    test('denied is denied for all', async () => {
+    test('denies all at once', async () => {
       const openings = [failure(open()), failure(open())];
       const id = await asked();
       await waits(2);
@@ -447,7 +447,7 @@ describe('a preview that an agent asks for', () => {
       ]);
     });
 
-    test('on other ports is a question each; allowed for the run, all of them', async () => {
+    test('asks once per port; an approval for the run covers all ports', async () => {
       const openings = [3000, 3001, 3002].map((targetPort) => open({ targetPort }));
       await waits(3);
       await decide(await asked(3), 'approved', { scope: 'run' });
@@ -456,7 +456,7 @@ describe('a preview that an agent asks for', () => {
       expect(approved.map(({ data }) => data['source'])).toEqual(['person', 'run_policy', 'run_policy']);
     });
 
-    test('in other runs of the owner is allowed always, too', async () => {
+    test('is covered in other runs of the owner by scope always', async () => {
       const others = [await harness.makeRun(), await harness.makeRun()];
       const openings = [run, ...others].map((of) => open({ run: of }));
       await waits(3);
@@ -469,7 +469,7 @@ describe('a preview that an agent asks for', () => {
         });
     });
 
-    test('is refused where a run asks and asks', async () => {
+    test('is rejected when a run asks too often', async () => {
       const wide = { ...deps, preview: { ...deps.preview, maxPerRun: 1_000, maxTotal: 1_000 } };
       const leave = new AbortController();
       const openings = Array.from({ length: 256 }, (_, at) =>
@@ -483,8 +483,8 @@ describe('a preview that an agent asks for', () => {
     });
   });
 
-  describe('whose caller goes away', () => {
-    test('is withdrawn, and can no longer be approved', async () => {
+  describe('after its caller leaves', () => {
+    test('is withdrawn and can no longer be approved', async () => {
       const leave = new AbortController();
       const opening = open({}, { signal: leave.signal });
       const id = await asked();
@@ -495,7 +495,7 @@ describe('a preview that an agent asks for', () => {
       expect(await codeOf(decide(id))).toBe('approval_decided');
     });
 
-    test('before it was asked about is withdrawn as well', async () => {
+    test('is withdrawn even before the request was stored', async () => {
       const leave = new AbortController();
       const ids = numberedIds();
       const leaving = {
@@ -512,7 +512,7 @@ describe('a preview that an agent asks for', () => {
       expect((await types()).at(-1)).toBe('tool.withdrawn');
     });
 
-    test('waits on for the others, and is withdrawn with the last', async () => {
+    test('waits for the other callers, and is withdrawn with the last', async () => {
       const [one, two] = [new AbortController(), new AbortController()];
       const openings = [open({}, { signal: one.signal }), open({}, { signal: two.signal })].map((opening) =>
         opening.catch((error: unknown) => (error as Error).name),
@@ -529,7 +529,7 @@ describe('a preview that an agent asks for', () => {
       expect(await types()).toEqual(['tool.approval_required', 'tool.withdrawn']);
     });
 
-    test('in the moment of the decision leaves it to the retry', async () => {
+    test('at the moment of the decision keeps the decision for a retry', async () => {
       const leave = new AbortController();
       const opening = open({}, { signal: leave.signal });
       const id = await asked();
@@ -545,7 +545,7 @@ describe('a preview that an agent asks for', () => {
     });
   });
 
-  describe('whose function is killed', () => {
+  describe('after its function was killed', () => {
     /**
      * A call of a function that is killed while it waits: it neither leaves nor renews its wait.
      */
@@ -558,7 +558,7 @@ describe('a preview that an agent asks for', () => {
       return asked();
     };
 
-    test('is rejoined by the identical retry, and asked about once', async () => {
+    test('is joined by an identical retry and asked once', async () => {
       const id = await killed();
       const retry = open();
       await waits();
@@ -568,7 +568,7 @@ describe('a preview that an agent asks for', () => {
       expect((await types()).filter((type) => type === 'tool.approval_required')).toHaveLength(1);
     });
 
-    test('and approved meanwhile opens for the retry at once, once, for five minutes', async () => {
+    test('opens for a retry once, within five minutes of the approval', async () => {
       const id = await killed();
       await decide(id);
       harness.clock.advance(5 * MINUTE - 1);
@@ -580,7 +580,7 @@ describe('a preview that an agent asks for', () => {
       await next;
     });
 
-    test('and approved longer ago is asked about anew', async () => {
+    test('asks again if the approval is older', async () => {
       await decide(await killed());
       harness.clock.advance(5 * MINUTE);
       const next = open();
@@ -588,7 +588,7 @@ describe('a preview that an agent asks for', () => {
       await next;
     });
 
-    test('and approved meanwhile is asked about anew once the port has been stopped', async () => {
+    test('asks again if the port was stopped since the approval', async () => {
       await decide(await killed());
       await revokePreview(deps, { run, targetPort: 3000 });
       const next = open();
@@ -597,7 +597,7 @@ describe('a preview that an agent asks for', () => {
       expect((await types()).filter((type) => type === 'preview.opened')).toHaveLength(1);
     });
 
-    test('and denied meanwhile tells the retry so, once', async () => {
+    test('returns the denial to a retry once', async () => {
       await decide(await killed(), 'denied', { reason: 'no' });
       const error = await failure(open());
       expect([error.code, error.message.includes('no')]).toEqual(['approval_denied', true]);
@@ -606,7 +606,7 @@ describe('a preview that an agent asks for', () => {
       await next;
     });
 
-    test('between the approval and the opening opens for the retry without a question', async () => {
+    test('opens for a retry if it was killed between approval and opening', async () => {
       const plane = { ...harness.plane, open: () => Promise.reject(new Error('killed')) };
       const opening = open({}, {}, { ...deps, plane });
       await decide(await asked());
@@ -615,7 +615,7 @@ describe('a preview that an agent asks for', () => {
       expect(await types()).toEqual(['tool.approval_required', 'tool.approved', 'preview.opened']);
     });
 
-    test('is withdrawn with the retry, once it is clear that the killed one is gone', async () => {
+    test('is withdrawn with the retry, once the killed function is known to be gone', async () => {
       await killed();
       harness.clock.advance(SECOND);
       const leave = new AbortController();
@@ -639,7 +639,7 @@ describe('a preview that an agent asks for', () => {
     });
   });
 
-  test('is forgotten a day after it ended, and its timeline remembers', async () => {
+  test('is deleted a day after it ended, and stays in the timeline', async () => {
     const opening = open();
     const id = await asked();
     await decide(id);
@@ -653,7 +653,7 @@ describe('a preview that an agent asks for', () => {
     expect(await types()).toContain('tool.approved');
   });
 
-  test('on a host that ends is refused for now, waits on, and is found again on another', async () => {
+  test('is unavailable on a host that shuts down, stays pending, and is found on another host', async () => {
     const opening = failure(open());
     const id = await asked();
     await waits();
@@ -667,7 +667,7 @@ describe('a preview that an agent asks for', () => {
     expect((await types()).filter((type) => type === 'tool.approval_required')).toHaveLength(1);
   });
 
-  test('waits through a database that is away for a while', async () => {
+  test('waits through a database outage', async () => {
     let isAway = false;
     const approvals: typeof harness.records.approvals = {
       ...harness.records.approvals,
@@ -690,7 +690,7 @@ describe('a preview that an agent asks for', () => {
     await opening;
   });
 
-  test('hears of the decision although no wake came', async () => {
+  test('detects the decision without a notification', async () => {
     const timeline = { ...harness.records.timeline, watch: () => () => undefined };
     const opening = open({}, {}, { ...deps, records: { ...harness.records, timeline } });
     const id = await asked();
@@ -700,7 +700,7 @@ describe('a preview that an agent asks for', () => {
     await opening;
   });
 
-  test('is asked about no more once its run has completed', async () => {
+  test('is no longer asked once its run has completed', async () => {
     const waiting = [failure(open()), failure(open({ by: 'owner' }))];
     const id = await asked();
     await waits(2);
@@ -712,7 +712,7 @@ describe('a preview that an agent asks for', () => {
     expect(await codeOf(decide(id))).toBe('approval_decided');
   });
 
-  test('is asked about by nobody whose run completed just before, but by its owner', async () => {
+  test('is asked for its owner only, if its run has just completed', async () => {
     await harness.records.runs.complete(run.id, harness.clock.now());
     expect((await failure(open())).code).toBe('run_ended');
     expect(await types()).toEqual([]);
@@ -721,7 +721,7 @@ describe('a preview that an agent asks for', () => {
     await byOwner;
   });
 
-  test('approved before its run completed is opened for its owner, and not for its agent', async () => {
+  test('opens for its owner and not for its agent if the run completed after the approval', async () => {
     const byAgent = failure(
       open(
         {},
@@ -752,7 +752,7 @@ describe('a preview that an agent asks for', () => {
   });
 
   test.each<ApprovalScope>(['run', 'always'])(
-    'is opened by a policy (%s) that is made between the look for one and the question',
+    'opens by a policy (%s) created between the policy check and the request',
     async (scope) => {
       const other = await harness.makeRun();
       const policies: typeof harness.records.policies = {

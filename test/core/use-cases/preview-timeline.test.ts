@@ -6,7 +6,7 @@ import { reapPreviews } from '#core/previews/reap-previews.ts';
 import { startPreview } from '#core/previews/start-preview.ts';
 import { codeOf, HOUR, MINUTE, NOON, previewHarness } from './preview-harness.ts';
 
-describe("a run's timeline tells of its previews", () => {
+describe('preview events in the timeline of a run', () => {
   let harness: Awaited<ReturnType<typeof previewHarness>>;
   let run: RunRecord;
   beforeEach(async () => {
@@ -24,7 +24,7 @@ describe("a run's timeline tells of its previews", () => {
     timeline: { ...harness.records.timeline, append: crash },
   });
 
-  test('that one was opened, kept and stopped, by whom, and never its token', async () => {
+  test('record that one was opened, kept alive and stopped, by which caller, without its token', async () => {
     const { preview } = await startPreview(harness.deps, { run, targetPort: 3000, by: 'agent' });
     harness.clock.advance(MINUTE);
     await keepPreviewAlive(harness.deps, { run, token: preview.token, by: 'owner' });
@@ -54,7 +54,7 @@ describe("a run's timeline tells of its previews", () => {
     expect(JSON.stringify(await events())).not.toContain(preview.token);
   });
 
-  test('that one was kept, once in ten minutes however often it is', async () => {
+  test('record a keepalive at most once in ten minutes', async () => {
     const { preview } = await harness.start(run);
     for (let minute = 1; minute <= 25; minute += 1) {
       harness.clock.advance(MINUTE);
@@ -86,7 +86,7 @@ describe("a run's timeline tells of its previews", () => {
         harness.clock.advance(HOUR);
       },
     ],
-  ])('that one was reaped because %s', async (_why, reason, pass) => {
+  ])('record the reason of a reaping: %s', async (_why, reason, pass) => {
     const { preview } = await harness.start(run);
     await pass(preview.token);
     expect((await harness.reap()).reaped).toBe(1);
@@ -96,7 +96,7 @@ describe("a run's timeline tells of its previews", () => {
     });
   });
 
-  test('that a new life began under the same URL', async () => {
+  test('record a reopening under the same URL', async () => {
     await harness.start(run);
     harness.clock.advance(31 * MINUTE);
     await harness.reap();
@@ -104,7 +104,7 @@ describe("a run's timeline tells of its previews", () => {
     expect(await types()).toEqual(['preview.opened', 'preview.reaped', 'preview.opened']);
   });
 
-  test('that a start found one past its longest life, and began another', async () => {
+  test('record that a start replaced one past its maximum lifetime', async () => {
     await harness.start(run);
     harness.clock.advance(8 * HOUR);
     await harness.start(run);
@@ -112,21 +112,21 @@ describe("a run's timeline tells of its previews", () => {
     expect((await events())[1]?.data).toMatchObject({ reason: 'max_lifetime' });
   });
 
-  test('that a rotation stopped one and opened another', async () => {
+  test('record that a rotation stopped one and opened another', async () => {
     await harness.start(run);
     await harness.start(run, 3000, true);
     await harness.start(run, 3001, true);
     expect(await types()).toEqual(['preview.opened', 'preview.stopped', 'preview.opened', 'preview.opened']);
   });
 
-  test('nothing of starts that were refused', async () => {
+  test('record nothing for rejected starts', async () => {
     for (const port of [3000, 3001, 3002]) await harness.start(run, port);
     expect(await codeOf(harness.start(run, 3003))).toBe('too_many_previews');
     expect(await codeOf(harness.start(run, 2000))).toBe('port_out_of_range');
     expect(await types()).toEqual(['preview.opened', 'preview.opened', 'preview.opened']);
   });
 
-  test('each thing once, whoever does it at the same time', async () => {
+  test('record each change once, with concurrent callers', async () => {
     const starts = Array.from({ length: 10 }, () => harness.start(run));
     const [{ preview }] = (await Promise.all(starts)) as [Awaited<(typeof starts)[0]>];
     harness.clock.advance(31 * MINUTE);
@@ -138,7 +138,7 @@ describe("a run's timeline tells of its previews", () => {
     );
   });
 
-  describe('of which a function was killed before it could tell', () => {
+  describe('after a function was killed before it could publish', () => {
     const startUntold = async () => {
       await expect(
         startPreview({ ...harness.deps, records: silenced() }, { run, targetPort: 3000 }),
@@ -148,19 +148,19 @@ describe("a run's timeline tells of its previews", () => {
       return preview;
     };
 
-    test('the opening is told by the next start', async () => {
+    test('record the opening with the next start', async () => {
       await startUntold();
       await startPreview(harness.deps, { run, targetPort: 3000, by: 'owner' });
       expect(await types()).toEqual(['preview.opened', 'preview.kept']);
     });
 
-    test('the opening is told by whoever keeps it', async () => {
+    test('record the opening with the next keepalive', async () => {
       const { token } = await startUntold();
       await harness.keep(run, token);
       expect(await types()).toEqual(['preview.opened', 'preview.kept']);
     });
 
-    test('the opening is told by whoever ends it', async () => {
+    test('record the opening with the end', async () => {
       const { token } = await startUntold();
       await harness.stop(run, token);
       await harness.start(run, 3001);
@@ -174,7 +174,7 @@ describe("a run's timeline tells of its previews", () => {
       ]);
     });
 
-    test('a stop is told with the revocation itself', async () => {
+    test('record a stop together with the revocation', async () => {
       const { preview } = await harness.start(run);
       const plane = { ...harness.plane, close: crash };
       await expect(
@@ -188,7 +188,7 @@ describe("a run's timeline tells of its previews", () => {
       expect(await types()).toEqual(['preview.opened', 'preview.stopped']);
     });
 
-    test('a reaping does not keep the pass from going on', async () => {
+    test('record a reaping without blocking the pass', async () => {
       await harness.start(run, 3000);
       await harness.start(run, 3001);
       harness.clock.advance(31 * MINUTE);
@@ -199,7 +199,7 @@ describe("a run's timeline tells of its previews", () => {
     });
   });
 
-  test('that a loopback session was opened and stopped', async () => {
+  test('record that a loopback session was opened and stopped', async () => {
     const plane = { ...harness.plane, hasUrls: false };
     const deps = { ...harness.deps, plane };
     const { preview } = await startPreview(deps, { run, targetPort: 3000, by: 'agent' });
