@@ -23,7 +23,11 @@ const FORGOTTEN = 1;
 /** Continues at the same key, at the current revision, as the server's offer does. */
 const ANY = -1;
 
-export async function startForgetfulServer(access: ClusterAccess): Promise<ForgetfulServer> {
+/** @param pageSize objects a page has at most, whatever the client asks for */
+export async function startForgetfulServer(
+  access: ClusterAccess,
+  pageSize: number,
+): Promise<ForgetfulServer> {
   const exchanges = openExchanges(access, 32);
   const expired = { offered: 0, refused: 0 };
   let pages = 0;
@@ -61,7 +65,8 @@ export async function startForgetfulServer(access: ClusterAccess): Promise<Forge
 
   const server = createServer((incoming, response) => {
     const answer = async (): Promise<ExchangeAnswer> => {
-      const { method = '', url = '' } = incoming;
+      const { method = '' } = incoming;
+      const url = (incoming.url ?? '').replace(/(?<=[?&]limit=)\d+/, `${pageSize}`);
       const { accept, 'content-type': type } = incoming.headers;
       const body = await text(incoming);
       const isNextPage = method === 'GET' && /[?&]continue=[^&]/.test(url);

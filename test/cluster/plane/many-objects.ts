@@ -3,6 +3,7 @@ import { ANNOTATIONS, formatTime, LABELS, timeSlot } from '#constructs/names.ts'
 import { previewManifests } from '#constructs/preview-objects.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import { formatPreviewToken, previewHost, previewName } from '#core/previews/preview-token.ts';
+import { repetitions } from '#test/support/suite.ts';
 
 interface Manifest {
   readonly metadata: {
@@ -30,6 +31,7 @@ export interface Planted {
 
 interface Making {
   readonly fate: Fate;
+  /** Among 10,000 objects. */
   readonly count: number;
   /** @default - both */
   readonly only?: 'service' | 'route';
@@ -43,6 +45,14 @@ interface Making {
 
 const MINUTE = 60_000;
 const DAY = 24 * 60;
+
+/** Objects of all makings: 10,000, or as many as the default run of a randomized test. */
+export const OBJECTS = repetitions(10_000);
+
+/** As many of `OBJECTS` as there are among 10,000. */
+export function shareOf(count: number): number {
+  return (count * OBJECTS) / 10_000;
+}
 
 /** Of 10,000 objects, 3,000 are foreign, unreadable, or dated in the future; 2,300 are dead. */
 export const MAKINGS: Readonly<Record<string, Making>> = {
@@ -65,7 +75,7 @@ export const MAKINGS: Readonly<Record<string, Making>> = {
   'Services under a foreign route': { fate: 'stays', count: 300, expires: -20, spoilRoute: disown },
   'routes without a port': without(ANNOTATIONS.targetPort),
   'routes without an owner': without(ANNOTATIONS.owner),
-  'routes of a run that none is': {
+  'routes with an invalid run': {
     ...without(ANNOTATIONS.run),
     spoilRoute: ({ metadata }) => (metadata.annotations[ANNOTATIONS.run] = 'run 1; DROP TABLE'),
   },
@@ -83,7 +93,7 @@ export const MAKINGS: Readonly<Record<string, Making>> = {
       (route.spec['hostnames'] = [...(route.spec['hostnames'] as string[]), 'a.example.com']),
   },
   'of the day after tomorrow': { fate: 'stays', count: 300, expires: 2 * DAY, maxUntil: 3 * DAY },
-  'with times that nobody can read': {
+  'with unreadable times': {
     fate: 'stays',
     count: 200,
     spoilRoute: ({ metadata }) => {
@@ -107,7 +117,7 @@ export function plants(making: string, preview: PreviewOptions): Planted[] {
   } = MAKINGS[making] as Making;
   const startedAt = new Date();
   const inMinutes = (minutes: number) => new Date(startedAt.getTime() + minutes * MINUTE);
-  return Array.from({ length: count }, (_, at) => {
+  return Array.from({ length: shareOf(count) }, (_, at) => {
     const token = formatPreviewToken(createHash('sha256').update(`${making} ${at}`).digest());
     const name = previewName(token);
     const sandboxId = `box-${making.replaceAll(/\W/g, '-')}-${at}`;
@@ -136,7 +146,7 @@ export function plants(making: string, preview: PreviewOptions): Planted[] {
         only === 'service'
           ? undefined
           : (stored) => {
-              const made = route(stored ?? { uid: 'nobody', resourceVersion: '1' }) as Manifest;
+              const made = route(stored ?? { uid: 'none', resourceVersion: '1' }) as Manifest;
               if (stored === undefined) delete made.metadata.ownerReferences;
               made.metadata.annotations[ANNOTATIONS.expiresAt] = formatTime(inMinutes(expires));
               made.metadata.labels[LABELS.dueSlot] = timeSlot(inMinutes(expires));
