@@ -23,7 +23,7 @@ function remedy(error: unknown): string {
   if (status === 401 || status === 403 || /unauthorized/i.test(message)) {
     return token === undefined
       ? 'Porthole asks for a credential: set PORTHOLE_TOKEN to a key of yours or to the token of an agent.'
-      : 'Porthole does not accept the credential in PORTHOLE_TOKEN: set it to a key of yours or to the token of an agent whose run goes on.';
+      : 'Porthole does not accept the credential in PORTHOLE_TOKEN: set it to your API key or to the agent token of an active run.';
   }
   if (typeof status === 'number') return `Porthole at ${address} answers with status ${status}.`;
   return `Porthole cannot be reached at ${address}: start it with npm start, or set PORTHOLE_URL.`;

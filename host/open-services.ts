@@ -97,7 +97,7 @@ export async function openServices({
       records,
       clock,
       redact: secretRedactor(secretsOf(config)),
-      failed: (err) => log.warn({ err }, 'events of a sandbox not told'),
+      failed: (err) => log.warn({ err }, 'sandbox events not published'),
     });
     opened.defer(() => publisher.settled());
     const activity = new SandboxActivity({ records, clock });

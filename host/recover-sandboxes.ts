@@ -37,7 +37,7 @@ export async function recoverSandboxes(deps: RecoverDeps, signal: AbortSignal): 
     // Created after the records were read: its own request handles it.
     if (known.has(id) || (await records.sandboxes.get(id))?.desired === 'running') continue;
     await provider.destroy(id, signal);
-    log.warn({ sandbox_id: id }, 'stray sandbox removed');
+    log.warn({ sandbox_id: id }, 'orphaned sandbox removed');
   }
 }
 
@@ -45,7 +45,7 @@ async function recover(deps: RecoverDeps, sandbox: SandboxRecord, signal: AbortS
   const { records, provider, log } = deps;
   if (sandbox.desired === 'destroyed' || sandbox.observed === 'creating') {
     await destroySandbox(deps, sandbox);
-    log.info({ sandbox_id: sandbox.id }, 'half-made sandbox removed');
+    log.info({ sandbox_id: sandbox.id }, 'incomplete sandbox removed');
     return;
   }
   const { state } = await provider.inspect(sandbox.id, signal);

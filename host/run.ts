@@ -95,7 +95,7 @@ function greeting(
     isWildcard(host) && publicUrl === undefined && preview.zoneSuffix === 'localhost'
       ? `
   Listening on every address. Previews are reachable from this machine alone until PORTHOLE_PUBLIC_URL and
-  Sandbox__Preview__ZoneSuffix name a domain whose subdomains lead here.
+  Sandbox__Preview__ZoneSuffix name a domain with subdomains that lead here.
 `
       : '';
   return `
@@ -109,7 +109,7 @@ ${elsewhere}
   Try next, in another terminal:
     ${`${env}npm run demo`.padEnd(34)}a Vite project in a sandbox, live in your browser
     curl -X POST${key} ${url}/api/runs
-                                      a run with a sandbox of its own
+                                      a run with its own sandbox
 
 `;
 }

@@ -24,7 +24,7 @@ const ENDING = [
     delete: 'close a preview',
   }),
   ...needs('', 'services', {
-    get: 'remove the Service of a closed preview that somebody has written to',
+    get: 'remove the Service of a closed preview that another client has changed',
     list: 'sweep what a crash left half-made',
     delete: 'remove the Service of a closed preview',
   }),

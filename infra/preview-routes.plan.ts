@@ -191,7 +191,7 @@ export function previewRoutesPlan({
               'size(b.?filters.orValue([])) == 0',
             ].join(' && ')}))`,
           ].join(' && '),
-          message: 'foreign backend: a preview leads to port 80 of the Service of its own name',
+          message: 'foreign backend: a preview must lead to port 80 of the Service with its name',
         },
         {
           // CSRF, WebSocket hijacking: only the preview's own Origin may be rewritten, or pages of

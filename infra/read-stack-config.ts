@@ -109,7 +109,7 @@ function clearTextSecrets(
 ): string[] {
   return SECRET_KEYS.filter((key) => own[key] !== undefined && !isSecret(`${PROJECT}:${key}`)).map(
     (key) =>
-      `${PROJECT}:${key}: stands in clear text; set it with: pulumi config set --secret ${PROJECT}:${key}`,
+      `${PROJECT}:${key}: is stored in clear text; set it with: pulumi config set --secret ${PROJECT}:${key}`,
   );
 }
 
@@ -175,7 +175,7 @@ function contradictions(config: StackConfig, prefix: string, isUnknown: (text: s
     if (guestKeys(config) === undefined && functions.existingSecret !== undefined) {
       problem(
         'sandboxes.guestKeys',
-        'is required for the guests of templates, whose signing keys others keep: set what `npm run config -- guest-keys` prints with PORTHOLE_SIGNING_KEYS',
+        'is required for the guests of templates, because the signing keys come from an existing Secret: set what `npm run config -- guest-keys` prints with PORTHOLE_SIGNING_KEYS',
       );
     }
   }

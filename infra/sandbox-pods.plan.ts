@@ -117,7 +117,7 @@ export function sandboxPodsPlan({ namespaces, sandboxes }: Pick<StackConfig, 'na
         {
           expression: `object.spec.?volumes.orValue([]).all(v, has(v.emptyDir) || (has(v.persistentVolumeClaim) && v.persistentVolumeClaim.claimName == object.metadata.name))`,
           message:
-            'foreign volume: a sandbox mounts the volume of its own name, and no Secret, ConfigMap or path of its node',
+            'foreign volume: a sandbox may mount only the volume with its name, and no Secret, ConfigMap or path of its node',
         },
         {
           expression: `variables.containers.all(c, size(c.?envFrom.orValue([])) == 0 && c.?env.orValue([]).all(e, !has(e.valueFrom) || has(e.valueFrom.fieldRef)))`,

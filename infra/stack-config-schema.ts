@@ -90,7 +90,7 @@ const ExistingGateway = z.strictObject({
   sectionName: label.describe('Its listener for `*.{zone}`, which admits routes of both namespaces'),
   apiSectionName: label
     .optional()
-    .describe("Its listener for the API's host; every one whose hostname fits by default"),
+    .describe("Its listener for the API's host; by default, all listeners with a matching hostname"),
 });
 
 const Gateway = {
@@ -336,7 +336,7 @@ const Sandboxes = {
   guestImage: text
     .optional()
     .describe(
-      'Image whose `/porthole` an init container copies into each sandbox; without it images of sandboxes must have the guest',
+      'Image from which an init container copies `/porthole` into each sandbox; without it images of sandboxes must have the guest',
     ),
   guestKeys: z
     .string()

@@ -12,6 +12,6 @@ export const unmanagedTemplates: ResourceValidationPolicy = {
     if (spec?.networkPolicyManagement !== 'Unmanaged') {
       report(`It is ${spec?.networkPolicyManagement ?? 'Managed, which is the default'}.`);
     }
-    if (spec?.networkPolicy !== undefined) report('It has a network policy of its own.');
+    if (spec?.networkPolicy !== undefined) report('It has its own network policy.');
   },
 };

@@ -154,7 +154,7 @@ function word(status: PreviewStatus, { targetPort, detail }: StatusPageContext):
         statusCode: 410,
         mayPass: false,
         title: 'This preview has expired',
-        why: 'Nobody used it for a while, or it reached its longest lifetime.',
+        why: 'It was idle for too long, or it reached its maximum lifetime.',
         remedy: 'Start a preview of the same port again: its URL will be the same.',
       };
     case 'stopped':

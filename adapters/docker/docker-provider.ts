@@ -222,7 +222,7 @@ class ContainerProvider implements DockerProvider {
     const { id, network = false } = spec;
     checkSandboxId(id);
     if (network && !this.brokersNetwork()) throw networkNotSupported(this.#whyNoBroker());
-    await this.#told(id, () =>
+    await this.#asPortErrors(id, () =>
       this.#coming(id, async () => {
         const { cpus } = await this.#known();
         checkAtMost(spec.resources, { cpu: cpus, memoryMb: Infinity, diskMb: Infinity });
@@ -233,7 +233,7 @@ class ContainerProvider implements DockerProvider {
   }
 
   inspect(id: string, signal?: AbortSignal): Promise<SandboxObservation> {
-    return this.#told(id, async () => {
+    return this.#asPortErrors(id, async () => {
       const podName = this.#names.objectName(id);
       const found = isSandboxId(id) ? await this.#life.container(id, signal) : undefined;
       const now = found === undefined ? undefined : containerState(found);
@@ -248,7 +248,7 @@ class ContainerProvider implements DockerProvider {
   }
 
   stop(id: string, signal?: AbortSignal): Promise<void> {
-    return this.#told(id, () =>
+    return this.#asPortErrors(id, () =>
       this.#serial.run(id, async () => {
         if (!isSandboxId(id)) throw sandboxNotFound(id);
         await this.#life.volume(id, signal);
@@ -258,7 +258,7 @@ class ContainerProvider implements DockerProvider {
   }
 
   resume(id: string, signal?: AbortSignal): Promise<void> {
-    return this.#told(id, () =>
+    return this.#asPortErrors(id, () =>
       this.#coming(id, async () => {
         if (!isSandboxId(id)) throw sandboxNotFound(id);
         await this.#start(id, await this.#life.volume(id, signal), signal);
@@ -269,7 +269,7 @@ class ContainerProvider implements DockerProvider {
   async destroy(id: string, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
     if (!isSandboxId(id)) return;
-    await this.#told(id, () =>
+    await this.#asPortErrors(id, () =>
       this.#serial.run(id, async () => {
         await this.#end(id, () => this.#life.remove(id, signal));
         this.#channels.remove(this.#names.objectName(id));
@@ -278,28 +278,28 @@ class ContainerProvider implements DockerProvider {
   }
 
   exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
-    return this.#told(id, () => {
+    return this.#asPortErrors(id, () => {
       signal?.throwIfAborted();
       return this.#guest(id).exec(command, signal);
     });
   }
 
   callGuest(id: string, call: GuestCall, signal?: AbortSignal): Promise<GuestAnswer> {
-    return this.#told(id, () => {
+    return this.#asPortErrors(id, () => {
       signal?.throwIfAborted();
       return this.#guest(id).call(call, signal);
     });
   }
 
   dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
-    return this.#told(id, () => {
+    return this.#asPortErrors(id, () => {
       signal?.throwIfAborted();
       return this.#guest(id).dial(port, signal);
     });
   }
 
   firstProcess(id: string, signal?: AbortSignal): Promise<ProcessIdentity | undefined> {
-    return this.#told(id, async () => {
+    return this.#asPortErrors(id, async () => {
       const { containerId } = await this.#running.look(id, signal);
       return containerProcess(containerId);
     });
@@ -397,7 +397,7 @@ class ContainerProvider implements DockerProvider {
     await this.#running.ending(id, end);
   }
 
-  async #told<T>(id: string, work: () => Promise<T>): Promise<T> {
+  async #asPortErrors<T>(id: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {

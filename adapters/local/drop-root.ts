@@ -4,7 +4,7 @@ import { type LaunchPlan, spareFolder } from './launch.ts';
 import type { Sources } from './sandbox-view.ts';
 
 /** The last user id, assigned to no account, for machines with few user ids. */
-const NOBODY = 65_534;
+const OVERFLOW_UID = 65_534;
 
 /**
  * Unused by distributions, systemd, container engines and subordinate uids; 16 million of them
@@ -32,7 +32,7 @@ function hasUser(uid: number): boolean {
  */
 export function ownerOf(id: string): number | undefined {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return undefined;
-  if (!hasUser(LAST)) return NOBODY;
+  if (!hasUser(LAST)) return OVERFLOW_UID;
   return FIRST + createHash('sha256').update(id).digest().readUIntBE(0, 3);
 }
 

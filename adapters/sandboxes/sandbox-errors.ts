@@ -10,7 +10,7 @@ export function transportError(id: string, what: string, cause?: unknown): Porth
 export function sandboxNotFound(id: string): PortholeError {
   return new PortholeError(
     'sandbox_not_found',
-    `Sandbox ${id.slice(0, 200)}: there is none. List the sandboxes, or create one.`,
+    `Sandbox ${id.slice(0, 200)} does not exist. List the sandboxes, or create one.`,
   );
 }
 

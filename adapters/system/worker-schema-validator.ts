@@ -40,7 +40,7 @@ async function validateInThread(asked: SchemaCase): Promise<SchemaResult> {
   try {
     return await new Promise<SchemaResult>((resolve, reject) => {
       limit = setTimeout(
-        () => reject(new Error('the thread that judges schemas did not start')),
+        () => reject(new Error('the schema validation thread did not start')),
         STARTS_WITHIN_MS,
       );
       let isReady = false;
@@ -53,7 +53,7 @@ async function validateInThread(asked: SchemaCase): Promise<SchemaResult> {
       // After READY, any failure is caused by the case: it exceeds the memory or stack limit.
       const failed = (error: Error) => (isReady ? resolve({ kind: 'too_costly' }) : reject(error));
       worker.once('error', failed);
-      worker.once('exit', (code) => failed(new Error(`the thread that judges schemas ended with ${code}`)));
+      worker.once('exit', (code) => failed(new Error(`the schema validation thread ended with ${code}`)));
     });
   } finally {
     clearTimeout(limit);

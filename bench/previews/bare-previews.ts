@@ -58,9 +58,9 @@ export function barePreviews(api: BareApi, namespace: string): BarePreviews {
       return async () => {
         await api.call('GET', `${pods}/${POD_NAME}`);
         const made = await api.call('POST', services, serviceBody);
-        const told = made.toString();
-        const uid = /"uid":\s*"([^"]+)"/.exec(told)?.[1] ?? '';
-        const version = /"resourceVersion":\s*"([^"]+)"/.exec(told)?.[1] ?? '';
+        const answer = made.toString();
+        const uid = /"uid":\s*"([^"]+)"/.exec(answer)?.[1] ?? '';
+        const version = /"resourceVersion":\s*"([^"]+)"/.exec(answer)?.[1] ?? '';
         await api.call('POST', routes, `${head}${uid}${tail}`);
         const query = new URLSearchParams({
           labelSelector: ofRun,

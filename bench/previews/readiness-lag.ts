@@ -44,7 +44,7 @@ async function benchLag(fixture: PreviewFixture, lag: number, starts: number): P
       const { preview } = await plane.open({
         token: formatPreviewToken(randomBytes(32)),
         runId: 'run_bench',
-        owner: 'somebody',
+        owner: 'user',
         sandboxId: SANDBOX,
         podName: POD_NAME,
         targetPort: 3000,
@@ -53,13 +53,13 @@ async function benchLag(fixture: PreviewFixture, lag: number, starts: number): P
         maxUntil: new Date(startedAt.getTime() + 480 * MINUTE),
       });
       const readiness = await plane.serves(preview);
-      const told = performance.now();
+      const opened = performance.now();
       if (!readiness.ready)
         throw new Error(`a gateway that lags ${lag} ms was not waited for: ${readiness.reason}`);
       const { hostname } = new URL(preview.url ?? '');
       const history = gateway.history(hostname);
       if (start < LESSONS) continue;
-      late.push(told - history.servesSince);
+      late.push(opened - history.servesSince);
       early.push(history.early);
     }
   } finally {
@@ -67,7 +67,7 @@ async function benchLag(fixture: PreviewFixture, lag: number, starts: number): P
   }
   return [
     against(
-      `P6 told after the gateway serves, which lags ${lag} ms / allowed`,
+      `P6 open answers after the gateway serves, which lags ${lag} ms / allowed`,
       late,
       Math.max(30, lag / 10),
       'ms',

@@ -31,7 +31,7 @@ export function seedPreviews(
         const { preview } = await plane.open({
           token: formatPreviewToken(randomBytes(32)),
           runId: `run_${at}_${randomBytes(4).toString('hex')}`,
-          owner: 'somebody',
+          owner: 'user',
           sandboxId: SANDBOX,
           podName: POD_NAME,
           targetPort: 3000,

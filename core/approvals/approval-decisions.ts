@@ -65,7 +65,7 @@ const ENDED: Readonly<Record<ApprovalRecord['status'], string>> = {
   approved: 'was approved',
   denied: 'was denied',
   timed_out: 'timed out',
-  withdrawn: 'was withdrawn, because nobody waited for it any more or its run completed',
+  withdrawn: 'was withdrawn, because its caller disconnected or its run completed',
 };
 
 function alreadyEnded({ id, status, endedAt, decidedBy }: ApprovalRecord): PortholeError {
@@ -73,7 +73,7 @@ function alreadyEnded({ id, status, endedAt, decidedBy }: ApprovalRecord): Porth
   const at = endedAt === null ? '' : ` at ${endedAt.toISOString()}`;
   return new PortholeError(
     'approval_decided',
-    `Request ${id} ${ENDED[status]}${by}${at}, and that stands: the agent has to ask again.`,
+    `Request ${id} ${ENDED[status]}${by}${at}, which cannot be changed: the agent must ask again.`,
   );
 }
 

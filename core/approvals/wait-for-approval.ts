@@ -181,12 +181,12 @@ async function refusal(
   if (completedAt !== null && completedAt >= requestedAt) {
     return new PortholeError(
       'run_ended',
-      `Run ${runId} completed while the approval was awaited, and nobody is asked any more (${request}): its owner may still start the preview.`,
+      `Run ${runId} completed before the approval was decided (${request}): only its owner can start the preview now.`,
     );
   }
   return new PortholeError(
     'service_unavailable',
-    `The ${request} was withdrawn while this server stood still: send the same request again.`,
+    `The ${request} was withdrawn while this server was paused: send the same request again.`,
   );
 }
 

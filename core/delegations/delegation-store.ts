@@ -54,14 +54,14 @@ export function checkCommand(
   if (sessionId !== undefined) {
     throw new PortholeError(
       'forbidden',
-      'This credential is good for certain commands alone, and a session could change what they mean: leave out Session-Id.',
+      'This credential runs only certain commands, and a session could change their meaning: leave out Session-Id.',
     );
   }
   const name = argv[0] ?? '';
   if (commands.includes(name)) return;
   throw new PortholeError(
     'forbidden',
-    `This credential does not run ${JSON.stringify(name.slice(0, 80))}: it is good for ${named(commands)}, under exactly these names.`,
+    `This credential does not run ${JSON.stringify(name.slice(0, 80))}: it runs ${named(commands)}, by exactly these names.`,
   );
 }
 
@@ -74,7 +74,7 @@ export function checkPath(paths: readonly string[], absolute: string): void {
   if (paths.some((path) => isWithin(path, absolute))) return;
   throw new PortholeError(
     'forbidden',
-    `This credential does not reach ${absolute.slice(0, 200)}: it is good for ${named(paths)}.`,
+    `This credential has no access to ${absolute.slice(0, 200)}: it has access to ${named(paths)}.`,
   );
 }
 
@@ -94,7 +94,7 @@ export function delegatedPath(path: string): string {
   if (isWithin('/workspace', absolute)) return absolute;
   throw new PortholeError(
     'invalid_request',
-    `paths: ${JSON.stringify(path.slice(0, 200))} is not below /workspace: only what is there can be lent.`,
+    `paths: ${JSON.stringify(path.slice(0, 200))} is not below /workspace: only paths in /workspace can be delegated.`,
   );
 }
 

@@ -114,7 +114,7 @@ function answering({ port, http, framework, websocket }: PortFacts): string {
     return `${what} answers with status ${status}, and the preview will show that error: look at the server's log.`;
   }
   if (status === 401 || status === 403) {
-    return `${what} answers with status ${status}: the preview works, but the app lets nobody in without its own login or setting.`;
+    return `${what} answers with status ${status}: the preview works, but the app requires its own login or a setting.`;
   }
   if (status === 404)
     return `${what} answers with status 404 at /: the preview works; open the path that the app serves.`;

@@ -42,7 +42,7 @@ export function draftLocked(
   if (active === undefined) {
     return new PortholeError(
       'draft_locked',
-      `You do not hold the lock of this draft, and nobody else does: take it with ${route}, and send its token as Draft-Lock-Token.`,
+      `This draft is not locked. Lock it with ${route}, and send the lock's token as Draft-Lock-Token.`,
     );
   }
   const { holder, expiresAt } = active;

@@ -72,7 +72,7 @@ export async function checkSchemas(
     case 'too_costly':
       throw new PortholeError(
         'invalid_schema',
-        'The schemas take longer to judge than a second: a pattern that goes back and forth, or too much of everything. Simplify them.',
+        'Validating against the schemas takes longer than one second: a pattern that backtracks, or too many rules. Simplify them.',
       );
   }
 }

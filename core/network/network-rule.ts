@@ -55,7 +55,7 @@ function readPattern(
   if (text === '*' || base.includes('*')) {
     return {
       problem:
-        'a * stands for the labels before a name, as in *.example.com. For every host use network: "open"',
+        'a * replaces the labels before a name, as in *.example.com. For every host use network: "open"',
     };
   }
   const host = readHost(base);

@@ -76,7 +76,7 @@ export async function reapPreviews(deps: ReapPreviewsDeps, signal?: AbortSignal)
   if (failures.length > 0) {
     throw new AggregateError(
       failures,
-      `${failures.length} previews whose time has come could not be ended, or their runs not be told`,
+      `${failures.length} expired previews could not be closed, or their events not be published`,
     );
   }
   return { ...total, swept };

@@ -24,7 +24,7 @@ export function isLocalPath(path: string): boolean {
 /**
  * Owner of adopted orphans. No caller matches it, because every caller has an org. Admins see them.
  */
-export const ORPHAN_OWNER: Owner = { user: 'stray', org: '' };
+export const ORPHAN_OWNER: Owner = { user: 'orphan', org: '' };
 
 /** Owner of pooled sandboxes until they are taken. No caller matches it: a caller has an org. */
 export const POOL_OWNER: Owner = { user: 'warm-pool', org: '' };

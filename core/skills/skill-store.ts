@@ -74,7 +74,7 @@ export interface SkillRecords {
 export const SKILL_NAME = /^(?=.{1,64}$)[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
 export const SKILL_NAME_RULE =
-  'must be 1 to 64 lower-case letters, digits or "-", which neither begins, ends nor stands twice';
+  'must be 1 to 64 lower-case letters, digits or "-", without "-" at the start or the end or twice in a row';
 
 /** The error for a rejected skill. */
 export function skillError(why: string): PortholeError {

@@ -80,7 +80,7 @@ Runs servers in this sandbox, and shows them to people.
 ${lines.join('\n')}
 
 porthole COMMAND --help says more.
-exits: 0 done, 1 failed or refused, 2 wrong usage, 3 a person denied it, 4 nobody decided in time,
+exits: 0 done, 1 failed or refused, 2 wrong usage, 3 a person denied it, 4 no decision in time,
 5 the guest or Porthole cannot be reached
 `;
 }

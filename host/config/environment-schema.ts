@@ -232,7 +232,7 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_GUEST_IMAGE: text
     .optional()
     .describe(
-      'kubernetes: image whose /porthole an init container copies into each sandbox; without it images of sandboxes must have the guest',
+      'kubernetes: image from which an init container copies /porthole into each sandbox; without it images of sandboxes must have the guest',
     ),
   PORTHOLE_GUEST_REACH: z
     .enum(['address', 'forward'])
@@ -281,7 +281,7 @@ export const EnvironmentSchema = z.object({
     .describe('Sandboxes that are made ready at once; what is outside 1 to 20 counts as the nearest of them'),
   PORTHOLE_GATEWAY_LISTENER: text
     .optional()
-    .describe("The Gateway's listener for previews; without it every one whose hostname fits"),
+    .describe("The Gateway's listener for previews; without it, all listeners with a matching hostname"),
   PORTHOLE_GATEWAY_PROBE: httpUrl
     .optional()
     .describe(
@@ -306,7 +306,7 @@ export const EnvironmentSchema = z.object({
     .url({ protocol: /^http$/, error: 'must be an http URL' })
     .optional()
     .describe(
-      'In a cluster: where sandboxes reach that port, e.g. http://porthole.porthole.svc:8788; they are told the address behind the name',
+      'In a cluster: where sandboxes reach that port, e.g. http://porthole.porthole.svc:8788; they receive the address that the name resolves to',
     ),
   PORTHOLE_PUBLIC_URL: httpUrl
     .optional()
@@ -362,7 +362,7 @@ export const EnvironmentSchema = z.object({
       'Buckets that callers may mount by name, JSON {name: {bucket, endpoint, region?, prefix?, read_only?, access_key_id?, secret_access_key?, open_to?: [{org, user?}]}}; admins may mount all of them, others those that open_to names them or their org in',
     ),
   PORTHOLE_MOUNT_ENDPOINTS: MountEndpointsSchema.optional().describe(
-    'S3 servers whose buckets every user may mount with their own keys, origins separated by commas, * for a label; without it AWS, R2 and GCS. Admins may mount from any',
+    'Origins of S3 servers, separated by commas, * for a label: every user may mount their buckets with their own keys; without it AWS, R2 and GCS. Admins may mount from any',
   ),
   PORTHOLE_NETWORK_DEFAULT: z
     .enum(NETWORK_MODES, MODES)
@@ -425,7 +425,7 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_BROWSER: text
     .optional()
     .describe(
-      'Chromium or Google Chrome that looks at pages of previews; without it the one on PATH, and 501 browser_missing where there is none',
+      'Chromium or Google Chrome that looks at pages of previews; without it the one on PATH; 501 browser_missing if none is found',
     ),
   LOG_LEVEL: z
     .enum(

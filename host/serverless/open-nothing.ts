@@ -22,7 +22,7 @@ export function openNothing(): Promise<OpenFunction> {
     log: lineLogger(),
     clock: systemClock,
     ids: randomIds,
-    authenticator: NOBODY,
+    authenticator: REJECT_ALL,
     guesses: new GuessLimit(30, systemClock),
     warnings: () => [],
     publicUrl,
@@ -36,11 +36,11 @@ export function openNothing(): Promise<OpenFunction> {
 
 function opened(services: Unopened, name: string): unknown {
   if (Object.hasOwn(services, name)) return services[name as keyof Unopened];
-  throw new Error(`${name} is not opened for the function of a route that anyone may ask.`);
+  throw new Error(`${name} is not opened for the function of a public route.`);
 }
 
 /** Rejects every credential, and requests without one. */
-const NOBODY: Authenticator = {
+const REJECT_ALL: Authenticator = {
   withoutCredential: undefined,
   authenticate: () => Promise.resolve(undefined),
 };

@@ -63,13 +63,13 @@ suite('a host of containers', engineMissing(), () => {
     await execute(porthole, run.sandboxId, ['sh', '-c', 'echo kept >kept']);
     const { provider } = porthole.host.services;
     const { podName } = await provider.inspect(run.sandboxId);
-    await provider.create({ id: 'stray' });
+    await provider.create({ id: 'orphan' });
     await porthole.close();
     await engine.docker.getContainer(podName).kill();
     porthole = await start(porthole.dataDir);
     await porthole.host.recovered;
     expect((await execute(porthole, run.sandboxId, ['cat', 'kept'])).stdout.toString()).toBe('kept\n');
-    expect(await porthole.host.services.provider.inspect('stray')).toMatchObject({ state: 'absent' });
+    expect(await porthole.host.services.provider.inspect('orphan')).toMatchObject({ state: 'absent' });
   });
 
   test('brings back a container that died for its next command', async () => {

@@ -16,7 +16,7 @@ const CALLERS = [
   'own agent',
   'another agent',
   'expired agent',
-  'nobody',
+  'anonymous',
 ];
 
 /** Parses the table of the page: the status by caller, by route. */

@@ -62,7 +62,7 @@ describe('a stack file', () => {
       () => false,
     );
     expect(problems).toEqual([
-      'porthole:databaseUrl: stands in clear text; set it with: pulumi config set --secret porthole:databaseUrl',
+      'porthole:databaseUrl: is stored in clear text; set it with: pulumi config set --secret porthole:databaseUrl',
       'porthole:functions: must be a structure of keys and values',
       'porthole:zone: must be a lower-case DNS name of two labels or more',
       'porthole:apiHost: is required',
@@ -102,7 +102,7 @@ describe('a stack file', () => {
         'porthole:functions': JSON.stringify({ image: 'x', existingSecret: 'kept' }),
         'porthole:sandboxes': JSON.stringify(GUESTED),
       },
-      'porthole:sandboxes.guestKeys: is required for the guests of templates, whose signing keys others keep: set what `npm run config -- guest-keys` prints with PORTHOLE_SIGNING_KEYS',
+      'porthole:sandboxes.guestKeys: is required for the guests of templates, because the signing keys come from an existing Secret: set what `npm run config -- guest-keys` prints with PORTHOLE_SIGNING_KEYS',
     ],
     [
       'guests of templates whose signing keys are none',

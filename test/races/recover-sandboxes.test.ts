@@ -54,7 +54,7 @@ describe('recovery', () => {
   test('finishes what the last host left undone, and removes strays', async () => {
     const clock = pinnedClock(new Date(NOON.getTime() + 1));
     const provider = folderProvider(folder);
-    for (const id of ['whole', 'half', 'unwanted', 'stray']) await provider.create({ id });
+    for (const id of ['whole', 'half', 'unwanted', 'orphan']) await provider.create({ id });
     await leave('whole', {});
     await leave('half', { observed: 'creating' });
     await leave('unwanted', { desired: 'destroyed' });
@@ -76,7 +76,7 @@ describe('recovery', () => {
       );
       await Promise.all(recovering);
     });
-    mkdirSync(join(folder, 'stray'));
+    mkdirSync(join(folder, 'orphan'));
     const { id } = await createSandbox(
       {
         records,

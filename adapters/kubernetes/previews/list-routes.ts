@@ -51,14 +51,14 @@ export async function collectPartial(store: PreviewStore, now: Date, signal?: Ab
       .filter(({ name }) => !routed.has(name))
       .map(async ({ name, uid, resourceVersion }) => {
         // A route may have another slot label than its Service.
-        if (await stands(store, name, signal)) return false;
+        if (await routeExists(store, name, signal)) return false;
         return client.delete(services, name, { uid, resourceVersion }, signal);
       }),
   );
   return removed.filter(Boolean).length;
 }
 
-async function stands({ client, routes }: PreviewStore, name: string, signal: AbortSignal | undefined) {
+async function routeExists({ client, routes }: PreviewStore, name: string, signal: AbortSignal | undefined) {
   try {
     await client.get(routes, name, signal);
     return true;

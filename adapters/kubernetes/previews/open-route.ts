@@ -349,7 +349,7 @@ function absent(error: unknown): undefined {
 function taken(name: string): PortholeError {
   return new PortholeError(
     'preview_conflict',
-    `An object that is not Porthole's stands where this preview belongs: remove the Service and the HTTPRoute ${name}.`,
+    `An object that Porthole does not own has the name of this preview: delete the Service and the HTTPRoute ${name}.`,
   );
 }
 

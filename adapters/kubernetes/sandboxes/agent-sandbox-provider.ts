@@ -94,14 +94,14 @@ class ClaimProvider extends ClusterProvider {
         `Image ${image}: no warm pool gives it. Leave it out, or configure a pool for it.`,
       );
     }
-    await this.told(id, async () => {
+    await this.asPortErrors(id, async () => {
       await this.#life.claim(id, { warmPool, network }, signal);
       await this.#start(id, signal);
     });
   }
 
   inspect(id: string, signal?: AbortSignal): Promise<SandboxObservation> {
-    return this.told(id, async () => {
+    return this.asPortErrors(id, async () => {
       const podName = sandboxObjectName(id);
       if (!isSandboxId(id)) return { state: 'absent', podName };
       const claim = await this.#life.look(id, signal);
@@ -123,14 +123,14 @@ class ClaimProvider extends ClusterProvider {
   }
 
   stop(id: string, signal?: AbortSignal): Promise<void> {
-    return this.told(id, async () => {
+    return this.asPortErrors(id, async () => {
       if (!isSandboxId(id)) throw sandboxNotFound(id);
       await this.#life.suspend(id, signal);
     });
   }
 
   resume(id: string, signal?: AbortSignal): Promise<void> {
-    return this.told(id, async () => {
+    return this.asPortErrors(id, async () => {
       if (!isSandboxId(id)) throw sandboxNotFound(id);
       await this.#start(id, signal);
     });
@@ -138,7 +138,7 @@ class ClaimProvider extends ClusterProvider {
 
   async destroy(id: string, signal?: AbortSignal): Promise<void> {
     if (!isSandboxId(id)) return;
-    await this.told(id, () => this.#life.release(id, signal));
+    await this.asPortErrors(id, () => this.#life.release(id, signal));
   }
 
   async *list(signal?: AbortSignal): AsyncIterable<string> {

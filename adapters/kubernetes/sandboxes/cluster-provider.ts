@@ -66,19 +66,19 @@ export abstract class ClusterProvider implements SandboxProvider {
   }
 
   exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
-    return this.told(id, async () => (await this.guestOf(id, signal)).exec(command, signal));
+    return this.asPortErrors(id, async () => (await this.guestOf(id, signal)).exec(command, signal));
   }
 
   dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
-    return this.told(id, async () => (await this.guestOf(id, signal)).dial(port, signal));
+    return this.asPortErrors(id, async () => (await this.guestOf(id, signal)).dial(port, signal));
   }
 
   callGuest(id: string, call: GuestCall, signal?: AbortSignal): Promise<GuestAnswer> {
-    return this.told(id, async () => (await this.guestOf(id, signal)).call(call, signal));
+    return this.asPortErrors(id, async () => (await this.guestOf(id, signal)).call(call, signal));
   }
 
   guestOf(id: string, signal?: AbortSignal): Promise<GuestClient> {
-    return this.told(id, async () => {
+    return this.asPortErrors(id, async () => {
       signal?.throwIfAborted();
       return this.guests.client(id, await this.running(id, signal));
     });
@@ -90,7 +90,7 @@ export abstract class ClusterProvider implements SandboxProvider {
     return Promise.resolve();
   }
 
-  protected async told<T>(id: string, work: () => Promise<T>): Promise<T> {
+  protected async asPortErrors<T>(id: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {

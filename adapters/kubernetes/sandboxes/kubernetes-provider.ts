@@ -86,13 +86,13 @@ class PodProvider extends ClusterProvider {
     checkSandboxId(id);
     // The cluster's admission policy rejects larger pods and volumes.
     checkAtMost(spec.resources, this.#most);
-    await this.told(id, async () => {
+    await this.asPortErrors(id, async () => {
       await this.#start(id, await this.#life.keepVolume(spec, signal), signal);
     });
   }
 
   inspect(id: string, signal?: AbortSignal): Promise<SandboxObservation> {
-    return this.told(id, async () => {
+    return this.asPortErrors(id, async () => {
       const podName = sandboxObjectName(id);
       const now = await this.#look(id, signal);
       switch (now.state) {
@@ -114,7 +114,7 @@ class PodProvider extends ClusterProvider {
   }
 
   stop(id: string, signal?: AbortSignal): Promise<void> {
-    return this.told(id, async () => {
+    return this.asPortErrors(id, async () => {
       if (!isSandboxId(id)) throw sandboxNotFound(id);
       await this.#life.volume(id, signal);
       await this.#life.endPod(id, signal);
@@ -122,7 +122,7 @@ class PodProvider extends ClusterProvider {
   }
 
   resume(id: string, signal?: AbortSignal): Promise<void> {
-    return this.told(id, async () => {
+    return this.asPortErrors(id, async () => {
       if (!isSandboxId(id)) throw sandboxNotFound(id);
       await this.#start(id, await this.#life.volume(id, signal), signal);
     });
@@ -130,7 +130,7 @@ class PodProvider extends ClusterProvider {
 
   async destroy(id: string, signal?: AbortSignal): Promise<void> {
     if (!isSandboxId(id)) return;
-    await this.told(id, () => this.#life.remove(id, signal));
+    await this.asPortErrors(id, () => this.#life.remove(id, signal));
   }
 
   async *list(signal?: AbortSignal): AsyncIterable<string> {

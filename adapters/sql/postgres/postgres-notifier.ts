@@ -62,8 +62,7 @@ export function postgresNotifier({ url, log }: PostgresNotifierOptions): Notifie
       try {
         await listenOnce();
       } catch (error) {
-        if (!closing.signal.aborted)
-          log?.warn({ err: error }, 'the connection that listens for news of runs broke');
+        if (!closing.signal.aborted) log?.warn({ err: error }, 'the LISTEN connection for run events failed');
       }
       if (performance.now() - began > LONGEST_PAUSE_MS) pause = FIRST_PAUSE_MS;
       await delay(pause, undefined, { signal: closing.signal }).catch(() => undefined);

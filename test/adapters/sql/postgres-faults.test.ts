@@ -211,7 +211,7 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
     await records.timeline.append('run_1', [REPORTED], AT);
     await heard;
     end();
-    expect(warnings.join('\n')).toContain('the connection that listens for news of runs broke');
+    expect(warnings.join('\n')).toContain('the LISTEN connection for run events failed');
   });
 
   test('outlive the end of a connection in the middle of a transaction', async () => {

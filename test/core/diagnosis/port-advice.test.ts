@@ -47,7 +47,7 @@ describe('advice for a preview that works', () => {
     [
       'shows the app’s own login',
       { http: answered(401) },
-      'Vite answers with status 401: the preview works, but the app lets nobody in without its own login or setting.',
+      'Vite answers with status 401: the preview works, but the app requires its own login or a setting.',
     ],
     [
       'without hot reload',

@@ -172,7 +172,7 @@ describe('a preview that an agent requests', () => {
     const error = await failure(decide(id, 'denied'));
     expect([error.code, error.message]).toEqual([
       'approval_decided',
-      `Request ${id} was approved by alice at 2026-03-01T12:00:00.000Z, and that stands: the agent has to ask again.`,
+      `Request ${id} was approved by alice at 2026-03-01T12:00:00.000Z, which cannot be changed: the agent must ask again.`,
     ]);
     expect((await types()).filter((type) => type === 'tool.denied')).toEqual([]);
   });

@@ -193,7 +193,7 @@ describe('preview events in the timeline of a run', () => {
       await harness.start(run, 3001);
       harness.clock.advance(31 * MINUTE);
       await expect(reapPreviews({ ...harness.deps, records: silenced() })).rejects.toThrow(
-        '2 previews whose time has come could not be ended, or their runs not be told',
+        '2 expired previews could not be closed, or their events not be published',
       );
       expect(harness.plane.stored.size).toBe(0);
     });
