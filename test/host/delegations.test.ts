@@ -215,7 +215,7 @@ describe('a delegation', () => {
     [
       'a path elsewhere',
       { scopes: ['fs:read'], paths: ['/etc'] },
-      'is not below /workspace: only what is there can be lent',
+      'is not below /workspace: only paths in /workspace can be delegated',
     ],
     ['a path of two lines', { scopes: ['fs:read'], paths: ['a\nb'] }, 'no control character'],
     ['no command', { scopes: ['exec'], commands: [] }, 'name at least one, or leave it out'],
@@ -256,7 +256,7 @@ describe('a delegation', () => {
     const refused = await exec(token, ['id']);
     expect(outcome(refused)).toEqual([403, 'forbidden']);
     expect(refused.text.length).toBeLessThan(3_000);
-    expect(refused.text).toContain(', …, under exactly these names.');
+    expect(refused.text).toContain(', …, by exactly these names.');
   });
 
   test('of certain paths reads and writes those, wherever links lead', async () => {

@@ -335,7 +335,7 @@ describe('the editor, where something is wrong', () => {
         { input_schema: { properties: { s: { pattern: '^(a+)+$' } } } },
         422,
         'invalid_schema',
-        /take longer to judge/,
+        /takes longer than one second/,
       ],
     ])('%s', async (_, snapshot, status, code, message) => {
       const before = (await editor().history(tool)).length;
