@@ -146,6 +146,12 @@ ${indented([
   ['porthole delete try', 'and gone'],
 ])}
 
+on the host's machine, in its folder:
+${indented([
+  ['porthole backup <folder|file>', 'write the data folder into a new file, while the host runs'],
+  ['porthole restore <file>', 'fill a new data folder from it'],
+])}
+
 exits: the command's own code for exec and shell; else 0 done, 1 failed, 2 wrong usage, 130 ended by Ctrl-C
 `;
 }

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { backUp, restore } from '#host/backup.ts';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+
+const BIN = join(import.meta.dirname, '../../client/bin.js');
+const silent = () => undefined;
+
+let folder: string;
+let porthole: TestHost;
+let file: string;
+let run: { run_id: string; sandbox_id: string };
+
+/** `porthole` as people run it. */
+function command(words: readonly string[], dataDir: string) {
+  return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+    const env = { PATH: process.env['PATH'] ?? '', PORTHOLE_DATA_DIR: dataDir };
+    execFile(process.execPath, [BIN, ...words], { env }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+    );
+  });
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'porthole-backup-'));
+  porthole = await startTestHost();
+  run = (await porthole.call('POST', '/api/runs')).json();
+  await porthole.call('PUT', `/v1/sandbox/${run.sandbox_id}/file/workspace/notes.txt`, { body: 'kept' });
+  const workspace = join(porthole.dataDir, 'sandboxes', run.sandbox_id, 'workspace');
+  await symlink('/etc/passwd', join(workspace, 'link'));
+  await mkdir(join(workspace, 'channel'));
+  await writeFile(join(workspace, 'channel/mine.txt'), 'mine');
+  file = await backUp(porthole.dataDir, folder, silent);
+});
+afterAll(async () => {
+  await porthole?.end();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test('writes one file for its owner alone, while the host runs', async () => {
+  expect(file).toMatch(/\/porthole-[\d-]+T[\d-]+Z\.tar$/);
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect(await readdir(folder)).toHaveLength(1);
+  expect((await porthole.call('GET', `/api/runs/${run.run_id}`)).status).toBe(200);
+});
+
+test('refuses to overwrite a file, and to back up what is no data folder', async () => {
+  expect(await command(['backup', file], porthole.dataDir)).toMatchObject({
+    code: 1,
+    stderr: `${file} already exists. Name another file, or remove it.\n`,
+  });
+  const { code, stderr } = await command(['backup', join(folder, 'other.tar')], folder);
+  expect([code, stderr]).toEqual([1, expect.stringContaining(`${folder} holds no records of Porthole`)]);
+  expect(await command(['backup'], folder)).toMatchObject({ code: 2 });
+});
+
+test('refuses to restore into the folder of a running host', async () => {
+  const { code, stderr } = await command(['restore', file], porthole.dataDir);
+  expect([code, stderr]).toEqual([1, expect.stringContaining('Another Porthole already uses')]);
+});
+
+test('refuses to restore over data', async () => {
+  const taken = join(folder, 'taken');
+  await mkdir(taken);
+  await writeFile(join(taken, 'signing-keys.json'), '{}');
+  const { code, stderr } = await command(['restore', file], taken);
+  expect([code, stderr]).toEqual([1, expect.stringContaining('already holds signing-keys.json')]);
+  expect(await readFile(join(taken, 'signing-keys.json'), 'utf8')).toBe('{}');
+});
+
+test('refuses a file that is cut off, and leaves nothing of it', async () => {
+  const cut = join(folder, 'cut.tar');
+  await writeFile(cut, (await readFile(file)).subarray(0, 20_000));
+  const into = join(folder, 'cut');
+  await expect(restore(cut, into, silent)).rejects.toThrow(`${cut} is not a whole backup`);
+  expect(
+    (await readdir(into)).filter((name) => name !== 'host.lock' && name !== 'host.lock-journal'),
+  ).toEqual([]);
+});
+
+test('restores runs, files, keys and URLs elsewhere', async () => {
+  const { preview_url: url } = await startedPreview();
+  const later = await command(['backup', join(folder, 'later.tar')], porthole.dataDir);
+  expect(later).toEqual({ code: 0, stdout: `${join(folder, 'later.tar')}\n`, stderr: '' });
+  const into = join(folder, 'restored');
+  expect(await command(['restore', join(folder, 'later.tar')], into)).toMatchObject({
+    code: 0,
+    stdout: `${into}\n`,
+  });
+  expect(await readFile(join(into, 'signing-keys.json'), 'utf8')).toBe(
+    await readFile(join(porthole.dataDir, 'signing-keys.json'), 'utf8'),
+  );
+  const restored = await startTestHost({}, { dataDir: into });
+  try {
+    await restored.host.recovered;
+    const read = (path: string) =>
+      restored.call('GET', `/v1/sandbox/${run.sandbox_id}/file/workspace/${path}`);
+    expect((await read('notes.txt')).text).toBe('kept');
+    expect((await read('channel/mine.txt')).text).toBe('mine');
+    expect((await restored.call('GET', '/', { host: new URL(url).host })).text).toBe('served');
+    const { stdout } = await exec(restored, ['readlink', 'link']);
+    expect(stdout).toBe('/etc/passwd\n');
+  } finally {
+    await restored.end();
+  }
+});
+
+async function exec(host: TestHost, argv: readonly string[]): Promise<{ stdout: string }> {
+  const headers = { accept: 'application/json' };
+  return (await host.call('POST', `/v1/sandbox/${run.sandbox_id}/exec`, { body: { argv }, headers })).json();
+}
+
+async function startedPreview(): Promise<{ preview_url: string }> {
+  const script = `require('node:http').createServer((_, res) => res.end('served')).listen(3000)`;
+  const argv = ['node', '-e', script];
+  await porthole.call('PUT', `/v1/sandbox/${run.sandbox_id}/servers/web`, { body: { argv, port: 3000 } });
+  const opened = await porthole.call('POST', `/api/runs/${run.run_id}/sandbox/port-forward`, {
+    body: { target_port: 3000 },
+  });
+  return opened.json();
+}
