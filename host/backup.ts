@@ -7,7 +7,9 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { text } from 'node:stream/consumers';
 import { DatabaseSync } from 'node:sqlite';
+import { EnvironmentSchema } from './config/environment-schema.ts';
 import { DataFolderError, openDataFolder } from './data-folder.ts';
+import { explain } from './explain.ts';
 
 const RECORDS = 'porthole.db';
 /** What a backup holds besides the records. The rest of the folder is of the running host. */
@@ -18,6 +20,26 @@ const PROGRESS_EVERY_MS = 1_000;
 
 /** A line about the progress, for a person. */
 export type Say = (line: string) => void;
+
+/** `porthole backup` and `porthole restore`, on the data folder of this machine's host. */
+export async function operate([command = '', path = '', ...others]: readonly string[]): Promise<void> {
+  const say = (line: string) => void process.stderr.write(`${line}\n`);
+  if (path === '' || path.startsWith('-') || others.length > 0) {
+    say(`usage: porthole ${command} ${command === 'backup' ? '<folder|file>' : '<file>'}
+
+The data folder is that of PORTHOLE_DATA_DIR; default .porthole in this folder.`);
+    process.exitCode = path === '--help' || path === '-h' ? 0 : 2;
+    return;
+  }
+  try {
+    const dataDir = EnvironmentSchema.shape.PORTHOLE_DATA_DIR.parse(process.env['PORTHOLE_DATA_DIR']);
+    const done = await (command === 'backup' ? backUp(dataDir, path, say) : restore(path, dataDir, say));
+    process.stdout.write(`${done}\n`);
+  } catch (error) {
+    say(explain(error));
+    process.exitCode = 1;
+  }
+}
 
 /**
  * Writes the data folder into a new tar of mode 0600, also while a host runs on it: the records are
