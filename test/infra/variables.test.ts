@@ -19,6 +19,12 @@ const read = (
 const names = Object.keys(EnvironmentSchema.shape) as (keyof typeof EnvironmentSchema.shape)[];
 const byEnvironment = names.filter((name) => settingOf(name, read()) === undefined);
 
+/** Variables that are set together or not at all. */
+const PARTNER: Readonly<Record<string, string>> = {
+  PORTHOLE_TLS_CERT: 'PORTHOLE_TLS_KEY',
+  PORTHOLE_TLS_KEY: 'PORTHOLE_TLS_CERT',
+};
+
 const PEM = '-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n';
 const GATEWAY = { className: 'traefik', podNamespace: 'traefik', podLabels: { app: 'traefik' } };
 
@@ -69,7 +75,8 @@ describe('every variable of the functions can be set from a stack', () => {
     );
     const isSecret = ['AWS_SECRET_ACCESS_KEY', 'R2_SECRET_ACCESS_KEY', 'PORTHOLE_BUCKETS'].includes(name);
     const key = `porthole:${isSecret ? 'secretEnvironment' : 'environment'}`;
-    const config = read({ [key]: { [name]: text } });
+    const partner = PARTNER[name];
+    const config = read({ [key]: { [name]: text, ...(partner !== undefined && { [partner]: text }) } });
     expect((isSecret ? secretsPlan(config) : environmentPlan(config))?.[name]).toBe(text);
     expect((isSecret ? environmentPlan(config) : secretsPlan(config))?.[name]).toBeUndefined();
   });
