@@ -20,8 +20,8 @@ import {
   type DialOptions,
   proxyAuthorization,
 } from './dial-destination.ts';
+import { answerHeaders, framingHeaders, requestHeaders } from './forwarded-headers.ts';
 import { createProxyFront, type TunnelRequest } from './proxy-front.ts';
-import { HOP_BY_HOP } from '#proxy/preview-headers.ts';
 
 export interface NetworkBrokerDeps extends DialOptions {
   readonly presets: readonly PresetRule[];
@@ -157,15 +157,15 @@ export class NetworkBroker {
         path: proxy === undefined ? path : url.href,
         setHost: false,
         headers: {
-          ...passedOn(request),
+          ...requestHeaders(request),
           host: url.host,
           connection: 'close',
+          ...framingHeaders(request),
           ...(authorization !== undefined && { 'proxy-authorization': authorization }),
         },
       });
       outgoing.once('response', (answer) => {
-        const headers = passedOn(answer);
-        response.writeHead(answer.statusCode ?? 502, answer.statusMessage, headers);
+        response.writeHead(answer.statusCode ?? 502, answer.statusMessage, answerHeaders(answer));
         answer.on('data', (chunk: Buffer) => (flow.bytesIn += chunk.length));
         answer.on('error', () => response.destroy());
         answer.pipe(response);
@@ -301,19 +301,6 @@ function absoluteUrl(text: string | undefined): URL | undefined {
   } catch {
     return undefined;
   }
-}
-
-/**
- * `host` is set from the URL that the policy allowed. Proxy credentials are for this proxy only.
- */
-const NOT_PASSED: ReadonlySet<string> = new Set([...HOP_BY_HOP, 'host', 'proxy-authorization']);
-
-function passedOn({ headersDistinct, headers }: IncomingMessage): Record<string, string[]> {
-  const named = (headers.connection ?? '').split(',').map((each) => each.trim().toLowerCase());
-  const all = Object.entries(headersDistinct).filter(
-    (each): each is [string, string[]] => each[1] !== undefined,
-  );
-  return Object.fromEntries(all.filter(([name]) => !NOT_PASSED.has(name) && !named.includes(name)));
 }
 
 /** Leaves all bytes in both streams. */

@@ -223,6 +223,42 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
       }
     }, 60_000);
 
+    test.each([
+      [
+        'chunks',
+        'Transfer-Encoding: chunked',
+        (body: string) => `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+      ],
+      [
+        'a length that Connection names',
+        'Connection: content-length\r\nContent-Length: SIZE',
+        (body: string) => body,
+      ],
+    ])(
+      'sends the body of a GET with %s as a body, not as a second request',
+      async (_what, header, framed) => {
+        set('allowlist', 'api.example.com');
+        const body = 'GET / HTTP/1.1\r\nHost: secret.example.com\r\n\r\n';
+        const head = `GET http://api.example.com:${port}/hello/length HTTP/1.1\r\nHost: api.example.com`;
+        const sent = `${head}\r\n${header.replace('SIZE', String(body.length))}\r\n\r\n${framed(body)}`;
+        const seen: (string | undefined)[] = [];
+        const note = ({ headers }: IncomingMessage) => void seen.push(headers.host);
+        outside.on('request', note);
+        const script = `
+        const socket = require('net').connect(2792, '127.0.0.1', () => socket.write(${JSON.stringify(sent)}));
+        let answer = '';
+        socket.on('data', (bytes) => {
+          answer += bytes;
+          if (/\\r\\n\\r\\n\\d/.test(answer)) socket.destroy();
+        }).on('close', () => process.stdout.write(answer));`;
+        const { out } = await run('node', '-e', script);
+        outside.off('request', note);
+        expect(out.split('\r\n').at(-1)).toBe(String(body.length));
+        expect(seen).toContain(`api.example.com:${port}`);
+        expect(seen).not.toContain('secret.example.com');
+      },
+    );
+
     test('does not take another name in TLS than the one that was asked for', async () => {
       set('allowlist', 'api.example.com');
       const script = `
