@@ -17,7 +17,7 @@ import {
 } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
-import { run, sandboxId, serve, talk } from '#test/contracts/sandbox-provider.contract.ts';
+import { run, sandboxId, until } from '#test/contracts/sandbox-provider.contract.ts';
 import { collect } from '#test/support/collect.ts';
 import { suite } from '#test/support/suite.ts';
 import { type Actor, kubeconfigOf } from './guards/actor.ts';
@@ -281,13 +281,22 @@ async function destroysSandboxes(made: SandboxProvider, provider: SandboxProvide
   expect(await made.inspect(id)).toMatchObject({ state: 'absent' });
 }
 
+const PAGE_SERVER = `require('http').createServer((request, response) => response.end('served'))
+  .listen(3000, '0.0.0.0', () => console.log('listening'))`;
+
 /** Every operation of the API, with this account's token. */
 async function wholeLife({ provider, plane }: Actor, stack: GuardedStack): Promise<void> {
   const id = sandboxId();
   await provider.create({ id });
   expect((await run(provider, id, ['echo', 'here'])).stdout).toBe('here\n');
-  const port = await serve(provider, id, 'served', { port: 3000, host: '0.0.0.0' });
-  expect(await talk(await provider.dial(id, port), 'ping')).toBe('served:ping');
+  const server = await provider.exec(id, { argv: ['node', '-e', PAGE_SERVER] });
+  server.stderr.resume();
+  await until(server.stdout, 'listening');
+  server.stdout.resume();
+  const stream = await provider.dial(id, 3000);
+  stream.write('GET / HTTP/1.0\r\n\r\n');
+  await until(stream, 'served');
+  stream.destroy();
   expect(await collect(provider.list())).toEqual([id]);
 
   const { podName } = await provider.inspect(id);

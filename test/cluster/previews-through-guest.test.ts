@@ -67,6 +67,10 @@ suite('previews through the guest', missing(), () => {
     const server = { argv: ['node', '-e', app], env: { HOST: host }, port };
     const declared = await call('PUT', `/v1/sandbox/${of.sandboxId}/servers/s${port}`, server);
     expect(declared.status).toBe(201);
+    const listening = await call('POST', `/v1/sandbox/${of.sandboxId}/ports/${port}/wait`, {
+      timeout_ms: 30_000,
+    });
+    expect(listening.status).toBe(200);
     return start(port, of);
   };
 

@@ -193,7 +193,7 @@ suite('a warm pool of agent-sandbox', missing() ?? definitionsMissing(), () => {
   test('of another name is refused, and says what to look at', async () => {
     await expect(open(poolConfig(), 'other').prime()).rejects.toMatchObject({
       code: 'exec_transport_error',
-      message: expect.stringContaining('Warm pool other: the cluster refuses it'),
+      message: expect.stringContaining('Warm pool other: the cluster rejected the request'),
     });
     expect(await replicas('other')).toBe('0');
   });

@@ -100,6 +100,10 @@ test('restores runs, files, keys and URLs elsewhere', async () => {
       restored.call('GET', `/v1/sandbox/${run.sandbox_id}/file/workspace/${path}`);
     expect((await read('notes.txt')).text).toBe('kept');
     expect((await read('channel/mine.txt')).text).toBe('mine');
+    // The declared server starts again with the sandbox.
+    await restored.call('POST', `/v1/sandbox/${run.sandbox_id}/ports/3000/wait`, {
+      body: { timeout_ms: 30_000 },
+    });
     expect((await restored.call('GET', '/', { host: new URL(url).host })).text).toBe('served');
     const { stdout } = await exec(restored, ['readlink', 'link']);
     expect(stdout).toBe('/etc/passwd\n');

@@ -169,9 +169,9 @@ describe('a host that is ended and started again', () => {
       await new Promise((resolve) => setTimeout(resolve, 25));
     expect(await sandboxFolders()).toEqual([]);
     // The log line follows the action.
-    for (let tries = 0; tries < 400 && !host.output().includes('stray sandbox removed'); tries += 1)
+    for (let tries = 0; tries < 400 && !host.output().includes('orphaned sandbox removed'); tries += 1)
       await new Promise((resolve) => setTimeout(resolve, 25));
-    expect(host.output()).toContain('stray sandbox removed');
+    expect(host.output()).toContain('orphaned sandbox removed');
     const { runId } = await makeRun(porthole);
     expect((await porthole.call('GET', `/api/runs/${runId}/sandbox/port-forward`)).json()).toEqual([]);
   });

@@ -4,6 +4,7 @@ import os
 import random
 
 import schemathesis
+from schemathesis.core import NotSet
 
 RUN = os.environ["PORTHOLE_TEST_RUN"]
 SANDBOX = os.environ["PORTHOLE_TEST_SANDBOX"]
@@ -29,7 +30,11 @@ def map_path_parameters(context, path_parameters):
 @schemathesis.hook
 def before_call(context, case, kwargs):
     # A wait that nothing ends is as good after 50 ms as after half a minute.
-    if case.operation.path.endswith("/wait") and isinstance(case.body, dict):
+    if not case.operation.path.endswith("/wait"):
+        return
+    if isinstance(case.body, NotSet):
+        case.body, case.media_type = {"timeout_ms": 50}, "application/json"
+    elif isinstance(case.body, dict):
         wanted = case.body.get("timeout_ms", 50)
         # In JSON 60000.0 is a whole number, too.
         if type(wanted) in (int, float) and wanted == int(wanted) and 50 <= wanted <= LONGEST_WAIT_MS:
