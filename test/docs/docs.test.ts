@@ -1,6 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { suite } from '#test/support/suite.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const PAGES = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', ...pagesIn('docs')];
@@ -33,4 +36,32 @@ test('names the file of every hop in the path of a request', () => {
   expect(hops).toHaveLength(9);
   const isServer = (hop: string) => hop.startsWith('**The server in the sandbox**');
   for (const hop of hops.filter((each) => !isServer(each))) expect(hop).toMatch(/`[\w/-]+\.ts`/);
+});
+
+const SYSTEMD_ANALYZE = '/usr/bin/systemd-analyze';
+const systemdMissing = existsSync(SYSTEMD_ANALYZE)
+  ? undefined
+  : 'systemd-analyze is not installed: apt-get install systemd';
+
+suite('the units of systemd', systemdMissing, () => {
+  const units = readdirSync(join(ROOT, 'examples/systemd'));
+
+  test.each(units)('%s passes systemd-analyze verify', (unit) => {
+    const folder = mkdtempSync(join(tmpdir(), 'porthole-units-'));
+    for (const each of units) {
+      const text = readFileSync(join(ROOT, 'examples/systemd', each), 'utf8');
+      // A program and a user that exist here.
+      const local = text.replaceAll('/usr/bin/npm', process.execPath).replace('User=porthole', 'User=root');
+      writeFileSync(join(folder, each), local);
+    }
+    const { status, stderr } = spawnSync(
+      SYSTEMD_ANALYZE,
+      ['verify', '--recursive-errors=no', join(folder, unit)],
+      {
+        encoding: 'utf8',
+      },
+    );
+    rmSync(folder, { recursive: true });
+    expect([status, stderr]).toEqual([0, '']);
+  });
 });
