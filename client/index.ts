@@ -44,7 +44,13 @@ export type {
 } from './sandboxes/process-info.ts';
 export type { Process, Processes, Runnable, StartOptions, WaitOptions } from './sandboxes/processes.ts';
 export type { Sandbox } from './sandboxes/sandbox.ts';
-export type { CreateSandboxOptions, OnExit, Resources, SandboxInfo } from './sandboxes/sandbox-info.ts';
+export type {
+  CreateSandboxOptions,
+  OnExit,
+  Resources,
+  SandboxInfo,
+  Secret,
+} from './sandboxes/sandbox-info.ts';
 export type { ListSandboxesOptions, Sandboxes } from './sandboxes/sandboxes.ts';
 export type { DeclareOptions, LogsOptions, Ports, Servers } from './sandboxes/servers.ts';
 export type { CreateSessionOptions, Sessions } from './sandboxes/sessions.ts';

@@ -65,6 +65,7 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
     describe: () => Promise.resolve(describe(options, probe)),
     listening,
     openChannels: (services) => docker.serveChannels(services),
+    certificatesChanged: (id) => docker.writeCertificates(id),
     brokersNetwork: () => Promise.resolve(docker.brokersNetwork()),
     isAtAddress: () => Promise.resolve(false),
     drainMs: DRAIN_MS,

@@ -133,6 +133,7 @@ export async function openKubernetesPlatform(
       mounter: unsupportedMounter(NO_BUCKETS),
       provisionAccess,
       openChannels: () => Promise.resolve(),
+      certificatesChanged: () => Promise.resolve(),
       brokersNetwork: () => Promise.resolve(false),
       isAtAddress: (id, address) => isPodAt(id, address, { own, client, namespace: preview.namespace }),
       pool: ready,

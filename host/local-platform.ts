@@ -66,6 +66,7 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
     },
     listening,
     openChannels: (services) => local.serveChannels(services),
+    certificatesChanged: (id) => local.writeCertificates(id),
     brokersNetwork: async () => (await isolation).isolation !== 'none',
     isAtAddress: () => Promise.resolve(false),
     drainMs: DRAIN_MS,

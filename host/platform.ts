@@ -47,6 +47,8 @@ export interface Platform {
    * they use the network.
    */
   openChannels(services: ChannelServices): Promise<void>;
+  /** Updates the authorities that a sandbox's tools trust; without a broker it does nothing. */
+  certificatesChanged(sandboxId: string): Promise<void>;
   /**
    * Whether the sandboxes' connections go through this process; if so, there is no other way out.
    */

@@ -128,6 +128,7 @@ export async function startHost(
         return channels.serverFor((sandboxId) => sandboxId === id);
       },
       network: (id) => broker.serverFor(id),
+      authority: async (id) => (await services.records.sandboxes.get(id))?.secrets.authority?.certificate,
     });
     if (config.channel !== undefined) {
       const server = channels.serverFor(platform.isAtAddress);

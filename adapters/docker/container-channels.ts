@@ -52,6 +52,10 @@ export class ContainerChannels {
     if (folder !== undefined) await this.#channels.open(id, folder, { everybody: true });
   }
 
+  writeCertificates(id: string): Promise<void> {
+    return this.#channels.writeCertificates(id);
+  }
+
   close(id: string): void {
     this.#channels.close(id);
   }

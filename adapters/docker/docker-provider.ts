@@ -86,6 +86,8 @@ export interface DockerProvider extends SandboxProvider {
   probe(): Promise<EngineProbe>;
   /** Opens sockets to this process in each running sandbox, and in each that starts later. */
   serveChannels(services: ChannelServices): Promise<void>;
+  /** Updates the authorities that the tools of a running sandbox trust. */
+  writeCertificates(sandboxId: string): Promise<void>;
   /** Path of that socket inside a sandbox; undefined if it cannot be mounted there. */
   channelPath(): string | undefined;
   /** Whether the sandboxes' connections can go through this process. */
@@ -166,6 +168,10 @@ class ContainerProvider implements DockerProvider {
 
   async probe(): Promise<EngineProbe> {
     return probeEngine(await this.#known(), this.#volumes);
+  }
+
+  writeCertificates(id: string): Promise<void> {
+    return this.#serial.run(id, () => this.#channels.writeCertificates(id));
   }
 
   async serveChannels(services: ChannelServices): Promise<void> {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
-import { NETWORK } from '#guest/protocol/network.ts';
+import { CERTIFICATE_VARIABLES, NETWORK } from '#guest/protocol/network.ts';
 import type { MachineRegistry } from '#core/network/network-presets.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -32,17 +32,6 @@ const FOR_TOOLS = {
     '-Dhttp.nonProxyHosts=localhost|127.*|[::1]',
   ].join(' '),
 } as const;
-
-/** Variables that name a file of authorities, by the tools that read them. */
-const CERTIFICATE_FILES = [
-  'NODE_EXTRA_CA_CERTS',
-  'SSL_CERT_FILE',
-  'REQUESTS_CA_BUNDLE',
-  'PIP_CERT',
-  'CURL_CA_BUNDLE',
-  'GIT_SSL_CAINFO',
-  'CARGO_HTTP_CAINFO',
-] as const;
 
 /**
  * Reads npm's and pip's configuration of this user and this machine. Credentials are not passed on.
@@ -79,7 +68,7 @@ export function readMachineTools(environment: Variables): MachineTools {
       ...(index !== undefined && pip.get('index-url') !== undefined && { PIP_INDEX_URL: index.href }),
       ...(more.length > 0 && { PIP_EXTRA_INDEX_URL: more.map(({ href }) => href).join(' ') }),
       ...(certificates !== undefined &&
-        Object.fromEntries(CERTIFICATE_FILES.map((name) => [name, NETWORK.certificates]))),
+        Object.fromEntries(CERTIFICATE_VARIABLES.map((name) => [name, NETWORK.certificates]))),
     },
     certificates,
   };

@@ -1,6 +1,7 @@
 import { type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { SecureContext } from 'node:tls';
 import { splice } from '#proxy/splice.ts';
 import { hostText, type NetworkHost, readHost } from '#core/network/network-host.ts';
 import {
@@ -11,6 +12,7 @@ import {
   type NetworkPolicy,
   type PresetRule,
 } from '#core/network/network-policy.ts';
+import { type SandboxAuthority, type SandboxSecrets, secretsFor } from '#core/network/network-secrets.ts';
 import type { BlockedHost, NetworkAttempt, NetworkQuestion } from '#core/network/network.ts';
 import { readFirstFlight } from './client-hello.ts';
 import {
@@ -21,12 +23,18 @@ import {
   proxyAuthorization,
 } from './dial-destination.ts';
 import { answerHeaders, framingHeaders, requestHeaders } from './forwarded-headers.ts';
+import { HostCertificates } from './sandbox-authority.ts';
+import { acceptTls, connectTls, serveIntercepted, trustedBy } from './intercept-tls.ts';
 import { createProxyFront, type TunnelRequest } from './proxy-front.ts';
 
 export interface NetworkBrokerDeps extends DialOptions {
   readonly presets: readonly PresetRule[];
   /** Undefined for a sandbox that does not exist. */
   policyOf(sandboxId: string): Promise<NetworkPolicy | undefined>;
+  /** Read for each connection, and for each intercepted request. */
+  secretsOf(sandboxId: string): Promise<SandboxSecrets>;
+  /** PEM. Authorities of this machine that intercepted hosts may have, beside the system's. */
+  readonly certificates: string | undefined;
   /** Asks the owner. Resolves with undefined when allowed, else with the reason. */
   ask(question: NetworkQuestion, signal: AbortSignal): Promise<string | undefined>;
   /** Called at the end of each connection, and at each refusal. */
@@ -51,9 +59,19 @@ interface Flow {
   approved: boolean;
   bytesOut: number;
   bytesIn: number;
+  /** Names of the secrets that were inserted. */
+  readonly secrets: Set<string>;
 }
 
-class Blocked extends Error {}
+class Blocked extends Error {
+  /** What to do, where allowing the host does not help. */
+  readonly remedy: string | undefined;
+
+  constructor(rule: string, remedy?: string) {
+    super(rule);
+    this.remedy = remedy;
+  }
+}
 
 /**
  * Opens every connection of the sandboxes on this machine. Sandbox traffic is untrusted input. A
@@ -63,6 +81,8 @@ export class NetworkBroker {
   readonly #deps: NetworkBrokerDeps;
   readonly #flows = new Map<string, Set<Flow>>();
   readonly #stopped = new AbortController();
+  readonly #hosts = new HostCertificates();
+  #trusted: SecureContext | undefined;
 
   constructor(deps: NetworkBrokerDeps) {
     this.#deps = deps;
@@ -105,6 +125,11 @@ export class NetworkBroker {
     client.once('close', () => flow.ended.abort());
     try {
       const { socket } = await this.#open(flow, clientPort);
+      const secrets = await this.#deps.secretsOf(sandboxId);
+      if (secretsFor(secrets, flow.destination).length > 0) {
+        await this.#intercept(flow, secrets, socket, { client, head, accept: answers.accept });
+        return;
+      }
       if (head.length > 0) client.unshift(head);
       answers.accept();
       flow.ended.signal.addEventListener('abort', () => {
@@ -146,6 +171,12 @@ export class NetworkBroker {
     response.once('close', () => flow.ended.abort());
     try {
       const { socket, proxy } = await this.#open(flow, clientPort);
+      const [secret] = secretsFor(await this.#deps.secretsOf(sandboxId), destination);
+      if (secret !== undefined) {
+        socket.destroy();
+        flow.decision = { kind: 'deny', rule: `secret ${secret.name} needs https` };
+        throw new Blocked(flow.decision.rule, `Use https://${hostText(host)}.`);
+      }
       flow.ended.signal.addEventListener('abort', () => {
         socket.destroy();
         if (!response.writableFinished) response.destroy();
@@ -190,6 +221,7 @@ export class NetworkBroker {
       approved: false,
       bytesIn: 0,
       bytesOut: 0,
+      secrets: new Set(),
     };
     // Registered before its policy is read, so that every later policy change applies to it
     // (TOCTOU).
@@ -256,6 +288,67 @@ export class NetworkBroker {
     throw ended.signal.reason;
   }
 
+  /**
+   * Terminates the program's TLS and opens another to the host, with the machine's authorities.
+   * Requests go from one to the other with the values of the secrets. Ends with either.
+   */
+  async #intercept(
+    flow: Flow,
+    secrets: SandboxSecrets,
+    socket: Socket,
+    { client, head, accept }: Pick<TunnelRequest, 'client' | 'head' | 'accept'>,
+  ): Promise<void> {
+    const { sandboxId, destination, ended } = flow;
+    ended.signal.addEventListener('abort', () => {
+      socket.destroy();
+      client.destroy();
+    });
+    const name = hostText(destination.host);
+    this.#trusted ??= trustedBy(this.#deps.certificates);
+    const [server, context] = await Promise.all([
+      connectTls(socket, name, this.#trusted, ended.signal),
+      this.#hosts.contextFor(secrets.authority as SandboxAuthority, name),
+    ]);
+    if (head.length > 0) client.unshift(head);
+    accept();
+    const flight = await firstFlight(client, server, ended.signal);
+    const asked = flight.kind === 'tls' ? readHost(flight.name ?? '') : undefined;
+    if (asked === undefined || !isSame(asked, destination.host)) {
+      const rule =
+        flight.kind === 'tls'
+          ? `TLS for ${flight.name ?? 'no name'}`
+          : `no TLS, which secrets of ${name} need`;
+      flow.decision = { kind: 'deny', rule };
+      ended.abort(new Blocked(rule));
+      throw ended.signal.reason;
+    }
+    const program = await acceptTls(client, context, ended.signal).catch((cause: unknown) => {
+      if (ended.signal.reason instanceof Blocked) throw ended.signal.reason;
+      const { code = 'closed' } = cause as NodeJS.ErrnoException;
+      const names = secretsFor(secrets, destination).map((secret) => secret.name);
+      throw new DialError(
+        `the program refuses the certificate of this sandbox for ${name} (${code}), which secret ${names.join(', ')} needs`,
+        false,
+        { cause },
+      );
+    });
+    if (server.destroyed) throw new DialError(`${destinationText(destination)} hung up`, false);
+    server.once('close', () => this.#end(flow));
+    serveIntercepted(program, server, {
+      destination,
+      secrets: async () => secretsFor(await this.#deps.secretsOf(sandboxId), destination),
+      inserted: (names) => names.forEach((each) => flow.secrets.add(each)),
+      passed: (from, count) => {
+        if (from === 'program') flow.bytesOut += count;
+        else flow.bytesIn += count;
+      },
+      misdirected: (host) => {
+        flow.decision = { kind: 'deny', rule: `Host ${host.slice(0, 260)}` };
+        ended.abort(new Blocked(flow.decision.rule));
+      },
+    });
+  }
+
   #refuse(
     flow: Flow,
     error: unknown,
@@ -267,7 +360,8 @@ export class NetworkBroker {
       return refuse('unreachable', `${error instanceof DialError ? error.message : 'Cut off'}.\n`);
     const { host, port } = destination;
     const rule = error instanceof DialError ? error.message : flow.decision.rule;
-    const hint = this.#deps.hint(sandboxId, { host: hostText(host), port, rule });
+    const remedy = error instanceof Blocked ? error.remedy : undefined;
+    const hint = remedy ?? this.#deps.hint(sandboxId, { host: hostText(host), port, rule });
     return refuse('blocked', `${destinationText(destination)} is blocked (${rule}). ${hint}\n`);
   }
 
@@ -282,12 +376,17 @@ export class NetworkBroker {
       host: hostText(destination.host),
       port: destination.port,
       decision: isRefused ? 'blocked' : error === undefined ? 'allowed' : 'failed',
-      rule: error instanceof DialError ? error.message : decision.rule,
+      rule: error instanceof DialError ? error.message : ruleOf(flow),
       bytesIn,
       bytesOut,
       ms: Math.round(performance.now() - began),
     });
   }
+}
+
+/** Names the inserted secrets. */
+function ruleOf({ decision: { rule }, secrets }: Flow): string {
+  return secrets.size === 0 ? rule : `${rule}, secret ${[...secrets].join(', ')}`;
 }
 
 function isSame(a: NetworkHost, b: NetworkHost): boolean {

@@ -92,6 +92,8 @@ export interface LocalProvider extends SandboxProvider {
   probe(): Promise<Isolation>;
   /** Opens sockets to this process in each running sandbox, and in each that starts later. */
   serveChannels(services: ChannelServices): Promise<void>;
+  /** Updates the authorities that the tools of a running sandbox trust. */
+  writeCertificates(sandboxId: string): Promise<void>;
   /** Path of that socket inside a running sandbox; undefined while it does not run. */
   channelPath(id: string): string | undefined;
   /** Where buckets can be mounted for a running sandbox; undefined if mounting is not possible. */
@@ -161,6 +163,10 @@ class FolderProvider implements LocalProvider {
       processes: enforced('pids') ?? (isolated && limitsProcesses() ? 'rlimit' : null),
       systemCalls: filtersSystemCalls(isolation) ? 'seccomp filter' : null,
     };
+  }
+
+  writeCertificates(id: string): Promise<void> {
+    return this.#serial.run(id, () => this.#channels.writeCertificates(id));
   }
 
   async serveChannels(services: ChannelServices): Promise<void> {

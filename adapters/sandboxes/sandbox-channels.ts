@@ -1,6 +1,7 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { NETWORK } from '#guest/protocol/network.ts';
 import { listenInFolder, type SocketRights } from './folder-socket.ts';
 
@@ -22,6 +23,8 @@ interface ChannelLimits {
 const CALLS: ChannelLimits = { socket: CHANNEL_SOCKET, mostOpen: 16, mostASecond: 50 };
 const CONNECTIONS: ChannelLimits = { socket: NETWORK.socketName, mostOpen: 500, mostASecond: 1_000 };
 
+const PUBLIC = rootCertificates.join('\n');
+
 const PAUSE_MS = 1_000;
 
 /** Creates the server of one sandbox's channel; not listening yet. */
@@ -32,6 +35,8 @@ export interface ChannelServices {
   readonly calls: ServeChannel;
   /** The broker of the sandbox's connections. @default none */
   readonly network?: ServeChannel | undefined;
+  /** The certificate of the sandbox's authority, in PEM. @default none */
+  readonly authority?: ((sandboxId: string) => Promise<string | undefined>) | undefined;
 }
 
 /**
@@ -40,7 +45,7 @@ export interface ChannelServices {
  * own.
  */
 export class SandboxChannels {
-  readonly #open = new Map<string, readonly Channel[]>();
+  readonly #open = new Map<string, { readonly folder: string; readonly channels: readonly Channel[] }>();
   readonly #certificates: string | undefined;
   #services: ChannelServices | undefined;
 
@@ -65,11 +70,9 @@ export class SandboxChannels {
       new Channel(calls(id), folder, rights, CALLS),
       ...(network === undefined ? [] : [new Channel(network(id), folder, rights, CONNECTIONS)]),
     ];
-    this.#open.set(id, channels);
+    this.#open.set(id, { folder, channels });
     try {
-      if (this.#certificates !== undefined) {
-        writeFileSync(join(folder, NETWORK.certificatesName), this.#certificates, { mode: 0o644 });
-      }
+      await this.writeCertificates(id);
       await Promise.all(channels.map((channel) => channel.listen()));
     } catch (error) {
       this.#open.delete(id);
@@ -77,9 +80,26 @@ export class SandboxChannels {
     }
   }
 
+  /**
+   * Writes the authorities that the sandbox's tools trust: this machine's and its own. Does nothing
+   * if its channel is closed: `open` does it.
+   */
+  async writeCertificates(id: string): Promise<void> {
+    const own = await this.#services?.authority?.(id);
+    const folder = this.#open.get(id)?.folder;
+    const authorities = own === undefined ? this.#certificates : (this.#certificates ?? PUBLIC);
+    if (folder === undefined || authorities === undefined) return;
+    const file = join(folder, NETWORK.certificatesName);
+    // A tool that starts now must not read half of it.
+    writeFileSync(`${file}.new`, own === undefined ? authorities : `${authorities}\n${own}\n`, {
+      mode: 0o644,
+    });
+    renameSync(`${file}.new`, file);
+  }
+
   /** Stops listening and closes open connections. */
   close(id: string): void {
-    for (const channel of this.#open.get(id) ?? []) channel.close();
+    for (const channel of this.#open.get(id)?.channels ?? []) channel.close();
     this.#open.delete(id);
   }
 

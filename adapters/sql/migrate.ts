@@ -21,6 +21,7 @@ import { approvalScopes } from './migrations/0017-approval-scopes.ts';
 import { networkPolicies } from './migrations/0018-network-policies.ts';
 import { sandboxEventKeys } from './migrations/0019-sandbox-event-keys.ts';
 import { agentTokenVersions } from './migrations/0020-agent-token-versions.ts';
+import { sandboxSecrets } from './migrations/0021-sandbox-secrets.ts';
 import type { SqlSchema } from './schema.ts';
 import { instantText, type SqlDialect } from './sql-dialect.ts';
 import { inTransaction } from './sql-session.ts';
@@ -50,6 +51,7 @@ export const MIGRATIONS: readonly Migration[] = [
   networkPolicies,
   sandboxEventKeys,
   agentTokenVersions,
+  sandboxSecrets,
 ];
 
 /**

@@ -91,6 +91,8 @@ export interface SandboxesTable {
   network_policy: string | null;
   /** JSON object of strings, which may be secrets. */
   env: Generated<string>;
+  /** JSON of SandboxSecrets. Null: none. */
+  secrets: string | null;
 }
 
 /** A row exists from the first explicit stop on: no row means generation 0. */

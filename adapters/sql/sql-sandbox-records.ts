@@ -11,6 +11,7 @@ import type {
 import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
 import type { SandboxSkill } from '#core/skills/skill-store.ts';
 import { type NetworkPolicy, NO_NETWORK } from '#core/network/network-policy.ts';
+import { NO_SECRETS } from '#core/network/network-secrets.ts';
 import { binds, isWithin, type Usage } from '#core/sandboxes/sandbox-quotas.ts';
 import { SERVICE_OWNERS } from '#core/sandboxes/sandbox-owner.ts';
 import { instantText } from './sql-dialect.ts';
@@ -27,7 +28,7 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
     once(async (db) => {
       await db
         .updateTable('sandboxes')
-        .set({ ...states, ...(states.observed === 'destroyed' && { env: NO_ENV }) })
+        .set({ ...states, ...(states.observed === 'destroyed' && { env: NO_ENV, secrets: null }) })
         .where('id', '=', id)
         .$if(generation !== undefined, (query) => query.where('generation', '=', generation as number))
         .execute();
@@ -152,6 +153,16 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
         await db
           .updateTable('sandboxes')
           .set({ network: network.mode === 'open' ? 1 : 0, network_policy: JSON.stringify(network) })
+          .where('id', '=', id)
+          .where('generation', '=', generation)
+          .execute();
+      }),
+
+    setSecrets: ({ id, generation, owner }, secrets) =>
+      repeatable(async (db) => {
+        await db
+          .updateTable('sandboxes')
+          .set({ secrets: kept.secretsText(secrets, owner) })
           .where('id', '=', id)
           .where('generation', '=', generation)
           .execute();
@@ -408,6 +419,7 @@ function toRow(sandbox: NewSandboxRecord, kept: SandboxEnv): Insertable<Sandboxe
     network: sandbox.network.mode === 'open' ? 1 : 0,
     network_policy: JSON.stringify(sandbox.network),
     env: kept.text(sandbox.env, sandbox.owner),
+    secrets: kept.secretsText(sandbox.secrets ?? NO_SECRETS, sandbox.owner),
     skills: JSON.stringify(sandbox.skills ?? []),
   };
 }
@@ -443,6 +455,7 @@ function sandboxOf(row: Selectable<SandboxesTable>, kept: SandboxEnv): SandboxRe
     },
     network: networkOf(row),
     env: kept.read(row.env, owner),
+    secrets: kept.readSecrets(row.secrets, owner),
     skills: JSON.parse(row.skills) as SandboxSkill[],
   };
 }

@@ -29,6 +29,18 @@ export interface Resources {
  */
 export type OnExit = 'keep' | 'delete';
 
+/** A value that never enters the sandbox: its variable has a placeholder there. */
+export interface Secret {
+  readonly name: string;
+  /** The one host that gets the value, over TLS: `api.example.com` or `api.example.com:8443`. */
+  readonly host: string;
+  /** Where the placeholder is replaced: any header, the query, or Basic credentials. */
+  readonly inject: 'header' | 'query' | 'basic';
+  /** @default every method */
+  readonly methods?: readonly string[] | undefined;
+  readonly value: string;
+}
+
 export interface CreateSandboxOptions {
   readonly image?: string | undefined;
   /** Unique among your sandboxes. */
@@ -53,6 +65,8 @@ export interface CreateSandboxOptions {
   readonly deny?: readonly string[] | undefined;
   /** Whether its owner is asked about any other host. @default true */
   readonly ask?: boolean | undefined;
+  /** Values for hosts that the policy allows. */
+  readonly secrets?: readonly Secret[] | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Whether batch deletion by tag includes it by default. */
   readonly deleteWithThread?: boolean | undefined;
@@ -76,6 +90,7 @@ export function createBody(options: CreateSandboxOptions): object {
     allow,
     deny,
     ask,
+    secrets,
     env,
     deleteWithThread,
     skills,
@@ -94,6 +109,7 @@ export function createBody(options: CreateSandboxOptions): object {
     allow,
     deny,
     ask,
+    secrets,
     env,
     delete_with_thread: deleteWithThread,
     skills,

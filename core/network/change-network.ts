@@ -4,6 +4,7 @@ import type { Records } from '../shared/records.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import { isWithin, type NetworkMode, type NetworkPolicy, type NetworkRule } from './network-policy.ts';
 import { isNetworkTool } from './ask-owner.ts';
+import { requestedSecrets, type SandboxSecrets, type SecretInput } from './network-secrets.ts';
 import { MOST_RULES, readRule, type RuleInput } from './network-rule.ts';
 
 /** A requested change of a sandbox's network. Omitted fields stay unchanged. */
@@ -12,6 +13,7 @@ export interface NetworkRequest {
   readonly allow?: readonly RuleInput[] | undefined;
   readonly deny?: readonly RuleInput[] | undefined;
   readonly ask?: boolean | undefined;
+  readonly secrets?: readonly SecretInput[] | undefined;
 }
 
 /**
@@ -60,25 +62,31 @@ function readRules(list: 'allow' | 'deny', entries: readonly RuleInput[]) {
 }
 
 /**
- * Changes a sandbox's network policy at once: open connections that are no longer allowed end.
- * @throws PortholeError what `requestedNetwork` throws, and `network_not_supported` where it cannot
- * be changed
+ * Changes a sandbox's network policy and secrets at once: open connections that are no longer
+ * allowed end.
+ * @throws PortholeError what `requestedNetwork` and `requestedSecrets` throw, and
+ * `network_not_supported` where it cannot be changed
  */
 export async function changeNetwork(
   deps: { readonly records: Pick<Records, 'sandboxes'>; readonly network: NetworkAccess },
   sandbox: SandboxRecord,
   request: NetworkRequest,
-): Promise<NetworkPolicy> {
+): Promise<{ readonly network: NetworkPolicy; readonly secrets: SandboxSecrets }> {
   const policy = await requestedNetwork(deps.network, sandbox.network, request);
+  const secrets = await requestedSecrets(deps.network, { ...sandbox, network: policy }, request.secrets);
   if (!(await deps.network.isBrokered())) {
     throw new PortholeError(
       'network_not_supported',
       'The network of this sandbox is fixed when it is created. Create another one.',
     );
   }
+  if (request.secrets !== undefined) {
+    await deps.records.sandboxes.setSecrets(sandbox, secrets);
+    await deps.network.secretsChanged(sandbox.id);
+  }
   await deps.records.sandboxes.setNetwork(sandbox, policy);
   await deps.network.policyChanged(sandbox.id);
-  return policy;
+  return { network: policy, secrets };
 }
 
 /**

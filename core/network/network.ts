@@ -1,4 +1,5 @@
-import type { NetworkMode } from './network-policy.ts';
+import type { NetworkMode, PresetRule } from './network-policy.ts';
+import type { SandboxAuthority } from './network-secrets.ts';
 
 /** A connection attempt of a sandbox. */
 export interface NetworkAttempt {
@@ -36,6 +37,11 @@ export interface NetworkOptions {
 export interface NetworkAccess extends NetworkOptions {
   /** Whether a broker here makes their connections. Otherwise their network is only on or off. */
   isBrokered(): Promise<boolean>;
+  /** The rules of `packages`. */
+  readonly presets: readonly PresetRule[];
+  createAuthority(): Promise<SandboxAuthority>;
+  /** Call it after the secrets in the records have changed: the sandbox gets its authority. */
+  secretsChanged(sandboxId: string): Promise<void>;
   /** Call it after the policy in the records has changed: connections it does not allow end. */
   policyChanged(sandboxId: string): Promise<void>;
   /** Destinations blocked since then, each host and port once. Kept for a limited time. */

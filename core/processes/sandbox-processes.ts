@@ -1,3 +1,4 @@
+import { commandEnvironment } from '../network/network-secrets.ts';
 import type { Readable } from 'node:stream';
 import { inputTaken } from '#guest/protocol/answers.ts';
 import {
@@ -43,7 +44,7 @@ export function startProcess(
   request: Omit<ProcessRequest, 'started_by' | 'sandbox_env'>,
 ): Promise<ProcessInfo> {
   return startInGuest(deps, caller, sandboxId, async ({ guest, sandbox }) => {
-    const body = { ...request, sandbox_env: sandbox.env, started_by: startedBy(caller) };
+    const body = { ...request, sandbox_env: commandEnvironment(sandbox), started_by: startedBy(caller) };
     const { value } = await guest.call('POST', '/v1/processes', processInfo, { body, signal });
     return value;
   });

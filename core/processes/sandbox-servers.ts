@@ -1,3 +1,4 @@
+import { commandEnvironment } from '../network/network-secrets.ts';
 import {
   serverInfo,
   type ServerInfo,
@@ -34,7 +35,7 @@ export function putServer(
   request: Omit<ServerRequest, 'started_by' | 'sandbox_env'>,
 ): Promise<{ readonly server: ServerInfo; readonly isNew: boolean }> {
   return startInGuest(deps, caller, sandboxId, async ({ guest, sandbox }) => {
-    const body = { ...request, sandbox_env: sandbox.env, started_by: startedBy(caller) };
+    const body = { ...request, sandbox_env: commandEnvironment(sandbox), started_by: startedBy(caller) };
     const call = guest.call('PUT', `/v1/servers/${name}`, serverInfo, { body, signal });
     const { status, value } = await withCodes(call, { conflict: 'server_exists' });
     return { server: value, isNew: status === 201 };

@@ -14,6 +14,7 @@ import type { SandboxSkill } from '../skills/skill-store.ts';
 import type { WarmPool } from './warm-pool.ts';
 import { type CatalogueDeps, findImage } from '../images/image-catalogue.ts';
 import { type NetworkPolicy, NO_NETWORK } from '../network/network-policy.ts';
+import { NO_SECRETS, type SandboxSecrets } from '../network/network-secrets.ts';
 import { POOL_OWNER } from './sandbox-owner.ts';
 import { binds, quotaExceeded, quotaOf, type Quotas } from './sandbox-quotas.ts';
 import { placeSkills } from '../skills/place-skills.ts';
@@ -58,6 +59,8 @@ export interface NewSandbox {
   readonly resources?: Partial<SandboxSize> | undefined;
   /** @default the installation's */
   readonly network?: NetworkPolicy | undefined;
+  /** @default none */
+  readonly secrets?: SandboxSecrets | undefined;
   /** For every command of its owner; already checked with `environmentProblem`. */
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Unique names of the skills to place in it. */
@@ -161,6 +164,7 @@ export async function claimSandboxId(
     ttlSeconds: sandbox.ttlSeconds ?? null,
     deleteWithThread: sandbox.deleteWithThread ?? false,
     heartbeatAt: sandbox.createdAt,
+    secrets: sandbox.secrets ?? NO_SECRETS,
     skills: sandbox.skills ?? [],
   };
 }
@@ -187,6 +191,7 @@ function fieldsOf({
   deleteWithThread,
   resources,
   network,
+  secrets,
   env,
   skills,
 }: NewSandbox) {
@@ -198,6 +203,7 @@ function fieldsOf({
     deleteWithThread: deleteWithThread ?? false,
     resources: resources ?? {},
     network: network ?? NO_NETWORK,
+    secrets: secrets ?? NO_SECRETS,
     env: env ?? {},
     skills: notPlaced(skills),
   } satisfies Partial<NewSandboxRecord>;
@@ -207,11 +213,23 @@ function notPlaced(skills: readonly string[] = []): readonly SandboxSkill[] {
   return skills.map((name) => ({ name, digest: null, kept: [] }));
 }
 
-/** Whether pooled sandboxes match. The environment is irrelevant: it is sent with each command. */
-function isDefault({ defaultSize }: SandboxProvider, { image, resources = {} }: NewSandbox): boolean {
+/**
+ * Whether pooled sandboxes match. The environment is irrelevant: it is sent with each command. The
+ * certificates of secrets are placed when a sandbox starts.
+ */
+function isDefault(
+  { defaultSize }: SandboxProvider,
+  { image, resources = {}, secrets = NO_SECRETS }: NewSandbox,
+): boolean {
   const isUsual = (key: keyof SandboxSize) =>
     resources[key] === undefined || resources[key] === defaultSize[key];
-  return image === undefined && isUsual('cpu') && isUsual('memoryMb') && isUsual('diskMb');
+  return (
+    image === undefined &&
+    secrets.list.length === 0 &&
+    isUsual('cpu') &&
+    isUsual('memoryMb') &&
+    isUsual('diskMb')
+  );
 }
 
 /** A broker applies later policy changes; without one, pooled sandboxes have no network. */

@@ -1,4 +1,5 @@
 import type { NetworkPolicy } from '../network/network-policy.ts';
+import type { SandboxSecrets } from '../network/network-secrets.ts';
 import type { Quota, Usage } from './sandbox-quotas.ts';
 import type { Owner } from '../shared/clock-and-ids.ts';
 import type { Page, PageRequest } from '../shared/reads.ts';
@@ -32,6 +33,8 @@ export interface SandboxRecord {
    * listed, deleted when the sandbox is destroyed.
    */
   readonly env: Readonly<Record<string, string>>;
+  /** Inserted by the broker; never sent to the sandbox. Handled like the values of `env`. */
+  readonly secrets: SandboxSecrets;
   /** The skills that its owner requested, with the result of placing each. */
   readonly skills: readonly SandboxSkill[];
   /** Time of its last use, to the minute. */
@@ -51,9 +54,16 @@ export interface SandboxRecord {
 /** The store sets `generation` and the times of use. */
 export type NewSandboxRecord = Omit<
   SandboxRecord,
-  'generation' | 'stoppedAt' | 'lastActiveAt' | 'heartbeatAt' | 'ttlSeconds' | 'deleteWithThread' | 'skills'
+  | 'generation'
+  | 'stoppedAt'
+  | 'lastActiveAt'
+  | 'heartbeatAt'
+  | 'ttlSeconds'
+  | 'deleteWithThread'
+  | 'secrets'
+  | 'skills'
 > &
-  Partial<Pick<SandboxRecord, 'ttlSeconds' | 'deleteWithThread' | 'skills'>>;
+  Partial<Pick<SandboxRecord, 'ttlSeconds' | 'deleteWithThread' | 'secrets' | 'skills'>>;
 
 /** The result of reserving a sandbox. */
 export type Reservation =
@@ -150,6 +160,11 @@ export interface SandboxRecords {
   ): Promise<void>;
   /** Does nothing if the generation differs. */
   setNetwork(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, network: NetworkPolicy): Promise<void>;
+  /** Does nothing if the generation differs. */
+  setSecrets(
+    sandbox: Pick<SandboxRecord, 'id' | 'generation' | 'owner'>,
+    secrets: SandboxSecrets,
+  ): Promise<void>;
   /** Records use at `at`; never moves back. */
   touch(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, at: Date): Promise<void>;
   /**

@@ -1,3 +1,4 @@
+import { commandEnvironment } from '../network/network-secrets.ts';
 import { PortholeError } from '../errors.ts';
 import type { ExecCommand, SandboxProvider } from '../sandboxes/sandbox-provider.ts';
 import type { Records } from '../shared/records.ts';
@@ -39,7 +40,7 @@ export interface TerminalRequest {
 type Place = Pick<SandboxRecord, 'id' | 'generation'>;
 
 /** A sandbox with the environment of its commands. */
-type WithEnv = Pick<SandboxRecord, 'id' | 'generation' | 'env'>;
+type WithEnv = Pick<SandboxRecord, 'id' | 'generation' | 'env' | 'secrets'>;
 
 interface Kept {
   readonly opening: Promise<Terminal>;
@@ -161,7 +162,7 @@ export class Terminals {
     const running = new AbortController();
     const process = await this.#deps.provider.exec(
       sandbox.id,
-      shellOn(sessionId, shell, size, sandbox.env),
+      shellOn(sessionId, shell, size, commandEnvironment(sandbox)),
       running.signal,
     );
     const terminal = new Terminal({

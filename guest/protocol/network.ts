@@ -16,6 +16,17 @@ export const NETWORK = {
   certificates: '/run/porthole/certificates.pem',
 } as const;
 
+/** Variables that name a file of authorities, by the tools that read them. */
+export const CERTIFICATE_VARIABLES = [
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+  'REQUESTS_CA_BUNDLE',
+  'PIP_CERT',
+  'CURL_CA_BUNDLE',
+  'GIT_SSL_CAINFO',
+  'CARGO_HTTP_CAINFO',
+] as const;
+
 /**
  * The guest writes this before a program's first byte: zero, the port that the program connects
  * from, a newline. Code in the sandbox can forge it, so it only names the command in an approval

@@ -1,3 +1,4 @@
+import { commandEnvironment } from '#core/network/network-secrets.ts';
 import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { z } from 'zod';
@@ -199,7 +200,7 @@ export const execCommandRoute = defineRoute({
     const command = executeCommand(
       services,
       sandbox.id,
-      { argv: body.argv, timeoutMs, cwd: body.cwd ?? undefined, sessionId, env: sandbox.env },
+      { argv: body.argv, timeoutMs, cwd: body.cwd ?? undefined, sessionId, env: commandEnvironment(sandbox) },
       signal,
     );
     command.then(

@@ -1,3 +1,4 @@
+import { commandEnvironment } from '#core/network/network-secrets.ts';
 import { z } from 'zod';
 import { checkSessionId, createSession, deleteSession } from '#core/processes/exec-sessions.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
@@ -45,7 +46,7 @@ export const createSessionRoute = defineRoute({
     await createSession(
       services,
       sandbox.id,
-      { id, cwd: cwd ?? undefined, env: env ?? undefined, sandboxEnv: sandbox.env },
+      { id, cwd: cwd ?? undefined, env: env ?? undefined, sandboxEnv: commandEnvironment(sandbox) },
       signal,
     );
     return json(200, { id });

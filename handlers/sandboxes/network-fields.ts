@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
+import { NETWORK_MODES, type NetworkRule, ruleText } from '#core/network/network-policy.ts';
 import {
-  NETWORK_MODES,
-  type NetworkPolicy,
-  type NetworkRule,
-  ruleText,
-} from '#core/network/network-policy.ts';
+  HTTPS_PORT,
+  MOST_SECRETS,
+  type NetworkSecret,
+  SECRET_PLACES,
+} from '#core/network/network-secrets.ts';
 import { MOST_RULES } from '#core/network/network-rule.ts';
 
 const Rule = z
@@ -31,6 +33,27 @@ const Rule = z
 
 const Mode = z.enum(NETWORK_MODES, 'must be off, packages, allowlist or open');
 
+const SecretDto = z
+  .strictObject({
+    name: z.string().min(1).max(200).describe('The environment variable with the placeholder'),
+    host: z
+      .string()
+      .min(1)
+      .max(260)
+      .describe('One host that the sandbox may reach, on port 443 or `host:port`'),
+    inject: z
+      .enum(SECRET_PLACES, 'must be header, query or basic')
+      .describe(
+        'Where the placeholder is replaced: in any header, in the query, or in the user and password of Basic authentication',
+      ),
+    methods: z
+      .array(z.string().regex(/^[A-Za-z]{1,20}$/))
+      .max(20)
+      .optional()
+      .describe('Only for these methods. Default: all'),
+  })
+  .meta({ id: 'Secret' });
+
 /** Network fields of the calls that create or change a sandbox. */
 export const networkFields = {
   network: z
@@ -55,9 +78,21 @@ export const networkFields = {
     .nullish()
     .describe('Whether the owner of its run is asked about any other host. Default: true'),
   secrets: z
-    .undefined('secrets are not supported yet: pass a value with env, or leave it out')
-    .optional()
-    .meta({ override: { not: {} } }),
+    .array(
+      SecretDto.extend({
+        value: z
+          .string('must be a string')
+          .optional()
+          .describe(
+            'Visible ASCII. Never returned. May be left out for a secret that exists with the same host',
+          ),
+      }).meta({ id: 'SecretRequest' }),
+    )
+    .max(MOST_SECRETS)
+    .nullish()
+    .describe(
+      'Values that never enter the sandbox. The variable `name` has a placeholder there; requests to `host` over TLS get the value. Replaces the list before',
+    ),
 };
 
 /** Network fields of a sandbox in responses. */
@@ -66,10 +101,29 @@ export const networkDtoFields = {
   allow: z.array(Rule),
   deny: z.array(Rule),
   ask: z.boolean(),
+  secrets: z.array(SecretDto).describe('Without their values'),
 };
 
-export function toNetworkDto({ mode, allow, deny, ask }: NetworkPolicy) {
-  return { network: mode, allow: allow.map(toRuleDto), deny: deny.map(toRuleDto), ask };
+export function toNetworkDto({
+  network: { mode, allow, deny, ask },
+  secrets: { list },
+}: Pick<SandboxRecord, 'network' | 'secrets'>) {
+  return {
+    network: mode,
+    allow: allow.map(toRuleDto),
+    deny: deny.map(toRuleDto),
+    ask,
+    secrets: list.map(toSecretDto),
+  };
+}
+
+function toSecretDto({ name, host, port, inject, methods }: NetworkSecret): z.infer<typeof SecretDto> {
+  return {
+    name,
+    host: port === HTTPS_PORT ? host : `${host}:${port}`,
+    inject,
+    ...(methods !== undefined && { methods: [...methods] }),
+  };
 }
 
 function toRuleDto(rule: NetworkRule): z.infer<typeof Rule> {
@@ -89,11 +143,13 @@ export function fromNetworkFields({
   allow,
   deny,
   ask,
-}: Pick<z.infer<z.ZodObject<typeof networkFields>>, 'network' | 'allow' | 'deny' | 'ask'>) {
+  secrets,
+}: z.infer<z.ZodObject<typeof networkFields>>) {
   return {
     network: network ?? undefined,
     allow: allow ?? undefined,
     deny: deny ?? undefined,
     ask: ask ?? undefined,
+    secrets: secrets ?? undefined,
   };
 }

@@ -97,7 +97,7 @@ export function toSandboxDto(sandbox: SandboxRecord, defaultSize: SandboxSize): 
     tags: { ...sandbox.tags },
     resources: toSizeDto({ ...defaultSize, ...sandbox.resources }),
     skills: sandbox.skills.map(({ name, digest, kept }) => ({ name, digest, kept: [...kept] })),
-    ...toNetworkDto(sandbox.network),
+    ...toNetworkDto(sandbox),
     created_at: sandbox.createdAt.toISOString(),
     last_active_at: sandbox.lastActiveAt.toISOString(),
     stopped_at: sandbox.stoppedAt?.toISOString() ?? null,

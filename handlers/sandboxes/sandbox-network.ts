@@ -62,7 +62,7 @@ export const getSandboxNetworkRoute = defineRoute({
   async handle({ params, caller }, services) {
     const sandbox = await findSandbox(services, caller, params.id, { agents: true });
     const attempts = await networkAttempts(services, sandbox.id);
-    return json(200, { ...toNetworkDto(sandbox.network), attempts });
+    return json(200, { ...toNetworkDto(sandbox), attempts });
   },
 });
 
@@ -73,7 +73,7 @@ export const changeSandboxRoute = defineRoute({
   method: 'PATCH',
   path: '/v1/sandbox/{id}',
   tag: 'Sandboxes',
-  summary: 'Change what a sandbox may reach',
+  summary: 'Change what a sandbox may reach, and its secrets',
   description:
     'For its owner. At once, also while it runs: open connections that are no longer allowed end. A list replaces the one before.',
   access: 'caller',

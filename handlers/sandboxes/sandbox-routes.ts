@@ -7,6 +7,7 @@ import { findSandbox } from '#core/sandboxes/resume-sandbox.ts';
 import { readySandbox, useSandbox } from '#core/sandboxes/use-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
 import type { Services } from '../services.ts';
+import { NO_SECRETS, requestedSecrets } from '#core/network/network-secrets.ts';
 import { fromNetworkFields, networkFields } from './network-fields.ts';
 import { fromSizeRequest, SandboxDetailDto, SizeRequest, toSandboxDetailDto } from './sandbox-dto.ts';
 import { SandboxPath } from './sandbox-path.ts';
@@ -104,7 +105,7 @@ export const createSandboxRoute = defineRoute({
         deleteWithThread: body.delete_with_thread ?? false,
         resources: fromSizeRequest(body.resources),
         skills: body.skills ?? undefined,
-        network: await networkOf(services, body),
+        ...(await networkOf(services, body)),
         env: body.env ?? undefined,
       },
       async ({ id: sandboxId, generation }): Promise<Made> => {
@@ -124,8 +125,11 @@ export const createSandboxRoute = defineRoute({
 });
 
 /** Missing fields are as in a sandbox that requests nothing. */
-async function networkOf({ network }: Services, body: z.infer<typeof Body>) {
-  return requestedNetwork(network, await defaultNetwork(network), fromNetworkFields(body));
+async function networkOf({ network: access }: Services, body: z.infer<typeof Body>) {
+  const { secrets: inputs, ...asked } = fromNetworkFields(body);
+  const network = await requestedNetwork(access, await defaultNetwork(access), asked);
+  const sandbox = { network, secrets: NO_SECRETS, env: body.env ?? {} };
+  return { network, secrets: await requestedSecrets(access, sandbox, inputs) };
 }
 
 export const getSandboxRoute = defineRoute({

@@ -2387,9 +2387,10 @@ export interface CreateSandboxRequest {
    * Whether the owner of its run is asked about any other host. Default: true
    */
   ask?: boolean | null;
-  secrets?: {
-    [k: string]: unknown;
-  };
+  /**
+   * Values that never enter the sandbox. The variable `name` has a placeholder there; requests to `host` over TLS get the value. Replaces the list before
+   */
+  secrets?: SecretRequest[] | null;
   /**
    * Id of an archive of yours, see `GET /api/archives`: a new sandbox begins with its files
    */
@@ -2414,6 +2415,28 @@ export interface SandboxResourcesRequest {
    * Size of /workspace in MiB
    */
   disk_mb?: number | null;
+}
+export interface SecretRequest {
+  /**
+   * The environment variable with the placeholder
+   */
+  name: string;
+  /**
+   * One host that the sandbox may reach, on port 443 or `host:port`
+   */
+  host: string;
+  /**
+   * Where the placeholder is replaced: in any header, in the query, or in the user and password of Basic authentication
+   */
+  inject: 'header' | 'query' | 'basic';
+  /**
+   * Only for these methods. Default: all
+   */
+  methods?: string[];
+  /**
+   * Visible ASCII. Never returned. May be left out for a secret that exists with the same host
+   */
+  value?: string;
 }
 export interface MadeSandbox {
   id: string;
@@ -2468,6 +2491,10 @@ export interface Sandbox {
   allow: NetworkRule[];
   deny: NetworkRule[];
   ask: boolean;
+  /**
+   * Without their values
+   */
+  secrets: Secret[];
   created_at: string;
   /**
    * To the minute
@@ -2494,6 +2521,24 @@ export interface SandboxResources {
    * Size of /workspace in MiB
    */
   disk_mb: number;
+}
+export interface Secret {
+  /**
+   * The environment variable with the placeholder
+   */
+  name: string;
+  /**
+   * One host that the sandbox may reach, on port 443 or `host:port`
+   */
+  host: string;
+  /**
+   * Where the placeholder is replaced: in any header, in the query, or in the user and password of Basic authentication
+   */
+  inject: 'header' | 'query' | 'basic';
+  /**
+   * Only for these methods. Default: all
+   */
+  methods?: string[];
 }
 export interface DeletedSandboxes {
   ids: string[];
@@ -2540,6 +2585,10 @@ export interface SandboxDetail {
   allow: NetworkRule[];
   deny: NetworkRule[];
   ask: boolean;
+  /**
+   * Without their values
+   */
+  secrets: Secret[];
   created_at: string;
   /**
    * To the minute
@@ -2623,9 +2672,10 @@ export interface ChangeSandboxRequest {
    * Whether the owner of its run is asked about any other host. Default: true
    */
   ask?: boolean | null;
-  secrets?: {
-    [k: string]: unknown;
-  };
+  /**
+   * Values that never enter the sandbox. The variable `name` has a placeholder there; requests to `host` over TLS get the value. Replaces the list before
+   */
+  secrets?: SecretRequest[] | null;
 }
 export interface NetworkPolicy {
   /**
@@ -2635,6 +2685,10 @@ export interface NetworkPolicy {
   allow: NetworkRule[];
   deny: NetworkRule[];
   ask: boolean;
+  /**
+   * Without their values
+   */
+  secrets: Secret[];
 }
 export interface SandboxNetwork {
   /**
@@ -2644,6 +2698,10 @@ export interface SandboxNetwork {
   allow: NetworkRule[];
   deny: NetworkRule[];
   ask: boolean;
+  /**
+   * Without their values
+   */
+  secrets: Secret[];
   /**
    * Newest first, as far as the sandbox’s last 1,000 events reach
    */

@@ -33,11 +33,16 @@ export const networkRequestsTool = defineTool({
       ({ decision }) => !refused || decision !== 'allowed',
     );
     const attempts = fitting(all.slice(0, MOST_SHOWN), MOST_JSON);
-    const whole = toNetworkDto(sandbox.network);
-    const [allow, deny] = [fitting(whole.allow, MOST_JSON), fitting(whole.deny, MOST_JSON)];
-    const policy = { ...whole, allow, deny };
+    const whole = toNetworkDto(sandbox);
+    const allow = fitting(whole.allow, MOST_JSON);
+    const deny = fitting(whole.deny, MOST_JSON);
+    const secrets = fitting(whole.secrets, MOST_JSON);
+    const policy = { ...whole, allow, deny, secrets };
     const isCut =
-      attempts.length < all.length || allow.length < whole.allow.length || deny.length < whole.deny.length;
+      attempts.length < all.length ||
+      allow.length < whole.allow.length ||
+      deny.length < whole.deny.length ||
+      secrets.length < whole.secrets.length;
     const lines = attempts.map(
       ({ at, host, port, decision, rule }) => `${at} ${host}:${port} ${decision} (${rule})`,
     );

@@ -229,6 +229,18 @@ class PortState(TypedDict):
     listener: PortInfo | None
 
 
+class _SecretOptions(TypedDict, total=False):
+    methods: Sequence[str]
+
+
+class Secret(_SecretOptions):
+    # The variable has a placeholder in the sandbox; requests to `host` over TLS get the value.
+    name: str
+    host: str
+    inject: Literal["header", "query", "basic"]
+    value: str
+
+
 class Resources(TypedDict, total=False):
     cpu: float
     memory_mb: int

@@ -16,6 +16,7 @@ import { NO_PROXIES } from '#adapters/egress/machine-proxies.ts';
 import { createLocalProvider, type LocalProvider } from '#adapters/local/local-provider.ts';
 import type { NetworkAttempt } from '#core/network/network.ts';
 import { type NetworkPolicy, NO_NETWORK } from '#core/network/network-policy.ts';
+import { NO_SECRETS } from '#core/network/network-secrets.ts';
 import { packageRules } from '#core/network/network-presets.ts';
 import { END_OF_ARCHIVE, tarEntry } from '#core/tar/write-tar.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
@@ -106,6 +107,8 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
           return found;
         },
         policyOf: () => Promise.resolve(policy),
+        secretsOf: () => Promise.resolve(NO_SECRETS),
+        certificates: undefined,
         ask(question, signal) {
           asked.push(`${question.host}:${question.port}`);
           return answer(signal);

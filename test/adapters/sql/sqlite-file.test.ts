@@ -92,16 +92,18 @@ describe('the SQLite file', () => {
     expect(await setting('secure_delete')).toBe(1);
   });
 
-  test('and its log hold no value of a sandbox’s variables, before and after it is destroyed', async () => {
+  test('and its log hold no value of a sandbox’s variables and secrets, before and after it is destroyed', async () => {
     const records = openSqliteRecords({ file, seals: sealsOf('key-1') });
     opened.push(records);
     await records.migrate();
     const env = { TOKEN: 'plain-to-see', OTHER: 'x'.repeat(9_000) };
-    const made = sandbox('box', { env });
+    const secrets = { list: [], authority: { certificate: 'plain-to-see', key: 'TOKEN' } };
+    const made = sandbox('box', { env, secrets });
     await records.sandboxes.create(made);
+    await records.sandboxes.setSecrets(made, secrets);
     const bytes = async () =>
       Buffer.concat([await readFile(file), await readFile(`${file}-wal`)]).toString('latin1');
-    expect((await records.sandboxes.get('box'))?.env).toEqual(env);
+    expect(await records.sandboxes.get('box')).toMatchObject({ env, secrets });
     expect(await bytes()).not.toMatch(/plain-to-see|TOKEN|xxxxxxxx/);
     await records.sandboxes.setObserved('box', 'destroyed');
     expect(await bytes()).not.toMatch(/plain-to-see|TOKEN|xxxxxxxx/);

@@ -1,3 +1,4 @@
+import { NO_SECRETS } from '#core/network/network-secrets.ts';
 import { NO_NETWORK } from '#core/network/network-policy.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type { EndReason, Tombstone } from '#core/previews/preview-records.ts';
@@ -52,6 +53,7 @@ export function sandbox(id: string, rest: Partial<SandboxRecord> = {}): SandboxR
     resources: {},
     network: NO_NETWORK,
     env: {},
+    secrets: NO_SECRETS,
     skills: [],
     lastActiveAt: rest.createdAt ?? NOON,
     stoppedAt: null,

@@ -1,3 +1,4 @@
+import { NO_SECRETS, type SandboxSecrets } from '#core/network/network-secrets.ts';
 import { type NetworkPolicy, NO_NETWORK } from '#core/network/network-policy.ts';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Records } from '#core/shared/records.ts';
@@ -10,6 +11,20 @@ const NETWORK: NetworkPolicy = {
   allow: [{ host: '*.example.com', ports: [443] }],
   deny: [{ host: 'a.example.com' }],
   ask: false,
+};
+
+const SECRETS: SandboxSecrets = {
+  list: [
+    {
+      name: 'KEY',
+      host: 'api.example.com',
+      port: 443,
+      inject: 'header',
+      value: 'plain-to-see',
+      placeholder: 'placeholder',
+    },
+  ],
+  authority: { certificate: 'certificate', key: 'key' },
 };
 
 /**
@@ -40,6 +55,17 @@ export function sandboxLifeContract(
       expect((await peer.sandboxes.get('box'))?.network).toEqual(NETWORK);
     });
 
+    test('the secrets of a sandbox are changed, of its own generation alone, and end with it', async () => {
+      const made = sandbox('box');
+      await records.sandboxes.create(made);
+      await records.sandboxes.setSecrets({ ...made, generation: 2 }, SECRETS);
+      expect((await peer.sandboxes.get('box'))?.secrets).toEqual(NO_SECRETS);
+      await records.sandboxes.setSecrets(made, SECRETS);
+      expect((await peer.sandboxes.get('box'))?.secrets).toEqual(SECRETS);
+      await records.sandboxes.setObserved('box', 'destroyed');
+      expect((await peer.sandboxes.get('box'))?.secrets).toEqual(NO_SECRETS);
+    });
+
     describe('reserved', () => {
       test('they come back with all they were given', async () => {
         const given = sandbox('box', {
@@ -48,6 +74,7 @@ export function sandboxLifeContract(
           tags: { thread_id: '1', 'a.b': '"' },
           resources: { cpu: 0.25, memoryMb: 512, diskMb: 100 },
           network: NETWORK,
+          secrets: SECRETS,
           env: { TOKEN: 'a\n"ß' },
         });
         expect(await records.sandboxes.reserve(given)).toEqual({ kind: 'reserved', sandbox: given });

@@ -1,3 +1,4 @@
+import { NO_SECRETS } from '#core/network/network-secrets.ts';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { Records } from '#core/shared/records.ts';
@@ -20,7 +21,7 @@ describe('terminals of a process', () => {
   let stopping: AbortController;
   let shells: FakeShell[];
   let refusal: Error | undefined;
-  const here = { id: 'aaaa', generation: 1, env: {} };
+  const here = { id: 'aaaa', generation: 1, env: {}, secrets: NO_SECRETS };
   beforeEach(async () => {
     records = openSqliteRecords({ file: ':memory:' });
     await records.migrate();
@@ -195,7 +196,12 @@ describe('terminals of a process', () => {
     const record = sandbox('cccc');
     const generation = await records.sandboxes.create(record);
     await records.sandboxes.setDesired('cccc', desired);
-    const viewer = await look(terminals, PLAIN, { id: 'cccc', generation: generation ?? 0, env: {} });
+    const viewer = await look(terminals, PLAIN, {
+      id: 'cccc',
+      generation: generation ?? 0,
+      env: {},
+      secrets: NO_SECRETS,
+    });
     shells[0]?.lose();
     await until(() => viewer.closedWith !== undefined);
     expect(viewer.closedWith).toEqual([code, '']);

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Literal
 
 from .._requests import base_url, credential, given, read_sandbox_config, segment
-from ..types import Network, OnExit, PolicyInfo, Resources, RunInfo, SandboxInfo
+from ..types import Network, OnExit, PolicyInfo, Resources, RunInfo, SandboxInfo, Secret
 from .http import AsyncHttp
 from .run import AsyncRun
 from .sandbox import AsyncSandbox
@@ -30,6 +30,7 @@ class AsyncSandboxes:
         allow: Sequence[str] | None = None,
         deny: Sequence[str] | None = None,
         ask: bool | None = None,
+        secrets: Sequence[Secret] | None = None,
         env: Mapping[str, str] | None = None,
         delete_with_thread: bool | None = None,
         skills: Sequence[str] | None = None,
@@ -50,6 +51,7 @@ class AsyncSandboxes:
             allow=allow,
             deny=deny,
             ask=ask,
+            secrets=secrets,
             env=env,
             delete_with_thread=delete_with_thread,
             skills=skills,
