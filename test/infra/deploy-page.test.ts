@@ -7,7 +7,7 @@ import { describeSettings } from './support/describe-settings.ts';
 const page = readFileSync(join(import.meta.dirname, '../../docs/deploy.md'), 'utf8');
 
 test('the page on deploying lists every setting with its default', () => {
-  const [, table = ''] = page.split('## Every setting')[1]?.split('settings -->\n') ?? [];
+  const [, table = ''] = page.split('## Settings')[1]?.split('settings -->\n') ?? [];
   const rows = table.split('\n').filter((line) => line.startsWith('| `'));
   expect(rows).toEqual(
     describeSettings().map(({ key, default: byDefault, what }) => `| \`${key}\` | ${byDefault} | ${what} |`),
