@@ -295,7 +295,8 @@ export function previewPlaneContract(
         const second = await live({ token: first.token });
         expect(second.uid).not.toBe(first.uid);
         expect(await plane.close(first, { uid: first.uid })).toBe(false);
-        expect(await stands(first.token)).toEqual(second);
+        // A gateway may have written the status of the route meanwhile.
+        expect(await stands(first.token)).toEqual({ ...second, version: expect.any(String) });
       });
 
       test('leaves the others alone', async () => {
