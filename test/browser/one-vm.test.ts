@@ -4,7 +4,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
@@ -24,6 +23,7 @@ import { serveViteProject, type ServedViteProject } from '#test/support/vite-pro
 import { startPreview, untilServed } from '../../examples/demo/open-preview.ts';
 import { connect } from '../../examples/demo/porthole-api.ts';
 import { ensureConsoleBuilt } from './support/console-fixture.ts';
+import { freePort } from '#test/support/free-port.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples/one-vm');
 const KEY = 'a-key-of-the-first-admin';
@@ -164,15 +164,6 @@ for (const [name, missing, startProxy] of PROXIES) {
       expect(answer.status()).toBe(401);
     });
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** Until a handshake for the name succeeds. */

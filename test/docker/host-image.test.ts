@@ -1,6 +1,4 @@
 /** The image of the function host, built from its Dockerfile and run unchanged. */
-import { createServer, type AddressInfo } from 'node:net';
-import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { imagesMissing, say, withBuilds } from '#test/cluster/images/built-images.ts';
@@ -8,6 +6,7 @@ import { IMAGE_RECIPES } from '#test/cluster/images/image-recipe.ts';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { suite } from '#test/support/suite.ts';
 import { engineMissing, openTestEngine, type TestEngine } from './support/engine.ts';
+import { freePort } from '#test/support/free-port.ts';
 
 const KEY = 'a-key-of-alice-0123';
 const MINUTE = 60_000;
@@ -79,12 +78,3 @@ suite('the image of the function host', engineMissing() ?? chromiumMissing ?? im
     ]);
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
