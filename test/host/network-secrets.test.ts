@@ -435,8 +435,14 @@ print(u.urlopen(u.Request('${url}/python', headers={'X-Key': os.environ['KEY']})
     expect(inside.includes(placeholder)).toBe(true);
     const archive = await porthole.call('POST', `/v1/sandbox/${id}/persist`, { token: ALICE, body: {} });
     expect([archive.status, archive.text.includes(placeholder)]).toEqual([200, true]);
-    await porthole.host.services.network.settled();
-    const events = await porthole.host.services.records.sandboxEvents.read(id, { after: 0, limit: 1_000 });
+    // A connection is an event once it ends: fetch keeps an idle one for 4 s.
+    const { network, records } = porthole.host.services;
+    let events = await records.sandboxEvents.read(id, { after: 0, limit: 1_000 });
+    for (let tries = 0; tries < 100 && !JSON.stringify(events).includes('secret KEY_0'); tries += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      await network.settled();
+      events = await records.sandboxEvents.read(id, { after: 0, limit: 1_000 });
+    }
     expect(JSON.stringify(events)).toContain('secret KEY_0');
     const places: Record<string, boolean> = {
       memory: memory.found > 0,
