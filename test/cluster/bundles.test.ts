@@ -175,7 +175,7 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
   /** Starts a server in the pod; resolves once it listens. */
   async function serve(pod: string): Promise<void> {
     const server = `require('http').createServer((q, s) => s.end('served')).listen(${PORT}, () => console.log('up'))`;
-    const script = `node -e "${server}" >/tmp/log 2>&1 & until grep -q up /tmp/log; do sleep 0.1; done`;
+    const script = `node -e "${server}" >/tmp/log 2>&1 & until grep -sq up /tmp/log; do sleep 0.1; done`;
     await fixture.kubectl(['exec', pod, `--namespace=${namespace}`, '--', 'sh', '-c', script]);
   }
 

@@ -121,6 +121,6 @@ async function serve(porthole: TestHost, sandboxId: string, html: string): Promi
   await porthole.call('PUT', `/v1/sandbox/${sandboxId}/file/workspace/index.html`, { body: html });
   await porthole.call('PUT', `/v1/sandbox/${sandboxId}/file/workspace/server.js`, { body: SERVER });
   const script =
-    'cd /workspace; node server.js >server.log 2>&1 & for i in $(seq 100); do grep -q up /workspace/server.log && exit 0; sleep 0.1; done; exit 1';
+    'cd /workspace; node server.js >server.log 2>&1 & for i in $(seq 100); do grep -sq up /workspace/server.log && exit 0; sleep 0.1; done; exit 1';
   await execute(porthole, sandboxId, ['sh', '-c', script]);
 }

@@ -88,7 +88,7 @@ suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
   /** Starts the echo server on a port of the run's sandbox; resolves once it listens. */
   const serve = async ({ sandbox_id }: Run, port: number) => {
     await deployed.api.write(sandbox_id, 'echo.cjs', ECHO_SERVER);
-    const script = `(node echo.cjs ${port} > echo-${port}.log 2>&1 &) ; until grep -q listening echo-${port}.log; do sleep 0.1; done`;
+    const script = `(node echo.cjs ${port} > echo-${port}.log 2>&1 &) ; until grep -sq listening echo-${port}.log; do sleep 0.1; done`;
     const { exitCode, output } = await deployed.api.exec(sandbox_id, ['sh', '-c', script]);
     expect({ exitCode, output }).toEqual({ exitCode: 0, output: '' });
   };
@@ -173,7 +173,7 @@ suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
       const { exitCode, output } = await deployed.api.exec(run.sandbox_id, [
         'sh',
         '-c',
-        '(node_modules/.bin/vite app --host > vite.log 2>&1 &); until grep -q Local: vite.log; do sleep 0.2; done',
+        '(node_modules/.bin/vite app --host > vite.log 2>&1 &); until grep -sq Local: vite.log; do sleep 0.2; done',
       ]);
       expect({ exitCode, output }).toEqual({ exitCode: 0, output: '' });
       const started = await start(run, VITE_PORT);
