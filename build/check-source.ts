@@ -30,6 +30,8 @@ const MOST_COLUMNS = 100;
 const COMMENT = /^\s*(?:\/\/|\/?\*)/;
 /** Written by build/write-console-api-types.ts. */
 const GENERATED = 'console/src/api/api.ts';
+/** Quotes texts of earlier versions. */
+const HISTORY = 'CHANGELOG.md';
 
 const IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*'((?:#|\.\.?\/)[^']+)'/g;
 
@@ -46,7 +48,7 @@ process.exitCode = faults.length > 0 ? 1 : 0;
 function sourceFiles(): string[] {
   const listed = execFileSync(
     'git',
-    ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.tsx'],
+    ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.tsx', '*.md'],
     { cwd: root, encoding: 'utf8' },
   );
   return listed.split('\n').filter((file) => file !== '' && existsSync(join(root, file)));
@@ -64,8 +66,9 @@ function arrowFaults(file: string, text: string): string[] {
 }
 
 function wordFaults(file: string, text: string): string[] {
+  if (file === HISTORY) return [];
   const folder = topFolder(file);
-  const isWhole = FOLDERS.includes(folder);
+  const isWhole = isPage(file) || FOLDERS.includes(folder);
   if (!isWhole && !COMMENT_FOLDERS.includes(folder)) return [];
   return text.split('\n').flatMap((line, index) => {
     if (!isWhole && !COMMENT.test(line)) return [];
@@ -74,6 +77,10 @@ function wordFaults(file: string, text: string): string[] {
       (word) => `${file}:${index + 1}: do not write "${word}"; build/word-list.ts has the list`,
     );
   });
+}
+
+function isPage(file: string): boolean {
+  return file.endsWith('.md');
 }
 
 function targetOf(file: string, specifier: string): string {
@@ -86,7 +93,7 @@ function topFolder(path: string): string {
 }
 
 function commentFaults(file: string, text: string): string[] {
-  if (file === GENERATED) return [];
+  if (file === GENERATED || isPage(file)) return [];
   return text
     .split('\n')
     .flatMap((line, index) =>

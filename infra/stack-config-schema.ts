@@ -27,7 +27,7 @@ const addressRange = z
   .union([z.cidrv4(), z.cidrv6()], 'must be an address range, e.g. 203.0.113.0/24')
   .refine(
     (range) => !reachesMetadataOnly(range),
-    'holds nothing but metadata addresses, which no sandbox may ever reach',
+    'contains only metadata addresses, which sandboxes may never reach',
   );
 const certificate = z
   .string()
@@ -71,23 +71,21 @@ const isScalar = (value: unknown): value is string | number | boolean =>
   ['string', 'number', 'boolean'].includes(typeof value);
 
 const Namespaces = {
-  previews: label.default('agentweaver').describe('Where previews and sandboxes live'),
-  gateway: label.default('agentweaver').describe('Where the shared Gateway lives'),
-  functions: label
-    .default('porthole')
-    .describe('Where the functions live, apart from what sandboxes could touch'),
+  previews: label.default('agentweaver').describe('Namespace of previews and sandboxes'),
+  gateway: label.default('agentweaver').describe('Namespace of the shared Gateway'),
+  functions: label.default('porthole').describe('Namespace of the functions, separate from the sandboxes'),
   existing: z
     .array(label)
     .default([])
-    .describe('Those of the three that stand already: neither made nor deleted here'),
+    .describe('Which of the three exist already: they are neither created nor deleted'),
 };
 
 const notes = z.record(text, z.string()).default({});
 
 const ExistingGateway = z.strictObject({
-  name: label.describe('Name of a Gateway that others keep; nothing of it is changed here'),
+  name: label.describe('Name of a Gateway that is managed elsewhere; it is not changed'),
   namespace: label.describe('Its namespace'),
-  sectionName: label.describe('Its listener for `*.{zone}`, which admits routes of both namespaces'),
+  sectionName: label.describe('Its listener for `*.{zone}`, which must allow routes from both namespaces'),
   apiSectionName: label
     .optional()
     .describe("Its listener for the API's host; by default, all listeners with a matching hostname"),
@@ -104,7 +102,11 @@ const Gateway = {
       annotations: notes.describe("Annotations of the gateway's Service, e.g. for an internal load balancer"),
       labels: notes.describe("Labels of the gateway's Service and pods"),
       parametersRef: z
-        .strictObject({ group: text, kind: text, name: text })
+        .strictObject({
+          group: text.describe("API group of the object with the controller's parameters"),
+          kind: text.describe('Kind of that object'),
+          name: text.describe('Name of that object'),
+        })
         .optional()
         .describe("Object with the controller's own parameters: `{group, kind, name}`"),
     })
@@ -112,32 +114,36 @@ const Gateway = {
   addresses: z
     .array(z.strictObject({ type: text.default('IPAddress'), value: text }))
     .default([])
-    .describe('Addresses to ask for: `{type?, value}` each; any by default'),
-  port: whole(1, 65_535).default(443).describe('Port that people reach the gateway at, as URLs name it'),
+    .describe('Requested addresses: `{type?, value}` each; any by default'),
+  port: whole(1, 65_535).default(443).describe('Port of the gateway in URLs'),
   listenerPort: whole(1, 65_535)
     .optional()
     .describe(
-      "Port of the Gateway's listeners, where that is not `port`: Traefik's chart listens at 8443 behind port 443 of its Service",
+      "Port of the Gateway's listeners, if it differs from `port`: Traefik's chart listens on 8443 behind port 443 of its Service",
     ),
-  podNamespace: label.describe("Namespace of the gateway's own pods: the only ones let in to sandboxes"),
+  podNamespace: label.describe(
+    "Namespace of the gateway's own pods, the only pods that may connect to sandboxes",
+  ),
   podLabels: z
     .record(text, z.string())
-    .refine((labels) => Object.keys(labels).length > 0, 'must name a label or more')
+    .refine((labels) => Object.keys(labels).length > 0, 'must have at least one label')
     .describe("Labels of the gateway's own pods"),
   serviceKind: z
     .enum(['headless', 'clusterip'])
     .default('headless')
-    .describe("Service of a preview: `headless`, or `clusterip` for gateways that dial a Service's address"),
+    .describe(
+      'Service of a preview: `headless`, or `clusterip` for gateways that connect to the address of a Service',
+    ),
   probe: z
     .strictObject({
       url: z
         .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
         .describe(
-          "Where the functions reach the gateway's proxies, best by a headless Service, e.g. `https://traefik.traefik.svc`; without it they go by what the gateway says of a route",
+          "URL at which the functions reach the gateway's proxies, preferably through a headless Service, e.g. `https://traefik.traefik.svc`; without it, readiness is the status of the HTTPRoute",
         ),
       ca: certificate
         .optional()
-        .describe("PEM of the authority behind the gateway's certificate, where no system knows it"),
+        .describe("PEM of the authority that signed the gateway's certificate, if it is not a public one"),
     })
     .optional(),
 };
@@ -151,8 +157,8 @@ const Certificates = {
     .describe("TLS Secret for the API's host, in the Gateway's namespace"),
   issuer: z
     .strictObject({
-      name: label.describe('cert-manager issuer that fills both Secrets; without it they stand already'),
-      kind: z.enum(['ClusterIssuer', 'Issuer']).default('ClusterIssuer').describe('Its kind'),
+      name: label.describe('cert-manager issuer that fills both Secrets; without it they must exist'),
+      kind: z.enum(['ClusterIssuer', 'Issuer']).default('ClusterIssuer').describe('Kind of the issuer'),
     })
     .optional(),
 };
@@ -189,32 +195,30 @@ const { nodeSelector, tolerations } = SandboxPodSchema.shape;
 
 /** Where the scheduler puts pods of the functions; each key as in a PodSpec. */
 const Placement = z.strictObject({
-  nodeSelector: nodeSelector.describe('Labels of the nodes that they run on'),
-  tolerations: tolerations.describe('Taints that they tolerate, as in a PodSpec'),
+  nodeSelector: nodeSelector.describe('Node labels that the pods require'),
+  tolerations: tolerations.describe('Tolerations, as in a PodSpec'),
   affinity: object.optional().describe('Affinity, as in a PodSpec'),
-  priorityClassName: label.optional().describe('PriorityClass; it exists already'),
-  runtimeClassName: label.optional().describe('RuntimeClass; it exists already'),
+  priorityClassName: label.optional().describe('PriorityClass; it must exist'),
+  runtimeClassName: label.optional().describe('RuntimeClass; it must exist'),
   topologySpreadConstraints: z
     .array(z.looseObject({ maxSkew: whole(1, 100), topologyKey: text, whenUnsatisfiable: text }))
     .optional()
-    .describe('Spread, as in a PodSpec; over nodes and zones by default'),
+    .describe('Topology spread constraints, as in a PodSpec; over nodes and zones by default'),
 });
 
 const Functions = {
   placement: Placement.prefault({}),
-  image: text.describe('Image of the function host; pinned by digest in production'),
-  replicas: whole(1, 100).default(2).describe('Pods at first; afterwards the autoscaler decides'),
-  maxReplicas: whole(1, 100).default(10).describe('Most pods the autoscaler may run'),
-  cpu: quantity.default('250m').describe('CPU that a pod requests'),
-  memory: quantity.default('512Mi').describe('Memory that a pod requests and may use'),
+  image: text.describe('Image of the function host; pin it by digest in production'),
+  replicas: whole(1, 100).default(2).describe('Initial number of pods; afterwards the autoscaler decides'),
+  maxReplicas: whole(1, 100).default(10).describe('Maximum number of pods of the autoscaler'),
+  cpu: quantity.default('250m').describe('CPU request of a pod'),
+  memory: quantity.default('512Mi').describe('Memory request and limit of a pod'),
   logLevel: variable('LOG_LEVEL'),
-  pullSecret: label
-    .optional()
-    .describe("Secret in the functions' namespace that their image is pulled with; it must exist"),
+  pullSecret: label.optional().describe("Image pull Secret in the functions' namespace; it must exist"),
   databaseCa: certificate
     .optional()
     .describe(
-      'PEM of the authority behind the certificate of PostgreSQL; mounted at `/etc/porthole/database/ca.crt`',
+      'PEM of the authority that signed the certificate of PostgreSQL; mounted at `/etc/porthole/database/ca.crt`',
     ),
   allowFrom: z
     .array(
@@ -225,12 +229,12 @@ const Functions = {
     )
     .default([])
     .describe(
-      "Pods besides the gateway's that may call the API's port, e.g. Prometheus: `{namespace, podLabels?}` each; without `podLabels` all of the namespace",
+      "Other pods that may connect to the API's port, e.g. Prometheus: `{namespace, podLabels?}` each; without `podLabels` all pods of the namespace",
     ),
   existingSecret: label
     .optional()
     .describe(
-      'Secret with DATABASE_URL, PORTHOLE_SIGNING_KEYS and the like, kept by others, instead of the secret keys below',
+      'Secret that is managed elsewhere, with DATABASE_URL, PORTHOLE_SIGNING_KEYS and so on; replaces the secret settings below',
     ),
 };
 
@@ -238,13 +242,13 @@ const Oidc = z.strictObject({
   issuer: z
     .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
     .describe('OpenID Connect issuer of accepted bearer tokens'),
-  audience: text.describe('The audience those tokens must name'),
-  orgClaim: text.default('org').describe('The claim that names the org'),
-  adminClaim: text.default('admin').describe('The claim that is true for admins'),
+  audience: text.describe('Required audience of the tokens'),
+  orgClaim: text.default('org').describe('Claim that holds the org'),
+  adminClaim: text.default('admin').describe('Claim that is true for admins'),
   clientId: text
     .optional()
     .describe(
-      'The client as which people sign in to the console; its redirect URI is `https://{apiHost}/api/session/oidc/callback`',
+      'Client ID for sign-in to the console; its redirect URI is `https://{apiHost}/api/session/oidc/callback`',
     ),
 });
 
@@ -255,31 +259,29 @@ const Template = z.strictObject({
   storage: quantity.default(TEMPLATE_SIZE.storage).describe('Size of `/workspace`'),
   runtimeClassName: label
     .optional()
-    .describe('RuntimeClass of its sandboxes; that of `sandboxes.runtimeClassName` by default'),
+    .describe('RuntimeClass of its sandboxes; `sandboxes.runtimeClassName` by default'),
   priorityClassName: label
     .optional()
-    .describe('PriorityClass of its sandboxes; that of `sandboxes.priorityClassName` by default'),
-  pod: SandboxPodSchema.optional().describe('Replaces `sandboxes.pod` for its sandboxes'),
+    .describe('PriorityClass of its sandboxes; `sandboxes.priorityClassName` by default'),
+  pod: SandboxPodSchema.optional().describe('Pod settings of its sandboxes; they replace `sandboxes.pod`'),
 });
 
 const WarmPool = z.strictObject({
   template: label.describe('Its SandboxTemplate, a key of `templates`'),
   replicas: whole(0, 100)
     .default(0)
-    .describe('Sandboxes kept ready; 0 makes claims of the template possible without any'),
+    .describe('Sandboxes that are kept ready; 0 keeps none, and a claim waits for a new one'),
 });
 
 const CatalogueImage = z.strictObject({
   reference: text.describe(
-    "What is pulled, best by digest; of `agent-sandbox` the image of a warm pool's template",
+    "Image reference, preferably with a digest; for `agent-sandbox` the image of a warm pool's template",
   ),
-  description: z.string().optional().describe('What it is for'),
-  languages: z.array(text).optional().describe('What one can write in it'),
-  cpu: z.number().min(0.1).max(1_024).optional().describe('Cores of a sandbox that says nothing of them'),
-  memoryMb: whole(64, 16_777_216).optional().describe('MiB of memory of a sandbox that says nothing of it'),
-  diskMb: whole(16, 16_777_216)
-    .optional()
-    .describe('MiB of `/workspace` of a sandbox that says nothing of it'),
+  description: z.string().optional().describe('Purpose of the image'),
+  languages: z.array(text).optional().describe('Programming languages in the image'),
+  cpu: z.number().min(0.1).max(1_024).optional().describe('Default CPU cores of its sandboxes'),
+  memoryMb: whole(64, 16_777_216).optional().describe('Default memory of its sandboxes, in MiB'),
+  diskMb: whole(16, 16_777_216).optional().describe('Default size of `/workspace`, in MiB'),
 });
 
 const Sandboxes = {
@@ -287,46 +289,42 @@ const Sandboxes = {
     .enum(['kubernetes', 'agent-sandbox', 'auto'])
     .optional()
     .describe(
-      'What makes sandboxes; `agent-sandbox` where a warm pool is configured, else `kubernetes`. `auto` looks at each start whether the cluster has agent-sandbox',
+      'Provider of sandboxes: by default `agent-sandbox` if a warm pool is configured, else `kubernetes`. `auto` checks at each start whether the cluster has agent-sandbox',
     ),
-  image: text.optional().describe('Image of sandboxes that ask for none; required with `kubernetes`'),
+  image: text.optional().describe('Default image of sandboxes; required with `kubernetes`'),
   images: z
     .record(label, CatalogueImage)
     .default({})
     .describe(
-      'Catalogue of images that sandboxes may ask for by name; the templates of warm pools are in it under their own names',
+      'Catalogue of images that can be requested by name; the templates of warm pools are listed in it under their names',
     ),
-  storageClass: text
-    .optional()
-    .describe("StorageClass of `/workspace`; the cluster's default where it is not said"),
+  storageClass: text.optional().describe('StorageClass of `/workspace`; by default that of the cluster'),
   warmPool: label
     .optional()
     .describe(
-      'SandboxWarmPool of sandboxes that ask for no image; the only one of `warmPools` where it is not said',
+      'SandboxWarmPool of sandboxes that request no image; required if `warmPools` has more than one',
     ),
   templates: z.record(label, Template).default({}).describe('SandboxTemplates of agent-sandbox, by name'),
   warmPools: z.record(label, WarmPool).default({}).describe('SandboxWarmPools, by name'),
   warmPoolTarget: whole(0, 100)
     .default(0)
     .describe(
-      'Sandboxes that ask for no image to keep ready, brought about each minute and changed by the API, instead of the `replicas` of their pool; 0 leaves the pool to its `replicas`',
+      'Number of sandboxes without a requested image that are kept ready. Applied every minute, can be changed by the API, and replaces the `replicas` of their pool; 0 keeps the `replicas`',
     ),
   egress: z
     .array(addressRange)
     .default([])
-    .describe('Address ranges that sandboxes may reach; none by default, metadata addresses never'),
+    .describe(
+      'Address ranges that sandboxes may reach; none by default. Metadata addresses are always blocked',
+    ),
   channel: z
     .boolean()
     .default(true)
-    .describe(
-      'Whether sandboxes reach one port of the functions, for the `porthole` command in them; nothing else is opened',
-    ),
+    .describe('Whether sandboxes may reach the one port of the functions that the `porthole` command uses'),
   pullSecret: label
     .optional()
-    .describe("Secret in the previews' namespace that images of sandboxes are pulled with; it must exist"),
-  runtimeClassName: label
-    .optional()
-    .describe('RuntimeClass of stronger isolation for all sandboxes, e.g. gvisor; it must exist'),
+    .describe("Image pull Secret of sandboxes in the previews' namespace; it must exist"),
+  runtimeClassName: label.optional().describe('RuntimeClass of all sandboxes, e.g. gvisor; it must exist'),
   hostUsers: z
     .boolean()
     .default(true)
@@ -336,26 +334,28 @@ const Sandboxes = {
   guestImage: text
     .optional()
     .describe(
-      'Image from which an init container copies `/porthole` into each sandbox; without it images of sandboxes must have the guest',
+      'Image from which an init container copies `/porthole` into each sandbox; without it, images of sandboxes must contain the guest',
     ),
   guestKeys: z
     .string()
     .regex(/^[\w-]{43}(,[\w-]{43})*$/, 'must be what `npm run config -- guest-keys` prints')
     .optional()
     .describe(
-      'Public keys that guests of `templates` know, as `npm run config -- guest-keys` prints them; those of `signingKeys` where these are set',
+      'Public keys that guests of `templates` accept, as `npm run config -- guest-keys` prints them; by default those of `signingKeys`',
     ),
   priorityClassName: label.optional().describe('PriorityClass of all sandboxes; it must exist'),
   pod: group(SandboxPodSchema.shape),
-  maxTotal: whole(1, 100_000).default(100).describe('Sandboxes of everybody together, stopped ones included'),
+  maxTotal: whole(1, 100_000)
+    .default(100)
+    .describe('Maximum number of sandboxes of all users together, including stopped ones'),
   otherPods: whole(0, 100_000)
     .default(0)
     .describe(
-      "Pods, and volumes, of others in the previews' namespace, so that the quota leaves them room; only where the functions make pods",
+      "Number of other pods and volumes in the previews' namespace, which the quota adds; only if the functions create pods",
     ),
   otherRoutes: whole(0, 100_000)
     .default(0)
-    .describe("HTTPRoutes of others in the previews' namespace, so that the quota leaves them room"),
+    .describe("Number of other HTTPRoutes in the previews' namespace, which the quota adds"),
 };
 
 const Archives = z.strictObject({
@@ -363,12 +363,12 @@ const Archives = z.strictObject({
     .string()
     .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'must be the name of a bucket')
     .describe(
-      'Bucket in which workspaces are kept as tars before their sandboxes are destroyed after their retention; without it they are not kept',
+      'Bucket for archives of workspaces, written before a sandbox is destroyed after its retention; without it there are no archives',
     ),
   endpoint: z
     .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
     .optional()
-    .describe('Origin of its S3 server; without it that of AWS in the region'),
+    .describe('Origin of its S3 server; AWS by default'),
   region: z
     .string()
     .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a region, e.g. eu-west-1')
@@ -377,15 +377,15 @@ const Archives = z.strictObject({
   existingSecret: label
     .optional()
     .describe(
-      "Secret in the functions' namespace with PORTHOLE_ARCHIVE_ACCESS_KEY_ID and PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY, kept by others, instead of the two secret keys below",
+      "Secret in the functions' namespace that is managed elsewhere, with PORTHOLE_ARCHIVE_ACCESS_KEY_ID and PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY; replaces the two secret settings below",
     ),
 });
 
 /** Every key of a stack file, without its `porthole:`. */
 export const StackConfigSchema = z.strictObject({
-  zone: dnsName.describe('Previews are `{token}-preview.{zone}`; a separate registrable domain'),
+  zone: dnsName.describe('Domain of previews, `{token}-preview.{zone}`; use a separate registrable domain'),
   apiHost: dnsName.describe('Host of the API and the console, outside the zone'),
-  context: text.optional().describe('Context of the kubeconfig; the current one by default'),
+  context: text.optional().describe('Context of the kubeconfig; the current context by default'),
   namespaces: group(Namespaces),
   gateway: z.strictObject(Gateway),
   certificates: group(Certificates),
@@ -397,34 +397,32 @@ export const StackConfigSchema = z.strictObject({
   environment: z
     .record(text, z.union([z.string(), z.number(), z.boolean(), object, z.array(z.unknown())]))
     .default({})
-    .describe('Any other variable of the functions (`npm run config` lists them), by its own name'),
-  databaseUrl: secret(
-    'DATABASE_URL',
-    'PostgreSQL for the records (secret); required with more than one replica',
+    .describe('Other variables of the functions by name; `npm run config` lists them'),
+  databaseUrl: secret('DATABASE_URL', 'URL of PostgreSQL (secret); required with more than one replica'),
+  signingKeys: secret(
+    'PORTHOLE_SIGNING_KEYS',
+    'JWKS of symmetric keys; the first one signs (secret). Required',
   ),
-  signingKeys: secret('PORTHOLE_SIGNING_KEYS', 'JWKS of symmetric keys, the first signs (secret); required'),
   serviceKey: z
     .string()
     .trim()
     .min(MIN_KEY_LENGTH, `must have at least ${MIN_KEY_LENGTH} characters`)
     .optional()
-    .describe(`The key of the service itself, an admin, of at least ${MIN_KEY_LENGTH} characters (secret)`),
-  apiKeys: secret('PORTHOLE_API_KEYS', 'Keys of people, JSON `{key: {user, org, admin?}}` (secret)'),
-  oidcClientSecret: secret(
-    'OIDC_CLIENT_SECRET',
-    'Secret of the client of `oidc.clientId`, where the issuer gave it one (secret)',
-  ),
+    .describe(`API key with admin rights, at least ${MIN_KEY_LENGTH} characters (secret)`),
+  apiKeys: secret('PORTHOLE_API_KEYS', 'API keys of users, JSON `{key: {user, org, admin?}}` (secret)'),
+  oidcClientSecret: secret('OIDC_CLIENT_SECRET', 'Client secret of `oidc.clientId`, if it has one (secret)'),
   archiveAccessKeyId: secret(
     'PORTHOLE_ARCHIVE_ACCESS_KEY_ID',
-    'Who writes to the bucket of archives (secret); required with `archives`',
+    'Access key ID for the bucket of archives (secret); required with `archives`',
   ),
-  archiveSecretAccessKey: secret('PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY', 'See archiveAccessKeyId (secret)'),
+  archiveSecretAccessKey: secret(
+    'PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY',
+    'Secret access key for the bucket of archives (secret)',
+  ),
   secretEnvironment: z
     .record(text, z.union([z.string(), object]))
     .optional()
-    .describe(
-      'Variables that hold secrets and have no setting above, e.g. PORTHOLE_BUCKETS, by their own names (secret)',
-    ),
+    .describe('Variables with secrets that have no setting above, by name, e.g. PORTHOLE_BUCKETS (secret)'),
 });
 
 export type StackConfig = z.infer<typeof StackConfigSchema>;
@@ -439,7 +437,7 @@ export const FUNCTIONS_SECRET_KEYS = [
   'secretEnvironment',
 ] as const;
 
-/** Keys that hold secrets: refused in clear text. */
+/** Keys of secrets: clear text is refused. */
 export const SECRET_KEYS = [
   ...FUNCTIONS_SECRET_KEYS,
   'archiveAccessKeyId',

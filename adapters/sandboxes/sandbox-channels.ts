@@ -23,8 +23,6 @@ interface ChannelLimits {
 const CALLS: ChannelLimits = { socket: CHANNEL_SOCKET, mostOpen: 16, mostASecond: 50 };
 const CONNECTIONS: ChannelLimits = { socket: NETWORK.socketName, mostOpen: 500, mostASecond: 1_000 };
 
-const PUBLIC = rootCertificates.join('\n');
-
 const PAUSE_MS = 1_000;
 
 /** Creates the server of one sandbox's channel; not listening yet. */
@@ -87,11 +85,11 @@ export class SandboxChannels {
   async writeCertificates(id: string): Promise<void> {
     const own = await this.#services?.authority?.(id);
     const folder = this.#open.get(id)?.folder;
-    const authorities = own === undefined ? this.#certificates : (this.#certificates ?? PUBLIC);
-    if (folder === undefined || authorities === undefined) return;
+    if (folder === undefined || (own === undefined && this.#certificates === undefined)) return;
+    const trusted = this.#certificates ?? rootCertificates.join('\n');
     const file = join(folder, NETWORK.certificatesName);
     // A tool that starts now must not read half of it.
-    writeFileSync(`${file}.new`, own === undefined ? authorities : `${authorities}\n${own}\n`, {
+    writeFileSync(`${file}.new`, own === undefined ? trusted : `${trusted}\n${own}\n`, {
       mode: 0o644,
     });
     renameSync(`${file}.new`, file);

@@ -185,7 +185,7 @@ async function resultOf(
     if (!(error instanceof PortholeError)) throw error;
     if (error.code === 'workspace_read_not_found') return withoutResult(exit, source.language, mebibytes);
     if (error.status >= 500) throw error;
-    return toolError('bad_result', 'What it gave back cannot be read: something else stands in its place.');
+    return toolError('bad_result', 'The result cannot be read and was replaced.');
   }
   if (written === undefined) {
     return toolError(

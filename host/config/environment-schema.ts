@@ -136,10 +136,10 @@ const ImagesSchema = z
 export const EnvironmentSchema = z.object({
   PORT: whole(0, 65_535)
     .default(8787)
-    .describe('Port of the API and of the local preview gateway; 0 picks a free one'),
+    .describe('Port of the API and of the local preview gateway; 0 selects a free one'),
   HOST: text
     .default('127.0.0.1')
-    .describe('Address to listen on; anything but loopback needs a credential to be configured'),
+    .describe('Address to listen on; an address other than loopback requires a configured credential'),
   PORTHOLE_DATA_DIR: text
     .default('.porthole')
     .describe('Folder of the database, the keys and the local sandboxes'),
@@ -150,17 +150,17 @@ export const EnvironmentSchema = z.object({
     )
     .default('local')
     .describe(
-      'Where sandboxes live: processes on this machine, containers of a Docker engine, pods of a cluster, or claims on its warm pools; auto: agent-sandbox where the cluster has it, else kubernetes',
+      'Provider of sandboxes: processes on this machine, containers of a Docker engine, pods of a cluster, or claims on its warm pools; auto: agent-sandbox if the cluster has it, else kubernetes',
     ),
   PORTHOLE_SANDBOX_IMAGE: text
     .optional()
     .describe(
-      `docker, kubernetes: image of sandboxes that ask for none; required on kubernetes, on docker ${DOCKER_IMAGE} without it`,
+      `docker, kubernetes: default image of sandboxes; required with kubernetes, ${DOCKER_IMAGE} with docker`,
     ),
   PORTHOLE_IMAGES: json(ImagesSchema)
     .optional()
     .describe(
-      'Images that sandboxes may ask for by name, JSON {name: {reference, description?, languages?, resources?: {cpu?, memory_mb?, disk_mb?}}}; admins may add more. Without it those of images/: multi, node and python',
+      'Images that can be requested by name, JSON {name: {reference, description?, languages?, resources?: {cpu?, memory_mb?, disk_mb?}}}; admins may add more. By default those of images/: multi, node and python',
     ),
   PORTHOLE_SANDBOX_CPUS: z
     .string()
@@ -169,60 +169,58 @@ export const EnvironmentSchema = z.object({
     .refine((cores) => cores >= 0.1 && cores <= 1_024, 'must be a number of cores from 0.1 to 1024')
     .default(DEFAULT_LIMITS.cpus)
     .describe(
-      'local, docker, kubernetes: cores of a sandbox that asks for none; agent-sandbox: as the template of the pool for everybody has them',
+      "local, docker, kubernetes: default CPU cores of a sandbox; agent-sandbox: must equal those of the default pool's template",
     ),
   PORTHOLE_SANDBOX_MEMORY_MIB: whole(64, 16_777_216)
     .default(DEFAULT_LIMITS.memoryMebibytes)
     .describe(
-      'local, docker, kubernetes: memory of a sandbox that asks for none, in MiB (local, docker: with its /tmp and home folder); agent-sandbox: as the template has it; nothing is swapped',
+      'local, docker, kubernetes: default memory of a sandbox, in MiB (local, docker: includes its /tmp and home folder), without swap; agent-sandbox: must equal that of the template',
     ),
   PORTHOLE_SANDBOX_PIDS: whole(16, 4_194_304)
     .default(DEFAULT_LIMITS.pids)
-    .describe('docker: processes and threads of a sandbox'),
+    .describe('docker: maximum number of processes and threads of a sandbox'),
   PORTHOLE_SANDBOX_DISK_MIB: whole(16, 16_777_216)
     .default(DEFAULT_LIMITS.diskMebibytes)
     .describe(
-      "local, docker, kubernetes: size of /workspace in MiB where none is asked for (local: it counts for quotas alone; docker: where the engine's volumes know quotas, and of a single file everywhere); agent-sandbox: as the template has it",
+      "local, docker, kubernetes: default size of /workspace, in MiB (local: counts toward quotas only; docker: enforced if the engine's volumes support quotas, and for single files always); agent-sandbox: must equal that of the template",
     ),
   PORTHOLE_SANDBOX_USER_NAMESPACES: flag
     .default(false)
     .describe(
-      'local: lets code in sandboxes make user namespaces, as Chromium and Firefox need for their own sandbox; it widens what hostile code reaches of the kernel',
+      'local: allow user namespaces in sandboxes, which Chromium and Firefox need for their own sandbox; hostile code can then reach more of the kernel',
     ),
   PORTHOLE_SANDBOX_NETWORK: z
     .string()
     .regex(
       /^(?!(host|default|bridge)$)[A-Za-z0-9][\w.-]{0,127}$/,
-      "must be none or the name of a network of one's own",
+      'must be none or the name of a user-defined network',
     )
     .default('none')
-    .describe('docker: network that sandboxes join; none: their own loopback and nothing else'),
+    .describe('docker: network that sandboxes join; none: only their own loopback'),
   DOCKER_HOST: z
     .string()
     .optional()
-    .describe("docker: the engine, unix:///path or tcp://host:port; without it this machine's own"),
-  DOCKER_TLS_VERIFY: z.string().optional().describe('docker: not empty: tcp:// is TLS'),
+    .describe('docker: the engine, unix:///path or tcp://host:port; by default the local engine'),
+  DOCKER_TLS_VERIFY: z.string().optional().describe('docker: if not empty, tcp:// uses TLS'),
   DOCKER_CERT_PATH: z.string().optional().describe('docker: folder of ca.pem, cert.pem and key.pem for TLS'),
   PORTHOLE_SANDBOX_STORAGE_CLASS: text
     .optional()
-    .describe("kubernetes: storage class of /workspace; without it the cluster's default"),
+    .describe('kubernetes: StorageClass of /workspace; by default that of the cluster'),
   PORTHOLE_SANDBOX_PULL_SECRET: text
     .optional()
     .describe(
-      "kubernetes: Secret beside the sandboxes that their images are pulled with; without it what the namespace's service account has",
+      "kubernetes: image pull Secret in the namespace of sandboxes; by default those of the namespace's service account",
     ),
   PORTHOLE_SANDBOX_RUNTIME_CLASS: dnsName
     .optional()
-    .describe(
-      "kubernetes: RuntimeClass of sandboxes, for stronger isolation, e.g. gvisor; without it the cluster's default",
-    ),
+    .describe('kubernetes: RuntimeClass of sandboxes, e.g. gvisor; by default that of the cluster'),
   PORTHOLE_SANDBOX_PRIORITY_CLASS: dnsName
     .optional()
-    .describe("kubernetes: PriorityClass of sandboxes; without it the cluster's default"),
+    .describe('kubernetes: PriorityClass of sandboxes; by default that of the cluster'),
   PORTHOLE_SANDBOX_POD: json(SandboxPodSchema)
     .prefault('{}')
     .describe(
-      'kubernetes: what the pods of sandboxes have besides, JSON {labels, annotations, nodeSelector, tolerations, affinity, topologySpreadConstraints}, each as in a pod',
+      'kubernetes: additional fields of sandbox pods, JSON {labels, annotations, nodeSelector, tolerations, affinity, topologySpreadConstraints}, each as in a pod',
     ),
   PORTHOLE_SANDBOX_HOST_USERS: flag
     .default(true)
@@ -232,91 +230,89 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_GUEST_IMAGE: text
     .optional()
     .describe(
-      'kubernetes: image from which an init container copies /porthole into each sandbox; without it images of sandboxes must have the guest',
+      'kubernetes: image from which an init container copies /porthole into each sandbox; without it, images of sandboxes must contain the guest',
     ),
   PORTHOLE_GUEST_REACH: z
     .enum(['address', 'forward'])
     .optional()
     .describe(
-      "In a cluster: how guests are called, at their pods' addresses or by port-forwards; by address in a pod, by port-forwards elsewhere",
+      "In a cluster: how guests are called, at their pod's address or through a port-forward; by default the address if this process runs in a pod, else a port-forward",
     ),
-  PORTHOLE_WARM_POOL: text
-    .optional()
-    .describe('agent-sandbox: SandboxWarmPool of sandboxes that ask for no image; required there'),
+  PORTHOLE_WARM_POOL: text.optional().describe('agent-sandbox: default SandboxWarmPool; required'),
   PORTHOLE_WARM_POOLS_BY_IMAGE: json(z.record(text, text))
     .default({})
-    .describe('agent-sandbox: SandboxWarmPools by the image that they give, JSON {image: pool}'),
+    .describe('agent-sandbox: SandboxWarmPools by image, JSON {image: pool}'),
   SANDBOX_IDLE_TIMEOUT_MINUTES: whole(1, 525_600)
     .default(30)
     .describe(
-      'Without commands, files, terminals and preview traffic for this long, a sandbox is stopped; its files stay',
+      'A sandbox without commands, file access, terminals and preview traffic is stopped after this time; its files stay',
     ),
   SANDBOX_RETENTION_HOURS: whole(1, 87_600)
     .default(72)
-    .describe('A sandbox that was stopped for this long is destroyed, with its files'),
+    .describe('A stopped sandbox is destroyed after this time, with its files'),
   PORTHOLE_QUOTAS: json(QuotasSchema)
     .prefault('{}')
     .describe(
-      'What a person may have at a time, JSON {default: {sandboxes, runs, previews, cpu, memory_mb, disk_mb}, users: {user: the same}}; null: any amount; without it 10 sandboxes, 100 active runs and 10 previews. The service key is bound only where `service` is named',
+      'Quotas per user, JSON {default: {sandboxes, runs, previews, cpu, memory_mb, disk_mb}, users: {user: the same}}; null: no limit; by default 10 sandboxes, 100 active runs and 10 previews. The service key has a quota only if `service` is listed',
     ),
   PORTHOLE_REQUEST_LIMITS: json(RequestLimitsSchema)
     .prefault('{}')
     .describe(
-      'Requests at a time in this process, JSON {cheap, heavy, stream: {per_owner, total, waiting}, wrong_secrets_per_minute}; heavy: listings, archives and transfers; stream: event streams, commands and terminals. Without it 32, 2 and 128 per owner; beyond `waiting` 429. An address may try 30 different wrong keys or tokens a minute',
+      'Concurrent requests of this process, JSON {cheap, heavy, stream: {per_owner, total, waiting}, wrong_secrets_per_minute}; heavy: listings, archives and transfers; stream: event streams, commands and terminals. By default 32, 2 and 128 per owner; beyond `waiting` the answer is 429. An address may try 30 different wrong keys or tokens a minute',
     ),
   WARM_POOL_TARGET: whole(0, 1_000)
     .default(0)
-    .describe('Sandboxes of the default image to keep ready; 0: none'),
+    .describe('Sandboxes of the default image that are kept ready; 0: none'),
   WARM_POOL_REFRESH_INTERVAL: whole(100, 86_400_000)
     .default(10_000)
-    .describe('Milliseconds between two looks at those that are kept ready'),
+    .describe('Milliseconds between two checks of the warm pool'),
   WARM_POOL_MAX_INSTANCES: whole(0, 100_000)
     .default(0)
     .describe(
-      'Sandboxes at most, ready ones and those in use together, for the pool to make more; 0: no limit',
+      'Maximum number of sandboxes, ready and in use, up to which the pool creates more; 0: no limit',
     ),
   WARM_POOL_SCALE_BATCH_SIZE: whole(0, 999_999_999)
     .transform((size) => Math.min(Math.max(size, 1), 20))
     .default(5)
-    .describe('Sandboxes that are made ready at once; what is outside 1 to 20 counts as the nearest of them'),
+    .describe('Sandboxes that the pool creates at once; values outside 1 to 20 are clamped'),
   PORTHOLE_GATEWAY_LISTENER: text
     .optional()
     .describe("The Gateway's listener for previews; without it, all listeners with a matching hostname"),
   PORTHOLE_GATEWAY_PROBE: httpUrl
     .optional()
     .describe(
-      "Where this process reaches the Gateway, to see whether a preview serves, e.g. https://traefik.traefik.svc; without it only the route's status is read",
+      'URL at which this process requests a preview from the Gateway, to see whether it serves, e.g. https://traefik.traefik.svc; without it only the status of the route is read',
     ),
   PORTHOLE_GATEWAY_CA: text
     .optional()
-    .describe("PEM file of the authority behind the Gateway's certificate; without it the system's"),
+    .describe(
+      "PEM file of the authority that signed the Gateway's certificate; by default the system's authorities",
+    ),
   PORTHOLE_GATEWAY_SERVICE_KIND: z
     .enum(['headless', 'clusterip'], 'must be headless or clusterip')
     .default('headless')
     .describe(
-      'Kind of the Service behind a preview; clusterip for gateways that do not route to headless ones',
+      'Kind of the Service of a preview; clusterip for gateways that do not route to headless Services',
     ),
-  PORTHOLE_GATEWAY_PORT: whole(1, 65_535).default(443).describe('Port at which people reach the Gateway'),
+  PORTHOLE_GATEWAY_PORT: whole(1, 65_535).default(443).describe('Port of the Gateway in URLs'),
   PORTHOLE_CHANNEL_PORT: whole(1, 65_535)
     .optional()
     .describe(
-      'In a cluster: port on which sandboxes call back, for the porthole command; serves the agent routes of runs and nothing else',
+      'In a cluster: port for the porthole command in sandboxes; serves only the agent routes of runs',
     ),
   PORTHOLE_CHANNEL_URL: z
     .url({ protocol: /^http$/, error: 'must be an http URL' })
     .optional()
     .describe(
-      'In a cluster: where sandboxes reach that port, e.g. http://porthole.porthole.svc:8788; they receive the address that the name resolves to',
+      'In a cluster: URL of that port for sandboxes, e.g. http://porthole.porthole.svc:8788; they receive the resolved address',
     ),
   PORTHOLE_PUBLIC_URL: httpUrl
     .optional()
-    .describe(
-      'Where people reach Porthole, with a domain or a proxy in front, e.g. https://porthole.example.com',
-    ),
+    .describe('Public URL of Porthole, with a domain or behind a proxy, e.g. https://porthole.example.com'),
   PORTHOLE_TLS_CERT: text
     .optional()
     .describe(
-      'PEM file of the certificate and its chain, with which this process itself speaks TLS; read again when it changes. Needs PORTHOLE_TLS_KEY and PORTHOLE_PUBLIC_URL',
+      'PEM file of the certificate and its chain; this process then serves TLS. Read again when it changes; requires PORTHOLE_TLS_KEY and PORTHOLE_PUBLIC_URL',
     ),
   PORTHOLE_TLS_KEY: text
     .optional()
@@ -330,48 +326,48 @@ export const EnvironmentSchema = z.object({
         .filter((host) => host !== ''),
     )
     .default([])
-    .describe('More host names that requests may carry, separated by commas'),
+    .describe('Additional host names that requests may have, separated by commas'),
   DATABASE_URL: z
     .url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' })
     .optional()
-    .describe('PostgreSQL for the records; without it a SQLite file in the data folder'),
+    .describe('URL of PostgreSQL; by default a SQLite file in the data folder'),
   SANDBOX_API_KEY: z
     .string()
     .min(1, 'must not be empty')
     .optional()
     .describe(
-      `The key of the service itself (an admin); at least ${MIN_KEY_LENGTH} characters unless HOST is a loopback address`,
+      `API key with admin rights; at least ${MIN_KEY_LENGTH} characters unless HOST is a loopback address`,
     ),
-  PORTHOLE_API_KEYS: json(ApiKeys).optional().describe('Keys of people, JSON {key: {user, org, admin?}}'),
+  PORTHOLE_API_KEYS: json(ApiKeys).optional().describe('API keys of users, JSON {key: {user, org, admin?}}'),
   OIDC_ISSUER: httpUrl
     .optional()
-    .describe('OpenID Connect issuer of accepted bearer tokens; needs OIDC_AUDIENCE'),
-  OIDC_AUDIENCE: text.optional().describe('The audience those tokens must name'),
-  OIDC_ORG_CLAIM: text.default('org').describe('The claim that names the org'),
-  OIDC_ADMIN_CLAIM: text.default('admin').describe('The claim that is true for admins'),
+    .describe('OpenID Connect issuer of accepted bearer tokens; requires OIDC_AUDIENCE'),
+  OIDC_AUDIENCE: text.optional().describe('Required audience of the tokens'),
+  OIDC_ORG_CLAIM: text.default('org').describe('Claim that holds the org'),
+  OIDC_ADMIN_CLAIM: text.default('admin').describe('Claim that is true for admins'),
   OIDC_CLIENT_ID: text
     .optional()
-    .describe('The client as which people sign in to the console at OIDC_ISSUER; without it with keys alone'),
-  OIDC_CLIENT_SECRET: text.optional().describe('Its secret, where the issuer gave it one'),
+    .describe('Client ID for sign-in to the console at OIDC_ISSUER; without it, sign-in is by key only'),
+  OIDC_CLIENT_SECRET: text.optional().describe('Client secret, if it has one'),
   PORTHOLE_SIGNING_KEYS: json(JwksSchema)
     .optional()
-    .describe('JWKS of symmetric keys; the first signs. Required with DATABASE_URL'),
+    .describe('JWKS of symmetric keys; the first one signs. Required with DATABASE_URL'),
   PORTHOLE_BUCKETS: json(BucketsSchema)
     .default({})
     .describe(
-      'Buckets that callers may mount by name, JSON {name: {bucket, endpoint, region?, prefix?, read_only?, access_key_id?, secret_access_key?, open_to?: [{org, user?}]}}; admins may mount all of them, others those that open_to names them or their org in',
+      'Buckets that callers may mount by name, JSON {name: {bucket, endpoint, region?, prefix?, read_only?, access_key_id?, secret_access_key?, open_to?: [{org, user?}]}}; admins may mount all of them, others those that list them or their org in open_to',
     ),
   PORTHOLE_MOUNT_ENDPOINTS: MountEndpointsSchema.optional().describe(
-    'Origins of S3 servers, separated by commas, * for a label: every user may mount their buckets with their own keys; without it AWS, R2 and GCS. Admins may mount from any',
+    'Origins of S3 servers from which every user may mount buckets with their own keys, separated by commas, * for a label; by default AWS, R2 and GCS. Admins may mount from any origin',
   ),
   PORTHOLE_NETWORK_DEFAULT: z
     .enum(NETWORK_MODES, MODES)
     .optional()
-    .describe('What a sandbox may reach that asks for nothing; packages on one machine, off elsewhere'),
+    .describe('Default network mode of sandboxes; by default packages on one machine, else off'),
   PORTHOLE_NETWORK_WIDEST: z
     .enum(NETWORK_MODES, MODES)
     .default('open')
-    .describe('The most that a sandbox may be allowed to reach, by its creator or by an answer of its owner'),
+    .describe('Widest network mode that a creator or owner may choose'),
   PORTHOLE_NETWORK_PRIVATE_ALLOW: z
     .string()
     .default('')
@@ -383,36 +379,38 @@ export const EnvironmentSchema = z.object({
     )
     .pipe(z.array(z.union([z.cidrv4(), z.cidrv6()], 'must be address ranges, e.g. 10.1.0.0/16')))
     .describe(
-      'Private ranges that sandboxes may reach all the same, e.g. of a mirror: CIDR, separated by commas',
+      'Private ranges in CIDR notation that sandboxes may reach, e.g. of a mirror, separated by commas',
     ),
-  http_proxy: z
+  http_proxy: z.string().optional().describe('Proxy for connections to port 80; HTTP_PROXY as well'),
+  HTTP_PROXY: z.string().optional().describe('See http_proxy'),
+  https_proxy: z.string().optional().describe('Proxy for connections to other ports; HTTPS_PROXY as well'),
+  HTTPS_PROXY: z.string().optional().describe('See https_proxy'),
+  all_proxy: z.string().optional().describe('Proxy if neither of them is set; ALL_PROXY as well'),
+  ALL_PROXY: z.string().optional().describe('See all_proxy'),
+  no_proxy: z.string().optional().describe('Hosts to which connections use no proxy; NO_PROXY as well'),
+  NO_PROXY: z.string().optional().describe('See no_proxy'),
+  AWS_ACCESS_KEY_ID: z
     .string()
     .optional()
-    .describe('The proxy by which this machine reaches port 80; HTTP_PROXY as well'),
-  HTTP_PROXY: z.string().optional().describe('See http_proxy'),
-  https_proxy: z.string().optional().describe('The same for every other port; HTTPS_PROXY as well'),
-  HTTPS_PROXY: z.string().optional().describe('See https_proxy'),
-  all_proxy: z.string().optional().describe('Where neither is set; ALL_PROXY as well'),
-  ALL_PROXY: z.string().optional().describe('See all_proxy'),
-  no_proxy: z.string().optional().describe('Hosts that are reached without them; NO_PROXY as well'),
-  NO_PROXY: z.string().optional().describe('See no_proxy'),
-  AWS_ACCESS_KEY_ID: z.string().optional().describe('With AWS_SECRET_ACCESS_KEY: for mounts without keys'),
+    .describe('Access key for mounts without keys; requires AWS_SECRET_ACCESS_KEY'),
   AWS_SECRET_ACCESS_KEY: z.string().optional().describe('See AWS_ACCESS_KEY_ID'),
   R2_ACCESS_KEY_ID: z
     .string()
     .optional()
-    .describe('With R2_SECRET_ACCESS_KEY: for mounts without keys, where the AWS ones are not set'),
+    .describe(
+      'Access key for mounts without keys, if the AWS variables are not set; requires R2_SECRET_ACCESS_KEY',
+    ),
   R2_SECRET_ACCESS_KEY: z.string().optional().describe('See R2_ACCESS_KEY_ID'),
   PORTHOLE_ARCHIVE_BUCKET: z
     .string()
     .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'must be the name of a bucket')
     .optional()
     .describe(
-      'Bucket in which workspaces are kept as tars before their sandboxes are destroyed after SANDBOX_RETENTION_HOURS; without it they are not kept',
+      'Bucket for archives of workspaces, written before a sandbox is destroyed after SANDBOX_RETENTION_HOURS; without it there are no archives',
     ),
   PORTHOLE_ARCHIVE_ENDPOINT: httpUrl
     .optional()
-    .describe('Origin of its S3 server; without it that of AWS in PORTHOLE_ARCHIVE_REGION'),
+    .describe('Origin of its S3 server; by default that of AWS in PORTHOLE_ARCHIVE_REGION'),
   PORTHOLE_ARCHIVE_REGION: z
     .string()
     .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a region, e.g. eu-west-1')
@@ -420,12 +418,14 @@ export const EnvironmentSchema = z.object({
     .describe('Region of the bucket'),
   PORTHOLE_ARCHIVE_ACCESS_KEY_ID: text
     .optional()
-    .describe('With PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY: for the bucket; without them the AWS ones'),
+    .describe(
+      'Access key for the bucket, with PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY; by default the AWS variables',
+    ),
   PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY: text.optional().describe('See PORTHOLE_ARCHIVE_ACCESS_KEY_ID'),
   PORTHOLE_BROWSER: text
     .optional()
     .describe(
-      'Chromium or Google Chrome that looks at pages of previews; without it the one on PATH; 501 browser_missing if none is found',
+      'Path of Chromium or Google Chrome, for look and check; by default the one on PATH. Without one they answer 501 browser_missing',
     ),
   LOG_LEVEL: z
     .enum(
@@ -433,25 +433,27 @@ export const EnvironmentSchema = z.object({
       'must be trace, debug, info, warn, error, fatal or silent',
     )
     .default('info')
-    .describe('Least severe log line to write'),
+    .describe('Minimum severity of log lines'),
   SANDBOX_PREVIEW_AUTO_APPROVE: flag
     .optional()
-    .describe('Same as Sandbox__Preview__AutoApprove; either one being true is enough'),
+    .describe('Same as Sandbox__Preview__AutoApprove; one of the two is enough'),
   SNAPSHOT_TTL_HOURS: whole(1, 8_760)
     .default(24)
-    .describe('For how long actions may follow a run of the editor; then its snapshot and files are removed'),
+    .describe(
+      'Time during which actions may follow a run of the editor; its snapshot and files are removed afterwards',
+    ),
   SNAPSHOT_MAX_BYTES: whole(1, 16_000_000)
     .default(2_000_000)
-    .describe('The most bytes that the snapshot of a run may have as canonical JSON'),
+    .describe('Maximum size of the snapshot of a run as canonical JSON, in bytes'),
   SNAPSHOT_MAX_TOTAL_BYTES: whole(1, 1_000_000_000_000)
     .default(200_000_000)
-    .describe('The most bytes that the code and the state of all snapshots of a person may have'),
+    .describe('Maximum size of code and state of all snapshots of a user, in bytes'),
   SNAPSHOT_RUN_RETENTION_DAYS: whole(1, 3_650)
     .default(30)
-    .describe('For how long a run of the editor is listed and read once its snapshot is over'),
+    .describe('Time during which a run of the editor can be listed and read after its snapshot expired'),
   SNAPSHOT_RUN_TIMEOUT_SECONDS: whole(1, 3_600)
     .default(60)
-    .describe('The longest that a run of the editor, or an action, may take'),
+    .describe('Timeout of a run of the editor or an action'),
   SNAPSHOT_RUN_MEMORY_MIB: whole(64, 1_048_576)
     .default(512)
     .describe('Memory of each process of a run of the editor, in MiB'),
@@ -463,36 +465,40 @@ export const EnvironmentSchema = z.object({
     .describe('Previews are {token}-preview.{ZoneSuffix}'),
   Sandbox__Preview__GatewayName: text
     .default('agentweaver-preview-gateway')
-    .describe('Gateway that preview routes attach to'),
+    .describe('Gateway of preview routes'),
   Sandbox__Preview__GatewayNamespace: text.default('agentweaver').describe('Namespace of that Gateway'),
   Sandbox__Preview__Namespace: text.default('agentweaver').describe('Namespace of previews and sandboxes'),
   Sandbox__Preview__Upstream: z
     .enum(['guest', 'direct'], 'must be guest or direct')
     .default('guest')
     .describe(
-      "In a cluster, where the Service of a preview leads: `guest` (the sandbox's guest, which reaches servers on loopback too), or `direct` (the server's own port)",
+      "In a cluster, target of a preview's Service: `guest` (the guest of the sandbox, which also reaches servers on loopback), or `direct` (the port of the server)",
     ),
   Sandbox__Preview__IdleTimeoutMinutes: whole(1, 10_080)
     .default(30)
-    .describe('A preview that is not kept alive this long ends'),
+    .describe('A preview without keepalive ends after this time'),
   Sandbox__Preview__MaxLifetimeHours: whole(1, 720)
     .default(8)
-    .describe('A preview ends after this, whatever happens'),
+    .describe('A preview ends after this time at the latest'),
   Sandbox__Preview__KeepAfterRun: flag.default(true).describe('Whether previews outlive their run'),
   Sandbox__Preview__AllowedPortMin: whole(1, 65_535)
     .default(3000)
-    .describe('Lowest port a preview may expose'),
+    .describe('Lowest port that a preview may expose'),
   Sandbox__Preview__AllowedPortMax: whole(1, 65_535)
     .default(9000)
-    .describe('Highest port a preview may expose'),
+    .describe('Highest port that a preview may expose'),
   Sandbox__Preview__AutoApprove: flag
     .default(false)
-    .describe('Open what agents ask for without a person; keep false in production'),
-  Sandbox__Preview__MaxPerRun: whole(1, 1_000).default(3).describe('Live previews a run may have'),
-  Sandbox__Preview__MaxTotal: whole(1, 100_000).default(20).describe('Live previews of everybody together'),
+    .describe('Open previews that agents request without approval; keep false in production'),
+  Sandbox__Preview__MaxPerRun: whole(1, 1_000)
+    .default(3)
+    .describe('Maximum number of live previews of a run'),
+  Sandbox__Preview__MaxTotal: whole(1, 100_000)
+    .default(20)
+    .describe('Maximum number of live previews of all users together'),
   Sandbox__Preview__ReadyTimeoutSeconds: whole(1, 300)
     .default(10)
-    .describe('Longest wait for a URL to serve'),
+    .describe('Time to wait for a URL to serve'),
 });
 /** The parsed variables. */
 export type Environment = z.infer<typeof EnvironmentSchema>;

@@ -18,7 +18,7 @@ function options(baseUrl: string, more: Partial<ClientOptions> = {}): ClientOpti
 }
 
 describe('a call that waits for a person', () => {
-  test('outlives a proxy that cuts idle connections, and somebody waits at every moment', async () => {
+  test('survives a proxy that cuts idle connections, and waits at every moment', async () => {
     let first: number | undefined;
     server = await heldServer((req, res) => {
       first ??= performance.now();
@@ -88,7 +88,7 @@ describe('a call that is lost', () => {
     expect(server.asked).toHaveLength(2);
   });
 
-  test('gives up when nobody ever answers', async () => {
+  test('gives up when there is never an answer', async () => {
     server = await heldServer(() => {});
     const reply = await callPorthole(
       options(server.url, { renewMs: 50, overlapMs: 20, limitMs: 300 }),

@@ -376,7 +376,7 @@ suite('an expired snapshot in the console', chromiumMissing, () => {
     expect(await confirm().isEnabled()).toBe(true);
   });
 
-  test('is told of on its buttons when it expires while the page is open', async () => {
+  test('shows on its buttons that it expired while the page is open', async () => {
     expect(await confirm().textContent()).toBe('Confirm it');
     // Otherwise a response would reveal the time.
     await page.context().setOffline(true);
@@ -406,7 +406,7 @@ suite('an expired snapshot in the console', chromiumMissing, () => {
   });
 });
 
-suite('the editor of the console, of somebody who signs in', chromiumMissing, () => {
+suite('the editor of the console after a sign-in', chromiumMissing, () => {
   const KEYS = { alice: 'a-key-of-alice-0123', root: 'a-key-of-root-01234' } as const;
   let porthole: TestHost;
   let browser: Browser;
@@ -438,7 +438,7 @@ suite('the editor of the console, of somebody who signs in', chromiumMissing, ()
     return on;
   }
 
-  test('finds what is not saved after signing in again, and nobody else does', async () => {
+  test('restores unsaved text after the same user signs in again, and for no other user', async () => {
     const tool = await editorOf(porthole, KEYS.alice).makeTool('x = 0\n');
     const page = await openAs(KEYS.alice, tool);
     await page.getByText('You edit it').waitFor();
@@ -460,7 +460,7 @@ suite('the editor of the console, of somebody who signs in', chromiumMissing, ()
     await page.context().close();
   });
 
-  test('names who holds the lock and until when; an admin takes it over, and the owner is told', async () => {
+  test('names who holds the lock and until when; an admin takes it over, and the owner sees it', async () => {
     const tool = await editorOf(porthole, KEYS.alice).makeTool('x = 0\n');
     const owner = await openAs(KEYS.alice, tool);
     await owner.getByText('You edit it').waitFor();

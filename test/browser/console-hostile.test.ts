@@ -120,7 +120,7 @@ suite('what is hostile in the console, in a real browser', chromiumMissing, () =
     expect(await harm()).toEqual(none());
   });
 
-  test.each([HOSTILE_NAME, 'evil.svg'])('a file that somebody is led to is saved: %s', async (name) => {
+  test.each([HOSTILE_NAME, 'evil.svg'])('saves a file that is opened from a link: %s', async (name) => {
     const address = `${url}/v1/sandbox/${run.sandboxId}/file/workspace/${encodeURIComponent(name)}`;
     const [download] = await Promise.all([
       page.waitForEvent('download'),

@@ -123,7 +123,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       (await porthole.call('GET', '/api/approvals')).json<{ approvals: { request_id: string }[] }>()
         .approvals;
 
-    test('is not opened when somebody denies it', async () => {
+    test('is not opened after a denial', async () => {
       const asking = ask();
       await decide(card(), 'Deny');
       expect((await asking).json()).toMatchObject({ code: 'approval_denied' });
@@ -291,7 +291,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       expect((await asking).status).toBe(403);
     });
 
-    test('takes the focus from nobody, is announced, and can be decided with the keyboard alone', async () => {
+    test('does not take the focus, is announced, and can be decided with the keyboard alone', async () => {
       await page.goto(`${porthole.host.url}/`);
       await page.getByRole('button', { name: 'New run' }).click();
       const title = page.getByRole('textbox', { name: 'Title' });
@@ -316,7 +316,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       expect(await title.inputValue()).toBe('Typed on and on');
     });
 
-    test('is told in the title of a hidden tab, of one alone, and shown at once on return', async () => {
+    test('appears in the title of one hidden tab, and is shown at once on return', async () => {
       const other = await context.newPage();
       await other.goto(`${porthole.host.url}/`);
       await other.getByRole('heading', { name: 'Runs' }).waitFor();
@@ -499,7 +499,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await page.getByRole('alert').getByText('stop one').waitFor();
     });
 
-    test('are kept alive each minute while somebody sees them, and not otherwise', async () => {
+    test('are kept alive each minute while they are visible, and not otherwise', async () => {
       await open(3106);
       await page.clock.install();
       let kept = 0;
@@ -551,7 +551,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       expect(await violations(page)).toEqual([]);
     });
 
-    test('keep nobody who was in the frame from deciding with one press', async () => {
+    test('allow a decision with one press from within the frame', async () => {
       await serve(3109);
       await open(3109);
       await go();
@@ -597,7 +597,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
           run.run_id,
           Array.from({ length: count }, (_, at) => ({
             type: 'preview.kept' as const,
-            key: `told-${from + at}`,
+            key: `event-${from + at}`,
             data: { target_port: from + at },
           })),
           new Date(),

@@ -201,7 +201,7 @@ suite('sandboxes in the console, in a real browser', missing, () => {
       await expect(file('pasted.txt')).resolves.toBe('from the clip[201~board: ß 漢\n');
     });
 
-    test('lets whoever has only a keyboard out', async () => {
+    test('can be left with the keyboard alone', async () => {
       await page.locator('.screen').click();
       await page.keyboard.press('Control+Shift+x');
       const focused = page.locator(':focus');
@@ -368,7 +368,7 @@ suite('sandboxes in the console, in a real browser', missing, () => {
       await line('after-the-restart').waitFor();
     });
 
-    test('does not bring back a sandbox that somebody stopped', async () => {
+    test('does not resume a sandbox that a user stopped', async () => {
       await porthole.call('POST', `/v1/sandbox/${id}/stop`);
       await page.getByText('It is stopped.').waitFor();
       const state = await porthole.call('GET', `/v1/sandbox/${id}`);
@@ -757,7 +757,7 @@ suite('sandboxes in the console, in a real browser', missing, () => {
   });
 
   describe('a sandbox', () => {
-    test('says what holds it to its limits, and what of it is lent, which can be revoked', async () => {
+    test('shows how its limits are enforced and its grants, which can be revoked', async () => {
       await porthole.call('POST', `/v1/sandbox/${id}/delegate`, {
         body: { scopes: ['fs:read'], label: 'a reviewer' },
       });
@@ -802,7 +802,7 @@ suite('sandboxes in the console, in a real browser', missing, () => {
     });
   });
 
-  test('asks nobody but its own origin, and its policy refuses nothing', () => {
+  test('sends requests to its own origin only, and its policy refuses nothing', () => {
     const policy = watched.problems.filter((problem) => /policy|refused/i.test(problem));
     expect({ policy, origins: [...watched.origins] }).toEqual({ policy: [], origins: [way.url] });
   });

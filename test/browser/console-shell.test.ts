@@ -120,12 +120,12 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
       at: () => secured,
       whole: (page) => page.getByLabel('API key').waitFor(),
     },
-    'a run that is not there': { path: () => '/runs/nobody', whole: heading('There is no such run') },
+    'a run that is not there': { path: () => '/runs/unknown', whole: heading('There is no such run') },
     'a sandbox that is not there': {
-      path: () => '/sandboxes/nobody',
+      path: () => '/sandboxes/unknown',
       whole: heading('There is no such sandbox'),
     },
-    'a tool that is not there': { path: () => '/tools/nobody', whole: heading('There is no such tool') },
+    'a tool that is not there': { path: () => '/tools/unknown', whole: heading('There is no such tool') },
     'an API that answers with an error': {
       path: () => '/sandboxes',
       before: (page) =>
@@ -162,7 +162,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
 
   // One visit for all looks: an open page follows its window and the user's colour scheme.
   test.each(Object.keys(PLACES))(
-    '%s keeps nobody out and is no wider than its window in any look, and asks only its own origin',
+    '%s is accessible and no wider than its window in any look, and sends requests to its own origin only',
     async (name) => {
       const place = PLACES[name] as Place;
       const [context, page] = await open(LOOKS.light);
@@ -237,7 +237,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
       expect(await page.evaluate("document.activeElement.closest('main') !== null")).toBe(true);
     });
 
-    test('another page is begun at its heading, and has a title of its own', async () => {
+    test('starts another page at its heading, with its own title', async () => {
       for (const [link, name] of [
         ['Sandboxes', 'Sandboxes'],
         ['Tools', 'Tools'],
@@ -290,7 +290,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     await context.close();
   });
 
-  test('where the person has colours of their own, the page one is on is still told apart', async () => {
+  test('marks the current page in forced colours too', async () => {
     const [context, page] = await open({ forcedColors: 'active' });
     await visit(page, PLACES['runs'] as Place);
     const outline = (href: string) =>
@@ -356,7 +356,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     await context.close();
   });
 
-  test('a part that stays gone is told of, and the page is not loaded for ever', async () => {
+  test('reports a part that stays missing, and does not reload the page forever', async () => {
     const [context, page] = await open();
     await visit(page, PLACES['runs'] as Place);
     let asked = 0;

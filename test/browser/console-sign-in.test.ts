@@ -103,7 +103,7 @@ suite('signing in to the console, over https in a real browser', chromiumMissing
       ],
       ['one whom it tells of an error', { error: 'server_error' }, 'reports an error'],
       [
-        'one who comes from somebody else',
+        'one with the state of another user',
         { code: 'x', iss: 'https://evil.test' },
         'not from the identity provider',
       ],
@@ -160,7 +160,7 @@ suite('signing in to the console, over https in a real browser', chromiumMissing
       expect(await page.locator('[data-seen-by="alice"]').count()).toBe(0);
     });
 
-    test('goes on after somebody has signed in in another tab', async () => {
+    test('goes on after a sign-in in another tab', async () => {
       const [other] = await Promise.all([context.waitForEvent('page'), atProvider().click()]);
       await other.getByRole('heading', { level: 1, name: 'Sandboxes' }).waitFor();
       expect(await other.evaluate('window.opener')).toBeNull();
@@ -253,7 +253,7 @@ suite('signing in to the console, over https in a real browser', chromiumMissing
         'getHome 403',
       ],
       [
-        'sign somebody else in',
+        'sign in as another user',
         (to) =>
           `fetch('${to}/api/session', { method: 'POST', credentials: 'include', mode: 'no-cors', body: '{"key":"${BOB}"}' })`,
         'signIn 403',
@@ -293,7 +293,7 @@ suite('signing in to the console, over https in a real browser', chromiumMissing
       expect(await runs()).toBe(before);
     });
 
-    test('cannot put a session of its own in the place of the person’s', async () => {
+    test('cannot replace the session of the user by its own', async () => {
       const sealed = (await porthole.call('POST', '/api/session', { body: { key: BOB } })).headers[
         'set-cookie'
       ]?.[0];

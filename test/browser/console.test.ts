@@ -77,7 +77,7 @@ suite('the console, in a real browser', chromiumMissing, () => {
     await approve.waitFor({ state: 'detached' });
   });
 
-  test('shows the app in a frame that is told nothing of the console', async () => {
+  test('shows the app in a frame that learns nothing of the console', async () => {
     await page.goto(`${porthole.host.url}/runs/${run.run_id}`);
     const frame = page.frameLocator('iframe');
     await frame.getByText('Hello from the sandbox').waitFor();
@@ -139,7 +139,7 @@ suite('the console, in a real browser', chromiumMissing, () => {
     await page.getByRole('button', { name: `Stop ${run.sandbox_id}` }).waitFor();
   });
 
-  test('does all of it without an error, and asks nobody but its own origin', () => {
+  test('does all of it without an error, and sends requests to its own origin only', () => {
     expect({ problems: watched.problems, origins: [...watched.origins] }).toEqual({
       problems: [],
       origins: [porthole.host.url],

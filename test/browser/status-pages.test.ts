@@ -7,7 +7,7 @@ import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 import { openSandbox } from './app-in-sandbox.ts';
 
-suite('a preview whose app does not answer, in a real browser', chromiumMissing, () => {
+suite('a preview of an app that does not answer, in a real browser', chromiumMissing, () => {
   let porthole: TestHost;
   let browser: Browser;
   let page: Page;
@@ -72,7 +72,7 @@ suite('a preview whose app does not answer, in a real browser', chromiumMissing,
     expect(await page.textContent('h1')).toBe('This preview has expired');
   });
 
-  test('says that there is none, for a token that never was', async () => {
+  test('says that there is no preview, for a token that never existed', async () => {
     const { port } = porthole.host;
     const answer = await page.goto(`http://north-wind-song-${'a'.repeat(26)}-preview.localhost:${port}/`);
     expect(answer?.status()).toBe(404);

@@ -53,6 +53,12 @@ test.each(['//', '/**', ' *'])('rejects a comment of 101 columns that begins wit
   expect(stderr).toBe('core/long.ts:2: the comment has 101 columns, the most is 100\n');
 });
 
+test.each(['README.md', 'docs/guide.md', 'test/reach.test.ts'])('rejects a listed word in %s', (file) => {
+  const text = `It is the ${WORD}.\n`;
+  expect(checkSource(file, text)).toMatchObject({ status: 1 });
+  expect(checkSource('CHANGELOG.md', text)).toEqual({ status: 0, stderr: '' });
+});
+
 test('rejects a listed word', () => {
   expect(checkSource('handlers/reach.ts', `// Fails.\n// The ${WORD}.\n`)).toEqual({
     status: 1,

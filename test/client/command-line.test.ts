@@ -245,7 +245,7 @@ describe('the command line', () => {
     });
   });
 
-  test('lends a sandbox, lists what is lent, and revokes it', async () => {
+  test('shares a sandbox, lists its grants, and revokes one', async () => {
     const delegated = await run(
       'delegate',
       'try',
@@ -376,7 +376,7 @@ describe('the command line', () => {
     expect(await run(...words)).toEqual({ code, stdout: '', stderr: expect.stringContaining(stderr) });
   });
 
-  test('says what to do without a key, with a bad one, and where nobody is there', async () => {
+  test('says what to do without a key, with a bad one, and where no server answers', async () => {
     const withKey = (key: string) => porthole(['list'], { ...environment, PORTHOLE_API_KEY: key });
     expect((await withKey('')).stderr).toBe('porthole: Unauthorized: set PORTHOLE_API_KEY to your key.\n');
     const bad = await withKey('not-a-good-key');

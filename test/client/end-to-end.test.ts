@@ -13,7 +13,7 @@ interface Handed {
   readonly config: RunConfig;
 }
 
-describe('a client that owns a sandbox, and a server that is lent it', () => {
+describe('a client that owns a sandbox, and a server with a grant for it', () => {
   let host: TestHost;
   let client: LineProcess;
   let server: LineProcess;
@@ -97,7 +97,7 @@ describe('a client that owns a sandbox, and a server that is lent it', () => {
     },
   );
 
-  test('the server reaches no other sandbox with what it was lent', async () => {
+  test('the server reaches no other sandbox with its grant', async () => {
     const { id } = (await host.call('POST', '/v1/sandbox', { token: CLIENT_KEY, body: {} })).json<{
       id: string;
     }>();
@@ -107,7 +107,7 @@ describe('a client that owns a sandbox, and a server that is lent it', () => {
     expect((await host.call('DELETE', `/v1/sandbox/${id}`, { token: CLIENT_KEY })).status).toBe(204);
   });
 
-  test('the server takes no sandbox of another org, and calls nobody but its Porthole', async () => {
+  test('the server takes no sandbox of another org, and calls only its Porthole', async () => {
     const { id, sandbox_token: credential } = (
       await host.call('POST', '/v1/sandbox', { token: STRANGER_KEY, body: {} })
     ).json<{ id: string; sandbox_token: string }>();

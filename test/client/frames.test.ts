@@ -73,7 +73,7 @@ describe('a reader of WebSocket frames', () => {
 
   test.each([
     ['a masked frame', Buffer.from([FINAL | 1, 0x81, 0, 0, 0, 0, 0]), 1002],
-    ['an extension that nobody agreed on', frame(FINAL | 0x40 | 1, Buffer.from('a')), 1002],
+    ['an extension that was not negotiated', frame(FINAL | 0x40 | 1, Buffer.from('a')), 1002],
     ['a part of no message', frame(FINAL, Buffer.from('a')), 1002],
     [
       'a message within another',

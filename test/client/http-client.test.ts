@@ -74,7 +74,7 @@ describe('a call of the client', () => {
   test.each([
     ['that is not idempotent', { method: 'POST', path: 'v1/sandbox' } as const],
     [
-      'whose body is a stream',
+      'with a stream as its body',
       { method: 'PUT', path: 'v1/sandbox/a/file/b', content: new Blob(['x']).stream() } as const,
     ],
   ])('%s is made once', async (_, call) => {
@@ -83,7 +83,7 @@ describe('a call of the client', () => {
     expect(asked()).toBe(1);
   });
 
-  test('that reaches nobody says so, without its credential', async () => {
+  test('that gets no answer says so, without its credential', async () => {
     const lost = Object.assign(new TypeError('fetch failed'), {
       cause: new Error(`connect to ${KEY} refused`),
     });
@@ -102,7 +102,7 @@ describe('a call of the client', () => {
     expect((await failure(client.json({ path: 'a' }))).message).toBe('bad key [secret]');
   });
 
-  test('that somebody on the way answers says so', async () => {
+  test('that an intermediary answers says so', async () => {
     const { client } = answered(new Response('<html>', { status: 418 }));
     expect(await failure(client.json({ path: 'a' }))).toMatchObject({
       code: 'status_418',

@@ -37,7 +37,7 @@ describe('the client, of previews', () => {
     expect(await preview.over).toBeUndefined();
   });
 
-  test('keeps it alive, until it is told that it is gone', async () => {
+  test('keeps it alive until the server says that it is gone', async () => {
     const run = await porthole.runs.create({ sandboxId: sandbox.id, title: 'kept' });
     const preview = await run.preview(3000, { keepAliveMs: 20 });
     await nextCall('/keepalive');

@@ -32,7 +32,7 @@ test.each<[string, object, boolean]>([
   ['an empty credential', { credential: '' }, false],
   ['a credential that is too long', { credential: 'a'.repeat(16_385) }, false],
   ['no URL', { dataplane_url: 'porthole' }, false],
-])('%s is judged alike by both', (_what, change, isGood) => {
+])('both validators agree on %s', (_what, change, isGood) => {
   const config = { ...GOOD, ...change };
   const read = () => readSandboxConfig({ config: { configurable: { sandbox: config } } });
   if (isGood) expect(read()).toEqual(GOOD);

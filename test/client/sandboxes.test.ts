@@ -22,7 +22,7 @@ describe('the client', () => {
     expect((await porthole.sandboxes.find('main')).id).toBe(sandbox.id);
     const found = await porthole.sandboxes.find(sandbox.id);
     expect(found.info).toMatchObject({ id: sandbox.id, name: 'main', state: 'running', owner: 'alice' });
-    await expect(porthole.sandboxes.find('nobody')).rejects.toMatchObject({
+    await expect(porthole.sandboxes.find('unknown')).rejects.toMatchObject({
       code: 'sandbox_not_found',
       status: 404,
     });
@@ -72,7 +72,7 @@ describe('the client', () => {
       expect(result).toEqual({ exitCode: 3, stdout: 'ä\n', stderr: 'err\n', truncated: false });
     });
 
-    test('keeps no more of it than it is told to', async () => {
+    test('keeps no more of it than configured', async () => {
       const result = await sandbox.exec(['sh', '-c', 'printf 0123456789; exit 0']).collect({ maxBytes: 4 });
       expect(result).toEqual({ exitCode: 0, stdout: '0123', stderr: '', truncated: true });
     });
@@ -104,7 +104,7 @@ describe('the client', () => {
       await sandbox.sessions.delete(session);
     });
 
-    test('ends it when nobody reads on, or its signal aborts', async () => {
+    test('ends it when the reader stops, or its signal aborts', async () => {
       const script = 'echo $$; exec sleep 4242';
       for await (const event of sandbox.exec(['sh', '-c', script])) {
         expect(event.type).toBe('stdout');
@@ -183,7 +183,7 @@ describe('the client', () => {
     });
   });
 
-  test('makes one before it is needed, and deletes what nobody takes', async () => {
+  test('makes one before it is needed, and deletes what is not taken', async () => {
     const taken = porthole.sandboxes.prewarm();
     const unused = porthole.sandboxes.prewarm({ name: 'unused' });
     const warm = await taken.take();
@@ -195,7 +195,7 @@ describe('the client', () => {
     await warm.delete();
   });
 
-  test('keeps a sandbox at the end of its use, or deletes it, as it is told', async () => {
+  test('keeps a sandbox at the end of its use, or deletes it, as requested', async () => {
     let kept: string;
     let deleted: string;
     {
@@ -209,11 +209,11 @@ describe('the client', () => {
 
   test('lends nothing by itself', () => {
     expect(() => porthole.sandboxes.at(sandbox.id).sandboxConfig()).toThrow('There is nothing to lend');
-    expect(sandbox.sandboxConfig({ credential: 'lent' })).toEqual({
+    expect(sandbox.sandboxConfig({ credential: 'delegated' })).toEqual({
       configurable: {
         sandbox: {
           sandbox_id: sandbox.id,
-          credential: 'lent',
+          credential: 'delegated',
           dataplane_url: `http://127.0.0.1:${host.host.port}/v1/sandbox/${sandbox.id}`,
         },
       },

@@ -132,7 +132,7 @@ describe('a folder that is synced', () => {
     ]);
   });
 
-  test('keeps there what is gone here, where it is told to, until it is told otherwise', async () => {
+  test('keeps remote files that are gone locally while configured to', async () => {
     await write('a', 'a');
     await sync();
     await rm(join(folder, 'a'));
@@ -142,7 +142,7 @@ describe('a folder that is synced', () => {
     expect(await there()).toEqual(['']);
   });
 
-  test('leaves out .git, what its ignore files name, and what it is told to', async () => {
+  test('leaves out .git, what its ignore files name, and configured patterns', async () => {
     await write('.git/config', '');
     await write('.gitignore', 'node_modules/\n*.log\n');
     await write('.portholeignore', '!wanted.log\n');
@@ -197,7 +197,7 @@ describe('a folder that is synced', () => {
     expect(await there()).toEqual(['file 644 ./b b']);
   });
 
-  test('whose file became a folder while the answer was lost goes on', async () => {
+  test('goes on when a file became a folder while the answer was lost', async () => {
     await write('a', 'a');
     await sync();
     await rm(join(folder, 'a'));

@@ -127,7 +127,7 @@ suite('access', missing(), () => {
 
   const everybody = Object.keys(ACCOUNTS) as Who[];
 
-  test.each(REFUSED)('nobody may %s %s in %s', async (...row) => {
+  test.each(REFUSED)('refuses everyone %s %s in %s', async (...row) => {
     const found = await Promise.all(
       everybody.map(async (who) => (await allowed(who, row)).map((verb) => `${who}: ${verb}`)),
     );

@@ -163,7 +163,7 @@ suite('admission', missing(), () => {
     expect(await functions.refusal('persistentvolumeclaims', spoil(sandbox().volumeClaim))).toContain(reason);
   });
 
-  test('refuses a bad preview to everybody, whoever labels it as one', async () => {
+  test('refuses a bad preview to all accounts', async () => {
     const bad = at('spec.hostnames', ['swift-preview.evil.test'])(route());
     expect(await stack.admin.refusal('httproutes', bad)).toContain('foreign hostname');
     const worse = at('spec.externalIPs', ['203.0.113.1'])(service());
@@ -478,7 +478,7 @@ suite('admission', missing(), () => {
         'labels for its pod',
         { op: 'add', path: '/spec/podTemplate/metadata', value: { labels: { app: 'api' } } },
       ],
-      ['a Service of its own', { op: 'add', path: '/spec/service', value: true }],
+      ['a Service', { op: 'add', path: '/spec/service', value: true }],
       ['another end', { op: 'add', path: '/spec/shutdownTime', value: '2999-01-01T00:00:00Z' }],
     ])('refuses them %s, also beside another mode', async (_, operation) => {
       expect(await change(operation)).toContain('changed sandbox');

@@ -274,11 +274,11 @@ suite('the test cluster, once it is up', missing(), () => {
     expect(await cluster.kubectl(['logs', 'made'])).toBe('made\n');
   });
 
-  it('judges by RBAC', async () => {
-    await expect(cluster.kubectl(['get', 'pods', '--as=somebody'])).rejects.toThrow('Forbidden');
+  it('enforces RBAC', async () => {
+    await expect(cluster.kubectl(['get', 'pods', '--as=mallory'])).rejects.toThrow('Forbidden');
   });
 
-  it('judges by quotas', async () => {
+  it('enforces quotas', async () => {
     await cluster.kubectl(['create', 'namespace', 'counted']);
     const inNamespace = (...argv: string[]) => cluster.kubectl([...argv, '--namespace=counted']);
     await inNamespace('create', 'quota', 'none', '--hard=count/services=0');
@@ -288,7 +288,7 @@ suite('the test cluster, once it is up', missing(), () => {
     );
   });
 
-  it('judges by admission policies', async () => {
+  it('enforces admission policies', async () => {
     await cluster.kubectl(['apply', '--filename=-'], JSON.stringify(noRefusedNamespace));
     const create = ['create', 'namespace', 'refused', '--dry-run=server'];
     // A policy takes effect a moment after its creation, without an event.

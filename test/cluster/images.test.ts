@@ -169,7 +169,7 @@ suite('the images, built from their Dockerfiles', missing() ?? imagesMissing(), 
       );
     });
 
-    test('keeps a repository in the workspace, whoever the volume belongs to', async () => {
+    test('keeps a repository in the workspace, whatever user owns the volume', async () => {
       const author = '-c user.name=agent -c user.email=agent@example.com';
       const script = `cd /workspace; mkdir -p outputs; echo done >outputs/note; git init -q; git add .; git ${author} commit -qm first; git log --format=%s`;
       expect(await inside(script)).toBe('first\n');

@@ -108,13 +108,13 @@ async function harness() {
     /** The gateway's answer, after the time it needs to receive the API server's state. */
     async reaches({ name, url }: { name: string; url: string | null }) {
       const { hostname } = new URL(url ?? '');
-      const stands = await client.get(routes, name).then(
+      const exists = await client.get(routes, name).then(
         () => true,
         () => false,
       );
       for (const deadline = Date.now() + PROGRAMMED_MS; ; await pause(20)) {
         const isServed = (await probe.ask(host, hostname, AbortSignal.timeout(MINUTE))) === 'app';
-        if (isServed === stands || Date.now() > deadline) return isServed;
+        if (isServed === exists || Date.now() > deadline) return isServed;
       }
     },
     async dispose() {

@@ -178,7 +178,7 @@ suite('pulumi up on a real cluster', missing(), () => {
     expect(state).not.toContain(Buffer.from(SERVICE_KEY).toString('base64'));
   });
 
-  test('a number of replicas that somebody else has set is left alone', async () => {
+  test('keeps a number of replicas that another controller has set', async () => {
     const deployment = ['deployment/porthole', `--namespace=${NAMESPACES.functions}`];
     await fixture.kubectl(['scale', '--replicas=3', ...deployment]);
     expect((await stack.up(file(), { refresh: true })).changes).toEqual([]);

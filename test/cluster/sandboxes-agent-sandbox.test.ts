@@ -99,7 +99,7 @@ suite('agent-sandbox provider', missing() ?? definitionsMissing(), () => {
       expect((await provider.inspect(id)).state).toBe('absent');
     }, 60_000);
 
-    test('takes a warm sandbox, whose pod gets the label that previews select by', async () => {
+    test('takes a warm sandbox and adds the label that previews select by to its pod', async () => {
       await inNamespace(
         'wait',
         'pod',
@@ -183,7 +183,7 @@ suite('agent-sandbox provider', missing() ?? definitionsMissing(), () => {
       await provider.close();
     });
 
-    test('that is somebody else’s is neither shown nor deleted', async () => {
+    test('of another manager is neither shown nor deleted', async () => {
       const provider = await open('cold');
       const id = sandboxId();
       const foreign = {

@@ -231,7 +231,7 @@ suite('kubernetes provider', missing(), () => {
       await provider.close();
     });
 
-    test('a pod that was deleted by somebody else is a stopped sandbox, and comes back with the image it had', async () => {
+    test('reports a sandbox as stopped when its pod was deleted, and resumes it with the image it had', async () => {
       const provider = await open();
       const other = await open({ pod: {} });
       const id = sandboxId();
@@ -262,7 +262,7 @@ suite('kubernetes provider', missing(), () => {
       await provider.close();
     });
 
-    test('a quota that is used up is told as no room', async () => {
+    test('reports a used quota as no capacity', async () => {
       const provider = await open();
       await inNamespace('create', 'quota', 'none', '--hard=count/pods=0');
       await inNamespace('wait', 'quota/none', '--for=jsonpath={.status.hard}', '--timeout=30s');

@@ -115,7 +115,7 @@ suite('a warm pool of agent-sandbox', missing() ?? definitionsMissing(), () => {
     await pool.drain();
   });
 
-  test('gives its room to a caller whose sandbox finds no node', async () => {
+  test('gives its room to a caller when no node has room for the sandbox', async () => {
     const config = poolConfig({ warmTarget: 2 });
     const pool = open(config);
     await pool.prime();
@@ -150,7 +150,7 @@ suite('a warm pool of agent-sandbox', missing() ?? definitionsMissing(), () => {
     await provider.close();
   }, 60_000);
 
-  test('is brought to its target by a pass of its own, with the functions’ account', async () => {
+  test('is brought to its target by a separate pass, with the functions’ account', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'porthole-prime-'));
     try {
       const file = join(folder, 'kubeconfig');

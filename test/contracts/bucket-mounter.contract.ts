@@ -257,7 +257,7 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
     expect(readFileSync('/proc/self/mountinfo', 'utf8')).toBe(before);
   });
 
-  test('a mount whose server is killed goes away, and is told of', async () => {
+  test('removes and reports a mount when its server is killed', async () => {
     await mounter.mount(id, bucket('/mnt/data'));
     const server = processes().find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('s3fs'));
     process.kill(Number(server), 'SIGKILL');
@@ -266,7 +266,7 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
     await mounter.mount(id, bucket('/mnt/data'));
   });
 
-  test('a keeper that is killed takes its server along, and its dead mount is taken away', async () => {
+  test('ends the server with its supervisor, and removes the dead mount', async () => {
     await mounter.mount(id, bucket('/mnt/keep'));
     const supervisor = processes().find((pid) =>
       readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('perl'),
@@ -286,7 +286,7 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
     expect(await run('ls /mnt; cat /proc/self/mountinfo | grep fuse')).toBe('');
   });
 
-  test('a sandbox that ends does not wait for a mount whose server says nothing', async () => {
+  test('ends a sandbox without waiting for a mount with a silent server', async () => {
     const reached = Promise.withResolvers<void>();
     const silent = createServer(() => reached.resolve()).listen(0, '127.0.0.1');
     await once(silent, 'listening');

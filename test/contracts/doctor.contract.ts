@@ -165,7 +165,7 @@ export function doctorContract(settings: () => Readonly<Record<string, string>>)
     expect(String(found?.http['title'])).toMatch(/^\[31mA{115}…$/);
   });
 
-  test('is open to the run’s own agent, and to nobody else', async () => {
+  test('is open to the run’s own agent only', async () => {
     const other = await makeRun(porthole, BOB);
     const path = `/api/runs/${run.runId}/sandbox/doctor`;
     expect((await ask('?port=3000', run.agentToken)).sandbox).toBe('running');

@@ -333,7 +333,7 @@ export function editorContract(
     ]);
   });
 
-  test('the sandboxes of snapshots are in nobody’s list and nobody’s quota, and nobody can enter them', async () => {
+  test('the sandboxes of snapshots are in no list and no quota, and no caller can enter them', async () => {
     const [language = 'node'] = languages;
     const { tool, lock } = await begin(SAYS[language]('x'), language);
     const run = await alice().run(tool, lock);

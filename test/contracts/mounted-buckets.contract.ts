@@ -123,7 +123,7 @@ export function mountedBucketsContract(open: () => Promise<BucketHost>): void {
   test('a failure leaves nothing, in the sandbox or in the log', async () => {
     const options = {
       endpoint: s3.endpoint,
-      credentials: { accessKeyId: 'nobody', secretAccessKey: 'never-log-this-key' },
+      credentials: { accessKeyId: 'unknown', secretAccessKey: 'never-log-this-key' },
     };
     await porthole.call('GET', `/v1/sandbox/${id}/running`, { token: ALICE });
     const answer = await mount({ bucket: 'data', mountPath: '/workspace/gone', options }, SERVICE_KEY);
@@ -152,7 +152,7 @@ export function mountedBucketsContract(open: () => Promise<BucketHost>): void {
     expect(await s3.read('/data/team/stays.txt')).toBe('stays\n');
   });
 
-  test('a server that falls silent blocks who reads its files, and nobody else: not the host, not the deletion', async () => {
+  test('a silent server blocks only readers of its files, not the host and not the deletion', async () => {
     const line = await silentLine(s3.port);
     try {
       await porthole.call('GET', `/v1/sandbox/${id}/running`, { token: ALICE });

@@ -153,7 +153,7 @@ export function portholeCommandContract(settings: () => Readonly<Record<string, 
       expect((await inside('PATH=/workspace/bin:$PATH porthole')).stdout).toBe('mine\n');
     });
 
-    test('is no part of a run whose home cannot be written, and the log says so', async () => {
+    test('is absent in a run with a read-only home, and the log says so', async () => {
       const other = await makeRun(porthole, ALICE);
       await inside('rm -rf $HOME/.porthole && touch $HOME/.porthole', other);
       const next = await makeRun(porthole, ALICE, { sandbox_id: other.sandboxId });
@@ -187,7 +187,7 @@ export function portholeCommandContract(settings: () => Readonly<Record<string, 
     });
     afterAll(() => porthole.end());
 
-    test('is never local: without a credential nobody is known, although the API is open', async () => {
+    test('is never local: a call without a credential is refused, although the API is open', async () => {
       expect((await porthole.call('GET', `/api/runs/${run.runId}`)).status).toBe(200);
       expect(await ask(`http://porthole/api/runs/${run.runId}`)).toBe(
         '{"error":"Only the token of a running run of this very sandbox is accepted here.","code":"unauthorized","retryable":false} 401',

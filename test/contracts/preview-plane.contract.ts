@@ -82,9 +82,9 @@ export function previewPlaneContract(
     const live = async (change: Partial<PreviewSpec> = {}): Promise<Preview> => {
       const { preview } = await plane.open(spec(change));
       await plane.serves(preview);
-      return stands(preview.token);
+      return existing(preview.token);
     };
-    const stands = async (token: string): Promise<Preview> => {
+    const existing = async (token: string): Promise<Preview> => {
       const found = await plane.find(token);
       if (found === undefined) throw new Error('the preview is gone');
       return found;
@@ -123,7 +123,7 @@ export function previewPlaneContract(
         }
       });
 
-      test('again returns what stands, as it is', async () => {
+      test('again returns the existing preview unchanged', async () => {
         const first = await live();
         const again = await plane.open(
           spec({ token: first.token, expiresAt: later(first.expiresAt, 10), owner: 'mallory' }),
@@ -140,7 +140,7 @@ export function previewPlaneContract(
         expect(await names()).toEqual([previewName(wanted.token)]);
       });
 
-      test('stops at the capacity, also at once, and still returns what stands', async () => {
+      test('stops at the capacity, also at once, and still returns existing previews', async () => {
         const { capacity } = harness;
         const first = await live();
         const rest = await Promise.allSettled(Array.from({ length: capacity + 9 }, () => plane.open(spec())));
@@ -173,7 +173,7 @@ export function previewPlaneContract(
         if (!plane.hasUrls) return;
         const { preview } = await plane.open(spec({ targetPort: harness.sandbox.silent }));
         expect(await plane.serves(preview)).toEqual({ ready: false, reason: 'nothing_listens' });
-        expect((await stands(preview.token)).uid).toBe(preview.uid);
+        expect((await existing(preview.token)).uid).toBe(preview.uid);
       });
 
       test('a preview that is gone brings nothing back', async () => {
@@ -250,7 +250,7 @@ export function previewPlaneContract(
         const third = await live();
         await plane.touch(first.token, first.runId, later(first.expiresAt, 10));
         await plane.serves(second);
-        for (const each of [first, second]) expect(await isAmongTwo(await stands(each.token))).toBe(true);
+        for (const each of [first, second]) expect(await isAmongTwo(await existing(each.token))).toBe(true);
         expect(await isAmongTwo(third)).toBe(false);
       });
 
@@ -296,13 +296,13 @@ export function previewPlaneContract(
         expect(second.uid).not.toBe(first.uid);
         expect(await plane.close(first, { uid: first.uid })).toBe(false);
         // A gateway may have written the status of the route meanwhile.
-        expect(await stands(first.token)).toEqual({ ...second, version: expect.any(String) });
+        expect(await existing(first.token)).toEqual({ ...second, version: expect.any(String) });
       });
 
       test('leaves the others alone', async () => {
         const [one, other] = [await live(), await live()];
         await plane.close(one);
-        expect(await stands(other.token)).toEqual(other);
+        expect(await existing(other.token)).toEqual(other);
         expect(await harness.reaches(other)).toBe(true);
       });
     });
@@ -325,7 +325,7 @@ export function previewPlaneContract(
         }
         expect(kept?.version).not.toBe(preview.version);
         expect(kept).toEqual({ ...preview, expiresAt: later(preview.expiresAt, 10), version: kept?.version });
-        expect(await stands(preview.token)).toEqual(kept);
+        expect(await existing(preview.token)).toEqual(kept);
       });
 
       test('never passes max-until, and never goes back', async () => {
@@ -340,10 +340,10 @@ export function previewPlaneContract(
       test('by another run does nothing', async () => {
         const preview = await live();
         expect(await plane.touch(preview.token, 'run_other', later(preview.expiresAt, 10))).toBeUndefined();
-        expect(await stands(preview.token)).toEqual(preview);
+        expect(await existing(preview.token)).toEqual(preview);
       });
 
-      test('in time wins against a close that judged the version before, and loses against none', async () => {
+      test('in time wins against a close with the version before', async () => {
         if (!plane.hasUrls) return;
         for (let round = 0; round < 20; round += 1) {
           const preview = await live();
@@ -471,7 +471,7 @@ export function previewPlaneContract(
               expect(gone).toBe(known !== undefined && each.mind !== 'stale');
               if (gone) model.delete(token);
             } else if (each.do === 'serves' && known !== undefined) {
-              await plane.serves(await stands(token));
+              await plane.serves(await existing(token));
             }
             const found = await plane.find(token);
             const expected = model.get(token);

@@ -159,7 +159,7 @@ export function processesContract(open: () => Promise<ProcessesHost>): void {
       expect(existing).toContain(process.id);
     });
 
-    test('are nobody else’s, and a delegate with a list of commands has only its own', async () => {
+    test('are hidden from other users, and a delegate with a list of commands has only its own', async () => {
       const process = await start({ argv: ['cat'], stdin: true });
       expect((await ask('GET', `/processes/${process.id}`, undefined, BOB)).status).toBe(404);
       const delegated = await ask('POST', '/delegate', { scopes: ['exec'], commands: ['true'] });

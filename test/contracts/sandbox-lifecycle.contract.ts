@@ -27,7 +27,7 @@ export interface LifecycleContractOptions {
   readonly seesTraffic: boolean;
 }
 
-interface Told {
+interface Report {
   readonly id: string;
   readonly state: string;
   readonly desired_state: string;
@@ -63,9 +63,9 @@ export function sandboxLifecycleContract(
   const wait = (minutes: number) => clock.advance(minutes * MINUTE);
   const post = (path: string, body?: object) =>
     porthole.call('POST', `/v1/sandbox${path}`, body === undefined ? {} : { body });
-  const create = async (body: object = {}) => (await post('', body)).json<Told>().id;
+  const create = async (body: object = {}) => (await post('', body)).json<Report>().id;
   const read = (id: string) => porthole.call('GET', `/v1/sandbox/${id}`);
-  const reported = async (id: string) => (await read(id)).json<Told>();
+  const reported = async (id: string) => (await read(id)).json<Report>();
   const seen = async (id: string) => (await services.provider.inspect(id)).state;
   const file = (method: string, id: string, body?: string) =>
     porthole.call(method, `/v1/sandbox/${id}/file/workspace/kept`, body === undefined ? {} : { body });
@@ -245,7 +245,7 @@ export function sandboxLifecycleContract(
     const all = async () => {
       const answers = await Promise.all(Array.from({ length: 50 }, () => post('', { session_key: 'fifty' })));
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-      return [...new Set(answers.map((answer) => answer.json<Told>().id))];
+      return [...new Set(answers.map((answer) => answer.json<Report>().id))];
     };
     const [id = '', ...others] = await all();
     expect(others).toEqual([]);
@@ -257,7 +257,7 @@ export function sandboxLifecycleContract(
     await remove(id);
   });
 
-  describe('whoever is killed, the next pass goes on', () => {
+  describe('continues in the next pass after any process was killed', () => {
     const cut = (when: 'before' | 'after', step: Parameters<typeof mortal>[2]) =>
       runLifecyclePass(mortal(services, when, step)).catch(() => undefined);
 

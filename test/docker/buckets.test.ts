@@ -62,7 +62,7 @@ suite('buckets in a container', engineMissing() ?? bucketsMissing, () => {
     await s3.stop();
   });
 
-  test('a container of an earlier version, without a folder for mounts, is told to be started anew', async () => {
+  test('asks to restart a container of an earlier version, without a folder for mounts', async () => {
     const made = await engine.docker.createContainer({
       Image: engine.plainImage,
       Cmd: ['sleep', '1000'],
@@ -93,7 +93,7 @@ suite('buckets in a container', engineMissing() ?? bucketsMissing, () => {
     );
   });
 
-  test('a host that is not root is told that it must be', () => {
+  test('tells a host that is not root that it must be', () => {
     const user = jest.spyOn(process, 'getuid').mockReturnValue(1000);
     try {
       expect(() => containerMountTarget('bucketsandbox', undefined, '/mnt/data')).toThrow(

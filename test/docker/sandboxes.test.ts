@@ -127,7 +127,7 @@ suite('docker provider', engineMissing(), () => {
       expect((await sh(id, 'echo up')).stdout).toBe('up\n');
     });
 
-    test('a container that was removed by somebody else is a stopped sandbox, and comes back with the image and files it had', async () => {
+    test('reports a sandbox as stopped when its container was removed, and resumes it with the image and files it had', async () => {
       const installation = sandboxId();
       const first = engine.openProvider({ installation });
       const second = engine.openProvider({ installation, image: engine.image });
@@ -185,7 +185,7 @@ suite('docker provider', engineMissing(), () => {
       await foreign.remove();
     });
 
-    test('an engine that is not there is told as such, with the remedy', async () => {
+    test('names an engine that does not answer, with the remedy', async () => {
       const none = createDockerProvider({
         engine: { address: { kind: 'socket', path: '/nowhere/docker.sock' } },
         installation: 'none',
@@ -388,7 +388,7 @@ suite('docker provider', engineMissing(), () => {
   describe.each<[string, () => Promise<string>, readonly [string, ...string[]]]>([
     ['a shell and busybox', async () => engine.plainImage, ['busybox']],
     [
-      'one program, without a shell, a libc or a folder of its own',
+      'one program, without a shell, a libc or its own folder',
       () => engine.loadProgram('static', []),
       ['/busybox'],
     ],

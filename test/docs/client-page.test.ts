@@ -117,7 +117,7 @@ test('there is no other example of the library', () => {
   expect(scripts).toHaveLength(6);
 });
 
-test('the example of the command line runs as it stands', async () => {
+test('runs the example of the command line unchanged', async () => {
   const [, script = ''] = /^```sh\n(.*?)^```$/ms.exec(page) ?? [];
   const here = script.replace(/^export PORTHOLE_URL=.*$/m, '');
   const { stdout } = await promisify(execFile)('sh', ['-ec', here], { env: environment });

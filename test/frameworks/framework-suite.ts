@@ -25,7 +25,7 @@ interface Traffic {
    * Paths of the WebSockets that have received a message; each is announced by a `socket` event.
    */
   readonly sockets: string[];
-  readonly news: EventEmitter;
+  readonly opened: EventEmitter;
   readonly problems: string[];
 }
 
@@ -34,8 +34,8 @@ interface Traffic {
  * a preview.
  */
 function watch(page: Page, origin: string): Traffic {
-  const news = new EventEmitter();
-  const traffic: Traffic = { documents: 0, loaded: new Set(), posted: [], sockets: [], news, problems: [] };
+  const opened = new EventEmitter();
+  const traffic: Traffic = { documents: 0, loaded: new Set(), posted: [], sockets: [], opened, problems: [] };
   const host = new URL(origin).host;
   const isOwn = (url: string) => url === '' || !URL.canParse(url) || new URL(url).host === host;
   page.on('domcontentloaded', () => (traffic.documents += 1));
@@ -50,7 +50,7 @@ function watch(page: Page, origin: string): Traffic {
     if (!isOwn(socket.url())) return;
     socket.once('framereceived', () => {
       traffic.sockets.push(new URL(socket.url()).pathname);
-      news.emit('socket');
+      opened.emit('socket');
     });
   });
   page.on('console', (message) => {
@@ -154,7 +154,7 @@ export function frameworkSuite(framework: Framework, harness: () => FrameworkHar
           // An edit before the page has its WebSocket would not be shown.
           const opened = () => traffic.sockets.slice(socketsBefore).some((opened) => socket.test(opened));
           const signal = AbortSignal.timeout(STEP_MS);
-          while (!opened()) await explained(once(traffic.news, 'socket', { signal }));
+          while (!opened()) await explained(once(traffic.opened, 'socket', { signal }));
         }
         const { documents } = traffic;
         await edit();

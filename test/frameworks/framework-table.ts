@@ -267,8 +267,8 @@ export const FRAMEWORKS: readonly Framework[] = [
     live: {
       how: 'same document',
       stays: true,
-      edit: { file: 'news.txt', from: 'First news', to: 'Second news' },
-      steps: [['see', '.stApp', 'Second news']],
+      edit: { file: 'posts.txt', from: 'First post', to: 'Second post' },
+      steps: [['see', '.stApp', 'Second post']],
     },
   },
   {
@@ -289,8 +289,8 @@ export const FRAMEWORKS: readonly Framework[] = [
     live: {
       how: 'same document',
       stays: true,
-      edit: { file: 'news.txt', from: 'First news', to: 'Second news' },
-      steps: [['see', '.gradio-container', 'Second news']],
+      edit: { file: 'posts.txt', from: 'First post', to: 'Second post' },
+      steps: [['see', '.gradio-container', 'Second post']],
     },
   },
   {

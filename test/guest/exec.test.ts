@@ -68,7 +68,7 @@ test('carries 8 MiB through stdin and stdout unchanged', async () => {
   expect(await process.exited).toEqual({ code: 0 });
 });
 
-test('kills the group of a command whose connection is lost, and never calls that an exit', async () => {
+test('kills the group of a command when its connection is lost, and never reports that as an exit', async () => {
   const process = await guest.client.exec({ argv: ['sh', '-c', 'echo $$; sleep 1000 & wait'] });
   process.stderr.resume();
   const pid = Number(await until(process.stdout, '\n'));

@@ -63,7 +63,7 @@ test.each(PLANTS)('starts and works with %s in the place of any of its files', a
   }
 });
 
-test('goes on while the next file of a ring is a pipe that nobody reads', async () => {
+test('goes on while the next file of a ring is a pipe without a reader', async () => {
   const api = guestProcessesOf(guest.client);
   const { id } = await api.start({
     command: 'sleep 0.5; yes | head -c 100000; echo end',

@@ -144,7 +144,7 @@ describe('porthole in a sandbox', () => {
 
   test.each([
     [3, 403, 'approval_denied', 'A person denied it: "not \\ now".'],
-    [4, 403, 'approval_timed_out', 'Nobody decided.'],
+    [4, 403, 'approval_timed_out', 'No decision was made.'],
     [1, 400, 'port_out_of_range', 'preview port must be between 3000 and 9000, got 22.'],
     [1, 401, 'unauthorized', 'Unauthorized'],
     [1, 429, 'too_many_previews', 'Too many.'],

@@ -39,17 +39,17 @@ describe('a route that is open on this machine alone', () => {
   test.each(['x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via'])(
     'asks for a credential where a proxy has added %s',
     async (name) => {
-      await expect(ask('127.0.0.1', { [name]: 'somebody' })).rejects.toMatchObject({ code: 'unauthorized' });
+      await expect(ask('127.0.0.1', { [name]: 'someone' })).rejects.toMatchObject({ code: 'unauthorized' });
     },
   );
 
-  test('judges a credential that is presented on this machine, too', async () => {
+  test('checks a credential that is presented on this machine, too', async () => {
     await expect(ask('127.0.0.1', { authorization: 'Bearer bad' })).rejects.toMatchObject({
       code: 'unauthorized',
     });
   });
 
-  test('is open to whoever is local while nothing is configured', async () => {
+  test('is open to local callers while nothing is configured', async () => {
     const open = { ...secured, withoutCredential: LOCAL };
     const event = {
       rawPath: '/metrics',

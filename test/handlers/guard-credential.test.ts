@@ -29,7 +29,7 @@ const depsWith = (lasts: () => Promise<boolean>): GuardCredentialDeps => ({
 });
 
 describe('a stream that was begun in a browser', () => {
-  test('is cut off where nobody can tell whether its session lasts, also before anybody reads it', async () => {
+  test('is cut off when the state of its session is unknown, also before it is read', async () => {
     const body = new PassThrough();
     const closed = new Promise((resolve) => body.once('close', resolve));
     await guardCredential(

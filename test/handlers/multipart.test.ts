@@ -83,7 +83,7 @@ describe('a form', () => {
     expect(await read(END)).toEqual([]);
   });
 
-  test('goes on behind a part that nobody reads', async () => {
+  test('goes on after a part that is not read', async () => {
     const names: string[] = [];
     const body = file('a', 'x'.repeat(900)) + file('b', 'x'.repeat(900)) + END;
     for await (const { filename } of multipartParts(request(body), LIMITS)) names.push(filename ?? '');
@@ -101,7 +101,7 @@ describe('a form', () => {
     }
   });
 
-  test('waits for its reader: of 64 MiB that nobody reads, 1 MiB is taken', async () => {
+  test('waits for its reader: of 64 MiB that are not read, 1 MiB is taken', async () => {
     let taken = 0;
     function* endless() {
       yield Buffer.from(`--x\r\nContent-Disposition: form-data; name="f"; filename="a"\r\n\r\n`);
@@ -159,7 +159,7 @@ describe('a form that is none', () => {
     });
   });
 
-  test('whose sender goes away fails the part that is being read', async () => {
+  test('fails the part that is being read when the sender goes away', async () => {
     const source = new PassThrough();
     source.write(file('a', 'begins').slice(0, -2));
     for await (const { stream } of multipartParts(request(source), LIMITS)) {

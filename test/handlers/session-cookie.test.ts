@@ -23,6 +23,6 @@ test.each<[string, string | undefined]>([
   expect(cookieOf(header, 's')).toBe(value);
 });
 
-test('there is none without a Cookie header', () => {
+test('finds no session without a Cookie header', () => {
   expect(cookieOf(undefined, 's')).toBeUndefined();
 });

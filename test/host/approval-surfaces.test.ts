@@ -76,7 +76,7 @@ describe.each(NAMES)('an agent that asks with %s', (surface) => {
     expect(await types(porthole, run)).toEqual(['tool.approval_required', 'tool.denied']);
   });
 
-  test('is told when nobody decides in time', async () => {
+  test('is reported when there is no decision in time', async () => {
     const asking = ask(surface, place, run);
     await requested(porthole, run);
     clock.advance({ minutes: 5 });
@@ -118,7 +118,7 @@ describe('a host that is killed while an agent waits', () => {
     await rm(dataDir, { recursive: true, force: true });
   });
 
-  test.each(NAMES)('is asked again by %s, and nobody is asked twice', async (surface) => {
+  test.each(NAMES)('is asked again by %s, and the owner is not asked twice', async (surface) => {
     const run = await makeRun(porthole, ALICE);
     const place = { url: `http://127.0.0.1:${port}`, porthole, owner: ALICE };
     // What an agent runs in its sandbox survives the host's connections; a client of the host does

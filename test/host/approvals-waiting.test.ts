@@ -36,7 +36,7 @@ describe('what waits for a decision', () => {
   const list = async (token: string) =>
     (await porthole.call('GET', '/api/approvals', { token })).json<Waiting & Record<string, unknown>>();
 
-  test('is told to the owner as it begins and ends, and to nobody else but admins', async () => {
+  test('is published to the owner and admins only, as it begins and ends', async () => {
     const stream = follow(ALICE);
     expect((await stream.next()).value).toEqual({ approvals: [] });
 

@@ -91,7 +91,7 @@ describe('a preview that the agent asks for', () => {
     expect([denied?.type, denied?.data['reason']]).toEqual(['tool.denied', 'use port 4000']);
   });
 
-  test('is refused after five minutes in which nobody decides, and then it is too late', async () => {
+  test('is refused after five minutes without a decision, and cannot be decided later', async () => {
     const asking = ask();
     const [id] = await asked();
     let isAnswered = false;
@@ -122,7 +122,7 @@ describe('a preview that the agent asks for', () => {
   test.each<[string, () => string, [number, unknown]]>([
     ['its own agent', () => run.agentToken, [403, 'forbidden']],
     ['another person', () => BOB, [403, 'foreign_run']],
-    ['nobody', () => 'no-key-at-all-0123456789', [401, 'unauthorized']],
+    ['no caller', () => 'no-key-at-all-0123456789', [401, 'unauthorized']],
   ])('is not approved by %s', async (_who, token, expected) => {
     const asking = ask();
     const [id] = await asked();
@@ -221,7 +221,7 @@ describe('a preview that the agent asks for', () => {
     expect((await stays).status).toBe(200);
   });
 
-  test('that would be refused anyway is asked about by nobody', async () => {
+  test('that would be refused anyway leads to no question', async () => {
     expect(outcome(await ask(2999))).toEqual([400, 'port_out_of_range']);
     expect(outcome(await ask(0))).toEqual([400, 'invalid_request']);
     const gone = await makeRun(porthole, ALICE);
@@ -286,7 +286,7 @@ describe('a preview that the agent asks for', () => {
       expect(outcome(await again)).toEqual([403, 'approval_denied']);
     });
 
-    test('always covers every run of this owner, and of nobody else', async () => {
+    test('always covers every run of this owner only', async () => {
       await allow('always');
       const other = await makeRun(porthole, ALICE, { sandbox_id: sandboxId });
       expect((await ask(3000, other.agentToken, other)).status).toBe(200);

@@ -98,7 +98,7 @@ suite('archives of what is destroyed after its retention', s3Missing, () => {
     expect(porthole.logged.join('')).not.toContain(server.secretAccessKey);
   });
 
-  test('nobody else gets it, and nothing is made for them', async () => {
+  test('refuses it to other users, and creates nothing for them', async () => {
     const [kept] = await archives(ALICE);
     expect([await archives(BOB), outcome(await create(BOB, { from_archive: kept?.id }))]).toEqual([
       [],
@@ -155,7 +155,7 @@ suite('archives of what is destroyed after its retention', s3Missing, () => {
           PORTHOLE_ARCHIVE_BUCKET: 'archives',
           PORTHOLE_ARCHIVE_ENDPOINT: 'http://127.0.0.1:1',
           AWS_ACCESS_KEY_ID: 'some-key',
-          AWS_SECRET_ACCESS_KEY: 'some-secret-that-is-told-to-nobody',
+          AWS_SECRET_ACCESS_KEY: 'some-secret-that-is-never-shown',
         },
         { clock: own },
       );
@@ -168,7 +168,7 @@ suite('archives of what is destroyed after its retention', s3Missing, () => {
         const { text } = await broken.host.services.metrics();
         expect(text).toContain('porthole_archives_total{outcome="failed"} 1');
         expect(broken.logged.join('')).toContain('sandbox not looked after: the next pass tries again');
-        expect(broken.logged.join('')).not.toContain('some-secret-that-is-told-to-nobody');
+        expect(broken.logged.join('')).not.toContain('some-secret-that-is-never-shown');
       } finally {
         await broken.end();
       }

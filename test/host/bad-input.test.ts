@@ -216,7 +216,7 @@ describe('bad input', () => {
       ['a semicolon alone', ';'],
       ['two at once', 'application/json, text/plain'],
       ['one with three parts', 'a/b/c'],
-    ])('a body whose Content-Type is %s is 415', async (_name, contentType) => {
+    ])('answers 415 for a body with Content-Type %s', async (_name, contentType) => {
       const answer = await refuses(() => post(paths.runs(), '{}', contentType));
       expect([answer.status, answer.json()]).toEqual([
         415,

@@ -157,7 +157,7 @@ describe('a host that is ended and started again', () => {
     expect((await sandboxFolders()).sort()).toEqual(await alive());
   });
 
-  test('a stray sandbox, of which no record knows, is removed at the start; a half-written preview serves nothing', async () => {
+  test('removes an orphan sandbox without a record at the start, and serves nothing for a half-written preview', async () => {
     const orphan = createLocalProvider({ dataDir });
     await orphan.create({ id: 'straystray' });
     await orphan.close();

@@ -110,7 +110,7 @@ describe('a configuration', () => {
       (network): [string, Record<string, string>, string[]] => [
         `sandboxes in the network ${JSON.stringify(network)}`,
         { PORTHOLE_SANDBOX_NETWORK: network },
-        ["PORTHOLE_SANDBOX_NETWORK: must be none or the name of a network of one's own"],
+        ['PORTHOLE_SANDBOX_NETWORK: must be none or the name of a user-defined network'],
       ],
     ),
     ...['0', '0.01', '2000', 'all', '1e3'].map((cores): [string, Record<string, string>, string[]] => [
@@ -343,7 +343,7 @@ The configuration has 3 problems:
     );
   });
 
-  test('a second one on the same folder is told so, and the first one lives on', async () => {
+  test('refuses a second host on the same folder, and the first one goes on', async () => {
     const dataDir = join(folder, 'shared');
     const first = await startHostProcess({ dataDir });
     expect(await starting({}, dataDir)).toBe(
@@ -388,7 +388,7 @@ The configuration has 3 problems:
         new RegExp(`^${name}( \\(default: .*\\))?\\n {4}${escapeRegExp(description ?? '')}(: .*)?$`, 'm'),
       );
     }
-    expect(stdout).toContain('Where sandboxes live: processes on this machine');
+    expect(stdout).toContain('Provider of sandboxes: processes on this machine');
     expect(stdout).toContain('PORT (default: 8787)');
     expect(stdout).toContain('Sandbox__Preview__IdleTimeoutMinutes (default: 30)');
   });

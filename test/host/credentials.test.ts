@@ -19,7 +19,7 @@ describe('with nothing configured', () => {
   });
   afterAll(() => porthole.end());
 
-  test('whoever brings no credential is local', async () => {
+  test('treats a caller without a credential as local', async () => {
     expect((await porthole.call('POST', '/api/runs', { body: {} })).json()).toMatchObject({ owner: 'local' });
   });
 
@@ -32,7 +32,7 @@ describe('with nothing configured', () => {
     ['two keys', 'Bearer one two'],
     ['something like a signed token', 'Bearer a.b.c'],
     ['an empty header', ''],
-  ])('a credential that is presented is judged: %s is 401, and never local', async (_name, authorization) => {
+  ])('checks a presented credential: %s is 401, and never local', async (_name, authorization) => {
     const answer = await porthole.call('GET', '/api/runs', { headers: { authorization } });
     expect(outcome(answer)).toEqual([401, 'unauthorized']);
     expect(answer.headers['www-authenticate']).toBe('Bearer');
@@ -260,7 +260,7 @@ describe('with an OpenID Connect issuer', () => {
     }
   });
 
-  test('a token that a client hands over is told with its end', async () => {
+  test('reports a token that a client presents, with its expiry', async () => {
     const token = await issuer.sign({ sub: 'carol', org: 'acme', exp: 4_000_000_000 });
     const made = await porthole.call('POST', '/v1/sandbox', { token, body: {} });
     const { id } = made.json<{ id: string }>();
@@ -294,10 +294,10 @@ describe('with an OpenID Connect issuer', () => {
   });
 
   test.each<[string, (good: string) => Promise<string> | string]>([
-    ['of an unknown key', () => issuer.sign({}, { kid: 'nobody' })],
+    ['of an unknown key', () => issuer.sign({}, { kid: 'unknown' })],
     ['of a key under another one’s name', () => issuer.sign({}, { alg: 'ES256', kid: 'RS256' })],
     [
-      'signed by somebody else',
+      'signed by another issuer',
       async (good) => {
         const { privateKey } = await generateKeyPair('RS256');
         const payload = JSON.parse(Buffer.from(good.split('.')[1] ?? '', 'base64url').toString()) as Record<
@@ -325,7 +325,7 @@ describe('with an OpenID Connect issuer', () => {
     ],
     ['with its signature cut', (good) => good.slice(0, -10)],
     [
-      'with a critical header that nobody knows',
+      'with an unknown critical header',
       (good) =>
         `${encode({ alg: 'RS256', kid: 'RS256', crit: ['x'], x: 1 })}.${good.split('.').slice(1).join('.')}`,
     ],
@@ -338,7 +338,7 @@ describe('with an OpenID Connect issuer', () => {
     expect(await whoami(porthole, await forge(await issuer.sign({})))).toEqual([401, 'unauthorized']);
   });
 
-  test('subjects and orgs keep apart: the same name in another org is somebody else', async () => {
+  test('keeps subjects and orgs apart: the same name in another org is another user', async () => {
     const { runId } = await makeRun(porthole, await issuer.sign({ sub: 'dave', org: 'acme' }));
     const ask = async (claims: Record<string, unknown>) =>
       (await porthole.call('GET', `/api/runs/${runId}`, { token: await issuer.sign(claims) })).status;

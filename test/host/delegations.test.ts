@@ -61,7 +61,7 @@ const make = async (body: object = {}): Promise<Made> =>
   (await asOwner('POST', '/v1/sandbox', body)).json<Made>();
 const delegate = async (body: object, id = box.id): Promise<Credential> => {
   const answer = await asOwner('POST', `/v1/sandbox/${id}/delegate`, body);
-  if (answer.status !== 201) throw new Error(`not lent: ${answer.status} ${answer.text}`);
+  if (answer.status !== 201) throw new Error(`not delegated: ${answer.status} ${answer.text}`);
   return answer.json<Credential>();
 };
 const exec = (token: string, argv: readonly string[], more: object = {}, headers = {}): Promise<Answer> =>
@@ -180,7 +180,7 @@ describe('the table of the page', () => {
 });
 
 describe('a delegation', () => {
-  test('is told with its credential once, and listed without it', async () => {
+  test('is returned with its credential once, and listed without it', async () => {
     const made = await delegate({
       scopes: ['fs:read'],
       paths: ['src', '/workspace/src/'],
@@ -359,7 +359,7 @@ describe('a delegation', () => {
     expect(stdout.toString()).toBe('none\n');
   });
 
-  test('takes with it a command whose answer is one, which says why', async () => {
+  test('ends a command with one answer, which says why', async () => {
     const made = await delegate({ scopes: ['exec'] });
     const running = exec(made.token, ['sh', '-c', 'echo >begun; exec sleep 1234']);
     await execute(porthole, box.id, ['sh', '-c', 'until [ -e begun ]; do sleep 0.02; done'], {
@@ -384,7 +384,7 @@ describe('a delegation', () => {
       'multipart/form-data; boundary=x',
       '--x\r\nContent-Disposition: form-data; name="files"; filename="form"\r\n\r\nhalf',
     ],
-  ])('takes with it %s whose rest has not come, and never does', async (_, method, path, type, half) => {
+  ])('ends %s before its rest has arrived', async (_, method, path, type, half) => {
     const made = await delegate({ scopes: ['fs:write'] });
     const underWay = (word: string) =>
       execute(
@@ -453,7 +453,7 @@ test('what lies in a sandbox is worth nothing outside: the token of its run’s 
 });
 
 describe('the token of a sandbox', () => {
-  test('comes with its making and never again, and is good for its files and commands', async () => {
+  test('comes with the creation only, and is valid for its files and commands', async () => {
     const mine = await make({ session_key: 'a thread' });
     const again = (await asOwner('POST', '/v1/sandbox', { session_key: 'a thread' })).json();
     expect([again, mine.sandbox_token.split('.')]).toEqual([
@@ -467,7 +467,7 @@ describe('the token of a sandbox', () => {
     await execute(porthole, mine.id, ['pwd'], { token: rotated.sandbox_token });
   });
 
-  test('is not good for the next sandbox of its id', async () => {
+  test('is not valid for the next sandbox of its id', async () => {
     const mine = await make();
     await asOwner('DELETE', `/v1/sandbox/${mine.id}`);
     await expect(execute(porthole, mine.id, ['pwd'], { token: mine.sandbox_token })).rejects.toThrow('404');
@@ -481,7 +481,7 @@ describe('judging what a client hands over', () => {
     porthole.call('POST', '/v1/sandbox/validate', { token, body });
   const none = { valid: false, owner: false, scopes: [], commands: null, paths: null, expires_at: null };
 
-  test('tells what a credential is good for, and until when', async () => {
+  test('reports the scope and expiry of a credential', async () => {
     const made = await delegate({ scopes: ['fs:read'], paths: ['src'] });
     const about = { sandbox_id: box.id, org: 'acme' };
     expect((await validate({ ...about, credential: made.token })).json()).toEqual({

@@ -128,7 +128,7 @@ describe('with Sandbox__Preview__Enabled=false', () => {
     expect(await reached(Number(answer.json()['local_port']))).toBe('ECONNRESET');
   });
 
-  test('a session whose sandbox is deleted ends with it, and frees its place', async () => {
+  test('ends a session with its sandbox, and frees its place', async () => {
     const doomed = await makeRun(porthole);
     const session = await startPreview(porthole, doomed.runId, 3000);
     const stays = await startPreview(porthole, run.runId, 3000);

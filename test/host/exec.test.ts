@@ -24,7 +24,7 @@ describe('running a command', () => {
     expect(answer.text).toBe('event: stdout\ndata: aGVsbG8K\n\nevent: exit\ndata: {"exit_code":0}\n\n');
   });
 
-  test('stderr has events of its own', async () => {
+  test('stderr has separate events', async () => {
     expect((await exec({ argv: ['sh', '-c', 'echo no >&2; exit 3'] })).text).toBe(
       'event: stderr\ndata: bm8K\n\nevent: exit\ndata: {"exit_code":3}\n\n',
     );

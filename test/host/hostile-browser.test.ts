@@ -5,7 +5,7 @@ import { type MadeRun, makeRun, startPreview, outcome } from './support/runs.ts'
 
 const LINK = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
 
-describe('a browser that acts for somebody else', () => {
+describe('a browser that acts for another user', () => {
   let porthole: TestHost;
   let run: MadeRun;
   let previewHost: string;
@@ -72,7 +72,7 @@ describe('a browser that acts for somebody else', () => {
       expect(outcome(answer)).toEqual([403, 'origin_not_allowed']);
     });
 
-    test('and learns nothing from a credential: the origin is judged first', async () => {
+    test('and learns nothing from a credential: the origin is checked first', async () => {
       const answer = await porthole.call('GET', '/api/runs', {
         host: own,
         token: 'not-a-key',
@@ -92,7 +92,7 @@ describe('a browser that acts for somebody else', () => {
     });
   });
 
-  describe('cannot reach the API under a name of its own (DNS rebinding)', () => {
+  describe('cannot reach the API under another name (DNS rebinding)', () => {
     test.each([
       'evil.test',
       'localhost.evil.test',
@@ -187,7 +187,7 @@ describe('a browser that acts for somebody else', () => {
       ['from a foreign origin is 403', () => 'Origin: https://evil.test\r\n', 403, 'origin_not_allowed'],
       ['from a preview is 403', () => `Origin: http://${previewHost}\r\n`, 403, 'origin_not_allowed'],
       ['from the same site is 403', () => 'Sec-Fetch-Site: same-site\r\n', 403, 'origin_not_allowed'],
-      ['from our own page is 404: there is none yet', () => `Origin: http://${own}\r\n`, 404, 'not_found'],
+      ['from our own page is 404: it does not exist', () => `Origin: http://${own}\r\n`, 404, 'not_found'],
     ])('%s', async (_name, headers, status, code) => {
       expect(await open(headers())).toMatchObject({ status, body: { code } });
     });

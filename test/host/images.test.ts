@@ -132,7 +132,7 @@ describe('PORTHOLE_IMAGES', () => {
     expect(read({})).toEqual([]);
   });
 
-  test('is told all that is wrong with it', () => {
+  test('lists every problem with it', () => {
     expect(() => read({ 'No Name': { reference: 'a' }, a: { reference: '' } })).toThrow(
       /No Name: must be 1 to 63[\s\S]*a ▸ reference: must be a reference/,
     );

@@ -160,51 +160,48 @@ describe('an MCP client', () => {
     expect((await calling).structuredContent).toMatchObject({ stdout: 'done\n' });
   });
 
-  test.each(PROTOCOLS)(
-    'is told the tools, each with what it takes and what it answers, in %s',
-    async (protocol) => {
-      const client = await overHttp(ALICE, protocol);
-      expect(client.getServerVersion()).toMatchObject({ name: 'porthole', title: 'Porthole' });
-      expect(client.getInstructions()).toMatch(/start_preview opens a live URL/);
-      const { tools } = await client.listTools();
-      expect(tools.map(({ name, inputSchema: { required } }) => [name, required])).toEqual([
-        ['start_run', undefined],
-        ['start_preview', ['port']],
-        ['stop_preview', ['port']],
-        ['list_previews', undefined],
-        ['doctor', undefined],
-        ['check', ['port']],
-        ['look', ['port']],
-        ['run_command', ['command']],
-        ['start_server', ['name', 'command']],
-        ['server_logs', ['name']],
-        ['list_processes', undefined],
-        ['process_output', ['process_id']],
-        ['stop_process', undefined],
-        ['read_file', ['path']],
-        ['write_file', ['path', 'content']],
-        ['edit_file', ['path', 'old_text', 'new_text']],
-        ['list_files', undefined],
-        ['search_files', undefined],
-        ['network_requests', undefined],
-        ['list_approvals', undefined],
-        ['decide_approval', ['run_id', 'request_id', 'decision']],
-      ]);
-      for (const { inputSchema, outputSchema, description, annotations } of tools) {
-        expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
-        expect(outputSchema).toMatchObject({ type: 'object' });
-        expect(JSON.stringify([inputSchema, outputSchema])).not.toMatch(/\$ref|"id":/);
-        expect(description?.length).toBeGreaterThan(40);
-        expect(annotations?.openWorldHint).toBe(false);
-      }
-      expect(tools[1]?.inputSchema.properties?.['port']).toEqual({
-        type: 'integer',
-        minimum: 1,
-        maximum: 65_535,
-        description: 'The port that the server listens on in the sandbox',
-      });
-    },
-  );
+  test.each(PROTOCOLS)('lists the tools, each with its input and output schema, in %s', async (protocol) => {
+    const client = await overHttp(ALICE, protocol);
+    expect(client.getServerVersion()).toMatchObject({ name: 'porthole', title: 'Porthole' });
+    expect(client.getInstructions()).toMatch(/start_preview opens a live URL/);
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name, inputSchema: { required } }) => [name, required])).toEqual([
+      ['start_run', undefined],
+      ['start_preview', ['port']],
+      ['stop_preview', ['port']],
+      ['list_previews', undefined],
+      ['doctor', undefined],
+      ['check', ['port']],
+      ['look', ['port']],
+      ['run_command', ['command']],
+      ['start_server', ['name', 'command']],
+      ['server_logs', ['name']],
+      ['list_processes', undefined],
+      ['process_output', ['process_id']],
+      ['stop_process', undefined],
+      ['read_file', ['path']],
+      ['write_file', ['path', 'content']],
+      ['edit_file', ['path', 'old_text', 'new_text']],
+      ['list_files', undefined],
+      ['search_files', undefined],
+      ['network_requests', undefined],
+      ['list_approvals', undefined],
+      ['decide_approval', ['run_id', 'request_id', 'decision']],
+    ]);
+    for (const { inputSchema, outputSchema, description, annotations } of tools) {
+      expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
+      expect(outputSchema).toMatchObject({ type: 'object' });
+      expect(JSON.stringify([inputSchema, outputSchema])).not.toMatch(/\$ref|"id":/);
+      expect(description?.length).toBeGreaterThan(40);
+      expect(annotations?.openWorldHint).toBe(false);
+    }
+    expect(tools[1]?.inputSchema.properties?.['port']).toEqual({
+      type: 'integer',
+      minimum: 1,
+      maximum: 65_535,
+      description: 'The port that the server listens on in the sandbox',
+    });
+  });
 
   test.each(
     PROTOCOLS.flatMap((protocol): [string, Protocol, () => Promise<AnyClient>][] => [
@@ -538,7 +535,7 @@ describe('an MCP client', () => {
     expect(text.split('\n')).toHaveLength(9);
   });
 
-  test('is told of what it cannot have, in words that say what to do', async () => {
+  test('gets refusals that say what to do', async () => {
     const client = await overHttp(ALICE);
     const run_id = run.runId;
     const other = await makeRun(porthole, BOB);
@@ -766,7 +763,7 @@ describe('on the wire, /mcp', () => {
     expect([answer.status, answer.text]).toEqual([202, '']);
   });
 
-  test('has no stream of its own to offer', async () => {
+  test('offers no separate stream', async () => {
     const answer = await porthole.call('GET', '/mcp', {
       token: ALICE,
       headers: { accept: 'text/event-stream' },
@@ -775,7 +772,7 @@ describe('on the wire, /mcp', () => {
   });
 
   test.each<[string, unknown, Record<string, string>, number, RegExp]>([
-    ['nobody', list, { authorization: '' }, 401, /"unauthorized"/],
+    ['no caller', list, { authorization: '' }, 401, /"unauthorized"/],
     ['a page of another site', list, { origin: 'https://evil.test' }, 403, /"origin_not_allowed"/],
     ['no JSON', 'hello', { 'content-type': 'text/plain' }, 415, /"unsupported_media_type"/],
     ['half of a JSON', '{', { 'content-type': 'application/json' }, 400, /Invalid JSON body/],

@@ -46,7 +46,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('gives every operation an id of its own, a summary, a tag and a success', () => {
+  test('gives every operation a unique id, a summary, a tag and a success', () => {
     const ids = operations().map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
     for (const { operation } of operations()) {
@@ -221,7 +221,7 @@ describe('the page of the API', () => {
     for (const target of wanted) expect((await porthole.call('GET', target)).status).toBe(200);
   });
 
-  test('its policy lets it load nothing from elsewhere, and nobody frame it', async () => {
+  test('its policy allows no content from elsewhere, and no frame around it', async () => {
     const { headers } = await porthole.call('GET', '/v1/openapi');
     const policy = String(headers['content-security-policy']);
     expect(policy).toContain("default-src 'none'");

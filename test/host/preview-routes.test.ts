@@ -90,7 +90,7 @@ describe('the preview routes', () => {
     expect(second.max_until).toBe(first.max_until);
   });
 
-  test('each port of a run, and each run, has a URL of its own', async () => {
+  test('each port of a run, and each run, has a different URL', async () => {
     const sessions = [
       await startPreview(porthole, run.runId, 3000, ALICE),
       await startPreview(porthole, run.runId, 3001, ALICE),
@@ -149,7 +149,7 @@ describe('the preview routes', () => {
 
   describe('the order of checks', () => {
     test.each<[string, string, string, unknown, [number, string]]>([
-      ['nobody, with a bad body', '', 'own', { target_port: 'x' }, [401, 'unauthorized']],
+      ['no caller, with a bad body', '', 'own', { target_port: 'x' }, [401, 'unauthorized']],
       [
         'a wrong key on an own run',
         'wrong-key-0123456789',
@@ -352,7 +352,7 @@ describe('the preview routes', () => {
       expect(outcome(await asking)).toEqual([403, 'approval_denied']);
     });
 
-    test('judges the port before the approval', async () => {
+    test('checks the port before the approval', async () => {
       expect(outcome(await startAsAgent(run.agentToken, run.runId, { target_port: 2999 }))).toEqual([
         400,
         'port_out_of_range',

@@ -152,7 +152,7 @@ describe('the terminal', () => {
     expect(terminal.messages.at(-1)).toEqual({ type: 'exit', code: 3 });
   });
 
-  test('a shell that a signal ends is told by both', async () => {
+  test('reports the signal that ended a shell by code and name', async () => {
     const terminal = await open();
     terminal.type('kill -KILL $$\n');
     expect(await terminal.closed).toBe(1000);
@@ -194,7 +194,7 @@ describe('the terminal', () => {
       expect(await sh('pgrep -fxc "sleep 4443"', sandboxId)).toBe('1\n');
     });
 
-    test('each socket has a terminal of its own', async () => {
+    test('each socket has a separate terminal', async () => {
       const [one, other] = await Promise.all([quiet(), quiet()]);
       one.type('mine=1; echo "one: ${mine-none}"\n');
       await one.shows('one: 1');
@@ -372,14 +372,14 @@ describe('the terminal', () => {
     expect(second.output.toString()).toContain('old: no');
   });
 
-  test('a sandbox that nobody made is made', async () => {
+  test('creates a sandbox that does not exist', async () => {
     const terminal = await open({}, 'terminalbysomeoneelse');
     terminal.type('exit 9\n');
     expect(await terminal.closed).toBe(1000);
     expect(terminal.messages.at(-1)).toEqual({ type: 'exit', code: 9 });
   });
 
-  test('a viewer that does not read stops the program, whose output goes on where it stopped', async () => {
+  test('a viewer that does not read stops the program, and its output goes on where it stopped', async () => {
     const terminal = await quiet();
     terminal.socket.pause();
     terminal.type(
@@ -503,7 +503,7 @@ describe('the terminal', () => {
   });
 });
 
-describe('whose terminal it is', () => {
+describe('access to a terminal', () => {
   let porthole: TestHost;
   let id: string;
   beforeAll(async () => {
@@ -517,13 +517,13 @@ describe('whose terminal it is', () => {
     return [status, body['code']];
   };
 
-  test('nobody’s, a stranger’s and a wrong key’s it is not', async () => {
+  test('refuses no key, a stranger’s key and a wrong key', async () => {
     expect(await statusFor({})).toEqual([401, 'unauthorized']);
     expect(await statusFor({ token: 'wrong-key-0123456789-wrong' })).toEqual([401, 'unauthorized']);
     expect(await statusFor({ token: BOB })).toEqual([404, 'sandbox_not_found']);
   });
 
-  test('nobody’s is said before its handshake is looked at', async () => {
+  test('answers 401 before it checks the handshake', async () => {
     const answer = await rawExchange(
       porthole.host.port,
       `GET /v1/sandbox/${id}/pty?cols=abc HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
@@ -532,7 +532,7 @@ describe('whose terminal it is', () => {
     expect(answer).toContain('{"error":"Unauthorized","code":"unauthorized","retryable":false}');
   });
 
-  test('a key in the query is as good as one in the header, and stands in no log', async () => {
+  test('accepts a key in the query like one in the header, and logs neither', async () => {
     const terminal = await openTerminal(porthole.host.port, id, {
       query: { authorization: `Bearer ${ALICE}` },
     });
@@ -567,7 +567,7 @@ describe('whose terminal it is', () => {
   });
 });
 
-test('a host that ends says so, and waits for nobody', async () => {
+test('a host that ends says so, and does not wait for clients', async () => {
   const porthole = await startTestHost();
   const { sandboxId } = await makeRun(porthole);
   const options = [{}, { query: { session: 'kept' } }];

@@ -46,7 +46,7 @@ describe('completing a run', () => {
     await destroy(first.sandboxId);
   });
 
-  test('leaves a sandbox running whose preview is kept', async () => {
+  test('leaves a sandbox running while its preview is kept', async () => {
     const { runId, sandboxId } = await makeRun(porthole, ALICE);
     await startPreview(porthole, runId, 3000, ALICE);
     await complete(runId);

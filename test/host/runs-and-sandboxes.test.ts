@@ -102,7 +102,7 @@ describe('runs', () => {
 
     test.each<[string, () => Promise<Record<string, unknown>>, [number, string]]>([
       [
-        'of somebody else is 404',
+        'of another user is 404',
         async () => ({ sandbox_id: (await makeRun(porthole, BOB)).sandboxId }),
         [404, 'sandbox_not_found'],
       ],
@@ -134,7 +134,7 @@ describe('runs', () => {
       expect([ofRun.status, ofSandbox.status]).toEqual([run_status, sandbox_status]);
     });
 
-    test('a foreign sandbox and one that is not there are told in the same words', async () => {
+    test('gives the same answer for a foreign sandbox and a missing one', async () => {
       const ask = (id: string) =>
         porthole.call('POST', '/api/runs', { token: BOB, body: { sandbox_id: id } });
       const foreign = await ask(run.sandboxId);
@@ -301,7 +301,7 @@ describe('runs', () => {
       }
     });
 
-    test('is good for 24 hours and not a second more', async () => {
+    test('is valid for 24 hours and not a second more', async () => {
       const young = await makeRun(porthole, ALICE);
       const ask = () => porthole.call('GET', `/api/runs/${young.runId}`, { token: young.agentToken });
       clock.advance({ hours: 23, minutes: 59, seconds: 59 });
@@ -333,7 +333,7 @@ describe('sandboxes', () => {
     ]);
   });
 
-  test('each has a workspace of its own, with outputs', async () => {
+  test('each has a separate workspace, with outputs', async () => {
     const [one, two] = [await create(), await create()];
     await porthole.call('PUT', `/v1/sandbox/${one}/file/workspace/only-here`, { body: 'x' });
     const listing = async (id: string) => (await execute(porthole, id, ['ls'])).stdout.toString();

@@ -35,7 +35,7 @@ async function next(stream: EventStream): Promise<Record<string, unknown> | unde
 }
 
 describe('what happens in a sandbox', () => {
-  test('is told as it happens, to its owner and to whom its files were lent', async () => {
+  test('arrives as it happens, for its owner and for delegates with its files', async () => {
     const run = await makeRun(porthole, ALICE);
     const id = run.sandboxId;
     const { token } = (await asAlice('POST', `/v1/sandbox/${id}/delegate`, { scopes: ['fs:read'] })).json<{
@@ -86,7 +86,7 @@ describe('what happens in a sandbox', () => {
     ]);
   });
 
-  test('is told without the keys and credentials that a command holds', async () => {
+  test('omits the keys and credentials that a command has', async () => {
     const run = await makeRun(porthole, ALICE);
     const { token } = (
       await asAlice('POST', `/v1/sandbox/${run.sandboxId}/delegate`, { scopes: ['fs:read'] })
@@ -103,7 +103,7 @@ describe('what happens in a sandbox', () => {
     });
   });
 
-  test('is nobody else’s business', async () => {
+  test('is hidden from everyone else', async () => {
     const { id } = await make();
     expect(outcome(await porthole.call('GET', `/v1/sandbox/${id}/events`, { token: BOB }))).toEqual([
       404,

@@ -249,7 +249,7 @@ describe('sandboxes as a service', () => {
       'tags: a tag must be 1 to 63 letters, digits, "_", "." or "-", beginning with a letter or digit, got "a:b".',
     ],
     [{ env: { PIN: 4711 } }, 'env.PIN: must be a string.'],
-  ])('%j is told by its key, never by the value of a variable', async (body, error) => {
+  ])('%j is named by its key, never by the value of a variable', async (body, error) => {
     expect((await create(body)).json()).toEqual({ code: 'invalid_request', error, retryable: false });
   });
 
@@ -260,7 +260,7 @@ describe('sandboxes as a service', () => {
       }
     });
 
-    test('holds against 20 at once, told with what is used and allowed', async () => {
+    test('holds against 20 at once, and names what is used and allowed', async () => {
       const answers = await Promise.all(Array.from({ length: 20 }, () => create({}, BOB)));
       expect(answers.filter(({ status }) => status === 200)).toHaveLength(3);
       const refused = answers.find(({ status }) => status === 429);
@@ -284,7 +284,7 @@ describe('sandboxes as a service', () => {
       expect((await create({}, BOB)).status).toBe(200);
     });
 
-    test('binds nobody else', async () => {
+    test('applies to no other user', async () => {
       const made = await Promise.all(Array.from({ length: 5 }, () => id({}, SERVICE_KEY)));
       expect(new Set(made).size).toBe(5);
     });

@@ -39,7 +39,7 @@ describe('what a sandbox is made with', () => {
   const said = async (id: string, script: string) =>
     (await execute(porthole, id, ['sh', '-c', script], { token: ALICE })).stdout.toString();
 
-  test('its size is told, asked for or not, with what holds it to that', async () => {
+  test('reports its size, requested or default, and how it is enforced', async () => {
     const isolated = missingFor('bubblewrap') === undefined;
     const cgroups = isolated ? await findCgroups() : undefined;
     const plain = await get(await made({}));
@@ -174,7 +174,7 @@ describe('what a sandbox is made with', () => {
       expect(disk.json<{ error: string }>().error).toContain('10440 of the 21000 MiB of disk');
     });
 
-    test('against nobody else', async () => {
+    test('against no other caller', async () => {
       expect(await quota(ALICE)).toMatchObject({ limits: { sandboxes: 20, cpu: null } });
     });
   });

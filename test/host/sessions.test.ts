@@ -68,7 +68,7 @@ describe('signing in with a key', () => {
       'one of another name',
       (sealed: string) => sealed.replace('porthole-session', '__Host-porthole-session'),
     ],
-  ])('%s is good for nothing', async (_name, change) => {
+  ])('%s is not valid', async (_name, change) => {
     const answer = await porthole.call('GET', '/api/session', { headers: { cookie: change(cookie) } });
     expect(answer.status).toBe(401);
   });
@@ -101,7 +101,7 @@ describe('signing in with a key', () => {
     expect(answer.status).toBe(401);
   });
 
-  test('signing out takes the cookie away, and a copy of it is good for nothing', async () => {
+  test('signing out removes the cookie, and a copy of it is not valid', async () => {
     const own = await porthole.call('POST', '/api/session', { body: { key: KEY } });
     const copy = cookieIn(own.headers).pair;
     const answer = await porthole.call('DELETE', '/api/session', {
@@ -139,7 +139,7 @@ describe('behind https', () => {
     });
   });
 
-  test('a cookie without the prefix, which a preview could have put there, is nobody’s', async () => {
+  test('rejects a cookie without the prefix, which a preview could have set', async () => {
     const { headers } = await porthole.call('POST', '/api/session', { body: { key: KEY } });
     const cookie = cookieIn(headers).pair.replace('__Host-', '');
     expect((await porthole.call('GET', '/api/session', { headers: { cookie } })).status).toBe(401);
@@ -237,7 +237,7 @@ describe('signing in at an identity provider', () => {
     ['the answer of another issuer', { answer: { iss: 'https://evil.test' } }, 'wrong_issuer'],
     ['a person who is refused, or turns back', { answer: { error: 'access_denied' } }, 'denied'],
     ['an error of the issuer', { answer: { error: 'server_error' } }, 'provider_error'],
-    ['a code that nobody gave', { answer: { code: 'made-up' } }, 'not_vouched'],
+    ['a code that was not issued', { answer: { code: 'made-up' } }, 'not_vouched'],
     ['a token for another sign-in', { claims: { nonce: 'another' } }, 'not_vouched'],
     ['a token for another client', { claims: { aud: 'porthole' } }, 'not_vouched'],
     ['a token that was made for another party', { claims: { azp: 'another' } }, 'not_vouched'],
@@ -248,7 +248,7 @@ describe('signing in at an identity provider', () => {
     ],
     ['a token of another issuer', { claims: { iss: 'https://evil.test' } }, 'not_vouched'],
     [
-      'a person whose names no cookie can hold',
+      'a person with names that no cookie can hold',
       { claims: { sub: 'x'.repeat(2_000), org: 'x'.repeat(2_000) } },
       'not_vouched',
     ],
@@ -317,7 +317,7 @@ describe('what a browser has open', () => {
 
   test.each([
     ['who signs out', signOut],
-    ['whose session is over', expire],
+    ['with an expired session', expire],
   ])('a terminal ends with who has it open, %s', async (_name, leave) => {
     const terminal = await openTerminal(porthole.host.port, run.sandboxId, { headers });
     await leave();
@@ -326,7 +326,7 @@ describe('what a browser has open', () => {
 
   test.each([
     ['who signs out', signOut],
-    ['whose session is over', expire],
+    ['with an expired session', expire],
   ])('a stream ends with who follows it, %s', async (_name, leave) => {
     const stream = await openEventStream(porthole.host.port, '/api/approvals/events', headers);
     expect(await stream.next()).toEqual({ retry: '1000' });
@@ -340,7 +340,7 @@ describe('what a browser has open', () => {
   });
 });
 
-test('a session of a provider that is no longer configured is nobody’s', async () => {
+test('rejects a session of a provider that is no longer configured', async () => {
   const issuer = await startOidcIssuer();
   const settings = {
     OIDC_ISSUER: issuer.url,

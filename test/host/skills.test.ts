@@ -92,7 +92,7 @@ describe('skills', () => {
       ]);
     });
 
-    test('are everybody’s when an admin says so, and one’s own stands before', async () => {
+    test('are shared when an admin says so, and a user’s own skill comes first', async () => {
       expect(outcome(await put('house', skillTar('house'), ALICE, '?shared=true'))).toEqual([
         403,
         'forbidden',
@@ -117,7 +117,7 @@ describe('skills', () => {
       expect((await porthole.call('DELETE', path, { token: ADA_ADMIN })).status).toBe(204);
     });
 
-    test('are listed by name, page by page, and nobody else’s among them', async () => {
+    test('are listed by name, page by page, without those of other users', async () => {
       for (const name of ['z3', 'z1', 'z2']) await put(name, skillTar(name), BOB);
       const first = await list(BOB, '?limit=2');
       expect([first.skills.map(({ name }) => name), first.next]).toEqual([['z1', 'z2'], 'z2']);
@@ -298,7 +298,7 @@ describe('skills', () => {
       expect(await sh(id, `mkdir -p /tmp/s; ${look}`)).toBe(seen);
     });
 
-    test('survive a list that somebody has forged, which makes nothing outside of them', async () => {
+    test('survive a forged list, which creates nothing outside of them', async () => {
       const id = await made(['pdf']);
       const sum = '01ba4719c80b6fe911b091a7c05124b64eeece964e09c058ef8f9805daca546b';
       await sh(
@@ -322,7 +322,7 @@ describe('skills', () => {
     });
 
     test.each<[string, readonly string[], [number, string], RegExp]>([
-      ['that nobody knows', ['pdf', 'nope', 'nada'], [404, 'skill_not_found'], /no skill "nope", "nada"/],
+      ['that do not exist', ['pdf', 'nope', 'nada'], [404, 'skill_not_found'], /no skill "nope", "nada"/],
       ['twice', ['pdf', 'pdf'], [400, 'invalid_request'], /skills: each only once/],
       ['of no name', ['No'], [400, 'invalid_request'], /skills.0: must be 1 to 64/],
     ])('%s are refused, and nothing is made', async (_what, skills, expected, message) => {
@@ -333,18 +333,18 @@ describe('skills', () => {
       expect(await sandboxes()).toBe(before);
     });
 
-    test('of somebody else are none', async () => {
+    test('of another user are hidden', async () => {
       await put('secret', skillTar('secret'), BOB);
       expect(outcome(await create(['secret']))).toEqual([404, 'skill_not_found']);
     });
 
     test('are the shared ones for who has none of their names', async () => {
-      await put('common', skillTar('common', { whose: 'everybody\n' }), ADA_ADMIN, '?shared=true');
+      await put('common', skillTar('common', { owner: 'everybody\n' }), ADA_ADMIN, '?shared=true');
       const id = await made(['common']);
-      expect(await sh(id, 'cat skills/common/whose')).toBe('everybody\n');
-      await put('common', skillTar('common', { whose: 'alice\n' }));
+      expect(await sh(id, 'cat skills/common/owner')).toBe('everybody\n');
+      await put('common', skillTar('common', { owner: 'alice\n' }));
       await restart(id);
-      expect(await sh(id, 'cat skills/common/whose')).toBe('alice\n');
+      expect(await sh(id, 'cat skills/common/owner')).toBe('alice\n');
     });
 
     test('of a thousand files come as well, and a change of all of them', async () => {

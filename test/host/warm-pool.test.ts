@@ -40,7 +40,7 @@ describe('ten sandboxes that are kept ready', () => {
   });
   afterAll(() => end(porthole));
 
-  test('are told of, with how they are configured', async () => {
+  test('are reported with their configuration', async () => {
     expect(await stats(porthole)).toEqual({
       warm: 10,
       assigned: 0,
@@ -50,7 +50,7 @@ describe('ten sandboxes that are kept ready', () => {
     });
   });
 
-  test('are nobody’s, not even an admin’s', async () => {
+  test('belong to no caller, not even an admin', async () => {
     const [id = ''] = await warmIds(porthole);
     for (const token of [ALICE, ADA_ADMIN, SERVICE_KEY]) {
       const answers = [
@@ -64,7 +64,7 @@ describe('ten sandboxes that are kept ready', () => {
     expect(await warmIds(porthole)).toContain(id);
   });
 
-  test('serve thirty who create one at once: each gets one of its own, and as many are made anew', async () => {
+  test('serve thirty who create one at once: each gets a different one, and as many are created again', async () => {
     const ready = await warmIds(porthole);
     const ids = await Promise.all(
       Array.from({ length: 30 }, (_, at) => create(porthole, at % 2 ? ALICE : BOB)),
@@ -82,7 +82,7 @@ describe('ten sandboxes that are kept ready', () => {
     for (const id of ids) await provider.destroy(id);
   });
 
-  test('serve runs as well, whose agents find their sandbox as if it were made for them', async () => {
+  test('serve runs as well, and their agents find the sandbox as if it were created for them', async () => {
     const ready = await warmIds(porthole);
     const { sandboxId, agentToken } = await makeRun(porthole, ALICE);
     expect(ready).toContain(sandboxId);
@@ -134,7 +134,7 @@ describe('a host that starts again', () => {
   const again = (dataDir: string, target: number) =>
     startTestHost({ ...PEOPLE, ...NEVER, WARM_POOL_TARGET: String(target) }, { dataDir });
 
-  test('keeps those that were ready, and no more than it is told to', async () => {
+  test('keeps those that were ready, and no more than configured', async () => {
     const first = await startTestHost({ ...PEOPLE, ...NEVER, WARM_POOL_TARGET: '3' });
     await settled(first.host.services.pool, 3);
     const ready = await warmIds(first);
@@ -172,7 +172,7 @@ describe('a host that starts again', () => {
     await end(next);
   });
 
-  test('after it was killed while it made them leaves none that nobody knows of', async () => {
+  test('leaves no unknown sandbox after it was killed while it created them', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'porthole-test-'));
     const killed = await startHostProcess({
       dataDir,
@@ -195,7 +195,7 @@ describe('a host that starts again', () => {
   });
 });
 
-test('where as many run as may, another one is refused within a second, and told when to come back', async () => {
+test('refuses another one within a second at the limit, with the time to retry', async () => {
   const porthole = await startTestHost({
     ...PEOPLE,
     ...NEVER,

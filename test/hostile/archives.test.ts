@@ -58,7 +58,7 @@ suite('hostile archives', missing, () => {
     expect(await harness.sh('stat -c %a /workspace/suid')).toBe('755\n');
   });
 
-  test('a folder that nobody may write keeps its mode, and one that is there keeps its own', async () => {
+  test('keeps the mode of a read-only folder and of an existing one', async () => {
     await harness.sh('cd /workspace; chmod -R u+rwX .; rm -rf -- *; mkdir there; chmod 700 there');
     const archive = tar(
       { name: 'closed', type: '5', mode: 0o555 },

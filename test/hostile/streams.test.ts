@@ -14,7 +14,7 @@ import { inLanes } from './support/raw-request.ts';
 const MIB = 1_048_576;
 const KEY = 'the-key-of-the-streams';
 
-suite('streams whose clients go or stop', process.platform === 'linux' ? missing : 'needs /proc', () => {
+suite('streams of clients that leave or stop', process.platform === 'linux' ? missing : 'needs /proc', () => {
   let folder = '';
   let host: HostProcess;
   let bridge: Bridge;

@@ -119,7 +119,7 @@ suite('hostile words', missing, () => {
     );
 
     test.each(['.', '-rf', '--', '...'.slice(0, 1), '_', 'a'.repeat(128)])(
-      'may have the id %p, and is one of its own',
+      'may have the id %p, and is a separate one',
       async (id) => {
         await exec(['export', 'OWN=1'], { session: id });
         expect((await exec(['printenv', 'OWN'], { session: id })).stdout.toString()).toBe('1\n');
@@ -149,7 +149,7 @@ suite('hostile words', missing, () => {
       ['PROMPT_COMMAND', 'export PROMPT_COMMAND="cat /tmp/canary/secret"'],
       ['no PATH', 'export PATH='],
       [
-        'a PATH of its own',
+        'another PATH',
         'mkdir -p /workspace/bin; printf "#!/bin/sh\\necho /workspace" > /workspace/bin/readlink; cp /workspace/bin/readlink /workspace/bin/env; cp /workspace/bin/env /workspace/bin/pwd; chmod +x /workspace/bin/*; export PATH=/workspace/bin:$PATH',
       ],
       ['IFS', 'export IFS=/o_'],
@@ -177,14 +177,14 @@ suite('hostile words', missing, () => {
       ['a link to a device', 'ln -sfn /dev/zero "$f"'],
       ['a link to itself', 'ln -sfn state "$f"'],
       ['a link to the canary', 'ln -sfn /tmp/canary/secret "$f"'],
-      ['what nobody may read', 'chmod 0 "$f"'],
+      ['a file without permissions', 'chmod 0 "$f"'],
       ['rubbish', 'head -c 100000 /dev/urandom > "$f"'],
       ['64 GiB of nothing', 'rm "$f"; truncate -s 64G "$f" || :'],
       ['what ends at once', 'echo exit 0 > "$f"'],
       ['what never ends', 'echo "while :; do sleep 1; done" > "$f"'],
       ['what never ends, and says much', 'echo "while :; do echo x >&2; done" > "$f"'],
     ])(
-      'whose state is %s ends in an answer, and no command seems to have run',
+      'with state %s gets an answer, and reports no command as run',
       async (what, script) => {
         const session = `state-${what.replace(/[^a-z]/gi, '')}`;
         await exec(['export', 'A=1'], { session });

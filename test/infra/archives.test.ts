@@ -42,7 +42,7 @@ function variables(given: ReturnType<typeof config>): Record<string, unknown> {
 const reference = (name: string, key: string) => ({ name: key, valueFrom: { secretKeyRef: { name, key } } });
 
 describe('a stack that archives', () => {
-  test('tells the functions and the lifecycle of the bucket, by reference to its keys, and nobody else', () => {
+  test('gives the bucket only to the functions and the lifecycle, by reference to its keys', () => {
     const env = [
       { name: 'PORTHOLE_ARCHIVE_BUCKET', value: 'kept' },
       { name: 'PORTHOLE_ARCHIVE_REGION', value: 'us-east-1' },
@@ -111,7 +111,7 @@ describe('the rights of the lifecycle', () => {
     return all.filter((right) => !without.includes(right));
   };
 
-  test('are more where it archives: to start a pod where they are made, whose guest reads the files', () => {
+  test('are wider with archives: to start a pod, since its guest reads the files', () => {
     expect(more({ image: 'node' })).toEqual(['create pods']);
     expect(more(POOLS)).toEqual([]);
     expect(more({ ...POOLS, provider: 'auto', image: 'node' })).toEqual(['create pods']);

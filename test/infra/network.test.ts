@@ -117,7 +117,7 @@ describe('the network of sandboxes', () => {
     });
   });
 
-  test("lets the functions' own pods in to the guests, and nobody else", () => {
+  test("lets only the functions' pods connect to the guests", () => {
     expect(toGuestPlan(config()).spec).toEqual({
       podSelector: { matchLabels: { 'porthole.sandbox.users.io/role': 'sandbox' } },
       policyTypes: ['Ingress'],

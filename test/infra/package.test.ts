@@ -142,7 +142,7 @@ test(
 );
 
 test(
-  'refuses an output whose value no setting accepts, and shows no secret',
+  'refuses an output with a value that no setting accepts, and shows no secret',
   async () => {
     const { succeeded, log, output } = await run('mysql://porthole:hunter2@db.example.com/porthole');
     expect(succeeded).toBe(false);

@@ -23,7 +23,7 @@ const config = (more: Readonly<Record<string, unknown>> = {}) =>
   readStackConfig(values(stackFile(more)), () => true);
 
 describe('namespaces', () => {
-  test('are made once each, and none that stands already', () => {
+  test('are created once each, except those that exist already', () => {
     const names = (more = {}) => namespacesPlan(config(more)).map(({ metadata }) => metadata.name);
     expect(names()).toEqual(['agentweaver', 'porthole']);
     expect(names({ 'porthole:namespaces': { existing: ['agentweaver'] } })).toEqual(['porthole']);
@@ -198,7 +198,7 @@ describe('the channel of sandboxes', () => {
     environmentPlan(given)['PORTHOLE_CHANNEL_PORT'],
   ];
 
-  test('is a port of its own at the functions, and of their Service', () => {
+  test('is a separate port of the functions and their Service', () => {
     expect(ports(config())).toEqual([
       ['http', 'channel'],
       [80, 8788],
@@ -598,7 +598,7 @@ describe('sandboxes from templates', () => {
     });
   });
 
-  test('keep their workspace on a volume of its own, of the stack’s StorageClass', () => {
+  test('keep their workspace on a separate volume of the stack’s StorageClass', () => {
     const [template] = templatesPlan(given);
     expect(template?.spec.volumeClaimTemplates).toEqual([
       {

@@ -216,7 +216,7 @@ describe('the program of a stack that asks for more', () => {
   );
 
   test(
-    'keeps the keys of the bucket of archives in a Secret of their own, which stands before those who read it',
+    'keeps the keys of the bucket of archives in a separate Secret, which is created before its readers',
     async () => {
       const keys = {
         'porthole:archiveAccessKeyId': 'id-of-the-bucket',

@@ -66,7 +66,7 @@ describe('a stack file', () => {
       'porthole:functions: must be a structure of keys and values',
       'porthole:zone: must be a lower-case DNS name of two labels or more',
       'porthole:apiHost: is required',
-      'porthole:gateway.podLabels: must name a label or more',
+      'porthole:gateway.podLabels: must have at least one label',
       'porthole:preview.allowedPortMin: must be a whole number from 1 to 65535',
       'porthole:preview.maxtotal: is not a setting; docs/deploy.md lists them',
       'porthole:databaseUrl: must be a postgres:// URL',
@@ -92,7 +92,7 @@ describe('a stack file', () => {
       "porthole:preview.allowedPortMin: port 2791 is the guest's, so previews may not expose 2000 to 9000: begin above it, or set preview.upstream to direct",
     ],
     [
-      'guests of templates whose signing keys nothing here knows',
+      'guests of templates with unknown signing keys',
       {
         ...Object.fromEntries(
           Object.entries(complete).filter(
@@ -105,7 +105,7 @@ describe('a stack file', () => {
       'porthole:sandboxes.guestKeys: is required for the guests of templates, because the signing keys come from an existing Secret: set what `npm run config -- guest-keys` prints with PORTHOLE_SIGNING_KEYS',
     ],
     [
-      'guests of templates whose signing keys are none',
+      'guests of templates without signing keys',
       { ...withKey('sandboxes', GUESTED), 'porthole:signingKeys': '{}' },
       'porthole:signingKeys: keys: Invalid input: expected array, received undefined',
     ],
@@ -198,7 +198,7 @@ describe('a stack file', () => {
     [
       'metadata addresses to be reached',
       withKey('sandboxes', { egress: ['169.254.169.254/32'] }),
-      'porthole:sandboxes.egress.0: holds nothing but metadata addresses, which no sandbox may ever reach',
+      'porthole:sandboxes.egress.0: contains only metadata addresses, which sandboxes may never reach',
     ],
     [
       'a range within another',

@@ -9,7 +9,7 @@ import { type Observed, type PolicyPack, startPolicyPack } from './engine/policy
 const FOLDER = join(import.meta.dirname, '../../policies');
 const DIGEST = `sha256:${'0'.repeat(64)}`;
 
-const judged = (type: string, inputs: object): Observed => ({
+const observed = (type: string, inputs: object): Observed => ({
   urn: `urn:pulumi:test::porthole::kubernetes:${type}::it`,
   type: `kubernetes:${type}`,
   name: 'it',
@@ -36,14 +36,16 @@ const podSpec = {
   containers: [container],
   volumes: [{ name: 'tmp', emptyDir: {} }],
 };
-const template = judged('extensions.agents.x-k8s.io/v1beta1:SandboxTemplate', {
+const template = observed('extensions.agents.x-k8s.io/v1beta1:SandboxTemplate', {
   spec: { networkPolicyManagement: 'Unmanaged', podTemplate: { spec: podSpec } },
 });
-const deployment = judged('apps/v1:Deployment', { spec: { template: { spec: podSpec } } });
-const job = judged('batch/v1:CronJob', { spec: { jobTemplate: { spec: { template: { spec: podSpec } } } } });
-const pod = judged('core/v1:Pod', { spec: podSpec });
-const pool = judged('extensions.agents.x-k8s.io/v1beta1:SandboxWarmPool', { spec: { replicas: 50 } });
-const gateway = judged('gateway.networking.k8s.io/v1:Gateway', {
+const deployment = observed('apps/v1:Deployment', { spec: { template: { spec: podSpec } } });
+const job = observed('batch/v1:CronJob', {
+  spec: { jobTemplate: { spec: { template: { spec: podSpec } } } },
+});
+const pod = observed('core/v1:Pod', { spec: podSpec });
+const pool = observed('extensions.agents.x-k8s.io/v1beta1:SandboxWarmPool', { spec: { replicas: 50 } });
+const gateway = observed('gateway.networking.k8s.io/v1:Gateway', {
   spec: {
     listeners: [
       {
@@ -55,10 +57,10 @@ const gateway = judged('gateway.networking.k8s.io/v1:Gateway', {
     ],
   },
 });
-const role = judged('rbac.authorization.k8s.io/v1:Role', {
+const role = observed('rbac.authorization.k8s.io/v1:Role', {
   rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }],
 });
-const settings = judged('core/v1:ConfigMap', {
+const settings = observed('core/v1:ConfigMap', {
   data: {
     PORTHOLE_SANDBOX_IMAGE: `registry.example.com/sandbox@${DIGEST}`,
     PORTHOLE_PROVIDER: 'kubernetes',
@@ -70,12 +72,12 @@ const settings = judged('core/v1:ConfigMap', {
     Sandbox__Preview__AllowedPortMax: '9000',
   },
 });
-const networkPolicy = judged('networking.k8s.io/v1:NetworkPolicy', {
+const networkPolicy = observed('networking.k8s.io/v1:NetworkPolicy', {
   spec: {
     ingress: [{ from: [{ podSelector: {} }], ports: [{ protocol: 'TCP', port: 3000, endPort: 9000 }] }],
   },
 });
-const route = judged('gateway.networking.k8s.io/v1:HTTPRoute', { spec: { hostnames: ['*.preview.test'] } });
+const route = observed('gateway.networking.k8s.io/v1:HTTPRoute', { spec: { hostnames: ['*.preview.test'] } });
 const containers = (more: Properties) => [{ ...container, ...more }];
 const ports = (...given: object[]) => [{ from: [{ podSelector: {} }], ports: given }];
 const listeners = (...given: object[]) => given;
@@ -111,7 +113,7 @@ describe('a resource', () => {
   test.each([template, deployment, job, pod, pool, gateway, role, settings])(
     'that complies passes: $type',
     async (resource) => {
-      expect(await pack.judge(resource)).toEqual([]);
+      expect(await pack.evaluate(resource)).toEqual([]);
     },
   );
 
@@ -240,7 +242,7 @@ describe('a resource', () => {
     ],
     [
       'unmanaged-templates',
-      'a template with a policy of its own',
+      'a template with its own policy',
       changed(template, 'spec.networkPolicy', { egress: [] }),
     ],
     [
@@ -278,7 +280,7 @@ describe('a resource', () => {
       changed(pod, 'spec.containers', containers({ securityContext: { allowPrivilegeEscalation: false } })),
     ],
   ])('is stopped by %s alone: %s', async (policy, _, resource) => {
-    const found = await pack.judge(resource);
+    const found = await pack.evaluate(resource);
     expect(found.map(({ policy, level }) => [policy, level])).toEqual([[policy, 'mandatory']]);
   });
 
@@ -294,7 +296,7 @@ describe('a resource', () => {
     ['unmanaged-templates', changed(template, 'spec.networkPolicyManagement', UNKNOWN)],
     ['unprivileged-pods', changed(pod, 'spec.securityContext', UNKNOWN)],
   ])('is left to the update by %s while a preview cannot know', async (policy, resource) => {
-    const found = await pack.judge(resource);
+    const found = await pack.evaluate(resource);
     expect(found.map(({ policy, level }) => [policy, level])).toEqual([[policy, 'advisory']]);
     expect(found[0]?.message).toContain('during preview');
   });
@@ -310,7 +312,7 @@ describe('a stack', () => {
   });
 
   test('lets in to its own pods whom it likes', async () => {
-    const functions = judged('networking.k8s.io/v1:NetworkPolicy', {
+    const functions = observed('networking.k8s.io/v1:NetworkPolicy', {
       spec: {
         podSelector: { matchLabels: { 'app.kubernetes.io/part-of': 'porthole' } },
         ingress: ports({ protocol: 'TCP', port: 8787 }),
@@ -319,7 +321,7 @@ describe('a stack', () => {
     expect(await pack.evaluateStack([...complies, functions])).toEqual([]);
   });
 
-  test('whose previews go by way of the guest lets the gateway in to that, too', async () => {
+  test('with previews through the guest lets the gateway connect to it, too', async () => {
     const guest = [changed(settings, 'data.Sandbox__Preview__Upstream', 'guest'), gateway, route];
     const range = { protocol: 'TCP', port: 3000, endPort: 9000 };
     const withGuest = ports(range, { protocol: 'TCP', port: GUEST_PREVIEW_PORT });
@@ -330,7 +332,7 @@ describe('a stack', () => {
     expect(found.map(({ policy }) => policy)).toEqual(['network-range']);
   });
 
-  test('lets its own pods call the guests of sandboxes, and nobody else', async () => {
+  test('lets only its own pods call the guests of sandboxes', async () => {
     const letIn = (matchLabels: object) =>
       changed(networkPolicy, 'spec.ingress', [
         { from: [{ podSelector: { matchLabels } }], ports: [{ protocol: 'TCP', port: 2790 }] },
@@ -342,7 +344,7 @@ describe('a stack', () => {
   });
 
   test('that is nothing of ours passes', async () => {
-    const foreign = judged('core/v1:ConfigMap', { data: { COLOUR: 'red' } });
+    const foreign = observed('core/v1:ConfigMap', { data: { COLOUR: 'red' } });
     expect(await pack.evaluateStack([foreign, changed(route, 'spec.hostnames', ['*.example.com'])])).toEqual(
       [],
     );
@@ -370,7 +372,7 @@ describe('a stack', () => {
       'everybody',
       other(changed(networkPolicy, 'spec.ingress', [{ ports: [{ port: 3000, endPort: 9000 }] }])),
     ],
-    ['network-range', 'nobody', [settings, gateway, route]],
+    ['network-range', 'nothing', [settings, gateway, route]],
     [
       'wildcard-under-zone',
       'the wildcard of another zone',

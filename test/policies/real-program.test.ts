@@ -22,12 +22,12 @@ function committed(stack: 'dev' | 'prod'): StackFile {
  * Runs a program under a pack: a mandatory violation stops it before the resource is created, as
  * the command line does.
  */
-async function judged(
+async function observed(
   pack: PolicyPack,
   main: string,
   file: StackFile,
-): Promise<ProgramResult & { readonly verdicts: readonly Decision[]; readonly made: readonly string[] }> {
-  const verdicts: Decision[] = [];
+): Promise<ProgramResult & { readonly decisions: readonly Decision[]; readonly made: readonly string[] }> {
+  const decisions: Decision[] = [];
   const made: string[] = [];
   const result = await runProgram({
     project: 'porthole',
@@ -36,16 +36,16 @@ async function judged(
     stackFile: file,
     dryRun: true,
     register: async (registration) => {
-      const found = await pack.judge(registration);
-      verdicts.push(...found);
+      const found = await pack.evaluate(registration);
+      decisions.push(...found);
       const [stopped] = found.filter(({ level }) => level === 'mandatory');
       if (stopped !== undefined) throw new Error(`[${stopped.policy}] ${stopped.message}`);
       made.push(registration.name);
       return { id: undefined, outputs: registration.inputs };
     },
   });
-  verdicts.push(...(await pack.evaluateStack(result.registrations)));
-  return { ...result, verdicts, made };
+  decisions.push(...(await pack.evaluateStack(result.registrations)));
+  return { ...result, decisions, made };
 }
 
 describe.each(['dev', 'prod'] as const)('the stack file of %s', (stack) => {
@@ -65,8 +65,8 @@ describe('the pack', () => {
   test(
     'passes everything that the real program declares for production',
     async () => {
-      const { succeeded, verdicts, made } = await judged(pack, MAIN, committed('prod'));
-      expect({ succeeded, verdicts }).toEqual({ succeeded: true, verdicts: [] });
+      const { succeeded, decisions, made } = await observed(pack, MAIN, committed('prod'));
+      expect({ succeeded, decisions }).toEqual({ succeeded: true, decisions: [] });
       expect(made).toContain('porthole-sandboxes-template-sandbox');
       expect(made).toContain('porthole-routes-fallback');
     },
@@ -76,11 +76,15 @@ describe('the pack', () => {
   test(
     'stops the images of development, unless its configuration lets them pass',
     async () => {
-      const { succeeded, registrations, verdicts } = await judged(lenient, MAIN, committed('dev'));
-      expect({ succeeded, verdicts }).toEqual({ succeeded: true, verdicts: [] });
+      const { succeeded, registrations, decisions } = await observed(lenient, MAIN, committed('dev'));
+      expect({ succeeded, decisions }).toEqual({ succeeded: true, decisions: [] });
       const strict = await Promise.all(
         registrations.map(async (each) =>
-          (await pack.judge(each)).map(({ policy, message }) => [policy, each.name, message.split('\n')[1]]),
+          (await pack.evaluate(each)).map(({ policy, message }) => [
+            policy,
+            each.name,
+            message.split('\n')[1],
+          ]),
         ),
       );
       expect(strict.flat()).toEqual([
@@ -101,7 +105,7 @@ describe('the pack', () => {
   test(
     'stops a broken program before the resource is made, and says which policy and why',
     async () => {
-      const { succeeded, made, log } = await judged(pack, BROKEN, committed('prod'));
+      const { succeeded, made, log } = await observed(pack, BROKEN, committed('prod'));
       expect(succeeded).toBe(false);
       expect(made).toContain('porthole-network-closed');
       expect(made).not.toContain('tap');

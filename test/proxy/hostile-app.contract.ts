@@ -50,9 +50,9 @@ export function hostileAppContract(startGateway: StartGateway): void {
       ['a space before a colon', `${OK}Content-Length : 5\r\n\r\nhello`, 'malformed'],
       ['a giant head', `${OK}X: ${'y'.repeat(100_000)}\r\n\r\n`, '64 KiB'],
       ['an endless head', OK + 'X: y\r\n'.repeat(50_000), '64 KiB'],
-      ['an encoding nobody asked for', `${OK}Transfer-Encoding: gzip\r\n\r\n`, 'Transfer-Encoding'],
+      ['an encoding without a request for it', `${OK}Transfer-Encoding: gzip\r\n\r\n`, 'Transfer-Encoding'],
       [
-        'a 101 nobody asked for',
+        'a 101 without a request for it',
         'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n',
         'switched protocols',
       ],

@@ -45,7 +45,7 @@ describe('the port of a hot-reload client', () => {
     },
   );
 
-  test('becomes the page’s for Vite with a port of its own', () => {
+  test('becomes the page’s for Vite with a separate port', () => {
     expect(rewritten(['const hmrPort = 6006;\nnext'], 6006)).toBe('const hmrPort = 0   ;\nnext');
   });
 

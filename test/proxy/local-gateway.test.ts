@@ -66,7 +66,7 @@ describe('where the app does not answer', () => {
     },
   );
 
-  test('a token that nobody knows is 404, also after a look further afield', async () => {
+  test('answers 404 for an unknown token, also after asking the other instances', async () => {
     const fixture = await gateway(echo, { lookup: async () => ({ kind: 'unknown' }) });
     expect((await fetchRaw(fixture.port, fixture.previewHost)).status).toBe(404);
   });
@@ -98,7 +98,7 @@ describe('where the app does not answer', () => {
 });
 
 describe('use of a preview', () => {
-  test('is told once a second at most, and only when the app was reached', async () => {
+  test('is reported once a second at most, and only when the app was reached', async () => {
     let failing = true;
     const app = await startApp(echo);
     const fixture = await startGateway(app.port, {

@@ -194,7 +194,7 @@ export function previewProxyContract(startGateway: StartGateway): void {
       ['HEAD', 200],
       ['GET', 204],
       ['GET', 304],
-    ])('has no body where there is none (%s, %i)', async (method, status) => {
+    ])('has no body where HTTP allows no body (%s, %i)', async (method, status) => {
       const fixture = await gateway((_, res) => res.writeHead(status, { ETag: '"x"' }).end());
       const answer = await fetchRaw(fixture.port, fixture.previewHost, '/', {}, method);
       expect([answer.status, answer.body, answer.headers['etag']]).toEqual([status, '', '"x"']);
@@ -310,7 +310,7 @@ export function previewProxyContract(startGateway: StartGateway): void {
       expect(await client.closed).toContain(`got ${24 * MB}`);
     });
 
-    test('a client that waits to be told to go on is told so once the app is there', async () => {
+    test('sends 100 Continue to a client that expects it once the app answers', async () => {
       const fixture = await gateway((req, res) => {
         req.on('data', (part: Buffer) => res.end(`got ${part.toString()}`));
       });
@@ -323,7 +323,7 @@ export function previewProxyContract(startGateway: StartGateway): void {
       expect(statusesOf(await client.closed)).toEqual([100, 200]);
     });
 
-    test('a client that waits to be told to go on is not told so where nothing listens', async () => {
+    test('sends no 100 Continue where nothing listens', async () => {
       const app = await startApp(echo);
       await app.close();
       const fixture = await startGateway(app.port);

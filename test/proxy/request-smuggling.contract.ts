@@ -138,7 +138,7 @@ const refusedHeads: readonly Row[] = [
   ['a Host with a space', get().replace('HOST', 'HOST x'), [400], []],
   ['a list of Hosts', get().replace('HOST', 'HOST, HOST'), [400], []],
   ['an empty Host', get().replace('HOST', ''), [400], []],
-  ['a Host whose port is a word', lines('GET / HTTP/1.1', 'Host: localhost:http', '', ''), [400], []],
+  ['a Host with a word as its port', lines('GET / HTTP/1.1', 'Host: localhost:http', '', ''), [400], []],
   ['a full URL as the target', get().replace('GET /', 'GET http://HOST/'), [400], []],
   ['a full URL of another host', get().replace('GET /', 'GET http://169.254.169.254/'), [400], []],
   ['an authority as the target', get().replace('GET /', 'GET HOST:80'), [400], []],
@@ -371,7 +371,7 @@ export function requestSmugglingContract(startGateway: StartGateway, sides: 1 | 
       fixture.apiRequests.length = 0;
     });
 
-    const judge = async ([, sent, statuses, expected]: Row): Promise<void> => {
+    const checkRow = async ([, sent, statuses, expected]: Row): Promise<void> => {
       const host = hostOf(fixture);
       const fill = (text: string): string => text.replaceAll('HOST', host);
       // The sizes of chunks and bodies were computed with HOST in them.
@@ -386,9 +386,9 @@ export function requestSmugglingContract(startGateway: StartGateway, sides: 1 | 
       expect(side === 'the API' ? arrived : fixture.apiRequests).toEqual([]);
     };
 
-    test.each(refusedHeads)('refuses %s', async (...row) => judge(row));
-    test.each(brokenBodies)('refuses %s in a body', async (...row) => judge(row));
-    test.each(served)('keeps in step through %s', async (...row) => judge(row));
+    test.each(refusedHeads)('refuses %s', async (...row) => checkRow(row));
+    test.each(brokenBodies)('refuses %s in a body', async (...row) => checkRow(row));
+    test.each(served)('keeps in step through %s', async (...row) => checkRow(row));
 
     test('says what is wrong, in JSON and without the host', async () => {
       const answer = await sendRaw(fixture.port, get('Host: HOST').replaceAll('HOST', hostOf(fixture)));

@@ -67,7 +67,7 @@ describe('a well-formed response', () => {
     ['a 204', 'HTTP/1.1 204 No Content\r\n\r\n', '', true],
     ['a 204 that claims a body', 'HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n', '', false],
     [
-      'a 304 with the length of what it stands for',
+      'a 304 with the length of the stored response',
       'HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n',
       '',
       true,
@@ -167,7 +167,11 @@ describe('a malformed response', () => {
     ['a head of 64 KiB', `${OK}A: ${'b'.repeat(65_536)}\r\n\r\n`, 'head_too_large'],
     ['a head without an end', `${OK}${'A: b\r\n'.repeat(12_000)}`, 'head_too_large'],
     ['17 informational responses', 'HTTP/1.1 102 Processing\r\n\r\n'.repeat(17), 'too_many_informational'],
-    ['an upgrade nobody asked for', 'HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n', 'unasked_upgrade'],
+    [
+      'an upgrade without a request for it',
+      'HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n',
+      'unasked_upgrade',
+    ],
   ])('with %s is refused', (_, text, fault) => {
     expect(read([text]).events.at(-1)).toBe(`fault ${fault}`);
   });
@@ -182,7 +186,7 @@ describe('a malformed response', () => {
     expect(read([text], { close: true }).events.at(-1)).toBe(`fault ${fault}`);
   });
 
-  test('is judged before its end when it can no longer become a response', () => {
+  test('is rejected before its end when it can no longer become a response', () => {
     expect(read(['HTTP/1.1 200 OK\nX: y']).events).toEqual(['fault bare_line_feed']);
     expect(read(['220 mail']).events).toEqual(['fault not_http']);
   });

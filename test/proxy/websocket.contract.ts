@@ -115,7 +115,7 @@ export function webSocketContract(startGateway: StartGateway): void {
       expect(fixture.dials()).toBe(0);
     });
 
-    test('to a token that nobody knows is 404', async () => {
+    test('to an unknown token is 404', async () => {
       const raw = await sendRaw(fixture.port, handshake(fixture.previewHost.replace(TOKEN, FOREIGN_TOKEN)));
       expect(statusesOf(raw)).toEqual([404]);
     });

@@ -151,12 +151,12 @@ export async function raceApprovals(
   clock.advance(5 * 60_000);
   await Promise.all([endApprovals(here), endApprovals(there)]);
 
-  for (const request of requests) await judge(records, request);
+  for (const request of requests) await decideRequest(records, request);
   expect(clock.sleepers).toBe(0);
 }
 
 /** Checks that all observations are consistent. */
-async function judge(
+async function decideRequest(
   records: Records,
   { run, port, fate: { calls }, outcomes, decided, id }: Request,
 ): Promise<void> {
@@ -174,7 +174,7 @@ async function judge(
     timed_out: 'approval_timed_out',
   };
   // Only a request without waiting callers is withdrawn.
-  expect(stayed).toEqual(stayed.map(() => EXPECTED[how] ?? 'nobody may stay'));
+  expect(stayed).toEqual(stayed.map(() => EXPECTED[how] ?? 'none may stay'));
   for (const [at, each] of heard.entries()) {
     if (calls[at]?.leaves === true) expect(['AbortError', EXPECTED[how]]).toContain(each);
   }

@@ -32,17 +32,17 @@ export const networkRequestsTool = defineTool({
     const all = (await networkAttempts(services, sandbox.id)).filter(
       ({ decision }) => !refused || decision !== 'allowed',
     );
-    const attempts = fitting(all.slice(0, MOST_SHOWN), MOST_JSON);
-    const whole = toNetworkDto(sandbox);
-    const allow = fitting(whole.allow, MOST_JSON);
-    const deny = fitting(whole.deny, MOST_JSON);
-    const secrets = fitting(whole.secrets, MOST_JSON);
-    const policy = { ...whole, allow, deny, secrets };
-    const isCut =
-      attempts.length < all.length ||
-      allow.length < whole.allow.length ||
-      deny.length < whole.deny.length ||
-      secrets.length < whole.secrets.length;
+    const whole = { ...toNetworkDto(sandbox), attempts: all };
+    const shown = {
+      allow: fitting(whole.allow, MOST_JSON),
+      deny: fitting(whole.deny, MOST_JSON),
+      secrets: fitting(whole.secrets, MOST_JSON),
+      attempts: fitting(all.slice(0, MOST_SHOWN), MOST_JSON),
+    };
+    const isCut = Object.entries(shown).some(
+      ([name, list]) => list.length < whole[name as keyof typeof shown].length,
+    );
+    const { attempts, ...policy } = { ...whole, ...shown };
     const lines = attempts.map(
       ({ at, host, port, decision, rule }) => `${at} ${host}:${port} ${decision} (${rule})`,
     );

@@ -28,7 +28,7 @@ describe('what an issuer says of itself', () => {
     answer = JSON.stringify({ issuer: url, jwks_uri: `${url}/keys`, ...rest });
   };
 
-  test('is taken as it stands', async () => {
+  test('uses the document unchanged', async () => {
     say({ authorization_endpoint: `${url}/authorize`, token_endpoint: 'https://elsewhere.test/token' });
     expect(await discoverOidc(url)).toMatchObject({ authorization_endpoint: `${url}/authorize` });
   });

@@ -96,12 +96,12 @@ describe('the doctor’s plain request', () => {
           encoding: req.headers['accept-encoding'],
         };
         res.writeHead(404, { server: 'Mine/1', 'x-powered-by': 'Tests' });
-        res.end('<title>Nobody home</title>');
+        res.end('<title>Not here</title>');
       }),
     );
     const finding = await get(port);
     expect(asked).toEqual({ line: 'GET /', host: `localhost:${port}`, encoding: 'identity' });
-    expect(finding).toMatchObject({ kind: 'answered', status: 404, body: '<title>Nobody home</title>' });
+    expect(finding).toMatchObject({ kind: 'answered', status: 404, body: '<title>Not here</title>' });
     if (finding.kind !== 'answered') throw new Error('no answer');
     expect(finding.headers.get('server')).toBe('Mine/1');
   });
@@ -154,7 +154,7 @@ describe('the doctor’s plain request', () => {
       { kind: 'malformed', what: 'its response gives its length more than once' },
     ],
     [
-      'an upgrade nobody asked for',
+      'an upgrade without a request for it',
       'HTTP/1.1 101 Switching Protocols\r\n\r\n',
       { kind: 'malformed', what: 'it switched protocols without being asked' },
     ],
@@ -205,7 +205,7 @@ describe('the doctor’s WebSocket handshake', () => {
   test.each<[string, string, object]>([
     ['a page', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', { upgrades: false, status: 200 }],
     [
-      'a 101 for somebody else',
+      'a 101 with the accept key of another request',
       'HTTP/1.1 101 x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: AAAA\r\n\r\n',
       { upgrades: false, status: 101 },
     ],

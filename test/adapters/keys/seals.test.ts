@@ -60,7 +60,7 @@ describe('what a browser keeps for us', () => {
     expect(await sealsOf('b').open('porthole-session', sealed, NOW)).toMatchObject(CONTENT);
   });
 
-  test.each([0, 2, 3, 4])('is good for nothing with another bit in its part %i', async (part) => {
+  test.each([0, 2, 3, 4])('rejects a seal with one bit changed in part %i', async (part) => {
     const seals = sealsOf('a');
     const parts = (await seals.seal('porthole-session', CONTENT, LATER)).split('.');
     const bytes = Buffer.from(parts[part] ?? '', 'base64url');
@@ -76,7 +76,7 @@ describe('what a browser keeps for us', () => {
     },
   );
 
-  describe('is made by whoever has the key for it, and in this way alone', () => {
+  describe('accepts only seals of the right key and format', () => {
     const keys = keysOf('a');
     const seals = createSeals(keys);
     const header = { alg: 'dir', enc: 'A256GCM', typ: 'porthole-session', kid: 'a' };

@@ -94,7 +94,7 @@ describe('the Service of a preview that ends', () => {
   });
   afterEach(() => fixture.close());
 
-  test('is removed although somebody who minds Services has written to it', async () => {
+  test('removes it although a controller of Services has written to it', async () => {
     const { preview } = await fixture.plane.open(fixture.spec());
     fixture.server.store.patch('services', preview.name, 'application/merge-patch+json', {
       metadata: { annotations: { 'cloud.example.com/status': 'seen' } },
@@ -125,7 +125,7 @@ describe('the Service of a preview that ends', () => {
 });
 
 describe('a start', () => {
-  test('replaces a route whose Service somebody has removed', async () => {
+  test('replaces a route that has lost its Service', async () => {
     const fixture = await planeFixture();
     const spec = fixture.spec();
     const { preview } = await fixture.plane.open(spec);
@@ -139,7 +139,7 @@ describe('a start', () => {
   });
 
   test.each(['services', 'httproutes'])(
-    'leaves %s of its name alone that are somebody else’s, and says so',
+    'does not touch foreign %s of the same name, and logs them',
     async (plural) => {
       const fixture = await planeFixture();
       const spec = fixture.spec();

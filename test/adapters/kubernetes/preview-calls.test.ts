@@ -102,7 +102,7 @@ describe('what the API server is asked', () => {
     expect(calls).toEqual(['get httproutes', 'get httproutes', 'delete httproutes', 'delete services']);
   });
 
-  test('for what is due: those whose expiry may have come, and those whose times say nothing', async () => {
+  test('for what is due: previews that may have expired, and those without readable times', async () => {
     const specs = [5, 16, 29, 60].map((minutes) =>
       fixture.spec({ expiresAt: later(minutes), maxUntil: later(480) }),
     );

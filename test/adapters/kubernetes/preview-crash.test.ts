@@ -9,7 +9,7 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-test('a function killed anywhere in a start has told of nothing that does not stand, and one pass removes its half (80 starts)', async () => {
+test('announces nothing that does not exist when it is killed during a start, and one pass removes the rest (80 starts)', async () => {
   for (let kill = 0; kill < 10; kill += 1) {
     const reported = await killWhileStarting(fixture.server.access, PREVIEW, `kill ${kill}`);
     for (const each of reported) expect(await fixture.plane.find(each)).toBeDefined();

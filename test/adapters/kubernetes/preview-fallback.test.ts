@@ -66,13 +66,13 @@ describe('the fallback for hosts without a route', () => {
   };
 
   test.each<[string, boolean, EndReason | undefined, number, string]>([
-    ['a preview whose route the gateway does not have yet', true, undefined, 503, 'starting'],
+    ['a preview with a route that the gateway does not have yet', true, undefined, 503, 'starting'],
     ['a preview that has expired', false, 'expired', 410, 'expired'],
     ['a preview that was stopped', false, 'stopped', 410, 'stopped'],
-    ['a preview whose sandbox is gone', false, 'orphaned', 410, 'orphaned'],
+    ['a preview without its sandbox', false, 'orphaned', 410, 'orphaned'],
     ['a preview that expired and was started again', true, 'expired', 503, 'starting'],
-    ['a preview whose stop is under way', true, 'stopped', 410, 'stopped'],
-    ['a token that nobody knows', false, undefined, 404, 'unknown'],
+    ['a preview that is being stopped', true, 'stopped', 410, 'stopped'],
+    ['an unknown token', false, undefined, 404, 'unknown'],
   ])('%s', async (_name, isLive, reason, status, page) => {
     [live, ended] = [isLive, reason];
     expect(await ask()).toEqual([status, page, page]);

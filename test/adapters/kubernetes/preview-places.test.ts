@@ -38,7 +38,7 @@ describe('a place of a run', () => {
     expect(await overtaken).toBe(false);
   });
 
-  test('is not the later of a start with an earlier time of its own', async () => {
+  test('does not rank a start with an earlier time second', async () => {
     const [first, second] = [fixture.spec({ startedAt: NOON }), fixture.spec({ startedAt: new Date(0) })];
     expect(await fits(first)).toBe(true);
     expect(await fits(second)).toBe(false);
@@ -62,7 +62,7 @@ describe('a place of a run', () => {
     expect(await fits(spec)).toBe(true);
   });
 
-  test('is taken by whoever has taken over what another start has just left, until its route tells its own turn', async () => {
+  test('belongs to the start that took over an abandoned one, until its route has its own ticket', async () => {
     const [left, spec] = [fixture.spec(), fixture.spec()];
     await half(left);
     await fixture.plane.open(spec);
@@ -123,7 +123,7 @@ describe('a place of a run', () => {
     ]);
   });
 
-  test('is lost by nobody who has been given one, and given to no more than there are, in any order of calls', async () => {
+  test('keeps each granted place and grants no more than the limit, in any order of calls', async () => {
     const planes = Array.from({ length: 3 }, () => fixture.another().plane);
     for (let round = 0; round < 24; round += 1) {
       const specs = Array.from({ length: 6 }, () => fixture.spec({ runId: `run_${round}` }));

@@ -75,7 +75,7 @@ previewPlaneContract(
           spoil(route);
           store.plant('httproutes', route);
         }
-        const { service } = manifests('a Service of somebody');
+        const { service } = manifests('a foreign Service');
         service.metadata = { ...service.metadata, labels: {}, creationTimestamp: '2026-01-01T00:00:00Z' };
         store.plant('services', service);
         return async () => structuredClone([store.all('services'), store.all('httproutes')]);

@@ -237,7 +237,7 @@ describe('clocks that differ by five minutes', () => {
     });
   });
 
-  test('a start that is under way is not swept by a reaper whose clock is ahead', async () => {
+  test('does not collect an unfinished start when the clock of the reaper is ahead', async () => {
     const truth = pinnedClock(NOON);
     await inFixture({ clock: truth }, async (fixture) => {
       const clock: Clock = { now: () => new Date(truth.now().getTime() + 5 * MINUTE) };

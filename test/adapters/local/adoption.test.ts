@@ -73,7 +73,7 @@ for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
       expect(processesWith(id)).toEqual([]);
     });
 
-    test('leaves no stray at whatever moment of create, stop, resume or destroy it dies', async () => {
+    test('leaves no orphan at any moment of create, stop, resume or destroy', async () => {
       const id = sandboxId();
       for (let round = 0; round < repetitions(12, 4); round++) {
         const host = await start();
@@ -100,7 +100,7 @@ for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
       }
     }, 120_000);
 
-    test('makes the next one signal nobody whose pid alone is right', async () => {
+    test('does not make the next one signal a process that has only the same pid', async () => {
       const id = sandboxId();
       const first = await start();
       await first.create(id);

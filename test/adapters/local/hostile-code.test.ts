@@ -106,7 +106,7 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
         expect(said).toBe('');
       });
 
-      test('cannot make /proc/sys writable in namespaces of its own', async () => {
+      test('cannot make /proc/sys writable in nested namespaces', async () => {
         const tries = [
           'unshare -Ur --mount umount /proc/sys && echo undone',
           'unshare -Ur --mount mount -o remount,bind,rw /proc/sys && echo undone',
@@ -302,7 +302,7 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
         expect(await connect(attacker, "3200, '127.0.0.1'")).toBe('ECONNREFUSED');
       });
 
-      test('gets a bounded error, and holds nobody up, when it freezes its guest', async () => {
+      test('gets a bounded error and blocks no other caller when it freezes its guest', async () => {
         // The quotes disappear from the command line, which shows that the freezing is done.
         const frozen = host.shell(attacker, "kill -STOP $PPID; exec sleep 10''43");
         expect(await comesTrue(() => processesWith('sleep\x001043').length > 0)).toBe(true);

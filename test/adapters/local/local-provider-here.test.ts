@@ -51,7 +51,7 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
     expect(readdirSync(dataDir).toSorted()).toEqual(['runtime', 'sandboxes']);
   });
 
-  test('works in a folder whose path is longer than a socket’s address', async () => {
+  test('works in a folder with a path longer than a socket’s address', async () => {
     expect(dataDir.length).toBeGreaterThan(108);
     expect((await run(provider, id, ['echo', 'hello'])).stdout).toBe('hello\n');
   });

@@ -55,7 +55,7 @@ for (const [isolation, as] of KINDS) {
       ).trim();
     };
 
-    test('leads to the host, which knows whose it is', async () => {
+    test('reaches the host, which knows the sandbox of the connection', async () => {
       expect(await ask(id)).toBe(`${host.pid} ${id}`);
       expect(await ask(neighbour)).toBe(`${host.pid} ${neighbour}`);
     });
@@ -129,7 +129,7 @@ for (const [isolation, as] of KINDS) {
       );
     });
 
-    test('listens to nobody for a while when it is flooded; the host and the other sandboxes go on', async () => {
+    test('pauses when it is flooded; the host and the other sandboxes go on', async () => {
       const path = (await host.channelPath(id)) ?? '';
       const program = `process.chdir(require('path').dirname(process.argv[1]));
         const until = Date.now() + 3000;

@@ -141,7 +141,7 @@ for (const arch of ['x64', 'arm64'] as const) {
     expect(outcome(forBrowsers, machine, chroot)).toBe(ALLOW);
   });
 
-  test(`on ${arch} has no clone3, whose flags no filter sees, so that the C library falls back to clone`, () => {
+  test(`on ${arch} has no clone3, since no filter sees its flags; the C library falls back to clone`, () => {
     expect(outcome(filter, machine, 435)).toBe(ENOSYS);
     expect(outcome(forBrowsers, machine, 435)).toBe(ENOSYS);
   });

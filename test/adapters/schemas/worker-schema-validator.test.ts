@@ -3,11 +3,11 @@ import { workerSchemaValidator } from '#adapters/system/worker-schema-validator.
 
 const validate = workerSchemaValidator();
 
-describe('schemas are judged', () => {
+describe('validates schemas', () => {
   test.each([
     ['a schema of everyday', { type: 'object', properties: { n: { type: 'integer' } } }],
     ['an empty one', {}],
-    ['keywords and formats that nobody knows', { foo: 1, format: 'no-such-format', 'x-order': ['a'] }],
+    ['unknown keywords and formats', { foo: 1, format: 'no-such-format', 'x-order': ['a'] }],
     ['references within', { $defs: { a: { type: 'string' } }, properties: { b: { $ref: '#/$defs/a' } } }],
     ['one that refers to itself', { properties: { child: { $ref: '#' } } }],
   ])('%s is one', async (_, schema) => {
@@ -28,7 +28,7 @@ describe('schemas are judged', () => {
     });
   });
 
-  test('a value that does not fit is told where and why', async () => {
+  test('reports where and why a value does not fit', async () => {
     const schema = { type: 'object', required: ['a'], properties: { n: { type: 'integer' } } };
     expect(await validate.validate('alice', { s: schema }, { by: 's', is: { n: 'x' } })).toEqual({
       kind: 'unfit',
@@ -39,7 +39,7 @@ describe('schemas are judged', () => {
     });
   });
 
-  test('at most ten reasons are told', async () => {
+  test('reports at most ten reasons', async () => {
     const schema = { items: { type: 'string' } };
     const result = await validate.validate(
       'alice',
@@ -68,7 +68,7 @@ describe('schemas are judged', () => {
     expect(result).toEqual({ kind: 'too_costly' });
   });
 
-  test('many at once are all judged', async () => {
+  test('validates many at once', async () => {
     const verdicts = await Promise.all(
       Array.from({ length: 8 }, (_, at) =>
         validate.validate('alice', { s: { const: at } }, { by: 's', is: at % 2 ? at : -1 }),

@@ -145,7 +145,7 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
     expect(await records.previews.generation('run_1', 1)).toBeLessThanOrEqual(1);
   });
 
-  test('leave a creation whose answer is lost to the caller, and do not do it twice', async () => {
+  test('leave a creation with a lost answer to the caller, and do not repeat it', async () => {
     line.loseAnswerTo(COMMIT);
     await expect(records.runs.create(run('run_1'))).rejects.toMatchObject({
       ...BROKEN,
@@ -171,7 +171,7 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
     ]);
   });
 
-  test('leave a decision whose answer is lost to the caller, and do not take it twice', async () => {
+  test('leave a decision with a lost answer to the caller, and do not repeat it', async () => {
     await records.runs.create(run('run_1'));
     const { id } = await records.approvals.ask(REQUEST, { id: 'w', until: AT }, BOUNDS);
     const decide = () =>
@@ -186,7 +186,7 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
     expect(await decide()).toMatchObject({ decided: false, approval: { status: 'denied' } });
   });
 
-  test('wake whoever watches once the connection that listens is back, and hear on', async () => {
+  test('notify watchers once the listening connection is back, and listen again', async () => {
     await records.runs.create(run('run_1'));
     const reported = async () =>
       (await records.timeline.read('run_1', { after: 0, limit: 10 })).events.length;
@@ -254,7 +254,7 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
     expect(warnings.join('\n')).toContain('deadlock detected');
   });
 
-  test('name no password when nobody answers, when it is wrong and when the URL cannot be read', async () => {
+  test('name no password when there is no answer, when it is wrong and when the URL is invalid', async () => {
     const secret = 's3cret-99';
     const wrong = new URL(url.href);
     wrong.password = secret;

@@ -61,7 +61,7 @@ describe('the SQLite file', () => {
     }
   });
 
-  test('stays as it was when somebody has opened it to others', async () => {
+  test('keeps its mode when it was opened to other users', async () => {
     await open().migrate();
     await chmod(file, 0o640);
     await open().migrate();
@@ -120,7 +120,7 @@ describe('the SQLite file', () => {
     expect((await newer.sandboxes.get('box'))?.env).toEqual({ A: '1' });
   });
 
-  test('gives no variables whose key has gone, and says so to its log alone', async () => {
+  test('omits variables with a missing key, and says so only in its log', async () => {
     const reported: unknown[] = [];
     const log = { warn: (fields: object, message: string) => void reported.push([fields, message]) };
     const before = openSqliteRecords({ file, seals: sealsOf('key-1') });
@@ -188,7 +188,7 @@ describe('the SQLite file', () => {
   });
 
   test('that is something else is refused and left alone', async () => {
-    await writeFile(file, 'this is no database, but somebody needs it'.repeat(100));
+    await writeFile(file, 'this is no database, but a person needs it'.repeat(100));
     const { mtimeMs } = await stat(file);
     // Only SQLITE_BUSY is retried: with this timeout, a retry of any other error would never
     // return.

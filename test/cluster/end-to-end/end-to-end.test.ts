@@ -107,7 +107,7 @@ suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
   });
 
   test('a host of the zone that names no preview shows our page for it', async () => {
-    expect(await page(`https://nobody-preview.${deployed.zone}/`)).toMatchObject({
+    expect(await page(`https://unknown-preview.${deployed.zone}/`)).toMatchObject({
       status: 404,
       porthole: 'unknown',
     });
@@ -193,7 +193,7 @@ suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
   );
 
   test(
-    'a run whose sandbox is gone cannot start a preview, and is told why',
+    'refuses a preview of a run without its sandbox, with the reason',
     async () => {
       const run = await startRun();
       await deployed.api.call('DELETE', `/v1/sandbox/${run.sandbox_id}`);

@@ -22,7 +22,7 @@ import { callOf } from './fault-table.ts';
 import { type FaultProxy, type ProxiedCall, startFaultProxy } from './fault-proxy.ts';
 
 /** A step of a preview's life: its result, its duration, and the API calls that it made. */
-export interface Told {
+export interface Report {
   readonly step: string;
   readonly came: unknown;
   readonly milliseconds: number;
@@ -50,7 +50,7 @@ export interface FaultyFunction {
    * All steps of a preview's life. Each step is reported, whether it succeeds or not; errors are
    * reported by their code.
    */
-  life(): Promise<readonly Told[]>;
+  life(): Promise<readonly Report[]>;
   close(): Promise<void>;
 }
 
@@ -130,7 +130,7 @@ export async function faultyFunction(options: FaultyFunctionOptions): Promise<Fa
       };
     },
     async life() {
-      const reported: Told[] = [];
+      const reported: Report[] = [];
       for (const [step, does] of Object.entries(steps)) {
         const before = proxy.calls.length;
         const began = performance.now();

@@ -9,7 +9,7 @@ import { suite } from '#test/support/suite.ts';
 import { missing } from '../fixture/cluster.ts';
 import { type FaultFixture, openFaultFixture, wholePassAfter } from './fault-fixture.ts';
 import { FAULTS, spoil } from './fault-table.ts';
-import { impatient, mostTries, type Timeouts, type Told } from './faulty-function.ts';
+import { impatient, mostTries, type Timeouts, type Report } from './faulty-function.ts';
 
 const MINUTE = 60_000;
 
@@ -77,11 +77,11 @@ suite('a function on a real API server', missing(), () => {
   });
   afterAll(() => fixture.close());
 
-  const outcomeOf = (reported: readonly Told[]) =>
+  const outcomeOf = (reported: readonly Report[]) =>
     Object.fromEntries(reported.map(({ step, came }) => [step, came]));
 
   test(
-    'whose calls fail once, or three times in a row, makes up for it and leaves nothing behind',
+    'retries calls that fail once, or three times in a row, and leaves nothing behind',
     async () => {
       const namespace = await fixture.newNamespace('once');
       const oneOfFew = gate(AT_ONCE);
@@ -120,7 +120,7 @@ suite('a function on a real API server', missing(), () => {
   );
 
   test(
-    'one of whose calls fails for good gives up in time, says so, and leaves nothing that two passes do not remove',
+    'gives up in time when one call always fails, says so, and leaves nothing that two passes do not remove',
     async () => {
       const namespace = await fixture.newNamespace('for-good');
       const oneOfFew = gate(AT_ONCE);
@@ -167,7 +167,7 @@ suite('a function on a real API server', missing(), () => {
     ['is unavailable', { kind: 'status', status: 503, committed: false }],
     ['asks for half a minute', { kind: 'status', status: 429, retryAfterSeconds: 30, committed: false }],
   ])('that %s', (_title, fault) => {
-    test('is told of in time by every step, after five tries of a call at most', async () => {
+    test('is reported in time by every step, after five tries of a call at most', async () => {
       const namespace = await fixture.newNamespace(
         `gone-${fault.kind}-${'status' in fault ? fault.status : 0}`,
       );
@@ -189,7 +189,7 @@ suite('a function on a real API server', missing(), () => {
   test.each<readonly [string, Fault]>([
     ['answers nothing', { kind: 'silence', committed: false }],
     ['asks for five seconds', { kind: 'status', status: 429, retryAfterSeconds: 5, committed: false }],
-  ])('that %s holds nobody longer than they are ready to wait', async (_title, fault) => {
+  ])('that %s delays no caller beyond its timeout', async (_title, fault) => {
     const namespace = await fixture.newNamespace(`late-${fault.kind}`);
     await fixture.withFunction(namespace, PATIENT, async ({ proxy, plane, spec, runId }) => {
       const { preview } = await plane.open(spec(BOX.listens));

@@ -38,7 +38,7 @@ suite('a reaper on a real API server', missing(), () => {
   afterAll(() => fixture.close());
 
   test(
-    'whose calls fail once ends what is due all the same, and each thing once',
+    'ends what is due although calls fail once, and each object once',
     async () => {
       const cells = Object.entries(FAULTS).map(async ([title, fault], at) => {
         const namespace = await fixture.newNamespace(`reaper-once-${at}`);
@@ -72,7 +72,7 @@ suite('a reaper on a real API server', missing(), () => {
   );
 
   test(
-    'one of whose calls fails for good says so, and the next two passes do what it could not',
+    'says so when one call always fails, and the next two passes do the rest',
     async () => {
       const cells = Object.entries(FAULTS).map(async ([title, fault], at) => {
         const namespace = await fixture.newNamespace(`reaper-for-good-${at}`);

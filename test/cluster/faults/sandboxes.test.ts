@@ -100,7 +100,7 @@ suite('a sandbox on a real cluster', missing(), () => {
   };
 
   test(
-    'each of whose calls fails the first time goes through its whole life',
+    'goes through its whole life although each call fails the first time',
     async () => {
       const namespace = await fixture.newNamespace('sandbox-once');
       const oneOfFew = gate(AT_ONCE);
@@ -142,7 +142,7 @@ suite('a sandbox on a real cluster', missing(), () => {
   );
 
   test(
-    'one of whose calls fails for good is told of in time, and the same step does it all once it can',
+    'reports a call that always fails in time, and the same step completes later',
     async () => {
       const namespace = await fixture.newNamespace('sandbox-for-good');
       const oneOfFew = gate(AT_ONCE);

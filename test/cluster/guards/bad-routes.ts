@@ -37,7 +37,11 @@ export function badRoutes({ name, zone, apiHost, hostname, functionsNamespace }:
     ['a host below the zone by another label', hosts(`a.b-preview.${zone}`), 'foreign hostname'],
     ['a host of the zone that is no preview', hosts(`console.${zone}`), 'foreign hostname'],
     ['a preview without a token', hosts(`preview.${zone}`), 'foreign hostname'],
-    ['a host whose token is too short', hosts(`calm-blue-otter-abc-preview.${zone}`), 'foreign hostname'],
+    [
+      'a host with a token that is too short',
+      hosts(`calm-blue-otter-abc-preview.${zone}`),
+      'foreign hostname',
+    ],
     ['a host without words', hosts(`${'a'.repeat(26)}-preview.${zone}`), 'foreign hostname'],
     ['the apex of the zone', hosts(zone), 'foreign hostname'],
     ['the host of the API', hosts(apiHost), 'foreign hostname'],
@@ -48,7 +52,7 @@ export function badRoutes({ name, zone, apiHost, hostname, functionsNamespace }:
 
     ['another Gateway', parent({ name: 'other' }), 'another parent'],
     ['a Gateway of another namespace', parent({ namespace: 'default' }), 'another parent'],
-    ['a Gateway of its own namespace', parent({ namespace: undefined }), 'another parent'],
+    ['a Gateway in its namespace', parent({ namespace: undefined }), 'another parent'],
     ['the listener of the API', parent({ sectionName: 'api' }), 'another parent'],
     ['a parent that is no Gateway', parent({ kind: 'Service', group: '' }), 'another parent'],
     ['a second parent', oneMore('parentRefs', { name: 'other' }), 'another parent'],
@@ -62,7 +66,7 @@ export function badRoutes({ name, zone, apiHost, hostname, functionsNamespace }:
     ['no port', noted('targetPort', undefined), 'port out of range'],
 
     ['no run', noted('run', undefined), 'unreadable notes'],
-    ['a run whose id no run could have', noted('run', 'run 1'), 'unreadable notes'],
+    ['a run with an invalid id', noted('run', 'run 1'), 'unreadable notes'],
     ['no owner', noted('owner', undefined), 'unreadable notes'],
     ['no sandbox', noted('sandbox', undefined), 'unreadable notes'],
     ['no pod', noted('pod', ''), 'unreadable notes'],
@@ -84,7 +88,7 @@ export function badRoutes({ name, zone, apiHost, hostname, functionsNamespace }:
     ['a Service of another namespace', backend({ namespace: functionsNamespace }), 'foreign backend'],
     ['a backend that is no Service', backend({ group: 'evil.test', kind: 'Bucket' }), 'foreign backend'],
     ['another port of the Service', backend({ port: 81 }), 'foreign backend'],
-    ['a backend with a filter of its own', backend({ filters: [mirror] }), 'foreign backend'],
+    ['a backend with a filter', backend({ filters: [mirror] }), 'foreign backend'],
     [
       'a second backend',
       rule({
@@ -107,7 +111,7 @@ export function badRoutes({ name, zone, apiHost, hostname, functionsNamespace }:
     ['its own Origin in plain HTTP', rule({ matches: origin(`http://${hostname}`) }), 'foreign rule'],
     ['a pattern of Origins', rule({ matches: origin('.*', 'RegularExpression') }), 'foreign rule'],
     ['every Origin rewritten', rule({ filters: [rewrite('Origin', 'http://localhost')] }), 'foreign rule'],
-    ['a header of its own', rule({ filters: [rewrite('Authorization', 'x')] }), 'foreign rule'],
+    ['another header', rule({ filters: [rewrite('Authorization', 'x')] }), 'foreign rule'],
     ['a redirect', rule({ backendRefs: [], filters: [redirect] }), 'foreign backend'],
     ['a mirror of the traffic', rule({ filters: [mirror] }), 'foreign filter'],
     ["a filter of the gateway's own", rule({ filters: [own] }), 'foreign filter'],
@@ -120,7 +124,7 @@ export function badRoutes({ name, zone, apiHost, hostname, functionsNamespace }:
       'foreign name',
     ],
     ['no label of a preview', unlabelled, 'not a preview'],
-    ['the label of somebody else', labelled(LABELS.managedBy, 'helm'), 'not a preview'],
+    ['the label of another manager', labelled(LABELS.managedBy, 'helm'), 'not a preview'],
     ['the label of a sandbox', labelled(LABELS.component, 'sandbox'), 'not a preview'],
   ];
 }

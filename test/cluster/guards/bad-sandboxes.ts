@@ -18,7 +18,7 @@ export const BAD_PODS: readonly BadManifest[] = [
   ['a Secret', volume({ secret: { secretName: 'loot' } }), 'foreign volume'],
   ['a ConfigMap', volume({ configMap: { name: 'settings' } }), 'foreign volume'],
   [
-    'a token of its own',
+    'an API token',
     volume({ projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } }),
     'foreign volume',
   ],
@@ -150,12 +150,8 @@ export const BAD_PODS: readonly BadManifest[] = [
     'too large',
   ],
   ['a folder without an end', volume({ emptyDir: {} }), 'too large'],
-  [
-    'names of its own for hosts',
-    at('spec.hostAliases', [{ ip: '10.0.0.1', hostnames: ['a'] }]),
-    'foreign field',
-  ],
-  ['a host name of its own', at('spec.hostname', 'database'), 'foreign field'],
+  ['host aliases', at('spec.hostAliases', [{ ip: '10.0.0.1', hostnames: ['a'] }]), 'foreign field'],
+  ['another host name', at('spec.hostname', 'database'), 'foreign field'],
   [
     'a claim of a device',
     at('spec.resourceClaims', [{ name: 'gpu', resourceClaimName: 'gpu' }]),
@@ -173,13 +169,13 @@ export const BAD_PODS: readonly BadManifest[] = [
 
   ['no labels', unlabelled, 'not a sandbox'],
   ['no label that closes its network', labelled(LABELS.role, undefined), 'not a sandbox'],
-  ['no label of its own', labelled(LABELS.sandbox, undefined), 'not a sandbox'],
-  ['the label of somebody else', labelled(LABELS.managedBy, 'helm'), 'not a sandbox'],
+  ['no sandbox label', labelled(LABELS.sandbox, undefined), 'not a sandbox'],
+  ['the label of another manager', labelled(LABELS.managedBy, 'helm'), 'not a sandbox'],
 ];
 
 /** Volumes that the functions must not create. */
 export const BAD_VOLUMES: readonly BadManifest[] = [
-  ['a volume that stands already', at('spec.volumeName', 'disk-of-somebody'), 'foreign data'],
+  ['an existing volume', at('spec.volumeName', 'foreign-disk'), 'foreign data'],
   ['a volume by its labels', at('spec.selector', { matchLabels: { app: 'database' } }), 'foreign data'],
   [
     "a copy of another's volume",
@@ -193,7 +189,7 @@ export const BAD_VOLUMES: readonly BadManifest[] = [
     at('metadata.name', 'data-database-0'),
     'foreign name',
   ],
-  ['a volume whose name the API server makes up', at('metadata.generateName', 'sandbox-'), 'foreign name'],
+  ['a volume with a generated name', at('metadata.generateName', 'sandbox-'), 'foreign name'],
   ['a volume with a label of others', labelled('app', 'database'), 'foreign label'],
   ['more than a sandbox has', at('spec.resources', { requests: { storage: '10241Mi' } }), 'too large'],
 ];
@@ -201,13 +197,9 @@ export const BAD_VOLUMES: readonly BadManifest[] = [
 /** Claims of agent-sandbox that the functions must not create. */
 export const BAD_CLAIMS: readonly BadManifest[] = [
   ['another pool', at('spec.warmPoolRef', { name: 'other' }), 'foreign pool'],
+  ['more variables', at('spec.env', [{ name: 'LD_PRELOAD', value: '/workspace/a' }]), 'foreign environment'],
   [
-    'variables of its own',
-    at('spec.env', [{ name: 'LD_PRELOAD', value: '/workspace/a' }]),
-    'foreign environment',
-  ],
-  [
-    'volumes of its own',
+    'more volumes',
     at('spec.volumeClaimTemplates', [
       {
         metadata: { name: 'loot' },

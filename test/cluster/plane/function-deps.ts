@@ -25,7 +25,7 @@ export function functionDeps(
       client,
       preview,
       clock,
-      provider: { dial: () => Promise.reject(new Error('nobody asks')) },
+      provider: { dial: () => Promise.reject(new Error('not used here')) },
       probe: undefined,
     }),
     serves: async () => ({ ready: true }),

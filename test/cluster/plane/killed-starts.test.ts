@@ -49,7 +49,7 @@ class Promises {
     else if (word === 'rotating' && before !== undefined) this.stopping.add(before);
     else if (word === 'started') {
       if (before !== undefined && before !== second && !this.stopping.has(before))
-        throw new Error('an URL has changed that nobody has stopped');
+        throw new Error('a URL has changed without a stop');
       this.live.set(first, second);
     }
   }

@@ -7,7 +7,7 @@ import { ask, create, put, run } from './bridge-client.ts';
  * files are.
  */
 export function delegatedContract(bridge: UnderTest): void {
-  describe('lent', () => {
+  describe('delegated', () => {
     let id: string;
     beforeAll(async () => {
       id = await create(bridge());

@@ -59,7 +59,7 @@ export function mountsContract(bridge: UnderTest): void {
     });
 
     test.each([
-      ['a binding that nobody configured', { bucket: 'NOBODY', mountPath: '/mnt/data', options: {} }],
+      ['a binding that is not configured', { bucket: 'UNKNOWN', mountPath: '/mnt/data', options: {} }],
       [
         'a prefix that does not begin with a slash',
         { ...GOOD, options: { endpoint: ENDPOINT, prefix: 'x' } },

@@ -23,7 +23,7 @@ export function sessionsContract(bridge: UnderTest): void {
       expect((await end('first')).status).toBe(204);
     });
 
-    test('gets an id of its own where none is given, also by a body that is no JSON', async () => {
+    test('gets a new id where none is given, also with a body that is not JSON', async () => {
       for (const answer of [
         await begin(),
         await begin({}),
@@ -63,18 +63,18 @@ export function sessionsContract(bridge: UnderTest): void {
       expect(stdout.toString()).toBe('/workspace\n');
     });
 
-    test('begins where and with what it is told to', async () => {
+    test('begins in the requested folder with the requested variables', async () => {
       await run(bridge(), id, ['mkdir', '-p', 'start']);
-      await begin({ id: 'told', cwd: '/workspace/start', env: { GREETING: 'hello there', EMPTY: '' } });
-      expect(await within('told', 'eval', 'echo "$PWD $GREETING ${EMPTY-unset}"')).toEqual([
+      await begin({ id: 'custom', cwd: '/workspace/start', env: { GREETING: 'hello there', EMPTY: '' } });
+      expect(await within('custom', 'eval', 'echo "$PWD $GREETING ${EMPTY-unset}"')).toEqual([
         0,
         '/workspace/start hello there \n',
       ]);
     });
 
-    test('an exec may have a folder of its own all the same', async () => {
+    test('an exec may have another folder', async () => {
       await run(bridge(), id, ['mkdir', '-p', 'own']);
-      const ran = await run(bridge(), id, ['pwd'], { session: 'told', cwd: 'own' });
+      const ran = await run(bridge(), id, ['pwd'], { session: 'custom', cwd: 'own' });
       expect(ran.stdout.toString()).toBe('/workspace/own\n');
     });
 

@@ -13,7 +13,7 @@ export function tunnelsContract(bridge: UnderTest): void {
       ask(bridge(), 'POST', `/v1/sandbox/${id}/tunnel/${port}`, { json });
     const close = (port: string) => ask(bridge(), 'DELETE', `/v1/sandbox/${id}/tunnel/${port}`);
 
-    test('is opened, the same one as long as it stands, and closed', async () => {
+    test('is opened, stays the same while it is open, and is closed', async () => {
       const answer = await open('3000', { name: 'my-app' });
       expect([answer.status, answer.json()]).toEqual([
         200,

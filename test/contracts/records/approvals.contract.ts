@@ -159,7 +159,7 @@ export function approvalsContract(
       expect((await records.policies.list(undefined, { limit: 10 })).items).toEqual([]);
     });
 
-    test('are not decided under another run, nor under an id that nobody asked for', async () => {
+    test('are not decided under another run, nor under an unknown id', async () => {
       const { id } = await ask(0);
       await records.runs.create(run('run_2'));
       expect(await records.approvals.decide('run_2', id, decision('approved'), minutes(1))).toBeUndefined();
@@ -184,7 +184,7 @@ export function approvalsContract(
       expect(await stand(second.id)).toBe('waiting');
     });
 
-    test('asked by an instance whose clock is behind are joined all the same', async () => {
+    test('asked by an instance with a late clock are joined as well', async () => {
       const ended = await ask(2);
       await decide(ended.id, 3, decision('denied'));
       await records.approvals.take(ended.id, minutes(3));
@@ -214,7 +214,7 @@ export function approvalsContract(
       expect((await reported()).filter((each) => each.startsWith('tool.timed_out'))).toHaveLength(220);
     });
 
-    describe('whose callers go away', () => {
+    describe('without callers any more', () => {
       test('are withdrawn with the last of them', async () => {
         const { id } = await ask(0, {}, { waiter: 'one' });
         await ask(0, {}, { waiter: 'two', lease: 3, from: peer });
@@ -227,7 +227,7 @@ export function approvalsContract(
         expect((await ask(1)).id).not.toBe(id);
       });
 
-      test('wait on while somebody says that he still waits', async () => {
+      test('wait on while a caller confirms that it still waits', async () => {
         const { id } = await ask(0, {}, { waiter: 'one' });
         await ask(0, {}, { waiter: 'two' });
         await peer.approvals.stay(id, { id: 'two', until: minutes(4) });
@@ -263,7 +263,7 @@ export function approvalsContract(
       });
     });
 
-    describe('that nobody was there to take', () => {
+    describe('with no caller to take the decision', () => {
       test.each(['approved', 'denied'] as const)(
         '%s are kept for an identical request, until it is taken',
         async (outcome) => {
@@ -328,7 +328,7 @@ export function approvalsContract(
       ]);
     });
 
-    test('end exactly once, whoever decides, leaves and times out at the same time', async () => {
+    test('end exactly once when callers decide, leave and time out at the same time', async () => {
       type Ender = (id: string) => Promise<boolean>;
       const enders: Record<string, (from: Records) => Ender> = {
         approve: (from) => async (id) =>
@@ -374,7 +374,7 @@ export function approvalsContract(
       const waiting = async (at: number, owner?: typeof ALICE, most = 100, from = peer) =>
         (await from.approvals.waiting(owner, minutes(at), most)).map(({ id }) => id);
 
-      test('are shown with whose they are, as they were asked', async () => {
+      test('are shown with their owner, as they were asked', async () => {
         await records.runs.create(run('run_2', { owner: BOB, title: 'Rebuild it' }));
         const { id } = await ask(0, { runId: 'run_2', args: { target_port: 3000, name: '“🛳️”' } });
         expect(await peer.approvals.waiting(BOB, minutes(1), 10)).toEqual([
@@ -445,16 +445,16 @@ export function approvalsContract(
         await over;
       };
 
-      test('wake whoever watches, in whatever run they begin or end', () => beginAndEnd(records));
+      test('notify watchers, in whatever run they begin or end', () => beginAndEnd(records));
 
-      test('wake nobody who has ended the watch', async () => {
+      test('do not notify a watcher that has stopped', async () => {
         let woken = 0;
         records.approvals.watch(() => (woken += 1))();
         await beginAndEnd(records);
         expect(woken).toBe(0);
       });
 
-      if (wakesPeers) test('wake whoever watches on another instance', () => beginAndEnd(peer));
+      if (wakesPeers) test('notify watchers on another instance', () => beginAndEnd(peer));
     });
 
     describe('policies', () => {
@@ -530,7 +530,7 @@ export function approvalsContract(
         expect(await isCovered(open, rotate)).toEqual([true, true]);
       });
 
-      test('of an owner cover each of his runs, and nobody else’s', async () => {
+      test('of an owner cover all runs of this owner only', async () => {
         const id = await approve('always');
         expect(await covering(ALICE, 'run_2')).toMatchObject({ id, runId: null });
         expect(await covering(BOB)).toBeUndefined();
@@ -538,7 +538,7 @@ export function approvalsContract(
         expect(await covering(ALICE, 'run_1', 'other')).toBeUndefined();
       });
 
-      test('belong to the owner of the run, whoever approves', async () => {
+      test('belong to the owner of the run, not to the approver', async () => {
         await records.runs.create(run('run_2', { owner: BOB }));
         await approve('always', 1, { runId: 'run_2' });
         expect(await covering(BOB, 'run_3')).toMatchObject({ owner: BOB, createdBy: 'carol' });
@@ -587,7 +587,7 @@ export function approvalsContract(
         });
       });
 
-      test('of a run that completes are withdrawn, before that is told; its agent asks no more', async () => {
+      test('of a run that completes are withdrawn before the completion is published; its agent asks no more', async () => {
         const due = await ask(-5, { args: { port: 1 } });
         const [one, two] = [await ask(0), await ask(0, { args: { port: 2 } })];
         const completed = { type: 'run.completed', key: 'completed', data: {} } as const;

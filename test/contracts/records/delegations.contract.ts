@@ -91,7 +91,7 @@ export function delegationsContract(
       expect(await here.get('dlg_1')).toEqual(made);
     });
 
-    test('are gone for everybody once they are revoked, whoever renews them meanwhile', async () => {
+    test('are gone once they are revoked, also when they are renewed meanwhile', async () => {
       await here.create(delegation('dlg_1'), 10);
       expect(await here.revoke('dlg_1', { id: 'other', generation: 1 })).toBe(false);
       expect(await here.revoke('dlg_1', { id: 'box', generation: 2 })).toBe(false);

@@ -60,7 +60,7 @@ export function editorContract(instances: () => { readonly records: Records; rea
         expect(await records.editor.renameTool('x', 'y')).toBe(false);
       });
 
-      test('go with all that is of them, and with nothing of another, unless somebody edits them', async () => {
+      test('are deleted with everything of theirs and nothing of others, unless they are being edited', async () => {
         await records.editor.createTool(tool('tool_2'), toolVersion('ver_2', 'tool_2'));
         await records.editor.takeLock('tool_1', lockOf(1), NOON);
         await begin(toolRun('trun_1', 'snap_1'), snapshot('snap_1'));
@@ -130,7 +130,7 @@ export function editorContract(instances: () => { readonly records: Records; rea
     });
 
     describe('the lock of a draft', () => {
-      test('goes to one of 50 who take it at once, and each hears whose it is', async () => {
+      test('goes to one of 50 concurrent callers, and each learns the holder', async () => {
         const locks = await Promise.all(
           Array.from({ length: 50 }, (_, at) =>
             (at % 2 ? peer : records).editor.takeLock('tool_1', lockOf(at), NOON),
@@ -140,7 +140,7 @@ export function editorContract(instances: () => { readonly records: Records; rea
         expect(new Set(locks.map((each) => each?.tokenSha256))).toEqual(new Set([existing?.tokenSha256]));
       });
 
-      test('that is over goes to whoever takes it, at its very end', async () => {
+      test('that has expired goes to the next caller, exactly at its end', async () => {
         await records.editor.takeLock('tool_1', lockOf(1), NOON);
         expect(await peer.editor.takeLock('tool_1', lockOf(2, 30, BOB), minutes(9))).toEqual(lockOf(1));
         expect(await peer.editor.takeLock('tool_1', lockOf(2, 30, BOB), minutes(10))).toEqual(
@@ -149,7 +149,7 @@ export function editorContract(instances: () => { readonly records: Records; rea
         expect((await records.editor.draft('tool_1'))?.lock).toEqual(lockOf(2, 30, BOB));
       });
 
-      test('can be taken over by its own holder, or by whoever may', async () => {
+      test('can be taken over by its own holder, or by a caller with the right', async () => {
         await records.editor.takeLock('tool_1', lockOf(1), NOON);
         expect(await peer.editor.takeLock('tool_1', lockOf(2, 10, BOB), NOON, 'own')).toEqual(lockOf(1));
         expect(await peer.editor.takeLock('tool_1', lockOf(3), NOON, 'own')).toEqual(lockOf(3));
@@ -192,7 +192,7 @@ export function editorContract(instances: () => { readonly records: Records; rea
         expect(await records.editor.draft('tool_1')).toEqual(draft);
       });
 
-      test('stays as it is without the active lock, and where another revision stands', async () => {
+      test('stays as it is without the active lock, and with another current revision', async () => {
         await records.editor.takeLock('tool_1', lockOf(1), NOON);
         const kinds = [
           await peer.editor.saveDraft(claim(2), { sourceCode: 'x' }, 'bob'),

@@ -25,7 +25,7 @@ export function endedSessionsContract(
       ]);
     });
 
-    test('are ended once, by whoever comes first', async () => {
+    test('are ended once, by the first caller', async () => {
       await Promise.all([here.add('one', minutes(60)), there.add('one', minutes(60))]);
       expect(await there.has('one')).toBe(true);
     });

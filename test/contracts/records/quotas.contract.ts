@@ -118,7 +118,7 @@ export function quotasContract(instances: () => { readonly records: Records; rea
       expect(await records.sandboxes.wake(box, NOON, bound({ diskMb: 1 }))).toBe('woken');
     });
 
-    test('stand in nobody’s way where nothing is wanted anew', async () => {
+    test('do not apply where nothing new is requested', async () => {
       await records.sandboxes.create(sandbox('box'));
       expect(await records.sandboxes.wake({ id: 'box', generation: 1 }, NOON, bound({ cpu: 0 }))).toBe(
         'unchanged',

@@ -87,8 +87,8 @@ export function sandboxEventsContract(
     });
 
     test('of an unknown sandbox are none', async () => {
-      await records.sandboxEvents.append('nobody', [exec('a')], 3);
-      expect(await records.sandboxEvents.read('nobody', { after: 0, limit: 10 })).toEqual({
+      await records.sandboxEvents.append('unknown', [exec('a')], 3);
+      expect(await records.sandboxEvents.read('unknown', { after: 0, limit: 10 })).toEqual({
         events: [],
         more: false,
       });

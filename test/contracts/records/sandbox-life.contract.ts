@@ -46,7 +46,7 @@ export function sandboxLifeContract(
       return counts;
     };
 
-    test('what a sandbox may reach is changed, of its own generation alone', async () => {
+    test('changes what a sandbox may reach in its current generation only', async () => {
       const made = sandbox('box');
       await records.sandboxes.create(made);
       await records.sandboxes.setNetwork({ id: 'box', generation: 2 }, NETWORK);
@@ -55,7 +55,7 @@ export function sandboxLifeContract(
       expect((await peer.sandboxes.get('box'))?.network).toEqual(NETWORK);
     });
 
-    test('the secrets of a sandbox are changed, of its own generation alone, and end with it', async () => {
+    test('changes the secrets of a sandbox in its current generation only, and removes them with it', async () => {
       const made = sandbox('box');
       await records.sandboxes.create(made);
       await records.sandboxes.setSecrets({ ...made, generation: 2 }, SECRETS);
@@ -113,7 +113,7 @@ export function sandboxLifeContract(
         expect(await records.sandboxes.reserve(sandbox('two'), most(2))).toMatchObject({ kind: 'reserved' });
       });
 
-      test('keys and names are free again once a sandbox is unwanted, and are nobody else’s business', async () => {
+      test('keys and names are free again once a sandbox is unwanted, and do not affect other owners', async () => {
         await records.sandboxes.reserve(sandbox('first', { sessionKey: 's', name: 'n' }));
         expect(await peer.sandboxes.reserve(sandbox('second', { name: 'n' }))).toMatchObject({
           kind: 'same_name',
@@ -128,7 +128,7 @@ export function sandboxLifeContract(
         );
       });
 
-      test('an id that is taken is told, and one of a destroyed sandbox is taken over', async () => {
+      test('reports a taken id, and reuses the id of a destroyed sandbox', async () => {
         await records.sandboxes.create(sandbox('box'));
         expect(await records.sandboxes.reserve(sandbox('box'))).toEqual({ kind: 'id_taken' });
         await records.sandboxes.create(
@@ -159,7 +159,7 @@ export function sandboxLifeContract(
         expect(stoppedAt).toEqual(minutes(moved.indexOf(true)));
       });
 
-      test('does not move where somebody was active since', async () => {
+      test('does not move after newer activity', async () => {
         await records.sandboxes.create(sandbox('box'));
         await peer.sandboxes.touch({ id: 'box', generation: 1 }, minutes(5));
         const box = { id: 'box', generation: 1 };

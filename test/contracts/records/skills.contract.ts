@@ -63,7 +63,7 @@ export function skillsContract(instances: () => { readonly records: Records; rea
       expect(await peer.skills.put(skill('other', { owner: BOB }), 5)).toBe('added');
     });
 
-    test('are everybody’s where they have no owner, and an own one stands before', async () => {
+    test('are shared where they have no owner, and a user’s own skill comes first', async () => {
       await records.skills.put(skill('pdf', { owner: null, description: 'shared' }), 9);
       await records.skills.put(skill('xls', { owner: null }), 9);
       await records.skills.put(skill('pdf'), 9);

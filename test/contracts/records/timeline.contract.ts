@@ -27,7 +27,7 @@ export function timelineContract(
     const all = async (runId: string, from = records): Promise<readonly RunEvent[]> =>
       (await from.timeline.read(runId, { after: 0, limit: 1000 })).events;
 
-    test('begin with what was told when the run was created', async () => {
+    test('begin with the event of the run’s creation', async () => {
       await records.runs.create(run('run_2'), [
         { type: 'run.created', key: 'created', data: { owner: 'alice', title: null } },
         { type: 'sandbox.created', key: 'sandbox-created', data: { sandbox_id: 'box' } },
@@ -39,13 +39,13 @@ export function timelineContract(
       expect(await all('run_1')).toEqual([]);
     });
 
-    test('of a run whose id is taken stay as they were', async () => {
+    test('of a run with a taken id stay as they were', async () => {
       const again = records.runs.create(run('run_1'), [{ type: 'run.created', key: 'created', data: {} }]);
       await expect(again).rejects.toMatchObject({ code: 'internal_error' });
       expect(await all('run_1')).toEqual([]);
     });
 
-    test('tell of the completion once, whoever completes at the same time', async () => {
+    test('have the completion once, also with concurrent completions', async () => {
       const reported: NewEvent[] = [{ type: 'run.completed', key: 'completed', data: {} }];
       await Promise.all(
         Array.from({ length: 20 }, (_, at) =>
@@ -69,7 +69,7 @@ export function timelineContract(
       ]);
     });
 
-    test('keep what is told in its order, with the data as it was', async () => {
+    test('keep events in their order, with unchanged data', async () => {
       const data = { text: 'a "quote", a 🛳️, a\nline', number: -1.5, yes: true, no: false, none: null };
       await records.timeline.append('run_1', [{ type: 'preview.opened', key: 'a', data }, kept('b')], NOON);
       await peer.timeline.append('run_1', [kept('c')], minutes(-5));
@@ -192,13 +192,13 @@ export function timelineContract(
       for (let at = 1; at <= 5; at += 1) await records.timeline.append('run_1', [kept(`key-${at}`)], NOON);
     }
 
-    test('wake whoever watches the run, once what was told can be read', async () => {
+    test('notify watchers of the run once the event can be read', async () => {
       const following = [follow(records, 5), follow(records, 1), follow(records, 3)];
       await tellFive();
       await Promise.all(following);
     });
 
-    test('wake nobody who has ended the watch', async () => {
+    test('do not notify a watcher that has stopped', async () => {
       let woken = 0;
       const end = records.timeline.watch('run_1', () => (woken += 1));
       end();
@@ -211,7 +211,7 @@ export function timelineContract(
 
     if (!wakesPeers) return;
 
-    test('wake whoever watches on another instance', async () => {
+    test('notify watchers on another instance', async () => {
       const following = [follow(peer, 5), follow(peer, 2), follow(records, 5)];
       await tellFive();
       await Promise.all(following);

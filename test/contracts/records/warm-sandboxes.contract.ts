@@ -23,7 +23,7 @@ export function warmSandboxesContract(
       for (const each of given) await records.sandboxes.create(each);
     };
 
-    test('go to whoever takes them, the oldest first, and count as being created then', async () => {
+    test('go to the caller that takes them, the oldest first, and count as created then', async () => {
       await leave(
         warm('second', { createdAt: minutes(2) }),
         warm('first', { createdAt: minutes(1), image: null }),
@@ -42,7 +42,7 @@ export function warmSandboxesContract(
         warm('unwanted', { desired: 'destroyed' }),
         warm('destroyed', { observed: 'destroyed' }),
         warm('elsewhere', { place: 'there' }),
-        warm('somebody', { owner: BOB }),
+        warm('of-bob', { owner: BOB }),
       );
       expect(await records.sandboxes.takeWarm('here', POOL, ALICE, NOON)).toBeUndefined();
       expect((await records.sandboxes.takeWarm('there', POOL, ALICE, NOON))?.id).toBe('elsewhere');

@@ -72,7 +72,7 @@ describe('a file', () => {
     expect(fs.readdirSync(guest.workspace).sort()).toEqual(['a', 'folder']);
   });
 
-  test('whose sender goes leaves nothing behind', async () => {
+  test('leaves nothing behind when the sender goes away', async () => {
     const socket = await guest.connect();
     socket.write('PUT /v1/files?path=cut HTTP/1.1\r\nHost: guest\r\nContent-Length: 1000000\r\n\r\nbegins');
     const isPartial = () => fs.readdirSync(guest.workspace).some((name) => name.startsWith('.porthole-'));

@@ -133,7 +133,7 @@ async function placeAndDie(workspace: string, input: Buffer, number: number): Pr
   return left <= 0;
 }
 
-test('may be killed anywhere: the next one takes nothing of its own for the user’s, and nothing of the user’s for its own', async () => {
+test('may be killed anywhere: the next one tells its own files from those of the user', async () => {
   let killed = 0;
   for (let number = 0; ; number += 1) {
     const workspace = begin();

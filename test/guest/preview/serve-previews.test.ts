@@ -128,7 +128,7 @@ describe('the guest', () => {
     expect(usage?.idle_ms).toBeLessThan(5_000);
   });
 
-  test('lets the console show an app that forbids frames, and nobody else', async () => {
+  test('lets only the console show an app that forbids frames', async () => {
     await listens('127.0.0.1', (_, res) => res.setHeader('X-Frame-Options', 'DENY').end());
     await open();
     const { headers } = await get();

@@ -49,7 +49,7 @@ describe('the OpenAPI document', () => {
     });
   });
 
-  test('gives each error an example with a code of its own status', () => {
+  test('gives each error an example with a code of that status', () => {
     expect(text).toContain(
       '"404":{"description":"`sandbox_not_found`","content":{"application/json":{"schema":{"$ref":"#/components/schemas/Error"},' +
         '"example":{"error":"What is wrong, the value, and the remedy.","code":"sandbox_not_found"}}}}',

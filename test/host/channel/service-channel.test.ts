@@ -5,7 +5,7 @@ describe('the channel of sandboxes in a cluster', () => {
   test.each([
     ['http://porthole.porthole.svc:8788', '198.19.0.7', 'http://198.19.0.7:8788/'],
     ['http://porthole.porthole.svc', 'fd00::7', 'http://[fd00::7]/'],
-  ])('%s is told by its address', async (service, found, url) => {
+  ])('finds %s by its address', async (service, found, url) => {
     const asked: string[] = [];
     const channel = serviceChannel(new URL(service), async (name) => {
       asked.push(name);

@@ -189,7 +189,7 @@ describe('the editor, where something is wrong', () => {
         'python',
         'import os\ndef run(i, c):\n    os.symlink("/etc/passwd", os.path.join(os.path.dirname(c["input_dir"]), "result.json"))\n    os._exit(0)',
         'bad_result',
-        /cannot be read: something else stands in its place/,
+        /cannot be read and was replaced/,
       ],
       [
         'a result file that is a pipe',

@@ -17,7 +17,7 @@ describe('the function of a route that streams', () => {
       'https://porthole.example.com',
       'https://porthole.example.com/v1/sandbox/s-1/exec',
     ],
-    ['the function host, whose address it was not told', undefined, 'the function host'],
+    ['the function host, without a configured address', undefined, 'the function host'],
   ])('answers 501 with %s', async (_what, publicUrl, place) => {
     if (publicUrl === undefined) delete process.env['PORTHOLE_PUBLIC_URL'];
     else process.env['PORTHOLE_PUBLIC_URL'] = publicUrl;

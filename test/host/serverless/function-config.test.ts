@@ -28,7 +28,7 @@ describe("a function's configuration", () => {
     );
   });
 
-  test('has every problem told at once', () => {
+  test('reports every problem at once', () => {
     expect(() => readFunctionConfig({})).toThrow(
       expect.objectContaining({
         problems: [

@@ -140,7 +140,7 @@ describe('a route as a function of a runtime that buffers', () => {
     expect(await call(curious)).toMatchObject({ statusCode: 500 });
   });
 
-  test('knows nobody where nothing is opened', async () => {
+  test('knows no caller before anything is opened', async () => {
     const event = gatewayEvent('POST', '/echo/ann', { headers: { authorization: 'Bearer some-key' } });
     const closed: Route = { ...echoRoute, access: 'caller' };
     expect(await httpFunction(closed, openNothing)(event)).toMatchObject({ statusCode: 401 });

@@ -36,7 +36,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
         requestedAt: now,
         expiresAt,
       },
-      { id: 'nobody', until: expiresAt },
+      { id: 'unknown', until: expiresAt },
       { keptSince: now, since: now, most: 9 },
     );
     return id;
@@ -213,7 +213,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
       body: { sandbox_id: sandboxId, credential: ALICE, org: 'acme' },
     }),
     createTunnel: async ({ sandboxId }) => ({ params: { id: sandboxId, port: '3000' }, body: {} }),
-    deleteSandboxes: async () => ({ query: '?tag=made_by:nobody' }),
+    deleteSandboxes: async () => ({ query: '?tag=made_by:unknown' }),
     getSkill: async () => ({ params: { name: await addSkill('read') } }),
     putSkill: async () => ({
       params: { name: await addSkill('put') },

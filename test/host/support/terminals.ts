@@ -65,7 +65,7 @@ export class TerminalClient {
     while (!condition(this)) {
       if (this.socket.readyState === WebSocket.CLOSED) {
         throw new Error(
-          `closed; told ${JSON.stringify(this.reported)}, shown ${this.output.toString().slice(-500)}`,
+          `closed; reported ${JSON.stringify(this.reported)}, shown ${this.output.toString().slice(-500)}`,
         );
       }
       await new Promise<void>((resolve) => {

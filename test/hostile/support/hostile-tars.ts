@@ -185,11 +185,11 @@ const META: Record<string, Buffer> = {
   'pax with a sparse map': hostile(pax({ 'GNU.sparse.map': '0,1', 'GNU.sparse.size': '1' }), FILE),
   'pax with a real size': hostile(pax({ 'SCHILY.realsize': '1099511627776' }), FILE),
   'pax of GNU volumes': hostile(pax({ 'GNU.volume.filename': 'x' }), FILE),
-  'pax with a key that nobody knows': hostile(pax({ 'EVIL.path': 'x' }), FILE),
-  'pax whose length is too long': hostile(pax('99 path=a\n'), FILE),
-  'pax whose length is too short': hostile(pax('5 path=a\n'), FILE),
-  'pax whose length is zero': hostile(pax('0 path=a\n'), FILE),
-  'pax whose length is negative': hostile(pax('-9 path=a\n'), FILE),
+  'pax with an unknown key': hostile(pax({ 'EVIL.path': 'x' }), FILE),
+  'pax with a length that is too long': hostile(pax('99 path=a\n'), FILE),
+  'pax with a length that is too short': hostile(pax('5 path=a\n'), FILE),
+  'pax with a length of zero': hostile(pax('0 path=a\n'), FILE),
+  'pax with a negative length': hostile(pax('-9 path=a\n'), FILE),
   'pax without a newline': hostile(pax('9 path=aa'), FILE),
   'pax without an equals sign': hostile(pax('7 path\n'), FILE),
   'pax without a key': hostile(pax('6 =ab\n'), FILE),
@@ -217,7 +217,7 @@ const FRAMES: Record<string, Buffer> = {
   'a checksum that does not fit': hostile({ ...FILE, checksum: '000001\0 ' }),
   'a checksum of nothing': hostile({ ...FILE, checksum: ' '.repeat(8) }),
   'a checksum that is signed': hostile({ name: 'é'.repeat(20), checksum: '777777\0 ' }),
-  'a kind that nobody knows': hostile({ ...FILE, magic: 'evil!\x0000' }),
+  'an unknown kind': hostile({ ...FILE, magic: 'evil!\x0000' }),
   'data behind its end': Buffer.concat([hostile(FILE), entry(file('late'))]),
   'data behind one block of zeros': Buffer.concat([entry(BAIT), Buffer.alloc(512), tar(FILE)]),
   'rubbish behind its end': Buffer.concat([hostile(FILE), Buffer.from('x'.repeat(512))]),
@@ -272,8 +272,8 @@ const CUT = `${'d'.repeat(99)}/`;
  */
 export const HARMLESS_TARS: Readonly<Record<string, readonly [Buffer, Readonly<Record<string, string>>]>> = {
   'names with control characters': [
-    tar(file('new\nline'), file('tab\there'), file('bell\x07')),
-    { 'new\nline': 'x', 'tab\there': 'x', 'bell\x07': 'x' },
+    tar(file('new\nline'), file('tab\there'), file('beep\x07')),
+    { 'new\nline': 'x', 'tab\there': 'x', 'beep\x07': 'x' },
   ],
   'names of shells': [tar(file('$(id)'), file('-rf'), file('*')), { '$(id)': 'x', '-rf': 'x', '*': 'x' }],
   'names with backslashes': [tar(file('..\\..\\x')), { '..\\..\\x': 'x' }],
@@ -320,7 +320,7 @@ export const HARMLESS_TARS: Readonly<Record<string, readonly [Buffer, Readonly<R
   'zeros to the end of a tape': [Buffer.concat([tar(file('tape')), Buffer.alloc(10_240)]), { tape: 'x' }],
   'set-user-id: the bit is nothing here': [tar({ ...file('suid'), mode: 0o6755 }), { suid: 'x' }],
   'deep folders': [tar(pax({ path: `${'d/'.repeat(400)}f` }), FILE), { [`${'d/'.repeat(400)}f`]: 'x' }],
-  'a folder that nobody may write': [
+  'a read-only folder': [
     tar(
       { ...folder('closed'), mode: 0o555 },
       file('closed/f'),

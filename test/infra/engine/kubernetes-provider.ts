@@ -28,7 +28,7 @@ export function groupVersion(type: string): { apiVersion: string; kind: string }
 
 export function keyOfInputs(type: string, inputs: Properties): ObjectKey {
   const name = valueAt(inputs, 'metadata.name');
-  if (typeof name !== 'string') throw new Error(`a ${type} without a name of its own`);
+  if (typeof name !== 'string') throw new Error(`a ${type} without its own name`);
   return {
     ...groupVersion(type),
     name,

@@ -27,11 +27,11 @@ describe('what becomes of a resource', () => {
     expect(step(undefined, changed)).toEqual({ op: 'create' });
   });
 
-  test('whose inputs are the same: nothing', () => {
+  test('with the same inputs: nothing', () => {
     expect(step(state({}), state({}).inputs)).toEqual({ op: 'same' });
   });
 
-  test('whose data changed: replaced, unless the provider was told that it may change in place', () => {
+  test('with changed data: replaced, unless the provider may change it in place', () => {
     expect(step(state({}), changed)).toEqual({ op: 'replace', paths: ['data.a'] });
     expect(step(state({}), changed, [], { enableConfigMapMutable: 'true' })).toEqual({
       op: 'update',

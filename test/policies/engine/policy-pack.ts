@@ -25,7 +25,7 @@ export interface Decision {
 export interface PolicyPack {
   readonly policies: readonly string[];
   /** The violations of the policies of single resources for one, before it is created. */
-  judge(resource: Observed): Promise<readonly Decision[]>;
+  evaluate(resource: Observed): Promise<readonly Decision[]>;
   /** The violations of the policies of whole stacks for all resources, at the end. */
   evaluateStack(resources: readonly Observed[]): Promise<readonly Decision[]>;
   close(): Promise<void>;
@@ -93,14 +93,14 @@ export async function startPolicyPack(
 
   return {
     policies: info.getPoliciesList().map((policy) => policy.getName()),
-    async judge({ urn, type, name, inputs }) {
+    async evaluate({ urn, type, name, inputs }) {
       const request = new analyzers.AnalyzeRequest()
         .setUrn(urn)
         .setType(type)
         .setName(name)
         .setProperties(encode(inputs))
         .setOptions(new analyzers.AnalyzerResourceOptions());
-      return verdicts(await call('analyze', request));
+      return toDecisions(await call('analyze', request));
     },
     async evaluateStack(resources) {
       const request = new analyzers.AnalyzeStackRequest().setResourcesList(
@@ -113,7 +113,7 @@ export async function startPolicyPack(
             .setOptions(new analyzers.AnalyzerResourceOptions()),
         ),
       );
-      return verdicts(await call('analyzeStack', request));
+      return toDecisions(await call('analyzeStack', request));
     },
     async close() {
       client.close();
@@ -123,7 +123,7 @@ export async function startPolicyPack(
   };
 }
 
-function verdicts(response: AnalyzeResponse): Decision[] {
+function toDecisions(response: AnalyzeResponse): Decision[] {
   return response.getDiagnosticsList().map((diagnostic) => ({
     policy: diagnostic.getPolicyname(),
     level:

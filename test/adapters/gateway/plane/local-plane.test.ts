@@ -65,7 +65,7 @@ previewPlaneContract(
       async plantForeign() {
         const token = formatPreviewToken(createHash('sha256').update('foreign').digest());
         const mine = `${previewName(token)}.json`;
-        writeFileSync(join(folder, 'README.json'), '{"name":"somebody"}');
+        writeFileSync(join(folder, 'README.json'), '{"name":"someone"}');
         writeFileSync(join(folder, 'preview-0123456789abcdef0123.json'), '{"name":"preview-0123456789abc');
         writeFileSync(join(folder, mine), JSON.stringify({ name: previewName(token), token }));
         writeFileSync(join(folder, 'notes.txt'), 'not ours');
@@ -124,7 +124,7 @@ describe('the local gateway', () => {
     expect(statSync(join(folder, `${preview.name}.json`)).mode & 0o777).toBe(0o600);
   });
 
-  test('moves the version with the confirmation, so that who judged it before does not close it', async () => {
+  test('changes the version at the confirmation, so that a reaper with the version before does not close it', async () => {
     const plane = await open(folder);
     const { preview } = await plane.open(spec('a'));
     await plane.serves(preview);

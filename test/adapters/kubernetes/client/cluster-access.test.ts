@@ -19,7 +19,7 @@ const write = (name: string, text: string) => {
 describe('access from inside a cluster', () => {
   const ENV = { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' };
 
-  test('is as the pod’s service account, whose token is read again when it is refused', async () => {
+  test('uses the service account of the pod and reads its token again after a 401', async () => {
     write('ca.crt', 'an authority');
     write('token', 'first\n');
     const access = await inClusterAccess(ENV, folder);

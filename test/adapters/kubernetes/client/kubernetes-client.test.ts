@@ -150,13 +150,13 @@ describe('the Kubernetes client', () => {
       inDoubt: true,
     });
     expect(server.calls).toHaveLength(1);
-    const nobody = createKubernetesClient({ access: { server: 'http://127.0.0.1:1' } });
-    expect(await failure(nobody.create(services, service('one')))).toEqual({
+    const unreachable = createKubernetesClient({ access: { server: 'http://127.0.0.1:1' } });
+    expect(await failure(unreachable.create(services, service('one')))).toEqual({
       status: 0,
       reason: 'NoAnswer',
       inDoubt: false,
     });
-    nobody.close();
+    unreachable.close();
   });
 
   test('is in doubt about a call that took over the connection of another and lost its answer', async () => {
@@ -169,7 +169,7 @@ describe('the Kubernetes client', () => {
     narrow.close();
   });
 
-  test('rejects with the reason of whoever gives it up', async () => {
+  test('rejects with the reason of the abort', async () => {
     server.fault = () => ({ kind: 'silence', committed: false });
     const caller = new AbortController();
     const call = client.get(routes, 'one', caller.signal);
@@ -178,7 +178,7 @@ describe('the Kubernetes client', () => {
     await expect(client.get(routes, 'one', caller.signal)).rejects.toThrow('gone home');
   });
 
-  test('asks for a new token when its own is refused, once, and tells nobody of either', async () => {
+  test('requests a new token once after a 401, and logs neither token', async () => {
     const asked: boolean[] = [];
     const good = (await server.access.token?.(false)) ?? '';
     const rotating = createKubernetesClient({

@@ -7,7 +7,7 @@ function hang(signal: AbortSignal): Promise<never> {
   });
 }
 
-test('a task that takes too long is told so', async () => {
+test('aborts a task that takes too long', async () => {
   await expect(within(10, undefined, hang)).rejects.toMatchObject({ name: 'TimeoutError' });
 });
 

@@ -77,7 +77,7 @@ function scene({
       async dial(_id, _port, signal) {
         if (dial === 'listens') return answering('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n');
         if (dial === 'no_http') return answering('SSH-2.0-server\r\n');
-        if (dial !== 'hangs') throw new PortholeError(dial, 'as told');
+        if (dial !== 'hangs') throw new PortholeError(dial, 'as configured');
         return hang(signal);
       },
     },
@@ -171,7 +171,7 @@ describe('a start that waits for its route', () => {
       { ready: false, reason: 'not_http' },
     ],
     [
-      'waits for an app whose pod the gateway does not know yet',
+      'waits for an app while the gateway does not know its pod yet',
       { proxies: { one: from(100, 'route', 'app') } },
       { ready: true },
     ],
@@ -246,7 +246,7 @@ describe('a start that waits for its route', () => {
     expect(asked.at(-1)).toMatchObject({ proxy: 'three', answer: 'app' });
   });
 
-  test('rejects with the reason of whoever gives it up', async () => {
+  test('rejects with the reason of the abort', async () => {
     const { deps } = scene({ proxies: { one: from(0, 'nothing', 'nothing') } });
     const caller = new AbortController();
     const waiting = awaitReadiness(deps, PREVIEW, caller.signal);

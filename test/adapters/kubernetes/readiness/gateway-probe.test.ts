@@ -66,7 +66,7 @@ describe('a probe', () => {
   };
   const soon = () => AbortSignal.timeout(5_000);
 
-  test('asks for the page of the preview’s own host, once, on a connection of its own', async () => {
+  test('requests the page of the preview’s own host once, on a separate connection', async () => {
     const seen: unknown[] = [];
     const probe = await probeOf((req, res) => {
       seen.push([req.method, req.url, req.headers.host, req.headers.connection]);
@@ -89,7 +89,7 @@ describe('a probe', () => {
     await gone;
   });
 
-  test('takes a reset, a refusal and an answer that is no HTTP for nobody', async () => {
+  test('reports no answer after a reset, a refusal and an answer that is not HTTP', async () => {
     const reset = await probeOf((req) => req.socket.resetAndDestroy());
     expect(await reset.ask('127.0.0.1', 'a-preview.preview.test', soon())).toBe('unreachable');
     const garbage = await probeOf((req) => req.socket.end('what?\r\n\r\n'));
@@ -133,7 +133,7 @@ describe('a probe', () => {
       return { probe, ask: (hostname: string) => probe.ask('127.0.0.1', hostname, soon()), failures };
     };
 
-    test('takes the answer of a gateway whose certificate it trusts', async () => {
+    test('accepts the answer of a gateway with a trusted certificate', async () => {
       const { ask, failures, probe } = await gateway('ours');
       expect(await ask('a-preview.preview.test')).toBe('app');
       expect([failures, probe.problems()]).toEqual([[], []]);

@@ -58,7 +58,7 @@ for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
       rmSync(folder, { recursive: true });
     });
 
-    test('returns the provider that calls the channel of its own sandbox', async () => {
+    test('returns the provider that calls the channel of that sandbox', async () => {
       const address = async (of: string) => {
         const path = provider.channelPath(of);
         return path === undefined ? undefined : ({ kind: 'socket', path } as const);

@@ -7,7 +7,7 @@ with gr.Blocks(title="Gradio") as demo:
     name = gr.Textbox(label="Name")
     greeting = gr.Markdown()
     gr.Button("Greet").click(lambda name: f"Hello, {name}", name, greeting)
-    news = gr.Markdown(Path("news.txt").read_text())
-    gr.Timer(0.5).tick(Path("news.txt").read_text, None, news)
+    posts = gr.Markdown(Path("posts.txt").read_text())
+    gr.Timer(0.5).tick(Path("posts.txt").read_text, None, posts)
 
 demo.launch()

@@ -15,8 +15,8 @@ if file is not None:
 
 
 @st.fragment(run_every="250ms")
-def news():
-    st.write(Path("news.txt").read_text())
+def posts():
+    st.write(Path("posts.txt").read_text())
 
 
-news()
+posts()

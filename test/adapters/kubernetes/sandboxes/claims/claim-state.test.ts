@@ -32,17 +32,17 @@ test.each<[string, Claim | undefined, object]>([
     { state: 'creating', reason: 'its claim is not bound yet' },
   ],
   [
-    'a claim whose Sandbox comes up',
+    'a claim with a Sandbox that starts',
     { metadata, status: { ...describeCondition('False', 'DependenciesNotReady'), sandbox } },
     { state: 'creating', sandbox: 'pool-ab12c', reason: 'DependenciesNotReady: so it is' },
   ],
   [
-    'a claim whose Sandbox is suspended',
+    'a claim with a suspended Sandbox',
     { metadata, status: { ...describeCondition('False', 'SandboxSuspended'), sandbox } },
     { state: 'suspended', sandbox: 'pool-ab12c' },
   ],
   [
-    'a claim that was judged before it was changed',
+    'a claim with a condition of an earlier generation',
     {
       metadata,
       status: { ...describeCondition('False', 'InvalidMetadata', { observedGeneration: 1 }), sandbox },

@@ -49,17 +49,17 @@ const coming = condition('False', 'DependenciesNotReady');
 const suspended = condition('False', 'SandboxSuspended');
 
 test.each<[string, object, object, { operatingMode?: string }, object]>([
-  ['one that was just resumed, whose claim has not heard of it', coming, ready, {}, { state: 'running' }],
-  ['one whose claim still calls it suspended', suspended, ready, {}, { state: 'running' }],
+  ['one that was just resumed, before its claim is updated', coming, ready, {}, { state: 'running' }],
+  ['one that its claim still calls suspended', suspended, ready, {}, { state: 'running' }],
   [
-    'one that is to be suspended, whose claim still calls it ready',
+    'one that will be suspended and that its claim still calls ready',
     ready,
     ready,
     { operatingMode: 'Suspended' },
     { state: 'stopped' },
   ],
   [
-    'one whose pod has failed since its claim was judged',
+    'one with a pod that failed after its claim was evaluated',
     ready,
     condition('False', 'PodFailed'),
     {},

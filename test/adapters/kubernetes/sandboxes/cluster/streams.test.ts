@@ -26,7 +26,7 @@ describe('a WebSocket', () => {
     });
   });
 
-  test('whose token is refused is tried once more with a new one', async () => {
+  test('retries once with a new token after a 401', async () => {
     fake = await fakeStreams({
       refuse: ({ headers }) =>
         headers.authorization === 'Bearer new' ? undefined : { status: 401, body: '' },

@@ -119,7 +119,7 @@ describe('the guest in a pod', () => {
       'a token of another key',
       (operation) => guestKeysOf([NEW]).sign(guestKeysOf([NEW]).publicKeys, { audience: 'uid-1', operation }),
     ],
-    ['a token whose claims were changed', (operation) => forge(sign(operation, 'uid-2'))],
+    ['a token with changed claims', (operation) => forge(sign(operation, 'uid-2'))],
     ['an unsigned token', (operation) => sign(operation).replace(/\.[^.]*$/, '.')],
   ])('refuses %s', async (_title, tokenOf) => {
     const real = guests();

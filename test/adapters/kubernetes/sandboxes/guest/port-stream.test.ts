@@ -69,7 +69,7 @@ describe('a stream to a port', () => {
     expect(await codeOf(stream.settled)).toBe(code);
   });
 
-  test('stands still while nobody reads it', async () => {
+  test('pauses while it is not read', async () => {
     let sent = 0;
     const stream = await opened((socket) => {
       const chunk = data('x'.repeat(32_768));

@@ -45,10 +45,10 @@ describe('waiting for a node', () => {
     const over = new AbortController();
     const look = async () => {
       at += 1;
-      if (at > 60) over.abort(new Error('nobody ended it'));
+      if (at > 60) over.abort(new Error('still waiting'));
       return (looks[at % looks.length] ?? pod)();
     };
-    await expect(withNode('box', over.signal, look, endless, 60)).rejects.toThrow('nobody ended it');
+    await expect(withNode('box', over.signal, look, endless, 60)).rejects.toThrow('still waiting');
   });
 
   test('is over with the work', async () => {

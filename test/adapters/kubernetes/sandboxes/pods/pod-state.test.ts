@@ -26,7 +26,7 @@ test.each<[string, Pod | undefined, object]>([
     },
   ],
   [
-    'a pod whose only container has another name',
+    'a pod with one container of another name',
     pod(
       { conditions: ready, containerStatuses: [{ ...running, name: 'main' }] },
       { spec: { containers: [{ name: 'main' }] } },
@@ -50,7 +50,7 @@ test.each<[string, Pod | undefined, object]>([
     },
   ],
   [
-    'a pod whose image lacks the guest',
+    'a pod with an image without the guest',
     waiting('RunContainerError', 'exec: "/porthole/node": stat /porthole/node: no such file or directory'),
     {
       state: 'creating',
@@ -79,17 +79,17 @@ test.each<[string, Pod | undefined, object]>([
     { state: 'creating', reason: 'Unschedulable: 0/1 nodes', isHopeless: false, hasNoNode: true },
   ],
   [
-    'a pod whose image does not come',
+    'a pod with an image that cannot be pulled',
     waiting('ImagePullBackOff', 'Back-off pulling image "x"'),
     { state: 'creating', reason: 'ImagePullBackOff: Back-off pulling image "x"', isHopeless: false },
   ],
   [
-    'a pod whose image is no image',
+    'a pod with an invalid image name',
     waiting('InvalidImageName', 'no'),
     { state: 'creating', reason: 'InvalidImageName: no', isHopeless: true },
   ],
   [
-    'a pod whose image the runtime cannot read',
+    'a pod with an image that the runtime cannot read',
     waiting('ErrImagePull', 'failed to parse image reference "NO": invalid reference format'),
     { state: 'creating', isHopeless: true, reason: expect.stringContaining('ErrImagePull: failed to parse') },
   ],
