@@ -1,7 +1,8 @@
-/** The doctor, the agent's tools and the command in sandboxes that are containers. */
+/** The doctor, the agent's tools, the command and secrets in sandboxes that are containers. */
 import { afterAll, beforeAll, describe } from '@jest/globals';
 import { agentToolsContract } from '#test/contracts/agent-tools.contract.ts';
 import { doctorContract } from '#test/contracts/doctor.contract.ts';
+import { networkSecretsContract } from '#test/contracts/network-secrets.contract.ts';
 import { portholeCommandContract } from '#test/contracts/porthole-command.contract.ts';
 import { suite } from '#test/support/suite.ts';
 import { dockerEnvironment } from './support/docker-environment.ts';
@@ -18,4 +19,5 @@ suite('in containers', engineMissing(), () => {
   portholeCommandContract(settings);
   describe('the doctor', () => doctorContract(settings));
   describe('the tools of an agent', () => agentToolsContract(settings));
+  describe('secrets that never enter a container', () => void networkSecretsContract(settings));
 });
