@@ -35,7 +35,9 @@ export function makeFunction(
     renderErrors(services.log, route.id, redact, ({ headers }) => route.challenge?.(services, headers)),
     ...(route.path.startsWith('/v1/sandbox/{id}') ? [checkBridgeId()] : []),
     // Before authentication: a foreign page must not learn whether a credential is valid.
-    guardOrigin({ page: route.page, publicOrigin: options.publicOrigin }),
+    ...(route.anyOrigin === true
+      ? []
+      : [guardOrigin({ page: route.page, publicOrigin: options.publicOrigin })]),
     // Before the input: strangers cannot cause a body to be read and parsed.
     authenticate(services, route, options.publicOrigin),
     // Before the body is read: queued requests use no memory.

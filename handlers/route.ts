@@ -109,6 +109,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   readonly kind?: 'console' | 'documents';
   /** A page that a person may reach by a cross-site link. */
   readonly page?: boolean;
+  /** A public document that pages of any origin may read (CORS). Only for `anyone`. */
+  readonly anyOrigin?: boolean;
   readonly params?: z.ZodType<Params>;
   readonly query?: z.ZodType<Query>;
   /** JSON body; absent: no body, `'stream'`: raw bytes, a form: a stream of its parts. */

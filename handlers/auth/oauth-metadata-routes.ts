@@ -22,9 +22,11 @@ function metadataRoute(id: string, path: string, summary: string): Route {
     path,
     tag: 'MCP',
     summary,
-    description: 'OAuth 2.0 Protected Resource Metadata (RFC 9728): MCP clients find the issuer with it.',
+    description:
+      'OAuth 2.0 Protected Resource Metadata (RFC 9728): MCP clients find the issuer with it, also from a page of another origin.',
     access: 'anyone',
     signsIn: true,
+    anyOrigin: true,
     responses: { 200: { description: 'The MCP endpoint and its issuer', schema: Metadata } },
     errors: ['not_found'],
     handle({ headers }, { oidcIssuer, publicUrl }) {
@@ -40,7 +42,7 @@ function metadataRoute(id: string, path: string, summary: string): Route {
         bearer_methods_supported: ['header'],
         resource_name: 'Porthole',
       };
-      return Promise.resolve(json(200, answer));
+      return Promise.resolve(json(200, answer, { 'access-control-allow-origin': '*' }));
     },
   });
 }

@@ -235,6 +235,18 @@ describe('with an OpenID Connect issuer', () => {
     },
   );
 
+  test.each([
+    [200, '*', 'GET', metadataPath],
+    [200, '*', 'GET', '/.well-known/oauth-protected-resource'],
+    [403, undefined, 'POST', '/mcp'],
+    [403, undefined, 'GET', '/v1/openapi.json'],
+  ])('answers a page of another origin with %i and allowed origin %s: %s %s', async (...expected) => {
+    const [, , method, path] = expected;
+    const headers = { origin: 'https://client.example.net', 'sec-fetch-site': 'cross-site' };
+    const answer = await porthole.call(method, path, { headers });
+    expect([answer.status, answer.headers['access-control-allow-origin'], method, path]).toEqual(expected);
+  });
+
   test('accepts tokens for the resource at /mcp where it is the audience', async () => {
     const behind = await startTestHost({
       OIDC_ISSUER: issuer.url,
