@@ -99,13 +99,13 @@ export class ZipWriter {
     });
   }
 
-  /** Adds contents to the current entry. */
+  /** Adds contents to the current entry. The caller may reuse the buffer afterwards. */
   async write(contents: Buffer): Promise<void> {
     const open = this.#open;
     if (open === undefined) return;
     open.crc = crc32(contents, open.crc);
     open.size += contents.length;
-    if (open.stream === undefined) open.whole.push(contents);
+    if (open.stream === undefined) open.whole.push(Buffer.from(contents));
     else await written(open.stream, contents);
   }
 
@@ -195,7 +195,7 @@ function localHeader(
   const large = isLarge(entry);
   // Its sizes follow in the descriptor.
   const extra = large ? 9 + 20 : 9;
-  const header = Buffer.alloc(30 + name.length + extra);
+  const header = zeroes(30 + name.length + extra);
   header.writeUInt32LE(0x0403_4b50, 0);
   header.writeUInt16LE(large ? 45 : 20, 4);
   header.writeUInt16LE(flags | UTF8_NAME, 6);
@@ -243,7 +243,7 @@ function directoryRecord(
   // APPNOTE.TXT: in this order, and each only if its own field is too small.
   const wide = [size, packed, offset].filter((value) => value >= MAX_32);
   const extra = 9 + (wide.length > 0 ? 4 + 8 * wide.length : 0);
-  const record = Buffer.alloc(46 + name.length + extra);
+  const record = zeroes(46 + name.length + extra);
   record.writeUInt32LE(0x0201_4b50, 0);
   record.writeUInt16LE(BY_UNIX | 45, 4);
   record.writeUInt16LE(wide.length > 0 || isLarge(entry) ? 45 : 20, 6);
@@ -293,6 +293,11 @@ function endOfDirectory(entries: number, bytes: number, start: number): Buffer {
   wide.writeBigUInt64LE(BigInt(start + bytes), 64);
   wide.writeUInt32LE(1, 72);
   return Buffer.concat([wide, end]);
+}
+
+/** From Node's pool: `alloc` would make a separate allocation for each entry. */
+function zeroes(size: number): Buffer {
+  return Buffer.allocUnsafe(size).fill(0);
 }
 
 /** The "extended timestamp" of Info-ZIP. @returns where it ends */

@@ -1,7 +1,7 @@
-import { closeSync } from 'node:fs';
+import { closeSync, type Dirent } from 'node:fs';
 import { PortholeError } from '../../core/errors.ts';
 import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
-import { at, type Calls, Descent, errno, FOLDER, lstatIfThere, Slices } from './descriptors.ts';
+import { at, type Calls, Descent, entriesIn, errno, FOLDER, lstatIfThere, Slices } from './descriptors.ts';
 import { failure, notFound } from './failures.ts';
 import type { Place, Workspace } from './workspace.ts';
 
@@ -99,6 +99,8 @@ async function renameToNew(calls: Calls, from: string | Buffer, to: string | Buf
 
 /** Entries per request. */
 const MOST_DELETED = 1_000_000;
+/** Entries of a folder in memory. A larger folder is read again after these are gone. */
+const MOST_NAMES = 10_000;
 
 /**
  * Deletes a file, a link or a folder; a link's target stays. Fails if a file appears in a folder
@@ -156,14 +158,19 @@ export async function emptyFolder(
   const descent = await Descent.from(calls, await calls.open(at(directory, name), FOLDER));
   const slices = new Slices();
   let count = 0;
-  /** Names of remaining folders, by level. */
-  const left: string[][] = [];
+  /** By level: names of remaining folders, and whether the folder may have further entries. */
+  const left: { readonly folders: string[]; readonly hasMore: boolean }[] = [];
   const empty = async () => {
     const folders: string[] = [];
     if (isMounted(descent.names))
       throw Object.assign(new Error('EBUSY: mounted'), { code: 'EBUSY', syscall: 'rmdir' });
     await makeWritable(calls, descent.directory);
-    for (const entry of await calls.readdir(at(descent.directory, '.'))) {
+    const entries: Dirent[] = [];
+    // Collected first: some file systems skip names when others are deleted during the reading.
+    for await (const entry of entriesIn(calls, at(descent.directory, '.'))) {
+      if (entries.push(entry) === MOST_NAMES) break;
+    }
+    for (const entry of entries) {
       await slices.pause();
       count += 1;
       if (count > MOST_DELETED) {
@@ -175,18 +182,17 @@ export async function emptyFolder(
       if (entry.isDirectory()) folders.push(entry.name);
       else await unlinkIfThere(calls, at(descent.directory, entry.name));
     }
-    left.push(folders);
+    left.push({ folders, hasMore: entries.length === MOST_NAMES });
   };
   try {
     await empty();
     for (;;) {
-      const next = left.at(-1)?.pop();
-      if (next !== undefined) {
-        await descent.enter(next);
+      const next = left.at(-1)?.folders.pop();
+      if (next !== undefined) await descent.enter(next);
+      if (next !== undefined || left.pop()?.hasMore === true) {
         await empty();
         continue;
       }
-      left.pop();
       const done = descent.names.at(-1);
       if (done === undefined) return;
       await descent.leave();

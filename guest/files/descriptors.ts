@@ -32,6 +32,16 @@ export const bytesOf = (name: string): string | Buffer =>
 type Path = string | Buffer;
 type Now<T> = T | Promise<T>;
 
+/** A folder read in pieces: all names of a large one do not fit the guest's memory. */
+export interface OpenFolder {
+  /** null at the end */
+  read(): Now<fs.Dirent | null>;
+  close(): Now<void>;
+}
+
+/** The size is the number of entries per read. */
+const READDIR = { encoding: 'latin1', bufferSize: 256 } as const;
+
 /** File system calls, synchronous or in the thread pool. */
 export interface Calls {
   open(path: Path, flags: number, mode?: number): Now<number>;
@@ -39,7 +49,7 @@ export interface Calls {
   fstat(descriptor: number): Now<fs.Stats>;
   lstat(path: Path): Now<fs.Stats>;
   readlink(path: Path): Now<string>;
-  readdir(path: Path): Now<fs.Dirent[]>;
+  opendir(path: Path): Now<OpenFolder>;
   mkdir(path: Path, mode: number): Now<unknown>;
   rename(from: Path, to: Path): Now<void>;
   link(from: Path, to: Path): Now<void>;
@@ -56,7 +66,10 @@ export const direct: Calls = {
   fstat: (descriptor) => fs.fstatSync(descriptor),
   lstat: (path) => fs.lstatSync(path),
   readlink: (path) => fs.readlinkSync(path, 'latin1'),
-  readdir: (path) => fs.readdirSync(path, { withFileTypes: true, encoding: 'latin1' }),
+  opendir: (path) => {
+    const folder = fs.opendirSync(path, READDIR);
+    return { read: () => folder.readSync(), close: () => folder.closeSync() };
+  },
   mkdir: fs.mkdirSync,
   rename: fs.renameSync,
   link: fs.linkSync,
@@ -73,7 +86,7 @@ export const pooled: Calls = {
   fstat: (descriptor) => promisify(fs.fstat)(descriptor),
   lstat: (path) => promisify(fs.lstat)(path),
   readlink: (path) => promisify(fs.readlink)(path, 'latin1'),
-  readdir: (path) => promisify(fs.readdir)(path, { withFileTypes: true, encoding: 'latin1' }),
+  opendir: (path) => promisify(fs.opendir)(path, READDIR),
   mkdir: (path, mode) => promisify(fs.mkdir)(path, mode),
   rename: promisify(fs.rename),
   link: promisify(fs.link),
@@ -82,6 +95,15 @@ export const pooled: Calls = {
   rmdir: (path) => promisify(fs.rmdir)(path),
   chmod: promisify(fs.chmod),
 };
+
+export async function* entriesIn(calls: Calls, path: Path): AsyncGenerator<fs.Dirent, void, undefined> {
+  const folder = await calls.opendir(path);
+  try {
+    for (let entry = await folder.read(); entry !== null; entry = await folder.read()) yield entry;
+  } finally {
+    await folder.close();
+  }
+}
 
 /** The code of a failed system call, such as `ENOENT`. Empty for any other error. */
 export function errno(error: unknown): string {

@@ -2,7 +2,7 @@ import { closeSync, type Stats } from 'node:fs';
 import { PortholeError } from '../../core/errors.ts';
 import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import type { FileStat } from '../protocol/files-protocol.ts';
-import { at, type Calls, Descent, errno, FOLDER, pooled, Slices } from './descriptors.ts';
+import { at, type Calls, Descent, entriesIn, errno, FOLDER, pooled, Slices } from './descriptors.ts';
 import { failure, notFound } from './failures.ts';
 import type { Place, Workspace } from './workspace.ts';
 import { PARTIAL } from './write-file.ts';
@@ -103,8 +103,8 @@ export async function* listFiles(
   async function* below(): AsyncGenerator<FileStat, boolean, undefined> {
     const { directory } = descent;
     const folders: string[] = [];
-    for (const name of (await namesIn(calls, directory)).sort()) {
-      if (PARTIAL.test(name)) continue;
+    // One more than fits shows that there is more.
+    for (const name of await firstNames(calls, directory, most - count + 1, slices)) {
       await slices.pause();
       let stat: Stats;
       try {
@@ -151,8 +151,16 @@ export function pathBelow(folder: string, names: readonly string[]): string {
   return [folder, ...names.map((name) => Buffer.from(name, 'latin1').toString('utf8'))].join('/');
 }
 
-async function namesIn(calls: Calls, directory: number): Promise<string[]> {
-  return (await calls.readdir(at(directory, '.'))).map(({ name }) => name);
+/** The first names of a folder, sorted; its other names are not held. */
+async function firstNames(calls: Calls, directory: number, most: number, slices: Slices): Promise<string[]> {
+  let names: string[] = [];
+  for await (const { name } of entriesIn(calls, at(directory, '.'))) {
+    if (PARTIAL.test(name)) continue;
+    names.push(name);
+    if (names.length >= 2 * most) names = names.sort().slice(0, most);
+    await slices.pause();
+  }
+  return names.sort();
 }
 
 function isGoneOrShut(error: unknown): boolean {

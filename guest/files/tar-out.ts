@@ -2,7 +2,7 @@ import fs, { type Stats } from 'node:fs';
 import { promisify } from 'node:util';
 import { PortholeError } from '../../core/errors.ts';
 import { putHeader, BLOCK } from '../../core/tar/tar-header.ts';
-import { at, type Calls, type Descent, direct, errno, READ, Slices } from './descriptors.ts';
+import { at, type Calls, type Descent, direct, errno, type OpenFolder, READ, Slices } from './descriptors.ts';
 import { reasonOf } from './failures.ts';
 import { openFolder } from './list-files.ts';
 import type { Workspace } from './workspace.ts';
@@ -33,6 +33,8 @@ const MAX_PATH = 4_000;
 const MAX_NAME = 100;
 /** Names of files with several names, in bytes; beyond it contents are written again. */
 const MAX_LINK_BYTES = 4_194_304;
+/** Names of subfolders in memory, per level. */
+const MOST_FOLDERS = 10_000;
 const GNU = 'ustar  \0';
 
 /**
@@ -98,26 +100,33 @@ class TarWriter {
 
   /** Writes the current folder of the walk, and its content. */
   async folder(choose: Choice, stat?: Stats): Promise<void> {
-    const { directory } = this.#descent;
-    let entries: fs.Dirent[];
+    let open: OpenFolder;
     try {
-      entries = await this.#calls.readdir(at(directory, '.'));
+      open = await this.#calls.opendir(at(this.#descent.directory, '.'));
     } catch (error) {
       if (this.#descent.names.length === 0 || !this.#isLeftOut(error, this.#prefix.slice(0, -1))) throw error;
       return;
     }
-    await this.#header(this.#prefix, '5', stat ?? (await this.#calls.fstat(directory)));
     const folders: string[] = [];
-    for (const entry of entries) {
-      const { name } = entry;
-      const choice = choose(this.#descent.names, name);
-      if (choice === 'left out') continue;
-      await this.#slices.pause();
-      if (this.#prefix.length + name.length > MAX_PATH) this.#leaveOut(`${this.#prefix}${name}`);
-      else if (choice === 'mounted') await this.#mountPoint(entry);
-      else if (entry.isDirectory()) folders.push(name);
-      else await this.#entry(entry, directory);
+    try {
+      await this.#header(this.#prefix, '5', stat ?? (await this.#calls.fstat(this.#descent.directory)));
+      for (let entry = await open.read(); entry !== null; entry = await open.read()) {
+        const { name } = entry;
+        await this.#slices.pause();
+        const choice = choose(this.#descent.names, name);
+        if (choice === 'left out') continue;
+        if (this.#prefix.length + name.length > MAX_PATH) this.#leaveOut(`${this.#prefix}${name}`);
+        else if (choice === 'mounted') await this.#mountPoint(entry);
+        else if (!entry.isDirectory()) await this.#entry(entry, this.#descent.directory);
+        else if (folders.push(name) === MOST_FOLDERS) await this.#subfolders(folders.splice(0), choose);
+      }
+    } finally {
+      await open.close();
     }
+    await this.#subfolders(folders, choose);
+  }
+
+  async #subfolders(folders: readonly string[], choose: Choice): Promise<void> {
     const prefix = this.#prefix;
     for (const name of folders) {
       let stat: Stats;

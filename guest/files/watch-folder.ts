@@ -2,7 +2,7 @@ import { closeSync, type FSWatcher, watch } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import type { WatchEvent } from '../protocol/files-protocol.ts';
-import { at, errno, Slices } from './descriptors.ts';
+import { at, entriesIn, errno, Slices } from './descriptors.ts';
 import { openFolder, pathBelow, statOf } from './list-files.ts';
 import { type Place, WalkError, type Workspace } from './workspace.ts';
 import { PARTIAL } from './write-file.ts';
@@ -95,12 +95,16 @@ class FolderWatcher {
       watcher.on('error', () => watcher.close());
       this.#watchers.set(key, watcher);
       if (!this.#recursive && !reports) return;
-      for (const entry of await place.calls.readdir(at(place.directory, '.'))) {
+      const folders: string[] = [];
+      for await (const entry of entriesIn(place.calls, at(place.directory, '.'))) {
+        await slices.pause();
         if (reports) this.#note(key, entry.name, false);
         if (!this.#recursive || !entry.isDirectory() || PARTIAL.test(entry.name)) continue;
         if (this.#workspace.isMounted([...this.#start, ...below], entry.name)) continue;
-        await this.add([...below, entry.name], reports, slices);
+        // The last one sets that not all are watched.
+        if (folders.length <= MOST_FOLDERS) folders.push(entry.name);
       }
+      for (const name of folders) await this.add([...below, name], reports, slices);
     } catch (error) {
       const why = errno(error);
       if (why === 'ENOSPC' || why === 'EMFILE' || why === 'ENFILE') this.#isLimited = true;

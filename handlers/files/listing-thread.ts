@@ -42,11 +42,11 @@ export async function inListingThread(listing: Listing): Promise<Buffer> {
 }
 
 async function begin(): Promise<ListingThread> {
-  const { HEAVY_THREAD, JOB } = await import('./heavy-thread.ts');
+  const { HEAVY_THREAD, HEAVY_THREAD_ENV, JOB } = await import('./heavy-thread.ts');
   const worker = new Worker(HEAVY_THREAD, {
     workerData: { [JOB]: 'listing' satisfies Job },
     resourceLimits: MEMORY,
-    env: {},
+    env: HEAVY_THREAD_ENV,
   });
   const begun: ListingThread = { worker, waiting: new Map(), idle: undefined };
   const { waiting } = begun;

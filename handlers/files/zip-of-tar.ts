@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { Readable } from 'node:stream';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { Worker } from 'node:worker_threads';
 import { PortholeError } from '#core/errors.ts';
 import type { TarHeader } from '#core/tar/tar-header.ts';
@@ -19,7 +21,7 @@ const FIRST_TIME = 315_532_800;
 const LAST_TIME = 2_147_483_647;
 
 /** Memory limit of a zip's thread in MiB, so that no archive uses the memory of others. */
-const MEMORY = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4, stackSizeMb: 4 };
+const MEMORY = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 1, stackSizeMb: 4 };
 
 /**
  * Converts a sandbox's tar to a zip while streaming: one entry at a time, each compressed as it
@@ -47,18 +49,20 @@ export function zipOfTar(tar: Readable): Readable {
 
 /** The thread requests one thing at a time, so neither side buffers more than one piece. */
 async function* threadPieces(tar: Readable): AsyncGenerator<Uint8Array, void, undefined> {
-  const { HEAVY_THREAD, JOB } = await import('./heavy-thread.ts');
+  const { HEAVY_THREAD, HEAVY_THREAD_ENV, JOB } = await import('./heavy-thread.ts');
   const thread = new Worker(HEAVY_THREAD, {
     workerData: { [JOB]: 'zip' satisfies Job },
     resourceLimits: MEMORY,
-    env: {},
+    env: HEAVY_THREAD_ENV,
   });
   const ended = new AbortController();
   const end = (error: Error) => ended.abort(error);
   thread.once('error', end);
   thread.once('exit', (code) => end(new Error(`the thread of a zip ended with ${code}`)));
   tar.once('error', end);
-  const answer = (value: ZipAnswer) => thread.postMessage(value, []);
+  const answer = (value: ZipAnswer, bytes?: Uint8Array<ArrayBuffer>) =>
+    thread.postMessage(value, bytes === undefined ? [] : [bytes.buffer]);
+  const passed = collectEvery(COLLECTED);
   const source = (tar as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
   try {
     for (;;) {
@@ -67,10 +71,16 @@ async function* threadPieces(tar: Readable): AsyncGenerator<Uint8Array, void, un
       if (said.kind === 'failed') throw new PortholeError(said.code, said.message);
       if (said.kind === 'piece') {
         yield said.bytes;
+        passed(said.bytes.length);
         answer({ kind: 'taken' });
       } else {
         const { value, done } = await source.next();
-        answer(done === true ? { kind: 'end' } : { kind: 'tar', bytes: value });
+        if (done === true) answer({ kind: 'end' });
+        else {
+          const bytes = copyInto(said.used, value);
+          answer({ kind: 'tar', bytes }, bytes);
+          passed(value.length);
+        }
       }
     }
   } catch (error) {
@@ -78,6 +88,35 @@ async function* threadPieces(tar: Readable): AsyncGenerator<Uint8Array, void, un
   } finally {
     await thread.terminate();
   }
+}
+
+/**
+ * In bytes. On its own, V8 frees dropped buffers only after 64 MiB of them; those of a tar are
+ * young, and a minor collection takes about a millisecond.
+ */
+const COLLECTED = 2_097_152;
+
+function collectEvery(most: number): (bytes: number) => void {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as (options: { readonly type: 'minor' }) => void;
+  let passed = 0;
+  return (bytes) => {
+    passed += bytes;
+    if (passed < most) return;
+    passed = 0;
+    collect({ type: 'minor' });
+  };
+}
+
+/** In bytes: a read from a connection has at most this size. */
+const TAR_PIECE = 65_536;
+
+function copyInto(used: Uint8Array | undefined, bytes: Buffer): Uint8Array<ArrayBuffer> {
+  const isLarge = used !== undefined && used.buffer.byteLength >= bytes.length;
+  const buffer = isLarge ? (used.buffer as ArrayBuffer) : new ArrayBuffer(Math.max(bytes.length, TAR_PIECE));
+  const copy = new Uint8Array(buffer, 0, bytes.length);
+  copy.set(bytes);
+  return copy;
 }
 
 export async function* zipPieces(tar: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {

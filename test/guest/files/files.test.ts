@@ -339,6 +339,15 @@ describe('a tar', () => {
     expect([bytes > 202_000_000, most < 4_000_000]).toEqual([true, true]);
   });
 
+  test('of more folders than fit in memory at once is whole, and all are deleted', async () => {
+    for (let at = 0; at < 20_500; at += 1) fs.mkdirSync(here(`many/d${at}`), { recursive: true });
+    for (const at of [0, 20_499]) fs.writeFileSync(here(`many/d${at}/f`), '');
+    const names = execFileSync('tar', ['-tf', '-'], { input: await archive('/workspace/many') });
+    expect(new Set(names.toString().trim().split('\n')).size).toBe(20_503);
+    await deleteFile(workspace, 'many', true);
+    expect(look()).toEqual([]);
+  }, 60_000);
+
   test('leaves nothing when its sender goes at any byte, or when it is refused at its end', async () => {
     fs.writeFileSync(here('kept'), 'old');
     fs.mkdirSync(here('there'));
