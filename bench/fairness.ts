@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { readFile, writeFile, mkdtemp, rm } from 'node:fs/promises';
-import { Agent, request } from 'node:http';
+import { Agent, type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startHostProcess } from '#test/support/host-process.ts';
@@ -18,6 +18,7 @@ export interface FairnessBenchOptions {
 const KEYS = { ann: 'bench-key-of-ann-0', bob: 'bench-key-of-bob-0' };
 type Name = keyof typeof KEYS;
 const LISTINGS = 30;
+const STREAMS = 100;
 /**
  * The goals of the issue: another user's `exec`, in milliseconds, and the memory of a zip, in MiB.
  */
@@ -26,7 +27,7 @@ const MOST_MIB = 32;
 
 /**
  * Effects of one user on another: `exec` of bob while ann lists a large folder 30 times in
- * parallel; and the host's memory for a zip of many empty files.
+ * parallel, makes a zip of many files, or opens event streams; and the host's memory for the zip.
  */
 export async function benchFairness({
   commands = 200,
@@ -85,21 +86,45 @@ export async function benchFairness({
       return times;
     };
     await measure();
-    const unloaded = await measure();
-    const progress = { isOver: false, listings: 0 };
-    const load = Array.from({ length: LISTINGS }, async () => {
-      while (!progress.isOver) {
-        await ask('ann', 'GET', `/v1/sandbox/${anns}/files?path=listed`);
-        progress.listings += 1;
-      }
-    });
-    // In progress: the first has been answered.
-    while (progress.listings === 0) await exec('bob', bobs, ['true']);
-    const loaded = await measure();
-    progress.isOver = true;
-    await Promise.all(load);
-
     await touch('zipped', files);
+    const list = () => ask('ann', 'GET', `/v1/sandbox/${anns}/files?path=listed`);
+    const zip = () => ask('ann', 'GET', `/v1/sandbox/${anns}/archive?path=zipped&format=zip`);
+    const openStream = async () => {
+      const headers = { authorization: `Bearer ${KEYS.ann}` };
+      const outgoing = request({
+        host: '127.0.0.1',
+        port: host.port,
+        path: `/v1/sandbox/${anns}/events`,
+        headers,
+      });
+      outgoing.end();
+      const [stream] = (await once(outgoing, 'response')) as [IncomingMessage];
+      if (stream.statusCode !== 200) throw new Error(`a stream: ${stream.statusCode}`);
+      await once(stream, 'data');
+      stream.destroy();
+    };
+    const loads = [
+      [`${LISTINGS} listings`, LISTINGS, list],
+      [`a zip of ${files} files`, 1, zip],
+      [`${STREAMS} streams that open and close`, STREAMS, openStream],
+    ] as const;
+    const results: BenchResult[] = [];
+    for (const [name, parallel, once] of loads) {
+      const unloaded = await measure();
+      const progress = { isOver: false, begun: 0, ended: 0 };
+      const load = Array.from({ length: parallel }, async () => {
+        while (!progress.isOver) {
+          progress.begun += 1;
+          await once();
+          progress.ended += 1;
+        }
+      });
+      while (progress.begun < parallel) await exec('bob', bobs, ['true']);
+      const loaded = await measure();
+      progress.isOver = true;
+      await Promise.all(load);
+      results.push(...effect(name, loaded, unloaded, progress.ended));
+    }
     const resident = async () => {
       const status = await readFile(`/proc/${host.child.pid}/status`, 'utf8');
       return { now: kilobytes(status, 'VmRSS') / 1_024, peak: kilobytes(status, 'VmHWM') / 1_024 };
@@ -107,29 +132,11 @@ export async function benchFairness({
     // 5 resets the peak.
     await writeFile(`/proc/${host.child.pid}/clear_refs`, '5');
     const before = await resident();
-    await ask('ann', 'GET', `/v1/sandbox/${anns}/archive?path=zipped&format=zip`);
+    await zip();
     const after = await resident();
 
-    const figures = { loaded, unloaded };
-    const p50 = compare(
-      'exec of another user under 30 listings / unloaded',
-      figures,
-      ['loaded', 'unloaded'],
-      'ms',
-    );
-    const ratio = estimate(loaded).median / estimate(unloaded).median;
-    const max = Math.max(...loaded);
     return [
-      {
-        ...p50,
-        ratio: { ...p50.ratio, median: ratio },
-        goal: { at: 'most', value: 2 },
-        met: ratio <= 2,
-      },
-      single('exec of another user under 30 listings: longest', max, 'ms', MOST_MS, {
-        'longest unloaded': Math.max(...unloaded),
-        'listings answered': progress.listings,
-      }),
+      ...results,
       single(`zip of ${files} empty files: memory of the host`, after.peak - before.now, 'MiB', MOST_MIB, {}),
     ];
   } finally {
@@ -137,6 +144,24 @@ export async function benchFairness({
     await host.end();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+function effect(
+  load: string,
+  loaded: readonly number[],
+  unloaded: readonly number[],
+  ended: number,
+): BenchResult[] {
+  const name = `exec of another user under ${load}`;
+  const p50 = compare(`${name} / unloaded`, { loaded, unloaded }, ['loaded', 'unloaded'], 'ms');
+  const ratio = estimate(loaded).median / estimate(unloaded).median;
+  return [
+    { ...p50, ratio: { ...p50.ratio, median: ratio }, goal: { at: 'most', value: 2 }, met: ratio <= 2 },
+    single(`${name}: longest`, Math.max(...loaded), 'ms', MOST_MS, {
+      'longest unloaded': Math.max(...unloaded),
+      'requests answered': ended,
+    }),
+  ];
 }
 
 function kilobytes(status: string, field: string): number {
