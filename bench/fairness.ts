@@ -4,7 +4,7 @@ import { Agent, type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startHostProcess } from '#test/support/host-process.ts';
-import { type BenchResult, compare, estimate } from './measure.ts';
+import { type BenchResult, compare, estimate, single } from './measure.ts';
 
 export interface FairnessBenchOptions {
   /** Number of commands, with and without load. */
@@ -166,28 +166,4 @@ function effect(
 
 function kilobytes(status: string, field: string): number {
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]);
-}
-
-/** One figure with a goal, as the ratio to it. */
-function single(
-  name: string,
-  value: number,
-  unit: string,
-  most: number,
-  more: Readonly<Record<string, number>>,
-): BenchResult {
-  const ratio = value / most;
-  const also = Object.entries(more).map(([arm, median]) => [arm, { median, unit: '' }]);
-  return {
-    name,
-    ratio: { median: ratio, low: ratio, high: ratio },
-    pairs: 1,
-    goal: { at: 'most', value: 1 },
-    met: ratio <= 1,
-    absolute: {
-      measured: { median: value, unit },
-      goal: { median: most, unit },
-      ...Object.fromEntries(also),
-    },
-  };
 }

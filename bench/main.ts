@@ -1,8 +1,8 @@
 /**
- * `npm run bench [-- preview|previews|sandboxes|bridge|fairness|proxy|host|start|all …] [--quick]`:
- * ratios measured side by side in one run, with the absolute medians. Compare ratios: the absolute
- * figures depend on this machine at this moment. `--quick` runs every arm once or twice on little
- * data, to check that it works (CI: about three minutes for all).
+ * `npm run bench [-- NAME …|all] [--quick]`: ratios measured side by side in one run, with the
+ * absolute medians. Compare ratios: the absolute figures depend on this machine at this moment.
+ * `--quick` runs every arm once or twice on little data, to check that it works (CI: about three
+ * minutes for all).
  */
 import { availableParallelism } from 'node:os';
 import type { BenchResult } from './measure.ts';
@@ -33,6 +33,10 @@ const BENCHES: Record<string, (quick: boolean) => Promise<BenchResult[]>> = {
   fairness: async (quick) => {
     const { benchFairness } = await import('./fairness.ts');
     return benchFairness(quick ? { commands: 5, listed: 1_000, files: 5_000 } : {});
+  },
+  network: async (quick) => {
+    const { benchNetwork } = await import('./network.ts');
+    return benchNetwork(quick ? { rounds: 1, connections: 20, seconds: 1 } : {});
   },
   proxy: async (quick) => {
     const { benchPreview } = await import('./preview.ts');

@@ -73,6 +73,30 @@ export function compare(
   return { name, ratio, pairs: ratios.length, goal, met, absolute };
 }
 
+/** One figure with a goal, as the ratio to it. */
+export function single(
+  name: string,
+  value: number,
+  unit: string,
+  most: number,
+  more: Readonly<Record<string, number>> = {},
+): BenchResult {
+  const ratio = value / most;
+  const also = Object.entries(more).map(([arm, median]) => [arm, { median, unit: '' }]);
+  return {
+    name,
+    ratio: { median: ratio, low: ratio, high: ratio },
+    pairs: 1,
+    goal: { at: 'most', value: 1 },
+    met: ratio <= 1,
+    absolute: {
+      measured: { median: value, unit },
+      goal: { median: most, unit },
+      ...Object.fromEntries(also),
+    },
+  };
+}
+
 /**
  * A separate process, so that no two arms share an event loop. It sends one message once it is
  * ready.

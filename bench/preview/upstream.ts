@@ -32,6 +32,6 @@ const server = createServer((req, res) => {
 new WebSocketServer({ server }).on('connection', (socket) => {
   socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }));
 });
-server.listen(Number(process.argv[2] ?? 0), '127.0.0.1', () => {
+server.listen(Number(process.argv[2] ?? 0), process.argv[3] ?? '127.0.0.1', () => {
   process.send?.((server.address() as AddressInfo).port);
 });

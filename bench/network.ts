@@ -1,0 +1,169 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { readMachineTools } from '#adapters/egress/machine-tools.ts';
+import { NO_PROXIES } from '#adapters/egress/machine-proxies.ts';
+import { NetworkBroker } from '#adapters/egress/network-broker.ts';
+import { createLocalProvider } from '#adapters/local/local-provider.ts';
+import { NO_NETWORK } from '#core/network/network-policy.ts';
+import { NO_SECRETS } from '#core/network/network-secrets.ts';
+import { NETWORK } from '#guest/protocol/network.ts';
+import { type BenchResult, compare, estimate, interleave, single, startWorker } from './measure.ts';
+
+export interface NetworkBenchOptions {
+  readonly rounds?: number;
+  /** Busy connections of one sandbox at once. */
+  readonly connections?: number;
+  /** Seconds for which they are busy. */
+  readonly seconds?: number;
+}
+
+const run = promisify(execFile);
+/** Address of the server, which a sandbox may reach; no other address of loopback. */
+const OUTSIDE = '127.0.0.2';
+const NAME = 'api.example.com';
+/** New connections of one round. */
+const REQUESTS = 10;
+/** The goal of the time from the request for a connection to the first byte. */
+const MOST_MS = 50;
+
+/** Opens `count` tunnels, requests in a loop on each, and ends after `seconds`. */
+const BUSY = `
+const [port, count, seconds] = process.argv.slice(1).map(Number);
+let open = 0, answers = 0;
+for (let i = 0; i < count; i += 1) {
+  const tunnel = require('http').request({ port: ${NETWORK.port}, method: 'CONNECT', path: '${NAME}:' + port });
+  tunnel.once('connect', (_, socket) => {
+    open += 1;
+    if (open === count) console.log('open');
+    const ask = () => socket.write('GET / HTTP/1.1\\r\\nHost: ${NAME}\\r\\n\\r\\n');
+    socket.on('data', () => { answers += 1; ask(); });
+    ask();
+  }).on('error', (error) => { console.error(error); process.exit(1); }).end();
+}
+setTimeout(() => process.exit(open === count && answers > count ? 0 : 2), seconds * 1_000);`;
+
+/**
+ * Connections of a real sandbox through the broker, beside the same ones without either: time to
+ * the first byte, throughput, and the first byte of one sandbox while another one is busy.
+ */
+export async function benchNetwork({
+  rounds = 15,
+  connections = 500,
+  seconds = 15,
+}: NetworkBenchOptions = {}): Promise<BenchResult[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'porthole-bench-'));
+  const upstream = await startWorker<number>(new URL('./preview/upstream.ts', import.meta.url), [
+    '0',
+    OUTSIDE,
+  ]);
+  const port = upstream.ready;
+  const provider = createLocalProvider({ dataDir: folder, tools: readMachineTools({}) });
+  const broker = new NetworkBroker({
+    presets: [],
+    permitted: [`${OUTSIDE}/32`],
+    proxies: NO_PROXIES,
+    resolve: () => Promise.resolve([OUTSIDE]),
+    policyOf: () =>
+      Promise.resolve({ ...NO_NETWORK, mode: 'allowlist', allow: [{ host: NAME, ports: [port] }] }),
+    secretsOf: () => Promise.resolve(NO_SECRETS),
+    certificates: undefined,
+    ask: () => Promise.resolve('not asked'),
+    attempted: () => undefined,
+    hint: () => '',
+  });
+  await provider.serveChannels({ calls: () => createServer(), network: (id) => broker.serverFor(id) });
+  const [quiet, busy] = ['aaaaaaaaaaaaaaaaaaaaaaaaaa', 'bbbbbbbbbbbbbbbbbbbbbbbbbb'] as const;
+  const inside = async (id: string, argv: readonly [string, ...string[]]) => {
+    const process = await provider.exec(id, { argv });
+    const [out, err, { code }] = await Promise.all([
+      text(process.stdout),
+      text(process.stderr),
+      process.exited,
+    ]);
+    if (code !== 0) throw new Error(`${argv[0]} ended with ${code}: ${err}`);
+    return out;
+  };
+  const curl = (format: string, urls: readonly string[]): [string, ...string[]] => [
+    'curl',
+    '-sSp',
+    '-w',
+    `%{${format}}\n`,
+    '-H',
+    'Connection: close',
+    ...urls.flatMap((url) => ['-o', '/dev/null', url]),
+  ];
+  const url = (host: string, path = '/') => `http://${host}:${port}${path}`;
+  const mean = (output: string): number => {
+    const values = output.trim().split('\n').map(Number);
+    return values.reduce((sum, value) => sum + value, 0) / values.length;
+  };
+  const through = async (format: string, urls: readonly string[]) =>
+    mean(await inside(quiet, curl(format, urls)));
+  const direct = async (format: string, urls: readonly string[]) => {
+    const [program, ...args] = curl(format, urls);
+    return mean((await run(program, args)).stdout);
+  };
+  const pages = (host: string) => Array.from({ length: REQUESTS }, () => url(host));
+  const firstByte = async () => (await through('time_starttransfer', pages(NAME))) * 1_000;
+  try {
+    for (const id of [quiet, busy]) await provider.create({ id });
+    await firstByte();
+    const first = await interleave(
+      {
+        broker: firstByte,
+        direct: async () => (await direct('time_starttransfer', pages(OUTSIDE))) * 1_000,
+      },
+      rounds,
+    );
+    const bytes = await interleave(
+      {
+        broker: () => through('speed_download', [url(NAME, '/body')]),
+        direct: () => direct('speed_download', [url(OUTSIDE, '/body')]),
+      },
+      rounds,
+    );
+
+    const load = await provider.exec(busy, {
+      argv: ['node', '-e', BUSY, String(port), String(connections), String(seconds)],
+    });
+    const loadErrors = text(load.stderr);
+    await once(load.stdout, 'data');
+    const progress = { isOver: false };
+    const ended = load.exited.finally(() => (progress.isOver = true));
+    const loaded: number[] = [];
+    do loaded.push(await firstByte());
+    while (!progress.isOver);
+    const { code } = await ended;
+    if (code !== 0) throw new Error(`the busy sandbox ended with ${code}: ${await loadErrors}`);
+
+    const alone = estimate(first.broker).median;
+    return [
+      single('request to first byte through the broker', estimate(first.broker).high, 'ms', MOST_MS, {
+        'direct, ms': estimate(first.direct).median,
+      }),
+      compare('100 MB down through the broker / direct', bytes, ['broker', 'direct'], 'B/s', {
+        at: 'least',
+        value: 0.8,
+      }),
+      single(
+        `first byte while another sandbox has ${connections} busy connections`,
+        estimate(loaded).median,
+        'ms',
+        MOST_MS,
+        { 'alone, ms': alone, longest: Math.max(...loaded) },
+      ),
+    ];
+  } finally {
+    for (const id of [quiet, busy]) await provider.destroy(id);
+    await provider.close();
+    broker.close();
+    await upstream.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
