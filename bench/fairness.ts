@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { readFile, writeFile, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startHostProcess } from '#test/support/host-process.ts';
+import { residentMemory, resetPeakMemory, startHostProcess } from '#test/support/host-process.ts';
 import { type BenchResult, compare, estimate, single } from './measure.ts';
 
 export interface FairnessBenchOptions {
@@ -125,15 +125,10 @@ export async function benchFairness({
       await Promise.all(load);
       results.push(...effect(name, loaded, unloaded, progress.ended));
     }
-    const resident = async () => {
-      const status = await readFile(`/proc/${host.child.pid}/status`, 'utf8');
-      return { now: kilobytes(status, 'VmRSS') / 1_024, peak: kilobytes(status, 'VmHWM') / 1_024 };
-    };
-    // 5 resets the peak.
-    await writeFile(`/proc/${host.child.pid}/clear_refs`, '5');
-    const before = await resident();
+    await resetPeakMemory(host);
+    const before = await residentMemory(host);
     await zip();
-    const after = await resident();
+    const after = await residentMemory(host);
 
     return [
       ...results,
@@ -162,8 +157,4 @@ function effect(
       'requests answered': ended,
     }),
   ];
-}
-
-function kilobytes(status: string, field: string): number {
-  return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]);
 }

@@ -96,9 +96,17 @@ async function* threadPieces(tar: Readable): AsyncGenerator<Uint8Array, void, un
  */
 const COLLECTED = 2_097_152;
 
-function collectEvery(most: number): (bytes: number) => void {
+type Collect = (options: { readonly type: 'minor' }) => void;
+let exposed: Collect | undefined;
+
+/** Obtained at the first zip, once: it needs a V8 context. */
+function exposeCollect(): Collect {
   setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as (options: { readonly type: 'minor' }) => void;
+  return runInNewContext('gc') as Collect;
+}
+
+function collectEvery(most: number): (bytes: number) => void {
+  const collect = (exposed ??= exposeCollect());
   let passed = 0;
   return (bytes) => {
     passed += bytes;

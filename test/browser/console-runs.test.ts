@@ -551,7 +551,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       expect(await violations(page)).toEqual([]);
     });
 
-    test('allow a decision with one press from within the frame', async () => {
+    test('let a person who was in the frame decide with one press', async () => {
       await serve(3109);
       await open(3109);
       await go();

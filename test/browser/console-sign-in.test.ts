@@ -103,7 +103,7 @@ suite('signing in to the console, over https in a real browser', chromiumMissing
       ],
       ['one whom it tells of an error', { error: 'server_error' }, 'reports an error'],
       [
-        'one with the state of another user',
+        'one with the issuer of another provider',
         { code: 'x', iss: 'https://evil.test' },
         'not from the identity provider',
       ],

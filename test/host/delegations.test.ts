@@ -359,7 +359,7 @@ describe('a delegation', () => {
     expect(stdout.toString()).toBe('none\n');
   });
 
-  test('ends a command with one answer, which says why', async () => {
+  test('ends a command that is answered as one document, which says why', async () => {
     const made = await delegate({ scopes: ['exec'] });
     const running = exec(made.token, ['sh', '-c', 'echo >begun; exec sleep 1234']);
     await execute(porthole, box.id, ['sh', '-c', 'until [ -e begun ]; do sleep 0.02; done'], {

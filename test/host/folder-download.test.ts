@@ -1,9 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type HostProcess, startHostProcess } from '#test/support/host-process.ts';
+import {
+  type HostProcess,
+  residentMemory,
+  resetPeakMemory,
+  startHostProcess,
+} from '#test/support/host-process.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { execute } from './support/commands.ts';
 import { makeRun } from './support/runs.ts';
@@ -99,16 +104,11 @@ describe('a folder of 200,000 empty files', () => {
   test('is downloaded as a zip in little memory of the host', async () => {
     // Loads the code.
     await bytesOf(await ask('GET', '/archive?path=few&format=zip'));
-    const resident = async (field: 'VmRSS' | 'VmHWM') => {
-      const status = await readFile(`/proc/${host.child.pid}/status`, 'utf8');
-      return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1_024;
-    };
-    // 5 resets the peak: proc_pid_clear_refs(5).
-    await writeFile(`/proc/${host.child.pid}/clear_refs`, '5');
-    const before = await resident('VmRSS');
+    await resetPeakMemory(host);
+    const before = await residentMemory(host);
     expect(await bytesOf(await ask('GET', '/archive?path=many&format=zip'))).toBeGreaterThan(200_000 * 150);
     // The goal is 32, which `npm run bench -- fairness` measures; it was 96 and more.
-    expect((await resident('VmHWM')) - before).toBeLessThan(56);
+    expect((await residentMemory(host)).peak - before.now).toBeLessThan(56);
   }, 120_000);
 
   test('is downloaded as a tar, listed, watched and deleted by the guest that was there before', async () => {

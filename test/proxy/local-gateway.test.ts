@@ -66,7 +66,7 @@ describe('where the app does not answer', () => {
     },
   );
 
-  test('answers 404 for an unknown token, also after asking the other instances', async () => {
+  test('answers 404 for a token that the lookup does not find either', async () => {
     const fixture = await gateway(echo, { lookup: async () => ({ kind: 'unknown' }) });
     expect((await fetchRaw(fixture.port, fixture.previewHost)).status).toBe(404);
   });

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 
 export interface HostProcess {
@@ -69,4 +70,19 @@ export async function startHostProcess({
       return child.exitCode ?? child.signalCode;
     },
   };
+}
+
+/** Resident memory of a process, in MiB: now, and the most since its start or the last reset. */
+export async function residentMemory({
+  child,
+}: Pick<HostProcess, 'child'>): Promise<{ readonly now: number; readonly peak: number }> {
+  const status = await readFile(`/proc/${child.pid}/status`, 'utf8');
+  const field = (name: string) =>
+    Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1_024;
+  return { now: field('VmRSS'), peak: field('VmHWM') };
+}
+
+/** Resets the peak: proc_pid_clear_refs(5). */
+export async function resetPeakMemory({ child }: Pick<HostProcess, 'child'>): Promise<void> {
+  await writeFile(`/proc/${child.pid}/clear_refs`, '5');
 }

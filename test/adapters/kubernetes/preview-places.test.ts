@@ -38,7 +38,7 @@ describe('a place of a run', () => {
     expect(await overtaken).toBe(false);
   });
 
-  test('does not rank a start with an earlier time second', async () => {
+  test('goes to the first start, whatever time the second one has', async () => {
     const [first, second] = [fixture.spec({ startedAt: NOON }), fixture.spec({ startedAt: new Date(0) })];
     expect(await fits(first)).toBe(true);
     expect(await fits(second)).toBe(false);
