@@ -44,9 +44,21 @@ export interface SyncResult {
 
 /** The API's limit of an archive, in bytes. */
 const MAX_ARCHIVE = 33_554_432;
+/** Bytes of a slice: an archive also has headers. */
+const SLICE = 33_000_000;
 /** Length of the names in one command, in bytes: well below Linux's limit. */
 const MAX_NAMES = 65_536;
 const IGNORE_FILES = ['.gitignore', '.portholeignore'];
+
+/** Joins the slices of a file that is too large for one archive. */
+const JOIN = `name=$1 count=$2 mode=$3 mtime=$4; at=0
+cd /workspace || exit
+while [ "$at" -lt "$count" ]; do cat -- "./$name.porthole-slice-$at" || exit; at=$((at + 1)); done \
+  > "./$name.porthole-joined" || exit
+chmod "$mode" "./$name.porthole-joined" && touch -d "@$mtime" "./$name.porthole-joined" || exit
+mv -f -- "./$name.porthole-joined" "./$name" || exit
+at=0
+while [ "$at" -lt "$count" ]; do rm -f -- "./$name.porthole-slice-$at"; at=$((at + 1)); done`;
 
 /** Removes the first `count` names, then those of the remaining folders that are empty. */
 const REMOVE = `count=$1; shift
@@ -62,7 +74,7 @@ exit 0`;
  * Syncs a folder into a sandbox: everything the first time, then only changes, as one archive. One
  * command removes deleted files at the same time. Files are sent with their current content;
  * changes made in the sandbox are not detected.
- * @throws RangeError for a file that is too large to send; PortholeError
+ * @throws PortholeError
  */
 export async function syncFolder(
   sandbox: Sandbox,
@@ -83,7 +95,7 @@ export async function syncFolder(
   const { entries, skipped, read } = await readFolder(root, rules, before);
   const sentBefore = options.full === true ? NOTHING_SENT.entries : before.entries;
   const plan = { ...planSync(before.entries, entries), send: planSync(sentBefore, entries).send };
-  const parts = partsOf(root, below, plan, entries);
+  const { parts, joins } = partsOf(root, below, plan, entries);
   const remove = options.delete === false ? [] : removals(below, plan);
 
   const isIdle = parts.length + remove.length === 0;
@@ -94,6 +106,7 @@ export async function syncFolder(
   };
   const sending = async () => {
     for (const part of parts) await send(sandbox, part, signal);
+    for (const join of joins) await sandbox.exec(['sh', '-c', JOIN, 'sh', ...join], { signal }).text();
   };
   if (plan.removeFirst) {
     await removing();
@@ -156,17 +169,24 @@ async function ignoreLines(root: string): Promise<readonly string[]> {
   return texts.flatMap((text) => text.split('\n'));
 }
 
-/** Archives within the API's limit, one after the other. */
-function partsOf(root: string, below: string, { send }: SyncPlan, entries: Entries): TarEntry[][] {
+/** Archives within the API's limit, one after the other, and the arguments of each `JOIN`. */
+function partsOf(
+  root: string,
+  below: string,
+  { send }: SyncPlan,
+  entries: Entries,
+): { readonly parts: readonly TarEntry[][]; readonly joins: readonly string[][] } {
   const parts: TarEntry[][] = [];
+  const joins: string[][] = [];
   let room = 0;
   for (const path of send) {
     const entry = tarEntry(root, below, path, entries.get(path) as SyncEntry);
     const size = tarSize(entry);
-    if (size > MAX_ARCHIVE - TAR_END) {
-      throw new RangeError(
-        `${path} is too long to be sent (${size} bytes as an archive; at most ${MAX_ARCHIVE}): exclude it, and bring it in another way.`,
-      );
+    if (size > MAX_ARCHIVE - TAR_END && entry.type === 'file') {
+      const slices = slicesOf(join(root, path), entry);
+      parts.unshift(...slices.map((slice) => [slice]));
+      joins.push([entry.name, String(slices.length), (entry.mode ?? 0o644).toString(8), String(entry.mtime)]);
+      continue;
     }
     if (size > room) {
       parts.push([]);
@@ -175,7 +195,16 @@ function partsOf(root: string, below: string, { send }: SyncPlan, entries: Entri
     parts.at(-1)?.push(entry);
     room -= size;
   }
-  return parts;
+  return { parts, joins };
+}
+
+function slicesOf(file: string, { name, size, mtime }: TarEntry & { readonly type: 'file' }): TarEntry[] {
+  return Array.from({ length: Math.ceil(size / SLICE) }, (_, at) => {
+    const from = at * SLICE;
+    const length = Math.min(SLICE, size - from);
+    const content = contentOf(file, length, from);
+    return { type: 'file', name: `${name}.porthole-slice-${at}`, size: length, mode: 0o600, mtime, content };
+  });
 }
 
 function tarEntry(root: string, below: string, path: string, entry: SyncEntry): TarEntry {
@@ -186,14 +215,17 @@ function tarEntry(root: string, below: string, path: string, entry: SyncEntry): 
   return { type: 'file', name, size, mode, mtime: mtime / 1_000, content: contentOf(join(root, path), size) };
 }
 
-/** The first `size` bytes of a file: bytes appended meanwhile are sent by the next sync. */
-async function* contentOf(file: string, size: number): AsyncGenerator<Uint8Array, void> {
+/** `size` bytes of a file: bytes appended meanwhile are sent by the next sync. */
+async function* contentOf(file: string, size: number, from = 0): AsyncGenerator<Uint8Array, void> {
   if (size === 0) return;
   const handle = await open(file, 'r');
   try {
     let left = size;
     while (left > 0) {
-      const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(Math.min(left, 65_536)));
+      const { bytesRead, buffer } = await handle.read({
+        buffer: Buffer.allocUnsafe(Math.min(left, 65_536)),
+        position: from + size - left,
+      });
       if (bytesRead === 0) return;
       left -= bytesRead;
       yield buffer.subarray(0, bytesRead);

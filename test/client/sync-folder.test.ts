@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { chmod, mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -219,11 +220,18 @@ describe('a folder that is synced', () => {
     expect(await sandbox.exec(['sh', '-c', 'cat a b | wc -c']).text()).toBe(`${large.length * 2}\n`);
   });
 
-  test('is refused for a file that no archive may have, before anything is sent', async () => {
-    await writeFile(join(folder, 'a'), Buffer.alloc(33_554_432));
+  test('sends a file that is larger than an archive in slices', async () => {
     await write('b', '');
-    await expect(sync()).rejects.toThrow('a is too long to be sent');
-    expect(await there()).toEqual(['']);
+    await writeFile(join(folder, "it's large"), Buffer.alloc(40 * 1024 * 1024, 'abc'), { mode: 0o755 });
+    expect(await sync()).toMatchObject({ sent: 2 });
+    const compare = "stat -c '%a %s' *large && cat *large | md5sum && ls | grep -v outputs";
+    const digest = createHash('md5')
+      .update(Buffer.alloc(40 * 1024 * 1024, 'abc'))
+      .digest('hex');
+    expect(await sandbox.exec(['sh', '-c', compare]).text()).toBe(
+      `755 ${40 * 1024 * 1024}\n${digest}  -\nb\nit's large\n`,
+    );
+    expect(await sync()).toMatchObject({ sent: 0, unchanged: 2 });
   });
 
   test.each(['/etc', '../a', '/workspace/../etc'])('does not go to %s', async (to) => {
