@@ -80,7 +80,8 @@ export const INSIDE_PATHS = {
 /** The environment of every command: nothing of the host's. */
 export function insideEnvironment(id: string): Record<string, string> {
   return {
-    PATH: '/opt/node/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    // Go installs itself into /usr/local/go.
+    PATH: '/opt/node/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/go/bin',
     HOME: INSIDE.home,
     USER: 'sandbox',
     LANG: 'C.UTF-8',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { findCommand } from '../../client/cli/up/find-command.ts';
+import { findCommand, workspaceFolders } from '../../client/cli/up/find-command.ts';
 
 /** Finds the command of a project with these files. */
 const find = (files: Readonly<Record<string, string>>) =>
@@ -99,6 +99,45 @@ describe('findCommand', () => {
       cwd: 'apps/web',
       install: { command: 'npm ci --no-audit --no-fund', inputs: ['package.json', 'package-lock.json'] },
     });
+  });
+
+  test('lists the apps of a monorepo that has several', () => {
+    const apps = {
+      'package.json': manifest({}),
+      'pnpm-lock.yaml': '',
+      'apps/api/package.json': manifest({ start: 'node .' }, { express: '5' }),
+      'apps/web/package.json': manifest({ dev: 'next dev' }, { next: '16' }),
+    };
+    expect(() => find(apps)).toThrow(
+      expect.objectContaining({
+        commands: ['cd apps/api && pnpm run start', 'cd apps/web && pnpm run dev'],
+      }),
+    );
+    // A script of the root starts all of them, as with Turborepo.
+    expect(find({ ...apps, 'package.json': manifest({ dev: 'turbo dev' }) })).toMatchObject({
+      command: 'pnpm run dev',
+      cwd: '',
+    });
+  });
+
+  test.each([
+    ['npm', { 'package.json': '{"workspaces": ["./sites/*", "docs", "a/*/b", "../up", "!sites/old"]}' }],
+    ['Yarn', { 'package.json': '{"workspaces": {"packages": ["sites/**", "docs/"]}}' }],
+    ['pnpm', { 'package.json': '{}', 'pnpm-workspace.yaml': "packages:\n  - 'sites/*'\n  - docs # one\n" }],
+  ])('reads the workspaces of %s', (_manager, files) => {
+    const texts = new Map<string, string>(Object.entries(files));
+    expect(workspaceFolders(texts)).toEqual(['apps/*', 'packages/*', 'sites/*', 'docs']);
+  });
+
+  test.each([
+    ['uv.lock', '.venv/bin/uv sync --quiet --frozen --inexact'],
+    ['poetry.lock', 'poetry install --quiet'],
+    ['requirements.txt', 'pip install --quiet -r requirements.txt'],
+    ['pyproject.toml', 'pip install --quiet .'],
+  ])('installs by %s', (file, command) => {
+    const install = find({ 'manage.py': '', 'pyproject.toml': '', [file]: '' })?.install;
+    expect(install).toMatchObject({ makes: '.venv', inputs: [file] });
+    expect(install?.command).toContain(command);
   });
 
   test('installs nothing for a package without dependencies', () => {

@@ -13,14 +13,21 @@ import { runFor } from '../run-of.ts';
 import { write } from '../write.ts';
 import { askWhatToKeep, endUp } from '../up/end-up.ts';
 import { awaitServer, type WantedServer } from '../up/await-server.ts';
-import { findCommand, type FoundCommand, installOf, LOOKED_FOR } from '../up/find-command.ts';
+import {
+  findCommand,
+  type FoundCommand,
+  installOf,
+  LOOKED_FOR,
+  type Project,
+  SeveralApps,
+} from '../up/find-command.ts';
 import { installDependencies } from '../up/install-dependencies.ts';
 import { Progress } from '../up/progress.ts';
 import { readProject } from '../up/read-project.ts';
 import { FolderEdits, followInBackground } from '../up/folder-edits.ts';
 
 /** Never sent: rebuilt in the sandbox, or useless there. */
-const LEFT_OUT = ['node_modules/', '.venv/', 'venv/', '__pycache__/', '.DS_Store'];
+const LEFT_OUT = ['node_modules', '.venv', 'venv', '__pycache__/', '.DS_Store'];
 
 export const upCommand: CommandSpec = {
   name: 'up',
@@ -136,12 +143,22 @@ async function commandOf({ given }: Context, folder: string): Promise<FoundComma
     const command = given.rest.length === 1 ? (given.rest[0] ?? '') : given.rest.map(quote).join(' ');
     return { kind: command, command, port: port ?? 3000, cwd: '', install: installOf(project) };
   }
-  const found = findCommand(project);
+  const found = commandIn(project, folder, given.positionals[0] ?? '.');
   if (found !== undefined) return { ...found, port: port ?? found.port };
   const list = LOOKED_FOR.map((each) => `  - ${each}`).join('\n');
   throw new UsageError(
     `found no command in ${folder}. Looked for:\n${list}\nGive it one: porthole up ${given.positionals[0] ?? '.'} --port 3000 -- node server.js`,
   );
+}
+
+function commandIn(project: Project, folder: string, shown: string): FoundCommand | undefined {
+  try {
+    return findCommand(project);
+  } catch (error) {
+    if (!(error instanceof SeveralApps)) throw error;
+    const lines = error.commands.map((each) => `  porthole up ${shown} -- ${quote(each)}`).join('\n');
+    throw new UsageError(`${folder} has ${error.commands.length} apps. Choose one:\n${lines}`);
+  }
 }
 
 /** The same folder of the same machine gets the same sandbox, resumed if it is stopped. */

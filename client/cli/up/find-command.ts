@@ -2,7 +2,7 @@
 export interface Project {
   /** Relative paths of its files, with `/`. */
   readonly files: ReadonlySet<string>;
-  /** Texts of those among `FILES_TO_READ`, and of each workspace's package.json. */
+  /** Texts of those among `FILES_TO_READ`, and of the package.json of each `workspaceFolders`. */
   readonly texts: ReadonlyMap<string, string>;
 }
 
@@ -20,13 +20,18 @@ export interface FoundCommand {
 export interface Install {
   readonly command: string;
   /** The folder that it creates, relative to the project. */
-  readonly makes: string;
+  readonly makes: 'node_modules' | '.venv';
   /** The files that it depends on. */
   readonly inputs: readonly string[];
 }
 
 const PYTHON_FILES = ['streamlit_app.py', 'main.py', 'app.py', 'wsgi.py', 'asgi.py', 'src/main.py'] as const;
-export const FILES_TO_READ: readonly string[] = ['Procfile', 'package.json', ...PYTHON_FILES];
+export const FILES_TO_READ: readonly string[] = [
+  'Procfile',
+  'package.json',
+  'pnpm-workspace.yaml',
+  ...PYTHON_FILES,
+];
 
 /** Supported kinds in search order, for the message if none is found. */
 export const LOOKED_FOR: readonly string[] = [
@@ -38,6 +43,18 @@ export const LOOKED_FOR: readonly string[] = [
   'index.html, also in public, dist or build',
 ];
 
+/** A monorepo with several apps and no script in its root. */
+export class SeveralApps extends Error {
+  /** A command line for each app. */
+  readonly commands: readonly string[];
+
+  constructor(commands: readonly string[]) {
+    super('several apps');
+    this.commands = commands;
+  }
+}
+
+/** @throws SeveralApps */
 export function findCommand(project: Project): FoundCommand | undefined {
   for (const rule of [fromProcfile, fromPackage, fromDjango, fromPython, fromGo, fromStatic]) {
     const found = rule(project);
@@ -61,6 +78,7 @@ function fromProcfile(project: Project): FoundCommand | undefined {
 }
 
 interface Manifest {
+  readonly workspaces?: unknown;
   readonly scripts?: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
@@ -78,32 +96,79 @@ const FRAMEWORKS: readonly (readonly [dependency: string, name: string, port: nu
   ['express', 'Express', 3000],
 ];
 
+/** Patterns of the folders of workspaces: `apps/*`, or one folder. */
+export function workspaceFolders(texts: Project['texts']): readonly string[] {
+  const { workspaces } = parse(texts.get('package.json') ?? '');
+  const listed =
+    typeof workspaces === 'object' && workspaces !== null && 'packages' in workspaces
+      ? workspaces.packages
+      : workspaces;
+  const own = Array.isArray(listed) ? listed.filter((each) => typeof each === 'string') : [];
+  const pnpm = (texts.get('pnpm-workspace.yaml') ?? '').matchAll(/^\s*-\s*['"]?([^'"#\s]+)/gm);
+  const patterns = [...own, ...Array.from(pnpm, ([, pattern]) => pattern ?? '')];
+  const tidy = patterns.map((each) =>
+    each.replace(/^\.\//, '').replace(/\/+(?:\*\*?)?$/, (end) => (end.includes('*') ? '/*' : '')),
+  );
+  return [
+    ...new Set(['apps/*', 'packages/*', ...tidy.filter((each) => !/^!|\.\.|^\/|[*?[{].*\//.test(each))]),
+  ];
+}
+
+interface Runnable {
+  /** Relative to the project; '' for its root. */
+  readonly cwd: string;
+  readonly script: string;
+  readonly line: string;
+  readonly framework: (typeof FRAMEWORKS)[number] | undefined;
+  readonly hasDependencies: boolean;
+}
+
+function runnableOf(path: string, text: string): Runnable | undefined {
+  const { scripts, dependencies, devDependencies } = parse(text);
+  const script = ['dev', 'start', 'serve', 'preview'].find((name) => scripts?.[name] !== undefined);
+  if (script === undefined) return undefined;
+  const uses = { ...dependencies, ...devDependencies };
+  return {
+    cwd: path.slice(0, Math.max(0, path.length - '/package.json'.length)),
+    script,
+    line: scripts?.[script] ?? '',
+    framework: FRAMEWORKS.find(([dependency]) => dependency in uses),
+    hasDependencies: Object.keys(uses).length > 0,
+  };
+}
+
+/** The apps of a monorepo: those in `apps` and those of a known framework come first. */
+function appsOf(runnable: readonly Runnable[]): readonly Runnable[] {
+  const prefer = (all: readonly Runnable[], by: (each: Runnable) => boolean): readonly Runnable[] =>
+    all.some(by) ? all.filter(by) : all;
+  const inApps = prefer(runnable, ({ cwd }) => cwd.startsWith('apps/'));
+  return prefer(inApps, ({ framework }) => framework !== undefined);
+}
+
 function fromPackage({ files, texts }: Project): FoundCommand | undefined {
-  if (!texts.has('package.json')) return undefined;
-  const manifests = [...texts.keys()].filter((path) => /(?:^|\/)package\.json$/.test(path));
-  // The project itself, then its workspaces: apps before packages, by name.
-  const depth = (path: string): number => path.split('/').length;
-  for (const path of manifests.toSorted((a, b) => depth(a) - depth(b) || (a < b ? -1 : 1))) {
-    const manifest = parse(texts.get(path) ?? '');
-    const script = ['dev', 'start', 'serve', 'preview'].find(
-      (name) => manifest.scripts?.[name] !== undefined,
-    );
-    if (script === undefined) continue;
-    const line = manifest.scripts?.[script] ?? '';
-    const uses = { ...manifest.dependencies, ...manifest.devDependencies };
-    const [, name, port] = FRAMEWORKS.find(([dependency]) => dependency in uses) ?? [];
-    const manager = managerOf(files);
-    // The production servers of these have another default port than their dev servers.
-    const usual = script === 'preview' && port === 5173 ? 4173 : port;
-    return {
-      kind: `${name ?? 'package.json'} (${manager} run ${script})`,
-      command: `${manager} run ${script}`,
-      port: portIn(line) ?? usual ?? 3000,
-      cwd: path.slice(0, Math.max(0, path.length - '/package.json'.length)),
-      install: Object.keys(uses).length > 0 || manifests.length > 1 ? installPackages(files) : undefined,
-    };
+  const root = texts.get('package.json');
+  if (root === undefined) return undefined;
+  const paths = [...texts.keys()].filter((path) => path.endsWith('/package.json')).toSorted();
+  const apps = appsOf(paths.flatMap((path) => runnableOf(path, texts.get(path) ?? '') ?? []));
+  const manager = managerOf(files);
+  const own = runnableOf('package.json', root);
+  if (own === undefined && apps.length > 1) {
+    throw new SeveralApps(apps.map(({ cwd, script }) => `cd ${cwd} && ${manager} run ${script}`));
   }
-  return undefined;
+  const found = own ?? apps[0];
+  if (found === undefined) return undefined;
+  const { cwd, script, line, hasDependencies } = found;
+  // A script of the root that starts the workspaces, as of Turborepo.
+  const [, name, port] = found.framework ?? apps[0]?.framework ?? [];
+  // The production servers of these have another default port than their dev servers.
+  const usual = script === 'preview' && port === 5173 ? 4173 : port;
+  return {
+    kind: `${name ?? 'package.json'} (${manager} run ${script})`,
+    command: `${manager} run ${script}`,
+    port: portIn(line) ?? usual ?? 3000,
+    cwd,
+    install: hasDependencies || paths.length > 0 ? installPackages(files) : undefined,
+  };
 }
 
 function fromDjango({ files }: Project): FoundCommand | undefined {
@@ -170,15 +235,21 @@ function installPackages(files: ReadonlySet<string>): Install {
   };
 }
 
+const MAKE_VENV = 'python3 -m venv .venv';
+const PIP_INSTALL = '.venv/bin/python -m pip install --quiet';
+
+/** The installers of Python projects, by their file; the first that a project has decides. */
+const PYTHON_INSTALLS: readonly (readonly [file: string, command: string])[] = [
+  ['uv.lock', `${MAKE_VENV} && ${PIP_INSTALL} uv && .venv/bin/uv sync --quiet --frozen --inexact`],
+  ['poetry.lock', `${MAKE_VENV} && ${PIP_INSTALL} poetry && . .venv/bin/activate && poetry install --quiet`],
+  ['requirements.txt', `${MAKE_VENV} && ${PIP_INSTALL} -r requirements.txt`],
+  ['pyproject.toml', `${MAKE_VENV} && ${PIP_INSTALL} .`],
+];
+
 function installPython(files: ReadonlySet<string>): Install | undefined {
-  const input = ['requirements.txt', 'pyproject.toml'].find((each) => files.has(each));
-  if (input === undefined) return undefined;
-  const what = input === 'requirements.txt' ? '-r requirements.txt' : '.';
-  return {
-    command: `python3 -m venv .venv && .venv/bin/python -m pip install --quiet ${what}`,
-    makes: '.venv',
-    inputs: [input],
-  };
+  const [input, command] = PYTHON_INSTALLS.find(([file]) => files.has(file)) ?? [];
+  if (input === undefined || command === undefined) return undefined;
+  return { command, makes: '.venv', inputs: [input] };
 }
 
 function managerOf(files: ReadonlySet<string>): 'npm' | 'pnpm' | 'yarn' | 'bun' {

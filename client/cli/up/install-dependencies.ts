@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, readFile, readlink, realpath, stat } from 'node:fs/promises';
+import { join, relative, resolve } from 'node:path';
 import type { Run } from '../../runs/run.ts';
 import { syncFolder } from '../../node/sync-folder.ts';
 import { plain } from '../plain.ts';
@@ -11,17 +11,21 @@ import type { Progress } from './progress.ts';
 const INSTALL_MS = 600_000;
 const LAST_LINES = 20;
 
+/** Folders of a virtual environment on this machine. */
+const VENVS = ['.venv', 'venv'];
+
 /**
  * Installs a project's dependencies in the sandbox, unless the same lock file was installed before.
- * If that fails and this machine has node_modules, sends those instead.
+ * If that fails, or the sandbox has no network, sends those of this machine instead.
  * @throws Error with the last lines
  */
 export async function installDependencies(
   run: Run,
   folder: string,
-  { command, makes, inputs }: Install,
+  install: Install,
   { progress, signal }: { readonly progress: Progress; readonly signal: AbortSignal },
 ): Promise<void> {
+  const { command, makes, inputs } = install;
   const hash = createHash('sha256');
   for (const input of inputs) hash.update(await readFile(join(folder, input)));
   const digest = hash.digest('hex');
@@ -29,6 +33,20 @@ export async function installDependencies(
   const before = await run.exec(['cat', marker], { signal }).collect();
   if (before.stdout === digest) return;
   const mark = () => run.files.write(marker, digest, { signal });
+  const here = await installedHere(folder, makes);
+  const sendHere = async (why: string): Promise<void> => {
+    await progress.step(
+      `Sending ${here} of this machine, because ${why}`,
+      () =>
+        makes === 'node_modules'
+          ? sendPackages(run, folder, signal)
+          : sendVenv(run, folder, here ?? '', signal),
+      (sent) => `Sent ${here} of this machine (${sent} files), because ${why}`,
+    );
+    await mark();
+  };
+  const { network } = run.sandbox.info ?? (await run.sandbox.refresh({ signal }));
+  if (network === 'off' && here !== undefined) return sendHere('the sandbox has no network');
 
   const { exitCode, stdout, stderr } = await progress.step(
     `Installing dependencies (${command})`,
@@ -36,23 +54,54 @@ export async function installDependencies(
     (result) => (result.exitCode === 0 ? 'Installed dependencies' : undefined),
   );
   if (exitCode === 0) return mark();
+  if (here !== undefined) return sendHere('installing failed in the sandbox');
 
   const lines = `${stdout}\n${stderr}`.split('\n').filter((line) => line.trim() !== '');
-  const said = lines.slice(-LAST_LINES).map((line) => `  ${plain(line)}`);
-  const here = await stat(join(folder, makes)).catch(() => undefined);
-  if (makes === 'node_modules' && here?.isDirectory() === true) {
-    await progress.step(
-      'Sending node_modules of this machine, because the install failed in the sandbox',
-      () => syncFolder(run.sandbox, join(folder, makes), { to: makes, excludes: ['.cache/'], signal }),
-      ({ sent }) => `Installing failed in the sandbox; sent node_modules of this machine (${sent} files)`,
-    );
-    return mark();
-  }
   throw new Error(
     [
       `Installing dependencies failed: ${command} ended with code ${exitCode}.`,
-      ...said,
+      ...lines.slice(-LAST_LINES).map((line) => `  ${plain(line)}`),
       'The sandbox may have no network: see porthole doctor, or run the install here and try again.',
     ].join('\n'),
   );
+}
+
+/** The folder with the same dependencies on this machine, relative to the project. */
+async function installedHere(folder: string, makes: Install['makes']): Promise<string | undefined> {
+  for (const name of makes === '.venv' ? VENVS : [makes]) {
+    const found = await stat(join(folder, name)).catch(() => undefined);
+    if (found?.isDirectory() === true) return name;
+  }
+  return undefined;
+}
+
+/** Sends node_modules, with the links to workspaces of the project. */
+async function sendPackages(run: Run, folder: string, signal: AbortSignal): Promise<number> {
+  const to = 'node_modules';
+  const from = await realpath(join(folder, to));
+  const { sent, skipped } = await syncFolder(run.sandbox, from, { to, excludes: ['/.cache/'], signal });
+  for (const { path } of skipped) {
+    const target = await readlink(join(from, path)).catch(() => undefined);
+    if (target === undefined || target.startsWith('/')) continue;
+    const inside = relative(folder, resolve(folder, to, path, '..', target));
+    if (inside.startsWith('..')) continue;
+    await run.exec(['ln', '-sfn', '--', target, `/workspace/${to}/${path}`], { signal }).text();
+  }
+  return sent;
+}
+
+/** Makes a virtual environment, and sends the packages of this machine's into it. */
+async function sendVenv(run: Run, folder: string, venv: string, signal: AbortSignal): Promise<number> {
+  const make = 'python3 -m venv --without-pip --clear .venv && ls .venv/lib';
+  const version = (await run.exec(make, { signal }).text()).trim();
+  const packages = `lib/${version}/site-packages`;
+  const here = join(folder, venv, packages);
+  if ((await stat(here).catch(() => undefined))?.isDirectory() !== true) {
+    const own = (await readdir(join(folder, venv, 'lib')).catch((): string[] => [])).join(', ');
+    throw new Error(
+      `The sandbox has ${version}, and ${venv} on this machine is for ${own === '' ? 'another system' : own}: make it with ${version}, or allow the sandbox a network (--network packages).`,
+    );
+  }
+  const options = { to: `.venv/${packages}`, excludes: ['__pycache__/'], full: true, signal };
+  return (await syncFolder(run.sandbox, here, options)).sent;
 }

@@ -1,12 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 import { UsageError } from '../command.ts';
-import { FILES_TO_READ, type Project } from './find-command.ts';
+import { FILES_TO_READ, type Project, workspaceFolders } from './find-command.ts';
 
 /** Folders with an index.html to serve. */
 const STATIC_FOLDERS = ['public', 'dist', 'build'];
-/** Folders in which monorepos keep their workspaces. */
-const WORKSPACES = ['apps', 'packages'];
 
 /**
  * Reads what `findCommand` needs from a folder.
@@ -29,9 +27,10 @@ export async function readProject(folder: string): Promise<Project> {
     const inside = await readdir(join(folder, each)).catch((): string[] => []);
     if (inside.includes('index.html')) files.add(`${each}/index.html`);
   }
-  for (const each of WORKSPACES) {
-    const inside = await readdir(join(folder, each)).catch((): string[] => []);
-    await Promise.all(inside.map((name) => read(`${each}/${name}/package.json`)));
+  for (const pattern of workspaceFolders(texts)) {
+    const parent = pattern.replace(/\/\*$/, '');
+    const inside = parent === pattern ? [''] : await readdir(join(folder, parent)).catch((): string[] => []);
+    await Promise.all(inside.map((name) => read(posix.join(parent, name, 'package.json'))));
   }
   return { files, texts };
 }

@@ -20,9 +20,13 @@ const MAIN = new URL('../../../client/cli/main.ts', import.meta.url).pathname;
 export function startPorthole(
   words: readonly string[],
   environment: Readonly<Record<string, string>>,
-  { cwd, stdin = '' }: { readonly cwd?: string; readonly stdin?: string } = {},
+  {
+    cwd,
+    stdin = '',
+    main = MAIN,
+  }: { readonly cwd?: string; readonly stdin?: string; readonly main?: string } = {},
 ): RunningCommand {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN, ...words], {
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main, ...words], {
     env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '/', ...environment },
     ...(cwd === undefined ? {} : { cwd }),
   });
