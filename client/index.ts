@@ -46,6 +46,10 @@ export type { Process, Processes, Runnable, StartOptions, WaitOptions } from './
 export type { Sandbox } from './sandboxes/sandbox.ts';
 export type {
   CreateSandboxOptions,
+  NetworkAttempt,
+  NetworkOptions,
+  NetworkPolicy,
+  NetworkRule,
   OnExit,
   Resources,
   SandboxInfo,

@@ -8,6 +8,7 @@ import { execCommand } from './commands/exec.ts';
 import { eventsCommand, logsCommand, psCommand } from './commands/inspect.ts';
 import { listCommand } from './commands/list.ts';
 import { checkCommand, lookCommand } from './commands/look.ts';
+import { networkCommand } from './commands/network.ts';
 import { openCommand, previewCommand } from './commands/preview.ts';
 import { shellCommand } from './commands/shell.ts';
 import { resumeCommand, stopCommand } from './commands/stop-and-resume.ts';
@@ -63,6 +64,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   psCommand,
   logsCommand,
   eventsCommand,
+  networkCommand,
   previewCommand,
   openCommand,
   statusCommand,

@@ -45,7 +45,7 @@ export interface HttpClientOptions {
 export type Content = string | Uint8Array | Blob | ReadableStream<Uint8Array> | FormData;
 
 export interface Call {
-  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Below the API's URL, each part percent-encoded. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;

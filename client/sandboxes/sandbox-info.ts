@@ -41,7 +41,48 @@ export interface Secret {
   readonly value: string;
 }
 
-export interface CreateSandboxOptions {
+/** What a sandbox may reach. A list that is given replaces the one before. */
+export interface NetworkOptions {
+  /** The network policy. `true` means `open`, `false` means `off`. @default the installation's */
+  readonly network?: boolean | 'off' | 'packages' | 'allowlist' | 'open' | undefined;
+  /** Allowed hosts, e.g. `api.example.com` or `*.example.com:8443`. */
+  readonly allow?: readonly string[] | undefined;
+  /** Denied hosts; takes precedence over `allow`. */
+  readonly deny?: readonly string[] | undefined;
+  /** Whether its owner is asked about any other host. @default true */
+  readonly ask?: boolean | undefined;
+  /** Values for hosts that the policy allows. */
+  readonly secrets?: readonly Secret[] | undefined;
+}
+
+/** A host or a rule with ports, methods or paths. */
+export type NetworkRule = string | { readonly host: string; readonly [field: string]: unknown };
+
+/** The network policy of a sandbox in the API's format. */
+export interface NetworkPolicy {
+  readonly network: 'off' | 'packages' | 'allowlist' | 'open';
+  readonly allow: readonly NetworkRule[];
+  readonly deny: readonly NetworkRule[];
+  readonly ask: boolean;
+}
+
+/** Equal attempts within a second are one. */
+export interface NetworkAttempt {
+  /** RFC 3339. */
+  readonly at: string;
+  readonly host: string;
+  readonly port: number;
+  /** `failed`: allowed, and the host does not answer. */
+  readonly decision: 'allowed' | 'blocked' | 'failed';
+  /** What decided, or why it failed. */
+  readonly rule: string;
+  readonly attempts: number;
+  readonly bytes_in: number;
+  readonly bytes_out: number;
+  readonly ms: number;
+}
+
+export interface CreateSandboxOptions extends NetworkOptions {
   readonly image?: string | undefined;
   /** Unique among your sandboxes. */
   readonly name?: string | undefined;
@@ -57,16 +98,6 @@ export interface CreateSandboxOptions {
    */
   readonly ttlSeconds?: number | undefined;
   readonly resources?: Resources | undefined;
-  /** The network policy. `true` means `open`, `false` means `off`. @default the installation's */
-  readonly network?: boolean | 'off' | 'packages' | 'allowlist' | 'open' | undefined;
-  /** Allowed hosts, e.g. `api.example.com` or `*.example.com:8443`. */
-  readonly allow?: readonly string[] | undefined;
-  /** Denied hosts; takes precedence over `allow`. */
-  readonly deny?: readonly string[] | undefined;
-  /** Whether its owner is asked about any other host. @default true */
-  readonly ask?: boolean | undefined;
-  /** Values for hosts that the policy allows. */
-  readonly secrets?: readonly Secret[] | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Whether batch deletion by tag includes it by default. */
   readonly deleteWithThread?: boolean | undefined;

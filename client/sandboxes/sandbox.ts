@@ -10,7 +10,7 @@ import { Command, type ExecOptions } from './command.ts';
 import { type DelegateOptions, type Delegation, Delegations } from './delegations.ts';
 import { type CallOptions, Files } from './files.ts';
 import { Processes, type Runnable, wordsOf } from './processes.ts';
-import type { OnExit, SandboxInfo } from './sandbox-info.ts';
+import type { NetworkAttempt, NetworkOptions, NetworkPolicy, OnExit, SandboxInfo } from './sandbox-info.ts';
 import { Ports, Servers } from './servers.ts';
 import { Sessions } from './sessions.ts';
 import { Terminal, type TerminalOptions } from './terminal.ts';
@@ -143,6 +143,21 @@ export class Sandbox implements AsyncDisposable {
   keepAlive(ttlSeconds: number): KeepAlive {
     this.#heartbeat ??= new KeepAlive((signal) => this.heartbeat({ signal }), heartbeatEvery(ttlSeconds));
     return this.#heartbeat;
+  }
+
+  /** What it may reach, and what it has tried, newest first. */
+  network({
+    signal,
+  }: CallOptions = {}): Promise<NetworkPolicy & { readonly attempts: readonly NetworkAttempt[] }> {
+    return this.#http.json({ path: `${this.#path}/network`, signal });
+  }
+
+  /**
+   * Changes what it may reach, at once. Open connections that are no longer allowed end.
+   * @throws PortholeError `network_not_supported`
+   */
+  changeNetwork({ signal, ...change }: NetworkOptions & CallOptions): Promise<NetworkPolicy> {
+    return this.#http.json({ method: 'PATCH', path: this.#path, json: change, signal });
   }
 
   /** Delegates part of it, for a limited time. */

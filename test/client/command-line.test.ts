@@ -57,6 +57,30 @@ describe('the command line', () => {
     });
   });
 
+  test('shows and changes what a sandbox may reach', async () => {
+    const changed = await run(
+      'network',
+      'try',
+      '--network',
+      'allowlist',
+      '--allow',
+      'api.example.com',
+      '--no-ask',
+    );
+    const lines = 'Network: allowlist\nAllow:   api.example.com\nDeny:    -\nAsk:     no\n';
+    expect(changed).toEqual({ code: 0, stdout: lines, stderr: '' });
+    expect(await run('network', 'try')).toEqual({ code: 0, stdout: lines, stderr: '' });
+    expect(JSON.parse((await run('network', 'try', '--json')).stdout)).toMatchObject({
+      network: 'allowlist',
+      attempts: [],
+    });
+    expect((await run('network', 'try', '--allow', '*')).code).toBe(1);
+    const made = await run('create', '--network', 'packages', '--deny', 'registry.npmjs.org', '--json');
+    const sandbox = JSON.parse(made.stdout) as { id: string };
+    expect(sandbox).toMatchObject({ network: 'packages', deny: ['registry.npmjs.org'], ask: true });
+    expect((await run('delete', sandbox.id)).code).toBe(0);
+  });
+
   test('copies a file there and back, and shows a server and its log', async () => {
     await writeFile(join(folder, 'note.txt'), 'noted');
     expect((await run('cp', 'note.txt', 'try:docs/')).code).toBe(0);
@@ -321,6 +345,12 @@ describe('the command line', () => {
       ['create', '--ttl', 'soon'],
       2,
       'porthole: --ttl must be a time such as 90s, 30m, 2h or 1d, got "soon".\n',
+    ],
+    [
+      'an unknown network mode',
+      ['create', '--network', 'on'],
+      2,
+      'porthole: --network must be off, packages, allowlist, open, got "on".\n',
     ],
     ['a bad tag', ['create', '--tag', 'x'], 2, 'porthole: --tag must be key=value, got "x".\n'],
     [

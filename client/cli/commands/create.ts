@@ -1,6 +1,7 @@
 import { type CommandSpec, JSON_OPTION, UsageError } from '../command.ts';
 import { readDuration } from '../duration.ts';
 import { readPairs, readTags } from '../read-pairs.ts';
+import { NETWORK_OPTIONS, networkOf } from './network.ts';
 
 export const createCommand: CommandSpec = {
   name: 'create',
@@ -15,7 +16,7 @@ export const createCommand: CommandSpec = {
       help: 'stop it, and keep its files, after so long without a heartbeat',
     },
     session: { type: 'string', value: 'KEY', help: 'the same key gives the same sandbox' },
-    network: { type: 'boolean', help: 'let it reach the internet' },
+    ...NETWORK_OPTIONS,
     env: {
       type: 'string',
       multiple: true,
@@ -52,7 +53,7 @@ export const createCommand: CommandSpec = {
       tags: given.texts('tag').length === 0 ? undefined : readTags(given.texts('tag')),
       sessionKey: given.text('session'),
       ttlSeconds: ttl === undefined ? undefined : readDuration('ttl', ttl),
-      network: given.is('network') ? true : undefined,
+      ...networkOf(given),
       env: Object.keys(env).length === 0 ? undefined : env,
       resources: Object.values(resources).every((each) => each === undefined) ? undefined : resources,
       skills: given.texts('skill').length === 0 ? undefined : given.texts('skill'),

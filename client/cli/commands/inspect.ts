@@ -9,7 +9,7 @@ import { ago } from './list.ts';
 /** Commands that show what runs in a sandbox. */
 
 /** The sandbox that an argument names: by its id or name, or by its run. */
-async function sandboxOf(context: Context): Promise<Sandbox> {
+export async function sandboxOf(context: Context): Promise<Sandbox> {
   const word = context.given.positionals[0] ?? '';
   if (!word.startsWith('run_')) return holdSandbox(context);
   return (await context.porthole.run(word, { signal: context.signal })).sandbox;

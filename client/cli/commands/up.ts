@@ -5,6 +5,7 @@ import { basename } from 'node:path';
 import { syncFolder } from '../../node/sync-folder.ts';
 import type { Run } from '../../runs/run.ts';
 import type { Server } from '../../runs/server.ts';
+import type { NetworkOptions } from '../../sandboxes/sandbox-info.ts';
 import { type CommandSpec, type Context, UsageError } from '../command.ts';
 import { readDuration } from '../duration.ts';
 import { openInBrowser } from '../open-in-browser.ts';
@@ -12,6 +13,7 @@ import { readPort } from '../read-port.ts';
 import { runFor } from '../run-of.ts';
 import { write } from '../write.ts';
 import { askWhatToKeep, endUp } from '../up/end-up.ts';
+import { NETWORK_OPTIONS, networkOf } from './network.ts';
 import { awaitServer, type WantedServer } from '../up/await-server.ts';
 import {
   findCommand,
@@ -39,6 +41,7 @@ export const upCommand: CommandSpec = {
     port: { type: 'string', value: 'PORT', help: 'where the server listens; the command has it as PORT' },
     timeout: { type: 'string', value: 'TIME', help: 'how long the server may take to listen; default 60s' },
     exclude: { type: 'string', multiple: true, value: 'PATTERN', help: 'leave out more, as in .gitignore' },
+    ...NETWORK_OPTIONS,
     keep: { type: 'boolean', help: 'at the end, or after a failure, leave everything running' },
     open: { type: 'boolean', help: 'open the preview in your browser' },
     json: {
@@ -63,11 +66,12 @@ async function up(context: Context): Promise<number> {
   const found = await commandOf(context, folder);
   const timeout = given.text('timeout');
   const timeoutMs = readDuration('timeout', timeout ?? '60s') * 1_000;
+  const network = networkOf(given);
   const progress = new Progress(context, given.is('json'));
   const isKept = given.is('keep');
   const run = await progress.step(
     'Making a sandbox',
-    () => runOfFolder(context, folder),
+    () => runOfFolder(context, folder, network),
     ({ id }) => `Run ${id}`,
   );
   try {
@@ -162,10 +166,12 @@ function commandIn(project: Project, folder: string, shown: string): FoundComman
 }
 
 /** The same folder of the same machine gets the same sandbox, resumed if it is stopped. */
-async function runOfFolder(context: Context, folder: string): Promise<Run> {
+async function runOfFolder(context: Context, folder: string, network: NetworkOptions): Promise<Run> {
   const { porthole, signal } = context;
   const key = createHash('sha256').update(folder).digest('hex').slice(0, 32);
-  const sandbox = await porthole.sandboxes.create({ sessionKey: `porthole-up-${key}`, signal });
+  const sandbox = await porthole.sandboxes.create({ sessionKey: `porthole-up-${key}`, ...network, signal });
+  // The session's existing sandbox keeps its policy when it is returned.
+  if (Object.keys(network).length > 0) await sandbox.changeNetwork({ ...network, signal });
   return runFor(context, sandbox.id, `porthole up ${basename(folder)}`.slice(0, 200));
 }
 

@@ -61,7 +61,7 @@ export async function installDependencies(
     [
       `Installing dependencies failed: ${command} ended with code ${exitCode}.`,
       ...lines.slice(-LAST_LINES).map((line) => `  ${plain(line)}`),
-      'The sandbox may have no network: see porthole doctor, or run the install here and try again.',
+      'If the sandbox has no network, run porthole up --network packages, or run the install here and try again.',
     ].join('\n'),
   );
 }
@@ -99,7 +99,7 @@ async function sendVenv(run: Run, folder: string, venv: string, signal: AbortSig
   if ((await stat(here).catch(() => undefined))?.isDirectory() !== true) {
     const own = (await readdir(join(folder, venv, 'lib')).catch((): string[] => [])).join(', ');
     throw new Error(
-      `The sandbox has ${version}, and ${venv} on this machine is for ${own === '' ? 'another system' : own}: make it with ${version}, or allow the sandbox a network (--network packages).`,
+      `The sandbox has ${version}, and ${venv} on this machine is for ${own === '' ? 'another system' : own}: make it with ${version}, or let the sandbox install packages: porthole up --network packages.`,
     );
   }
   const options = { to: `.venv/${packages}`, excludes: ['__pycache__/'], full: true, signal };

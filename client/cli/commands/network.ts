@@ -1,0 +1,90 @@
+import type { NetworkOptions, NetworkPolicy, NetworkRule } from '../../sandboxes/sandbox-info.ts';
+import { type CommandSpec, type Given, JSON_OPTION, UsageError } from '../command.ts';
+import { plain } from '../plain.ts';
+import { table } from '../table.ts';
+import { sandboxOf } from './inspect.ts';
+import { ago } from './list.ts';
+
+const MODES = ['off', 'packages', 'allowlist', 'open'] as const;
+
+/** Options of the commands that set what a sandbox may reach. */
+export const NETWORK_OPTIONS = {
+  network: {
+    type: 'string',
+    value: 'MODE',
+    help: 'what it may reach: off, packages, allowlist or open; default: as the server is configured',
+  },
+  allow: {
+    type: 'string',
+    multiple: true,
+    value: 'HOST',
+    help: 'a host it may reach, e.g. *.example.com:8443',
+  },
+  deny: { type: 'string', multiple: true, value: 'HOST', help: 'a host it may not reach, also if allowed' },
+  'no-ask': { type: 'boolean', help: 'block other hosts without asking the owner' },
+} as const;
+
+/**
+ * The options that were given.
+ * @throws UsageError
+ */
+export function networkOf(given: Given): NetworkOptions {
+  const text = given.text('network');
+  const mode = MODES.find((each) => each === text);
+  if (text !== undefined && mode === undefined)
+    throw new UsageError(`--network must be ${MODES.join(', ')}, got ${JSON.stringify(text)}.`);
+  return {
+    ...(mode !== undefined && { network: mode }),
+    ...(given.texts('allow').length > 0 && { allow: given.texts('allow') }),
+    ...(given.texts('deny').length > 0 && { deny: given.texts('deny') }),
+    ...(given.is('no-ask') && { ask: false }),
+  };
+}
+
+export const networkCommand: CommandSpec = {
+  name: 'network',
+  usage: '<sandbox|run>',
+  summary: 'show what a sandbox may reach and what it has tried, or change it',
+  details:
+    '--allow and --deny replace the list before. A change applies at once: connections that are no longer allowed end.',
+  options: { ...NETWORK_OPTIONS, ...JSON_OPTION },
+  examples: [
+    ['porthole network try', 'the policy, and the newest attempts'],
+    ['porthole network try --network packages --allow api.example.com', 'registries and one more host'],
+  ],
+  positionals: [1, 1],
+  async run(context) {
+    const { given, signal, print } = context;
+    const change = networkOf(given);
+    const sandbox = await sandboxOf(context);
+    if (Object.keys(change).length > 0) {
+      const policy = await sandbox.changeNetwork({ ...change, signal });
+      await print(given.is('json') ? JSON.stringify(policy) : policyLines(policy).join('\n'));
+      return 0;
+    }
+    const access = await sandbox.network({ signal });
+    if (given.is('json')) {
+      await print(JSON.stringify(access));
+      return 0;
+    }
+    await print(policyLines(access).join('\n'));
+    if (access.attempts.length === 0) return 0;
+    const now = new Date();
+    const rows = access.attempts.map(({ at, host, port, decision, rule }) =>
+      [ago(at, now), `${host}:${port}`, decision, rule].map(plain),
+    );
+    await print(`\n${table([['AGE', 'HOST', 'DECISION', 'RULE'], ...rows]).join('\n')}`);
+    return 0;
+  },
+};
+
+function policyLines({ network, allow, deny, ask }: NetworkPolicy): string[] {
+  const hosts = (list: readonly NetworkRule[]) =>
+    list.length === 0 ? '-' : list.map((rule) => (typeof rule === 'string' ? rule : rule.host)).join(', ');
+  return [
+    `Network: ${network}`,
+    `Allow:   ${plain(hosts(allow))}`,
+    `Deny:    ${plain(hosts(deny))}`,
+    `Ask:     ${ask ? 'yes' : 'no'}`,
+  ];
+}
