@@ -607,7 +607,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await page.getByText('port 3002', { exact: true }).waitFor();
       await page.getByText('Live', { exact: true }).waitFor();
       await first.close();
-      await page.getByText('Reconnecting…').waitFor();
+      await page.locator('.page-head').getByText('Reconnecting…').waitFor();
       second = await startTestHost({ PORT: String(first.host.port) }, { dataDir: first.dataDir });
       await announce(second, 3003, 3);
       await page.getByText('port 3005', { exact: true }).waitFor();

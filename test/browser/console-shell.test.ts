@@ -87,6 +87,14 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
       path: () => `/runs/${runId}`,
       whole: (page) => page.getByText('Live', { exact: true }).waitFor(),
     },
+    'the terminal of a run': {
+      path: () => `/runs/${runId}?pane=terminal`,
+      whole: (page) => page.getByText('Connected').waitFor(),
+    },
+    'the files of a run': {
+      path: () => `/runs/${runId}?pane=files`,
+      whole: (page) => page.locator('.files').waitFor(),
+    },
     sandboxes: { path: () => '/sandboxes', whole: (page) => page.getByRole('table').waitFor() },
     'a new sandbox': {
       path: () => '/sandboxes',

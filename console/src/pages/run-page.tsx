@@ -5,15 +5,29 @@ import { type Answer, call } from '../api/client.ts';
 import { timeAgo } from '../live/clock.ts';
 import { useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import { Loading, Missing, Problem, State } from '../parts/feedback.tsx';
+import { Empty, Loading, Missing, Problem, State } from '../parts/feedback.tsx';
+import { Files } from '../files/files.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
 import { Previews } from '../previews/previews.tsx';
+import { ResumeButton } from '../previews/resume-button.tsx';
 import { portChanges } from '../previews/use-doctor.ts';
 import { ConnectAgent, hasToken } from '../runs/connect-agent.tsx';
 import { Timeline } from '../runs/timeline.tsx';
 import { useRunEvents } from '../runs/use-run-events.ts';
+import { Started } from '../sandboxes/started.tsx';
+import '../sandboxes/sandboxes.css';
+import { Terminals } from '../sandboxes/terminals.tsx';
+import { Workspace } from '../workspace/workspace.tsx';
 
-/** One run: its previews, and its live timeline. */
+const COLUMNS = {
+  wide: [['preview'], ['files', 'terminal'], ['timeline']],
+  laptop: [
+    ['preview', 'terminal'],
+    ['timeline', 'files'],
+  ],
+};
+
+/** One run: its previews, the terminals and files of its sandbox, and its live timeline. */
 export function RunPage({ id }: { readonly id: string }) {
   const { events, last, live } = useRunEvents(id);
   const ports = portChanges(events);
@@ -25,7 +39,11 @@ export function RunPage({ id }: { readonly id: string }) {
     reload,
   } = useAnswer('GET /api/runs/{id}', { path: { id } }, 10_000, last);
   const sandboxId = run?.sandbox_id;
-  const { value: sandbox, missing: gone } = useAnswer(
+  const {
+    value: sandbox,
+    missing: gone,
+    reload: lookAgain,
+  } = useAnswer(
     'GET /v1/sandbox/{id}',
     sandboxId === undefined ? null : { path: { id: sandboxId } },
     10_000,
@@ -35,6 +53,8 @@ export function RunPage({ id }: { readonly id: string }) {
     if (missing) return <Missing what="run" />;
     return problem === undefined ? <Loading /> : <Problem words={problem} onRetry={reload} />;
   }
+  const isRunning = !gone && sandbox?.state === 'running';
+  const away = <Away sandboxId={run.sandbox_id} state={gone ? 'deleted' : sandbox?.state} />;
   return (
     <>
       {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
@@ -48,6 +68,9 @@ export function RunPage({ id }: { readonly id: string }) {
           </h1>
           <p className="facts">
             <State value={run.status} />
+            <span className={`live ${live ? 'on' : ''}`} role="status">
+              {live ? 'Live' : 'Reconnecting…'}
+            </span>
             <span className="id">{run.run_id}</span>
             <span>
               Sandbox{' '}
@@ -88,19 +111,59 @@ export function RunPage({ id }: { readonly id: string }) {
       {run.status === 'running' && (connecting || hasToken(id)) ? (
         <ConnectAgent key={id} runId={id} events={events} />
       ) : null}
-      <div className="columns">
-        <Previews run={run} seen={last} ports={ports} events={events} />
-        <section aria-labelledby="timeline">
-          <div className="section-head">
-            <h2 id="timeline">Timeline</h2>
-            <span className={`live ${live ? 'on' : ''}`} role="status">
-              {live ? 'Live' : 'Reconnecting…'}
-            </span>
-          </div>
-          <Timeline events={events} />
-        </section>
-      </div>
+      <Workspace
+        columns={COLUMNS}
+        panes={[
+          {
+            id: 'preview',
+            name: 'Previews',
+            content: <Previews run={run} seen={last} ports={ports} events={events} />,
+          },
+          {
+            id: 'terminal',
+            name: 'Terminal',
+            content: isRunning ? (
+              <>
+                <Started sandboxId={run.sandbox_id} seen={ports.seen} />
+                <Terminals sandboxId={run.sandbox_id} onOver={lookAgain} />
+              </>
+            ) : (
+              away
+            ),
+          },
+          {
+            id: 'files',
+            name: 'Files',
+            content: isRunning ? <Files sandboxId={run.sandbox_id} seen={ports.seen} /> : away,
+          },
+          { id: 'timeline', name: 'Timeline', content: <Timeline events={events} /> },
+        ]}
+      />
     </>
+  );
+}
+
+interface AwayProps {
+  readonly sandboxId: string;
+  /** Undefined: not known yet. */
+  readonly state: string | undefined;
+}
+
+/** In place of what only a running sandbox has. */
+function Away({ sandboxId, state }: AwayProps) {
+  if (state === undefined) return <Loading />;
+  if (state === 'deleted') return <Empty title="The sandbox was deleted, and its files with it" />;
+  return (
+    <Empty title={`The sandbox is ${state}`}>
+      {state === 'stopped' ? (
+        <>
+          <p>Its files are kept.</p>
+          <ResumeButton sandboxId={sandboxId} />
+        </>
+      ) : (
+        <p>This pane fills once it runs.</p>
+      )}
+    </Empty>
   );
 }
 

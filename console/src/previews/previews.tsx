@@ -1,4 +1,4 @@
-import { useRef, useState } from 'react';
+import { useState } from 'react';
 import type { Answer } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
 import type { RunEvent } from '../runs/event-labels.ts';
@@ -24,15 +24,9 @@ export function Previews({ run, seen, ports, events }: PreviewsProps) {
     seen,
   );
   const [fresh, setFresh] = useState<number>();
-  const heading = useRef<HTMLHeadingElement>(null);
   const live = value ?? [];
   return (
-    <section aria-labelledby="previews">
-      <div className="section-head">
-        <h2 id="previews" ref={heading} tabIndex={-1}>
-          Previews
-        </h2>
-      </div>
+    <div className="previews">
       {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
       {live.map((preview) => (
         <LivePreview
@@ -43,7 +37,7 @@ export function Previews({ run, seen, ports, events }: PreviewsProps) {
           events={events}
           fresh={preview.target_port === fresh}
           onEnd={() => {
-            heading.current?.focus();
+            document.getElementById('pane-preview')?.focus();
             setFresh(undefined);
             reload();
           }}
@@ -64,6 +58,6 @@ export function Previews({ run, seen, ports, events }: PreviewsProps) {
           <p>It is completed: no preview can be started any more.</p>
         </Empty>
       ) : null}
-    </section>
+    </div>
   );
 }

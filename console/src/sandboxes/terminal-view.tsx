@@ -83,7 +83,10 @@ export default function TerminalView({ sandboxId, session, label, isRead, onOver
       terminal.options.theme = dark.matches ? DARK : LIGHT;
     };
     dark.addEventListener('change', paint, { signal: ended.signal });
-    const watcher = new ResizeObserver(() => fit.fit());
+    // A hidden pane has no size: programs would get a screen of two columns.
+    const watcher = new ResizeObserver(() => {
+      if (element.clientWidth > 0) fit.fit();
+    });
     watcher.observe(element);
     // WCAG 2.1.2: keyboard users must be able to leave. Every other key goes to the shell.
     terminal.attachCustomKeyEventHandler((event) => ownKey(event, terminal, () => leave.current?.focus()));

@@ -59,7 +59,7 @@ export function Terminals({ sandboxId, onOver }: TerminalsProps) {
     show(left, left.findLast((each) => each < current) ?? left[0] ?? 1);
   };
   return (
-    <section aria-label="Terminals">
+    <section className="terminals" aria-label="Terminals">
       <div className="terminal-bar">
         <div className="tools" role="group" aria-label="Which terminal">
           {numbers.map((each) => (

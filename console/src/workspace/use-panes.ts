@@ -1,0 +1,58 @@
+import { useEffect, useState } from 'react';
+import { type KeptPanes, readPanes, type Shares } from './pane-layout.ts';
+
+export type Mode = 'wide' | 'laptop' | 'phone';
+
+/** The layout before the user changes it. */
+const FIRST: Readonly<Record<Mode, KeptPanes>> = {
+  wide: {
+    hidden: [],
+    shares: { 'column:preview': 9, 'column:files': 7, 'column:timeline': 4, files: 5, terminal: 5 },
+  },
+  laptop: {
+    hidden: ['files'],
+    shares: { 'column:preview': 7, 'column:timeline': 3, preview: 6, terminal: 5 },
+  },
+  phone: { hidden: [], shares: {} },
+};
+
+const PHONE = '(max-width: 680px)';
+const WIDE = '(min-width: 1500px)';
+
+/** Which layout fits the window. */
+export function useMode(): Mode {
+  const [mode, setMode] = useState(modeNow);
+  useEffect(() => {
+    const queries = [matchMedia(PHONE), matchMedia(WIDE)];
+    const look = () => setMode(modeNow());
+    for (const query of queries) query.addEventListener('change', look);
+    return () => {
+      for (const query of queries) query.removeEventListener('change', look);
+    };
+  }, []);
+  return mode;
+}
+
+function modeNow(): Mode {
+  if (matchMedia(PHONE).matches) return 'phone';
+  return matchMedia(WIDE).matches ? 'wide' : 'laptop';
+}
+
+/** A preference, not a secret: stored in the browser. */
+const addressOfPanes = (mode: Mode) => `porthole-panes-${mode}`;
+
+/** Hidden panes and sizes, remembered for each kind of window. */
+export function useKeptPanes(mode: Mode) {
+  const [kept, setKept] = useState<Partial<Record<Mode, KeptPanes>>>({});
+  const now = kept[mode] ?? readPanes(localStorage.getItem(addressOfPanes(mode))) ?? FIRST[mode];
+  const keep = (change: Partial<KeptPanes>) => {
+    const next = { ...now, ...change };
+    localStorage.setItem(addressOfPanes(mode), JSON.stringify(next));
+    setKept((before) => ({ ...before, [mode]: next }));
+  };
+  return {
+    ...now,
+    setHidden: (hidden: readonly string[]) => keep({ hidden }),
+    setShares: (shares: Shares) => keep({ shares }),
+  };
+}
