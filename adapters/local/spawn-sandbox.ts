@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Server } from 'node:net';
+import { constants, getPriority, setPriority } from 'node:os';
 import type { Writable } from 'node:stream';
 import type { Launcher } from './launch.ts';
 import { identify, type ProcessIdentity } from './process-identity.ts';
@@ -10,6 +11,12 @@ export const SYSTEM_PATH = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/us
 
 /** Shell: kills the sandbox first when memory runs out. A higher value of the host's stays. */
 const KILLED_FIRST = `{ read -r own </proc/self/oom_score_adj && [ "$own" -lt 500 ] && echo 500 >/proc/self/oom_score_adj; } 2>/dev/null`;
+
+/**
+ * The host answers all users: a sandbox with programs that compute, or with a large archive, yields
+ * the processor to it. In steps of niceness above the host's own.
+ */
+const NICER = 5;
 
 /**
  * Waits for `go` before it becomes the sandbox: if the host dies before it has recorded the pid,
@@ -73,6 +80,7 @@ export async function spawnSandbox(
   await once(child, 'spawn');
   const process = identify(child.pid as number);
   if (process === undefined) throw new Error('the process was gone before it began');
+  setPriority(process.pid, Math.min(getPriority() + NICER, constants.priority.PRIORITY_LOW));
   return {
     process,
     ended,

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
+import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { DrivenHost, prepare } from '#test/adapters/local/driven-host.ts';
@@ -224,6 +224,14 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
         expect(Number(await host.shell(attacker, 'cat /proc/self/oom_score_adj'))).toBe(800);
         const guest = 'until [ "$(cat /proc/$PPID/oom_score_adj)" = 500 ]; do sleep 0.01; done; echo lower';
         expect(await host.shell(attacker, guest)).toBe('lower\n');
+      });
+
+      test('yields the processor to the host, and cannot take it back', async () => {
+        // Field 19 of /proc/<pid>/stat is the niceness; the shell's name has no space.
+        const niceness = "cut -d ' ' -f 19 /proc/self/stat";
+        const inside = `${niceness}; renice -n 0 -p $$ >/dev/null 2>&1; ${niceness}`;
+        const expected = Math.min(getPriority() + 5, 19);
+        expect(await host.shell(attacker, inside)).toBe(`${expected}\n${expected}\n`);
       });
 
       test('cannot use up the inotify instances of other sandboxes', async () => {
