@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
+import { cpus, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -74,10 +74,12 @@ async function run(options: readonly string[], isLane = false): Promise<number> 
 }
 
 /**
- * Two suites at a time. Three keep both cores busy all the time and take as long; browsers and
- * large files then run into their time-outs.
+ * Two suites at a time. A third runs only beside suites that wait, for instance for pods: it starts
+ * when this share of the processors was idle for this long, in milliseconds. Three at any time keep
+ * both cores busy and take as long; browsers and large files then run into their time-outs.
  */
 const LANES = 2;
+const IDLE = { share: 0.4, ms: 3_000 };
 /** Suites of one jest process: few enough that no lane is left with many at the end. */
 const CHUNK = { cheap: 40, other: 6 };
 /** What a suite leaves open, for instance after a time-out, must not hold up its lane. */
@@ -124,11 +126,21 @@ function chunksOfAll(withCluster: boolean): string[][] {
  */
 async function runInLanes(options: readonly string[], chunks: readonly string[][]): Promise<void> {
   const left = [...chunks];
-  const lane = async (): Promise<void> => {
-    for (let chunk = left.shift(); chunk !== undefined; chunk = left.shift())
-      codes.push(await run([...options, ...IN_LANE, '--runTestsByPath', ...chunk], true));
+  const runChunk = async (chunk: readonly string[]): Promise<void> => {
+    codes.push(await run([...options, ...IN_LANE, '--runTestsByPath', ...chunk], true));
   };
-  await Promise.all(Array.from({ length: LANES }, lane));
+  const lane = async (): Promise<void> => {
+    for (let chunk = left.shift(); chunk !== undefined; chunk = left.shift()) await runChunk(chunk);
+  };
+  const idleLane = async (): Promise<void> => {
+    while (left.length > 0) {
+      if ((await idleShare(IDLE.ms)) < IDLE.share) continue;
+      // The last chunks are the shortest.
+      const chunk = left.pop();
+      if (chunk !== undefined) await runChunk(chunk);
+    }
+  };
+  await Promise.all([...Array.from({ length: LANES }, lane), idleLane()]);
   const counted = new Set(readTallies().map(({ file }) => file));
   const lost = chunks.flat().filter((file) => !counted.has(file));
   for (const file of lost) {
@@ -136,6 +148,20 @@ async function runInLanes(options: readonly string[], chunks: readonly string[][
     appendFileSync(tallyFile, `${JSON.stringify(tally)}\n`);
     codes.push(1);
   }
+}
+
+/** The share of all processors that is idle during the next milliseconds. */
+async function idleShare(ms: number): Promise<number> {
+  const times = () => {
+    const all = cpus().flatMap((cpu) => Object.values(cpu.times));
+    const idle = cpus().map((cpu) => cpu.times.idle);
+    const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
+    return { idle: sum(idle), all: sum(all) };
+  };
+  const before = times();
+  await pause(ms);
+  const after = times();
+  return (after.idle - before.idle) / (after.all - before.all);
 }
 
 /** What each suite came to at its last try. */
