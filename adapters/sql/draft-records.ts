@@ -1,18 +1,16 @@
 import type { Kysely } from 'kysely';
-import type { DraftRecord, DraftSaving, EditorRecords } from '#core/editor/editor-store.ts';
+import type { DraftRecord, DraftRecords, DraftSaving } from '#core/editor/editor-store.ts';
 import { holdsLock } from '#core/editor/editor-limits.ts';
 import { instantText } from './sql-dialect.ts';
 import type { SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 import { changedColumns, lockColumns, toDraft, toLock } from './editor-rows.ts';
 
-type DraftRecords = Pick<EditorRecords, 'draft' | 'saveDraft' | 'takeLock' | 'renewLock' | 'releaseLock'>;
-
 export function draftRecords({ dialect, once, repeatable }: SqlSession): DraftRecords {
   return {
-    draft: (toolId) => repeatable((db) => readDraft(db, toolId)),
+    get: (toolId) => repeatable((db) => readDraft(db, toolId)),
 
-    saveDraft: (claim, change, by, revision) =>
+    save: (claim, change, by, revision) =>
       once((db) =>
         inTransaction(db, async (trx): Promise<DraftSaving | undefined> => {
           const draft = await holdDraft(trx, dialect, claim.toolId);

@@ -1,7 +1,6 @@
-import { type Kysely, type Selectable, sql } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
 import type { SealedTexts } from '#adapters/auth/sealed-texts.ts';
 import type { EndedSessionRecords } from '#core/auth/sign-in.ts';
-import type { EditorRecords } from '#core/editor/editor-store.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { EventData, RunEvent, TimelineRecords } from '#core/runs/timeline.ts';
 import type { Records } from '#core/shared/records.ts';
@@ -9,7 +8,6 @@ import { approvalRecords } from './approval-records.ts';
 import { archiveRecords } from './archive-records.ts';
 import { delegationRecords } from './delegation-records.ts';
 import { draftRecords } from './draft-records.ts';
-import { toSnapshot } from './editor-rows.ts';
 import { imageRecords } from './image-records.ts';
 import { checkLimit } from './keyset-page.ts';
 import { migrate } from './migrate.ts';
@@ -25,7 +23,7 @@ import { runRecords } from './sql-run-records.ts';
 import { sandboxRecords } from './sql-sandbox-records.ts';
 import { type RecordsLog, type SqlSession, sqlSession } from './sql-session.ts';
 import { toolRecords } from './tool-records.ts';
-import { RUNNING, toolRunRecords } from './tool-run-records.ts';
+import { toolRunRecords, toolSnapshotRecords } from './tool-run-records.ts';
 
 /** PostgreSQL's largest integer. */
 const MAX_SEQ = 2_147_483_647;
@@ -96,7 +94,10 @@ export function sqlRecords(
     timeline: timelineRecords(session),
     approvals: approvalRecords(session),
     policies: policyRecords(session),
-    editor: editorRecords(session),
+    tools: toolRecords(session),
+    drafts: draftRecords(session),
+    toolRuns: toolRunRecords(session),
+    toolSnapshots: toolSnapshotRecords(session),
     images: imageRecords(session),
     delegations: delegationRecords(session),
     sandboxEvents: sandboxEventRecords(session),
@@ -105,63 +106,6 @@ export function sqlRecords(
     endedSessions: endedSessionRecords(session),
     migrate: () => session.repeatable((db) => migrate(db, dialect)),
     close: session.close,
-  };
-}
-
-type SnapshotRecords = Pick<EditorRecords, 'snapshot' | 'expiredSnapshots' | 'removeSnapshots'>;
-
-function snapshotRecords({ dialect, repeatable }: SqlSession): SnapshotRecords {
-  return {
-    snapshot: (id) =>
-      repeatable(async (db) => {
-        const row = await db
-          .selectFrom('sandbox_snapshots')
-          .selectAll()
-          .where('id', '=', id)
-          .executeTakeFirst();
-        return row && toSnapshot(row);
-      }),
-
-    expiredSnapshots: (now, limit) =>
-      repeatable(async (db) => {
-        const rows = await db
-          .selectFrom('sandbox_snapshots')
-          .select('id')
-          .where('expires_at', '<=', instantText(now))
-          .where(quiet(now))
-          .orderBy('expires_at')
-          .orderBy('id')
-          .limit(limit)
-          .execute();
-        return rows.map(({ id }) => id);
-      }),
-
-    removeSnapshots: (ids, now) =>
-      repeatable(async (db) => {
-        const removed = await db
-          .deleteFrom('sandbox_snapshots')
-          .where(dialect.among('id', ids))
-          .where('expires_at', '<=', instantText(now))
-          .where(quiet(now))
-          .returning('id')
-          .execute();
-        return removed.length;
-      }),
-  };
-}
-
-/** No run of it is active. */
-function quiet(now: Date) {
-  const running = sql`${RUNNING} and tool_runs.deadline > ${instantText(now)}`;
-  return sql<boolean>`not exists (select 1 from tool_runs where tool_runs.snapshot_id = sandbox_snapshots.id and ${running})`;
-}
-
-function editorRecords(session: SqlSession): EditorRecords {
-  return {
-    ...toolRecords(session),
-    ...draftRecords(session),
-    ...toolRunRecords(session),
-    ...snapshotRecords(session),
   };
 }
 

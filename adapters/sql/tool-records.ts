@@ -1,4 +1,4 @@
-import type { EditorRecords, ToolRemoval } from '#core/editor/editor-store.ts';
+import type { ToolRecords, ToolRemoval } from '#core/editor/editor-store.ts';
 import { activeLock, holdsLock } from '#core/editor/editor-limits.ts';
 import { instantText } from './sql-dialect.ts';
 import { keysetPage } from './keyset-page.ts';
@@ -6,14 +6,9 @@ import { inTransaction, type SqlSession } from './sql-session.ts';
 import { holdDraft } from './draft-records.ts';
 import { sourceColumns, toolRow, toTool, toVersion, versionRow } from './editor-rows.ts';
 
-type ToolRecords = Pick<
-  EditorRecords,
-  'createTool' | 'tool' | 'tools' | 'renameTool' | 'removeTool' | 'addVersion' | 'version' | 'versions'
->;
-
 export function toolRecords({ dialect, once, repeatable }: SqlSession): ToolRecords {
   return {
-    createTool: (tool, version) =>
+    create: (tool, version) =>
       once((db) =>
         inTransaction(db, async (trx) => {
           await trx.insertInto('tools').values(toolRow(tool)).execute();
@@ -39,13 +34,13 @@ export function toolRecords({ dialect, once, repeatable }: SqlSession): ToolReco
         }),
       ),
 
-    tool: (id) =>
+    get: (id) =>
       repeatable(async (db) => {
         const row = await db.selectFrom('tools').selectAll().where('id', '=', id).executeTakeFirst();
         return row && toTool(row);
       }),
 
-    tools: (owner, page) =>
+    list: (owner, page) =>
       repeatable((db) => {
         const tools = db.selectFrom('tools').selectAll();
         const own = owner
@@ -54,7 +49,7 @@ export function toolRecords({ dialect, once, repeatable }: SqlSession): ToolReco
         return keysetPage(own, page, toTool);
       }),
 
-    renameTool: (id, name) =>
+    rename: (id, name) =>
       repeatable(async (db) => {
         const renamed = await db
           .updateTable('tools')
@@ -65,7 +60,7 @@ export function toolRecords({ dialect, once, repeatable }: SqlSession): ToolReco
         return renamed !== undefined;
       }),
 
-    removeTool: (claim) =>
+    remove: (claim) =>
       once((db) =>
         inTransaction(db, async (trx): Promise<ToolRemoval | undefined> => {
           const { toolId, at } = claim;

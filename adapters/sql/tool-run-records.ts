@@ -1,10 +1,11 @@
 import { type Kysely, sql } from 'kysely';
 import type {
-  EditorRecords,
   NewToolRun,
   RunBeginning,
   RunBounds,
   SnapshotRecord,
+  ToolRunRecords,
+  ToolSnapshotRecords,
 } from '#core/editor/editor-store.ts';
 import { holdsLock } from '#core/editor/editor-limits.ts';
 import { instantText } from './sql-dialect.ts';
@@ -23,17 +24,12 @@ import {
   toToolRunSummary,
 } from './editor-rows.ts';
 
-type ToolRunRecords = Pick<
-  EditorRecords,
-  'beginRun' | 'endRun' | 'run' | 'runs' | 'failOverdue' | 'removeRuns' | 'snapshotsUnderWay'
->;
-
 /** As a literal: only then do both databases use the indexes of running runs. */
-export const RUNNING = sql<boolean>`tool_runs.status = 'running'`;
+const RUNNING = sql<boolean>`tool_runs.status = 'running'`;
 
 export function toolRunRecords({ dialect, once, repeatable }: SqlSession): ToolRunRecords {
   return {
-    beginRun: (claim, run, snapshot, most) =>
+    begin: (claim, run, snapshot, most) =>
       once((db) =>
         inTransaction(db, async (trx): Promise<RunBeginning> => {
           const draft = await holdDraft(trx, dialect, claim.toolId);
@@ -50,7 +46,7 @@ export function toolRunRecords({ dialect, once, repeatable }: SqlSession): ToolR
         }),
       ),
 
-    endRun: (id, outcome, at, kept = {}) =>
+    end: (id, outcome, at, kept = {}) =>
       repeatable((db) =>
         inTransaction(db, async (trx) => {
           const ended = await trx
@@ -77,13 +73,13 @@ export function toolRunRecords({ dialect, once, repeatable }: SqlSession): ToolR
         }),
       ),
 
-    run: (id) =>
+    get: (id) =>
       repeatable(async (db) => {
         const row = await db.selectFrom('tool_runs').selectAll().where('id', '=', id).executeTakeFirst();
         return row && toToolRun(row);
       }),
 
-    runs: (toolId, page) =>
+    list: (toolId, page) =>
       repeatable((db) =>
         keysetPage(
           db.selectFrom('tool_runs').select(SUMMARY_COLUMNS).where('tool_id', '=', toolId),
@@ -91,19 +87,6 @@ export function toolRunRecords({ dialect, once, repeatable }: SqlSession): ToolR
           toToolRunSummary,
         ),
       ),
-
-    snapshotsUnderWay: ({ org, user }, now) =>
-      repeatable(async (db) => {
-        const rows = await db
-          .selectFrom('tool_runs')
-          .select('snapshot_id')
-          .where(RUNNING)
-          .where('owner_org', '=', org)
-          .where('owner_user', '=', user)
-          .where('deadline', '>', instantText(now))
-          .execute();
-        return new Set(rows.map(({ snapshot_id }) => snapshot_id));
-      }),
 
     failOverdue: (now, error, limit) =>
       repeatable(async (db) => {
@@ -126,7 +109,7 @@ export function toolRunRecords({ dialect, once, repeatable }: SqlSession): ToolR
         return failed.length;
       }),
 
-    removeRuns: (before, limit) =>
+    removeOlder: (before, limit) =>
       repeatable(async (db) => {
         const removed = await db
           .deleteFrom('tool_runs')
@@ -194,4 +177,63 @@ async function existing(
     .executeTakeFirstOrThrow();
   const bytes = Number(kept) + (made === undefined ? 0 : snapshotSize(made));
   return bytes > most.snapshotBytes ? { kind: 'full', bytes } : undefined;
+}
+
+export function toolSnapshotRecords({ dialect, repeatable }: SqlSession): ToolSnapshotRecords {
+  return {
+    underWay: ({ org, user }, now) =>
+      repeatable(async (db) => {
+        const rows = await db
+          .selectFrom('tool_runs')
+          .select('snapshot_id')
+          .where(RUNNING)
+          .where('owner_org', '=', org)
+          .where('owner_user', '=', user)
+          .where('deadline', '>', instantText(now))
+          .execute();
+        return new Set(rows.map(({ snapshot_id }) => snapshot_id));
+      }),
+
+    get: (id) =>
+      repeatable(async (db) => {
+        const row = await db
+          .selectFrom('sandbox_snapshots')
+          .selectAll()
+          .where('id', '=', id)
+          .executeTakeFirst();
+        return row && toSnapshot(row);
+      }),
+
+    expired: (now, limit) =>
+      repeatable(async (db) => {
+        const rows = await db
+          .selectFrom('sandbox_snapshots')
+          .select('id')
+          .where('expires_at', '<=', instantText(now))
+          .where(quiet(now))
+          .orderBy('expires_at')
+          .orderBy('id')
+          .limit(limit)
+          .execute();
+        return rows.map(({ id }) => id);
+      }),
+
+    remove: (ids, now) =>
+      repeatable(async (db) => {
+        const removed = await db
+          .deleteFrom('sandbox_snapshots')
+          .where(dialect.among('id', ids))
+          .where('expires_at', '<=', instantText(now))
+          .where(quiet(now))
+          .returning('id')
+          .execute();
+        return removed.length;
+      }),
+  };
+}
+
+/** No run of it is active. */
+function quiet(now: Date) {
+  const running = sql`${RUNNING} and tool_runs.deadline > ${instantText(now)}`;
+  return sql<boolean>`not exists (select 1 from tool_runs where tool_runs.snapshot_id = sandbox_snapshots.id and ${running})`;
 }

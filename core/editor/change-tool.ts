@@ -28,7 +28,7 @@ export async function createTool(
   const tool = { id: deps.ids.tool(), owner: ownerOf(person), name, createdAt };
   const versionId = deps.ids.toolVersion();
   const version = { id: versionId, toolId: tool.id, createdAt, createdBy: person.user, ...source };
-  await deps.records.editor.createTool(tool, version);
+  await deps.records.tools.create(tool, version);
   return { tool, versionId };
 }
 
@@ -45,7 +45,7 @@ export async function addVersion(
   const { person, found: draft } = await findDraft(deps, caller, toolId);
   await checkSchemas(deps, person, fields);
   const { entrypoint, sourceCode, language, inputSchema, settingsSchema, usageInstructions } = draft;
-  const added = await deps.records.editor.addVersion({
+  const added = await deps.records.tools.addVersion({
     id: deps.ids.toolVersion(),
     toolId,
     createdAt: deps.clock.now(),
@@ -73,7 +73,7 @@ export async function renameTool(
   name: string,
 ): Promise<ToolRecord> {
   const { found } = await findTool(deps, caller, toolId);
-  if (!(await deps.records.editor.renameTool(toolId, name))) throw toolNotFound(toolId);
+  if (!(await deps.records.tools.rename(toolId, name))) throw toolNotFound(toolId);
   return { ...found, name };
 }
 
@@ -90,7 +90,7 @@ export async function deleteTool(
 ): Promise<void> {
   await findTool(deps, caller, toolId);
   const claim = lockClaim(toolId, lockToken, deps.clock.now());
-  const removal = await deps.records.editor.removeTool(claim);
+  const removal = await deps.records.tools.remove(claim);
   if (removal === undefined) throw toolNotFound(toolId);
   if (removal.kind === 'not_locked') throw draftLocked(removal.draft, claim.at);
 }
@@ -122,7 +122,7 @@ export async function saveDraft(
       ? fields
       : { ...(await sourceOf(deps, caller, toolId, versionId)), ...fields, versionId };
   const claim = lockClaim(toolId, lockToken, deps.clock.now());
-  const saving = await deps.records.editor.saveDraft(claim, change, person.user, revision);
+  const saving = await deps.records.drafts.save(claim, change, person.user, revision);
   if (saving === undefined) throw toolNotFound(toolId);
   if (saving.kind === 'not_locked') throw draftLocked(saving.draft, claim.at);
   if (saving.kind === 'stale') {

@@ -37,7 +37,7 @@ export async function takeDraftLock(
     expiresAt: new Date(now.getTime() + LOCK_MS),
   };
   const over = person.admin ? 'any' : 'own';
-  const existing = await deps.records.editor.takeLock(toolId, lock, now, takeOver ? over : undefined);
+  const existing = await deps.records.drafts.takeLock(toolId, lock, now, takeOver ? over : undefined);
   if (existing?.tokenSha256 !== lock.tokenSha256) throw draftLocked({ toolId, lock: existing ?? null }, now);
   return { token, lock };
 }
@@ -55,7 +55,7 @@ export async function renewDraftLock(
   const { found } = await findDraft(deps, caller, toolId);
   const claim = lockClaim(toolId, token, deps.clock.now());
   const expiresAt = new Date(claim.at.getTime() + LOCK_MS);
-  const renewed = await deps.records.editor.renewLock(claim, expiresAt);
+  const renewed = await deps.records.drafts.renewLock(claim, expiresAt);
   if (!renewed || found.lock === null) throw draftLocked(await existing(deps, toolId), claim.at);
   return { ...found.lock, expiresAt };
 }
@@ -72,7 +72,7 @@ export async function releaseDraftLock(
 ): Promise<void> {
   await findDraft(deps, caller, toolId);
   const claim = lockClaim(toolId, token, deps.clock.now());
-  if (await deps.records.editor.releaseLock(claim)) return;
+  if (await deps.records.drafts.releaseLock(claim)) return;
   const draft = await existing(deps, toolId);
   if (activeLock(draft.lock, claim.at) !== undefined) throw draftLocked(draft, claim.at);
 }
@@ -83,7 +83,7 @@ export function lockClaim(toolId: string, token: string | undefined, at: Date): 
 }
 
 async function existing({ records }: DraftLockDeps, toolId: string) {
-  const draft = await records.editor.draft(toolId);
+  const draft = await records.drafts.get(toolId);
   if (draft === undefined) throw toolNotFound(toolId);
   return draft;
 }

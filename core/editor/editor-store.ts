@@ -182,31 +182,32 @@ export interface LockClaim {
   readonly at: Date;
 }
 
-/**
- * Tools, their versions, their drafts, their runs, and the snapshots of those runs. Every method is
- * one transaction.
- */
-export interface EditorRecords {
+/** Tools and their versions. Every method of these four stores is one transaction. */
+export interface ToolRecords {
   /** With its first version, which is also the draft. */
-  createTool(tool: ToolRecord, version: NewToolVersion): Promise<void>;
-  tool(id: string): Promise<ToolRecord | undefined>;
+  create(tool: ToolRecord, version: NewToolVersion): Promise<void>;
+  get(id: string): Promise<ToolRecord | undefined>;
   /** Newest first; of one owner, or of all owners when `owner` is undefined. */
-  tools(owner: Owner | undefined, page: PageRequest): Promise<Page<ToolRecord>>;
+  list(owner: Owner | undefined, page: PageRequest): Promise<Page<ToolRecord>>;
   /** Returns false for an unknown tool. */
-  renameTool(id: string, name: string): Promise<boolean>;
+  rename(id: string, name: string): Promise<boolean>;
   /**
    * Removes a tool with its versions, draft and runs, unless another user than `claim` holds the
    * lock. Its snapshots expire at `claim.at`. Undefined for an unknown tool.
    */
-  removeTool(claim: LockClaim): Promise<ToolRemoval | undefined>;
+  remove(claim: LockClaim): Promise<ToolRemoval | undefined>;
   /** Assigns the tool's next number. Undefined for an unknown tool. */
   addVersion(version: NewToolVersion): Promise<ToolVersionRecord | undefined>;
   version(id: string): Promise<ToolVersionRecord | undefined>;
   /** Newest first. */
   versions(toolId: string, page: PageRequest): Promise<Page<ToolVersionRecord>>;
-  draft(toolId: string): Promise<DraftRecord | undefined>;
+}
+
+/** The draft of each tool, and its lock. */
+export interface DraftRecords {
+  get(toolId: string): Promise<DraftRecord | undefined>;
   /** @param revision the expected revision; undefined: any */
-  saveDraft(
+  save(
     claim: LockClaim,
     change: DraftChange,
     by: string,
@@ -222,12 +223,16 @@ export interface EditorRecords {
   renewLock(claim: LockClaim, expiresAt: Date): Promise<boolean>;
   /** Releases the lock, expired or not; returns false if it is another user's. */
   releaseLock(claim: Omit<LockClaim, 'at'>): Promise<boolean>;
+}
+
+/** Runs of tools. */
+export interface ToolRunRecords {
   /**
    * Records the run as running, and a new snapshot, if the lock is held, no other run of the
    * snapshot is under way, and the owner stays within `most`.
    * @param snapshot undefined: `run.snapshotId` must exist and be unexpired
    */
-  beginRun(
+  begin(
     claim: LockClaim,
     run: NewToolRun,
     snapshot: SnapshotRecord | undefined,
@@ -237,15 +242,15 @@ export interface EditorRecords {
    * Ends a running run; returns false, without a change, if it has already ended. `kept` is stored
    * in its snapshot.
    */
-  endRun(
+  end(
     id: string,
     outcome: ToolRunOutcome,
     at: Date,
     kept?: { readonly sandboxId?: string | undefined; readonly state?: JsonValue },
   ): Promise<boolean>;
-  run(id: string): Promise<ToolRunRecord | undefined>;
+  get(id: string): Promise<ToolRunRecord | undefined>;
   /** Newest first. */
-  runs(toolId: string, page: PageRequest): Promise<Page<ToolRunSummary>>;
+  list(toolId: string, page: PageRequest): Promise<Page<ToolRunSummary>>;
   /**
    * Fails runs that are past their deadline at `now`, with this error; returns how many, at most
    * `limit`.
@@ -255,12 +260,16 @@ export interface EditorRecords {
    * Removes ended runs with snapshots that had expired at `before`, oldest first; returns how many,
    * at most `limit`.
    */
-  removeRuns(before: Date, limit: number): Promise<number>;
+  removeOlder(before: Date, limit: number): Promise<number>;
+}
+
+/** Snapshots that runs of tools act on. */
+export interface ToolSnapshotRecords {
   /** The snapshots of this owner with a run under way. */
-  snapshotsUnderWay(owner: Owner, now: Date): Promise<ReadonlySet<string>>;
-  snapshot(id: string): Promise<SnapshotRecord | undefined>;
+  underWay(owner: Owner, now: Date): Promise<ReadonlySet<string>>;
+  get(id: string): Promise<SnapshotRecord | undefined>;
   /** Ids of snapshots that have expired at `now` and have no run under way, oldest first. */
-  expiredSnapshots(now: Date, limit: number): Promise<readonly string[]>;
+  expired(now: Date, limit: number): Promise<readonly string[]>;
   /** Removes those that have expired at `now` and have no run under way; returns how many. */
-  removeSnapshots(ids: readonly string[], now: Date): Promise<number>;
+  remove(ids: readonly string[], now: Date): Promise<number>;
 }

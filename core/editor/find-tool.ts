@@ -5,7 +5,7 @@ import type { Owner } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
 
 export interface FindToolDeps {
-  readonly records: Pick<Records, 'editor'>;
+  readonly records: Pick<Records, 'tools' | 'drafts' | 'toolRuns'>;
 }
 
 /** An object of the editor, and the person who may use it: its owner, or an admin. */
@@ -24,7 +24,7 @@ export async function findTool(
   id: string,
 ): Promise<Found<ToolRecord>> {
   const person = requirePerson(caller, 'use the editor');
-  const found = await records.editor.tool(id);
+  const found = await records.tools.get(id);
   if (found === undefined || !mayUse(person, found)) throw toolNotFound(id);
   return { person, found };
 }
@@ -32,7 +32,7 @@ export async function findTool(
 /** @throws PortholeError as `findTool` */
 export async function findDraft(deps: FindToolDeps, caller: Caller, id: string): Promise<Found<DraftRecord>> {
   const { person } = await findTool(deps, caller, id);
-  const found = await deps.records.editor.draft(id);
+  const found = await deps.records.drafts.get(id);
   if (found === undefined) throw toolNotFound(id);
   return { person, found };
 }
@@ -44,8 +44,8 @@ export async function findVersion(
   id: string,
 ): Promise<Found<{ readonly tool: ToolRecord; readonly version: ToolVersionRecord }>> {
   const person = requirePerson(caller, 'use the editor');
-  const version = await records.editor.version(id);
-  const tool = version && (await records.editor.tool(version.toolId));
+  const version = await records.tools.version(id);
+  const tool = version && (await records.tools.get(version.toolId));
   if (version === undefined || tool === undefined || !mayUse(person, tool)) {
     throw new PortholeError(
       'tool_version_not_found',
@@ -62,7 +62,7 @@ export async function findToolRun(
   id: string,
 ): Promise<Found<ToolRunRecord>> {
   const person = requirePerson(caller, 'use the editor');
-  const found = await records.editor.run(id);
+  const found = await records.toolRuns.get(id);
   if (found === undefined || !mayUse(person, found)) {
     throw new PortholeError(
       'tool_run_not_found',

@@ -31,7 +31,7 @@ async function stopSurplus(deps: SnapshotSandboxDeps, owner: Owner): Promise<voi
   );
   const surplus = items.slice(MOST_RUNNING);
   if (surplus.length === 0) return;
-  const underWay = await records.editor.snapshotsUnderWay(owner, clock.now());
+  const underWay = await records.toolSnapshots.underWay(owner, clock.now());
   const busy = new Set([...underWay].map(sessionOf));
   for (const sandbox of surplus) {
     if (!busy.has(sandbox.sessionKey ?? '')) await stopSandbox(deps, sandbox);
@@ -84,27 +84,27 @@ export async function performRun(
   { isNew, files = [] }: { readonly isNew: boolean; readonly files?: readonly InputFile[] },
 ): Promise<ToolRunRecord> {
   const { records, clock } = deps;
-  const begun = await records.editor.beginRun(claim, run, isNew ? snapshot : undefined, {
+  const begun = await records.toolRuns.begin(claim, run, isNew ? snapshot : undefined, {
     runs: MOST_AT_ONCE,
     snapshotBytes: deps.editor.snapshotTotalBytes,
   });
   if (begun.kind !== 'begun') throw refusal(begun, claim, run, deps.editor);
   // Reads the state that the previous run stored: runs of a snapshot are sequential from here.
-  const current = isNew ? snapshot : await records.editor.snapshot(snapshot.id);
+  const current = isNew ? snapshot : await records.toolSnapshots.get(snapshot.id);
   const [{ executed, sandbox, broken }] = await Promise.all([
     tryRun(deps, run, current ?? snapshot, files),
     isNew ? makeRoom(deps, run) : undefined,
   ]);
   const { outcome, state } = executed;
   const endedAt = clock.now();
-  const isEnded = await records.editor.endRun(run.id, outcome, endedAt, { sandboxId: sandbox?.id, state });
+  const isEnded = await records.toolRuns.end(run.id, outcome, endedAt, { sandboxId: sandbox?.id, state });
   // Without next actions the sandbox is not needed any more.
   const used = sandbox ?? broken;
   if (isNew && used !== undefined && outcome.nextActions.length === 0) {
     await quietly(deps, run, () => destroySandbox(deps, used));
   }
   // A run that exceeded its deadline stays failed.
-  const existing = isEnded ? undefined : await records.editor.run(run.id);
+  const existing = isEnded ? undefined : await records.toolRuns.get(run.id);
   return existing ?? { ...run, ...outcome, endedAt };
 }
 

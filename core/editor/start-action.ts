@@ -42,7 +42,7 @@ export async function startAction(
     );
   }
   const createdAt = deps.clock.now();
-  const snapshot = await deps.records.editor.snapshot(snapshotId);
+  const snapshot = await deps.records.toolSnapshots.get(snapshotId);
   if (snapshot === undefined || snapshot.expiresAt <= createdAt) throw snapshotExpired(parent);
   if (!parent.nextActions.some(({ id }) => id === actionId)) {
     const offered = parent.nextActions.map(({ id }) => JSON.stringify(id)).join(', ');

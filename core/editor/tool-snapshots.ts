@@ -109,19 +109,19 @@ export async function cleanSnapshots(
   { most = MOST, signal }: { readonly most?: number; readonly signal?: AbortSignal } = {},
 ): Promise<CleaningReport> {
   const { records, clock } = deps;
-  const runs = await records.editor.failOverdue(clock.now(), CUT_OFF, MOST);
+  const runs = await records.toolRuns.failOverdue(clock.now(), CUT_OFF, MOST);
   let snapshots = 0;
   while (snapshots < most) {
     signal?.throwIfAborted();
     const now = clock.now();
-    const batch = await records.editor.expiredSnapshots(now, Math.min(BATCH, most - snapshots));
+    const batch = await records.toolSnapshots.expired(now, Math.min(BATCH, most - snapshots));
     const cleared: string[] = [];
     for (const id of batch) if (await clearSandbox(deps, id)) cleared.push(id);
     if (cleared.length === 0) break;
-    snapshots += await records.editor.removeSnapshots(cleared, now);
+    snapshots += await records.toolSnapshots.remove(cleared, now);
   }
   const before = new Date(clock.now().getTime() - deps.editor.runRetentionMs);
-  const oldRuns = await records.editor.removeRuns(before, most);
+  const oldRuns = await records.toolRuns.removeOlder(before, most);
   return { snapshots, runs, oldRuns };
 }
 

@@ -1,7 +1,12 @@
 import type { ApprovalRecords, PolicyRecords } from '../approvals/approval-store.ts';
 import type { ArchiveRecords } from '../archives/archive-store.ts';
 import type { DelegationRecords } from '../delegations/delegation-store.ts';
-import type { EditorRecords } from '../editor/editor-store.ts';
+import type {
+  DraftRecords,
+  ToolRecords,
+  ToolRunRecords,
+  ToolSnapshotRecords,
+} from '../editor/editor-store.ts';
 import type { EndedSessionRecords } from '../auth/sign-in.ts';
 import type { ImageRecords } from '../images/image-store.ts';
 import type { PreviewRecords } from '../previews/preview-records.ts';
@@ -25,7 +30,10 @@ export interface Records {
   readonly timeline: TimelineRecords;
   readonly approvals: ApprovalRecords;
   readonly policies: PolicyRecords;
-  readonly editor: EditorRecords;
+  readonly tools: ToolRecords;
+  readonly drafts: DraftRecords;
+  readonly toolRuns: ToolRunRecords;
+  readonly toolSnapshots: ToolSnapshotRecords;
   readonly images: ImageRecords;
   readonly delegations: DelegationRecords;
   readonly sandboxEvents: SandboxEventRecords;

@@ -209,7 +209,7 @@ export const listToolsRoute = defineRoute({
   },
   async handle({ query, caller }, { records }) {
     const person = requirePerson(caller, 'use the editor');
-    const { items, next } = await records.editor.tools(person.admin ? undefined : ownerOf(person), query);
+    const { items, next } = await records.tools.list(person.admin ? undefined : ownerOf(person), query);
     return json(200, { tools: items.map(toToolDto), next });
   },
 });

@@ -202,7 +202,7 @@ export const listToolRunsRoute = defineRoute({
   errors: ['tool_not_found'],
   async handle({ query, caller }, services) {
     const { found } = await findTool(services, caller, query.tool_id);
-    const { items, next } = await services.records.editor.runs(found.id, query);
+    const { items, next } = await services.records.toolRuns.list(found.id, query);
     const now = services.clock.now();
     return json(200, { runs: items.map((run) => toSummaryDto(run, now)), next });
   },

@@ -50,7 +50,7 @@ export const listToolVersionsRoute = defineRoute({
   errors: ['tool_not_found'],
   async handle({ params, query, caller }, services) {
     const { found } = await findTool(services, caller, params.tool_id);
-    const { items, next } = await services.records.editor.versions(found.id, query);
+    const { items, next } = await services.records.tools.versions(found.id, query);
     return json(200, { versions: items.map(toDto), next });
   },
 });

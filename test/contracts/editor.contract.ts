@@ -182,7 +182,7 @@ export function editorContract(
       ];
       expect(await act()).toEqual(expired);
       await porthole.host.cleanSnapshots();
-      expect(await porthole.host.services.records.editor.snapshot(run.snapshot_id)).toBeUndefined();
+      expect(await porthole.host.services.records.toolSnapshots.get(run.snapshot_id)).toBeUndefined();
       expect(await act()).toEqual(expired);
     });
 
@@ -267,7 +267,7 @@ export function editorContract(
       const { tool, lock } = await begin(REMEMBERS[language], language);
       const run = await alice().run(tool, lock, { inputs: { name: 'a' } });
       const { records, provider } = porthole.host.services;
-      const sandboxId = (await records.editor.snapshot(run.snapshot_id))?.sandboxId ?? '';
+      const sandboxId = (await records.toolSnapshots.get(run.snapshot_id))?.sandboxId ?? '';
       await provider.destroy(sandboxId);
       await records.sandboxes.setDesired(sandboxId, 'destroyed');
       await records.sandboxes.setObserved(sandboxId, 'destroyed');
@@ -337,7 +337,7 @@ export function editorContract(
     const [language = 'node'] = languages;
     const { tool, lock } = await begin(SAYS[language]('x'), language);
     const run = await alice().run(tool, lock);
-    const snapshot = await porthole.host.services.records.editor.snapshot(run.snapshot_id);
+    const snapshot = await porthole.host.services.records.toolSnapshots.get(run.snapshot_id);
     const id = snapshot?.sandboxId ?? '';
     expect(id).toMatch(/^[a-z2-7]{26}$/);
     for (const token of [ALICE, ADA_ADMIN]) {

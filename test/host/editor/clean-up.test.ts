@@ -19,11 +19,11 @@ async function begin(porthole: TestHost) {
   const { records, provider } = porthole.host.services;
   return {
     run: async () => editor.run(tool, await editor.takeLock(tool, { take_over: true })),
-    sandboxOf: async (snapshotId: string) => (await records.editor.snapshot(snapshotId))?.sandboxId ?? '',
+    sandboxOf: async (snapshotId: string) => (await records.toolSnapshots.get(snapshotId))?.sandboxId ?? '',
     states: (ids: readonly string[]) =>
       Promise.all(ids.map(async (id) => (await provider.inspect(id)).state)),
     kept: async (ids: readonly string[]) =>
-      (await Promise.all(ids.map((id) => records.editor.snapshot(id)))).map((each) => each !== undefined),
+      (await Promise.all(ids.map((id) => records.toolSnapshots.get(id)))).map((each) => each !== undefined),
   };
 }
 
@@ -126,7 +126,7 @@ describe('clean-up', () => {
       const oldest = await sandboxOf(first.snapshot_id);
       expect(await states([oldest])).toEqual(['stopped']);
       const editor = editorOf(porthole);
-      const tool = await porthole.host.services.records.editor.run(first.run_id);
+      const tool = await porthole.host.services.records.toolRuns.get(first.run_id);
       const lock = await editor.takeLock(
         { tool_id: tool?.toolId ?? '', version_id: '' },
         { take_over: true },
@@ -144,7 +144,7 @@ describe('clean-up', () => {
       const editor = editorOf(porthole);
       const tool = await editor.makeTool('def run(i, c): return {"outputs": 1}');
       const run = await editor.run(tool, await editor.takeLock(tool));
-      const snapshot = await porthole.host.services.records.editor.snapshot(run.snapshot_id);
+      const snapshot = await porthole.host.services.records.toolSnapshots.get(run.snapshot_id);
       const { state } = await porthole.host.services.provider.inspect(snapshot?.sandboxId ?? '');
       expect([snapshot === undefined, state]).toEqual([false, 'absent']);
     } finally {

@@ -281,7 +281,7 @@ describe('the editor, where something is wrong', () => {
     test('a run that its process did not survive counts as failed from its deadline on', async () => {
       const { records, clock } = porthole.host.services;
       const run = await editor().run(tool, lock);
-      const record = await records.editor.run(run.run_id);
+      const record = await records.toolRuns.get(run.run_id);
       if (record === undefined) throw new Error('no run');
       const {
         status: _s,
@@ -294,9 +294,9 @@ describe('the editor, where something is wrong', () => {
         ...rest
       } = record;
       const at = clock.now();
-      const draft = await records.editor.draft(tool.tool_id);
+      const draft = await records.drafts.get(tool.tool_id);
       const claim = { toolId: tool.tool_id, tokenSha256: draft?.lock?.tokenSha256 ?? '', at };
-      await records.editor.beginRun(
+      await records.toolRuns.begin(
         claim,
         { ...rest, id: 'trun_lost', deadline: new Date(at.getTime() + 1) },
         undefined,
