@@ -7,6 +7,43 @@ import { NAMESPACE_NAME } from './names.ts';
 /** Names of the Gateway's listeners; a preview's route may attach to the first alone. */
 export const LISTENERS = { previews: 'previews', api: 'api' } as const;
 
+/** API group and version of each kind that has listeners. */
+const LISTENER_KINDS = {
+  Gateway: ['gateway.networking.k8s.io', 'v1'],
+  /** Gateway API 1.5. */
+  ListenerSet: ['gateway.networking.k8s.io', 'v1'],
+  /** Experimental channel of Gateway API 1.3 and 1.4. */
+  XListenerSet: ['gateway.networking.x-k8s.io', 'v1alpha1'],
+} as const;
+
+/** A Gateway or a ListenerSet by reference; a `PreviewGateway` is one. */
+export interface GatewayReference {
+  /** @default 'Gateway' */
+  readonly kind?: keyof typeof LISTENER_KINDS | undefined;
+  readonly name: string;
+  readonly namespace: string;
+  /**
+   * The listener that routes attach to.
+   * @default - every listener with a matching hostname
+   */
+  readonly sectionName?: string | undefined;
+}
+
+/** The group of a kind with listeners. */
+export function listenerGroup(kind: GatewayReference['kind'] = 'Gateway'): string {
+  return LISTENER_KINDS[kind][0];
+}
+
+/** A route's reference to its parent. */
+export function parentReference({ kind = 'Gateway', name, namespace, sectionName }: GatewayReference) {
+  return {
+    ...(kind !== 'Gateway' && { group: listenerGroup(kind), kind }),
+    name,
+    namespace,
+    ...(sectionName !== undefined && { sectionName }),
+  };
+}
+
 const PREVIEW_SECRET = 'porthole-preview-tls';
 
 export interface PreviewGatewayProps {
@@ -75,7 +112,7 @@ export interface PreviewGatewayProps {
  * asked for, HTTPS alone. Only routes of the given namespaces attach.
  */
 export function gatewayManifest(props: PreviewGatewayProps) {
-  const { name, namespace, className, zone, routesFrom, secret = PREVIEW_SECRET, api, port = 443 } = props;
+  const { name, namespace, className } = props;
   const { infrastructure, addresses = [], labels = {}, annotations = {} } = props;
   return {
     apiVersion: 'gateway.networking.k8s.io/v1',
@@ -90,12 +127,35 @@ export function gatewayManifest(props: PreviewGatewayProps) {
       gatewayClassName: className,
       ...(infrastructure !== undefined && { infrastructure }),
       ...(addresses.length > 0 && { addresses }),
-      listeners: [
-        listener(LISTENERS.previews, `*.${zone}`, secret, routesFrom),
-        ...(api === undefined ? [] : [listener(LISTENERS.api, api.host, api.secret, api.routesFrom)]),
-      ],
+      listeners: listeners(props),
     },
   };
+}
+
+/** The same listeners, attached to a Gateway of others, which must allow it. */
+export function listenerSetManifest(
+  kind: 'ListenerSet' | 'XListenerSet',
+  props: Omit<PreviewGatewayProps, 'className'> & { readonly gateway: GatewayReference },
+) {
+  const { name, namespace, labels, gateway } = props;
+  const [group, version] = LISTENER_KINDS[kind];
+  return {
+    apiVersion: `${group}/${version}`,
+    kind,
+    metadata: { name, namespace, ...(labels !== undefined && { labels }) },
+    spec: {
+      parentRef: { name: gateway.name, namespace: gateway.namespace },
+      listeners: listeners(props),
+    },
+  };
+}
+
+function listeners(props: Omit<PreviewGatewayProps, 'className'>) {
+  const { zone, routesFrom, secret = PREVIEW_SECRET, api, port = 443 } = props;
+  return [
+    listener(LISTENERS.previews, `*.${zone}`, secret, routesFrom),
+    ...(api === undefined ? [] : [listener(LISTENERS.api, api.host, api.secret, api.routesFrom)]),
+  ];
 
   function listener(name: string, hostname: string, secret: string, from: readonly string[]) {
     return {
@@ -122,7 +182,7 @@ export function gatewayManifest(props: PreviewGatewayProps) {
  * both are the same Secret. A wildcard one for all previews, because transparency logs would
  * publish the name in each single one.
  */
-export function certificateManifests(props: PreviewGatewayProps) {
+export function certificateManifests(props: Omit<PreviewGatewayProps, 'className'>) {
   const { namespace, zone, secret = PREVIEW_SECRET, api, issuer, labels } = props;
   if (issuer === undefined) return [];
   const names = new Map([[secret, [`*.${zone}`]]]);

@@ -27,6 +27,8 @@ export const LABELS = {
   dueSlot: `${DOMAIN}/due-slot`,
   /** On a preview's Service and route: the two minutes in which they were made. */
   madeSlot: `${DOMAIN}/made-slot`,
+  /** On the claim of a zone: the namespace of the functions that serve it. */
+  installation: `${DOMAIN}/installation`,
 } as const;
 
 /** The state of a preview. Set on its route only, except `attempt`, which its Service has too. */

@@ -13,18 +13,8 @@ import {
   UPSTREAM_HOST,
   UPSTREAM_ORIGIN,
 } from './names.ts';
+import { type GatewayReference, parentReference } from './gateway-manifests.ts';
 import { ROUTE_RESPONSE_HEADERS } from './route-response-headers.ts';
-
-/** A Gateway by reference; a `PreviewGateway` is one. */
-export interface GatewayReference {
-  readonly name: string;
-  readonly namespace: string;
-  /**
-   * The listener that routes attach to.
-   * @default - every listener with a matching hostname
-   */
-  readonly sectionName?: string;
-}
 
 export interface PreviewProps {
   /** Name of both objects: `preview-` and 20 hex, never the token. */
@@ -145,13 +135,7 @@ export class Preview extends Construct {
         },
       },
       spec: {
-        parentRefs: [
-          {
-            name: gateway.name,
-            namespace: gateway.namespace,
-            ...(gateway.sectionName !== undefined && { sectionName: gateway.sectionName }),
-          },
-        ],
+        parentRefs: [parentReference(gateway)],
         hostnames: [hostname],
         rules: this.upstream === 'guest' ? this.#toGuest() : this.#toApp(publicPort),
       },

@@ -13,9 +13,9 @@ import { asRequest } from './handshake.ts';
 import { refuse, refuseUpgrade } from './known-hosts.ts';
 
 export interface FrontOptions {
-  /** Serves the hosts of the preview zone; undefined: there are none. */
+  /** Serves the hosts of the preview zones; undefined: there are none. */
   readonly gateway: PreviewProxy | undefined;
-  readonly zone: string;
+  readonly zones: readonly string[];
   /** Whether the API answers to a Host header. */
   readonly isKnownHost: (hostHeader: string) => boolean;
   /** The public origin of Porthole, if it differs from the Host that arrives here. */
@@ -37,12 +37,12 @@ const UNKNOWN_HOST =
  * The one server that faces clients. Dispatches by Host to the preview gateway or the functions,
  * and refuses unknown hosts.
  */
-export function createFront({ gateway, zone, isKnownHost, publicOrigin, certificate }: FrontOptions): Front {
+export function createFront({ gateway, zones, isKnownHost, publicOrigin, certificate }: FrontOptions): Front {
   let api: RequestListener | undefined;
   /** The token of a preview host; the empty string for a host of the zone without a token. */
   const previewToken = (host: string): string | undefined => {
     if (gateway === undefined) return undefined;
-    const preview = parsePreviewHost(host, zone);
+    const preview = parsePreviewHost(host, ...zones);
     if (preview.kind === 'foreign') return undefined;
     return preview.kind === 'token' ? preview.token : '';
   };

@@ -118,6 +118,7 @@ export async function openKubernetesPlatform(
         provider,
         probe,
         listener: cluster.listener,
+        gatewayKind: cluster.gatewayKind,
         serviceKind: cluster.serviceKind,
         publicPort: cluster.publicPort,
         guestOf: (id, signal) => own.guestOf(id, signal),

@@ -6,6 +6,7 @@ import { isInCluster } from '#adapters/kubernetes/client/cluster-access.ts';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import type { WakingClock } from '#core/shared/clock-and-ids.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
+import { zoneNames } from '#core/previews/preview-limits.ts';
 import type { CleaningReport } from '#core/editor/tool-snapshots.ts';
 import {
   runLifecyclePass,
@@ -82,7 +83,7 @@ export async function startHost(
     opened.defer(() => certificate?.close());
     const front = createFront({
       gateway,
-      zone: config.preview.zoneSuffix,
+      zones: zoneNames(config.preview),
       isKnownHost: knownHosts({
         listenHost: config.host,
         publicUrl: config.publicUrl,
@@ -195,7 +196,7 @@ function isScheduledElsewhere(config: Config): boolean {
 
 /** The host names by which people reach Porthole and a preview. */
 function publicHosts({ publicUrl, preview }: Config): string[] {
-  const previews = preview.enabled ? [`any-preview.${preview.zoneSuffix}`] : [];
+  const previews = preview.enabled ? zoneNames(preview).map((zone) => `any-preview.${zone}`) : [];
   return [...(publicUrl === undefined ? [] : [publicUrl.hostname]), ...previews];
 }
 

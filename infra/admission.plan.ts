@@ -7,10 +7,11 @@ import { sandboxClaimsPlan } from './sandbox-claims.plan.ts';
 import { sandboxModesPlan } from './sandbox-modes.plan.ts';
 import { sandboxPodsPlan } from './sandbox-pods.plan.ts';
 import { sandboxVolumesPlan } from './sandbox-volumes.plan.ts';
+import { zoneClaimsPolicyPlan } from './zone-claims.plan.ts';
 
 /** Every admission policy of the stack, by the id that its resources are named after. */
 export function admissionPlan(
-  config: Pick<StackConfig, 'zone' | 'namespaces' | 'gateway' | 'preview' | 'sandboxes'>,
+  config: Pick<StackConfig, 'zone' | 'zones' | 'namespaces' | 'gateway' | 'preview' | 'sandboxes'>,
 ) {
   return {
     'preview-routes': previewRoutesPlan(config),
@@ -20,6 +21,7 @@ export function admissionPlan(
     'sandbox-claims': sandboxClaimsPlan(config),
     'sandbox-modes': sandboxModesPlan(config),
     'foreign-objects': foreignObjectsPlan(config),
+    'zone-claims': zoneClaimsPolicyPlan(config),
   };
 }
 

@@ -1,4 +1,4 @@
-import { sharedGateway } from './gateway.plan.ts';
+import { servedZones, sharedGateway } from './gateway.plan.ts';
 import { type FUNCTIONS_SECRET_KEYS, previewVariable, type StackConfig } from './stack-config-schema.ts';
 import { authorityFile, gatewayAuthority } from './authorities.plan.ts';
 import { sandboxEnvironmentPlan } from './sandbox-provider.plan.ts';
@@ -40,6 +40,7 @@ function settingsPlan(
   config: Pick<
     StackConfig,
     | 'zone'
+    | 'zones'
     | 'apiHost'
     | 'gateway'
     | 'namespaces'
@@ -53,6 +54,7 @@ function settingsPlan(
   const { zone, gateway, namespaces, preview, functions, oidc, sandboxes } = config;
   const authority = gatewayAuthority(config);
   const shared = sharedGateway(config);
+  const [, ...zones] = servedZones(config);
   return {
     HOST: '0.0.0.0',
     PORT: String(functionsPort(config)),
@@ -65,6 +67,9 @@ function settingsPlan(
       PORTHOLE_CHANNEL_URL: `http://${FUNCTIONS_NAME}.${namespaces.functions}.svc:${CHANNEL_PORT}`,
     }),
     PORTHOLE_GATEWAY_LISTENER: shared.listener,
+    // Only where needed: the version before does not know them.
+    ...(shared.kind !== undefined && { PORTHOLE_GATEWAY_KIND: shared.kind }),
+    ...(zones.length > 0 && { PORTHOLE_ZONES: JSON.stringify(zones) }),
     PORTHOLE_GATEWAY_PORT: String(gateway.port),
     PORTHOLE_GATEWAY_SERVICE_KIND: gateway.serviceKind,
     ...(gateway.probe !== undefined && { PORTHOLE_GATEWAY_PROBE: gateway.probe.url }),

@@ -1,3 +1,4 @@
+import { createsGateway } from './gateway.plan.ts';
 import { STACK_LABELS } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
@@ -5,9 +6,9 @@ import type { StackConfig } from './stack-config-schema.ts';
  * The namespaces to create: each once, without those that exist. They enforce the Pod Security
  * Standard `restricted`.
  */
-export function namespacesPlan({ namespaces, gateway: shared }: Pick<StackConfig, 'namespaces' | 'gateway'>) {
-  const { previews, gateway, functions, existing } = namespaces;
-  const wanted = shared.existing === undefined ? [previews, gateway, functions] : [previews, functions];
+export function namespacesPlan(config: Pick<StackConfig, 'namespaces' | 'gateway' | 'zones'>) {
+  const { previews, gateway, functions, existing } = config.namespaces;
+  const wanted = createsGateway(config) ? [previews, gateway, functions] : [previews, functions];
   return [...new Set(wanted)]
     .filter((name) => !existing.includes(name))
     .map((name) => ({

@@ -30,6 +30,7 @@ export type PortholeArgs = WithInputs<Omit<Settings, Plain>> & Pick<Settings, Pl
 export const PLAIN_PATHS: readonly [path: RegExp, why: string][] = [
   [/^(namespaces|context)\b/, 'it names resources'],
   [/^certificates\.(preview|api)Secret$/, 'it names resources'],
+  [/^zones\.\d+\.(zone|gateway\.(name|secret))$/, 'it names resources'],
   [/^sandboxes\.(warmPool|warmPools\..*)$/, 'it decides where sandboxes come from'],
   [/^sandboxes\.templates\.[^.]+\.(cpu|memory|storage)$/, 'sizes are computed from it'],
   [/^environment\.(PORT|PORTHOLE_DATA_DIR)$/, 'pods and network policies are computed from it'],

@@ -4,7 +4,7 @@ import { Access } from './access.ts';
 import { Admission } from './admission.ts';
 import { apiUrl } from './environment.plan.ts';
 import { Functions } from './functions.ts';
-import { sharedGateway } from './gateway.plan.ts';
+import { servedZones, sharedGateway } from './gateway.plan.ts';
 import { Gateway } from './preview-gateway-routes.ts';
 import type { PortholeArgs } from './porthole-args.ts';
 import { Settled } from './settled.ts';
@@ -25,6 +25,8 @@ import { WarmPool } from './warm-pool.ts';
 export class Porthole extends pulumi.ComponentResource {
   readonly apiUrl: pulumi.Output<string>;
   readonly previewZone: pulumi.Output<string>;
+  /** Every zone, the one above first. */
+  readonly previewZones: pulumi.Output<string[]>;
   /** IP address or host name that DNS must point the zone and the API's host at. */
   readonly gatewayAddress: pulumi.Output<string | undefined>;
   readonly namespaces: { readonly previews: string; readonly functions: string };
@@ -84,6 +86,7 @@ export class Porthole extends pulumi.ComponentResource {
 
     this.apiUrl = pulumi.output(resolve(apiUrl(config)));
     this.previewZone = pulumi.output(resolve(config.zone));
+    this.previewZones = pulumi.output(resolve(servedZones(config).map(({ zone }) => zone)));
     this.gatewayAddress = gateway.address;
     const { previews, functions: ofFunctions } = config.namespaces;
     this.namespaces = { previews, functions: ofFunctions };
@@ -98,6 +101,7 @@ export class Porthole extends pulumi.ComponentResource {
     this.registerOutputs({
       apiUrl: this.apiUrl,
       previewZone: this.previewZone,
+      previewZones: this.previewZones,
       gatewayAddress: this.gatewayAddress,
       namespaces: this.namespaces,
       gateway: this.gateway,

@@ -2,7 +2,8 @@ import { hasLabels, inNamespace, isNamed, quote } from '../constructs/admission-
 import { ANNOTATIONS, PREVIEW_LABELS, PREVIEW_NAME, UPSTREAM_ORIGIN } from '../constructs/names.ts';
 import { PREVIEW_TOKEN_PATTERN } from '../core/previews/preview-token.ts';
 import { PREVIEW_PORT_HEADER } from '../guest/protocol/previews-protocol.ts';
-import { sharedGateway } from './gateway.plan.ts';
+import { listenerGroup } from '../constructs/gateway-manifests.ts';
+import { servedZones } from './gateway.plan.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 import { isOurs, policyMetadata } from './expressions.ts';
 
@@ -72,33 +73,43 @@ function guestRule(targetPort: string) {
   };
 }
 
+function anyOf(expressions: readonly string[]): string {
+  return `(${expressions.map((each) => `(${each})`).join(' || ')})`;
+}
+
 /**
  * Admission policy for preview routes of every client: a bug in a function, or its stolen
  * credentials, cannot publish another host, reach another port, outlive the hard cap or attach to
  * another Gateway.
  */
-export function previewRoutesPlan({
-  zone,
-  namespaces,
-  gateway,
-  preview,
-}: Pick<StackConfig, 'zone' | 'namespaces' | 'gateway' | 'preview'>) {
+export function previewRoutesPlan(
+  config: Pick<StackConfig, 'zone' | 'zones' | 'namespaces' | 'gateway' | 'preview'>,
+) {
+  const { namespaces, preview } = config;
   const annotation = (id: keyof typeof ANNOTATIONS) =>
     `variables.notes[?${quote(ANNOTATIONS[id])}].orValue('')`;
   const before = (id: keyof typeof ANNOTATIONS) =>
     `oldObject.?metadata.?annotations[?${quote(ANNOTATIONS[id])}].orValue('')`;
   const { allowedPortMin, allowedPortMax, maxLifetimeHours, upstream } = preview;
   const isGuest = upstream === 'guest';
-  const host = `-preview.${zone}`;
-  const shared = sharedGateway({ gateway, namespaces });
-  const { listener } = shared;
-  const isParent = [
-    `p.?group.orValue('gateway.networking.k8s.io') == 'gateway.networking.k8s.io'`,
-    `p.?kind.orValue('Gateway') == 'Gateway'`,
-    `p.name == ${quote(shared.name)}`,
-    `p.?namespace.orValue(request.namespace) == ${quote(shared.namespace)}`,
-    `p.?sectionName.orValue(${quote(listener)}) == ${quote(listener)}`,
-  ].join(' && ');
+  const zones = servedZones(config);
+  const ofZone = (zone: string) => `variables.hosts[0].endsWith(${quote(`-preview.${zone}`)})`;
+  const isHost = zones.map(({ zone }) =>
+    [
+      ofZone(zone),
+      `variables.hosts[0].indexOf('.') == size(variables.hosts[0]) - size(${quote(`.${zone}`)})`,
+    ].join(' && '),
+  );
+  const isParent = zones.map(({ zone, gateway: { kind = 'Gateway', name, namespace, sectionName } }) =>
+    [
+      ofZone(zone),
+      `p.?group.orValue('gateway.networking.k8s.io') == ${quote(listenerGroup(kind))}`,
+      `p.?kind.orValue('Gateway') == ${quote(kind)}`,
+      `p.name == ${quote(name)}`,
+      `p.?namespace.orValue(request.namespace) == ${quote(namespace)}`,
+      `p.?sectionName.orValue(${quote(sectionName)}) == ${quote(sectionName)}`,
+    ].join(' && '),
+  );
 
   return {
     metadata: policyMetadata(namespaces, 'preview-routes'),
@@ -141,15 +152,14 @@ export function previewRoutesPlan({
         {
           expression: [
             'size(variables.hosts) == 1',
-            `variables.hosts[0].endsWith(${quote(host)})`,
             `variables.hosts[0].matches('${TOKEN}')`,
-            `variables.hosts[0].indexOf('.') == size(variables.hosts[0]) - size(${quote(`.${zone}`)})`,
+            anyOf(isHost),
           ].join(' && '),
-          message: `foreign hostname: a preview has one, {token}${host}`,
+          message: `foreign hostname: a preview has one, ${zones.map(({ zone }) => `{token}-preview.${zone}`).join(' or ')}`,
         },
         {
-          expression: `size(variables.parents) == 1 && variables.parents.all(p, ${isParent})`,
-          message: `another parent: a preview hangs on ${shared.namespace}/${shared.name}, listener ${listener}, alone`,
+          expression: `size(variables.hosts) != 1 || (size(variables.parents) == 1 && variables.parents.all(p, ${anyOf(isParent)}))`,
+          message: `another parent: a preview hangs on ${zones.map(({ gateway }) => `${gateway.namespace}/${gateway.name}, listener ${gateway.sectionName}`).join(', or ')}, alone`,
         },
         {
           expression: `${annotation('targetPort')}.matches('^[1-9][0-9]{0,4}$') && int(${annotation('targetPort')}) >= ${allowedPortMin} && int(${annotation('targetPort')}) <= ${allowedPortMax}`,

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { archiveProblems } from './archives.plan.ts';
 import { sandboxProblems } from './sandbox-provider.plan.ts';
 import { startProblems, variableProblems } from './variables.ts';
-import { gatewayProblems } from './gateway.plan.ts';
+import { gatewayProblems, secretNamespaces } from './gateway.plan.ts';
 import { guestKeys } from './sandboxes.plan.ts';
 import { contains } from '../core/auth/address-range.ts';
 import { GUEST_PREVIEW_PORT } from '../guest/protocol/previews-protocol.ts';
@@ -97,7 +97,7 @@ function isStructured(key: string): boolean {
   while (schema !== undefined && ['optional', 'default', 'prefault'].includes(schema._zod.def.type)) {
     schema = (schema as z.ZodOptional)._zod.def.innerType;
   }
-  return ['object', 'record'].includes(schema?._zod.def.type ?? '');
+  return ['object', 'record', 'array'].includes(schema?._zod.def.type ?? '');
 }
 
 const isMissing = (issue: { code?: string; message: string }): boolean =>
@@ -157,15 +157,11 @@ function contradictions(config: StackConfig, prefix: string, isUnknown: (text: s
     }
   }
   for (const [key, text] of gatewayProblems(config)) problem(key, text);
-  const makesGateway = config.gateway.existing === undefined;
-  if (
-    makesGateway &&
-    config.certificates.issuer === undefined &&
-    !namespaces.existing.includes(namespaces.gateway)
-  ) {
+  const missing = secretNamespaces(config).filter((name) => !namespaces.existing.includes(name));
+  if (config.certificates.issuer === undefined && missing.length > 0) {
     problem(
       'certificates.issuer',
-      `without an issuer both TLS Secrets stand already, so namespaces.existing must list their namespace, ${namespaces.gateway}`,
+      `without an issuer the TLS Secrets exist already, so namespaces.existing must list their namespace, ${missing.join(', ')}`,
     );
   }
   for (const [key, text] of sandboxProblems(sandboxes)) problem(`sandboxes.${key}`, text);

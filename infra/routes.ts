@@ -2,10 +2,10 @@ import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
 import type { PortholeArgs } from './porthole-args.ts';
 import { Settled } from './settled.ts';
-import { apiRoutePlan, fallbackRoutePlan } from './routes.plan.ts';
+import { apiRoutePlan, fallbackRoutesPlan } from './routes.plan.ts';
 
 /**
- * The two routes that stand as long as the stack: the API's, and the wildcard behind every preview.
+ * The routes that exist as long as the stack: the API's, and a wildcard behind the previews of each zone.
  */
 export class Routes extends pulumi.ComponentResource {
   constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
@@ -13,9 +13,14 @@ export class Routes extends pulumi.ComponentResource {
     const { config, resolve } = Settled.of(args);
     const { CustomResource } = kubernetes.apiextensions;
     const api = new CustomResource(`${name}-api`, resolve(apiRoutePlan(config)), { parent: this });
-    const fallback = new CustomResource(`${name}-fallback`, resolve(fallbackRoutePlan(config)), {
-      parent: this,
-    });
-    this.registerOutputs({ api: api.id, fallback: fallback.id });
+    const fallbacks = resolve(fallbackRoutesPlan(config)).map(
+      (plan, at) =>
+        new CustomResource(
+          at === 0 ? `${name}-fallback` : `${name}-fallback-${config.zones[at - 1]?.zone}`,
+          plan,
+          { parent: this },
+        ),
+    );
+    this.registerOutputs({ api: api.id, fallbacks: fallbacks.map(({ id }) => id) });
   }
 }

@@ -85,15 +85,21 @@ const notes = z.record(text, z.string()).default({});
 const ExistingGateway = z.strictObject({
   name: label.describe('Name of a Gateway that is managed elsewhere; it is not changed'),
   namespace: label.describe('Its namespace'),
-  sectionName: label.describe('Its listener for `*.{zone}`, which must allow routes from both namespaces'),
-  apiSectionName: label
+  sectionName: label
     .optional()
-    .describe("Its listener for the API's host; by default, all listeners with a matching hostname"),
+    .describe(
+      'Its listener for `*.{zone}`, which must allow routes from both namespaces; required without `listenerSet`',
+    ),
 });
 
-const Gateway = {
-  existing: ExistingGateway.optional(),
-  name: label.default('agentweaver-preview-gateway').describe('Name of the Gateway that is created'),
+/** What every zone has: a Gateway that is created, or one of others. */
+const ZoneGateway = {
+  listenerSet: z
+    .enum(['ListenerSet', 'XListenerSet'])
+    .optional()
+    .describe(
+      "Adds the listeners to the existing Gateway by such an object in the functions' namespace: `ListenerSet` (Gateway API 1.5) or `XListenerSet` (experimental, 1.3 and 1.4). The Gateway must allow it (`allowedListeners`)",
+    ),
   className: label.optional().describe('GatewayClass that serves it; required without `gateway.existing`'),
   annotations: notes.describe('Annotations of the Gateway, e.g. for external-dns'),
   labels: notes.describe('Labels of the Gateway'),
@@ -115,6 +121,18 @@ const Gateway = {
     .array(z.strictObject({ type: text.default('IPAddress'), value: text }))
     .default([])
     .describe('Requested addresses: `{type?, value}` each; any by default'),
+};
+
+const Gateway = {
+  existing: ExistingGateway.extend({
+    apiSectionName: label
+      .optional()
+      .describe("Its listener for the API's host; by default, all listeners with a matching hostname"),
+  }).optional(),
+  name: label
+    .default('agentweaver-preview-gateway')
+    .describe('Name of the Gateway or ListenerSet that is created'),
+  ...ZoneGateway,
   port: whole(1, 65_535).default(443).describe('Port of the gateway in URLs'),
   listenerPort: whole(1, 65_535)
     .optional()
@@ -147,6 +165,27 @@ const Gateway = {
     })
     .optional(),
 };
+
+const Zone = z.strictObject({
+  zone: dnsName.describe('Domain of its previews; no zone may contain another'),
+  orgs: z
+    .array(text)
+    .min(1, 'must name an org: previews of all other orgs are in `zone`')
+    .describe('Orgs whose previews are in it'),
+  gateway: z
+    .strictObject({
+      existing: ExistingGateway.optional(),
+      name: label
+        .default('porthole-zone')
+        .describe('Name of the Gateway or ListenerSet that is created; each needs its own'),
+      ...ZoneGateway,
+      className: label.optional().describe('GatewayClass that serves it; `gateway.className` by default'),
+      secret: label
+        .optional()
+        .describe("TLS Secret for `*.{zone}`, in the Gateway's namespace; by default `{name}-tls`"),
+    })
+    .prefault({}),
+});
 
 const Certificates = {
   previewSecret: label
@@ -388,6 +427,10 @@ export const StackConfigSchema = z.strictObject({
   context: text.optional().describe('Context of the kubeconfig; the current context by default'),
   namespaces: group(Namespaces),
   gateway: z.strictObject(Gateway),
+  zones: z
+    .array(Zone)
+    .default([])
+    .describe('Further zones: `{zone, orgs, gateway?}` each. Their proxies are those of `gateway.podLabels`'),
   certificates: group(Certificates),
   preview: group(Preview),
   functions: z.strictObject(Functions),
@@ -426,6 +469,9 @@ export const StackConfigSchema = z.strictObject({
 });
 
 export type StackConfig = z.infer<typeof StackConfigSchema>;
+
+/** The Gateway of a further zone. */
+export type ZoneGateway = StackConfig['zones'][number]['gateway'];
 
 /** Keys of the Secret that every pod of the stack takes its environment from. */
 export const FUNCTIONS_SECRET_KEYS = [

@@ -13,6 +13,8 @@ const SETTING_OF: Readonly<Record<string, string>> = {
   PORTHOLE_CHANNEL_PORT: 'sandboxes.channel',
   PORTHOLE_CHANNEL_URL: 'sandboxes.channel',
   PORTHOLE_GATEWAY_LISTENER: 'gateway.existing.sectionName',
+  PORTHOLE_GATEWAY_KIND: 'gateway.listenerSet',
+  PORTHOLE_ZONES: 'zones',
   PORTHOLE_GATEWAY_PORT: 'gateway.port',
   PORTHOLE_GATEWAY_SERVICE_KIND: 'gateway.serviceKind',
   PORTHOLE_GATEWAY_PROBE: 'gateway.probe.url',

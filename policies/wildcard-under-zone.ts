@@ -4,17 +4,20 @@ import { settingsOf } from './policy-settings.ts';
 
 export const wildcardUnderZone: StackValidationPolicy = {
   name: 'wildcard-under-zone',
-  description:
-    'The one wildcard is that of the preview zone; every other host is named, and a listener has one.',
+  description: 'Wildcards are those of the preview zones; every other host is named, and a listener has one.',
   remediationSteps: 'Set zone, and name the host of everything else.',
   validateStack({ resources }, report) {
     const settings = settingsOf(resources);
     if (settings === undefined) return;
-    const zone = `*.${settings['Sandbox__Preview__ZoneSuffix']}`;
+    const more = JSON.parse(settings['PORTHOLE_ZONES'] ?? '[]') as readonly { readonly zone: string }[];
+    const zones = [settings['Sandbox__Preview__ZoneSuffix'], ...more.map(({ zone }) => zone)];
+    const wildcards = zones.map((zone) => `*.${zone}`);
     for (const { type, props, urn } of resources) {
       for (const host of hostsOf(type, props)) {
         if (host === undefined) report('It takes every host.', urn);
-        else if (host.includes('*') && host !== zone) report(`It takes ${host}; the zone is ${zone}.`, urn);
+        else if (host.includes('*') && !wildcards.includes(host)) {
+          report(`It takes ${host}; the zone is ${wildcards.join(', ')}.`, urn);
+        }
       }
     }
   },

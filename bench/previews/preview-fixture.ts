@@ -94,6 +94,7 @@ function optionsOf(namespace: string): PreviewOptions {
     // A nonexistent gateway: none must be busy with these routes.
     gatewayName: 'none',
     gatewayNamespace: namespace,
+    zones: [],
     namespace,
     upstream: 'direct',
     idleTimeoutMinutes: 30,

@@ -7,6 +7,8 @@ export interface PreviewOptions {
   readonly zoneSuffix: string;
   readonly gatewayName: string;
   readonly gatewayNamespace: string;
+  /** Further zones, in a cluster. */
+  readonly zones: readonly PreviewZone[];
   readonly namespace: string;
   /**
    * In a cluster, the target of a preview's Service: the guest, which proxies to the app on
@@ -24,6 +26,23 @@ export interface PreviewOptions {
   /** Maximum live previews of all owners together. */
   readonly maxTotal: number;
   readonly readyTimeoutSeconds: number;
+}
+
+/** The previews of some orgs: their zone, and the Gateway that serves it. */
+export interface PreviewZone {
+  readonly zone: string;
+  readonly orgs: readonly string[];
+  readonly gateway: {
+    readonly kind?: 'Gateway' | 'ListenerSet' | 'XListenerSet' | undefined;
+    readonly name: string;
+    readonly namespace: string;
+    readonly sectionName?: string | undefined;
+  };
+}
+
+/** Every zone, the one of orgs without their own first. */
+export function zoneNames({ zoneSuffix, zones }: Pick<PreviewOptions, 'zoneSuffix' | 'zones'>): string[] {
+  return [zoneSuffix, ...zones.map(({ zone }) => zone)];
 }
 
 /** The order of previews for the cap: older ones stay. */

@@ -30,6 +30,11 @@ export interface PreviewSpec {
   readonly token: string;
   readonly runId: string;
   readonly owner: string;
+  /**
+   * Org of the owner, which may have its own zone.
+   * @default - the zone of all others
+   */
+  readonly org?: string | undefined;
   readonly sandboxId: string;
   readonly podName: string;
   readonly targetPort: number;

@@ -62,16 +62,16 @@ export function previewHost(token: string, zone: string): string {
 }
 
 /**
- * Parses a Host header: a token, a host of the zone that is not a token (`invalid`), or a host
- * outside the zone (`foreign`). Case and port are ignored; a trailing dot is not.
+ * Parses a Host header: a token, a host of a zone that is not a token (`invalid`), or a host
+ * outside the zones (`foreign`). Case and port are ignored; a trailing dot is not.
  */
 export function parsePreviewHost(
   host: string,
-  zone: string,
+  ...zones: readonly string[]
 ): { kind: 'token'; token: string } | { kind: 'invalid' } | { kind: 'foreign' } {
   const name = host.replace(/:\d{1,5}$/, '').toLowerCase();
-  const suffix = `${HOST_SUFFIX}.${zone}`;
-  if (!name.endsWith(suffix)) return { kind: 'foreign' };
+  const suffix = zones.map((zone) => `${HOST_SUFFIX}.${zone}`).find((each) => name.endsWith(each));
+  if (suffix === undefined) return { kind: 'foreign' };
   const token = name.slice(0, -suffix.length);
   return isPreviewToken(token) ? { kind: 'token', token } : { kind: 'invalid' };
 }

@@ -242,6 +242,7 @@ async function startOnce(
       token: tokens.preview(run.tokenKid, run.id, targetPort, generation),
       runId: run.id,
       owner: run.owner.user,
+      org: run.owner.org,
       sandboxId: run.sandboxId,
       podName,
       targetPort,

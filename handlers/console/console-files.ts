@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { zoneNames } from '#core/previews/preview-limits.ts';
 import type { Services } from '../services.ts';
 import { BUNDLED_CONSOLE, CONSOLE_FOLDER, CONSOLE_MARK } from './console-folder.ts';
 
@@ -104,10 +105,13 @@ export function consoleHeaders(services: Pick<Services, 'preview' | 'publicUrl'>
 }
 
 /**
- * CSP sources of previews: below their zone, on any port. A source of http also covers https, but
+ * CSP sources of previews: below their zones, on any port. A source of http also covers https, but
  * not the reverse.
  */
 function previewSources({ preview, publicUrl }: Pick<Services, 'preview' | 'publicUrl'>): string {
   if (!preview.enabled) return "'none'";
-  return `${publicUrl?.protocol === 'https:' ? 'https' : 'http'}://*.${preview.zoneSuffix}:*`;
+  const scheme = publicUrl?.protocol === 'https:' ? 'https' : 'http';
+  return zoneNames(preview)
+    .map((zone) => `${scheme}://*.${zone}:*`)
+    .join(' ');
 }

@@ -12,7 +12,7 @@ import type { CatalogueImage } from '#core/images/image-store.ts';
 import type { NetworkOptions } from '#core/network/network.ts';
 import { NETWORK_MODES, type NetworkMode } from '#core/network/network-policy.ts';
 import type { EditorOptions } from '#core/editor/editor-limits.ts';
-import type { PreviewOptions } from '#core/previews/preview-limits.ts';
+import { type PreviewOptions, zoneNames } from '#core/previews/preview-limits.ts';
 import type { LifecycleLimits } from '#core/sandboxes/sandbox-lifecycle.ts';
 import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
 import { closestName } from '#core/sandboxes/closest-name.ts';
@@ -62,6 +62,8 @@ export interface ClusterOptions {
   readonly warmPoolsByImage: Readonly<Record<string, string>>;
   /** The Gateway's listener for previews. */
   readonly listener: string | undefined;
+  /** Kind of the object with that listener. */
+  readonly gatewayKind: Environment['PORTHOLE_GATEWAY_KIND'];
   /** Where this process reaches the Gateway. */
   readonly probeUrl: URL | undefined;
   /** PEM file of the CA of the Gateway's certificate. */
@@ -200,6 +202,7 @@ function shape(env: Environment): Config {
       warmPool: env.PORTHOLE_WARM_POOL,
       warmPoolsByImage: env.PORTHOLE_WARM_POOLS_BY_IMAGE,
       listener: env.PORTHOLE_GATEWAY_LISTENER,
+      gatewayKind: env.PORTHOLE_GATEWAY_KIND,
       probeUrl: env.PORTHOLE_GATEWAY_PROBE === undefined ? undefined : new URL(env.PORTHOLE_GATEWAY_PROBE),
       probeCa: env.PORTHOLE_GATEWAY_CA,
       serviceKind: env.PORTHOLE_GATEWAY_SERVICE_KIND,
@@ -276,6 +279,7 @@ function shape(env: Environment): Config {
       zoneSuffix: env.Sandbox__Preview__ZoneSuffix,
       gatewayName: env.Sandbox__Preview__GatewayName,
       gatewayNamespace: env.Sandbox__Preview__GatewayNamespace,
+      zones: env.PORTHOLE_ZONES,
       namespace: env.Sandbox__Preview__Namespace,
       upstream: env.Sandbox__Preview__Upstream,
       idleTimeoutMinutes: env.Sandbox__Preview__IdleTimeoutMinutes,
@@ -446,6 +450,7 @@ function contradictions(
   if (env.PORTHOLE_PROVIDER === 'agent-sandbox' && given['PORTHOLE_WARM_POOL'] === undefined) {
     problems.push(`PORTHOLE_WARM_POOL: ${NEEDS_WARM_POOL}`);
   }
+  problems.push(...zoneProblems(env));
   const { Sandbox__Preview__AllowedPortMin: min, Sandbox__Preview__AllowedPortMax: max } = env;
   if (min !== undefined && max !== undefined && min > max) {
     problems.push(
@@ -453,6 +458,29 @@ function contradictions(
     );
   }
   return problems;
+}
+
+/** A preview may set cookies for its whole zone, so no zone lies in another. */
+function zoneProblems({
+  PORTHOLE_PROVIDER: provider,
+  PORTHOLE_ZONES: zones = [],
+  Sandbox__Preview__ZoneSuffix: zoneSuffix = '',
+}: Partial<Environment>): string[] {
+  if (zones.length === 0) return [];
+  if (provider !== undefined && isOnOneMachine({ provider })) {
+    return [`PORTHOLE_ZONES: needs a cluster, and PORTHOLE_PROVIDER is ${provider}: remove one of them`];
+  }
+  const names = zoneNames({ zoneSuffix, zones });
+  const nested = names.flatMap((zone, at) =>
+    names
+      .filter(
+        (other, index) => index !== at && `.${zone}`.endsWith(`.${other}`) && (zone !== other || at < index),
+      )
+      .map((other) => `PORTHOLE_ZONES: ${zone} lies in ${other}: zones must not contain each other`),
+  );
+  const orgs = zones.flatMap((zone) => zone.orgs);
+  const twice = new Set(orgs.filter((org, at) => orgs.indexOf(org) !== at));
+  return [...nested, ...[...twice].map((org) => `PORTHOLE_ZONES: the org ${org} has more than one zone`)];
 }
 
 function rank(mode: NetworkMode): number {

@@ -43,6 +43,19 @@ const dnsName = z
     /^(?=.{1,200}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/,
     'must be a lower-case DNS name',
   );
+const LISTENER_KINDS = ['Gateway', 'ListenerSet', 'XListenerSet'] as const;
+const ZonesSchema = z.array(
+  z.strictObject({
+    zone: dnsName,
+    orgs: z.array(z.string().min(1)).min(1, 'must name an org, because it is the zone of orgs'),
+    gateway: z.strictObject({
+      kind: z.enum(LISTENER_KINDS).optional(),
+      name: z.string().min(1),
+      namespace: z.string().min(1),
+      sectionName: z.string().min(1).optional(),
+    }),
+  }),
+);
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
 
 const ApiKeys = z.record(
@@ -278,6 +291,15 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_GATEWAY_LISTENER: text
     .optional()
     .describe("The Gateway's listener for previews; without it, all listeners with a matching hostname"),
+  PORTHOLE_GATEWAY_KIND: z
+    .enum(LISTENER_KINDS)
+    .default('Gateway')
+    .describe('Kind of the object that has this listener: Gateway, ListenerSet or XListenerSet'),
+  PORTHOLE_ZONES: json(ZonesSchema)
+    .prefault('[]')
+    .describe(
+      'In a cluster, zones of single orgs, JSON [{zone, orgs, gateway: {kind?, name, namespace, sectionName?}}]; previews of all other orgs are in ZoneSuffix',
+    ),
   PORTHOLE_GATEWAY_PROBE: httpUrl
     .optional()
     .describe(

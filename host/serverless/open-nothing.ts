@@ -11,7 +11,7 @@ import type { OpenFunction } from './open-function.ts';
  * frame.
  */
 type Unopened = Partial<Omit<Services, 'preview'>> & {
-  readonly preview: Pick<PreviewOptions, 'enabled' | 'zoneSuffix'>;
+  readonly preview: Pick<PreviewOptions, 'enabled' | 'zoneSuffix' | 'zones'>;
 };
 
 /** For routes without authentication: they read no record and no cluster, so none is opened. */
@@ -26,7 +26,11 @@ export function openNothing(): Promise<OpenFunction> {
     guesses: new GuessLimit(30, systemClock),
     warnings: () => [],
     publicUrl,
-    preview: { enabled: zoneSuffix !== undefined, zoneSuffix: zoneSuffix ?? '' },
+    preview: {
+      enabled: zoneSuffix !== undefined,
+      zoneSuffix: zoneSuffix ?? '',
+      zones: JSON.parse(process.env['PORTHOLE_ZONES'] ?? '[]') as PreviewOptions['zones'],
+    },
   };
   return Promise.resolve({
     services: new Proxy(services, { get: opened }) as unknown as Services,

@@ -11,6 +11,7 @@ export interface KubernetesObject {
 /** What others depend on comes first; other kinds follow in the order of their registration. */
 const FIRST = [
   'Namespace',
+  'ClusterRole',
   'ValidatingAdmissionPolicy',
   'ValidatingAdmissionPolicyBinding',
   'NetworkPolicy',

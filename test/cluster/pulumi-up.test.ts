@@ -287,6 +287,7 @@ suite('pulumi up on a real cluster', missing(), () => {
           zoneSuffix: ZONE,
           gatewayName: 'agentweaver-preview-gateway',
           gatewayNamespace: NAMESPACES.gateway,
+          zones: [],
           namespace: NAMESPACES.previews,
           upstream: 'direct',
           idleTimeoutMinutes: 30,

@@ -152,7 +152,8 @@ async function validateStack({ folder }: Page, blocks: readonly Block[]): Promis
   const stack: Record<string, unknown> = { ...config };
   for (const { code } of blocks) {
     for (const [key, value] of Object.entries(parse(code) as Values)) {
-      stack[key] = { ...(stack[key] as Values | undefined), ...(value as Values) };
+      const isGroup = typeof value === 'object' && !Array.isArray(value);
+      stack[key] = isGroup ? { ...(stack[key] as Values | undefined), ...(value as Values) } : value;
     }
   }
   const secrets = JSON.parse(await readFile(join(folder, 'stack.json'), 'utf8')) as Record<string, string>;

@@ -7,16 +7,17 @@ import { admissionPlan, bindingPlan } from '../../infra/admission.plan.ts';
 import { authorities, authorityData } from '../../infra/authorities.plan.ts';
 import { environmentPlan } from '../../infra/environment.plan.ts';
 import { autoscalerPlan, deploymentPlan, servicePlan } from '../../infra/functions.plan.ts';
-import { certificatesPlan, gatewayPlan } from '../../infra/gateway.plan.ts';
+import { gatewayPlans } from '../../infra/gateway.plan.ts';
 import { namespacesPlan } from '../../infra/namespaces.plan.ts';
 import { quotaPlan, sandboxQuotaPlan } from '../../infra/quota.plan.ts';
 import { lifecyclePlan } from '../../infra/lifecycle.plan.ts';
 import { reaperPlan } from '../../infra/reaper.plan.ts';
 import { snapshotsPlan } from '../../infra/snapshots.plan.ts';
 import { warmPoolPlan } from '../../infra/warm-pool.plan.ts';
-import { apiRoutePlan, fallbackRoutePlan } from '../../infra/routes.plan.ts';
+import { apiRoutePlan, fallbackRoutesPlan } from '../../infra/routes.plan.ts';
 import { guestKeys, templatesPlan, warmPoolsPlan } from '../../infra/sandboxes.plan.ts';
 import { readStackConfig } from '../../infra/read-stack-config.ts';
+import type { StackConfig } from '../../infra/stack-config-schema.ts';
 import { SIGNING_KEYS, stackFile, values } from './support/stack-files.ts';
 
 const config = (more: Readonly<Record<string, unknown>> = {}) =>
@@ -42,9 +43,18 @@ describe('namespaces', () => {
   });
 });
 
+/** What the stack makes for its first zone. */
+function madeOf(given: StackConfig) {
+  const made = gatewayPlans(given)[0]?.made;
+  if (made === undefined) throw new Error('the stack makes no Gateway');
+  return made;
+}
+const manifestOf = (given: StackConfig) => madeOf(given).manifest;
+const certificatesOf = (given: StackConfig) => madeOf(given).certificates;
+
 describe('the gateway', () => {
   test('has a wildcard HTTPS listener for previews and one for the API, each open to our own routes alone', () => {
-    const { metadata, spec } = gatewayPlan(config());
+    const { metadata, spec } = manifestOf(config());
     expect(metadata).toMatchObject({ name: 'agentweaver-preview-gateway', namespace: 'agentweaver' });
     const from = (names: readonly string[]) => ({
       kinds: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute' }],
@@ -88,7 +98,7 @@ describe('the gateway', () => {
         listenerPort: 8443,
       },
     });
-    expect(gatewayPlan(given).spec.listeners.map(({ port }) => port)).toEqual([8443, 8443]);
+    expect(manifestOf(given).spec.listeners.map(({ port }) => port)).toEqual([8443, 8443]);
     expect(environmentPlan(given)).toMatchObject({
       PORTHOLE_PUBLIC_URL: 'https://porthole.example.com',
       PORTHOLE_GATEWAY_PORT: '443',
@@ -97,7 +107,7 @@ describe('the gateway', () => {
 
   test('takes its certificates from an issuer, one for each Secret', () => {
     const names = (certificates: object) =>
-      certificatesPlan(config({ 'porthole:certificates': certificates })).map(({ spec }) => [
+      certificatesOf(config({ 'porthole:certificates': certificates })).map(({ spec }) => [
         spec.secretName,
         spec.dnsNames,
       ]);
@@ -116,7 +126,7 @@ describe('the gateway', () => {
       'porthole:certificates': {},
       'porthole:namespaces': { existing: ['agentweaver'] },
     });
-    expect(certificatesPlan(given)).toEqual([]);
+    expect(certificatesOf(given)).toEqual([]);
   });
 });
 
@@ -132,15 +142,13 @@ describe('the fixed routes', () => {
       'api',
       [{ name: 'porthole', port: 80 }],
     ]);
-    expect(read(fallbackRoutePlan(config()))).toEqual([
-      ['*.preview.test'],
-      'previews',
-      [{ name: 'porthole', port: 80 }],
+    expect(fallbackRoutesPlan(config()).map(read)).toEqual([
+      [['*.preview.test'], 'previews', [{ name: 'porthole', port: 80 }]],
     ]);
   });
 
   test('do not end what takes long: an approval is waited for, a terminal stays open', () => {
-    for (const route of [apiRoutePlan(config()), fallbackRoutePlan(config())]) {
+    for (const route of [apiRoutePlan(config()), ...fallbackRoutesPlan(config())]) {
       expect(route.spec.rules[0]?.timeouts).toEqual({ request: '0s' });
     }
   });

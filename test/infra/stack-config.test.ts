@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { readConfig } from '#host/config/config.ts';
 import { environmentPlan, secretsPlan } from '../../infra/environment.plan.ts';
-import { gatewayPlan } from '../../infra/gateway.plan.ts';
+import { gatewayPlans } from '../../infra/gateway.plan.ts';
 import { readStackConfig, StackConfigError } from '../../infra/read-stack-config.ts';
 import { DATABASE_URL, SERVICE_KEY, SIGNING_KEYS, stackFile, values } from './support/stack-files.ts';
 
@@ -137,7 +137,7 @@ describe('a stack file', () => {
     [
       'existing Secrets in a namespace that is yet to be made',
       withKey('certificates', { previewSecret: 'tls', apiSecret: 'tls' }),
-      'porthole:certificates.issuer: without an issuer both TLS Secrets stand already, so namespaces.existing must list their namespace, agentweaver',
+      'porthole:certificates.issuer: without an issuer the TLS Secrets exist already, so namespaces.existing must list their namespace, agentweaver',
     ],
     [
       'a pool of a template that is not there',
@@ -261,7 +261,7 @@ describe('a stack file', () => {
       }),
       'porthole:gateway.className: is not used, because others keep the Gateway shared: remove it',
       'porthole:gateway.addresses: is not used, because others keep the Gateway shared: remove it',
-      'porthole:certificates.issuer: is not used, because others keep the Gateway shared: remove it',
+      'porthole:certificates.issuer: is not used, because others keep every Gateway: remove it',
     ],
     [
       'a Gateway of no class',
@@ -322,6 +322,7 @@ describe("the functions' environment", () => {
       enabled: true,
       zoneSuffix: 'preview.test',
       gatewayName: 'agentweaver-preview-gateway',
+      zones: [],
       gatewayNamespace: 'agentweaver',
       namespace: 'agentweaver',
       ...config.preview,
@@ -368,8 +369,9 @@ describe("the functions' environment", () => {
       probeCa: undefined,
       serviceKind: 'headless',
       publicPort: 443,
+      gatewayKind: 'Gateway',
     });
-    expect(gatewayPlan(config).spec.listeners[0]?.name).toBe('previews');
+    expect(gatewayPlans(config)[0]?.made?.manifest.spec.listeners[0]?.name).toBe('previews');
   });
 
   const pools = {
@@ -504,7 +506,8 @@ describe("the functions' environment", () => {
     expect(config.preview).toEqual(
       Object.fromEntries(
         Object.entries(alone.preview).filter(
-          ([key]) => !['enabled', 'zoneSuffix', 'gatewayName', 'gatewayNamespace', 'namespace'].includes(key),
+          ([key]) =>
+            !['enabled', 'zones', 'zoneSuffix', 'gatewayName', 'gatewayNamespace', 'namespace'].includes(key),
         ),
       ),
     );

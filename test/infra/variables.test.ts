@@ -31,7 +31,14 @@ const GATEWAY = { className: 'traefik', podNamespace: 'traefik', podLabels: { ap
 /** Every setting that becomes a variable. */
 const everything = read(
   {
-    'porthole:gateway': { ...GATEWAY, probe: { url: 'https://traefik', ca: PEM } },
+    'porthole:gateway': {
+      ...GATEWAY,
+      className: undefined,
+      existing: { name: 'shared', namespace: 'edge' },
+      listenerSet: 'ListenerSet',
+      probe: { url: 'https://traefik', ca: PEM },
+    },
+    'porthole:zones': [{ zone: 'acme.test', orgs: ['acme'], gateway: { className: 'traefik' } }],
     'porthole:oidc': { issuer: 'https://login.example.com', audience: 'porthole', clientId: 'console' },
     'porthole:archives': { bucket: 'kept', endpoint: 'https://s3.example.com' },
     'porthole:sandboxes': {

@@ -6,6 +6,7 @@ export const OPTIONS: PreviewOptions = {
   zoneSuffix: 'localhost',
   gatewayName: 'gateway',
   gatewayNamespace: 'porthole',
+  zones: [],
   namespace: 'porthole',
   upstream: 'direct',
   idleTimeoutMinutes: 30,

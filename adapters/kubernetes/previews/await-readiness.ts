@@ -252,11 +252,16 @@ function unasked(answers: readonly Answerer[]): 'gateway_untrusted' | 'gateway_u
 }
 
 /** Whether the gateway reports `Accepted` and `ResolvedRefs` for the route's current generation. */
-export function isRouteAccepted(route: StoredRoute, gateway: { name: string; namespace: string }): boolean {
+export function isRouteAccepted(
+  route: StoredRoute,
+  gateway: { readonly kind?: string | undefined; readonly name: string; readonly namespace: string },
+): boolean {
   const { metadata, status } = route;
   const parent = status?.parents?.find(
     ({ parentRef }) =>
-      parentRef?.name === gateway.name && (parentRef.namespace ?? metadata.namespace) === gateway.namespace,
+      parentRef?.name === gateway.name &&
+      (parentRef.kind ?? 'Gateway') === (gateway.kind ?? 'Gateway') &&
+      (parentRef.namespace ?? metadata.namespace) === gateway.namespace,
   );
   const isTrue = (type: string) =>
     parent?.conditions?.some(

@@ -1,7 +1,6 @@
 import type { GuestClient } from '#adapters/guest/guest-client.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { Preview, PreviewSpec } from '#core/previews/preview-plane.ts';
-import { previewHost } from '#core/previews/preview-token.ts';
 import { type OpenPreviewRequest, openPreviewsAnswer } from '#guest/protocol/previews-protocol.ts';
 import { within } from '../client/exchange.ts';
 
@@ -10,8 +9,6 @@ export type GuestOf = (sandboxId: string, signal: AbortSignal) => Promise<Pick<G
 
 export interface GuestUpstreamOptions {
   readonly guestOf: GuestOf;
-  readonly zone: string;
-  readonly publicPort: number;
   /** Origins that may show previews in a frame: the console's. */
   readonly frameAncestors: readonly string[];
   readonly now: () => Date;
@@ -19,8 +16,8 @@ export interface GuestUpstreamOptions {
 
 /** The guests as the upstream of previews. */
 export interface GuestUpstream {
-  /** Resolves once the guest serves the preview, or its sandbox does not run. */
-  open(spec: PreviewSpec, signal?: AbortSignal): Promise<void>;
+  /** Resolves once the guest serves the preview at its URL, or its sandbox does not run. */
+  open(spec: PreviewSpec, url: string, signal?: AbortSignal): Promise<void>;
   /**
    * The guest closes open connections of visitors. Never rejects: without a route, no new ones
    * arrive.
@@ -38,14 +35,13 @@ const OPEN_MS = 5_000;
 const ASK_MS = 2_000;
 
 export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstream {
-  const { guestOf, zone, publicPort, frameAncestors, now } = options;
-  const hostOf = (token: string): string =>
-    previewHost(token, zone) + (publicPort === 443 ? '' : `:${publicPort}`);
+  const { guestOf, frameAncestors, now } = options;
+  const hostOf = (url: string): string => new URL(url).host;
 
   return {
-    async open({ sandboxId, targetPort, token, runId, maxUntil }, signal) {
+    async open({ sandboxId, targetPort, runId, maxUntil }, url, signal) {
       const body: OpenPreviewRequest = {
-        host: hostOf(token),
+        host: hostOf(url),
         run: runId,
         expires_at: maxUntil.toISOString(),
         frame_ancestors: [...frameAncestors],
@@ -63,21 +59,22 @@ export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstrea
       }
     },
 
-    async close({ sandboxId, targetPort, token }) {
-      if (sandboxId === undefined || targetPort === undefined || token === undefined) return;
-      const path = `/v1/previews/${targetPort}?host=${encodeURIComponent(hostOf(token))}`;
+    async close({ sandboxId, targetPort, url }) {
+      if (sandboxId === undefined || targetPort === undefined || url == null) return;
+      const path = `/v1/previews/${targetPort}?host=${encodeURIComponent(hostOf(url))}`;
       await within(ASK_MS, undefined, async (limit) => {
         const guest = await guestOf(sandboxId, limit);
         await guest.json('DELETE', path, openPreviewsAnswer, { signal: limit });
       }).catch(() => undefined);
     },
 
-    async lastUsed({ sandboxId, targetPort, token }, signal) {
+    async lastUsed({ sandboxId, targetPort, url }, signal) {
+      if (url === null) return undefined;
       try {
         return await within(ASK_MS, signal, async (limit) => {
           const guest = await guestOf(sandboxId, limit);
           const open = await guest.json('GET', '/v1/previews', openPreviewsAnswer, { signal: limit });
-          const host = hostOf(token);
+          const host = hostOf(url);
           const own = open.previews.find((each) => each.host === host && each.port === targetPort);
           return typeof own?.idle_ms === 'number' ? new Date(now().getTime() - own.idle_ms) : undefined;
         });

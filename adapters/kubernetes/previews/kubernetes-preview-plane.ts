@@ -2,8 +2,8 @@ import { PortholeError } from '#core/errors.ts';
 import type { Clock } from '#core/shared/clock-and-ids.ts';
 import type { Preview, PreviewPlane } from '#core/previews/preview-plane.ts';
 import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
-import type { PreviewOptions } from '#core/previews/preview-limits.ts';
-import { previewName } from '#core/previews/preview-token.ts';
+import { type PreviewOptions, type PreviewZone, zoneNames } from '#core/previews/preview-limits.ts';
+import { previewHost, previewName } from '#core/previews/preview-token.ts';
 import { gate } from '../client/exchange.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
 import { isReason, KubernetesError } from '../client/kubernetes-error.ts';
@@ -34,6 +34,11 @@ export interface KubernetesPlaneOptions {
    * @default - every listener with a matching hostname
    */
   readonly listener?: string | undefined;
+  /**
+   * Kind of the object with that listener.
+   * @default 'Gateway'
+   */
+  readonly gatewayKind?: PreviewZone['gateway']['kind'];
   /** @default 'headless' */
   readonly serviceKind?: 'headless' | 'clusterip' | undefined;
   /**
@@ -61,26 +66,32 @@ const CLOSES = 8;
  */
 export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewPlane {
   const { client, preview: config, clock, provider, probe, listener, publicPort = 443 } = options;
-  const { namespace, zoneSuffix: zone } = config;
-  const gateway = {
-    name: config.gatewayName,
-    namespace: config.gatewayNamespace,
-    ...(listener !== undefined && { sectionName: listener }),
+  const { namespace } = config;
+  const usual: Pick<PreviewZone, 'zone' | 'gateway'> = {
+    zone: config.zoneSuffix,
+    gateway: {
+      kind: options.gatewayKind,
+      name: config.gatewayName,
+      namespace: config.gatewayNamespace,
+      sectionName: listener,
+    },
   };
+  const zoneOf = (org: string | undefined) =>
+    config.zones.find(({ orgs }) => org !== undefined && orgs.includes(org)) ?? usual;
+  const gateways = [usual, ...config.zones].map(({ gateway }) => gateway);
+  const urlOf = (host: string) => `https://${host}${publicPort === 443 ? '' : `:${publicPort}`}`;
   const store = createPreviewStore({
     client,
     namespace,
-    zone,
+    zones: zoneNames(config),
     clock,
-    urlOf: (host) => `https://${host}${publicPort === 443 ? '' : `:${publicPort}`}`,
+    urlOf,
   });
   const guest =
     options.guestOf === undefined || config.upstream === 'direct'
       ? undefined
       : createGuestUpstream({
           guestOf: options.guestOf,
-          zone,
-          publicPort,
           frameAncestors: options.frameAncestors ?? [],
           now: () => clock.now(),
         });
@@ -110,7 +121,9 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
 
     open: (spec, signal) =>
       inPorthole(async () => {
-        const [{ openPreview }] = await Promise.all([makingPreviews(), guest?.open(spec, signal)]);
+        const { zone, gateway } = zoneOf(spec.org);
+        const url = urlOf(previewHost(spec.token, zone));
+        const [{ openPreview }] = await Promise.all([makingPreviews(), guest?.open(spec, url, signal)]);
         const opened = await openPreview(
           {
             store,
@@ -140,7 +153,7 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
             times,
             provider,
             timeoutMs: config.readyTimeoutSeconds * 1_000,
-            isAccepted: (found) => isRouteAccepted(found, gateway),
+            isAccepted: (found) => gateways.some((gateway) => isRouteAccepted(found, gateway)),
             route: async ({ name, uid }, limit) => {
               const found = await route(name, limit);
               return found?.metadata.uid === uid ? found : undefined;

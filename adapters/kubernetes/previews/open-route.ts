@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ANNOTATIONS, formatTime } from '#constructs/names.ts';
-import { type GatewayReference, type PreviewProps, previewManifests } from '#constructs/preview-objects.ts';
+import type { GatewayReference } from '#constructs/gateway-manifests.ts';
+import { type PreviewProps, previewManifests } from '#constructs/preview-objects.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { PreviewSpec } from '#core/previews/preview-plane.ts';
 import { previewHost, previewName } from '#core/previews/preview-token.ts';

@@ -37,14 +37,14 @@ export const START_OVER_MS = 120_000;
 interface PreviewStoreOptions {
   readonly client: KubernetesClient;
   readonly namespace: string;
-  readonly zone: string;
+  readonly zones: readonly string[];
   /** Public URL of a host, e.g. `https://` and the host. */
   readonly urlOf: (host: string) => string;
   readonly clock: Clock;
 }
 
 export function createPreviewStore(options: PreviewStoreOptions): PreviewStore {
-  const { client, namespace, zone, urlOf, clock } = options;
+  const { client, namespace, zones, urlOf, clock } = options;
   const move = (time: Date, by: number) => (by === 0 ? time : new Date(time.getTime() + by));
   const fromStore = (time: Date) => move(time, -client.time.ahead());
   const toStore = (time: Date) => move(time, client.time.ahead());
@@ -57,7 +57,7 @@ export function createPreviewStore(options: PreviewStoreOptions): PreviewStore {
     toStore,
     fromStore,
     read(route) {
-      const preview = readPreview(route, { zone, urlOf, fromStore });
+      const preview = readPreview(route, { zones, urlOf, fromStore });
       const ownerService = ownerServiceOf(route);
       if (preview !== undefined && ownerService !== undefined) foundations.set(preview, ownerService);
       return preview;
@@ -82,7 +82,7 @@ export interface StoredRoute extends KubernetesObject {
   readonly spec?: { readonly hostnames?: readonly string[] };
   readonly status?: {
     readonly parents?: readonly {
-      readonly parentRef?: { readonly name?: string; readonly namespace?: string };
+      readonly parentRef?: { readonly kind?: string; readonly name?: string; readonly namespace?: string };
       readonly conditions?: readonly Condition[];
     }[];
   };

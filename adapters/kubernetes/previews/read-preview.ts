@@ -6,7 +6,7 @@ import type { KubernetesObject } from '../client/kubernetes-object.ts';
 import type { StoredRoute } from './preview-store.ts';
 
 export interface ReadPreviewOptions {
-  readonly zone: string;
+  readonly zones: readonly string[];
   readonly urlOf: (host: string) => string;
   readonly fromStore: (time: Date) => Date;
 }
@@ -23,15 +23,16 @@ export function isOurs({ metadata: { labels } }: KubernetesObject): boolean {
  */
 export function readPreview(
   route: StoredRoute,
-  { zone, urlOf, fromStore }: ReadPreviewOptions,
+  { zones, urlOf, fromStore }: ReadPreviewOptions,
 ): Preview | undefined {
   const { metadata, spec } = route;
   const { annotations = {}, name } = metadata;
   if (!isOurs(route) || metadata.deletionTimestamp !== undefined) return undefined;
   const [hostname, ...more] = spec?.hostnames ?? [];
   if (hostname === undefined || more.length > 0) return undefined;
-  const host = parsePreviewHost(hostname, zone);
-  if (host.kind !== 'token' || previewHost(host.token, zone) !== hostname) return undefined;
+  const host = parsePreviewHost(hostname, ...zones);
+  if (host.kind !== 'token') return undefined;
+  if (!zones.some((zone) => previewHost(host.token, zone) === hostname)) return undefined;
   if (previewName(host.token) !== name) return undefined;
 
   const runId = annotations[ANNOTATIONS.run];

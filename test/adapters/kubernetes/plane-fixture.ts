@@ -23,6 +23,7 @@ export const PREVIEW: PreviewOptions = {
   zoneSuffix: ZONE,
   gatewayName: 'gateway',
   gatewayNamespace: 'gateways',
+  zones: [],
   namespace: NAMESPACE,
   upstream: 'direct',
   idleTimeoutMinutes: 30,

@@ -74,6 +74,7 @@ export function openActor(config: StackConfig, access: ClusterAccess): Actor {
       zoneSuffix: zone,
       gatewayName: gateway.name,
       gatewayNamespace: namespaces.gateway,
+      zones: [],
       namespace,
     },
     clock: systemClock,

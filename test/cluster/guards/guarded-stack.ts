@@ -12,7 +12,7 @@ import { previewHost, previewName } from '#core/previews/preview-token.ts';
 import { accessPlan, SERVICE_ACCOUNTS } from '../../../infra/access.plan.ts';
 import { type Need, rulesOf } from '../../../infra/needs.ts';
 import { admissionPlan, bindingPlan } from '../../../infra/admission.plan.ts';
-import { gatewayPlan } from '../../../infra/gateway.plan.ts';
+import { gatewayPlans } from '../../../infra/gateway.plan.ts';
 import { namespacesPlan } from '../../../infra/namespaces.plan.ts';
 import { templatesPlan, warmPoolsPlan } from '../../../infra/sandboxes.plan.ts';
 import { readStackConfig } from '../../../infra/read-stack-config.ts';
@@ -95,7 +95,7 @@ export async function openGuardedStack(
   await apply(namespacesPlan(config).map((plan) => ({ apiVersion: 'v1', kind: 'Namespace', ...plan })));
   await apply([
     await wildcardSecret(config),
-    gatewayPlan(config),
+    ...gatewayPlans(config).flatMap(({ made }) => made?.manifest ?? []),
     ...accounts.flatMap(account),
     ...policies.flatMap((plan) => policy(plan, config)),
     ...templatesPlan(config),

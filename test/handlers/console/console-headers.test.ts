@@ -14,6 +14,15 @@ describe('a page of the console', () => {
       { zoneSuffix: 'preview.example' },
       'frame-src https://*.preview.example:*',
     ],
+    [
+      'below each of several zones',
+      undefined,
+      {
+        zoneSuffix: 'a.test',
+        zones: [{ zone: 'b.test', orgs: ['b'], gateway: { name: 'g', namespace: 'n' } }],
+      },
+      'frame-src http://*.a.test:* http://*.b.test:*',
+    ],
     ['nowhere, where they have no URLs', undefined, { enabled: false }, "frame-src 'none'"],
   ])('may show previews %s', (_, publicUrl, preview, expected) => {
     const found = policy({ preview: { ...OPTIONS, ...preview }, publicUrl });
