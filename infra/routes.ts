@@ -5,7 +5,8 @@ import { Settled } from './settled.ts';
 import { apiRoutePlan, fallbackRoutesPlan } from './routes.plan.ts';
 
 /**
- * The routes that exist as long as the stack: the API's, and a wildcard behind the previews of each zone.
+ * The routes that exist as long as the stack: the API's, and a wildcard behind the previews of each
+ * zone.
  */
 export class Routes extends pulumi.ComponentResource {
   constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {

@@ -171,7 +171,7 @@ const Zone = z.strictObject({
   orgs: z
     .array(text)
     .min(1, 'must name an org: previews of all other orgs are in `zone`')
-    .describe('Orgs whose previews are in it'),
+    .describe('Orgs that have their previews in it'),
   gateway: z
     .strictObject({
       existing: ExistingGateway.optional(),

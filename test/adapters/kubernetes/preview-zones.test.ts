@@ -45,7 +45,7 @@ test.each(['another', undefined])('opens the previews of the org %s in the first
   expect(preview.url).toBe(`https://${previewHost(spec.token, ZONE)}`);
 });
 
-test('finds, lists and keeps a preview whose org has left its zone', async () => {
+test('finds, lists and keeps a preview after its org has left the zone', async () => {
   const spec = fixture.spec({ org: 'acme' });
   const { preview } = await fixture.plane.open(spec);
   const moved = fixture.another(undefined, { zones: [{ ...ACME, orgs: ['another'] }] }).plane;
