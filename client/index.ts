@@ -1,6 +1,7 @@
 /** Porthole's client, for browsers and Node. It needs only fetch, WebSocket and streams. */
 export { Porthole, type PortholeOptions } from './porthole.ts';
 export { PortholeError } from './http/porthole-error.ts';
+export type { ListFilter } from './http/pages.ts';
 export type { KeepAlive } from './http/keep-alive.ts';
 export type { FollowedEvent, FollowOptions } from './http/follow-events.ts';
 export {
@@ -70,7 +71,7 @@ export type {
 } from './runs/page-check.ts';
 export type { Preview, PreviewInfo, PreviewOptions } from './runs/preview.ts';
 export type { ApproveOptions, DoctorReport, Run, RunInfo, WaitingApproval } from './runs/run.ts';
-export type { CreateRunOptions, Runs } from './runs/runs.ts';
+export type { CreateRunOptions, ListRunsOptions, Runs } from './runs/runs.ts';
 export type { Server, ServeOptions } from './runs/server.ts';
 export type { SyncOptions, SyncResult } from './node/sync-folder.ts';
 export type { SyncMemory } from './node/sync-memory.ts';

@@ -106,6 +106,11 @@ export function actorOn(run: RunRecord, caller: Caller): Exclude<Actor, 'traffic
   return sameOwner(caller, run.owner) ? 'owner' : 'admin';
 }
 
+/** Who did something in a sandbox, as its events say it. */
+export function performerOf(caller: Caller): { readonly by: Caller['kind']; readonly user?: string } {
+  return caller.kind === 'person' ? { by: 'person', user: caller.user } : { by: caller.kind };
+}
+
 /**
  * Whether the caller may act on the sandbox: its owner, an admin, its delegates, or (if `agents`)
  * the agent of its run. The route decides which actions. No caller may act on a sandbox of the

@@ -93,7 +93,12 @@ import {
   listRunsRoute,
   rotateAgentTokenRoute,
 } from './runs/run-routes.ts';
-import { followTimelineRoute, readTimelineRoute } from './runs/timeline-routes.ts';
+import {
+  followActivityRoute,
+  followTimelineRoute,
+  readActivityRoute,
+  readTimelineRoute,
+} from './runs/timeline-routes.ts';
 import { createSandboxRoute, getSandboxRoute, isSandboxRunningRoute } from './sandboxes/sandbox-routes.ts';
 import { createSessionRoute, deleteSessionRoute } from './processes/exec-session-routes.ts';
 import { createTunnelRoute, deleteTunnelRoute } from './previews/tunnel-routes.ts';
@@ -124,6 +129,8 @@ export const ROUTES: readonly Route[] = [
   rotateAgentTokenRoute,
   readTimelineRoute,
   followTimelineRoute,
+  readActivityRoute,
+  followActivityRoute,
   startPortForwardRoute,
   startAgentPreviewRoute,
   listPortForwardsRoute,

@@ -81,6 +81,8 @@ export interface SqlDialect {
    * `:`.
    */
   textUnder(column: 'tags', key: string): RawBuilder<string | null>;
+  /** Whether `key:value` of a pair of a JSON object of strings matches a `containing` pattern. */
+  hasPairLike(column: 'tags', pattern: string): RawBuilder<boolean>;
   /**
    * Inside a transaction: waits for the lock of the key, and holds it until the transaction ends.
    */

@@ -1,10 +1,20 @@
-import type { Kysely, Selectable } from 'kysely';
+import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
-import type { RunRecord, RunRecords } from '#core/runs/run-records.ts';
+import type { RunFilter, RunRecord, RunRecords, RunSort } from '#core/runs/run-records.ts';
+import { MAX_TOTAL } from '#core/shared/reads.ts';
 import { withdrawWaiting } from './sql-approvals.ts';
-import { instantText } from './sql-dialect.ts';
-import { keysetPage } from './keyset-page.ts';
+import { instantText, type SqlDialect } from './sql-dialect.ts';
+import {
+  anyLike,
+  commonConditions,
+  containing,
+  keysetPage,
+  type ListOrder,
+  NEWEST,
+  OLDEST,
+} from './keyset-page.ts';
+import { imageIs } from './sql-sandbox-records.ts';
 import type { RunsTable, SqlSchema } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 import { holdRun, publishingTransaction } from './publishing-transaction.ts';
@@ -42,13 +52,27 @@ export function runRecords(session: SqlSession): RunRecords {
         return row && toRecord(row);
       }),
 
-    list: (owner, page) =>
+    list: (owner, page, filter = {}, sort = 'newest') =>
       repeatable((db) => {
-        const runs = db.selectFrom('runs').selectAll();
-        const own = owner
-          ? runs.where('owner_org', '=', owner.org).where('owner_user', '=', owner.user)
-          : runs;
-        return keysetPage(own, page, toRecord);
+        const found = db
+          .selectFrom('runs')
+          .selectAll()
+          .where(matching(dialect, owner, filter));
+        return keysetPage(found, page, toRecord, ORDERS[sort]);
+      }),
+
+    count: (owner, filter = {}) =>
+      repeatable(async (db) => {
+        const found = db
+          .selectFrom('runs')
+          .select('id')
+          .where(matching(dialect, owner, filter))
+          .limit(MAX_TOTAL);
+        const { count } = await db
+          .selectFrom(found.as('found'))
+          .select(({ fn }) => fn.countAll().as('count'))
+          .executeTakeFirstOrThrow();
+        return Number(count);
       }),
 
     complete: (id, at, published = []) =>
@@ -108,6 +132,31 @@ export function runRecords(session: SqlSession): RunRecords {
         return rows.map((row) => row.id);
       }),
   };
+}
+
+const ORDERS: Readonly<Record<RunSort, ListOrder>> = {
+  newest: NEWEST,
+  oldest: OLDEST,
+  title: { name: 'title', by: sql`substr(lower(coalesce(title, '')), 1, 60)`, direction: 'asc' },
+};
+
+function matching(dialect: SqlDialect, owner: Owner | undefined, filter: RunFilter): RawBuilder<boolean> {
+  const { text, status, sandboxId, image, tags = {} } = filter;
+  const conditions = [...commonConditions(filter)];
+  if (owner !== undefined) conditions.push(sql`owner_org = ${owner.org} and owner_user = ${owner.user}`);
+  if (status !== undefined) conditions.push(sql`status = ${status}`);
+  if (sandboxId !== undefined) conditions.push(sql`sandbox_id = ${sandboxId}`);
+  if (text !== undefined)
+    conditions.push(anyLike(['title', 'id', 'sandbox_id', 'owner_user'], containing(text)));
+  const ofSandbox = [
+    ...(image === undefined ? [] : [imageIs(image)]),
+    ...Object.entries(tags).map(([key, value]) => sql<boolean>`${dialect.textUnder('tags', key)} = ${value}`),
+  ];
+  if (ofSandbox.length > 0)
+    conditions.push(
+      sql`exists (select 1 from sandboxes where sandboxes.id = runs.sandbox_id and ${sql.join(ofSandbox, sql` and `)})`,
+    );
+  return conditions.length === 0 ? sql`1 = 1` : sql`${sql.join(conditions, sql` and `)}`;
 }
 
 async function activeRuns(db: Kysely<SqlSchema>, { org, user }: Owner): Promise<number> {

@@ -5,8 +5,10 @@ import type {
   NewSandboxRecord,
   Reservation,
   SandboxRecord,
+  SandboxFilter,
   SandboxRecords,
   SandboxOptions,
+  SandboxSort,
 } from '#core/sandboxes/sandbox-records.ts';
 import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
 import type { SandboxSkill } from '#core/skills/skill-store.ts';
@@ -14,8 +16,17 @@ import { type NetworkPolicy, NO_NETWORK } from '#core/network/network-policy.ts'
 import { NO_SECRETS } from '#core/network/network-secrets.ts';
 import { binds, isWithin, type Usage } from '#core/sandboxes/sandbox-quotas.ts';
 import { SERVICE_OWNERS } from '#core/sandboxes/sandbox-owner.ts';
-import { instantText } from './sql-dialect.ts';
-import { keysetPage } from './keyset-page.ts';
+import { DEFAULT_IMAGE, MAX_TOTAL } from '#core/shared/reads.ts';
+import { instantText, type SqlDialect } from './sql-dialect.ts';
+import {
+  anyLike,
+  commonConditions,
+  containing,
+  keysetPage,
+  type ListOrder,
+  NEWEST,
+  OLDEST,
+} from './keyset-page.ts';
 import { NO_ENV, type SandboxEnv } from './sandbox-env.ts';
 import type { SandboxesTable, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
@@ -192,20 +203,27 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
         return row && toRecord(row);
       }),
 
-    list: (owner, { state, name, sessionKey, tags = {} }, page) =>
+    list: (owner, filter, page, sort = 'newest') =>
       repeatable((db) => {
-        let query = db
+        const found = db
           .selectFrom('sandboxes')
           .selectAll()
-          .where(LIVE)
-          .where(owner === undefined ? notOfService() : ownedBy(owner));
-        if (state !== undefined) query = query.where('observed', '=', state);
-        if (name !== undefined) query = query.where('name', '=', name);
-        if (sessionKey !== undefined) query = query.where('session_key', '=', sessionKey);
-        for (const [key, value] of Object.entries(tags)) {
-          query = query.where(dialect.textUnder('tags', key), '=', value);
-        }
-        return keysetPage(query, page, toRecord);
+          .where(matching(dialect, owner, filter));
+        return keysetPage(found, page, toRecord, ORDERS[sort]);
+      }),
+
+    count: (owner, filter) =>
+      repeatable(async (db) => {
+        const found = db
+          .selectFrom('sandboxes')
+          .select('id')
+          .where(matching(dialect, owner, filter))
+          .limit(MAX_TOTAL);
+        const { count } = await db
+          .selectFrom(found.as('found'))
+          .select(({ fn }) => fn.countAll().as('count'))
+          .executeTakeFirstOrThrow();
+        return Number(count);
       }),
 
     get: (id) =>
@@ -326,6 +344,39 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
  * Literals in exactly this shape: only then do both databases use the indexes of live sandboxes.
  */
 const LIVE = sql<boolean>`not (desired = 'destroyed' and observed = 'destroyed')`;
+
+const ORDERS: Readonly<Record<SandboxSort, ListOrder>> = {
+  newest: NEWEST,
+  oldest: OLDEST,
+  active: { name: 'active', by: sql`coalesce(last_active_at, created_at)`, direction: 'desc' },
+  name: { name: 'name', by: sql`lower(coalesce(name, ''))`, direction: 'asc' },
+};
+
+function matching(dialect: SqlDialect, owner: Owner | undefined, filter: SandboxFilter): RawBuilder<boolean> {
+  const { text, state, name, sessionKey, image, tags = {} } = filter;
+  const conditions = [
+    LIVE,
+    owner === undefined ? notOfService() : ownedBy(owner),
+    ...commonConditions(filter),
+  ];
+  if (state !== undefined) conditions.push(sql`observed = ${state}`);
+  if (name !== undefined) conditions.push(sql`name = ${name}`);
+  if (sessionKey !== undefined) conditions.push(sql`session_key = ${sessionKey}`);
+  if (image !== undefined) conditions.push(imageIs(image));
+  for (const [key, value] of Object.entries(tags))
+    conditions.push(sql`${dialect.textUnder('tags', key)} = ${value}`);
+  if (text !== undefined) {
+    const pattern = containing(text);
+    const named = anyLike(['name', 'id', 'session_key', 'image', 'owner_user'], pattern);
+    conditions.push(sql`(${named} or ${dialect.hasPairLike('tags', pattern)})`);
+  }
+  return sql`${sql.join(conditions, sql` and `)}`;
+}
+
+/** Whether a sandbox has the image that a filter names. */
+export function imageIs(image: string): RawBuilder<boolean> {
+  return image === DEFAULT_IMAGE ? sql`image is null` : sql`image = ${image}`;
+}
 
 type Observed = Pick<SandboxRecord, 'lastActiveAt' | 'heartbeatAt'>;
 

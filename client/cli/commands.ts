@@ -6,7 +6,7 @@ import { delegateCommand } from './commands/delegate.ts';
 import { deleteCommand } from './commands/delete.ts';
 import { execCommand } from './commands/exec.ts';
 import { eventsCommand, logsCommand, psCommand } from './commands/inspect.ts';
-import { listCommand } from './commands/list.ts';
+import { listCommand, runsCommand } from './commands/list.ts';
 import { checkCommand, lookCommand } from './commands/look.ts';
 import { networkCommand } from './commands/network.ts';
 import { openCommand, previewCommand } from './commands/preview.ts';
@@ -57,6 +57,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   upCommand,
   createCommand,
   listCommand,
+  runsCommand,
   execCommand,
   shellCommand,
   syncCommand,

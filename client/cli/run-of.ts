@@ -4,8 +4,6 @@ import { holdSandbox } from './hold-sandbox.ts';
 
 /** Title of the runs that the command creates for its previews; used to find them again. */
 const TITLE = 'porthole preview';
-/** Maximum number of runs searched. */
-const MOST = 1_000;
 
 /**
  * The run that an argument names: by its id, or the one that this command created for a sandbox;
@@ -34,12 +32,8 @@ async function findRun(
   sandboxId: string,
   title: string,
 ): Promise<Run | undefined> {
-  let seen = 0;
-  for await (const run of porthole.runs.list({ signal })) {
-    const { sandbox_id: id, title: its, status } = run.info;
-    if (id === sandboxId && its === title && status === 'running') return run;
-    seen += 1;
-    if (seen >= MOST) break;
+  for await (const run of porthole.runs.list({ sandboxId, status: 'running', signal })) {
+    if (run.info.title === title) return run;
   }
   return undefined;
 }

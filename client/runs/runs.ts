@@ -1,5 +1,5 @@
 import type { HttpClient } from '../http/http-client.ts';
-import { pages } from '../http/pages.ts';
+import { filterQuery, type ListFilter, pages } from '../http/pages.ts';
 import type { Platform } from '../platform.ts';
 import type { CallOptions } from '../sandboxes/files.ts';
 import { Sandbox } from '../sandboxes/sandbox.ts';
@@ -13,6 +13,15 @@ export interface CreateRunOptions extends CallOptions {
   readonly image?: string | undefined;
   /** Previews that the agent requests open without an approval. */
   readonly autoApproveTools?: boolean | undefined;
+}
+
+export interface ListRunsOptions extends CallOptions, ListFilter {
+  readonly status?: 'running' | 'completed' | undefined;
+  readonly sandboxId?: string | undefined;
+  /** Its sandbox must have this tag. */
+  readonly tag?: readonly [key: string, value: string] | undefined;
+  /** @default newest */
+  readonly sort?: 'newest' | 'oldest' | 'title' | undefined;
 }
 
 /** Your runs. */
@@ -47,9 +56,11 @@ export class Runs {
     return this.#run(await this.#http.json<RunInfo>({ path, signal }), { isAgent: asAgent });
   }
 
-  /** Newest first. */
-  async *list({ signal }: CallOptions = {}): AsyncGenerator<Run, void> {
-    for await (const info of pages<RunInfo>(this.#http, 'api/runs', 'runs', {}, signal)) {
+  /** Matching runs; pages are fetched on demand. */
+  async *list(options: ListRunsOptions = {}): AsyncGenerator<Run, void> {
+    const { status, sandboxId, tag, sort, signal } = options;
+    const query = { ...filterQuery(options), status, sandbox_id: sandboxId, tag: tag?.join(':'), sort };
+    for await (const info of pages<RunInfo>(this.#http, 'api/runs', 'runs', query, signal)) {
       yield this.#run(info);
     }
   }

@@ -1,5 +1,5 @@
 import type { HttpClient } from '../http/http-client.ts';
-import { pages } from '../http/pages.ts';
+import { filterQuery, type ListFilter, pages } from '../http/pages.ts';
 import { PortholeError } from '../http/porthole-error.ts';
 import type { Platform } from '../platform.ts';
 import type { Runs } from '../runs/runs.ts';
@@ -13,12 +13,14 @@ export interface HoldOptions extends CallOptions {
   readonly onExit?: OnExit | undefined;
 }
 
-export interface ListSandboxesOptions extends HoldOptions {
+export interface ListSandboxesOptions extends HoldOptions, ListFilter {
   /** A sandbox must have all of these. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
   readonly state?: 'creating' | 'running' | 'stopped' | undefined;
   readonly name?: string | undefined;
   readonly sessionKey?: string | undefined;
+  /** `active`: the last used first. @default newest */
+  readonly sort?: 'newest' | 'oldest' | 'active' | 'name' | undefined;
   /** Page size of requests. @default 100 */
   readonly pageSize?: number | undefined;
 }
@@ -110,12 +112,14 @@ export class Sandboxes {
     );
   }
 
-  /** Matching sandboxes, newest first; pages are fetched on demand. */
+  /** Matching sandboxes; pages are fetched on demand. */
   async *list(options: ListSandboxesOptions = {}): AsyncGenerator<Sandbox, void> {
-    const { tags = {}, state, name, sessionKey, pageSize, onExit, signal } = options;
+    const { tags = {}, state, name, sessionKey, sort, pageSize, onExit, signal } = options;
     const [first, ...others] = Object.entries(tags);
     const query = {
+      ...filterQuery(options),
       limit: pageSize,
+      sort,
       state,
       name,
       session_key: sessionKey,

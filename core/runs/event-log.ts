@@ -33,19 +33,19 @@ export class ReplayRing {
 }
 
 /** A list of events that grows: a run's timeline, or what happens in a sandbox. */
-interface EventLog<Event extends { readonly seq: number }> {
+interface EventLog<Position, Event extends { readonly seq: Position }> {
   read(
     id: string,
-    page: { readonly after: number; readonly limit: number },
+    page: { readonly after: Position; readonly limit: number },
   ): Promise<{ readonly events: readonly Event[]; readonly more: boolean }>;
   watch(id: string, wake: () => void): () => void;
 }
 
-export interface EventStreamOptions {
+export interface EventStreamOptions<Position = number> {
   /** Id of the event log. */
   readonly id: string;
   /** `seq` of the last known event; 0: none. */
-  readonly after: number;
+  readonly after: Position;
   /** Milliseconds without an event after which `undefined` is yielded. */
   readonly quietMs: number;
   /** When the stream ends, even if events remain. */
@@ -61,10 +61,10 @@ const PAGE = 100;
  * Yields the events after a known one, each once and in order, then every new one. Yields
  * `undefined` after `quietMs` without an event; by then it has also read events with a missed wake.
  */
-export async function* streamEvents<Event extends { readonly seq: number }>(
-  log: EventLog<Event>,
+export async function* streamEvents<Position, Event extends { readonly seq: Position }>(
+  log: EventLog<Position, Event>,
   clock: WakingClock,
-  { id, after, quietMs, until, signals }: EventStreamOptions,
+  { id, after, quietMs, until, signals }: EventStreamOptions<Position>,
 ): AsyncGenerator<Event | undefined, void> {
   const wakeSignal = createWakeSignal(clock, signals);
   // Watches before the first read, so that no later append is missed.

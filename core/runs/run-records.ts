@@ -1,5 +1,5 @@
 import type { Owner } from '../shared/clock-and-ids.ts';
-import type { Page, PageRequest } from '../shared/reads.ts';
+import type { ListFilter, Page, PageRequest } from '../shared/reads.ts';
 import type { NewEvent } from './timeline.ts';
 
 export interface RunRecord {
@@ -17,6 +17,16 @@ export interface RunRecord {
   readonly completedAt: Date | null;
 }
 
+/** `tags` and `image` are those of its sandbox. */
+export interface RunFilter extends ListFilter {
+  readonly status?: RunRecord['status'] | undefined;
+  readonly sandboxId?: string | undefined;
+}
+
+/** Orders of a list of runs. */
+export const RUN_SORTS = ['newest', 'oldest', 'title'] as const;
+export type RunSort = (typeof RUN_SORTS)[number];
+
 export interface RunRecords {
   /**
    * Inserts it with its timeline's first events, in one transaction. `internal_error`, and nothing
@@ -29,10 +39,18 @@ export interface RunRecords {
   countActive(owner: Owner): Promise<number>;
   get(id: string): Promise<RunRecord | undefined>;
   /**
-   * Newest first; of one owner, or of all owners if `owner` is undefined. `invalid_request` on a
-   * limit out of range and on an invalid `after`.
+   * Of one owner, or of all owners if `owner` is undefined. `invalid_request` on a limit out of
+   * range and on an `after` of another order.
+   * @param sort default: newest first
    */
-  list(owner: Owner | undefined, page: PageRequest): Promise<Page<RunRecord>>;
+  list(
+    owner: Owner | undefined,
+    page: PageRequest,
+    filter?: RunFilter,
+    sort?: RunSort,
+  ): Promise<Page<RunRecord>>;
+  /** How many `list` has, at most `MAX_TOTAL`. */
+  count(owner: Owner | undefined, filter?: RunFilter): Promise<number>;
   /**
    * Marks it completed at `at` if it runs, withdraws its pending approvals and appends the events.
    * Returns the resulting record, with the time of the first completion.

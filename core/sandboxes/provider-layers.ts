@@ -1,3 +1,4 @@
+import { type Caller, performerOf } from '../callers.ts';
 import { finished } from 'node:stream';
 import { PortholeError } from '../errors.ts';
 import type { RunningCommand } from '../processes/execute-command.ts';
@@ -75,9 +76,17 @@ export function publishCommand(
   sandboxId: string,
   argv: readonly string[],
   { exitCode }: RunningCommand,
+  caller: Caller,
 ): void {
+  const startedAt = performance.now();
   exitCode.then(
-    (code) => publish(sandboxId, 'exec', { command: argv.join(' '), exit_code: code }),
+    (code) =>
+      publish(sandboxId, 'exec', {
+        command: argv.join(' '),
+        exit_code: code,
+        duration_ms: Math.round(performance.now() - startedAt),
+        ...performerOf(caller),
+      }),
     () => undefined,
   );
 }

@@ -2,7 +2,7 @@ import type { NetworkPolicy } from '../network/network-policy.ts';
 import type { SandboxSecrets } from '../network/network-secrets.ts';
 import type { Quota, Usage } from './sandbox-quotas.ts';
 import type { Owner } from '../shared/clock-and-ids.ts';
-import type { Page, PageRequest } from '../shared/reads.ts';
+import type { ListFilter, Page, PageRequest } from '../shared/reads.ts';
 import type { SandboxSize } from './sandbox-provider.ts';
 import type { SandboxSkill } from '../skills/skill-store.ts';
 
@@ -101,13 +101,15 @@ export interface SandboxOptions {
   readonly quotaLimits?: QuotaLimits | undefined;
 }
 
-export interface SandboxFilter {
+export interface SandboxFilter extends ListFilter {
   readonly state?: ObservedState | undefined;
   readonly name?: string | undefined;
   readonly sessionKey?: string | undefined;
-  /** All of them. */
-  readonly tags?: Readonly<Record<string, string>> | undefined;
 }
+
+/** Orders of a list of sandboxes. `active`: last used first; `name`: those without one first. */
+export const SANDBOX_SORTS = ['newest', 'oldest', 'active', 'name'] as const;
+export type SandboxSort = (typeof SANDBOX_SORTS)[number];
 
 export interface SandboxRecords {
   /**
@@ -172,8 +174,18 @@ export interface SandboxRecords {
    * record; undefined, and nothing changed, if its desired state is not `running`.
    */
   heartbeat(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, at: Date): Promise<SandboxRecord | undefined>;
-  /** Newest first: the live ones of an owner, or of all owners but the service itself. */
-  list(owner: Owner | undefined, filter: SandboxFilter, page: PageRequest): Promise<Page<SandboxRecord>>;
+  /**
+   * The live ones of an owner, or of all owners but the service itself.
+   * @param sort default: newest first
+   */
+  list(
+    owner: Owner | undefined,
+    filter: SandboxFilter,
+    page: PageRequest,
+    sort?: SandboxSort,
+  ): Promise<Page<SandboxRecord>>;
+  /** How many `list` has, at most `MAX_TOTAL`. */
+  count(owner: Owner | undefined, filter: SandboxFilter): Promise<number>;
   /** Newest first: every sandbox but those both desired and observed destroyed. */
   live(page: PageRequest, place?: string): Promise<Page<SandboxRecord>>;
   /** The ids among `ids` that are observed destroyed; excludes unknown ids. */

@@ -14,6 +14,28 @@ export interface PageRequest {
   readonly after?: string | undefined;
 }
 
+/** Filters that every list has in common. */
+export interface ListFilter {
+  /** Matches names and ids that contain it, ignoring the case of A to Z. */
+  readonly text?: string | undefined;
+  /** User name of the owner. */
+  readonly ownerUser?: string | undefined;
+  /** Name of the image; `DEFAULT_IMAGE`: none was requested. */
+  readonly image?: string | undefined;
+  /** All of them. */
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+  /** Created at or after. */
+  readonly createdAfter?: Date | undefined;
+  /** Created before. */
+  readonly createdBefore?: Date | undefined;
+}
+
+/** The image filter for sandboxes that requested no image. */
+export const DEFAULT_IMAGE = 'default';
+
+/** Lists are counted up to here: an exact count of more would read every row. */
+export const MAX_TOTAL = 10_000;
+
 const PAGE = 500;
 
 /**

@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import { z } from 'zod';
+import { performerOf } from '#core/callers.ts';
 import { delegatedProvider } from '#core/delegations/delegate-sandbox.ts';
 import { PortholeError } from '#core/errors.ts';
 import { deleteWorkspaceFile, moveWorkspaceFile } from '#core/files/guest-files.ts';
@@ -68,7 +69,7 @@ export const deleteFileRoute = defineRoute({
     const provider = delegatedProvider(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     await deleteWorkspaceFile(provider, sandbox.id, path, query.recursive === 'true', signal);
-    services.publisher.publish(sandbox.id, 'file_deleted', { path });
+    services.publisher.publish(sandbox.id, 'file_deleted', { path, ...performerOf(caller) });
     return json(200, { ok: true });
   },
 });
@@ -115,8 +116,8 @@ export const moveFileRoute = defineRoute({
     const provider = delegatedProvider(services.provider, caller, to);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     await moveWorkspaceFile(provider, sandbox.id, { from, to, overwrite: body.overwrite }, signal);
-    services.publisher.publish(sandbox.id, 'file_deleted', { path: from });
-    services.publisher.publish(sandbox.id, 'file_written', { path: to });
+    services.publisher.publish(sandbox.id, 'file_deleted', { path: from, ...performerOf(caller) });
+    services.publisher.publish(sandbox.id, 'file_written', { path: to, ...performerOf(caller) });
     return json(200, { path: to });
   },
 });
@@ -197,7 +198,10 @@ export const writeFileRoute = defineRoute({
     await withUpload({ headers, stream }, tooLarge, (content) =>
       writeWorkspaceFile({ provider }, sandbox.id, path, content, signal),
     );
-    services.publisher.publish(sandbox.id, 'file_written', { path: resolveWorkspacePath(path, 'path') });
+    services.publisher.publish(sandbox.id, 'file_written', {
+      path: resolveWorkspacePath(path, 'path'),
+      ...performerOf(caller),
+    });
     return json(200, { ok: true });
   },
 });

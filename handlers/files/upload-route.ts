@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
+import { performerOf } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import { type UploadedFile, uploadFiles } from '#core/files/upload-files.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
@@ -101,7 +102,8 @@ export const uploadFilesRoute = defineRoute({
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const files = onlyFiles(multipartParts({ headers, stream }, LIMITS));
     const written = await uploadFiles(services, sandbox.id, path, files, signal);
-    for (const file of written) services.publisher.publish(sandbox.id, 'file_written', { path: file.path });
+    for (const file of written)
+      services.publisher.publish(sandbox.id, 'file_written', { path: file.path, ...performerOf(caller) });
     return json(200, { files: written });
   },
 });

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
+import { performerOf } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import { hydrateWorkspace } from '#core/files/hydrate-workspace.ts';
 import { persistWorkspace } from '#core/files/persist-workspace.ts';
@@ -53,7 +54,7 @@ export const hydrateWorkspaceRoute = defineRoute({
     const outside = await withUpload({ headers, stream }, tooLarge, (content) =>
       hydrateWorkspace(services, sandbox.id, content, {}, signal),
     );
-    services.publisher.publish(sandbox.id, 'file_written', { path: '/workspace' });
+    services.publisher.publish(sandbox.id, 'file_written', { path: '/workspace', ...performerOf(caller) });
     return json(200, { ok: true, ...(outside.total > 0 && { outside_links: outside }) });
   },
 });

@@ -29,31 +29,38 @@ export const EVENT_STREAM_HEADERS = {
  * @param query `after` of the query; the header wins
  * @throws PortholeError `invalid_request`
  */
-export function followingOf(
+export function followingOf<Position>(
   { clock, stopping }: Pick<Services, 'clock' | 'stopping'>,
   id: string,
+  position: { readonly schema: z.ZodType<Position>; readonly first: Position },
   {
     headers,
     query,
     signal,
   }: {
     readonly headers: Readonly<Record<string, string | undefined>>;
-    readonly query: number | undefined;
+    readonly query: Position | undefined;
     readonly signal: AbortSignal | undefined;
   },
-): EventStreamOptions {
+): EventStreamOptions<Position> {
   return {
     id,
-    after: lastEventId(headers['last-event-id']) ?? query ?? 0,
+    after: lastEventId(headers['last-event-id'], position.schema) ?? query ?? position.first,
     quietMs: QUIET_MS,
     until: new Date(clock.now().getTime() + LONGEST_MS),
     signals: [signal, stopping],
   };
 }
 
-function lastEventId(header: string | undefined): number | undefined {
+/** Positions of logs with numbered events. */
+export const NUMBERED = { schema: EventId, first: 0 };
+
+function lastEventId<Position>(
+  header: string | undefined,
+  schema: z.ZodType<Position>,
+): Position | undefined {
   if (header === undefined || header === '') return undefined;
-  const { success, data } = EventId.safeParse(header);
+  const { success, data } = schema.safeParse(header);
   if (success) return data;
   throw new PortholeError(
     'invalid_request',

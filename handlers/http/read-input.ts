@@ -2,6 +2,7 @@ import { buffer as readBytes } from 'node:stream/consumers';
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import { closestName } from '#core/sandboxes/closest-name.ts';
+import { type ListFilter, MAX_TOTAL } from '#core/shared/reads.ts';
 import type { Route } from '../route.ts';
 import type { Step } from './admit.ts';
 import { describeProblems, fieldsOf } from './describe-problems.ts';
@@ -164,6 +165,61 @@ export const pageLimit = z.coerce
   .min(1, MESSAGE)
   .max(1000, MESSAGE)
   .default(100);
+
+/** Filters of the lists of runs and sandboxes. */
+export const filterQuery = {
+  query: z
+    .string()
+    .min(1, 'must not be empty')
+    .max(200, 'must be at most 200 characters')
+    .optional()
+    .describe('Text that a name or id contains; the case of A to Z is ignored'),
+  owner: z.string().min(1, 'must not be empty').max(256).optional().describe('User name of the owner'),
+  image: z
+    .string()
+    .min(1, 'must not be empty')
+    .max(512)
+    .optional()
+    .describe('Image of the sandbox; `default` for sandboxes that requested none'),
+  created_after: z.iso
+    .datetime({ offset: true, error: 'must be a time of RFC 3339, such as 2026-03-01T12:00:00Z' })
+    .optional()
+    .describe('Created at this time or later'),
+  created_before: z.iso
+    .datetime({ offset: true, error: 'must be a time of RFC 3339, such as 2026-03-01T12:00:00Z' })
+    .optional()
+    .describe('Created before this time'),
+  count: z
+    .enum(['true', 'false'], 'must be true or false')
+    .default('false')
+    .describe('Whether `total` is counted'),
+};
+
+/** `total` of a list that can be counted. */
+export const totalField = z
+  .int()
+  .nullable()
+  .describe(`How many match, with \`count=true\`; ${MAX_TOTAL}: that many or more. Otherwise null`);
+
+/** The parameters of `filterQuery` and `tag`, as the records take them. */
+export function listFilterOf(query: {
+  readonly query?: string | undefined;
+  readonly owner?: string | undefined;
+  readonly image?: string | undefined;
+  readonly created_after?: string | undefined;
+  readonly created_before?: string | undefined;
+  readonly tag?: readonly [string, string] | undefined;
+}): ListFilter {
+  const { query: text, owner: ownerUser, image, created_after: after, created_before: before, tag } = query;
+  return {
+    text,
+    ownerUser,
+    image,
+    tags: tag === undefined ? {} : { [tag[0]]: tag[1] },
+    createdAfter: after === undefined ? undefined : new Date(after),
+    createdBefore: before === undefined ? undefined : new Date(before),
+  };
+}
 
 /** The cursor of a paginated list. */
 export const pageQuery = {

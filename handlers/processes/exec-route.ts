@@ -204,7 +204,7 @@ export const execCommandRoute = defineRoute({
       signal,
     );
     command.then(
-      (running) => publishCommand(services.publisher, sandbox.id, body.argv, running),
+      (running) => publishCommand(services.publisher, sandbox.id, body.argv, running, caller),
       () => undefined,
     );
     const vary = { vary: 'accept' };

@@ -11,6 +11,7 @@ import {
   EVENT_STREAM_HEADERS,
   FIRST_FRAME,
   followingOf,
+  NUMBERED,
   QUIET_FRAME,
 } from '../http/event-stream-response.ts';
 import { defineRoute, json } from '../route.ts';
@@ -152,7 +153,11 @@ export const followApprovalsRoute = defineRoute({
   streams: true,
   handle({ caller, signal }, services) {
     const person = requirePerson(caller, 'follow what waits for approval');
-    const { quietMs, until, signals } = followingOf(services, '', { headers: {}, query: undefined, signal });
+    const { quietMs, until, signals } = followingOf(services, '', NUMBERED, {
+      headers: {},
+      query: undefined,
+      signal,
+    });
     const following = { owner: person.admin ? undefined : ownerOf(person), quietMs, until, signals };
     return Promise.resolve({
       statusCode: 200,

@@ -3,9 +3,10 @@ import { ownerOf, requirePerson } from '#core/callers.ts';
 import { recordAgentConnected, rotateAgentToken } from '#core/runs/agent-token.ts';
 import { completeRun, createRun } from '#core/runs/create-run.ts';
 import { findRun } from '#core/runs/find-run.ts';
-import type { RunRecord } from '#core/runs/run-records.ts';
-import { pageQuery } from '../http/read-input.ts';
+import { RUN_SORTS, type RunRecord } from '#core/runs/run-records.ts';
+import { filterQuery, listFilterOf, pageQuery, totalField } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
+import { TagFilter } from '../sandboxes/sandbox-schemas.ts';
 
 /**
  * A run for its owner and its agent. Without the agent token: only the call that creates the run
@@ -166,18 +167,38 @@ export const listRunsRoute = defineRoute({
   method: 'GET',
   path: '/api/runs',
   tag: 'Runs',
-  summary: 'List your runs, newest first',
+  summary: 'List your runs',
+  description:
+    "Newest first, unless `sort` says otherwise; filters are combined. `query` searches title, id, sandbox and owner. `tag` and `image` are those of the run's sandbox. Admins list the runs of all owners.",
   access: 'caller',
-  query: z.object(pageQuery),
+  query: z.object({
+    ...pageQuery,
+    ...filterQuery,
+    status: z.enum(['running', 'completed'], 'must be running or completed').optional(),
+    sandbox_id: z.string().max(128).optional(),
+    tag: TagFilter.optional().describe('`key:value`'),
+    sort: z
+      .enum(RUN_SORTS, `must be one of ${RUN_SORTS.join(', ')}`)
+      .default('newest')
+      .describe('`title`: in the order of their titles, ignoring the case of A to Z'),
+  }),
   responses: {
     200: {
       description: 'A page of runs; `next` is null on the last one',
-      schema: z.object({ runs: z.array(RunDto), next: z.string().nullable() }).meta({ id: 'RunList' }),
+      schema: z
+        .object({ runs: z.array(RunDto), next: z.string().nullable(), total: totalField })
+        .meta({ id: 'RunList' }),
     },
   },
   async handle({ query, caller }, { records }) {
     const person = requirePerson(caller, 'list runs');
-    const page = await records.runs.list(person.admin ? undefined : ownerOf(person), query);
-    return json(200, { runs: page.items.map(toRunDto), next: page.next });
+    const owner = person.admin ? undefined : ownerOf(person);
+    const { limit, after, sort, status, sandbox_id: sandboxId } = query;
+    const filter = { ...listFilterOf(query), status, sandboxId };
+    const [page, total] = await Promise.all([
+      records.runs.list(owner, { limit, after }, filter, sort),
+      query.count === 'true' ? records.runs.count(owner, filter) : null,
+    ]);
+    return json(200, { runs: page.items.map(toRunDto), next: page.next, total });
   },
 });

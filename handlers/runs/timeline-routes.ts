@@ -1,7 +1,15 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import { type EventStreamOptions, streamEvents } from '#core/runs/event-log.ts';
+import type { Caller } from '#core/callers.ts';
+import {
+  type ActivityEvent,
+  activityLog,
+  type ActivityPosition,
+  SANDBOX_ACTIVITY_TYPES,
+} from '#core/runs/activity.ts';
+import { streamEvents } from '#core/runs/event-log.ts';
 import { findRun } from '#core/runs/find-run.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
 import type { RunEvent, RunEventType } from '#core/runs/timeline.ts';
 import { sendHeartbeats } from '#core/sandboxes/sandbox-activity.ts';
 import {
@@ -9,6 +17,7 @@ import {
   EventId,
   FIRST_FRAME,
   followingOf,
+  NUMBERED,
   QUIET_FRAME,
 } from '../http/event-stream-response.ts';
 import { pageLimit } from '../http/read-input.ts';
@@ -78,44 +87,43 @@ export const followTimelineRoute = defineRoute({
   errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
   async handle({ params, query, headers, caller, signal }, services) {
     const run = await findRun(services, caller, params.id, { agents: true });
-    const following = followingOf(services, run.id, { headers, query: query.after, signal });
-    // A person who follows it keeps its sandbox alive; an agent must not keep itself alive.
-    const sandbox = caller.kind === 'agent' ? undefined : await services.records.sandboxes.get(run.sandboxId);
-    const watch = () => (sandbox === undefined ? () => undefined : sendHeartbeats(services, sandbox));
+    const following = followingOf(services, run.id, NUMBERED, { headers, query: query.after, signal });
+    const follower = await followerOf(services, caller, run);
+    const events = streamEvents(services.records.timeline, services.clock, following);
     return {
       statusCode: 200,
       headers: { ...EVENT_STREAM_HEADERS },
       body: Readable.from(
-        frames(services, following, {
-          untilCompleted: caller.kind === 'agent',
-          sandboxId: run.sandboxId,
-          watch,
-        }),
+        frames(services, events, { ...follower, idOf: ({ seq }) => String(seq), toDto: toEventDto }),
       ),
     };
   },
 });
 
-async function* frames(
-  services: Services,
-  following: EventStreamOptions,
-  {
-    untilCompleted,
-    sandboxId,
-    watch,
-  }: { readonly untilCompleted: boolean; readonly sandboxId: string; readonly watch: () => () => void },
+interface FrameOptions<Event> {
+  readonly untilCompleted: boolean;
+  readonly sandboxId: string;
+  readonly watch: () => () => void;
+  /** The value of the frame's `id`. */
+  readonly idOf: (event: Event) => string;
+  readonly toDto: (event: Event) => { readonly type: string };
+}
+
+async function* frames<Event extends { readonly type: string }>(
+  { followGuest }: Pick<Services, 'followGuest'>,
+  events: AsyncGenerator<Event | undefined, void>,
+  { untilCompleted, sandboxId, watch, idOf, toDto }: FrameOptions<Event>,
 ): AsyncGenerator<string, void> {
   const unwatch = watch();
-  const unfollow = services.followGuest(sandboxId);
+  const unfollow = followGuest(sandboxId);
   try {
     yield FIRST_FRAME;
-    for await (const event of streamEvents(services.records.timeline, services.clock, following)) {
+    for await (const event of events) {
       if (event === undefined) {
         yield QUIET_FRAME;
         continue;
       }
-      const dto = toEventDto(event);
-      yield `id: ${dto.id}\nevent: ${dto.type}\ndata: ${JSON.stringify(dto)}\n\n`;
+      yield `id: ${idOf(event)}\nevent: ${event.type}\ndata: ${JSON.stringify(toDto(event))}\n\n`;
       // An agent's token ends with its run.
       if (untilCompleted && event.type === 'run.completed') return;
     }
@@ -123,6 +131,20 @@ async function* frames(
     unfollow();
     unwatch();
   }
+}
+
+/** Who keeps the sandbox alive by following: a person does; an agent must not keep itself alive. */
+async function followerOf(
+  services: Services,
+  caller: Caller,
+  { sandboxId }: RunRecord,
+): Promise<Pick<FrameOptions<never>, 'untilCompleted' | 'sandboxId' | 'watch'>> {
+  const sandbox = caller.kind === 'agent' ? undefined : await services.records.sandboxes.get(sandboxId);
+  return {
+    untilCompleted: caller.kind === 'agent',
+    sandboxId,
+    watch: () => (sandbox === undefined ? () => undefined : sendHeartbeats(services, sandbox)),
+  };
 }
 
 export const readTimelineRoute = defineRoute({
@@ -159,5 +181,101 @@ export const readTimelineRoute = defineRoute({
       events: events.map(toEventDto),
       next: more && last !== undefined ? String(last.seq) : null,
     });
+  },
+});
+
+/** `<last event of the run>.<last event of the sandbox>` */
+const ActivityCursor = z
+  .string()
+  .regex(/^\d{1,9}\.\d{1,9}$/, 'must be the cursor of an event')
+  .transform((text): ActivityPosition => {
+    const [run = 0, sandbox = 0] = text.split('.').map(Number);
+    return { run, sandbox };
+  });
+
+function cursorOf({ seq: { run, sandbox } }: ActivityEvent): string {
+  return `${run}.${sandbox}`;
+}
+
+const ActivityEventDto = EventDto.extend({
+  id: z.string().describe('Unique in the run, and the same at each read: `r` or `s` and a number'),
+  type: z.enum([...TYPES, ...SANDBOX_ACTIVITY_TYPES]),
+  cursor: z.string().describe('As `after`, it gives what came since'),
+}).meta({ id: 'ActivityEvent' });
+
+function toActivityDto(event: ActivityEvent): z.infer<typeof ActivityEventDto> {
+  const { id, type, at, data } = event;
+  return { id, type, at: at.toISOString(), data, cursor: cursorOf(event) };
+}
+
+export const readActivityRoute = defineRoute({
+  id: 'readActivity',
+  method: 'GET',
+  path: '/api/runs/{id}/activity',
+  tag: 'Runs',
+  summary: 'Read everything that happened in a run',
+  description:
+    'The timeline, and what was done in the sandbox while the run was active: `command.exited` (`command`, `exit_code`, `duration_ms`), `file.written` and `file.deleted` (`path`), `network.requested` (`host`, `port`, `decision`, `rule`). Commands and files have `by`: `person` (with `user`), `agent` or `delegate`. The sandbox keeps its last 1,000 events, for a day; the timeline keeps its own.',
+  access: 'caller',
+  agents: true,
+  channel: true,
+  params: RunPath,
+  query: z.object({
+    limit: pageLimit,
+    after: ActivityCursor.optional().describe('`next` of the page before, or the `cursor` of any event'),
+  }),
+  responses: {
+    200: {
+      description: 'A page of events, oldest first; `next` is null on the last one',
+      schema: z
+        .object({ events: z.array(ActivityEventDto), next: z.string().nullable() })
+        .meta({ id: 'Activity' }),
+    },
+  },
+  errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
+  async handle({ params, query, caller }, services) {
+    const run = await findRun(services, caller, params.id, { agents: true });
+    const { events, more } = await activityLog(services.records, run).read(run.id, {
+      after: query.after ?? NOTHING_KNOWN,
+      limit: query.limit,
+    });
+    const last = events.at(-1);
+    return json(200, {
+      events: events.map(toActivityDto),
+      next: more && last !== undefined ? cursorOf(last) : null,
+    });
+  },
+});
+
+const NOTHING_KNOWN: ActivityPosition = { run: 0, sandbox: 0 };
+
+export const followActivityRoute = defineRoute({
+  id: 'followActivity',
+  method: 'GET',
+  path: '/api/runs/{id}/activity/events',
+  tag: 'Runs',
+  summary: 'Follow everything that happens in a run',
+  description:
+    'Server-sent events: the events of `GET /api/runs/{id}/activity`, then each new one as it happens. `event` is the `type` of the event in `data`, and `id` a cursor: the header `Last-Event-ID` resumes without a gap or a repeat. Otherwise like `GET /api/runs/{id}/events`.',
+  access: 'caller',
+  class: 'stream',
+  agents: true,
+  channel: true,
+  params: RunPath,
+  query: z.object({ after: ActivityCursor.optional().describe('The same as `Last-Event-ID`, which wins') }),
+  responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
+  streams: true,
+  errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
+  async handle({ params, query, headers, caller, signal }, services) {
+    const run = await findRun(services, caller, params.id, { agents: true });
+    const position = { schema: ActivityCursor, first: NOTHING_KNOWN };
+    const following = followingOf(services, run.id, position, { headers, query: query.after, signal });
+    const follower = await followerOf(services, caller, run);
+    const events = streamEvents(activityLog(services.records, run), services.clock, following);
+    return {
+      statusCode: 200,
+      headers: { ...EVENT_STREAM_HEADERS },
+      body: Readable.from(frames(services, events, { ...follower, idOf: cursorOf, toDto: toActivityDto })),
+    };
   },
 });

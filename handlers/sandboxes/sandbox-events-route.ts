@@ -10,6 +10,7 @@ import {
   EVENT_STREAM_HEADERS,
   FIRST_FRAME,
   followingOf,
+  NUMBERED,
   QUIET_FRAME,
 } from '../http/event-stream-response.ts';
 import { defineRoute } from '../route.ts';
@@ -23,8 +24,8 @@ export const followSandboxRoute = defineRoute({
   tag: 'Sandboxes',
   summary: 'Follow what happens in a sandbox',
   description:
-    'Server-sent events, each `event: sandbox`: first `{"type": "connected", "sandbox_id"}`, then, with an `id` and an `at`, `file_written` and `file_deleted` (`path`), `exec` (`command`, without credentials of Porthole, and `exit_code`), `stopped`, `resumed`, `preview_opened` (`target_port`), `port_listening` and `port_closed` (`port`), `server` (`server`, `state`, `reason`), `process_started` (`process_id`, `name`, `command`, `started_by`) and `process_exited` (also `exit_code`, `signal`, `reason`, `duration_ms`). ' +
-    'All but the last four cover only actions through Porthole, by any caller. The header `Last-Event-ID` goes on after what is known; the last 1,000 of a day are kept. A comment comes every 15 seconds in which nothing else does. The stream ends after an hour.',
+    'Server-sent events, each `event: sandbox`: first `{"type": "connected", "sandbox_id"}`, then, with an `id` and an `at`, `file_written` and `file_deleted` (`path`), `exec` (`command`, without credentials of Porthole, `exit_code` and `duration_ms`), `stopped`, `resumed`, `preview_opened` (`target_port`), `port_listening` and `port_closed` (`port`), `server` (`server`, `state`, `reason`), `process_started` (`process_id`, `name`, `command`, `started_by`) and `process_exited` (also `exit_code`, `signal`, `reason`, `duration_ms`). ' +
+    'Files and commands have `by`: `person` (with `user`), `agent` or `delegate`. All but the last four cover only actions through Porthole, by any caller. The header `Last-Event-ID` goes on after what is known; the last 1,000 of a day are kept. A comment comes every 15 seconds in which nothing else does. The stream ends after an hour.',
   access: 'caller',
   class: 'stream',
   delegates: { scope: 'fs:read' },
@@ -35,7 +36,7 @@ export const followSandboxRoute = defineRoute({
   errors: ['sandbox_not_found'],
   async handle({ params, query, headers, caller, signal }, services) {
     const sandbox = await findSandbox(services, caller, params.id);
-    const following = followingOf(services, sandbox.id, { headers, query: query.after, signal });
+    const following = followingOf(services, sandbox.id, NUMBERED, { headers, query: query.after, signal });
     return {
       statusCode: 200,
       headers: { ...EVENT_STREAM_HEADERS },

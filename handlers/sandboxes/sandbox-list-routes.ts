@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { ownerOf, requirePerson } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import { endSandbox } from '#core/sandboxes/end-sandbox.ts';
-import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
+import { SANDBOX_SORTS, type SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { everyItem } from '#core/shared/reads.ts';
-import { pageQuery } from '../http/read-input.ts';
+import { filterQuery, listFilterOf, pageQuery, totalField } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 import { SandboxDto, toSandboxDto } from './sandbox-dto.ts';
 import { SandboxName, SessionKey, TagFilter } from './sandbox-schemas.ts';
@@ -61,35 +61,43 @@ export const listSandboxesRoute = defineRoute({
   method: 'GET',
   path: '/v1/sandbox',
   tag: 'Sandboxes',
-  summary: 'List your sandboxes, newest first',
+  summary: 'List your sandboxes',
+  description:
+    'Newest first, unless `sort` says otherwise; filters are combined. `query` searches name, id, session key, image, tags (as `key:value`) and owner. Admins list the sandboxes of all owners.',
   access: 'caller',
   query: z.object({
     ...pageQuery,
+    ...filterQuery,
     state: z.enum(['creating', 'running', 'stopped']).optional(),
     name: SandboxName.optional(),
     session_key: SessionKey.optional(),
     tag: TagFilter.optional().describe('`key:value`'),
+    sort: z
+      .enum(SANDBOX_SORTS, `must be one of ${SANDBOX_SORTS.join(', ')}`)
+      .default('newest')
+      .describe('`active`: the last used first. `name`: in the order of names, those without one first'),
   }),
   responses: {
     200: {
       description: 'A page of sandboxes; `next` is null on the last one',
       schema: z
-        .object({ sandboxes: z.array(SandboxDto), next: z.string().nullable() })
+        .object({ sandboxes: z.array(SandboxDto), next: z.string().nullable(), total: totalField })
         .meta({ id: 'SandboxList' }),
     },
   },
   async handle({ query, caller }, { records, provider }) {
     const person = requirePerson(caller, 'list sandboxes');
-    const { limit, after, state, name, session_key: sessionKey, tag } = query;
-    const tags = tag === undefined ? {} : { [tag[0]]: tag[1] };
-    const page = await records.sandboxes.list(
-      person.admin ? undefined : ownerOf(person),
-      { state, name, sessionKey, tags },
-      { limit, after },
-    );
+    const owner = person.admin ? undefined : ownerOf(person);
+    const { limit, after, state, name, session_key: sessionKey, sort } = query;
+    const filter = { ...listFilterOf(query), state, name, sessionKey };
+    const [page, total] = await Promise.all([
+      records.sandboxes.list(owner, filter, { limit, after }, sort),
+      query.count === 'true' ? records.sandboxes.count(owner, filter) : null,
+    ]);
     return json(200, {
       sandboxes: page.items.map((each) => toSandboxDto(each, provider.defaultSize)),
       next: page.next,
+      total,
     });
   },
 });

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 import threading
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -218,6 +219,13 @@ def test_deletes_a_sandbox_at_the_end_of_its_block(porthole: Porthole) -> None:
         found = [each.id for each in porthole.sandboxes.list(tags={"thread": "42", "kind": "a"})]
         assert found == [box.id]
         assert [each.id for each in porthole.sandboxes.list(tags={"thread": "42", "kind": "b"})] == []
+        assert [each.id for each in porthole.sandboxes.list(search=box.id.upper(), sort="oldest")] == [box.id]
+        assert list(porthole.sandboxes.list(search=box.id, created_after=datetime(2200, 1, 1, tzinfo=timezone.utc))) == []
+        run = porthole.run(title="Listed by search", sandbox_id=box.id)
+        assert [each.id for each in porthole.runs.list(search="BY SEARCH", tag=("thread", "42"))] == [run.id]
+        assert list(porthole.runs.list(sandbox_id=box.id, status="completed")) == []
+        with pytest.raises(ValueError, match="time zone"):
+            list(porthole.runs.list(created_before=datetime(2200, 1, 1)))
         assert box.stop()["state"] == "stopped"
         assert box.resume()["state"] == "running"
     with pytest.raises(PortholeError) as caught:

@@ -53,8 +53,35 @@ describe('the command line', () => {
     expect(await run('list', '--tag', 'thread_id=2')).toEqual({
       code: 0,
       stdout: '',
-      stderr: 'No sandboxes. Make one: porthole create --name try\n',
+      stderr: 'No sandbox matches.\n',
     });
+    const search = async (...words: string[]) => (await run('list', '--json', ...words)).stdout;
+    expect(JSON.parse(await search('--search', 'TR', '--since', '1h', '--sort', 'name'))).toMatchObject([
+      { id },
+    ]);
+    expect(JSON.parse(await search('--search', 'other'))).toEqual([]);
+    expect(await run('list', '--sort', 'age')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--sort must be one of newest, oldest, active, name, got "age".'),
+    });
+  });
+
+  test('lists runs, for people and for programs', async () => {
+    expect(await run('runs')).toEqual({ code: 0, stdout: '', stderr: 'No runs.\n' });
+    const made = await host.call('POST', '/api/runs', {
+      token: ALICE,
+      body: { title: 'The checkout', sandbox_id: id },
+    });
+    const { run_id: runId } = made.json();
+    const { stdout } = await run('runs', '--search', 'CHECK', '--status', 'running', '--sandbox', id);
+    const [head, line] = stdout.split('\n');
+    expect(head).toMatch(/^ID +STATUS +AGE +SANDBOX +OWNER +TITLE$/);
+    expect(line).toMatch(new RegExp(`^${String(runId)} +running +\\d+s +${id} +alice +The checkout$`));
+    expect(JSON.parse((await run('runs', '--tag', 'thread_id=1', '--json')).stdout)).toMatchObject([
+      { run_id: runId },
+    ]);
+    expect(await run('runs', '--tag', 'thread_id=2')).toMatchObject({ stderr: 'No run matches.\n' });
+    await host.call('POST', `/api/runs/${String(runId)}/complete`, { token: ALICE });
   });
 
   test('shows and changes what a sandbox may reach', async () => {

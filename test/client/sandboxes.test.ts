@@ -42,6 +42,11 @@ describe('the client', () => {
     );
     expect(await ids({ tags: { thread_id: '2', session_id: '3' } })).toEqual([others[1]?.id]);
     expect(await ids({ state: 'stopped' })).toEqual([]);
+    expect(await ids({ search: 'MAI', image: 'default', createdAfter: new Date(0) })).toEqual([sandbox.id]);
+    expect(await ids({ search: 'main', createdBefore: new Date(0) })).toEqual([]);
+    expect(await ids({ owner: 'bob' })).toEqual([]);
+    const sorted = await collect(porthole.sandboxes.list({ sort: 'oldest', pageSize: 1 }));
+    expect(sorted.map(({ id }) => id)[0]).toBe(sandbox.id);
     for (const other of others) await other.delete();
   });
 

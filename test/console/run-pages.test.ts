@@ -15,6 +15,7 @@ const run = (at: number, rest: Partial<RunPageOf['runs'][number]> = {}): RunPage
 const page = (from: number, to: number, next: string | null): RunPageOf => ({
   runs: Array.from({ length: from - to + 1 }, (_, at) => run(from - at)),
   next,
+  total: null,
 });
 const ids = ({ runs, next }: RunPageOf) => [runs.map(({ run_id: id }) => Number(id.slice(4))), next];
 
@@ -30,7 +31,7 @@ describe('run list pages', () => {
   });
 
   test('show the latest version of each run', () => {
-    const newest = { runs: [run(5, { status: 'completed' }), run(4)], next: 'c4' };
+    const newest = { runs: [run(5, { status: 'completed' }), run(4)], next: 'c4', total: null };
     expect(joinNewest(page(5, 4, 'c4'), newest).runs[0]?.status).toBe('completed');
   });
 

@@ -12,6 +12,7 @@ import { editorContract } from './records/editor.contract.ts';
 import { ALICE, BOB, fresh, hash, minutes, NOON, run, sandbox, tombstone } from './records/samples.ts';
 import { archivesContract } from './records/archives.contract.ts';
 import { imagesContract } from './records/images.contract.ts';
+import { listsContract } from './records/lists.contract.ts';
 import { delegationsContract } from './records/delegations.contract.ts';
 import { sandboxEventsContract } from './records/sandbox-events.contract.ts';
 import { skillsContract } from './records/skills.contract.ts';
@@ -525,6 +526,7 @@ export function recordsContract(
     sandboxLifeContract(() => ({ records, peer }));
     editorContract(() => ({ records, peer }));
     imagesContract(() => ({ records, peer }));
+    listsContract(() => ({ records, peer }));
     skillsContract(() => ({ records, peer }));
     archivesContract(() => ({ records, peer }));
     endedSessionsContract(() => ({ records, peer }));

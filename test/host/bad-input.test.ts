@@ -257,6 +257,14 @@ describe('bad input', () => {
   describe('queries', () => {
     test.each([
       ['a misspelt one', '/api/runs?limt=1', 'query: unknown parameter "limt": did you mean "limit"?'],
+      ['a misspelt filter', '/v1/sandbox?ownr=bob', 'query: unknown parameter "ownr": did you mean "owner"?'],
+      ['an unknown order', '/api/runs?sort=age', 'sort: must be one of newest, oldest, title, got "age".'],
+      [
+        'a time without a zone',
+        '/api/runs?created_after=2026-03-01',
+        'created_after: must be a time of RFC 3339, such as 2026-03-01T12:00:00Z, got "2026-03-01".',
+      ],
+      ['an empty text', '/api/runs?query=', 'query: must not be empty, got "".'],
       [
         'one of another API',
         '/api/approvals?colour=red',

@@ -125,6 +125,7 @@ describe('the OpenAPI document', () => {
         await asDocumented('/api/runs/{id}/sandbox/port-forward/{sessionId}', 'DELETE', of),
         await asDocumented('/api/runs/{id}/complete', 'POST', of),
         await asDocumented('/api/runs/{id}/timeline', 'GET', of),
+        await asDocumented('/api/runs/{id}/activity', 'GET', of),
         await asDocumented('/api/approval-policies', 'GET', {}),
         await asDocumented('/v1/sandbox', 'POST', {}, {}),
         await asDocumented('/v1/sandbox/{id}/running', 'GET', inSandbox),
@@ -146,8 +147,8 @@ describe('the OpenAPI document', () => {
         await asDocumented('/v1/openapi.html', 'GET', {}),
         await asDocumented('/v1/openapi/assets/{name}', 'GET', { name: 'start.js' }),
       ]).toEqual([
-        201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 200, 200,
-        200, 200, 200,
+        201, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 200,
+        200, 200, 200, 200,
       ]);
     });
 

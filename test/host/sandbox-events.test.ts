@@ -25,9 +25,11 @@ async function next(stream: EventStream): Promise<Record<string, unknown> | unde
   for (let frame = await stream.next(); frame !== undefined; frame = await stream.next()) {
     if (frame.data === undefined) continue;
     expect(frame.event).toBe('sandbox');
-    const { at, ...event } = JSON.parse(frame.data) as Record<string, unknown> & {
-      readonly at?: string;
-    };
+    const {
+      at,
+      duration_ms: _,
+      ...event
+    } = JSON.parse(frame.data) as Record<string, unknown> & { readonly at?: string };
     expect(at === undefined || Math.abs(Date.parse(at) - Date.now()) < 60_000).toBe(true);
     return { ...event, ...(frame.id === undefined ? {} : { id: frame.id }) };
   }
@@ -49,9 +51,22 @@ describe('what happens in a sandbox', () => {
     };
     expect(await all()).toEqual({ type: 'connected', sandbox_id: id });
     await execute(porthole, id, ['sh', '-c', 'exit 3'], { token: ALICE });
-    expect(await all()).toEqual({ type: 'exec', command: 'sh -c exit 3', exit_code: 3, id: '1' });
+    expect(await all()).toEqual({
+      type: 'exec',
+      command: 'sh -c exit 3',
+      exit_code: 3,
+      by: 'person',
+      user: 'alice',
+      id: '1',
+    });
     await asAlice('PUT', `/v1/sandbox/${id}/file/workspace/a/../b.txt`, 'b');
-    expect(await all()).toEqual({ type: 'file_written', path: '/workspace/b.txt', id: '2' });
+    expect(await all()).toEqual({
+      type: 'file_written',
+      path: '/workspace/b.txt',
+      by: 'person',
+      user: 'alice',
+      id: '2',
+    });
     const { session_id } = await startPreview(porthole, run.runId, 3000, ALICE);
     expect(await all()).toEqual({ type: 'preview_opened', target_port: 3000, run_id: run.runId, id: '3' });
     await asAlice('POST', `/v1/sandbox/${id}/stop`);
@@ -80,9 +95,9 @@ describe('what happens in a sandbox', () => {
     stream.leave();
     expect(reported).toEqual([
       { type: 'connected', sandbox_id: id },
-      { type: 'file_written', path: '/workspace/a.txt', id: '1' },
-      { type: 'file_deleted', path: '/workspace/a.txt', id: '2' },
-      { type: 'file_written', path: '/workspace/b.txt', id: '3' },
+      { type: 'file_written', path: '/workspace/a.txt', by: 'person', user: 'alice', id: '1' },
+      { type: 'file_deleted', path: '/workspace/a.txt', by: 'person', user: 'alice', id: '2' },
+      { type: 'file_written', path: '/workspace/b.txt', by: 'person', user: 'alice', id: '3' },
     ]);
   });
 
@@ -99,6 +114,8 @@ describe('what happens in a sandbox', () => {
       type: 'exec',
       command: `true ${padding} [redacted] [signed token]`,
       exit_code: 0,
+      by: 'person',
+      user: 'alice',
       id: '1',
     });
   });

@@ -21,6 +21,7 @@ const KEY = 'the-key-that-schemathesis-has';
 /** Streams that end only with their client. */
 const ENDLESS = [
   'followTimeline',
+  'followActivity',
   'followSandbox',
   'followApprovals',
   'followServer',

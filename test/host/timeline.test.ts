@@ -55,11 +55,70 @@ describe("a run's timeline", () => {
     }
     return taken;
   };
+  const takeTypes = async (stream: EventStream, count: number) => {
+    const types: (string | undefined)[] = [];
+    while (types.length < count) {
+      const frame = await stream.next();
+      if (frame === undefined) break;
+      if (frame.event !== undefined) types.push(frame.event);
+    }
+    return types;
+  };
   const complete = (runId: string) => porthole.call('POST', `/api/runs/${runId}/complete`, { token: ALICE });
   const wakeAll = async () => {
     // Until the queue is idle: the followers then wait for the clock.
     for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   };
+
+  test('has commands, files and network requests in the activity, live and paged, and who did them', async () => {
+    const run = await makeRun(porthole, ALICE);
+    const stream = await openEventStream(porthole.host.port, `/api/runs/${run.runId}/activity/events`, {
+      authorization: `Bearer ${ALICE}`,
+    });
+    streams.push(stream);
+    expect(await takeTypes(stream, 2)).toEqual(['run.created', 'sandbox.created']);
+    const of = `/v1/sandbox/${run.sandboxId}`;
+    await porthole.call('POST', `${of}/exec`, {
+      token: run.agentToken,
+      body: { argv: ['sh', '-c', 'exit 3'] },
+    });
+    await porthole.call('PUT', `${of}/file/workspace/a.txt`, { token: ALICE, body: 'a' });
+    expect(await takeTypes(stream, 2)).toEqual(['command.exited', 'file.written']);
+    const get = async (query: string) =>
+      (
+        await porthole.call('GET', `/api/runs/${run.runId}/activity${query}`, { token: run.agentToken })
+      ).json<{
+        events: (TimelineEvent & { cursor: string })[];
+        next: string | null;
+      }>();
+    const { events, next } = await get('');
+    expect(next).toBeNull();
+    expect(events.slice(-2)).toMatchObject([
+      {
+        id: 's1',
+        type: 'command.exited',
+        cursor: '2.1',
+        data: { command: 'sh -c exit 3', exit_code: 3, by: 'agent', duration_ms: expect.any(Number) },
+      },
+      { id: 's2', type: 'file.written', data: { path: '/workspace/a.txt', by: 'person', user: 'alice' } },
+    ]);
+    const first = await get('?limit=2');
+    expect(first.events.map(({ id }) => id)).toEqual(['r1', 'r2']);
+    const rest = await get(`?after=${first.next ?? ''}`);
+    expect(rest.events.map(({ id }) => id)).toEqual(['s1', 's2']);
+    const again = await openEventStream(porthole.host.port, `/api/runs/${run.runId}/activity/events`, {
+      authorization: `Bearer ${ALICE}`,
+      'last-event-id': '2.1',
+    });
+    streams.push(again);
+    expect(await takeTypes(again, 1)).toEqual(['file.written']);
+    const refused = await porthole.call('GET', `/api/runs/${run.runId}/activity?after=5`, { token: ALICE });
+    expect([refused.status, refused.json()['error']]).toEqual([
+      400,
+      'after: must be the cursor of an event, got "5".',
+    ]);
+    await complete(run.runId);
+  });
 
   test('tells of the run, its sandbox and its previews, in their order', async () => {
     const run = await makeRun(porthole, ALICE, { title: 'a site' });

@@ -84,6 +84,8 @@ export const postgresSqlDialect: SqlDialect = {
   forUpdate: sql`for update`,
   skipLocked: sql`for update skip locked`,
   textUnder: (column, key) => sql`${sql.ref(column)}::jsonb ->> ${key}`,
+  hasPairLike: (column, pattern) =>
+    sql`exists (select 1 from jsonb_each_text(${sql.ref(column)}::jsonb) as pair where lower((pair.key || ':' || pair.value) collate "C") like ${pattern} escape '\\')`,
   async lockKey(trx, key) {
     await sql`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`.execute(trx);
   },

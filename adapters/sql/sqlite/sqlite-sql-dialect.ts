@@ -54,6 +54,8 @@ export const sqliteSqlDialect: SqlDialect = {
   forUpdate: sql``,
   skipLocked: sql``,
   textUnder: (column, key) => sql`json_extract(${sql.ref(column)}, ${`$."${key}"`})`,
+  hasPairLike: (column, pattern) =>
+    sql`exists (select 1 from json_each(${sql.ref(column)}) as pair where lower(pair.key || ':' || pair.value) like ${pattern} escape '\\')`,
   // No other writer runs between two statements of a transaction.
   lockKey: async () => {},
   // Every transaction begins as IMMEDIATE and holds the only write lock.

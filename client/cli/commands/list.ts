@@ -1,5 +1,8 @@
 import type { SandboxInfo } from '../../sandboxes/sandbox-info.ts';
-import { type CommandSpec, JSON_OPTION, UsageError } from '../command.ts';
+import type { ListFilter } from '../../http/pages.ts';
+import type { RunInfo } from '../../runs/run.ts';
+import { type CommandSpec, type Given, JSON_OPTION, UsageError } from '../command.ts';
+import { readDuration } from '../duration.ts';
 import { plain } from '../plain.ts';
 import { readTags } from '../read-pairs.ts';
 import { table } from '../table.ts';
@@ -18,6 +21,36 @@ export function ago(instant: string, now: Date): string {
 }
 
 const STATES = ['creating', 'running', 'stopped'] as const;
+const SORTS = ['newest', 'oldest', 'active', 'name'] as const;
+const STATUSES = ['running', 'completed'] as const;
+const RUN_SORTS = ['newest', 'oldest', 'title'] as const;
+
+/** The options of both lists. */
+const FILTER_OPTIONS = {
+  search: { type: 'string', value: 'TEXT', help: 'only those with the text in a name or id' },
+  image: { type: 'string', value: 'IMAGE', help: 'only those of the image' },
+  owner: { type: 'string', value: 'USER', help: 'only those of the user (for admins)' },
+  since: { type: 'string', value: 'TIME', help: 'only those made within a time such as 2h' },
+} as const satisfies CommandSpec['options'];
+
+function readFilter(given: Given): ListFilter {
+  const since = given.text('since');
+  return {
+    search: given.text('search'),
+    image: given.text('image'),
+    owner: given.text('owner'),
+    createdAfter:
+      since === undefined ? undefined : new Date(Date.now() - readDuration('since', since) * 1_000),
+  };
+}
+
+/** @throws UsageError */
+function readChoice<T extends string>(given: Given, option: string, choices: readonly T[]): T | undefined {
+  const text = given.text(option);
+  const choice = choices.find((each) => each === text);
+  if (text === undefined || choice !== undefined) return choice;
+  throw new UsageError(`--${option} must be one of ${choices.join(', ')}, got ${JSON.stringify(text)}.`);
+}
 
 export const listCommand: CommandSpec = {
   name: 'list',
@@ -26,34 +59,90 @@ export const listCommand: CommandSpec = {
   options: {
     tag: { type: 'string', multiple: true, value: 'KEY=VALUE', help: 'only those that have it' },
     state: { type: 'string', value: 'STATE', help: `only those that are ${STATES.join(', ')}` },
+    ...FILTER_OPTIONS,
+    sort: { type: 'string', value: 'ORDER', help: SORTS.join(', ') },
     ...JSON_OPTION,
   },
   examples: [
     ['porthole list --state running', 'those that run'],
+    ['porthole list --search web --since 1d', 'those of the last day with web in a name'],
     ['porthole list --tag thread_id=42 --json', 'those of a conversation, for a program'],
   ],
   positionals: [0, 0],
   async run({ given, porthole, signal, print, note }) {
-    const state = STATES.find((each) => each === given.text('state'));
-    if (given.text('state') !== undefined && state === undefined) {
-      throw new UsageError(
-        `--state must be one of ${STATES.join(', ')}, got ${JSON.stringify(given.text('state'))}.`,
-      );
-    }
-    const found: SandboxInfo[] = [];
-    for await (const { info } of porthole.sandboxes.list({
+    const options = {
+      ...readFilter(given),
       tags: readTags(given.texts('tag')),
-      state,
+      state: readChoice(given, 'state', STATES),
+      sort: readChoice(given, 'sort', SORTS),
       signal,
-    })) {
+    };
+    const found: SandboxInfo[] = [];
+    for await (const { info } of porthole.sandboxes.list(options)) {
       if (info !== undefined) found.push(info);
     }
     if (given.is('json')) await print(JSON.stringify(found));
-    else if (found.length === 0) await note('No sandboxes. Make one: porthole create --name try');
-    else await print(lines(found, new Date()).join('\n'));
+    else if (found.length > 0) await print(lines(found, new Date()).join('\n'));
+    else if (isFiltered(given)) await note('No sandbox matches.');
+    else await note('No sandboxes. Make one: porthole create --name try');
     return 0;
   },
 };
+
+export const runsCommand: CommandSpec = {
+  name: 'runs',
+  usage: '',
+  summary: 'list your runs, newest first',
+  options: {
+    status: { type: 'string', value: 'STATUS', help: `only those that are ${STATUSES.join(', ')}` },
+    sandbox: { type: 'string', value: 'ID', help: 'only those in the sandbox' },
+    tag: { type: 'string', value: 'KEY=VALUE', help: 'only those in a sandbox that has it' },
+    ...FILTER_OPTIONS,
+    sort: { type: 'string', value: 'ORDER', help: RUN_SORTS.join(', ') },
+    ...JSON_OPTION,
+  },
+  examples: [
+    ['porthole runs --status running', 'those that are not completed'],
+    ['porthole runs --search checkout --json', 'those with checkout in a title, for a program'],
+  ],
+  positionals: [0, 0],
+  async run({ given, porthole, signal, print, note }) {
+    const tag = given.text('tag');
+    const options = {
+      ...readFilter(given),
+      status: readChoice(given, 'status', STATUSES),
+      sandboxId: given.text('sandbox'),
+      tag: tag === undefined ? undefined : Object.entries(readTags([tag]))[0],
+      sort: readChoice(given, 'sort', RUN_SORTS),
+      signal,
+    };
+    const found: RunInfo[] = [];
+    for await (const { info } of porthole.runs.list(options)) found.push(info);
+    if (given.is('json')) await print(JSON.stringify(found));
+    else if (found.length > 0) await print(runLines(found, new Date()).join('\n'));
+    else await note(isFiltered(given) ? 'No run matches.' : 'No runs.');
+    return 0;
+  },
+};
+
+function isFiltered(given: Given): boolean {
+  const names = ['tag', 'state', 'status', 'sandbox', ...Object.keys(FILTER_OPTIONS)];
+  return names.some((name) => given.text(name) !== undefined);
+}
+
+function runLines(runs: readonly RunInfo[], now: Date): readonly string[] {
+  const rows = runs.map(
+    ({ run_id: id, status, created_at: createdAt, sandbox_id: sandbox, owner, title }) => [
+      id,
+      status,
+      ago(createdAt, now),
+      sandbox,
+      owner,
+      title ?? '-',
+    ],
+  );
+  return table([['ID', 'STATUS', 'AGE', 'SANDBOX', 'OWNER', 'TITLE'], ...rows.map((row) => row.map(plain))]);
+}
 
 function lines(sandboxes: readonly SandboxInfo[], now: Date): readonly string[] {
   const rows = sandboxes.map(({ id, name, state, image, created_at: createdAt, tags }) => [

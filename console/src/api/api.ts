@@ -27,6 +27,40 @@ export interface Api {
        * `next` of the page before
        */
       after?: string;
+      /**
+       * Text that a name or id contains; the case of A to Z is ignored
+       */
+      query?: string;
+      /**
+       * User name of the owner
+       */
+      owner?: string;
+      /**
+       * Image of the sandbox; `default` for sandboxes that requested none
+       */
+      image?: string;
+      /**
+       * Created at this time or later
+       */
+      created_after?: string;
+      /**
+       * Created before this time
+       */
+      created_before?: string;
+      /**
+       * Whether `total` is counted
+       */
+      count?: 'true' | 'false';
+      status?: 'running' | 'completed';
+      sandbox_id?: string;
+      /**
+       * `key:value`
+       */
+      tag?: string;
+      /**
+       * `title`: in the order of their titles, ignoring the case of A to Z
+       */
+      sort?: 'newest' | 'oldest' | 'title';
     };
     body: null;
     answer: RunList;
@@ -82,6 +116,39 @@ export interface Api {
     answer: Timeline;
   };
   'GET /api/runs/{id}/events': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+    };
+    query: {
+      /**
+       * The same as `Last-Event-ID`, which wins
+       */
+      after?: string;
+    };
+    body: null;
+    answer: null;
+  };
+  'GET /api/runs/{id}/activity': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+    };
+    query: {
+      limit?: number;
+      /**
+       * `next` of the page before, or the `cursor` of any event
+       */
+      after?: string;
+    };
+    body: null;
+    answer: Activity;
+  };
+  'GET /api/runs/{id}/activity/events': {
     path: {
       /**
        * Run id, `[A-Za-z0-9_-]{1,64}`
@@ -282,6 +349,30 @@ export interface Api {
        * `next` of the page before
        */
       after?: string;
+      /**
+       * Text that a name or id contains; the case of A to Z is ignored
+       */
+      query?: string;
+      /**
+       * User name of the owner
+       */
+      owner?: string;
+      /**
+       * Image of the sandbox; `default` for sandboxes that requested none
+       */
+      image?: string;
+      /**
+       * Created at this time or later
+       */
+      created_after?: string;
+      /**
+       * Created before this time
+       */
+      created_before?: string;
+      /**
+       * Whether `total` is counted
+       */
+      count?: 'true' | 'false';
       state?: 'creating' | 'running' | 'stopped';
       name?: string;
       session_key?: string;
@@ -289,6 +380,10 @@ export interface Api {
        * `key:value`
        */
       tag?: string;
+      /**
+       * `active`: the last used first. `name`: in the order of names, those without one first
+       */
+      sort?: 'newest' | 'oldest' | 'active' | 'name';
     };
     body: null;
     answer: SandboxList;
@@ -1536,6 +1631,10 @@ export interface CreatedRun {
 export interface RunList {
   runs: Run[];
   next: string | null;
+  /**
+   * How many match, with `count=true`; 10000: that many or more. Otherwise null
+   */
+  total: number | null;
 }
 export interface Run {
   /**
@@ -1597,6 +1696,54 @@ export interface RunEvent {
   data: {
     [k: string]: string | number | boolean | null;
   };
+}
+export interface Activity {
+  events: ActivityEvent[];
+  next: string | null;
+}
+export interface ActivityEvent {
+  /**
+   * Unique in the run, and the same at each read: `r` or `s` and a number
+   */
+  id: string;
+  type:
+    | 'run.created'
+    | 'run.completed'
+    | 'agent.connected'
+    | 'sandbox.created'
+    | 'sandbox.stopped'
+    | 'sandbox.resumed'
+    | 'sandbox.destroyed'
+    | 'preview.opened'
+    | 'preview.kept'
+    | 'preview.stopped'
+    | 'preview.reaped'
+    | 'preview.looked'
+    | 'tool.approval_required'
+    | 'tool.approved'
+    | 'tool.denied'
+    | 'tool.timed_out'
+    | 'tool.withdrawn'
+    | 'port.listening'
+    | 'port.closed'
+    | 'server.changed'
+    | 'process.started'
+    | 'process.exited'
+    | 'command.exited'
+    | 'file.written'
+    | 'file.deleted'
+    | 'network.requested';
+  at: string;
+  /**
+   * What the type says; never a token or a URL
+   */
+  data: {
+    [k: string]: string | number | boolean | null;
+  };
+  /**
+   * As `after`, it gives what came since
+   */
+  cursor: string;
 }
 export interface StartPreviewRequest {
   /**
@@ -2448,6 +2595,10 @@ export interface MadeSandbox {
 export interface SandboxList {
   sandboxes: Sandbox[];
   next: string | null;
+  /**
+   * How many match, with `count=true`; 10000: that many or more. Otherwise null
+   */
+  total: number | null;
 }
 export interface Sandbox {
   id: string;

@@ -9,13 +9,13 @@ export function joinNewest(known: RunPageOf | undefined, newest: RunPageOf): Run
   // With this many new runs, there may be others between them and the known ones.
   if (!known.runs.some(({ run_id: id }) => ids.has(id))) return newest;
   const older = known.runs.filter(({ run_id: id }) => !ids.has(id));
-  return { runs: [...newest.runs, ...older], next: older.length === 0 ? newest.next : known.next };
+  return { ...newest, runs: [...newest.runs, ...older], next: older.length === 0 ? newest.next : known.next };
 }
 
 /** Appends the next older page. */
 export function joinOlder(known: RunPageOf, older: RunPageOf): RunPageOf {
   const ids = new Set(known.runs.map(({ run_id: id }) => id));
-  return { runs: [...known.runs, ...older.runs.filter(({ run_id: id }) => !ids.has(id))], next: older.next };
+  return { ...older, runs: [...known.runs, ...older.runs.filter(({ run_id: id }) => !ids.has(id))] };
 }
 
 export interface RunFilter {

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
+import { performerOf } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import { readAtMost } from '#core/shared/reads.ts';
 import { readWorkspaceFile, writeWorkspaceFile } from '#core/files/workspace-files.ts';
@@ -41,7 +42,10 @@ export const editFileTool = defineTool({
     }
     const content = Readable.from([Buffer.from(parts.join(new_text))]);
     await writeWorkspaceFile(services, id, path, content, signal);
-    services.publisher.publish(id, 'file_written', { path: resolveWorkspacePath(path, 'path') });
+    services.publisher.publish(id, 'file_written', {
+      path: resolveWorkspacePath(path, 'path'),
+      ...performerOf(context.caller),
+    });
     const times = found === 1 ? 'one place' : `${found} places`;
     return { data: { path, replacements: found }, text: `Changed ${times} in ${path}.` };
   },

@@ -76,7 +76,7 @@ export const runCommandTool = defineTool({
       { argv: ['sh', '-c', command], cwd, timeoutMs: timeout_seconds * 1_000, env },
       signal,
     );
-    publishCommand(services.publisher, id, [command], running);
+    publishCommand(services.publisher, id, [command], running, context.caller);
     const { process, exitCode, timedOut } = running;
     const [stdout, stderr, code] = await Promise.all([
       keptOutput(process.stdout),

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
+import { performerOf } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
 import { writeWorkspaceFile } from '#core/files/workspace-files.ts';
@@ -24,7 +25,10 @@ export const writeFileTool = defineTool({
     const { id } = await sandboxOf(context, run_id);
     const bytes = encoding === 'base64' ? fromBase64(content) : Buffer.from(content);
     await writeWorkspaceFile(context.services, id, path, Readable.from([bytes]), context.signal);
-    context.services.publisher.publish(id, 'file_written', { path: resolveWorkspacePath(path, 'path') });
+    context.services.publisher.publish(id, 'file_written', {
+      path: resolveWorkspacePath(path, 'path'),
+      ...performerOf(context.caller),
+    });
     return { data: { path, size: bytes.length }, text: `Wrote ${bytes.length} bytes to ${path}.` };
   },
 });

@@ -7,6 +7,7 @@ import os
 import re
 import ssl
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -48,6 +49,26 @@ def credential(api_key: str | None) -> str | None:
 def given(**fields: Any) -> dict[str, Any]:
     """The fields that have a value."""
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def filter_query(
+    search: str | None,
+    owner: str | None,
+    image: str | None,
+    created_after: datetime | None,
+    created_before: datetime | None,
+) -> dict[str, str | None]:
+    """The query parameters of a list's filters. Raises ValueError for a time without a zone."""
+    for name, time in (("created_after", created_after), ("created_before", created_before)):
+        if time is not None and time.tzinfo is None:
+            raise ValueError(f"{name} must have a time zone, e.g. datetime.now(timezone.utc).")
+    return {
+        "query": search,
+        "owner": owner,
+        "image": image,
+        "created_after": created_after and created_after.isoformat(),
+        "created_before": created_before and created_before.isoformat(),
+    }
 
 
 def query_of(query: Mapping[str, Any]) -> dict[str, str]:

@@ -17,6 +17,7 @@ import { suite } from '#test/support/suite.ts';
 
 const AT = new Date('2026-03-01T12:00:00.000Z');
 const AFTER = Buffer.from(`${AT.toISOString()}run_1`).toString('base64url');
+const AFTER_A = Buffer.from(JSON.stringify(['title', 'a', 'run_1'])).toString('base64url');
 const OWNER = { user: 'alice', org: 'acme' };
 
 const REQUEST: ApprovalRequest = {
@@ -39,6 +40,16 @@ const LOOKUPS: Readonly<Record<string, (records: Records) => Promise<unknown>>> 
   'runs.list of everybody, later page': ({ runs }) => runs.list(undefined, { limit: 5, after: AFTER }),
   'runs.list of an owner': ({ runs }) => runs.list(OWNER, { limit: 5 }),
   'runs.list of an owner, later page': ({ runs }) => runs.list(OWNER, { limit: 5, after: AFTER }),
+  'runs.list by title': ({ runs }) => runs.list(undefined, { limit: 5 }, {}, 'title'),
+  'runs.list by title, later page': ({ runs }) =>
+    runs.list(undefined, { limit: 5, after: AFTER_A }, {}, 'title'),
+  'runs.list of an owner by title, later page': ({ runs }) =>
+    runs.list(OWNER, { limit: 5, after: AFTER_A }, {}, 'title'),
+  'runs.list of an owner, oldest first': ({ runs }) => runs.list(OWNER, { limit: 5 }, {}, 'oldest'),
+  'runs.list, filtered': ({ runs }) =>
+    runs.list(OWNER, { limit: 5 }, { text: 'a', status: 'running', image: 'b', tags: { c: 'd' } }),
+  'runs.count': ({ runs }) => runs.count(OWNER, { text: 'a' }),
+  'runs.count of a state': ({ runs }) => runs.count(undefined, { status: 'running' }),
   'runs.complete': ({ runs }) => runs.complete('run_1', AT),
   'runs.completedAmong': ({ runs }) => runs.completedAmong(['run_1', 'run_2']),
   'sandboxes.get': ({ sandboxes }) => sandboxes.get('box'),
@@ -63,6 +74,12 @@ const LOOKUPS: Readonly<Record<string, (records: Records) => Promise<unknown>>> 
   'sandboxes.list of an owner': ({ sandboxes }) =>
     sandboxes.list(OWNER, { state: 'running', tags: { a: 'b' } }, { limit: 5, after: AFTER }),
   'sandboxes.list of everybody': ({ sandboxes }) => sandboxes.list(undefined, {}, { limit: 5, after: AFTER }),
+  'sandboxes.list by name': ({ sandboxes }) => sandboxes.list(undefined, {}, { limit: 5 }, 'name'),
+  'sandboxes.list of an owner by name': ({ sandboxes }) => sandboxes.list(OWNER, {}, { limit: 5 }, 'name'),
+  'sandboxes.list, last used first': ({ sandboxes }) => sandboxes.list(undefined, {}, { limit: 5 }, 'active'),
+  'sandboxes.list of an owner, last used first': ({ sandboxes }) =>
+    sandboxes.list(OWNER, { text: 'a' }, { limit: 5 }, 'active'),
+  'sandboxes.count': ({ sandboxes }) => sandboxes.count(OWNER, { text: 'a', image: 'b' }),
   'sandboxes.takeWarm': ({ sandboxes }) => sandboxes.takeWarm('here', OWNER, OWNER, AT),
   'sandboxes.takeWarm of one': ({ sandboxes }) => sandboxes.takeWarm('here', OWNER, OWNER, AT, { id: 'box' }),
   'previews.generation': ({ previews }) => previews.generation('run_1', 3000),

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal
 
-from .._requests import base_url, credential, given, read_sandbox_config, segment
+from .._requests import base_url, credential, filter_query, given, read_sandbox_config, segment
 from ..types import Network, OnExit, PolicyInfo, Resources, RunInfo, SandboxInfo, Secret
 from .http import AsyncHttp
 from .run import AsyncRun
@@ -77,13 +78,29 @@ class AsyncSandboxes:
         state: Literal["creating", "running", "stopped"] | None = None,
         name: str | None = None,
         session_key: str | None = None,
+        search: str | None = None,
+        owner: str | None = None,
+        image: str | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+        sort: Literal["newest", "oldest", "active", "name"] | None = None,
         on_exit: OnExit = "keep",
     ) -> AsyncGenerator[AsyncSandbox, None]:
-        """Matching sandboxes, newest first; pages are fetched on demand."""
+        """Matching sandboxes; pages are fetched on demand.
+
+        `search` is a text that a name or id contains.
+        """
         wanted = [*(tags or {}).items()]
         # The API filters by one tag.
         tag = ":".join(wanted[0]) if wanted else None
-        query = {"state": state, "name": name, "session_key": session_key, "tag": tag}
+        query = {
+            "state": state,
+            "name": name,
+            "session_key": session_key,
+            "tag": tag,
+            "sort": sort,
+            **filter_query(search, owner, image, created_after, created_before),
+        }
         async for info in self._http.pages("v1/sandbox", "sandboxes", query):
             if all(info["tags"].get(key) == value for key, value in wanted):
                 yield self._sandbox(info["id"], info=info, on_exit=on_exit)
@@ -128,9 +145,31 @@ class AsyncRuns:
         """Raises PortholeError `run_not_found`."""
         return self._run(await self._http.json("GET", f"api/runs/{segment(run_id)}"), is_agent=as_agent)
 
-    async def list(self) -> AsyncGenerator[AsyncRun, None]:
-        """Newest first."""
-        async for info in self._http.pages("api/runs", "runs", {}):
+    async def list(
+        self,
+        *,
+        search: str | None = None,
+        status: Literal["running", "completed"] | None = None,
+        sandbox_id: str | None = None,
+        tag: tuple[str, str] | None = None,
+        owner: str | None = None,
+        image: str | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+        sort: Literal["newest", "oldest", "title"] | None = None,
+    ) -> AsyncGenerator[AsyncRun, None]:
+        """Matching runs; pages are fetched on demand.
+
+        `search` is a text that a title or id contains. `tag` and `image` are those of the sandbox.
+        """
+        query = {
+            "status": status,
+            "sandbox_id": sandbox_id,
+            "tag": ":".join(tag) if tag else None,
+            "sort": sort,
+            **filter_query(search, owner, image, created_after, created_before),
+        }
+        async for info in self._http.pages("api/runs", "runs", query):
             yield self._run(info)
 
     def _run(self, info: RunInfo, **parts: Any) -> AsyncRun:
