@@ -441,9 +441,11 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       expect(await violations(page)).toEqual([]);
       await serve(3100);
       await page.frameLocator('iframe').getByRole('heading', { name: 'Port 3100' }).waitFor();
-      await preview(3100).getByText('serves', { exact: true }).waitFor();
+      await preview(3100).getByText('Running', { exact: true }).waitFor();
+      await preview(3100).getByRole('button', { name: 'Page check' }).click();
       await preview(3100).getByRole('button', { name: 'Check page' }).click();
-      await preview(3100).getByText('works', { exact: true }).waitFor();
+      await preview(3100).getByText('Works', { exact: true }).waitFor();
+      await preview(3100).getByText('No request failed.').waitFor();
       expect(await violations(page)).toEqual([]);
       await page
         .frameLocator('iframe')
@@ -480,6 +482,54 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       expect(await violations(page)).toEqual([]);
     });
 
+    test('open paths, go back and forward over them, and refuse other origins', async () => {
+      const script = `require('http').createServer((q, r) => r.setHeader('content-type', 'text/html').end('<h1>At ' + q.url + '</h1>')).listen(3111, () => console.log('shop is open'))`;
+      await porthole.call('PUT', `/v1/sandbox/${run.sandbox_id}/servers/shop`, {
+        body: { argv: ['node', '-e', script], port: 3111 },
+      });
+      await open(3111);
+      await go();
+      const at = (path: string) =>
+        page
+          .frameLocator('iframe')
+          .getByRole('heading', { name: `At ${path}`, exact: true })
+          .waitFor();
+      const address = preview(3111).getByRole('textbox', { name: 'Path on port 3111' });
+      const press = (name: string) => preview(3111).getByRole('button', { name, exact: true }).click();
+      await at('/');
+      const back = preview(3111).getByRole('button', { name: 'Back' });
+      expect(await back.isDisabled()).toBe(true);
+      await address.fill('pricing?plan=team');
+      await address.press('Enter');
+      await at('/pricing?plan=team');
+      await press('Back');
+      await at('/');
+      expect(await address.inputValue()).toBe('/');
+      await press('Forward');
+      await at('/pricing?plan=team');
+      await address.fill('https://elsewhere.example/');
+      await address.press('Enter');
+      await preview(3111).getByText('“https://elsewhere.example/” is not on this preview.').waitFor();
+      expect(await violations(page)).toEqual([]);
+      await preview(3111).getByRole('button', { name: 'Size' }).click();
+      await page.getByRole('option', { name: 'Phone 390 × 844' }).click();
+      const width = () =>
+        page
+          .frameLocator('iframe')
+          .locator('h1')
+          .evaluate((h) => h.ownerDocument.defaultView?.innerWidth);
+      await at('/pricing?plan=team');
+      expect(await width()).toBe(390);
+      await preview(3111).getByRole('button', { name: 'Rotate' }).click();
+      expect(await width()).toBe(844);
+      await press('Server log');
+      await preview(3111).getByRole('log').getByText('shop is open').waitFor();
+      expect(await violations(page)).toEqual([]);
+      // The browser's own history still leaves the page with one step.
+      await page.goBack();
+      expect(page.url()).not.toContain(run.run_id);
+    });
+
     test('say that their sandbox is stopped, and resume it', async () => {
       await serve(3101);
       await open(3101);
@@ -493,7 +543,8 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
     test('are as many as a run may have, and the next one is refused in words', async () => {
       for (const port of [3102, 3103, 3104]) await open(port);
       await go();
-      await preview(3104).waitFor();
+      await page.getByRole('tab', { name: ':3104' }).waitFor();
+      await page.getByRole('tab', { name: 'New preview' }).click();
       await page.getByRole('textbox', { name: 'Another port' }).fill('3105');
       await page.getByRole('button', { name: 'Start', exact: true }).click();
       await page.getByRole('alert').getByText('stop one').waitFor();
@@ -528,7 +579,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await open(3107);
       await page.route('**/keepalive', (route) => route.abort());
       await go();
-      await preview(3107).getByText('It is not kept alive: Can’t reach Porthole').waitFor();
+      await preview(3107).getByText('The preview is not kept alive: Can’t reach Porthole').waitFor();
       expect(await violations(page)).toEqual([]);
     });
 
@@ -538,15 +589,18 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await go();
       await preview(3108).getByRole('button', { name: 'Copy link' }).click();
       await preview(3108).getByRole('button', { name: 'Copied' }).waitFor();
+      await page.getByRole('tab', { name: 'New preview' }).click();
       const field = page.getByRole('textbox', { name: 'Another port' });
       await field.focus();
       await page.keyboard.press('ControlOrMeta+v');
       expect(await field.inputValue()).toBe(url);
+      await page.getByRole('tab', { name: ':3108' }).click();
       await page.evaluate('void (document.execCommand = () => false)');
       await preview(3108).getByRole('button', { name: /Cop/ }).click();
-      const link = preview(3108).getByRole('textbox', { name: 'The browser lets nothing be copied' });
+      const link = preview(3108).getByRole('textbox', { name: 'The browser doesn’t allow copying here' });
       expect(await link.inputValue()).toBe(url);
-      await preview(3108).getByRole('button', { name: 'QR code' }).click();
+      await preview(3108).getByRole('button', { name: 'Share' }).click();
+      await page.getByText('Anyone with the link can see the app').waitFor();
       await page.getByRole('img', { name: 'The address of the preview as a QR code' }).waitFor();
       expect(await violations(page)).toEqual([]);
     });

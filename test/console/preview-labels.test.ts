@@ -100,7 +100,7 @@ describe('a preview that has a healthy server', () => {
     [{ ...looked, result: 'works' }, { state: 'works' }],
     [
       { ...looked, result: 'broken', cause: 'Vite shows an error: No "./App".', place: 'src/main.tsx:3' },
-      { state: 'broken', reason: 'The page is broken. Vite shows an error: No "./App" (src/main.tsx:3).' },
+      { state: 'broken', reason: 'Broken: Vite shows an error: No "./App" (src/main.tsx:3)' },
     ],
     [
       { ...looked, path: '/login', result: 'unclear', cause: 'GET /api answered 404.' },

@@ -76,6 +76,10 @@ const PATHS = {
   expand: 'M4 9V4h5M20 15v5h-5M15 4h5v5M9 20H4v-5',
   shrink: 'M9 4v5H4M15 20v-5h5M20 9h-5V4M4 15h5v5',
   close: 'm6 6 12 12M18 6 6 18',
+  back: 'M15 5l-7 7 7 7',
+  forward: 'm9 5 7 7-7 7',
+  rotate: 'M4 4h8v16H4zM16 6a5 5 0 0 1 4 5M20 7v4h-4',
+  plus: 'M12 5v14M5 12h14',
 } as const;
 
 export type IconName = keyof typeof PATHS;

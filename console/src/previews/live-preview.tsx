@@ -1,62 +1,24 @@
 import { useEffect, useRef, useState } from 'react';
+import { ToggleButton } from 'react-aria-components';
 import { type Answer, call } from '../api/client.ts';
 import { timeLeft } from '../live/clock.ts';
 import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import { Icon } from '../parts/controls.tsx';
+import { Choice, Icon } from '../parts/controls.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import type { RunEvent } from '../runs/event-labels.ts';
-import { lastLook, type PreviewStatus, previewStatus } from './preview-labels.ts';
+import { AddressBar } from './address-bar.tsx';
+import { currentPath, START } from './frame-history.ts';
+import { type Device, DEVICES, type Zoom, ZOOMS } from './frame-size.ts';
+import { type PageCheck, PageFindings } from './page-findings.tsx';
+import { PortLog } from './port-log.tsx';
+import { PreviewFrame, useFrameLoads } from './preview-frame.tsx';
+import { lastLook, previewStatus, STATE_LABELS } from './preview-labels.ts';
 import { ResumeButton } from './resume-button.tsx';
 import { SharePreview } from './share-preview.tsx';
 import { type PortChanges, useDoctor } from './use-doctor.ts';
 import { useKeepalive } from './use-keepalive.ts';
-
-/** Consecutive failed polls after which an app that has served counts as unreachable, not busy. */
-const AWAY_LOOKS = 2;
-/** And this long without any server, in milliseconds: a restarting one reloads its page itself. */
-const AWAY_MS = 3_000;
-
-interface Frame {
-  /** No frame before the app first serves: the reason is shown as text. */
-  readonly isShown: boolean;
-  /**
-   * Changes to reload the frame: the user asked, or the app was unreachable and the frame may show
-   * an error page.
-   */
-  readonly loads: number;
-  /** Loads the start page: the location of a cross-origin frame cannot be read. */
-  readonly reload: () => void;
-}
-
-/**
- * @param look changes with each poll of the app
- * @param isClosed nothing listens: not a server that is merely busy
- */
-function useFrame(state: PreviewStatus['state'], look: unknown, isClosed: boolean): Frame {
-  const [frame, setFrame] = useState<Omit<Frame, 'reload'>>({ isShown: true, loads: 0 });
-  const hasServed = useRef(false);
-  const missed = useRef(0);
-  const closedSince = useRef<number>(undefined);
-  useEffect(() => {
-    if (state === 'checking') return;
-    if (state === 'not serving') {
-      missed.current += 1;
-      if (isClosed) closedSince.current ??= Date.now();
-      if (!hasServed.current) setFrame(({ loads }) => ({ isShown: false, loads }));
-      return;
-    }
-    const closedFor = closedSince.current === undefined ? 0 : Date.now() - closedSince.current;
-    const wasAway = missed.current >= (hasServed.current ? AWAY_LOOKS : 1) || closedFor >= AWAY_MS;
-    closedSince.current = undefined;
-    hasServed.current = true;
-    missed.current = 0;
-    setFrame(({ loads }) => ({ isShown: true, loads: wasAway ? loads + 1 : loads }));
-  }, [state, look, isClosed]);
-  const reload = () => setFrame(({ isShown, loads }) => ({ isShown, loads: loads + 1 }));
-  return { ...frame, reload };
-}
 
 type Preview = Answer<'GET /api/runs/{id}/sandbox/port-forward'>[number];
 
@@ -65,13 +27,11 @@ interface LivePreviewProps {
   readonly preview: Preview;
   readonly ports: PortChanges;
   readonly events: readonly RunEvent[];
-  /** Just started here, so it is shown first. */
+  /** Just started here, so it gets the focus. */
   readonly fresh: boolean;
   readonly onEnd: () => void;
 }
 
-/** Permissions of a page in the frame, on its own origin; it can never navigate the console. */
-const SANDBOX = 'allow-scripts allow-forms allow-same-origin allow-popups allow-modals allow-downloads';
 const TONES = {
   works: 'good',
   broken: 'bad',
@@ -80,22 +40,26 @@ const TONES = {
   checking: 'off',
 } as const;
 
+/** What is shown below the app. */
+type Drawer = 'page' | 'log';
+
 /** The live app of a sandbox, in a frame that reveals nothing about the console. */
 export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LivePreviewProps) {
-  const { session_id: token, target_port: port, preview_url: url, local_port: localPort } = preview;
-  // A host that the console never uses: cookies ignore ports, so the app would receive the
-  // console's.
-  const localHost = `preview-${localPort}.localhost:${localPort}`;
+  const { session_id: token, target_port: port, preview_url: url } = preview;
   const { busy, problem, attempt } = useAttempt();
   const article = useRef<HTMLElement>(null);
   const { expiry, problem: notKept } = useKeepalive(run.run_id, preview);
   const { value: found, problem: unseen } = useDoctor(run.run_id, ports, port);
   const { state, reason } = previewStatus(preview, found, unseen, lastLook(events, port));
-  const { isShown, loads, reload } = useFrame(
-    state,
-    found,
-    found?.ports.some(({ listener }) => listener !== null) === false,
-  );
+  const listener = found?.ports.find(({ listener: each }) => each !== null)?.listener;
+  const { isShown, loads } = useFrameLoads(state, found, found !== undefined && listener === undefined);
+  const [opened, setOpened] = useState({ history: START, count: 0 });
+  const [device, setDevice] = useState<Device>('fit');
+  const [zoom, setZoom] = useState<Zoom>('auto');
+  const [isRotated, setIsRotated] = useState(false);
+  const [drawer, setDrawer] = useState<Drawer>();
+  const [check, setCheck] = useState<PageCheck>();
+  const ends = useTimeLeft(expiry, preview.max_until);
   useEffect(() => {
     if (fresh) article.current?.focus();
   }, [fresh]);
@@ -105,111 +69,185 @@ export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LiveP
     });
     onEnd();
   };
-  const isStopped = preview.reason === 'sandbox_stopped' || found?.sandbox === 'stopped';
+  const path = currentPath(opened.history);
+  const isChecked = state === 'works' || state === 'broken';
+  const show = (next: Drawer) => setDrawer((before) => (before === next ? undefined : next));
   return (
     <article ref={article} className="preview" aria-label={`Preview of port ${port}`} tabIndex={-1}>
       <header>
-        <h3>
-          :{port} <span className={`state ${TONES[state]}`}>{state}</span>
-        </h3>
-        <TimeLeft expiry={expiry} maxUntil={preview.max_until} />
+        {url === null ? null : (
+          <AddressBar
+            port={port}
+            url={url}
+            history={opened.history}
+            onOpen={(history) => setOpened(({ count }) => ({ history, count: count + 1 }))}
+          />
+        )}
+        {isChecked || state === 'serves' ? (
+          <button
+            type="button"
+            className={`button state ${TONES[state]}`}
+            aria-expanded={drawer === 'page'}
+            title={
+              state === 'serves' ? 'The server answers. Check the page to see whether it works.' : reason
+            }
+            onClick={() => show('page')}
+          >
+            <span className="clamped">{state === 'broken' ? reason : STATE_LABELS[state]}</span>
+          </button>
+        ) : (
+          <span className={`state ${TONES[state]}`} role="status">
+            {STATE_LABELS[state]}
+          </span>
+        )}
+        {ends === undefined ? null : <TimeRing {...ends} />}
         <div className="tools">
-          {url === null || !isShown ? null : (
-            <Button aria-label="Reload" onPress={reload}>
-              <Icon name="reload" />
-            </Button>
-          )}
-          {url === null || found?.page_checks !== true || state === 'not serving' ? null : (
-            <CheckPage runId={run.run_id} port={port} />
-          )}
-          {url === null ? null : <SharePreview url={url} serves={state !== 'not serving'} />}
-          <Button variant="danger" isDisabled={busy} onPress={() => void attempt(stop)}>
-            <Icon name="stop" /> Stop
+          {url === null ? null : <SharePreview url={new URL(path, url).href} ends={ends?.words} />}
+          <Button
+            variant="danger"
+            aria-label={`Stop the preview of port ${port}`}
+            isDisabled={busy}
+            onPress={() => void attempt(stop)}
+          >
+            <Icon name="stop" />
           </Button>
         </div>
       </header>
-      {problem === undefined ? null : <Problem words={problem} />}
+      {problem === undefined ? null : <Problem words={problem} onRetry={() => void attempt(stop)} />}
       {notKept === undefined ? null : (
         <p className="reason" role="status">
-          It is not kept alive: {notKept} Unless that changes, it ends when its time is over.
+          The preview is not kept alive: {notKept} Unless that changes, it ends when its time is over.
         </p>
       )}
-      {reason === undefined ? null : (
+      {reason === undefined || isChecked || state === 'serves' ? null : (
         <p className="reason" role="status">
           {reason}
-          {isStopped ? <ResumeButton sandboxId={run.sandbox_id} /> : null}
+          {preview.reason === 'sandbox_stopped' || found?.sandbox === 'stopped' ? (
+            <ResumeButton sandboxId={run.sandbox_id} />
+          ) : null}
         </p>
       )}
       {url === null ? (
-        <p className="quiet">
-          Previews have no links here. It listens on the machine of Porthole alone, at{' '}
-          <a href={`http://${localHost}`} target="_blank" rel="noopener noreferrer">
-            {localHost}
-          </a>
-          .
-        </p>
+        <LocalLink port={preview.local_port} />
       ) : isShown ? (
-        <iframe
-          key={loads}
-          title={`What port ${port} shows`}
-          src={url}
-          referrerPolicy="no-referrer"
-          sandbox={SANDBOX}
-          loading="lazy"
+        <PreviewFrame
+          port={port}
+          address={new URL(path, url).href}
+          load={`${loads} ${opened.count}`}
+          device={device}
+          isRotated={isRotated}
+          zoom={zoom}
         />
       ) : null}
+      <footer className="preview-foot">
+        <div className="tools" role="group" aria-label="Below the app">
+          <ToggleButton className="button" isSelected={drawer === 'page'} onChange={() => show('page')}>
+            Page check
+          </ToggleButton>
+          <ToggleButton className="button" isSelected={drawer === 'log'} onChange={() => show('log')}>
+            Server log
+          </ToggleButton>
+        </div>
+        {url === null || !isShown ? null : (
+          <div className="tools sizes">
+            {device === 'fit' ? null : (
+              <ToggleButton
+                className="button icon-button"
+                aria-label="Rotate"
+                isSelected={isRotated}
+                onChange={setIsRotated}
+              >
+                <Icon name="rotate" />
+              </ToggleButton>
+            )}
+            <Choice
+              label="Size"
+              value={device}
+              options={Object.entries(DEVICES).map(([id, { words }]) => ({ id, words }))}
+              onChange={(id) => setDevice(id as Device)}
+            />
+            <Choice
+              label="Zoom"
+              value={zoom}
+              options={Object.entries(ZOOMS).map(([id, words]) => ({ id, words }))}
+              onChange={(id) => setZoom(id as Zoom)}
+            />
+          </div>
+        )}
+      </footer>
+      {drawer === undefined ? null : (
+        <div className="drawer">
+          {drawer === 'page' ? (
+            <PageFindings
+              runId={run.run_id}
+              port={port}
+              path={path}
+              canCheck={found?.page_checks === true && url !== null}
+              check={check}
+              onCheck={setCheck}
+              reason={reason}
+            />
+          ) : (
+            <PortLog sandboxId={run.sandbox_id} port={port} pid={listener?.process?.pid} seen={ports.seen} />
+          )}
+        </div>
+      )}
     </article>
   );
 }
 
-interface TimeLeftProps {
-  readonly expiry: string | null;
-  readonly maxUntil: string | null;
-}
-
-/** Expiry: it moves while the preview is visible, up to the maximum lifetime. */
-function TimeLeft({ expiry, maxUntil }: TimeLeftProps) {
-  const now = useNow();
-  if (expiry === null) return null;
-  const left = Date.parse(expiry) - now;
-  const isLast = maxUntil !== null && Date.parse(expiry) >= Date.parse(maxUntil);
-  const latest = maxUntil === null ? '' : ` It ends ${new Date(maxUntil).toLocaleString()} at the latest.`;
+/** A preview without a gateway. */
+function LocalLink({ port }: { readonly port: number }) {
+  // A host that the console never uses: cookies ignore ports, so the app would receive the
+  // console's.
+  const host = `preview-${port}.localhost:${port}`;
   return (
-    <span
-      className="quiet"
-      title={
-        isLast
-          ? `Its longest life is over then: start it again.${latest}`
-          : `It is kept alive while this page is seen.${latest}`
-      }
-    >
-      {left <= 0 ? 'has ended' : `${isLast ? 'ends for good' : 'ends'} in ${timeLeft(left)}`}
-    </span>
+    <p className="quiet">
+      Previews have no links here. It listens on the machine of Porthole alone, at{' '}
+      <a href={`http://${host}`} target="_blank" rel="noopener noreferrer">
+        {host}
+      </a>
+      .
+    </p>
   );
 }
 
-interface CheckPageProps {
-  readonly runId: string;
-  readonly port: number;
+interface TimeLeft {
+  /** Of the time that a keepalive gives, 0 to 1. */
+  readonly share: number;
+  readonly words: string;
+  readonly title: string;
+  readonly isShort: boolean;
 }
 
-/**
- * Checks the page of a preview in Porthole's browser. The result is an event of the run, so all
- * viewers see it, and a check by the agent appears in the same place.
- */
-function CheckPage({ runId, port }: CheckPageProps) {
-  const { busy, problem, attempt } = useAttempt();
-  const check = () =>
-    call('POST /api/runs/{id}/previews/{port}/check', {
-      path: { id: runId, port: String(port) },
-      body: {},
-    });
+/** Expiry: it moves while the preview is visible, up to the maximum lifetime. */
+function useTimeLeft(expiry: string | null, maxUntil: string | null): TimeLeft | undefined {
+  const now = useNow();
+  const longest = useRef(1);
+  if (expiry === null) return undefined;
+  const left = Math.max(0, Date.parse(expiry) - now);
+  longest.current = Math.max(longest.current, left);
+  const isLast = maxUntil !== null && Date.parse(expiry) >= Date.parse(maxUntil);
+  const latest = maxUntil === null ? '' : ` It ends ${new Date(maxUntil).toLocaleString()} at the latest.`;
+  return {
+    share: left / longest.current,
+    words: left === 0 ? 'has ended' : `${isLast ? 'ends for good' : 'ends'} in ${timeLeft(left)}`,
+    title: isLast
+      ? `This is the longest that a preview lasts: start it again afterwards.${latest}`
+      : `It is kept alive while this page is visible.${latest}`,
+    isShort: left < 60_000,
+  };
+}
+
+/** The time left as a ring; in words for screen readers, and for everyone in the last minute. */
+function TimeRing({ share, words, title, isShort }: TimeLeft) {
   return (
-    <>
-      <Button isDisabled={busy} onPress={() => void attempt(check)}>
-        <Icon name="check" /> {busy ? 'Checking…' : 'Check page'}
-      </Button>
-      {problem === undefined ? null : <span role="alert">{problem}</span>}
-    </>
+    <span className={isShort ? 'time-ring short' : 'time-ring'} title={`The preview ${words}. ${title}`}>
+      <svg viewBox="0 0 20 20" aria-hidden="true">
+        <circle cx="10" cy="10" r="8" />
+        <circle cx="10" cy="10" r="8" pathLength="100" strokeDasharray={`${share * 100} 100`} />
+      </svg>
+      <span className={isShort ? '' : 'hidden'}>{words}</span>
+    </span>
   );
 }

@@ -26,6 +26,15 @@ export interface PreviewStatus {
   readonly reason?: string;
 }
 
+/** Each state in the words of the page. */
+export const STATE_LABELS: Readonly<Record<PreviewStatus['state'], string>> = {
+  works: 'Works',
+  broken: 'Broken',
+  serves: 'Running',
+  'not serving': 'Not running',
+  checking: 'Checking…',
+};
+
 /** The last check of a port's page, until something there starts, ends or changes. */
 export function lastLook(events: readonly RunEvent[], port: number): RunEvent | undefined {
   const last = events.findLast(
@@ -70,6 +79,6 @@ function lookStatus({ data }: Pick<RunEvent, 'data'>): PreviewStatus {
   const where = text('place') === '' ? '' : ` (${text('place')})`;
   const page = text('path') === '/' ? 'The page' : `The page ${text('path')}`;
   return result === 'broken'
-    ? { state: 'broken', reason: `${page} is broken. ${fault}${where}.` }
+    ? { state: 'broken', reason: `Broken: ${fault}${where}` }
     : { state: 'serves', reason: `${page} may have a fault. ${fault}${where}.` };
 }

@@ -1,11 +1,14 @@
 import { useState } from 'react';
+import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components';
 import type { Answer } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
+import { Icon } from '../parts/controls.tsx';
+import { Empty, Loading, Problem } from '../parts/feedback.tsx';
 import type { RunEvent } from '../runs/event-labels.ts';
-import { Empty, Problem } from '../parts/feedback.tsx';
 import { LivePreview } from './live-preview.tsx';
+import './previews.css';
 import { StartPreview } from './start-preview.tsx';
-import type { PortChanges } from './use-doctor.ts';
+import { type PortChanges, useDoctor } from './use-doctor.ts';
 
 export interface PreviewsProps {
   readonly run: Answer<'GET /api/runs/{id}'>;
@@ -15,7 +18,13 @@ export interface PreviewsProps {
   readonly events: readonly RunEvent[];
 }
 
-/** The live previews of a run, and ports without one. */
+/** The tab in which a preview is started. */
+const NEW = 'new';
+
+/**
+ * The live previews of a run, a tab for each port. A hidden tab stays mounted, so that its app is
+ * as it was when it is shown again.
+ */
 export function Previews({ run, seen, ports, events }: PreviewsProps) {
   const { value, problem, reload } = useAnswer(
     'GET /api/runs/{id}/sandbox/port-forward',
@@ -23,41 +32,82 @@ export function Previews({ run, seen, ports, events }: PreviewsProps) {
     10_000,
     seen,
   );
+  const isRunning = run.status === 'running';
+  const doctor = useDoctor(run.run_id, ports);
   const [fresh, setFresh] = useState<number>();
-  const live = value ?? [];
+  const [chosen, setChosen] = useState<string>();
+  if (value === undefined) {
+    return problem === undefined ? <Loading /> : <Problem words={problem} onRetry={reload} />;
+  }
+  const open = value.map((each) => each.target_port);
+  const waiting = doctor.value?.ports.filter(({ port, ready }) => ready && !open.includes(port)).length ?? 0;
+  const tabs = [...open.map(String), ...(isRunning ? [NEW] : [])];
+  const current = tabs.find((each) => each === chosen) ?? tabs[0];
+  const problems = problem === undefined ? null : <Problem words={problem} onRetry={reload} />;
+  const start = isRunning ? (
+    <StartPreview
+      run={run}
+      open={open}
+      found={doctor.value}
+      unseen={doctor.problem}
+      onStarted={(port) => {
+        setFresh(port);
+        setChosen(String(port));
+        reload();
+      }}
+    />
+  ) : null;
+  if (value.length === 0) {
+    return (
+      <div className="previews">
+        {problems}
+        {start ?? (
+          <Empty title="This run has no live preview">
+            <p>The run is completed, so no preview can be started.</p>
+          </Empty>
+        )}
+      </div>
+    );
+  }
   return (
     <div className="previews">
-      {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
-      {live.map((preview) => (
-        <LivePreview
-          key={preview.session_id}
-          run={run}
-          preview={preview}
-          ports={ports}
-          events={events}
-          fresh={preview.target_port === fresh}
-          onEnd={() => {
-            document.getElementById('pane-preview')?.focus();
-            setFresh(undefined);
-            reload();
-          }}
-        />
-      ))}
-      {run.status === 'running' ? (
-        <StartPreview
-          run={run}
-          open={live.map((each) => each.target_port)}
-          ports={ports}
-          onStarted={(port) => {
-            setFresh(port);
-            reload();
-          }}
-        />
-      ) : live.length === 0 ? (
-        <Empty title="This run has no live preview">
-          <p>It is completed: no preview can be started any more.</p>
-        </Empty>
-      ) : null}
+      {problems}
+      <Tabs
+        className="preview-tabs"
+        selectedKey={current ?? NEW}
+        onSelectionChange={(key) => setChosen(String(key))}
+      >
+        <TabList aria-label="Previews">
+          {value.map(({ target_port: port }) => (
+            <Tab key={port} id={String(port)}>
+              :{port}
+            </Tab>
+          ))}
+          {isRunning ? (
+            <Tab id={NEW} aria-label="New preview">
+              <Icon name="plus" />
+              {waiting === 0 ? null : <span className="count">{waiting}</span>}
+            </Tab>
+          ) : null}
+        </TabList>
+        {value.map((preview) => (
+          <TabPanel key={preview.session_id} id={String(preview.target_port)} shouldForceMount>
+            <LivePreview
+              run={run}
+              preview={preview}
+              ports={ports}
+              events={events}
+              fresh={preview.target_port === fresh}
+              onEnd={() => {
+                document.getElementById('pane-preview')?.focus();
+                setFresh(undefined);
+                reload();
+              }}
+            />
+          </TabPanel>
+        ))}
+        {isRunning ? <TabPanel id={NEW}>{start}</TabPanel> : null}
+      </Tabs>
     </div>
   );
 }

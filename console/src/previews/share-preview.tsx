@@ -5,8 +5,15 @@ import { Button } from '../parts/button.tsx';
 import { Icon } from '../parts/controls.tsx';
 import { copyText } from './copy-text.ts';
 
+interface SharePreviewProps {
+  /** With the path that is shown. */
+  readonly url: string;
+  /** Text of the remaining time. */
+  readonly ends: string | undefined;
+}
+
 /** Links of a preview for use outside the console. */
-export function SharePreview({ url, serves }: { readonly url: string; readonly serves: boolean }) {
+export function SharePreview({ url, ends }: SharePreviewProps) {
   const [outcome, setOutcome] = useState<'copied' | 'refused'>();
   const copy = async () => {
     const copied = await copyText(url);
@@ -16,26 +23,34 @@ export function SharePreview({ url, serves }: { readonly url: string; readonly s
   return (
     <>
       <a
-        className={serves ? 'button primary' : 'button'}
+        className="button icon-button"
         href={url}
         target="_blank"
         rel="noopener noreferrer"
+        aria-label="Open preview in a new tab"
+        title="Open in a new tab"
       >
-        <Icon name="external" /> Open preview
+        <Icon name="external" />
       </a>
-      <Button onPress={() => void copy()}>
-        <Icon name="copy" /> {outcome === 'copied' ? 'Copied' : 'Copy link'}
+      <Button aria-label={outcome === 'copied' ? 'Copied' : 'Copy link'} onPress={() => void copy()}>
+        <Icon name={outcome === 'copied' ? 'check' : 'copy'} />
       </Button>
       <DialogTrigger>
         <Button>
-          <Icon name="qr" /> QR code
+          <Icon name="qr" /> Share
         </Button>
         <Popover className="popover">
-          <Dialog aria-label="QR code of the preview">
+          <Dialog aria-label="Share the preview" className="share">
+            <p>
+              <strong>Anyone with the link can see the app</strong>
+            </p>
+            <p className="quiet">No sign-in is required. {ends === undefined ? '' : `The link ${ends}.`}</p>
             <QrCode text={url} />
             {isOfThisMachine(url) ? (
-              <p className="quiet">Only this machine finds it: its name is localhost.</p>
-            ) : null}
+              <p className="quiet">Only this machine can open it: its name is localhost.</p>
+            ) : (
+              <p className="quiet">Scan it with a phone.</p>
+            )}
           </Dialog>
         </Popover>
       </DialogTrigger>
@@ -44,7 +59,7 @@ export function SharePreview({ url, serves }: { readonly url: string; readonly s
       </span>
       {outcome === 'refused' ? (
         <label className="field link">
-          The browser lets nothing be copied from here. Copy it yourself:
+          The browser doesn’t allow copying here. Copy the link yourself:
           <input readOnly value={url} autoFocus onFocus={(event) => event.currentTarget.select()} />
         </label>
       ) : null}

@@ -6,21 +6,21 @@ import { Problem } from '../parts/feedback.tsx';
 import { TextInput } from '../parts/controls.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { ResumeButton } from './resume-button.tsx';
-import { type PortChanges, useDoctor } from './use-doctor.ts';
 
 export interface StartPreviewProps {
   readonly run: Answer<'GET /api/runs/{id}'>;
   /** Ports that already have a preview. */
   readonly open: readonly number[];
-  readonly ports: PortChanges;
+  /** What listens in the sandbox; undefined: not known yet, and `unseen` may say why. */
+  readonly found: Answer<'GET /api/runs/{id}/sandbox/doctor'> | undefined;
+  readonly unseen: string | undefined;
   readonly onStarted: (port: number) => void;
 }
 
 type Started = Answer<'POST /api/runs/{id}/sandbox/port-forward'>;
 
 /** Listening ports, each with a button that opens its preview, and a field for any other port. */
-export function StartPreview({ run, open, ports: changes, onStarted }: StartPreviewProps) {
-  const { value: found, problem: unseen } = useDoctor(run.run_id, changes);
+export function StartPreview({ run, open, found, unseen, onStarted }: StartPreviewProps) {
   const { busy, problem, setProblem, attempt } = useAttempt();
   const [last, setLast] = useState<number>();
   const [failed, setFailed] = useState<Started>();
@@ -105,7 +105,9 @@ export function StartPreview({ run, open, ports: changes, onStarted }: StartPrev
           Start
         </Button>
       </form>
-      {problem === undefined ? null : <Problem words={problem} />}
+      {problem === undefined ? null : (
+        <Problem words={problem} {...(last === undefined ? {} : { onRetry: () => start(last) })} />
+      )}
       {failed === undefined ? null : (
         <div className="reason" role="status">
           <p>Server {failed.server} failed. It printed last:</p>

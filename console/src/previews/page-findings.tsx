@@ -1,0 +1,137 @@
+import { plainText } from '#core/shared/plain-text.ts';
+import { type Answer, call } from '../api/client.ts';
+import { Button } from '../parts/button.tsx';
+import { Icon } from '../parts/controls.tsx';
+import { Problem } from '../parts/feedback.tsx';
+import { useAttempt } from '../parts/use-attempt.ts';
+import { usePlace } from '../sandboxes/use-place.ts';
+
+export type PageCheck = Answer<'POST /api/runs/{id}/previews/{port}/check'>;
+
+interface PageFindingsProps {
+  readonly runId: string;
+  readonly port: number;
+  /** The path that the address bar shows. */
+  readonly path: string;
+  /** False: no browser is installed where Porthole runs. */
+  readonly canCheck: boolean;
+  /** The last check that was made here. */
+  readonly check: PageCheck | undefined;
+  readonly onCheck: (check: PageCheck) => void;
+  /** What is wrong, if another person or an agent looked at the page. */
+  readonly reason: string | undefined;
+}
+
+/** What a browser found on the page: causes, console messages and failed requests. */
+export function PageFindings({ runId, port, path, canCheck, check, onCheck, reason }: PageFindingsProps) {
+  const { busy, problem, attempt } = useAttempt();
+  const run = () =>
+    attempt(async () =>
+      onCheck(
+        await call('POST /api/runs/{id}/previews/{port}/check', {
+          path: { id: runId, port: String(port) },
+          // The part behind # stays in the browser.
+          body: { path: path.replace(/#.*/, '') },
+        }),
+      ),
+    );
+  return (
+    <div className="findings">
+      <div className="section-head">
+        <p className="quiet">
+          {canCheck
+            ? check === undefined
+              ? 'Porthole opens the page in its own browser and reports what fails.'
+              : `${plainText(check.url, 200)} answered ${check.status ?? 'nothing'}${
+                  check.timings.load_ms === null
+                    ? ''
+                    : ` and loaded in ${Math.round(check.timings.load_ms)} ms`
+                }.`
+            : 'Pages can’t be checked: no browser is installed where Porthole runs. Ask your administrator.'}
+        </p>
+        {canCheck ? (
+          <Button isDisabled={busy} onPress={() => void run()}>
+            <Icon name="check" /> {busy ? 'Checking…' : check === undefined ? 'Check page' : 'Check again'}
+          </Button>
+        ) : null}
+      </div>
+      {problem === undefined ? null : <Problem words={problem} onRetry={() => void run()} />}
+      {check === undefined ? reason === undefined ? null : <p>{reason}</p> : <Report check={check} />}
+    </div>
+  );
+}
+
+function Report({ check }: { readonly check: PageCheck }) {
+  const { causes, console: messages, failed_requests: requests } = check;
+  return (
+    <>
+      <FindingList title="What is wrong" isEmpty={causes.length === 0} none="Nothing: the page works.">
+        {causes.map(({ kind, message, ...place }, at) => (
+          <li key={`${at} ${kind}`} className="bad">
+            {plainText(message, 500)} <SourceLink {...place} />
+          </li>
+        ))}
+      </FindingList>
+      <FindingList title="Console" isEmpty={messages.length === 0} none="No messages.">
+        {messages.map(({ level, text, ...place }, at) => (
+          <li
+            key={`${at} ${level}`}
+            className={level === 'error' ? 'bad' : level === 'warning' ? 'busy' : ''}
+          >
+            <span className="tag">{level}</span> <code>{plainText(text, 500)}</code> <SourceLink {...place} />
+          </li>
+        ))}
+      </FindingList>
+      <FindingList title="Failed requests" isEmpty={requests.length === 0} none="No request failed.">
+        {requests.map(({ method, url, status, detail, initiator }, at) => (
+          <li key={`${at} ${url}`} className="bad">
+            <span className="tag">{status ?? 'failed'}</span>{' '}
+            <code>
+              {plainText(method, 20)} {plainText(url, 300)}
+            </code>{' '}
+            <span className="quiet">{plainText(detail, 300)}</span>{' '}
+            {initiator === null ? null : <SourceLink {...initiator} />}
+          </li>
+        ))}
+      </FindingList>
+    </>
+  );
+}
+
+interface FindingListProps {
+  readonly title: string;
+  readonly isEmpty: boolean;
+  readonly none: string;
+  readonly children: React.ReactNode;
+}
+
+function FindingList({ title, isEmpty, none, children }: FindingListProps) {
+  return (
+    <section>
+      <h4>{title}</h4>
+      {isEmpty ? <p className="quiet">{none}</p> : <ul>{children}</ul>}
+    </section>
+  );
+}
+
+interface SourceLinkProps {
+  readonly file: string | null;
+  readonly line: number | null;
+}
+
+/** Leads to the file in the files pane. */
+function SourceLink({ file, line }: SourceLinkProps) {
+  const [, go] = usePlace();
+  if (file === null) return null;
+  const name = plainText(file, 200);
+  const path = file.startsWith('/') ? file : `/workspace/${file}`;
+  return (
+    <button
+      type="button"
+      className="button plain"
+      onClick={() => go({ file: path, line: line === null ? undefined : String(line) }, true)}
+    >
+      <code>{line === null ? name : `${name}:${line}`}</code>
+    </button>
+  );
+}

@@ -1,0 +1,97 @@
+import { useEffect, useRef, useState } from 'react';
+import { type Device, frameBox, type Size, type Zoom } from './frame-size.ts';
+import type { PreviewStatus } from './preview-labels.ts';
+
+/** Consecutive failed polls after which an app that has served counts as unreachable, not busy. */
+const AWAY_LOOKS = 2;
+/** And this long without any server, in milliseconds: a restarting one reloads its page itself. */
+const AWAY_MS = 3_000;
+
+export interface FrameLoads {
+  /** No frame before the app first serves: the reason is shown as text. */
+  readonly isShown: boolean;
+  /**
+   * Changes to load the frame again: the app was unreachable, so the frame may show an error page.
+   */
+  readonly loads: number;
+}
+
+/**
+ * @param look changes with each poll of the app
+ * @param isClosed nothing listens: not a server that is merely busy
+ */
+export function useFrameLoads(state: PreviewStatus['state'], look: unknown, isClosed: boolean): FrameLoads {
+  const [frame, setFrame] = useState<FrameLoads>({ isShown: true, loads: 0 });
+  const hasServed = useRef(false);
+  const missed = useRef(0);
+  const closedSince = useRef<number>(undefined);
+  useEffect(() => {
+    if (state === 'checking') return;
+    if (state === 'not serving') {
+      missed.current += 1;
+      if (isClosed) closedSince.current ??= Date.now();
+      if (!hasServed.current) setFrame(({ loads }) => ({ isShown: false, loads }));
+      return;
+    }
+    const closedFor = closedSince.current === undefined ? 0 : Date.now() - closedSince.current;
+    const wasAway = missed.current >= (hasServed.current ? AWAY_LOOKS : 1) || closedFor >= AWAY_MS;
+    closedSince.current = undefined;
+    hasServed.current = true;
+    missed.current = 0;
+    setFrame(({ loads }) => ({ isShown: true, loads: wasAway ? loads + 1 : loads }));
+  }, [state, look, isClosed]);
+  return frame;
+}
+
+/** Permissions of a page in the frame, on its own origin; it can never navigate the console. */
+const SANDBOX = 'allow-scripts allow-forms allow-same-origin allow-popups allow-modals allow-downloads';
+
+export interface PreviewFrameProps {
+  readonly port: number;
+  readonly address: string;
+  /**
+   * A frame that gets another address adds an entry to the history of the tab, so that the
+   * browser's back button would leave the console's page last. A new element does not.
+   */
+  readonly load: string;
+  readonly device: Device;
+  readonly isRotated: boolean;
+  readonly zoom: Zoom;
+}
+
+/** The app in a frame with the size of a device, scaled to its pane. */
+export function PreviewFrame({ port, address, load, device, isRotated, zoom }: PreviewFrameProps) {
+  const stage = useRef<HTMLDivElement>(null);
+  const [space, setSpace] = useState<Size>({ width: 0, height: 0 });
+  useEffect(() => {
+    const element = stage.current;
+    if (element === null) return undefined;
+    const observer = new ResizeObserver(() => {
+      const { clientWidth: width, clientHeight: height } = element;
+      // A hidden pane has no size: its app keeps its own.
+      if (width > 0) setSpace({ width, height });
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  const { width, height, scale } = frameBox(space, device, isRotated, zoom);
+  const isPlain = device === 'fit' && scale === 1;
+  return (
+    <div ref={stage} className={device === 'fit' ? 'stage' : 'stage device'}>
+      <div
+        className="sheet"
+        style={isPlain ? {} : { width: `${width * scale}px`, height: `${height * scale}px` }}
+      >
+        <iframe
+          key={load}
+          title={`What port ${port} shows`}
+          src={address}
+          referrerPolicy="no-referrer"
+          sandbox={SANDBOX}
+          loading="lazy"
+          style={isPlain ? {} : { width: `${width}px`, height: `${height}px`, transform: `scale(${scale})` }}
+        />
+      </div>
+    </div>
+  );
+}
