@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { bytesOf, pictureType, textOf } from '../../console/src/files/file-names.ts';
+import { bytesOf, languageName, pictureType, textOf } from '../../console/src/files/file-names.ts';
 
 const bytes = (text: string) => new Uint8Array(Buffer.from(text, 'latin1'));
 
@@ -37,4 +37,13 @@ describe('file kind', () => {
       expect(bytesOf(text, ends)).toEqual(bytes(content));
     },
   );
+});
+
+test.each([
+  ['/workspace/src/App.TSX', 'tsx'],
+  ['/workspace/Dockerfile', 'dockerfile'],
+  ['/workspace/.env', 'env'],
+  ['/workspace/a.b/c', 'c'],
+])('names the language of %s', (path, name) => {
+  expect(languageName(path)).toBe(name);
 });

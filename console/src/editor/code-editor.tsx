@@ -1,13 +1,9 @@
 import { closeBrackets, closeBracketsKeymap } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
-import { javascript } from '@codemirror/lang-javascript';
-import { json } from '@codemirror/lang-json';
-import { python } from '@codemirror/lang-python';
 import {
   bracketMatching,
   defaultHighlightStyle,
   indentOnInput,
-  indentUnit,
   syntaxHighlighting,
 } from '@codemirror/language';
 import { Compartment, EditorState, type Extension } from '@codemirror/state';
@@ -21,6 +17,7 @@ import {
   lineNumbers,
 } from '@codemirror/view';
 import { useEffect, useRef } from 'react';
+import { languageLoader } from './editor-languages.ts';
 
 export interface CodeEditorProps {
   readonly label: string;
@@ -28,10 +25,12 @@ export interface CodeEditorProps {
    * Its content. A changed value that the editor did not emit replaces the text, and can be undone.
    */
   readonly initial: string;
-  /** By file extension: `py`, `json`, `js`, `ts`, `jsx`, `tsx`; anything else is plain text. */
+  /** By file extension, such as `py`; an unknown one is plain text. */
   readonly language: string;
   readonly onChange: (text: string) => void;
   readonly readOnly?: boolean;
+  /** Shows this line, from 1, and selects it. */
+  readonly line?: number | undefined;
   /** The problem's range, as offsets into the text. */
   readonly problem?: { readonly from: number; readonly to: number } | undefined;
   /** Tall for code, short for a line or two. */
@@ -40,15 +39,6 @@ export interface CodeEditorProps {
 
 /** Announced to screen readers, and shown below. */
 const WAY_OUT = 'Tab indents. Esc and then Tab leaves the editor.';
-
-function languageOf(ending: string): Extension {
-  if (ending === 'py') return [python(), indentUnit.of('    ')];
-  if (ending === 'json') return json();
-  if (/^[cm]?[jt]sx?$/.test(ending)) {
-    return javascript({ typescript: ending.includes('t'), jsx: ending.endsWith('x') });
-  }
-  return EditorView.lineWrapping;
-}
 
 function accessOf(label: string, readOnly: boolean, isWrong: boolean): Extension {
   return [
@@ -106,6 +96,7 @@ export default function CodeEditor({
   language,
   onChange,
   readOnly = false,
+  line,
   problem,
   size = 'tall',
 }: CodeEditorProps) {
@@ -115,8 +106,8 @@ export default function CodeEditor({
   const known = useRef(initial);
   const listener = useRef(onChange);
   listener.current = onChange;
-  const begin = useRef({ label, language, readOnly });
-  begin.current = { label, language, readOnly };
+  const begin = useRef({ label, readOnly });
+  begin.current = { label, readOnly };
 
   useEffect(() => {
     const host = place.current;
@@ -148,7 +139,7 @@ export default function CodeEditor({
           closeBrackets(),
           indentOnInput(),
           syntaxHighlighting(defaultHighlightStyle, { fallback: true }),
-          lang.of(languageOf(begin.current.language)),
+          lang.of(EditorView.lineWrapping),
           access.of(accessOf(begin.current.label, begin.current.readOnly, false)),
           marks.of([]),
           theme.of(themeOf()),
@@ -180,9 +171,26 @@ export default function CodeEditor({
     at.view.dispatch({ changes: { from: 0, to: at.view.state.doc.length, insert: initial } });
   }, [initial]);
   useEffect(() => {
-    const at = parts.current;
-    at?.view.dispatch({ effects: at.language.reconfigure(languageOf(language)) });
+    let isCurrent = true;
+    const apply = (extension: Extension) => {
+      const at = parts.current;
+      if (isCurrent) at?.view.dispatch({ effects: at.language.reconfigure(extension) });
+    };
+    // A part of a replaced build is missing: plain text is readable, too.
+    languageLoader(language)?.().then(apply, () => apply(EditorView.lineWrapping));
+    return () => {
+      isCurrent = false;
+    };
   }, [language]);
+  useEffect(() => {
+    const view = parts.current?.view;
+    if (view === undefined || line === undefined || line < 1 || line > view.state.doc.lines) return;
+    const { from, to } = view.state.doc.line(line);
+    view.dispatch({
+      selection: { anchor: from, head: to },
+      effects: EditorView.scrollIntoView(from, { y: 'center' }),
+    });
+  }, [line]);
   const from = problem?.from;
   const to = problem?.to;
   useEffect(() => {

@@ -8,6 +8,12 @@ export function addressOfFile(id: string, path: string): string {
   return addressOf('GET /v1/sandbox/{id}/file/{path}', { id, path: path.slice(1) });
 }
 
+/** What names the language of a file: its extension, or its name, in lower case. */
+export function languageName(path: string): string {
+  const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase();
+  return name.slice(name.lastIndexOf('.') + 1);
+}
+
 /** Maximum size of an editable text, in bytes. */
 export const MOST_TEXT = 1_048_576;
 

@@ -5,7 +5,15 @@ import { formatSize } from '../live/clock.ts';
 import { problemOf } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Loading, Problem } from '../parts/feedback.tsx';
-import { addressOfFile, MOST_TEXT, pictureType, shownName, type Text, textOf } from './file-names.ts';
+import {
+  addressOfFile,
+  languageName,
+  MOST_TEXT,
+  pictureType,
+  shownName,
+  type Text,
+  textOf,
+} from './file-names.ts';
 import { readBeginning } from './read-beginning.ts';
 import { TextFile } from './text-file.tsx';
 
@@ -22,6 +30,10 @@ type Shown =
 export interface FileViewProps {
   readonly sandboxId: string;
   readonly path: string;
+  /** The line to show first; 0: the beginning. */
+  readonly line: number;
+  /** Changes whenever something in the sandbox changes the file. */
+  readonly changes: number;
   readonly onClose: () => void;
   /** The path is a folder; open it. */
   readonly onFolder: () => void;
@@ -31,7 +43,7 @@ export interface FileViewProps {
  * One file: an editable text, an image, or a note that it is neither. No code of a sandbox runs
  * here.
  */
-export default function FileView({ sandboxId, path, onClose, onFolder }: FileViewProps) {
+export default function FileView({ sandboxId, path, line, changes, onClose, onFolder }: FileViewProps) {
   const address = addressOfFile(sandboxId, path);
   const [shown, setShown] = useState<Shown>();
   const [problem, setProblem] = useState<{ readonly words: string; readonly isFolder: boolean }>();
@@ -64,7 +76,10 @@ export default function FileView({ sandboxId, path, onClose, onFolder }: FileVie
     return (
       <TextFile
         address={address}
+        key={attempt}
         path={path}
+        line={line}
+        changes={changes}
         initial={shown.text}
         onClose={onClose}
         onReload={() => setAttempt((count) => count + 1)}
@@ -107,7 +122,8 @@ export default function FileView({ sandboxId, path, onClose, onFolder }: FileVie
           <CodeEditor
             label={`Beginning of ${name}`}
             initial={shown.text}
-            language={path.split('.').at(-1) ?? ''}
+            language={languageName(path)}
+            line={line}
             onChange={() => undefined}
             readOnly
           />

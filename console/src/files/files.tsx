@@ -1,6 +1,8 @@
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { Label, ProgressBar } from 'react-aria-components';
+import { addressOf } from '../api/client.ts';
 import { formatSize } from '../live/clock.ts';
+import { useEvents } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Loading, Problem } from '../parts/feedback.tsx';
 import { usePlace } from '../sandboxes/use-place.ts';
@@ -10,10 +12,13 @@ import type { Incoming } from './file-names.ts';
 import './files.css';
 import { FolderView } from './folder-view.tsx';
 import { NameDialog } from './name-dialog.tsx';
+import { SearchPanel } from './search-panel.tsx';
 import { useUpload } from './use-upload.ts';
 
 // Loaded lazily with the code editor: most pages do not need it.
 const FileView = lazy(() => import('./file-view.tsx'));
+const FileTree = lazy(() => import('./file-tree.tsx'));
+const QuickOpen = lazy(() => import('./quick-open.tsx'));
 
 const ROOT = '/workspace';
 /** Nonstandard, but supported by every browser. */
@@ -41,7 +46,21 @@ export function Files({ sandboxId, seen }: FilesProps) {
   const folderChooser = useRef<HTMLInputElement>(null);
   const names = useRef<ReadonlySet<string>>(new Set());
   const upload = useUpload(sandboxId, () => setChanges((count) => count + 1));
+  const [isSearching, setIsSearching] = useState(false);
+  const [isOpening, setIsOpening] = useState(false);
+  const watched = useWatched(sandboxId, open);
   useDropsKept();
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      // A terminal takes its keys first: Ctrl-P is the line before in a shell.
+      if (event.defaultPrevented || !(event.ctrlKey || event.metaKey) || event.shiftKey) return;
+      if (event.key.toLowerCase() !== 'p') return;
+      event.preventDefault();
+      setIsOpening(true);
+    };
+    window.addEventListener('keydown', onKey);
+    return () => window.removeEventListener('keydown', onKey);
+  }, []);
 
   const take = (files: readonly Incoming[]) => {
     const tops = new Set(files.map(({ path }) => path.split('/')[0] ?? ''));
@@ -50,20 +69,61 @@ export function Files({ sandboxId, seen }: FilesProps) {
     else upload.start(folder, files);
   };
   const toFolder = (path: string) => {
-    go({ path: path === ROOT ? undefined : path, file: undefined }, true);
+    go({ path: path === ROOT ? undefined : path, file: undefined, line: undefined }, true);
     crumbs.current?.focus();
   };
-  if (open !== null) {
+  const toFile = (path: string, line?: number) =>
+    go({ file: path, line: line === undefined ? undefined : String(line) }, true);
+  const finder = (
+    <>
+      <Button onPress={() => setIsOpening(true)} aria-keyshortcuts="Control+P">
+        Go to file
+      </Button>
+      <Button onPress={() => setIsSearching(true)}>Search</Button>
+    </>
+  );
+  const quickOpen = isOpening ? (
+    <Suspense>
+      <QuickOpen sandboxId={sandboxId} onFile={toFile} onClose={() => setIsOpening(false)} />
+    </Suspense>
+  ) : null;
+  if (open !== null || isSearching) {
     return (
-      <Suspense fallback={<Loading />}>
-        <FileView
-          key={open}
-          sandboxId={sandboxId}
-          path={open}
-          onClose={() => go({ file: undefined }, true)}
-          onFolder={() => toFolder(open)}
-        />
-      </Suspense>
+      <section className="files" aria-label="Files">
+        <div className="files-grid">
+          <div className="files-side">
+            <div className="tools">{finder}</div>
+            <Suspense fallback={<Loading />}>
+              <FileTree
+                sandboxId={sandboxId}
+                root={ROOT}
+                open={open}
+                seen={`${seen} ${changes} ${watched.count}`}
+                onFile={toFile}
+              />
+            </Suspense>
+          </div>
+          <div className="files-main">
+            {isSearching ? (
+              <SearchPanel sandboxId={sandboxId} onMatch={toFile} onClose={() => setIsSearching(false)} />
+            ) : null}
+            {open === null ? null : (
+              <Suspense fallback={<Loading />}>
+                <FileView
+                  key={open}
+                  sandboxId={sandboxId}
+                  path={open}
+                  line={Number(place.get('line') ?? 0)}
+                  changes={watched.ofOpen}
+                  onClose={() => go({ file: undefined, line: undefined }, true)}
+                  onFolder={() => toFolder(open)}
+                />
+              </Suspense>
+            )}
+          </div>
+        </div>
+        {quickOpen}
+      </section>
     );
   }
   const { progress } = upload;
@@ -89,6 +149,7 @@ export function Files({ sandboxId, seen }: FilesProps) {
       <div className="section-head">
         <Crumbs ref={crumbs} folder={folder} root={ROOT} onFolder={toFolder} />
         <div className="tools">
+          {finder}
           <input
             ref={fileChooser}
             type="file"
@@ -153,13 +214,14 @@ export function Files({ sandboxId, seen }: FilesProps) {
         key={folder}
         sandboxId={sandboxId}
         folder={folder}
-        seen={`${seen} ${changes}`}
+        seen={`${seen} ${changes} ${watched.count}`}
         onNames={(all) => {
           names.current = all;
         }}
         onFolder={toFolder}
-        onFile={(path) => go({ file: path }, true)}
+        onFile={toFile}
       />
+      {quickOpen}
       <NameDialog
         isOpen={asked !== undefined}
         title={asked?.taken.length === 1 ? `Replace ${asked.taken[0] ?? ''}?` : 'Replace what is there?'}
@@ -179,6 +241,37 @@ export function Files({ sandboxId, seen }: FilesProps) {
       </NameDialog>
     </section>
   );
+}
+
+/** Changes within this time are one: an installation writes thousands of files. */
+const SETTLE_MS = 500;
+
+interface Watched {
+  /** Changes with each change in the workspace. */
+  readonly count: number;
+  /** Changes with each change of the open file. */
+  readonly ofOpen: number;
+}
+
+/** Changes of files that programs of the sandbox make, as they happen. */
+function useWatched(sandboxId: string, open: string | null): Watched {
+  const [watched, setWatched] = useState<Watched>({ count: 0, ofOpen: 0 });
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const isOpenChanged = useRef(false);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const address = addressOf('GET /v1/sandbox/{id}/watch', { id: sandboxId });
+  useEvents(address, ({ type, data }) => {
+    if (type === 'ready' || type === 'limited') return;
+    const { path } = JSON.parse(data) as { readonly path?: string };
+    isOpenChanged.current ||= type === 'overflow' || path === open;
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined;
+      const touched = isOpenChanged.current;
+      isOpenChanged.current = false;
+      setWatched(({ count, ofOpen }) => ({ count: count + 1, ofOpen: touched ? ofOpen + 1 : ofOpen }));
+    }, SETTLE_MS);
+  });
+  return watched;
 }
 
 /** Prevents a file dropped beside the list from replacing the page. */

@@ -1,13 +1,17 @@
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
+import { ToggleButton } from 'react-aria-components';
 import { ApiError, request } from '../api/client.ts';
 import CodeEditor from '../editor/code-editor.tsx';
 import { Button } from '../parts/button.tsx';
-import { Problem } from '../parts/feedback.tsx';
+import { Loading, Problem } from '../parts/feedback.tsx';
 import { unsaved } from '../parts/unsaved.ts';
 import { useAttempt } from '../parts/use-attempt.ts';
-import { bytesOf, MOST_TEXT, type Text, textOf, shownName } from './file-names.ts';
+import { bytesOf, languageName, MOST_TEXT, type Text, textOf, shownName } from './file-names.ts';
 import { NameDialog } from './name-dialog.tsx';
 import { readBeginning } from './read-beginning.ts';
+
+// Loaded lazily: most files are no Markdown.
+const MarkdownView = lazy(() => import('./markdown-view.tsx'));
 
 /** By the file's address: the edited text, and the text it was changed from. */
 const texts = unsaved<{ readonly text: string; readonly saved: string }>();
@@ -15,6 +19,10 @@ const texts = unsaved<{ readonly text: string; readonly saved: string }>();
 export interface TextFileProps {
   readonly address: string;
   readonly path: string;
+  /** The line to show first; 0: the beginning. */
+  readonly line: number;
+  /** Changes whenever something in the sandbox changes the file. */
+  readonly changes: number;
   readonly initial: Text;
   readonly onClose: () => void;
   /** Discards the edits and reads the file again. */
@@ -25,7 +33,16 @@ export interface TextFileProps {
 /**
  * Shows, edits and saves a text file. Conflicting saves are reported, never overwritten silently.
  */
-export function TextFile({ address, path, initial, onClose, onReload, children }: TextFileProps) {
+export function TextFile({
+  address,
+  path,
+  line,
+  changes,
+  initial,
+  onClose,
+  onReload,
+  children,
+}: TextFileProps) {
   const [begun] = useState(() => texts.get(address) ?? { text: initial.text, saved: initial.text });
   const [saved, setSaved] = useState(begun.saved);
   const [text, setText] = useState(begun.text);
@@ -33,15 +50,36 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
   const [notice, setNotice] = useState('');
   const [conflict, setConflict] = useState<'changed' | 'deleted'>();
   const [leaving, setLeaving] = useState(false);
+  const [written, setWritten] = useState<'changed' | 'deleted'>();
+  const [isRead, setIsRead] = useState(false);
+  const language = languageName(path);
+  const isMarkdown = language === 'md' || language === 'markdown';
   const heading = useRef<HTMLHeadingElement>(null);
   const changed = text !== saved;
   const name = shownName(path);
   useEffect(() => texts.keep(address, text === saved ? undefined : { text, saved }), [address, text, saved]);
   useEffect(() => heading.current?.focus(), []);
 
+  const now = useRef({ saved, changed, onReload });
+  now.current = { saved, changed, onReload };
+  const known = useRef(changes);
+  useEffect(() => {
+    if (known.current === changes) return;
+    known.current = changes;
+    const compare = async () => {
+      const there = await whatIsThere(address, now.current.saved);
+      // Without edits there is nothing to lose: the text follows the file.
+      if (there === 'changed' && !now.current.changed) now.current.onReload();
+      else setWritten(there);
+    };
+    // Saving compares again, and reports what fails.
+    compare().catch(() => undefined);
+  }, [address, changes]);
+
   const save = (overwrites: boolean) => {
     if (busy) return;
     setConflict(undefined);
+    setWritten(undefined);
     setNotice('');
     void attempt(async () => {
       // The API has no conditional write: the file is compared right before (TOCTOU remains).
@@ -75,6 +113,11 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
           {changed ? ' (changed)' : ''}
         </h2>
         <div className="tools">
+          {isMarkdown ? (
+            <ToggleButton className="button" isSelected={isRead} onChange={setIsRead}>
+              Preview
+            </ToggleButton>
+          ) : null}
           {children}
           <Button variant="primary" isDisabled={!changed || busy} onPress={() => save(false)}>
             {busy ? 'Saving…' : 'Save'}
@@ -90,6 +133,18 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
           : notice}
       </p>
       {problem === undefined ? null : <Problem words={problem} />}
+      {written === undefined || conflict !== undefined ? null : (
+        <div className="reason" role="status">
+          <p>
+            {written === 'deleted'
+              ? 'The file was deleted in the sandbox. Save to write it again.'
+              : 'The file changed in the sandbox while you edit it. Nothing of yours is lost.'}
+          </p>
+          {written === 'deleted' ? null : (
+            <Button onPress={() => drop(onReload)}>Drop mine and load it</Button>
+          )}
+        </div>
+      )}
       {conflict === undefined ? null : (
         <div className="reason" role="alert">
           <p>
@@ -107,12 +162,19 @@ export function TextFile({ address, path, initial, onClose, onReload, children }
           </div>
         </div>
       )}
-      <CodeEditor
-        label={`Text of ${name}`}
-        initial={begun.text}
-        language={path.split('.').at(-1) ?? ''}
-        onChange={setText}
-      />
+      {isRead ? (
+        <Suspense fallback={<Loading />}>
+          <MarkdownView text={text} />
+        </Suspense>
+      ) : (
+        <CodeEditor
+          label={`Text of ${name}`}
+          initial={text}
+          language={language}
+          line={line}
+          onChange={setText}
+        />
+      )}
       <NameDialog
         isOpen={leaving}
         title="Close without saving?"

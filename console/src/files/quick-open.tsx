@@ -1,0 +1,50 @@
+import { useCallback, useEffect, useState } from 'react';
+import { problemOf } from '../live/use-live.ts';
+import PickDialog from '../parts/pick-dialog.tsx';
+import { shownName } from './file-names.ts';
+import { listPaths, rankPaths } from './workspace-search.ts';
+
+interface QuickOpenProps {
+  readonly sandboxId: string;
+  readonly onFile: (path: string) => void;
+  readonly onClose: () => void;
+}
+
+/** Rows at a time. */
+const MOST = 50;
+
+/** Opens a file of the workspace by some letters of its path. */
+export default function QuickOpen({ sandboxId, onFile, onClose }: QuickOpenProps) {
+  const [paths, setPaths] = useState<readonly string[]>();
+  const [problem, setProblem] = useState<string>();
+  useEffect(() => {
+    listPaths(sandboxId).then(setPaths, (error: unknown) => setProblem(problemOf(error)));
+  }, [sandboxId]);
+  const find = useCallback(
+    (text: string) =>
+      rankPaths(paths ?? [], text, MOST).map((path) => {
+        const at = path.lastIndexOf('/');
+        return {
+          id: path,
+          words: shownName(path.slice(at + 1)),
+          note: shownName(path.slice('/workspace/'.length, at)),
+        };
+      }),
+    [paths],
+  );
+  return (
+    <PickDialog
+      title="Open a file"
+      placeholder="Name or path of a file"
+      find={find}
+      onPick={onFile}
+      onClose={onClose}
+    >
+      {problem === undefined && paths !== undefined ? null : (
+        <p className="quiet" role="status">
+          {problem ?? 'Reading the files of the sandbox…'}
+        </p>
+      )}
+    </PickDialog>
+  );
+}

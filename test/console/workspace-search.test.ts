@@ -1,0 +1,34 @@
+import { expect, test } from '@jest/globals';
+import { matchOf, rankPaths } from '../../console/src/files/workspace-search.ts';
+
+const PATHS = [
+  '/workspace/src/pages/home-page.tsx',
+  '/workspace/src/home.ts',
+  '/workspace/home/readme.md',
+  '/workspace/package.json',
+];
+
+test.each([
+  [
+    'prefers a name that has the text',
+    'home',
+    ['/workspace/src/home.ts', '/workspace/src/pages/home-page.tsx'],
+  ],
+  ['finds letters in their order', 'sphp', ['/workspace/src/pages/home-page.tsx']],
+  ['ignores case and spaces', 'Home Page', ['/workspace/src/pages/home-page.tsx']],
+  ['finds nothing for other letters', 'xyz', []],
+])('%s', (_, typed, first) => {
+  expect(rankPaths(PATHS, typed, 50).slice(0, Math.max(1, first.length))).toEqual(first);
+});
+
+test('ranks a bounded number of paths', () => {
+  expect(rankPaths(PATHS, '', 2)).toHaveLength(2);
+});
+
+test.each([
+  ['./src/a.ts:12:  const a = 1:2;', { path: '/workspace/src/a.ts', line: 12, text: 'const a = 1:2;' }],
+  ['Binary file ./logo.png matches', undefined],
+  ['grep: ./private: Permission denied', undefined],
+])('reads the line %j of grep', (line, match) => {
+  expect(matchOf(line)).toEqual(match);
+});
