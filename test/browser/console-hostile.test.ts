@@ -106,8 +106,7 @@ suite('what is hostile in the console, in a real browser', chromiumMissing, () =
   });
 
   test('names of files are texts', async () => {
-    await page.goto(`${url}/sandboxes/${run.sandboxId}`);
-    await page.getByRole('tab', { name: 'Files' }).click();
+    await page.goto(`${url}/sandboxes/${run.sandboxId}?pane=files`);
     await page.getByText(HOSTILE_NAME, { exact: true }).first().waitFor();
     expect(await harm()).toEqual(none());
   });

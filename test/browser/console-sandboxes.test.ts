@@ -384,8 +384,8 @@ suite('sandboxes in the console, in a real browser', missing, () => {
     const put = (name: string, body: string | Buffer) =>
       porthole.call('PUT', `/v1/sandbox/${id}/file/workspace/${name}`, { body });
     const openFiles = async (query = '') => {
-      await page.goto(`${way.url}/sandboxes/${id}?tab=files${query}`);
-      await page.getByRole('tabpanel', { name: 'Files' }).waitFor();
+      await page.goto(`${way.url}/sandboxes/${id}?pane=files${query}`);
+      await page.locator('.files').waitFor();
     };
     const drop = async (files: Readonly<Record<string, string>>) => {
       // As a string: this program does not have the page's types.
@@ -761,7 +761,7 @@ suite('sandboxes in the console, in a real browser', missing, () => {
       await porthole.call('POST', `/v1/sandbox/${id}/delegate`, {
         body: { scopes: ['fs:read'], label: 'a reviewer' },
       });
-      await page.goto(`${way.url}/sandboxes/${id}?tab=details`);
+      await page.goto(`${way.url}/sandboxes/${id}?pane=details`);
       await page.getByText('(not enforced on this machine)').first().waitFor();
       await page.getByRole('cell', { name: 'read files' }).waitFor();
       expect(await violations(page)).toEqual([]);
@@ -771,15 +771,21 @@ suite('sandboxes in the console, in a real browser', missing, () => {
     });
 
     test('lists its servers and processes as they come and go', async () => {
-      await page.goto(`${way.url}/sandboxes/${id}?tab=details`);
-      await page.getByRole('heading', { name: 'Shared' }).waitFor();
+      await page.goto(`${way.url}/sandboxes/${id}?pane=terminal`);
+      await page.getByText('Connected').waitFor();
       const body = { argv: ['sleep', '600'], name: 'long' };
       const started = await porthole.call('POST', `/v1/sandbox/${id}/processes`, { body });
       await porthole.call('PUT', `/v1/sandbox/${id}/servers/web`, { body: { argv: ['sleep', '601'] } });
+      const talk = { argv: ['sh', '-c', 'echo hello log; exec sleep 602'], name: 'talker' };
+      await porthole.call('POST', `/v1/sandbox/${id}/processes`, { body: talk });
       const row = (name: string) => page.getByRole('row').filter({ hasText: name });
       await row('web').getByText('ready').waitFor();
       await row('long').getByText('running').waitFor();
       expect(await violations(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Log of talker' }).click();
+      await page.getByRole('log', { name: 'Output of talker' }).getByText('hello log').waitFor();
+      await page.getByRole('button', { name: 'Stop talker' }).click();
+      await page.getByRole('button', { name: 'Log of talker' }).waitFor({ state: 'detached' });
       await page.getByRole('button', { name: 'Stop web' }).click();
       await row('web').getByText('stopped').waitFor();
       await page.getByRole('button', { name: 'Start web' }).click();
@@ -793,9 +799,12 @@ suite('sandboxes in the console, in a real browser', missing, () => {
     test('that is deleted meanwhile is said to be gone', async () => {
       const made = await porthole.call('POST', '/v1/sandbox', { body: { name: 'brief', ttl_seconds: 600 } });
       const brief = made.json<{ id: string }>().id;
-      await page.goto(`${way.url}/sandboxes/${brief}?tab=details`);
+      await page.goto(`${way.url}/sandboxes/${brief}?pane=details`);
       await page.getByText('It is stopped in').waitFor();
-      await page.getByRole('tab', { name: 'Terminal' }).click();
+      await page
+        .getByRole('group', { name: 'Panes' })
+        .getByRole('button', { name: 'Terminal', exact: true })
+        .click();
       await page.getByText('Connected').waitFor();
       await porthole.call('DELETE', `/v1/sandbox/${brief}`);
       await page.getByText('There is no such sandbox').waitFor();

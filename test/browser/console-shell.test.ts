@@ -106,8 +106,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
       whole: (page) => page.getByText('Connected').waitFor(),
     },
     files: {
-      path: () => `/sandboxes/${sandboxId}`,
-      press: (page) => page.getByRole('tab', { name: 'Files' }).click(),
+      path: () => `/sandboxes/${sandboxId}?pane=files`,
       whole: (page) => page.locator('.files').waitFor(),
     },
     tools: {

@@ -106,7 +106,6 @@ suite('the console, in a real browser', chromiumMissing, () => {
   });
 
   test('puts a file that is dropped in into the sandbox', async () => {
-    await page.getByRole('tab', { name: 'Files' }).click();
     await page.getByRole('link', { name: 'server.js', exact: true }).waitFor();
     // As a string: this program does not have the page's types.
     const data = await page.evaluateHandle(`(() => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { formatSize, timeAgo, timeLeft } from '../../console/src/live/clock.ts';
+import { formatMebibytes, formatSize, timeAgo, timeLeft } from '../../console/src/live/clock.ts';
 
 describe('console formatters', () => {
   test.each([
@@ -33,5 +33,14 @@ describe('console formatters', () => {
     [5_368_709_120, '5.0 GiB'],
   ])('format %d bytes as %s', (bytes, words) => {
     expect(formatSize(bytes)).toBe(words);
+  });
+
+  test.each([
+    [512, '512 MiB'],
+    [1_024, '1 GiB'],
+    [1_536, '1.5 GiB'],
+    [16_384, '16 GiB'],
+  ])('format %d MiB as %s', (amount, words) => {
+    expect(formatMebibytes(amount)).toBe(words);
   });
 });

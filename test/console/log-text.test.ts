@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { appendLog, logText } from '../../console/src/sandboxes/log-text.ts';
+import { appendLog, localPort, logText } from '../../console/src/sandboxes/log-text.ts';
 
 test.each([
   ['removes colours', '\u001B[1;32mready\u001B[0m in 3 ms', 'ready in 3 ms'],
@@ -17,4 +17,16 @@ test('drops the oldest whole lines of a long log', () => {
   expect(log.length).toBeLessThanOrEqual(200_000);
   expect(log).toMatch(/^first\n/);
   expect(log).toMatch(/\nlast\n$/);
+});
+
+test.each([
+  ['http://localhost:5173/', '5173'],
+  ['http://127.0.0.1:3000/a', '3000'],
+  ['http://[::1]:8080/', '8080'],
+  ['http://0.0.0.0:8000/', '8000'],
+  ['https://localhost/', '443'],
+  ['https://localhost.example.com:3000/', undefined],
+  ['https://example.com/', undefined],
+])('reads the port of the sandbox in %s', (address, port) => {
+  expect(localPort(new URL(address))).toBe(port);
 });

@@ -25,6 +25,12 @@ export function formatSize(bytes: number): string {
   return `${(bytes / 1024 ** power).toFixed(1)} ${units[power - 1]}`;
 }
 
+/** An amount of memory or disk that the API has in MiB: `512 MiB`, `2 GiB`, `1.5 GiB`. */
+export function formatMebibytes(amount: number): string {
+  if (amount < 1024) return `${amount} MiB`;
+  return `${(Math.round((amount / 1024) * 10) / 10).toLocaleString('en')} GiB`;
+}
+
 /**
  * Clock differences below this, in milliseconds, are ignored: responses have whole seconds, and a
  * delay.

@@ -5,11 +5,10 @@ import { type Answer, call } from '../api/client.ts';
 import { timeAgo } from '../live/clock.ts';
 import { useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import { Empty, Loading, Missing, Problem, State } from '../parts/feedback.tsx';
+import { Loading, Missing, Problem, State } from '../parts/feedback.tsx';
 import { Files } from '../files/files.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
 import { Previews } from '../previews/previews.tsx';
-import { ResumeButton } from '../previews/resume-button.tsx';
 import { portChanges } from '../previews/use-doctor.ts';
 import { ConnectAgent, hasToken } from '../runs/connect-agent.tsx';
 import { Timeline } from '../runs/timeline.tsx';
@@ -17,6 +16,7 @@ import { useRunEvents } from '../runs/use-run-events.ts';
 import { Started } from '../sandboxes/started.tsx';
 import '../sandboxes/sandboxes.css';
 import { Terminals } from '../sandboxes/terminals.tsx';
+import { Away } from '../workspace/away.tsx';
 import { Workspace } from '../workspace/workspace.tsx';
 
 const COLUMNS = {
@@ -112,6 +112,7 @@ export function RunPage({ id }: { readonly id: string }) {
         <ConnectAgent key={id} runId={id} events={events} />
       ) : null}
       <Workspace
+        kind="run"
         columns={COLUMNS}
         panes={[
           {
@@ -124,7 +125,7 @@ export function RunPage({ id }: { readonly id: string }) {
             name: 'Terminal',
             content: isRunning ? (
               <>
-                <Started sandboxId={run.sandbox_id} seen={ports.seen} />
+                <Started sandboxId={run.sandbox_id} seen={ports.seen} hasPreviews />
                 <Terminals sandboxId={run.sandbox_id} onOver={lookAgain} />
               </>
             ) : (
@@ -140,30 +141,6 @@ export function RunPage({ id }: { readonly id: string }) {
         ]}
       />
     </>
-  );
-}
-
-interface AwayProps {
-  readonly sandboxId: string;
-  /** Undefined: not known yet. */
-  readonly state: string | undefined;
-}
-
-/** In place of what only a running sandbox has. */
-function Away({ sandboxId, state }: AwayProps) {
-  if (state === undefined) return <Loading />;
-  if (state === 'deleted') return <Empty title="The sandbox was deleted, and its files with it" />;
-  return (
-    <Empty title={`The sandbox is ${state}`}>
-      {state === 'stopped' ? (
-        <>
-          <p>Its files are kept.</p>
-          <ResumeButton sandboxId={sandboxId} />
-        </>
-      ) : (
-        <p>This pane fills once it runs.</p>
-      )}
-    </Empty>
   );
 }
 

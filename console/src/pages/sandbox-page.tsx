@@ -1,7 +1,7 @@
 import { useState } from 'react';
-import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components';
 import { Link, useLocation } from 'wouter';
 import { addressOf } from '../api/client.ts';
+import { formatMebibytes } from '../live/clock.ts';
 import { useAnswer, useEvents } from '../live/use-live.ts';
 import { Loading, Missing, Problem, State } from '../parts/feedback.tsx';
 import { Files } from '../files/files.tsx';
@@ -10,8 +10,9 @@ import { SandboxDetails } from '../sandboxes/sandbox-details.tsx';
 import { Started } from '../sandboxes/started.tsx';
 import '../sandboxes/sandboxes.css';
 import { Terminals } from '../sandboxes/terminals.tsx';
-import { usePlace } from '../sandboxes/use-place.ts';
 import { networkWords } from '../sandboxes/network-words.ts';
+import { Away } from '../workspace/away.tsx';
+import { Workspace } from '../workspace/workspace.tsx';
 
 const CHANGES_FILES: ReadonlySet<string> = new Set(['file_written', 'file_deleted', 'exec']);
 
@@ -22,10 +23,14 @@ const CHANGES_STARTED: ReadonlySet<string> = new Set([
   'port_listening',
 ]);
 
-/** One sandbox: its terminal and its files. */
+const COLUMNS = {
+  wide: [['terminal'], ['files'], ['details']],
+  laptop: [['terminal'], ['files', 'details']],
+};
+
+/** One sandbox: its terminals, its files and its settings. */
 export function SandboxPage({ id }: { readonly id: string }) {
   const [, navigate] = useLocation();
-  const [place, go] = usePlace();
   const [seen, setSeen] = useState('');
   const [started, setStarted] = useState('');
   useEvents(addressOf('GET /v1/sandbox/{id}/events', { id }), ({ id: event, data }) => {
@@ -34,7 +39,6 @@ export function SandboxPage({ id }: { readonly id: string }) {
     else if (CHANGES_FILES.has(type)) setSeen(event);
     else if (CHANGES_STARTED.has(type)) setStarted(event);
   });
-  const asked = place.get('tab');
   const {
     value: sandbox,
     problem,
@@ -48,7 +52,7 @@ export function SandboxPage({ id }: { readonly id: string }) {
   }
   const { resources } = sandbox;
   const runs = sandbox.state === 'running';
-  const tab = !runs || asked === 'details' ? 'details' : asked === 'files' ? 'files' : 'terminal';
+  const away = <Away sandboxId={sandbox.id} state={sandbox.state} />;
   return (
     <>
       <div className="page-head">
@@ -62,45 +66,41 @@ export function SandboxPage({ id }: { readonly id: string }) {
             <span className="id">{sandbox.id}</span>
             <span>{sandbox.image ?? 'default image'}</span>
             {resources.cpu === null ? null : <span>{resources.cpu} CPU</span>}
-            {resources.memory_mb === null ? null : <span>{resources.memory_mb.toLocaleString()} MiB</span>}
+            {resources.memory_mb === null ? null : <span>{formatMebibytes(resources.memory_mb)}</span>}
             <span>{networkWords(sandbox)}</span>
           </p>
         </div>
         <SandboxActions sandbox={sandbox} onChange={reload} onDeleted={() => navigate('/sandboxes')} />
       </div>
       {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
-      {runs ? null : (
-        <p className="reason" role="status">
-          {sandbox.state === 'stopped'
-            ? 'It is stopped. Its files are kept: resume it to see them, and to work in it.'
-            : `It is ${sandbox.state}.`}
-        </p>
-      )}
-      <Tabs
-        className="tabs"
-        selectedKey={tab}
-        onSelectionChange={(key) => go({ tab: key === 'terminal' ? undefined : String(key) })}
-      >
-        <TabList aria-label="Of this sandbox">
-          <Tab id="terminal" isDisabled={!runs}>
-            Terminal
-          </Tab>
-          <Tab id="files" isDisabled={!runs}>
-            Files
-          </Tab>
-          <Tab id="details">Details</Tab>
-        </TabList>
-        <TabPanel id="terminal">
-          <Terminals sandboxId={sandbox.id} onOver={reload} />
-        </TabPanel>
-        <TabPanel id="files">
-          <Files sandboxId={sandbox.id} seen={seen} />
-        </TabPanel>
-        <TabPanel id="details">
-          {runs ? <Started sandboxId={sandbox.id} seen={started} /> : null}
-          <SandboxDetails sandbox={sandbox} onChange={reload} />
-        </TabPanel>
-      </Tabs>
+      <Workspace
+        kind="sandbox"
+        columns={COLUMNS}
+        panes={[
+          {
+            id: 'terminal',
+            name: 'Terminal',
+            content: runs ? (
+              <>
+                <Started sandboxId={sandbox.id} seen={started} />
+                <Terminals sandboxId={sandbox.id} onOver={reload} />
+              </>
+            ) : (
+              away
+            ),
+          },
+          {
+            id: 'files',
+            name: 'Files',
+            content: runs ? <Files sandboxId={sandbox.id} seen={seen} /> : away,
+          },
+          {
+            id: 'details',
+            name: 'Details',
+            content: <SandboxDetails sandbox={sandbox} onChange={reload} />,
+          },
+        ]}
+      />
     </>
   );
 }

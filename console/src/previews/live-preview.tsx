@@ -102,7 +102,9 @@ export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LiveP
         )}
         {ends === undefined ? null : <TimeRing {...ends} />}
         <div className="tools">
-          {url === null ? null : <SharePreview url={new URL(path, url).href} ends={ends?.words} />}
+          {url === null ? null : (
+            <SharePreview url={path === '/' ? url : new URL(path, url).href} ends={ends?.words} />
+          )}
           <Button
             variant="danger"
             aria-label={`Stop the preview of port ${port}`}

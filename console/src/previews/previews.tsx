@@ -5,9 +5,10 @@ import { useAnswer } from '../live/use-live.ts';
 import { Icon } from '../parts/controls.tsx';
 import { Empty, Loading, Problem } from '../parts/feedback.tsx';
 import type { RunEvent } from '../runs/event-labels.ts';
+import { usePlace } from '../sandboxes/use-place.ts';
 import { LivePreview } from './live-preview.tsx';
 import './previews.css';
-import { StartPreview } from './start-preview.tsx';
+import { FailedServer, type Started, StartPreview } from './start-preview.tsx';
 import { type PortChanges, useDoctor } from './use-doctor.ts';
 
 export interface PreviewsProps {
@@ -35,14 +36,18 @@ export function Previews({ run, seen, ports, events }: PreviewsProps) {
   const isRunning = run.status === 'running';
   const doctor = useDoctor(run.run_id, ports);
   const [fresh, setFresh] = useState<number>();
-  const [chosen, setChosen] = useState<string>();
+  const [place, go] = usePlace();
+  const [failed, setFailed] = useState<Started>();
   if (value === undefined) {
     return problem === undefined ? <Loading /> : <Problem words={problem} onRetry={reload} />;
   }
   const open = value.map((each) => each.target_port);
   const waiting = doctor.value?.ports.filter(({ port, ready }) => ready && !open.includes(port)).length ?? 0;
   const tabs = [...open.map(String), ...(isRunning ? [NEW] : [])];
-  const current = tabs.find((each) => each === chosen) ?? tabs[0];
+  const asked = place.get('port');
+  // A port without a preview can be started.
+  const current = asked === null ? tabs[0] : (tabs.find((each) => each === asked) ?? tabs.at(-1));
+  const setChosen = (tab: string | undefined) => go({ port: tab });
   const problems = problem === undefined ? null : <Problem words={problem} onRetry={reload} />;
   const start = isRunning ? (
     <StartPreview
@@ -50,7 +55,8 @@ export function Previews({ run, seen, ports, events }: PreviewsProps) {
       open={open}
       found={doctor.value}
       unseen={doctor.problem}
-      onStarted={(port) => {
+      onStarted={(port, answer) => {
+        setFailed(answer.reason === 'server_failed' ? answer : undefined);
         setFresh(port);
         setChosen(String(port));
         reload();
@@ -92,6 +98,7 @@ export function Previews({ run, seen, ports, events }: PreviewsProps) {
         </TabList>
         {value.map((preview) => (
           <TabPanel key={preview.session_id} id={String(preview.target_port)} shouldForceMount>
+            {failed?.target_port === preview.target_port ? <FailedServer {...failed} /> : null}
             <LivePreview
               run={run}
               preview={preview}
@@ -101,6 +108,7 @@ export function Previews({ run, seen, ports, events }: PreviewsProps) {
               onEnd={() => {
                 document.getElementById('pane-preview')?.focus();
                 setFresh(undefined);
+                setChosen(undefined);
                 reload();
               }}
             />

@@ -14,28 +14,25 @@ export interface StartPreviewProps {
   /** What listens in the sandbox; undefined: not known yet, and `unseen` may say why. */
   readonly found: Answer<'GET /api/runs/{id}/sandbox/doctor'> | undefined;
   readonly unseen: string | undefined;
-  readonly onStarted: (port: number) => void;
+  readonly onStarted: (port: number, answer: Started) => void;
 }
 
-type Started = Answer<'POST /api/runs/{id}/sandbox/port-forward'>;
+export type Started = Answer<'POST /api/runs/{id}/sandbox/port-forward'>;
 
 /** Listening ports, each with a button that opens its preview, and a field for any other port. */
 export function StartPreview({ run, open, found, unseen, onStarted }: StartPreviewProps) {
   const { busy, problem, setProblem, attempt } = useAttempt();
   const [last, setLast] = useState<number>();
-  const [failed, setFailed] = useState<Started>();
   const form = useRef<HTMLFormElement>(null);
   const start = (port: number) => {
     setLast(port);
     void attempt(async () => {
-      setFailed(undefined);
       const started = await call('POST /api/runs/{id}/sandbox/port-forward', {
         path: { id: run.run_id },
         body: { target_port: port },
       });
-      if (started.reason === 'server_failed') setFailed(started);
       form.current?.reset();
-      onStarted(port);
+      onStarted(port, started);
     });
   };
   const [min, max] = [found?.allowed_port_min ?? 1, found?.allowed_port_max ?? 65_535];
@@ -108,12 +105,16 @@ export function StartPreview({ run, open, found, unseen, onStarted }: StartPrevi
       {problem === undefined ? null : (
         <Problem words={problem} {...(last === undefined ? {} : { onRetry: () => start(last) })} />
       )}
-      {failed === undefined ? null : (
-        <div className="reason" role="status">
-          <p>Server {failed.server} failed. It printed last:</p>
-          <pre dir="ltr">{(failed.log ?? []).map((line) => plainText(line, 300)).join('\n')}</pre>
-        </div>
-      )}
+    </div>
+  );
+}
+
+/** The last output of a declared server that failed. */
+export function FailedServer({ server, log }: Pick<Started, 'server' | 'log'>) {
+  return (
+    <div className="reason" role="status">
+      <p>Server {server} failed. It printed last:</p>
+      <pre dir="ltr">{(log ?? []).map((line) => plainText(line, 300)).join('\n')}</pre>
     </div>
   );
 }

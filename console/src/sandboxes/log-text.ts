@@ -26,3 +26,10 @@ export function appendLog(log: string, more: string): string {
   const cut = all.slice(-MOST);
   return cut.slice(cut.indexOf('\n') + 1);
 }
+
+/** The port of an address on loopback: for a program in the sandbox, the sandbox itself. */
+export function localPort(url: URL | null): string | undefined {
+  if (url === null || !/^(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1?\])$/.test(url.hostname))
+    return undefined;
+  return url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port;
+}

@@ -2,6 +2,8 @@ import { useContext } from 'react';
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components';
 import { SessionContext } from '../live/session-state.ts';
 import { Button } from '../parts/button.tsx';
+import { localPort } from './log-text.ts';
+import { usePlace } from './use-place.ts';
 
 export interface OpenLinkProps {
   /** The target of a link, as a program in the sandbox states it; undefined: none. */
@@ -14,6 +16,10 @@ export function OpenLink({ address, onClose }: OpenLinkProps) {
   // The dialog must not cover the sign-in.
   const { over } = useContext(SessionContext);
   const url = address === undefined ? null : URL.parse(address);
+  const [, go] = usePlace();
+  const port = localPort(url);
+  // Only the page of a run has previews.
+  const hasPreview = port !== undefined && location.pathname.startsWith('/runs/');
   // The terminal passes no other schemes; validated again here.
   const isWeb = url !== null && (url.protocol === 'https:' || url.protocol === 'http:');
   return (
@@ -30,10 +36,27 @@ export function OpenLink({ address, onClose }: OpenLinkProps) {
           <Heading slot="title">Open this link?</Heading>
           <p>Something in the sandbox shows it. It leads to:</p>
           <p className="id link-address">{url?.href}</p>
+          {port === undefined ? null : (
+            <p>
+              It names the sandbox itself, which a browser reaches through a preview
+              {hasPreview ? '.' : ': open one on the page of its run.'}
+            </p>
+          )}
           <div className="actions">
             <Button onPress={onClose}>Cancel</Button>
+            {hasPreview ? (
+              <Button
+                variant="primary"
+                onPress={() => {
+                  go({ port, pane: undefined });
+                  onClose();
+                }}
+              >
+                Show the preview of port {port}
+              </Button>
+            ) : null}
             <a
-              className="button primary"
+              className={hasPreview ? 'button' : 'button primary'}
               href={isWeb ? url.href : undefined}
               target="_blank"
               rel="noopener noreferrer"

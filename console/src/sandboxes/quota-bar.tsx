@@ -1,5 +1,9 @@
 import { Label, Meter } from 'react-aria-components';
+import { formatMebibytes } from '../live/clock.ts';
 import { useAnswer } from '../live/use-live.ts';
+
+const count = (amount: number) => amount.toLocaleString();
+const cores = (amount: number) => `${count(amount)} ${amount === 1 ? 'core' : 'cores'}`;
 
 /** The user's usage and quota, and the number of warm sandboxes. */
 export function QuotaBar({ seen }: { readonly seen: string }) {
@@ -8,21 +12,18 @@ export function QuotaBar({ seen }: { readonly seen: string }) {
   if (quota === undefined) return null;
   const { used, limits } = quota;
   const amounts = [
-    { name: 'Sandboxes', used: used.sandboxes, limit: limits.sandboxes, unit: '' },
-    { name: 'CPU', used: used.cpu, limit: limits.cpu, unit: ' cores' },
-    { name: 'Memory', used: used.memory_mb, limit: limits.memory_mb, unit: ' MiB' },
-    { name: 'Disk', used: used.disk_mb, limit: limits.disk_mb, unit: ' MiB' },
+    { name: 'Sandboxes', used: used.sandboxes, limit: limits.sandboxes, words: count },
+    { name: 'CPU', used: used.cpu, limit: limits.cpu, words: cores },
+    { name: 'Memory', used: used.memory_mb, limit: limits.memory_mb, words: formatMebibytes },
+    { name: 'Disk', used: used.disk_mb, limit: limits.disk_mb, words: formatMebibytes },
   ];
   return (
     <div className="figures">
-      {amounts.map(({ name, used: has, limit, unit }) =>
+      {amounts.map(({ name, used: has, limit, words }) =>
         limit === null ? (
           <div className="figure" key={name}>
             <span className="name">{name}</span>
-            <strong>
-              {has.toLocaleString()}
-              {unit}
-            </strong>
+            <strong>{words(has)}</strong>
           </div>
         ) : (
           <Meter
@@ -30,7 +31,7 @@ export function QuotaBar({ seen }: { readonly seen: string }) {
             className="figure"
             value={has}
             maxValue={Math.max(limit, 1)}
-            valueLabel={`${has.toLocaleString()} of ${limit.toLocaleString()}${unit}`}
+            valueLabel={`${words(has)} of ${words(limit)}`}
           >
             {({ percentage, valueText }) => (
               <>

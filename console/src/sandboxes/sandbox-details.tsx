@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { type Answer, call } from '../api/client.ts';
-import { timeLeft } from '../live/clock.ts';
+import { formatMebibytes, timeLeft } from '../live/clock.ts';
 import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
@@ -35,10 +35,10 @@ export function SandboxDetails({ sandbox, onChange }: SandboxDetailsProps) {
           {limits.cpu.value} <Held by={limits.cpu.enforced_by} />
         </Fact>
         <Fact name="Memory">
-          {limits.memory_mb.value.toLocaleString()} MiB <Held by={limits.memory_mb.enforced_by} />
+          {formatMebibytes(limits.memory_mb.value)} <Held by={limits.memory_mb.enforced_by} />
         </Fact>
         <Fact name="Disk">
-          {limits.disk_mb.value.toLocaleString()} MiB <Held by={limits.disk_mb.enforced_by} />
+          {formatMebibytes(limits.disk_mb.value)} <Held by={limits.disk_mb.enforced_by} />
         </Fact>
         <Fact name="Network">
           {networkWords(sandbox)} <Held by={limits.network.enforced_by} />

@@ -1,15 +1,21 @@
+import { Fragment, useState } from 'react';
+import { ToggleButton } from 'react-aria-components';
 import { plainText } from '#core/shared/plain-text.ts';
-import { type Answer, call } from '../api/client.ts';
+import { addressOf, type Answer, call } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { Ago } from './ago.tsx';
+import { LogView } from './log-view.tsx';
+import { usePlace } from './use-place.ts';
 
 export interface StartedProps {
   readonly sandboxId: string;
   /** The last event of a server, a process or a port: after each, the lists may differ. */
   readonly seen: string;
+  /** The page shows previews: a port leads to its own. */
+  readonly hasPreviews?: boolean;
 }
 
 /** Poll interval in milliseconds, if no event reports changes. */
@@ -27,11 +33,19 @@ const TONES: Readonly<Record<Server['state'], string>> = {
 };
 
 /** The declared servers of a sandbox, and its running processes. */
-export function Started({ sandboxId, seen }: StartedProps) {
+export function Started({ sandboxId, seen, hasPreviews = false }: StartedProps) {
   const path = { id: sandboxId };
   const { value: found, reload } = useAnswer('GET /v1/sandbox/{id}/servers', { path }, ASK_MS, seen);
-  const { value: all } = useAnswer('GET /v1/sandbox/{id}/processes', { path }, ASK_MS, seen);
+  const { value: all, reload: reloadAll } = useAnswer(
+    'GET /v1/sandbox/{id}/processes',
+    { path },
+    ASK_MS,
+    seen,
+  );
   const { busy, problem, attempt } = useAttempt();
+  /** The row whose log is open: `server <name>` or `process <id>`. */
+  const [log, setLog] = useState<string>();
+  const [, go] = usePlace();
   const servers = found?.servers ?? [];
   // A server's process is shown with its server.
   const processes = (all?.processes ?? []).filter(
@@ -39,13 +53,39 @@ export function Started({ sandboxId, seen }: StartedProps) {
   );
   // Also for sandboxes without a guest, which has this list.
   if (servers.length === 0 && processes.length === 0) return null;
+  const logButton = (key: string, name: string) => (
+    <ToggleButton
+      className="button"
+      aria-label={`Log of ${name}`}
+      isSelected={log === key}
+      onChange={(isOpen) => setLog(isOpen ? key : undefined)}
+    >
+      Log
+    </ToggleButton>
+  );
+  const logRow = (key: string, name: string, address: string, goesOn: boolean) =>
+    log === key ? (
+      <tr>
+        <td colSpan={5} className="log-cell">
+          <LogView label={`Output of ${name}`} address={address} goesOn={goesOn} />
+        </td>
+      </tr>
+    ) : null;
+  const end = (pid: string) =>
+    void attempt(async () => {
+      await call('POST /v1/sandbox/{id}/processes/{pid}/signal', {
+        path: { ...path, pid },
+        body: { signal: 'SIGTERM' },
+      });
+      reloadAll();
+    });
   const change = (route: Change, name: string) =>
     void attempt(async () => {
       await call(route, { path: { ...path, name } });
       reload();
     });
   return (
-    <section aria-labelledby="started">
+    <section className="started" aria-labelledby="started">
       <h2 id="started">Servers and processes</h2>
       {problem === undefined ? null : <Problem words={problem} />}
       <table className="list">
@@ -62,65 +102,108 @@ export function Started({ sandboxId, seen }: StartedProps) {
         </thead>
         <tbody>
           {servers.map(({ name, port, state, reason, argv, started_at: at }) => (
-            <tr key={name}>
-              <td>
-                {name} {port === null ? null : <span className="quiet">:{port}</span>}
-              </td>
-              <td>
-                <span className={`state ${TONES[state]}`} title={plainText(reason ?? '', 300)}>
-                  {state}
-                </span>
-              </td>
-              <td>
-                <CommandText argv={argv} />
-              </td>
-              <td>{at === null ? '–' : <Ago at={at} />}</td>
-              <td>
-                <div className="tools">
-                  {ENDED.has(state) ? (
+            <Fragment key={name}>
+              <tr>
+                <td>
+                  {name}{' '}
+                  {port === null ? null : hasPreviews ? (
                     <Button
-                      isDisabled={busy}
-                      aria-label={`Start ${name}`}
-                      onPress={() => change('POST /v1/sandbox/{id}/servers/{name}/start', name)}
+                      variant="plain"
+                      aria-label={`Preview of port ${port}`}
+                      onPress={() => go({ port: String(port) })}
                     >
-                      Start
+                      :{port}
                     </Button>
                   ) : (
-                    <>
-                      <Button
-                        isDisabled={busy}
-                        aria-label={`Restart ${name}`}
-                        onPress={() => change('POST /v1/sandbox/{id}/servers/{name}/restart', name)}
-                      >
-                        Restart
-                      </Button>
-                      <Button
-                        isDisabled={busy}
-                        aria-label={`Stop ${name}`}
-                        onPress={() => change('POST /v1/sandbox/{id}/servers/{name}/stop', name)}
-                      >
-                        Stop
-                      </Button>
-                    </>
+                    <span className="quiet">:{port}</span>
                   )}
-                </div>
-              </td>
-            </tr>
+                </td>
+                <td>
+                  <span className={`state ${TONES[state]}`} title={plainText(reason ?? '', 300)}>
+                    {state}
+                  </span>
+                </td>
+                <td>
+                  <CommandText argv={argv} />
+                </td>
+                <td>{at === null ? '–' : <Ago at={at} />}</td>
+                <td>
+                  <div className="tools">
+                    {logButton(`server ${name}`, name)}
+                    {ENDED.has(state) ? (
+                      <Button
+                        isDisabled={busy}
+                        aria-label={`Start ${name}`}
+                        onPress={() => change('POST /v1/sandbox/{id}/servers/{name}/start', name)}
+                      >
+                        Start
+                      </Button>
+                    ) : (
+                      <>
+                        <Button
+                          isDisabled={busy}
+                          aria-label={`Restart ${name}`}
+                          onPress={() => change('POST /v1/sandbox/{id}/servers/{name}/restart', name)}
+                        >
+                          Restart
+                        </Button>
+                        <Button
+                          isDisabled={busy}
+                          aria-label={`Stop ${name}`}
+                          onPress={() => change('POST /v1/sandbox/{id}/servers/{name}/stop', name)}
+                        >
+                          Stop
+                        </Button>
+                      </>
+                    )}
+                  </div>
+                </td>
+              </tr>
+              {logRow(
+                `server ${name}`,
+                name,
+                addressOf(
+                  'GET /v1/sandbox/{id}/servers/{name}/logs',
+                  { ...path, name },
+                  { follow: true, tail: 500 },
+                ),
+                true,
+              )}
+            </Fragment>
           ))}
           {processes.map(({ id, name, argv, started_at: at }) => (
-            <tr key={id}>
-              <td>{name ?? <span className="id">{id}</span>}</td>
-              <td>
-                <span className="state good">running</span>
-              </td>
-              <td>
-                <CommandText argv={argv} />
-              </td>
-              <td>
-                <Ago at={at} />
-              </td>
-              <td />
-            </tr>
+            <Fragment key={id}>
+              <tr>
+                <td>{name ?? <span className="id">{id}</span>}</td>
+                <td>
+                  <span className="state good">running</span>
+                </td>
+                <td>
+                  <CommandText argv={argv} />
+                </td>
+                <td>
+                  <Ago at={at} />
+                </td>
+                <td>
+                  <div className="tools">
+                    {logButton(`process ${id}`, name ?? id)}
+                    <Button isDisabled={busy} aria-label={`Stop ${name ?? id}`} onPress={() => end(id)}>
+                      Stop
+                    </Button>
+                  </div>
+                </td>
+              </tr>
+              {logRow(
+                `process ${id}`,
+                name ?? id,
+                addressOf(
+                  'GET /v1/sandbox/{id}/processes/{pid}/output',
+                  { ...path, pid: id },
+                  { follow: true },
+                ),
+                false,
+              )}
+            </Fragment>
           ))}
         </tbody>
       </table>

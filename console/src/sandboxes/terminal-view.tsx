@@ -1,7 +1,8 @@
 import { FitAddon } from '@xterm/addon-fit';
+import { WebLinksAddon } from '@xterm/addon-web-links';
 import { Terminal } from '@xterm/xterm';
 import '@xterm/xterm/css/xterm.css';
-import { useContext, useEffect, useRef, useState } from 'react';
+import { useContext, useEffect, useId, useRef, useState } from 'react';
 import { SessionContext } from '../live/session-state.ts';
 import { Button } from '../parts/button.tsx';
 import { adoptInlineStyles } from './adopt-inline-styles.ts';
@@ -33,6 +34,7 @@ export interface TerminalViewProps {
 /** A terminal that survives the page: on return it replays the previous output. */
 export default function TerminalView({ sandboxId, session, label, isRead, onOver }: TerminalViewProps) {
   const place = useRef<HTMLDivElement>(null);
+  const help = useId();
   const leave = useRef<HTMLButtonElement>(null);
   const shown = useRef<Terminal>(undefined);
   const [phase, setPhase] = useState<Phase>('connecting');
@@ -73,11 +75,12 @@ export default function TerminalView({ sandboxId, session, label, isRead, onOver
     terminal.unicode.activeVersion = UNICODE_OF_TODAY.version;
     const fit = new FitAddon();
     terminal.loadAddon(fit);
+    terminal.loadAddon(new WebLinksAddon((_, address) => setLink(address)));
     terminal.open(element);
     // Injection: DECRQSS replies would return text that a program chose as typed input. Programs
     // work without them.
     terminal.parser.registerDcsHandler({ intermediates: '$', final: 'q' }, () => true);
-    terminal.textarea?.setAttribute('aria-describedby', 'terminal-keys');
+    terminal.textarea?.setAttribute('aria-describedby', help);
     fit.fit();
     const paint = () => {
       terminal.options.theme = dark.matches ? DARK : LIGHT;
@@ -133,7 +136,7 @@ export default function TerminalView({ sandboxId, session, label, isRead, onOver
       terminal.dispose();
       giveBack();
     };
-  }, [sandboxId, session, attempt, signIns]);
+  }, [sandboxId, session, attempt, signIns, help]);
   return (
     <div className="terminal">
       <p className="terminal-state">
@@ -156,7 +159,7 @@ export default function TerminalView({ sandboxId, session, label, isRead, onOver
           type="button"
           className="button plain terminal-help"
           ref={leave}
-          id="terminal-keys"
+          id={help}
           onClick={() => shown.current?.focus()}
         >
           Ctrl+Shift+X leaves the terminal, Ctrl+Shift+C copies, Ctrl+Shift+V pastes

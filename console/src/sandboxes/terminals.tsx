@@ -44,6 +44,7 @@ export function Terminals({ sandboxId, onOver }: TerminalsProps) {
   const numbers = readNumbers(place.get('terminals'));
   const asked = Number(place.get('terminal'));
   const current = numbers.includes(asked) ? asked : (numbers[0] ?? 1);
+  const beside = numbers.find((each) => each === Number(place.get('beside')) && each !== current);
   const [isRead, setIsRead] = useState(() => localStorage.getItem(READ) === 'yes');
   const { busy, problem, attempt } = useAttempt();
   const show = (all: readonly number[], number: number) =>
@@ -51,6 +52,17 @@ export function Terminals({ sandboxId, onOver }: TerminalsProps) {
       terminals: all.length === 1 && all[0] === 1 ? undefined : all.join('.'),
       terminal: number === all[0] ? undefined : String(number),
     });
+  const open = (isBeside: boolean) => {
+    const next = Math.max(...numbers) + 1;
+    show([...numbers, next], isBeside ? current : next);
+    if (isBeside) go({ beside: String(next) });
+  };
+  const split = () => {
+    if (beside !== undefined) return go({ beside: undefined });
+    const other = numbers.find((each) => each !== current);
+    if (other === undefined) open(true);
+    else go({ beside: String(other) });
+  };
   const close = async () => {
     await call('DELETE /v1/sandbox/{id}/session/{sid}', {
       path: { id: sandboxId, sid: sessionOf(current) },
@@ -73,15 +85,12 @@ export function Terminals({ sandboxId, onOver }: TerminalsProps) {
               Terminal {each}
             </button>
           ))}
-          <Button
-            isDisabled={numbers.length >= MOST}
-            onPress={() => {
-              const next = Math.max(...numbers) + 1;
-              show([...numbers, next], next);
-            }}
-          >
+          <Button isDisabled={numbers.length >= MOST} onPress={() => open(false)}>
             New terminal
           </Button>
+          <ToggleButton className="button" isSelected={beside !== undefined} onChange={split}>
+            Side by side
+          </ToggleButton>
         </div>
         <div className="tools">
           <ToggleButton
@@ -104,14 +113,20 @@ export function Terminals({ sandboxId, onOver }: TerminalsProps) {
       </div>
       {problem === undefined ? null : <Problem words={problem} />}
       <Suspense fallback={<Loading />}>
-        <TerminalView
-          key={current}
-          sandboxId={sandboxId}
-          session={sessionOf(current)}
-          label={`Terminal ${current}`}
-          isRead={isRead}
-          onOver={onOver}
-        />
+        <div className="terminal-row">
+          {[current, beside]
+            .filter((each) => each !== undefined)
+            .map((each) => (
+              <TerminalView
+                key={each}
+                sandboxId={sandboxId}
+                session={sessionOf(each)}
+                label={`Terminal ${each}`}
+                isRead={isRead}
+                onOver={onOver}
+              />
+            ))}
+        </div>
       </Suspense>
     </section>
   );

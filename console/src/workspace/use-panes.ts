@@ -3,17 +3,27 @@ import { type KeptPanes, readPanes, type Shares } from './pane-layout.ts';
 
 export type Mode = 'wide' | 'laptop' | 'phone';
 
+/** Which panes a page has. */
+export type WorkspaceKind = 'run' | 'sandbox';
+
 /** The layout before the user changes it. */
-const FIRST: Readonly<Record<Mode, KeptPanes>> = {
-  wide: {
-    hidden: [],
-    shares: { 'column:preview': 9, 'column:files': 7, 'column:timeline': 4, files: 5, terminal: 5 },
+const FIRST: Readonly<Record<WorkspaceKind, Readonly<Record<Mode, KeptPanes>>>> = {
+  run: {
+    wide: {
+      hidden: [],
+      shares: { 'column:preview': 9, 'column:files': 7, 'column:timeline': 4, files: 5, terminal: 5 },
+    },
+    laptop: {
+      hidden: ['files'],
+      shares: { 'column:preview': 7, 'column:timeline': 3, preview: 6, terminal: 5 },
+    },
+    phone: { hidden: [], shares: {} },
   },
-  laptop: {
-    hidden: ['files'],
-    shares: { 'column:preview': 7, 'column:timeline': 3, preview: 6, terminal: 5 },
+  sandbox: {
+    wide: { hidden: [], shares: { 'column:terminal': 5, 'column:files': 4, 'column:details': 3 } },
+    laptop: { hidden: ['details'], shares: {} },
+    phone: { hidden: [], shares: {} },
   },
-  phone: { hidden: [], shares: {} },
 };
 
 const PHONE = '(max-width: 680px)';
@@ -39,15 +49,15 @@ function modeNow(): Mode {
 }
 
 /** A preference, not a secret: stored in the browser. */
-const addressOfPanes = (mode: Mode) => `porthole-panes-${mode}`;
+const addressOfPanes = (kind: WorkspaceKind, mode: Mode) => `porthole-panes-${kind}-${mode}`;
 
 /** Hidden panes and sizes, remembered for each kind of window. */
-export function useKeptPanes(mode: Mode) {
+export function useKeptPanes(kind: WorkspaceKind, mode: Mode) {
   const [kept, setKept] = useState<Partial<Record<Mode, KeptPanes>>>({});
-  const now = kept[mode] ?? readPanes(localStorage.getItem(addressOfPanes(mode))) ?? FIRST[mode];
+  const now = kept[mode] ?? readPanes(localStorage.getItem(addressOfPanes(kind, mode))) ?? FIRST[kind][mode];
   const keep = (change: Partial<KeptPanes>) => {
     const next = { ...now, ...change };
-    localStorage.setItem(addressOfPanes(mode), JSON.stringify(next));
+    localStorage.setItem(addressOfPanes(kind, mode), JSON.stringify(next));
     setKept((before) => ({ ...before, [mode]: next }));
   };
   return {

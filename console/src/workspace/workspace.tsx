@@ -10,7 +10,7 @@ import {
   MOST,
   moveDivider,
 } from './pane-layout.ts';
-import { type Mode, useKeptPanes, useMode } from './use-panes.ts';
+import { type Mode, useKeptPanes, useMode, type WorkspaceKind } from './use-panes.ts';
 import './workspace.css';
 
 interface Pane {
@@ -20,6 +20,7 @@ interface Pane {
 }
 
 interface WorkspaceProps {
+  readonly kind: WorkspaceKind;
   readonly panes: readonly Pane[];
   readonly columns: Readonly<Record<Exclude<Mode, 'phone'>, Columns>>;
 }
@@ -28,10 +29,10 @@ interface WorkspaceProps {
  * Panes that are resized, hidden and shown full screen. All are siblings, placed by coordinates: a
  * pane that moved to another parent would load its frame again and lose its terminal's screen.
  */
-export function Workspace({ panes, columns }: WorkspaceProps) {
+export function Workspace({ kind, panes, columns }: WorkspaceProps) {
   const mode = useMode();
   const [place, go] = usePlace();
-  const { hidden, shares, setHidden, setShares } = useKeptPanes(mode);
+  const { hidden, shares, setHidden, setShares } = useKeptPanes(kind, mode);
   const [isDragging, setIsDragging] = useState(false);
   // Mounted from the first time they are shown: a terminal starts a shell.
   const mounted = useRef(new Set<string>());

@@ -64,16 +64,14 @@ function pictures({ shown, asking, toolId }: Scene): Readonly<Record<string, Pic
       },
     },
     files: {
-      path: `/sandboxes/${shown.sandboxId}`,
+      path: `/sandboxes/${shown.sandboxId}?pane=files`,
       async show(page) {
-        await page.getByRole('tab', { name: 'Files' }).click();
         await page.getByRole('button', { name: 'README.md' }).waitFor();
       },
     },
     file: {
-      path: `/sandboxes/${shown.sandboxId}`,
+      path: `/sandboxes/${shown.sandboxId}?pane=files`,
       async show(page) {
-        await page.getByRole('tab', { name: 'Files' }).click();
         await page.getByText('server.js', { exact: true }).click();
         await page.getByRole('textbox', { name: /^Text of/ }).waitFor();
       },
