@@ -4,8 +4,10 @@ import { createRoot } from 'react-dom/client';
 import './style.css';
 import { App } from './app.tsx';
 import { reloadForMissingParts } from './live/new-build.ts';
+import { applyTheme } from './live/theme.ts';
 import { ErrorBoundary } from './parts/error-boundary.tsx';
 
+applyTheme();
 reloadForMissingParts();
 const root = document.getElementById('root');
 if (root !== null) {

@@ -190,6 +190,42 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       port += 2;
     });
 
+    test('is answered together with others, and a confirmation names each', async () => {
+      const own = await makeRun('Three ports');
+      const dock = page.locator('.dock');
+      const both = async () => {
+        const asking = [ask(port, own), ask(port + 1, own)];
+        await card(port).waitFor();
+        await card(port + 1)
+          .locator('.decision[data-armed="true"]')
+          .waitFor();
+        return asking;
+      };
+      const denied = await both();
+      await dock.getByRole('button', { name: 'Deny these 2' }).click();
+      expect((await Promise.all(denied)).map(({ status }) => status)).toEqual([403, 403]);
+      await dock.getByText('Denied 2 requests once.').waitFor();
+      const approved = await both();
+      await dock.getByRole('button', { name: 'Approve these 2 once' }).click();
+      await dock.getByText(`port ${port} of Three ports, port ${port + 1} of Three ports`).waitFor();
+      expect(await waiting()).toHaveLength(2);
+      expect(await violations(page)).toEqual([]);
+      await dock.getByRole('button', { name: 'Confirm: approve 2 once' }).click();
+      expect((await Promise.all(approved)).map(({ status }) => status)).toEqual([200, 200]);
+      port += 1;
+    });
+
+    test('covers nothing of the page in a window that has space beside it', async () => {
+      await page.setViewportSize({ width: 1280, height: 800 });
+      const asking = ask();
+      await card().waitFor();
+      const box = await page.locator('.dock').boundingBox();
+      const content = await page.locator('#page').boundingBox();
+      expect((content?.x ?? 0) + (content?.width ?? 0)).toBeLessThanOrEqual(box?.x ?? 0);
+      await decide(card(), 'Deny');
+      await asking;
+    });
+
     test('takes no press in its first half second: it may have come up under the pointer', async () => {
       // Presses any approve button as soon as it exists.
       await page.evaluate(`new MutationObserver(() => {
@@ -210,7 +246,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       port += 1;
       asking.push(ask());
       await card().waitFor();
-      const denies = page.locator('.dock').getByRole('button', { name: 'Deny' });
+      const denies = page.locator('.dock').getByRole('button', { name: 'Deny', exact: true });
       await card(first).locator('.decision[data-armed="true"]').waitFor();
       await denies.first().dblclick();
       await card(first).waitFor({ state: 'detached' });

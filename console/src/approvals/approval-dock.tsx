@@ -1,8 +1,11 @@
 import { type FocusEvent, useEffect, useRef, useState } from 'react';
+import { call } from '../api/client.ts';
 import { serverNow } from '../live/clock.ts';
 import { Button } from '../parts/button.tsx';
+import { Problem } from '../parts/feedback.tsx';
+import { useAttempt } from '../parts/use-attempt.ts';
 import { ApprovalCard } from './approval-card.tsx';
-import { endedLabel, questionOf, runName, type WaitingApproval } from './approval-labels.ts';
+import { endedLabel, questionOf, requestedLabel, runName, type WaitingApproval } from './approval-labels.ts';
 import './approvals.css';
 import type { Approvals } from './use-approvals.ts';
 import { useArmed } from './use-armed.ts';
@@ -56,6 +59,19 @@ export function ApprovalDock({ waiting, forget, user }: ApprovalDockProps) {
               </Button>
             </header>
           )}
+          {shown.length < 2 ? null : (
+            <Together
+              // A confirmation is for the requests that it names.
+              key={shown.map(({ request_id: id }) => id).join()}
+              approvals={shown}
+              armed={armed}
+              onBegin={(id) => decided.current.set(id, [id])}
+              onEnd={(ids, words) => {
+                announce(words);
+                ids.forEach(forget);
+              }}
+            />
+          )}
           {shown.map((each, at) => (
             <ApprovalCard
               key={each.request_id}
@@ -80,6 +96,66 @@ export function ApprovalDock({ waiting, forget, user }: ApprovalDockProps) {
           {notice === undefined ? null : <p className="notice">{notice}</p>}
         </section>
       )}
+    </div>
+  );
+}
+
+interface TogetherProps {
+  readonly approvals: readonly WaitingApproval[];
+  readonly armed: boolean;
+  /** A decision about this request is pending. */
+  readonly onBegin: (requestId: string) => void;
+  readonly onEnd: (requestIds: readonly string[], words: string) => void;
+}
+
+/** Answers all visible requests at once, each for this one call only. */
+function Together({ approvals, armed, onBegin, onEnd }: TogetherProps) {
+  const { busy, problem, attempt } = useAttempt();
+  const [confirming, setConfirming] = useState(false);
+  const begunArmed = useRef(false);
+  const decide = (decision: 'approve' | 'deny') =>
+    void attempt(async () => {
+      setConfirming(false);
+      for (const { request_id: id, run_id: run } of approvals) {
+        onBegin(id);
+        await call('POST /api/runs/{id}/tool-approvals', {
+          path: { id: run },
+          body: { request_id: id, decision, scope: 'once' },
+        });
+        onEnd([id], decision === 'approve' ? 'Approved once.' : 'Denied.');
+      }
+      onEnd([], `${decision === 'approve' ? 'Approved' : 'Denied'} ${approvals.length} requests once.`);
+    });
+  const whole = {
+    isDisabled: busy,
+    onPressStart: () => {
+      begunArmed.current = armed;
+    },
+  };
+  const isTaken = () => begunArmed.current && armed;
+  return (
+    <div className="together" role="group" aria-label="All of these requests">
+      <div className="actions">
+        <Button
+          {...whole}
+          variant={confirming ? 'danger' : 'normal'}
+          onBlur={() => setConfirming(false)}
+          onPress={() => {
+            if (!isTaken()) return;
+            if (confirming) decide('approve');
+            else setConfirming(true);
+          }}
+        >
+          {confirming
+            ? `Confirm: approve ${approvals.length} once`
+            : `Approve these ${approvals.length} once`}
+        </Button>
+        <Button {...whole} onPress={() => isTaken() && decide('deny')}>
+          Deny these {approvals.length}
+        </Button>
+      </div>
+      {confirming ? <p role="status">{approvals.map(requestedLabel).join(', ')}</p> : null}
+      {problem === undefined ? null : <Problem words={problem} />}
     </div>
   );
 }

@@ -30,6 +30,17 @@ export function questionOf(approval: Pick<WaitingApproval, 'arguments' | 'tool'>
     : `Open a preview of port ${port}?`;
 }
 
+/** What is asked for and by which run, in a few words. */
+export function requestedLabel(
+  approval: Pick<WaitingApproval, 'arguments' | 'tool' | 'run_id' | 'run_title'>,
+): string {
+  const port = portOf(approval);
+  const what =
+    destinationOf(approval) ??
+    (port === undefined ? `the tool “${plainText(approval.tool, 40)}”` : `port ${port}`);
+  return `${what} of ${runName(approval)}`;
+}
+
 /** The effect of an approval. */
 export function consequenceOf(approval: Pick<WaitingApproval, 'arguments' | 'message' | 'tool'>): string {
   if (destinationOf(approval) !== undefined) {

@@ -17,6 +17,7 @@ import {
   lineNumbers,
 } from '@codemirror/view';
 import { useEffect, useRef } from 'react';
+import { isDark, onThemeChange } from '../live/theme.ts';
 import { languageLoader } from './editor-languages.ts';
 
 export interface CodeEditorProps {
@@ -74,10 +75,9 @@ const THEME = EditorView.theme({
   '.cm-wrong-line': { backgroundColor: '#d92d3f22' },
 });
 
-const DARK = '(prefers-color-scheme: dark)';
 /** The page's background: each colour of the theme is readable on it. */
 const DARKER = EditorView.theme({ '&, & .cm-gutters': { backgroundColor: 'var(--card)' } }, { dark: true });
-const themeOf = () => (matchMedia(DARK).matches ? [DARKER, oneDark] : []);
+const themeOf = () => (isDark() ? [DARKER, oneDark] : []);
 
 interface Parts {
   readonly view: EditorView;
@@ -153,11 +153,10 @@ export default function CodeEditor({
       }),
     });
     parts.current = { view, language: lang, access, marks };
-    const dark = matchMedia(DARK);
-    const follow = () => view.dispatch({ effects: theme.reconfigure(themeOf()) });
-    dark.addEventListener('change', follow);
+    const ended = new AbortController();
+    onThemeChange(() => view.dispatch({ effects: theme.reconfigure(themeOf()) }), ended.signal);
     return () => {
-      dark.removeEventListener('change', follow);
+      ended.abort();
       parts.current = undefined;
       view.destroy();
       out.remove();

@@ -1,11 +1,15 @@
-import { type ReactNode, useContext, useEffect, useRef, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useContext, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { type Answer, call } from '../api/client.ts';
 import { useNewBuild } from '../live/new-build.ts';
 import { SessionContext } from '../live/session-state.ts';
 import { Button } from './button.tsx';
+import type { Palette } from './command-palette.tsx';
 import { Icon, type IconName } from './controls.tsx';
 import { ErrorBoundary } from './error-boundary.tsx';
+
+// Loaded with its first use.
+const CommandPalette = lazy(() => import('./command-palette.tsx'));
 
 const PAGES: readonly { readonly href: string; readonly name: string; readonly icon: IconName }[] = [
   { href: '/', name: 'Runs', icon: 'runs' },
@@ -31,6 +35,8 @@ export function Shell({ session, waiting, children }: ShellProps) {
     const page = heading === '' ? 'Porthole' : `${heading} · Porthole`;
     document.title = waiting > 0 ? `(${waiting}) ${page}` : page;
   }, [heading, waiting, over]);
+  const [palette, setPalette] = useState<Palette>();
+  usePaletteKeys(setPalette);
   const signOut = async () => {
     await call('DELETE /api/session').catch(() => undefined);
     window.location.assign('/');
@@ -53,7 +59,15 @@ export function Shell({ session, waiting, children }: ShellProps) {
             </Link>
           ))}
         </nav>
+        <Button className="find" aria-keyshortcuts="Control+K" onPress={() => setPalette('commands')}>
+          <Icon name="find" />
+          <span>Find</span>
+          <kbd>Ctrl K</kbd>
+        </Button>
         <div className="who">
+          <Button variant="plain" aria-keyshortcuts="?" onPress={() => setPalette('keys')}>
+            Keyboard
+          </Button>
           <a href="/v1/openapi">API</a>
           {session.user === 'local' ? (
             <span className="quiet">local</span>
@@ -73,8 +87,34 @@ export function Shell({ session, waiting, children }: ShellProps) {
       <main id="page" tabIndex={-1}>
         <ErrorBoundary at={location}>{children}</ErrorBoundary>
       </main>
+      {palette === undefined ? null : (
+        <Suspense>
+          <CommandPalette shown={palette} onShow={setPalette} />
+        </Suspense>
+      )}
     </div>
   );
+}
+
+/** Ctrl-K opens the commands, and `?` the list of keys unless a text is typed. */
+function usePaletteKeys(onShow: (shown: Palette) => void): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      // Terminals and editors take their keys first.
+      if (event.defaultPrevented || event.altKey) return;
+      const [target] = event.composedPath();
+      const types =
+        target instanceof HTMLElement &&
+        (target.isContentEditable || /^(?:INPUT|TEXTAREA)$/.test(target.tagName));
+      const isFind = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === 'k';
+      const isKeys = event.key === '?' && !types && !event.ctrlKey && !event.metaKey;
+      if (!isFind && !isKeys) return;
+      event.preventDefault();
+      onShow(isFind ? 'commands' : 'keys');
+    };
+    window.addEventListener('keydown', onKey);
+    return () => window.removeEventListener('keydown', onKey);
+  }, [onShow]);
 }
 
 /**

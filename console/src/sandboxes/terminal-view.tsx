@@ -4,6 +4,7 @@ import { Terminal } from '@xterm/xterm';
 import '@xterm/xterm/css/xterm.css';
 import { useContext, useEffect, useId, useRef, useState } from 'react';
 import { SessionContext } from '../live/session-state.ts';
+import { isDark, onThemeChange } from '../live/theme.ts';
 import { Button } from '../parts/button.tsx';
 import { adoptInlineStyles } from './adopt-inline-styles.ts';
 import { UNICODE_OF_TODAY } from './character-width.ts';
@@ -58,14 +59,13 @@ export default function TerminalView({ sandboxId, session, label, isRead, onOver
     if (element === null) return undefined;
     const ended = new AbortController();
     const giveBack = adoptInlineStyles(document);
-    const dark = matchMedia('(prefers-color-scheme: dark)');
     const terminal = new Terminal({
       allowProposedApi: true,
       fontFamily: 'ui-monospace, "SF Mono", Menlo, Consolas, monospace',
       fontSize: 13,
       scrollback: 5_000,
       screenReaderMode: read.current,
-      theme: dark.matches ? DARK : LIGHT,
+      theme: isDark() ? DARK : LIGHT,
       minimumContrastRatio: 4.5,
       // A program may name any address: it opens only after the user has confirmed it.
       linkHandler: { activate: (_, address) => setLink(address) },
@@ -83,9 +83,9 @@ export default function TerminalView({ sandboxId, session, label, isRead, onOver
     terminal.textarea?.setAttribute('aria-describedby', help);
     fit.fit();
     const paint = () => {
-      terminal.options.theme = dark.matches ? DARK : LIGHT;
+      terminal.options.theme = isDark() ? DARK : LIGHT;
     };
-    dark.addEventListener('change', paint, { signal: ended.signal });
+    onThemeChange(paint, ended.signal);
     // A hidden pane has no size: programs would get a screen of two columns.
     const watcher = new ResizeObserver(() => {
       if (element.clientWidth > 0) fit.fit();

@@ -1,0 +1,137 @@
+import { useCallback, useEffect, useState } from 'react';
+import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components';
+import { useLocation } from 'wouter';
+import { plainText } from '#core/shared/plain-text.ts';
+import { useAnswer } from '../live/use-live.ts';
+import { chooseTheme, type Theme } from '../live/theme.ts';
+import { placeAfter } from '../sandboxes/use-place.ts';
+import { Button } from './button.tsx';
+import PickDialog, { type Pick } from './pick-dialog.tsx';
+
+/** What is open in front of the page. */
+export type Palette = 'commands' | 'keys';
+
+interface CommandPaletteProps {
+  readonly shown: Palette;
+  readonly onShow: (shown: Palette | undefined) => void;
+}
+
+const KEYS = [
+  ['Ctrl K', 'Find a page, a run or a command'],
+  ['?', 'Show this list'],
+  ['F8', 'Go to the requests of agents, and back'],
+  ['Ctrl P', 'Open a file by its name'],
+  ['Ctrl S', 'Save the open file'],
+  ['Ctrl Shift X', 'Leave a terminal'],
+  ['Esc, then Tab', 'Leave the editor'],
+  ['← → ↑ ↓', 'Resize panes, on the line between them'],
+] as const;
+
+const THEMES: Readonly<Record<Theme, string>> = {
+  light: 'Use light colours',
+  dark: 'Use dark colours',
+  system: 'Use the colours of the system',
+};
+
+const PANES = {
+  runs: { preview: 'Previews', terminal: 'Terminal', files: 'Files', timeline: 'Timeline' },
+  sandboxes: { terminal: 'Terminal', files: 'Files', details: 'Details' },
+} as const;
+
+/** Pages, runs and commands by some letters, and the list of keys. */
+export default function CommandPalette({ shown, onShow }: CommandPaletteProps) {
+  const [path, navigate] = useLocation();
+  const { value: runs } = useAnswer('GET /api/runs', { query: { limit: 50 } });
+  const [commands] = useState(() => commandsOf(path));
+  useEffect(() => {
+    // The focus stays in the dialog: a press on the page behind closes it.
+    if (shown === 'keys') document.getElementById('keys-close')?.focus();
+  }, [shown]);
+  const find = useCallback(
+    (text: string): readonly Pick[] => {
+      const words = text.toLowerCase().split(/\s+/);
+      const all = [
+        ...commands,
+        ...(runs?.runs ?? []).map(({ run_id: id, title }) => ({
+          id: `/runs/${encodeURIComponent(id)}`,
+          words: plainText(title ?? '', 100) || id,
+          note: 'Run',
+        })),
+      ];
+      return all.filter((each) => words.every((word) => each.words.toLowerCase().includes(word)));
+    },
+    [commands, runs],
+  );
+  const pick = (id: string) => {
+    if (id.startsWith('/v1/')) window.location.assign(id);
+    else if (id.startsWith('/')) navigate(id);
+    else if (id.startsWith('pane ')) {
+      navigate(`${path}${placeAfter(window.location.search, { pane: id.slice(5) || undefined })}`);
+    } else if (id === 'keys') onShow('keys');
+    else chooseTheme(id as Theme);
+  };
+  if (shown === 'commands') {
+    return (
+      <PickDialog
+        title="Commands"
+        placeholder="Find a page, a run or a command"
+        find={find}
+        onPick={pick}
+        onClose={() => onShow(undefined)}
+      />
+    );
+  }
+  return (
+    <ModalOverlay
+      className="overlay"
+      isDismissable
+      isOpen
+      onOpenChange={(isOpen) => {
+        if (!isOpen) onShow(undefined);
+      }}
+    >
+      <Modal className="modal">
+        <Dialog className="dialog">
+          <Heading slot="title">Keyboard</Heading>
+          <dl className="keys">
+            {KEYS.map(([key, words]) => (
+              <div key={key}>
+                <dt>
+                  <kbd>{key}</kbd>
+                </dt>
+                <dd>{words}</dd>
+              </div>
+            ))}
+          </dl>
+          <div className="actions">
+            <Button id="keys-close" onPress={() => onShow(undefined)}>
+              Close
+            </Button>
+          </div>
+        </Dialog>
+      </Modal>
+    </ModalOverlay>
+  );
+}
+
+function commandsOf(path: string): readonly Pick[] {
+  const kind = /^\/(runs|sandboxes)\/./.exec(path)?.[1] as keyof typeof PANES | undefined;
+  return [
+    ...(kind === undefined
+      ? []
+      : [
+          ...Object.entries(PANES[kind]).map(([id, words]) => ({
+            id: `pane ${id}`,
+            words: `Show ${words.toLowerCase()} alone`,
+            note: 'This page',
+          })),
+          { id: 'pane ', words: 'Show all panes', note: 'This page' },
+        ]),
+    { id: '/', words: 'Go to the runs' },
+    { id: '/sandboxes', words: 'Go to the sandboxes' },
+    { id: '/tools', words: 'Go to the tools' },
+    { id: '/v1/openapi', words: 'Open the API reference' },
+    ...Object.entries(THEMES).map(([id, words]) => ({ id, words })),
+    { id: 'keys', words: 'Show the keyboard keys', note: '?' },
+  ];
+}
