@@ -43,7 +43,7 @@ export function Started({ sandboxId, seen, hasPreviews = false }: StartedProps) 
     seen,
   );
   const { busy, problem, attempt } = useAttempt();
-  /** The row whose log is open: `server <name>` or `process <id>`. */
+  /** The row with an open log: `server <name>` or `process <id>`. */
   const [log, setLog] = useState<string>();
   const [, go] = usePlace();
   const servers = found?.servers ?? [];
