@@ -80,6 +80,7 @@ export default function FileView({ sandboxId, path, line, changes, onClose, onFo
         path={path}
         line={line}
         changes={changes}
+        isFirst={attempt === 0}
         initial={shown.text}
         onClose={onClose}
         onReload={() => setAttempt((count) => count + 1)}

@@ -253,17 +253,23 @@ interface Watched {
   readonly ofOpen: number;
 }
 
-/** Changes of files that programs of the sandbox make, as they happen. */
+/**
+ * Changes of files that programs of the sandbox make, as they happen. Only while a file is open in
+ * the window with the focus: over HTTP/1.1 a browser has six connections for all its windows.
+ */
 function useWatched(sandboxId: string, open: string | null): Watched {
   const [watched, setWatched] = useState<Watched>({ count: 0, ofOpen: 0 });
+  const isFocused = useFocused();
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const isOpenChanged = useRef(false);
   useEffect(() => () => clearTimeout(timer.current), []);
-  const address = addressOf('GET /v1/sandbox/{id}/watch', { id: sandboxId });
+  const address =
+    open === null || !isFocused ? null : addressOf('GET /v1/sandbox/{id}/watch', { id: sandboxId });
   useEvents(address, ({ type, data }) => {
-    if (type === 'ready' || type === 'limited') return;
+    if (type === 'limited') return;
     const { path } = JSON.parse(data) as { readonly path?: string };
-    isOpenChanged.current ||= type === 'overflow' || path === open;
+    // Before `ready`, and with `overflow`, changes are not reported.
+    isOpenChanged.current ||= type === 'ready' || type === 'overflow' || path === open;
     timer.current ??= setTimeout(() => {
       timer.current = undefined;
       const touched = isOpenChanged.current;
@@ -272,6 +278,19 @@ function useWatched(sandboxId: string, open: string | null): Watched {
     }, SETTLE_MS);
   });
   return watched;
+}
+
+/** Whether the window, or a frame in it, has the focus. */
+function useFocused(): boolean {
+  const [isFocused, setIsFocused] = useState(() => document.hasFocus());
+  useEffect(() => {
+    const look = () => setIsFocused(document.hasFocus());
+    for (const type of ['focus', 'blur'] as const) window.addEventListener(type, look);
+    return () => {
+      for (const type of ['focus', 'blur'] as const) window.removeEventListener(type, look);
+    };
+  }, []);
+  return isFocused;
 }
 
 /** Prevents a file dropped beside the list from replacing the page. */

@@ -23,6 +23,8 @@ export interface TextFileProps {
   readonly line: number;
   /** Changes whenever something in the sandbox changes the file. */
   readonly changes: number;
+  /** False: it is read again. */
+  readonly isFirst: boolean;
   readonly initial: Text;
   readonly onClose: () => void;
   /** Discards the edits and reads the file again. */
@@ -38,6 +40,7 @@ export function TextFile({
   path,
   line,
   changes,
+  isFirst,
   initial,
   onClose,
   onReload,
@@ -58,7 +61,11 @@ export function TextFile({
   const changed = text !== saved;
   const name = shownName(path);
   useEffect(() => texts.keep(address, text === saved ? undefined : { text, saved }), [address, text, saved]);
-  useEffect(() => heading.current?.focus(), []);
+  useEffect(() => {
+    // A text that is read again must not take the focus from another pane.
+    if (isFirst || document.activeElement === document.body) heading.current?.focus();
+    // Only when it opens.
+  }, []);
 
   const now = useRef({ saved, changed, onReload });
   now.current = { saved, changed, onReload };
