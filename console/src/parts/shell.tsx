@@ -59,7 +59,12 @@ export function Shell({ session, waiting, children }: ShellProps) {
             </Link>
           ))}
         </nav>
-        <Button className="find" aria-keyshortcuts="Control+K" onPress={() => setPalette('commands')}>
+        <Button
+          className="find"
+          aria-label="Find"
+          aria-keyshortcuts="Control+K"
+          onPress={() => setPalette('commands')}
+        >
           <Icon name="find" />
           <span>Find</span>
           <kbd>Ctrl K</kbd>
