@@ -11,6 +11,8 @@ suite('the commands of the console, in a real browser', chromiumMissing, () => {
   let browser: Browser;
   let page: Page;
   const pick = async (words: string) => {
+    // In a terminal, the key is the shell's.
+    await page.getByRole('heading', { level: 1 }).click();
     await page.keyboard.press('ControlOrMeta+k');
     await page.getByPlaceholder('Find a page, a run or a command').fill(words);
     await page.getByRole('menuitem').first().click();

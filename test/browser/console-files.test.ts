@@ -59,7 +59,7 @@ suite('the files of a run, in a real browser', chromiumMissing, () => {
     const tree = page.getByRole('treegrid', { name: 'Files of the workspace' });
     const row = (name: string) => tree.getByRole('row', { name, exact: true });
     await row('home.ts').waitFor();
-    expect(await row('home.ts').getAttribute('aria-selected')).toBe('true');
+    expect(await row('home.ts').getAttribute('class')).toBe('open');
     expect(await violations(page)).toEqual([]);
     await row('other.py').click();
     await text('src/other.py').waitFor();
@@ -95,7 +95,7 @@ suite('the files of a run, in a real browser', chromiumMissing, () => {
   });
 
   test('are shown as text and elements only if they are Markdown', async () => {
-    const { title } = { title: await page.title() };
+    const title = await page.title();
     await page.getByRole('row', { name: 'README.md', exact: true }).click();
     await text('README.md').waitFor();
     await page.getByRole('button', { name: 'Preview', exact: true }).click();

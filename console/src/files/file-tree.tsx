@@ -34,7 +34,13 @@ export default function FileTree({ sandboxId, root, open, seen, onFile }: FileTr
       .slice(0, MOST)
       .map((entry) => ({ entry, children: expanded.has(entry.path) ? below(entry.path) : [] }));
   const row = ({ entry: { path, name, type }, children }: Node) => (
-    <TreeItem id={path} key={path} textValue={shownName(name)} hasChildItems={type === 'directory'}>
+    <TreeItem
+      id={path}
+      key={path}
+      className={path === open ? 'open' : ''}
+      textValue={shownName(name)}
+      hasChildItems={type === 'directory'}
+    >
       <TreeItemContent>
         {({ level }) => (
           <span className="tree-row" style={{ paddingInlineStart: `${(level - 1) * 14}px` }}>
@@ -47,6 +53,7 @@ export default function FileTree({ sandboxId, root, open, seen, onFile }: FileTr
             )}
             <Icon name={type === 'directory' ? 'folder' : type === 'symlink' ? 'link' : 'file'} />
             <bdi>{shownName(name)}</bdi>
+            {path === open ? <span className="hidden">, open</span> : null}
           </span>
         )}
       </TreeItemContent>
@@ -58,12 +65,9 @@ export default function FileTree({ sandboxId, root, open, seen, onFile }: FileTr
       className="file-tree"
       aria-label="Files of the workspace"
       items={below(root).map((each) => ({ ...each, id: each.entry.path }))}
-      dependencies={[listings, expanded]}
+      dependencies={[listings, expanded, open]}
       expandedKeys={expanded}
       onExpandedChange={(keys) => setExpanded(new Set([...keys].map(String)))}
-      selectionMode="single"
-      selectionBehavior="replace"
-      selectedKeys={open === null ? [] : [open]}
       onAction={(key) => {
         const path = String(key);
         if (!isFolder(listings, path)) onFile(path);
