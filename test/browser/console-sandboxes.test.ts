@@ -370,7 +370,7 @@ suite('sandboxes in the console, in a real browser', missing, () => {
 
     test('does not resume a sandbox that a user stopped', async () => {
       await porthole.call('POST', `/v1/sandbox/${id}/stop`);
-      await page.getByText('It is stopped.').waitFor();
+      await page.getByText('The sandbox is stopped').first().waitFor();
       const state = await porthole.call('GET', `/v1/sandbox/${id}`);
       expect(state.json()).toMatchObject({ state: 'stopped', desired_state: 'stopped' });
       await page.getByRole('button', { name: 'Resume bench' }).click();

@@ -21,7 +21,8 @@ const FIRST: Readonly<Record<WorkspaceKind, Readonly<Record<Mode, KeptPanes>>>> 
   },
   sandbox: {
     wide: { hidden: [], shares: { 'column:terminal': 5, 'column:files': 4, 'column:details': 3 } },
-    laptop: { hidden: ['details'], shares: {} },
+    // A terminal needs 40 columns also in a window of 800 pixels.
+    laptop: { hidden: ['details'], shares: { 'column:terminal': 13, 'column:files': 7 } },
     phone: { hidden: [], shares: {} },
   },
 };
