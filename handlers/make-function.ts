@@ -1,14 +1,15 @@
 import middy from '@middy/core';
 import { PassThrough, Readable } from 'node:stream';
+import type { Caller } from '#core/callers.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
-import { guardCredential } from './http/guard-credential.ts';
-import type { HttpEvent, HttpResponse } from './http/http-event.ts';
+import { guardCredential, type LazySignal } from './http/guard-credential.ts';
+import type { Handshake, HttpEvent, HttpResponse } from './http/http-event.ts';
 import { admit, type ChainEvent, type Step } from './http/admit.ts';
 import { authenticate } from './http/authenticate.ts';
 import { checkBridgeId, guardOrigin } from './http/guards.ts';
 import { readInput } from './http/read-input.ts';
 import { renderErrors } from './http/render-errors.ts';
-import type { Route } from './route.ts';
+import type { Route, RouteRequest } from './route.ts';
 import type { Services } from './services.ts';
 
 /** A function for any middy host. */
@@ -39,37 +40,54 @@ export function makeFunction(
       ? []
       : [guardOrigin({ page: route.page, publicOrigin: options.publicOrigin })]),
     // Before the input: strangers cannot cause a body to be read and parsed.
-    authenticate(services, route, options.publicOrigin),
+    ...(route.access === 'anyone' ? [] : [authenticate(services, route, options.publicOrigin)]),
     // Before the body is read: queued requests use no memory.
     admit(() => services.admission, route),
     readInput(route),
   ];
-  const handler = (event: ChainEvent): Promise<HttpResponse> => {
-    const { params, query, body } = event.input ?? { params: {}, query: {}, body: undefined };
-    return guardCredential(services, event.caller, event.signal, (signal) =>
-      route.handle(
-        {
-          params,
-          query,
-          body,
-          // Routes for anyone never read it.
-          caller: event.caller ?? { kind: 'person', user: '', org: '', admin: false },
-          headers: event.headers,
-          stream: () => bodyStream(event),
-          handshake: event.handshake,
-          signal,
-          redact,
-          sourceIp: event.requestContext.http.sourceIp,
-        },
-        services,
-      ),
+  const handler = (event: ChainEvent): Promise<HttpResponse> =>
+    guardCredential(
+      services,
+      event.caller,
+      () => event.signal,
+      (signal) => route.handle(new ChainRequest(event, redact, signal), services),
     );
-  };
-  // middy's types use AWS Lambda's event and context; ours are the subset that we read.
-  return (middy as unknown as (handler: unknown) => { use(steps: Step[]): PortholeFunction })(handler).use(
-    chain,
-  );
+  return middy<ChainEvent, HttpResponse, unknown, object>(handler).use(chain);
 }
+
+/** A class, because the signal is a getter: each literal with one would be built anew. */
+class ChainRequest implements RouteRequest<unknown, unknown, unknown> {
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly body: unknown;
+  readonly caller: Caller;
+  readonly headers: HttpEvent['headers'];
+  readonly handshake: Handshake | undefined;
+  readonly sourceIp: string | undefined;
+  readonly stream: () => Readable;
+  readonly redact: (text: string) => string;
+  readonly #signal: LazySignal;
+
+  constructor(event: ChainEvent, redact: (text: string) => string, signal: LazySignal) {
+    this.params = event.input?.params;
+    this.query = event.input?.query;
+    this.body = event.input?.body;
+    this.caller = event.caller ?? ANYONE;
+    this.headers = event.headers;
+    this.handshake = event.handshake;
+    this.sourceIp = event.requestContext.http.sourceIp;
+    this.stream = () => bodyStream(event);
+    this.redact = redact;
+    this.#signal = signal;
+  }
+
+  get signal(): AbortSignal | undefined {
+    return this.#signal();
+  }
+}
+
+/** The caller of routes for anyone, which never read it. */
+const ANYONE: Caller = { kind: 'person', user: '', org: '', admin: false };
 
 function bodyStream(event: HttpEvent): Readable {
   if (event.bodyStream !== undefined) return event.bodyStream();

@@ -60,24 +60,15 @@ export function createChannelServers({
 }: ChannelServersOptions): ChannelServers {
   const { log } = services;
   const underWay = new Set<ServerResponse>();
-  const open = async () => {
-    let listener: RequestListener = () => undefined;
-    const app = createFunctionHost({
+  /** Created on the first agent request. */
+  let functions: RequestListener | undefined;
+  const open = () =>
+    createFunctionHost({
       ...host,
       routes: channelRoutes(routes),
       // Hostile code may send invalid requests all day: no log line for each.
       services: { ...services, authenticator: agents, log: quiet(log) },
-      serve: (given) => {
-        listener = given;
-        // Never listens; requests come from the servers of the channels.
-        return createStrictServer({ request: () => undefined, upgrade: () => undefined });
-      },
     });
-    await app.ready();
-    return { app, listener };
-  };
-  /** Created on the first agent request. */
-  let functions: ReturnType<typeof open> | undefined;
 
   const admit = async (isFrom: IsFrom, req: IncomingMessage) => {
     const [, token] = /^bearer +(\S+)$/i.exec(req.headers.authorization ?? '') ?? [];
@@ -94,7 +85,7 @@ export function createChannelServers({
     res.setHeader('connection', 'close');
     res.once('close', () => underWay.delete(res));
     try {
-      const { listener } = await admit(isFrom, req);
+      const listener = await admit(isFrom, req);
       listener(req, res);
     } catch (error) {
       dropRest(req);
@@ -125,7 +116,6 @@ export function createChannelServers({
       const limit = setTimeout(() => underWay.forEach((res) => res.destroy()), drainMs);
       await Promise.all(closed);
       clearTimeout(limit);
-      await (await functions)?.app.close();
     },
   };
 }

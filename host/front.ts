@@ -9,7 +9,7 @@ import type { PreviewProxy } from '#proxy/preview-proxy.ts';
 import { PortholeError } from '#core/errors.ts';
 import { parsePreviewHost } from '#core/previews/preview-token.ts';
 import { checkOrigin } from '#handlers/http/guards.ts';
-import { asRequest } from './handshake.ts';
+import { HandshakeResponse } from './handshake.ts';
 import { refuse, refuseUpgrade } from './known-hosts.ts';
 
 export interface FrontOptions {
@@ -22,12 +22,8 @@ export interface FrontOptions {
   readonly publicOrigin?: string | undefined;
   /** Speaks TLS with it; undefined: plain HTTP. */
   readonly certificate?: ServerCertificate | undefined;
-}
-
-export interface Front {
-  readonly server: Server;
-  /** Sets the listener of the functions. */
-  serveApi(listener: RequestListener): void;
+  /** Serves the functions. */
+  readonly api: RequestListener;
 }
 
 const UNKNOWN_HOST =
@@ -37,8 +33,14 @@ const UNKNOWN_HOST =
  * The one server that faces clients. Dispatches by Host to the preview gateway or the functions,
  * and refuses unknown hosts.
  */
-export function createFront({ gateway, zones, isKnownHost, publicOrigin, certificate }: FrontOptions): Front {
-  let api: RequestListener | undefined;
+export function createFront({
+  gateway,
+  zones,
+  isKnownHost,
+  publicOrigin,
+  certificate,
+  api,
+}: FrontOptions): Server {
   /** The token of a preview host; the empty string for a host of the zone without a token. */
   const previewToken = (host: string): string | undefined => {
     if (gateway === undefined) return undefined;
@@ -53,7 +55,7 @@ export function createFront({ gateway, zones, isKnownHost, publicOrigin, certifi
       if (token !== undefined) return gateway?.handleRequest(req, res, token, expectsContinue);
       if (!isKnownHost(host)) return refuse(res, 'unknown_host', UNKNOWN_HOST);
       if (expectsContinue) res.writeContinue();
-      api?.(req, res);
+      api(req, res);
     },
     upgrade(req, socket, head) {
       const host = req.headers.host ?? '';
@@ -63,16 +65,10 @@ export function createFront({ gateway, zones, isKnownHost, publicOrigin, certifi
       // CSRF: WebSockets have no CORS, so the Origin is checked here for every handshake.
       const foreign = foreignOrigin(req.headers, publicOrigin);
       if (foreign !== undefined) return refuseUpgrade(socket, foreign.code, foreign.message);
-      api?.(req, asRequest(req, socket, head));
+      api(req, new HandshakeResponse(req, socket, head));
     },
   };
-  const server = createStrictServer(handlers, strictServerOptions, certificate);
-  return {
-    server,
-    serveApi(listener) {
-      api = listener;
-    },
-  };
+  return createStrictServer(handlers, strictServerOptions, certificate);
 }
 
 function foreignOrigin(

@@ -4,32 +4,25 @@ import { endWith } from '#proxy/front/raw-answer.ts';
 import { isWebSocketKey } from '#proxy/websocket-exchange.ts';
 import { PortholeError } from '#core/errors.ts';
 
-/** The arguments of Node's `upgrade` event. */
-export interface Handshake {
-  readonly socket: Duplex;
-  /** Bytes that the client sent after it. */
-  readonly head: Buffer;
-}
-
-const handshakes = new WeakMap<IncomingMessage, Handshake>();
-
-/** The handshake of a request; undefined for any other request. */
-export function handshakeOf(req: IncomingMessage): Handshake | undefined {
-  return handshakes.get(req);
-}
-
 /**
- * Makes an ordinary request of a handshake: it is routed like any other, and answers other than 101
- * are sent like any other. The connection ends with it, because Node reads no more requests from
- * it.
+ * Makes an ordinary exchange of a handshake: it is routed like any other, and answers other than
+ * 101 are sent like any other. The connection ends with it, because Node reads no more requests
+ * from it.
  */
-export function asRequest(req: IncomingMessage, socket: Duplex, head: Buffer): ServerResponse {
-  handshakes.set(req, { socket, head });
-  const res = new ServerResponse(req);
-  res.shouldKeepAlive = false;
-  res.assignSocket(socket as Parameters<typeof res.assignSocket>[0]);
-  res.once('finish', () => endWith(socket, ''));
-  return res;
+export class HandshakeResponse extends ServerResponse {
+  readonly peer: Duplex;
+  /** Bytes that the client sent after the handshake. */
+  readonly head: Buffer;
+
+  /** Takes the arguments of Node's `upgrade` event. */
+  constructor(req: IncomingMessage, peer: Duplex, head: Buffer) {
+    super(req);
+    this.peer = peer;
+    this.head = head;
+    this.shouldKeepAlive = false;
+    this.assignSocket(peer as Parameters<typeof this.assignSocket>[0]);
+    this.once('finish', () => endWith(peer, ''));
+  }
 }
 
 /** @throws PortholeError `invalid_request` if it violates RFC 6455 section 4.2.1 */

@@ -81,7 +81,7 @@ export async function startHost(
         ? undefined
         : openCertificate({ files: config.tls, hosts: publicHosts(config), log });
     opened.defer(() => certificate?.close());
-    const front = createFront({
+    const server = createFront({
       gateway,
       zones: zoneNames(config.preview),
       isKnownHost: knownHosts({
@@ -91,27 +91,21 @@ export async function startHost(
       }),
       publicOrigin: config.publicUrl?.origin,
       certificate,
+      api: createFunctionHost({
+        routes: ROUTES,
+        services,
+        metrics,
+        publicOrigin: config.publicUrl?.origin,
+        redact: secretRedactor(secretsOf(config)),
+      }),
     });
-    const app = createFunctionHost({
-      routes: ROUTES,
-      services,
-      metrics,
-      publicOrigin: config.publicUrl?.origin,
-      redact: secretRedactor(secretsOf(config)),
-      serve: (listener) => {
-        front.serveApi(listener);
-        return front.server;
-      },
-    });
-    await app.ready();
-    const port = await listen(front.server, config);
+    const port = await listen(server, config);
     platform.listening(port);
     const url = `${config.tls === undefined ? 'http' : 'https'}://${hostInUrl(config.host)}:${port}`;
     folder?.announce(url);
     // Together: the server counts the gateway's open WebSockets among its own connections.
     opened.defer(async () => {
-      await Promise.all([drain(front.server, platform.drainMs), gateway?.close()]);
-      await app.close();
+      await Promise.all([drain(server, platform.drainMs), gateway?.close()]);
     });
 
     const channels = createChannelServers({

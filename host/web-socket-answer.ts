@@ -1,7 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { type RawData, type ServerOptions, type WebSocket, WebSocketServer } from 'ws';
 import type { MessageListeners, MessageSocket } from '#core/terminals/message-socket.ts';
-import type { Handshake } from './handshake.ts';
+import type { HandshakeResponse } from './handshake.ts';
 
 /** In bytes. A longer message is refused with 1009; pastes are shorter. */
 const MAX_MESSAGE = 1024 * 1024;
@@ -37,17 +37,15 @@ server.on('headers', (headers, req) => {
 
 /** Answers 101. Undefined if the client is gone. Validate the handshake first. */
 export function acceptWebSocket(
-  req: IncomingMessage,
-  res: ServerResponse,
-  { socket, head }: Handshake,
+  res: HandshakeResponse,
   requestId: string,
   options: WebSocketOptions,
 ): MessageSocket | undefined {
   // Node's response must not account for the bytes that ws writes.
-  res.detachSocket(socket as Parameters<typeof res.detachSocket>[0]);
-  requestIds.set(req, requestId);
+  res.detachSocket(res.peer as Parameters<typeof res.detachSocket>[0]);
+  requestIds.set(res.req, requestId);
   let accepted: WebSocket | undefined;
-  server.handleUpgrade(req, socket, head, (given) => {
+  server.handleUpgrade(res.req, res.peer, res.head, (given) => {
     accepted = given;
   });
   return accepted === undefined ? undefined : new HostSocket(accepted, options);

@@ -4,7 +4,6 @@
  * that zod parses.
  */
 import { once } from 'node:events';
-import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
 import { createAuthenticator } from '#adapters/auth/authenticators.ts';
@@ -76,21 +75,10 @@ const services = {
   log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
 } as unknown as Services;
 
-let listener: RequestListener = nothing;
 const server = createStrictServer({
-  request: (req, res) => listener(req, res),
+  request: createFunctionHost({ routes: [hello], services, metrics: createMetrics() }),
   upgrade: (_req, socket) => socket.destroy(),
 });
-const app = createFunctionHost({
-  routes: [hello],
-  services,
-  metrics: createMetrics(),
-  serve: (given) => {
-    listener = given;
-    return server;
-  },
-});
-await app.ready();
 server.listen(0, '127.0.0.1');
 await once(server, 'listening');
 const { port } = server.address() as AddressInfo;

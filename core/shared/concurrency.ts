@@ -37,25 +37,29 @@ export class FairQueue {
   }
 
   /**
-   * Undefined if the owner's waiting limit is reached.
+   * A promise only if it must wait. Undefined if the owner's waiting limit is reached.
    * @param signal called only if it must wait
    * @param most replaces the limit per owner
    */
-  async enter(
+  enter(
     name: string,
     signal: () => AbortSignal | undefined = () => undefined,
     most = this.#limits.perOwner,
-  ): Promise<Place | undefined> {
+  ): Place | undefined | Promise<Place> {
     const owner = this.#owners.get(name) ?? { most, running: 0, last: 0, waiting: [] };
     this.#owners.set(name, owner);
-    const isFree = this.#running < this.#limits.total && owner.running < owner.most;
-    if (!isFree) {
-      if (owner.waiting.length >= this.#limits.waiting) {
-        this.#forget(name, owner);
-        return undefined;
-      }
-      await this.#wait(name, owner, signal());
-    } else this.#give(owner);
+    if (this.#running < this.#limits.total && owner.running < owner.most) {
+      this.#give(owner);
+      return this.#place(name, owner);
+    }
+    if (owner.waiting.length >= this.#limits.waiting) {
+      this.#forget(name, owner);
+      return undefined;
+    }
+    return this.#wait(name, owner, signal()).then(() => this.#place(name, owner));
+  }
+
+  #place(name: string, owner: Owner): Place {
     let holds: 'both' | 'own' | 'nothing' = 'both';
     return {
       begun: () => {

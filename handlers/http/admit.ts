@@ -1,3 +1,4 @@
+import type middy from '@middy/core';
 import { Readable } from 'node:stream';
 import { type Caller, SERVICE } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
@@ -8,22 +9,13 @@ import type { HttpEvent, HttpResponse } from './http-event.ts';
 /** The event on its way through the chain: each step adds its findings. */
 export interface ChainEvent extends HttpEvent {
   caller?: Caller;
+  /** Its slot among the running requests. */
+  place?: Place;
   input?: { readonly params: unknown; readonly query: unknown; readonly body: unknown };
 }
 
-/** The request that middy passes to each step. */
-interface ChainRequest {
-  event: ChainEvent;
-  response: HttpResponse | undefined;
-  error: unknown;
-}
-
 /** A middy middleware for our events. */
-export interface Step {
-  readonly before?: (request: ChainRequest) => void | Promise<void>;
-  readonly after?: (request: ChainRequest) => void | Promise<void>;
-  readonly onError?: (request: ChainRequest) => void | Promise<void>;
-}
+export type Step = middy.MiddlewareObj<ChainEvent, HttpResponse, unknown, object>;
 
 export interface RequestLimits extends Readonly<Record<RouteClass, FairLimits>> {
   /** Different invalid keys and tokens from one address, per minute. */
@@ -48,28 +40,37 @@ export function createAdmission({
  */
 export function admit(admission: () => Admission, route: Pick<Route, 'class' | 'body'>): Step {
   const kind = route.class ?? 'cheap';
-  const places = new WeakMap<object, Place>();
+  // The duration of a body depends on its client.
+  const isSlow = route.body === 'stream' || (typeof route.body === 'object' && 'form' in route.body);
+  const hold = (event: ChainEvent, place: Place | undefined) => {
+    if (place === undefined) throw tooMany(kind);
+    if (isSlow) place.begun();
+    event.place = place;
+  };
   return {
-    before: async ({ event }) => {
-      if (event.caller === undefined) return;
+    before({ event }) {
+      if (event.caller === undefined) return undefined;
       const owner = ownerOf(event.caller);
-      const place = await admission()[kind].enter(owner, () => event.signal, mostOf(event.caller));
-      if (place === undefined) throw tooMany(kind);
-      // The duration of a body depends on its client.
-      if (route.body === 'stream' || (typeof route.body === 'object' && 'form' in route.body)) place.begun();
-      places.set(event, place);
+      const place = admission()[kind].enter(owner, () => event.signal, mostOf(event.caller));
+      if (place instanceof Promise) return place.then((given) => hold(event, given));
+      return hold(event, place);
     },
-    after: ({ event, response }) => {
-      const place = places.get(event);
+    after({ event, response }) {
+      const { place } = event;
       if (place === undefined) return;
       place.begun();
-      const { signal } = event;
-      if (response?.body instanceof Readable) response.body.once('close', () => place.end());
-      else if (response?.upgrade === undefined || signal === undefined || signal.aborted) place.end();
+      if (response?.body instanceof Readable) {
+        response.body.once('close', () => place.end());
+        return;
+      }
       // The signal of a WebSocket aborts when its connection ends.
+      const signal = response?.upgrade === undefined ? undefined : event.signal;
+      if (signal === undefined || signal.aborted) place.end();
       else signal.addEventListener('abort', () => place.end(), { once: true });
     },
-    onError: ({ event }) => places.get(event)?.end(),
+    onError({ event }) {
+      event.place?.end();
+    },
   };
 }
 

@@ -140,7 +140,7 @@ export function authenticate(
 ): Step {
   return {
     before: async ({ event }) => {
-      const credential = route.access === 'anyone' ? undefined : presentedCredential(event, route);
+      const credential = presentedCredential(event, route);
       const { sourceIp } = event.requestContext.http;
       if (credential !== undefined) checkGuesses(services.guesses, sourceIp, credential);
       try {

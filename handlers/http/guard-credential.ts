@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { Caller, SessionRef } from '#core/callers.ts';
+import type { Caller, Delegate, SessionRef } from '#core/callers.ts';
 import type { MessageSocket } from '#core/terminals/message-socket.ts';
 import type { Sessions } from '#core/auth/sign-in.ts';
 import {
@@ -21,27 +21,37 @@ export interface GuardCredentialDeps extends WatchCredentialDeps {
  * Ends requests that outlive their credential: commands, downloads and terminals of delegates, and
  * of people with a session, once the delegation or session becomes invalid. Other callers are not
  * watched: removing a key from the configuration restarts the process.
- * @param handle receives a signal that aborts when the client disconnects or the credential becomes
- * invalid
+ * @param signal aborts when the client disconnects
+ * @param handle receives a signal that aborts then, or when the credential becomes invalid
  */
-export async function guardCredential(
+export function guardCredential(
   services: GuardCredentialDeps,
   caller: Caller | undefined,
-  signal: AbortSignal | undefined,
-  handle: (signal: AbortSignal | undefined) => Promise<HttpResponse>,
+  signal: LazySignal,
+  handle: (signal: LazySignal) => Promise<HttpResponse>,
 ): Promise<HttpResponse> {
-  if (caller?.kind === 'person' && caller.session !== undefined) {
-    return guardSession(services, caller.session, await handle(signal));
-  }
-  if (caller?.kind !== 'delegate') return handle(signal);
+  if (caller?.kind === 'delegate') return guardDelegate(services, caller, signal(), handle);
+  const response = handle(signal);
+  const session = caller?.kind === 'person' ? caller.session : undefined;
+  return session === undefined ? response : response.then((given) => guardSession(services, session, given));
+}
+
+/** Most functions never read the signal, so it is created when it is first read. */
+export type LazySignal = () => AbortSignal | undefined;
+
+async function guardDelegate(
+  services: GuardCredentialDeps,
+  caller: Delegate,
+  signal: AbortSignal | undefined,
+  handle: (signal: LazySignal) => Promise<HttpResponse>,
+): Promise<HttpResponse> {
   const watched = watchCredential(services, caller);
   try {
     // Verified before the body arrived; a slow upload can outlive the credential.
     await watched.looked;
     watched.signal.throwIfAborted();
-    const response = await handle(
-      signal === undefined ? watched.signal : AbortSignal.any([signal, watched.signal]),
-    );
+    const either = signal === undefined ? watched.signal : AbortSignal.any([signal, watched.signal]);
+    const response = await handle(() => either);
     if (response.body instanceof Readable) {
       guardStream(response.body, watched);
       return response;

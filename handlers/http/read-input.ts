@@ -4,7 +4,7 @@ import { PortholeError } from '#core/errors.ts';
 import { closestName } from '#core/sandboxes/closest-name.ts';
 import { type ListFilter, MAX_TOTAL } from '#core/shared/reads.ts';
 import type { Route } from '../route.ts';
-import type { Step } from './admit.ts';
+import type { ChainEvent, Step } from './admit.ts';
 import { describeProblems, fieldsOf } from './describe-problems.ts';
 import type { HttpEvent } from './http-event.ts';
 import { limitedStream } from './limited-stream.ts';
@@ -20,15 +20,18 @@ export const MAX_JSON_BYTES = 1_048_576;
  */
 export function readInput(route: Route): Step {
   const known = queryNames(route);
+  const schema =
+    route.body === undefined || route.body === 'stream' || 'form' in route.body ? undefined : route.body;
+  const read = (event: ChainEvent) => ({
+    params: parse(route.params, event.pathParameters ?? {}, 'path'),
+    query: parse(route.query, queryOf(event, route, known), 'query'),
+    body: undefined,
+  });
+  if (schema === undefined) return { before: ({ event }) => void (event.input = read(event)) };
   return {
-    before: async ({ event }) => {
-      const params = parse(route.params, event.pathParameters ?? {}, 'path');
-      const query = parse(route.query, queryOf(event, route, known), 'query');
-      const body =
-        route.body === undefined || route.body === 'stream' || 'form' in route.body
-          ? undefined
-          : parse(route.body, await readJson(event, route), 'body');
-      event.input = { params, query, body };
+    async before({ event }) {
+      const input = read(event);
+      event.input = { ...input, body: parse(schema, await readJson(event, route), 'body') };
     },
   };
 }
@@ -80,8 +83,9 @@ function queryOf(
       `query: unknown parameter ${JSON.stringify(unknown.slice(0, 80))}: ${remedy}`,
     );
   }
-  const twice = Object.keys(values).find((name) => given.getAll(name).length > 1);
-  if (twice !== undefined && query !== undefined && bridge !== true) {
+  const names = Object.keys(values);
+  if (given.size > names.length && query !== undefined && bridge !== true) {
+    const twice = names.find((name) => given.getAll(name).length > 1) ?? '';
     throw new PortholeError(
       'invalid_request',
       `query: ${JSON.stringify(twice.slice(0, 80))} is there more than once: say it once.`,

@@ -35,7 +35,7 @@ describe('a stream that was begun in a browser', () => {
     await guardCredential(
       depsWith(() => Promise.reject(gone)),
       ALICE,
-      undefined,
+      () => undefined,
       () => Promise.resolve({ statusCode: 200, headers: {}, body }),
     );
     await closed;
@@ -48,7 +48,7 @@ describe('a stream that was begun in a browser', () => {
     await guardCredential(
       depsWith(() => Promise.resolve(true)),
       ALICE,
-      undefined,
+      () => undefined,
       () => Promise.resolve({ statusCode: 200, headers: {}, body }),
     );
     expect(await body.toArray()).toEqual(['a', 'b']);

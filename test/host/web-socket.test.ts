@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocket } from 'ws';
 import type { MessageSocket } from '#core/terminals/message-socket.ts';
-import { asRequest, handshakeOf } from '#host/handshake.ts';
+import { HandshakeResponse } from '#host/handshake.ts';
 import { acceptWebSocket } from '#host/web-socket-answer.ts';
 
 /**
@@ -32,10 +32,9 @@ describe('a WebSocket of the host', () => {
     const accepting = Promise.withResolvers<MessageSocket>();
     accepted = accepting.promise;
     server = createServer().on('upgrade', (req, socket, head) => {
-      const res = asRequest(req, socket, head);
+      const res = new HandshakeResponse(req, socket, head);
       const options = { stopping: stopping.signal, pingMs, ended: ending.resolve };
-      const handshake = handshakeOf(req);
-      const own = handshake && acceptWebSocket(req, res, handshake, 'the-request', options);
+      const own = acceptWebSocket(res, 'the-request', options);
       own?.listen({
         message: (message) => void messages.push(message),
         sent: () => (sent += 1),
