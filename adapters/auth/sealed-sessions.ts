@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type {
   EndedSessionRecords,
@@ -156,5 +156,5 @@ function problemOf(
 
 /** SHA-256 of an API key, in base64, for places where the key itself must not be stored. */
 export function keyDigest(key: string): string {
-  return createHash('sha256').update(key).digest('base64');
+  return hash('sha256', key, 'base64');
 }

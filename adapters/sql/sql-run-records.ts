@@ -1,4 +1,4 @@
-import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
+import { type CompiledQuery, type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type { RunFilter, RunRecord, RunRecords, RunSort } from '#core/runs/run-records.ts';
@@ -21,6 +21,8 @@ import { holdRun, publishingTransaction } from './publishing-transaction.ts';
 
 export function runRecords(session: SqlSession): RunRecords {
   const { dialect, once, repeatable } = session;
+  /** Compiled once: each request of an agent reads its run. */
+  let byId: CompiledQuery | undefined;
   return {
     create: (run, events = [], most = null) =>
       once((db) =>
@@ -48,8 +50,9 @@ export function runRecords(session: SqlSession): RunRecords {
 
     get: (id) =>
       repeatable(async (db) => {
-        const row = await db.selectFrom('runs').selectAll().where('id', '=', id).executeTakeFirst();
-        return row && toRecord(row);
+        byId ??= db.selectFrom('runs').selectAll().where('id', '=', id).compile();
+        const { rows } = await db.executeQuery<Selectable<RunsTable>>({ ...byId, parameters: [id] });
+        return rows[0] && toRecord(rows[0]);
       }),
 
     list: (owner, page, filter = {}, sort = 'newest') =>

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Clock } from '../shared/clock-and-ids.ts';
 
 const WINDOW_MS = 60_000;
@@ -58,7 +58,7 @@ export class GuessLimit {
 }
 
 function digest(secret: string): string {
-  return createHash('sha256').update(secret).digest('base64');
+  return hash('sha256', secret, 'base64');
 }
 
 function forgetOldest(known: {
