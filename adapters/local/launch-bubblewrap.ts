@@ -31,24 +31,35 @@ function canDisableUserNamespaces(): boolean {
 let known: boolean | undefined;
 
 /**
- * Between the two: shares the folders, then drops the capability to do so. The inner bubblewrap
- * requires that it has no capabilities.
+ * Between the two: shares the folders, then starts the inner bubblewrap without ambient
+ * capabilities. It maps root of its parent, which takes CAP_SETFCAP of the bounding set.
  */
 const BETWEEN = `${SHARE}
 exec setpriv --ambient-caps=-all --inh-caps=-all -- "$@"`;
 
 /**
  * Two nested bubblewraps. The outer one owns the network namespace and shows the whole host; only
- * the inner one is the sandbox. The inner one's parent process stays between the two, out of the
+ * the inner one is the sandbox. The outer one has a root, who can mount buckets there with the
+ * machine's tools. The inner one's parent process stays between the two, out of the
  * sandbox's reach. The network belongs to the outer user namespace, so nothing inside can change
  * it. The inner one takes its flags from a descriptor, so that its command line, visible inside as
  * that of pid 1, stays short. Host paths are not secret: /proc/self/mountinfo shows them anyway.
  */
 export const launchBubblewrap: Launcher = (plan) => {
   const { userNamespaces = false } = plan;
-  const outer = ['bwrap', '--unshare-user', '--unshare-net', '--cap-add', 'CAP_SYS_ADMIN'];
-  // Needed to set limits of its namespace.
-  outer.push('--cap-add', 'CAP_SYS_RESOURCE');
+  const outer = [
+    'bwrap',
+    '--unshare-user',
+    '--uid',
+    '0',
+    '--gid',
+    '0',
+    '--unshare-net',
+    '--cap-add',
+    'CAP_SYS_ADMIN',
+  ];
+  // To set limits of its namespace, and to map its root into the inner one (user_namespaces(7)).
+  outer.push('--cap-add', 'CAP_SYS_RESOURCE', '--cap-add', 'CAP_SETFCAP');
   outer.push('--dev-bind', '/', '/', '--', 'sh', '-c', `${boundInotify()}${BETWEEN}`, 'sh');
   const filter = systemCallFilter(process.arch, userNamespaces);
   const filtered = filter === undefined ? [] : ['--seccomp', '5'];

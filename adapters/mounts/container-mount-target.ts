@@ -1,22 +1,26 @@
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { ownerOf } from '#adapters/local/drop-root.ts';
+import { spareFolder } from '#adapters/local/launch.ts';
 import type { ProcessIdentity } from '#adapters/local/process-identity.ts';
-import { CONTAINER_SUPERVISOR_SCRIPT } from './container-supervisor-script.ts';
 import { mountFailed } from './mount-failure.ts';
 import { folderOf, type MountTarget } from './mount-target.ts';
-import { spawnSupervisor } from './spawn-supervisor.ts';
+import { bucketServer, type ServerOptions, spawnSupervisor } from './spawn-supervisor.ts';
 
 /**
- * `makes`: owned by root in the container, so the mount supervisor creates mount points below it.
+ * `creates`: owned by root in the container, so the mount supervisor creates mount points below it.
  */
 const FOLDERS = [
-  { inside: '/mnt', makes: true },
-  { inside: '/workspace', makes: false },
+  { inside: '/mnt', creates: true },
+  { inside: '/workspace', creates: false },
 ] as const;
 
-/** The kernel's MOUNT_ATTR_ flags: no set-user-id programs and no devices; read-only. */
-const CONFINED = 2 | 4;
-const READ_ONLY = 1;
+/** Starts a program in its own mount namespace. */
+const PRIVATE_MOUNTS = ['unshare', '--mount', '--propagation', 'private', '--', 'sh'];
+const SERVE = join(import.meta.dirname, 'serve-bucket.sh');
+const SENDER = join(import.meta.dirname, 'send-descriptor.mts');
+const ADDON = `@koromix/koffi-linux-${process.arch}/linux_${process.arch}/koffi.node`;
 
 /**
  * A path of a container. Only root may mount in its namespace, so the mount supervisor runs as
@@ -43,33 +47,44 @@ export function containerMountTarget(
   }
   return {
     clear: () => {},
-    launch: (name, mount) =>
+    launch: async (name, mount) =>
       spawnSupervisor(
         {
-          script: CONTAINER_SUPERVISOR_SCRIPT,
-          args: (calls) => [
-            calls.setns,
-            calls.capset,
-            calls.prctl,
-            calls.umount2,
-            calls.unshare,
-            calls.mount,
-            calls.sendmsg,
-            String(holder.pid),
-            folder.makes ? 'make' : '',
-            folder.inside,
-            path,
-            name,
-            String(CONFINED | (mount?.readOnly === true ? READ_ONLY : 0)),
-            ...userOf(holder),
-            String(owner),
-          ],
           holder,
-          namespaces: ['mnt'],
+          // The programs are the host's: files of the container are not trusted.
+          enter: ['--root=/proc/self/root'],
+          entersUserNamespace: false,
+          root: folder.inside,
+          path,
+          createsFolders: folder.creates,
+          name,
+          ...(mount === undefined
+            ? {}
+            : { server: bucketServer(mount, name, outside(owner, holder, mount.readOnly)) }),
         },
-        name,
         mount,
       ),
+  };
+}
+
+/** s3fs outside of the container, as an ordinary user. */
+function outside(owner: number, holder: ProcessIdentity, readOnly: boolean): ServerOptions {
+  const [uid, gid] = userOf(holder);
+  let addon: string;
+  try {
+    addon = createRequire(import.meta.url).resolve(ADDON);
+  } catch (cause) {
+    throw mountFailed(`${ADDON} is not installed: run npm ci without --omit=optional`, cause);
+  }
+  const own = spareFolder([process.execPath, SENDER, addon]);
+  const files = [own, String(owner), process.execPath, SENDER, addon];
+  const access = readOnly ? ',ro' : '';
+  return {
+    uid,
+    gid,
+    target: `${own}/bucket`,
+    prefix: [...PRIVATE_MOUNTS, SERVE, ...files, '--'],
+    mountOptions: `rootmode=40000,user_id=${owner},group_id=${owner},allow_other,nosuid,nodev${access}`,
   };
 }
 

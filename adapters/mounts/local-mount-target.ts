@@ -1,67 +1,26 @@
-import { lchownSync, mkdirSync, rmdirSync } from 'node:fs';
+import { lchownSync, mkdirSync, readFileSync, realpathSync, rmdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { MountNamespace } from '#adapters/local/mount-namespace.ts';
-import { mountFailed } from './mount-failure.ts';
+import type { ProcessIdentity } from '#adapters/local/process-identity.ts';
+import { EARLIER_VERSION, mountFailed } from './mount-failure.ts';
 import { folderOf, type MountTarget } from './mount-target.ts';
-import { spawnSupervisor } from './spawn-supervisor.ts';
-import { SUPERVISOR_PRELUDE } from './supervisor-prelude.ts';
+import { bucketServer, spawnSupervisor } from './spawn-supervisor.ts';
 
 /**
- * Perl, because it makes system calls and is on every Debian. Arguments: numbers of the calls that
- * change the mount table (setns, capset, prctl and umount2 on this architecture), a folder, the
- * path below it, a name for the mount, the seconds until it must be mounted, and s3fs with its
- * arguments. Without s3fs it only unmounts. Descriptors 3 and 4 are the user and the mount
- * namespace. It
- * - enters them, keeps only the capability to mount, and hands it on to s3fs,
- * - walks to the path without following a link, and keeps the parent folder open: the mount stays
- *   there whatever the path leads to later.
+ * Becomes a program with the capability to mount in its namespace, and no other. Root without
+ * capabilities and set-user-id programs gain none (prctl(2), securebits). The program ends with the
+ * mount supervisor.
  */
-const SUPERVISOR_SCRIPT = String.raw`
-use strict; use warnings; use Fcntl; use POSIX ':sys_wait_h';
-my ($setns, $capset, $prctl, $umount, $root, $path, $name, $patience, @s3fs) = @ARGV;
-my ($uid, $gid, $target, @gone);
-sub fail { print STDERR "keeper: $_[0]: $!\n"; exit 3 }
-${SUPERVISOR_PRELUDE}
-# Descriptors stay open for s3fs, which is told their numbers.
-$^F = 255;
-for my $fd (3, 4) { syscall($setns + 0, $fd, 0) == 0 or fail('setns'); POSIX::close($fd) }
-($uid, $gid) = (POSIX::getuid(), POSIX::getgid());
-# Nothing is gained by being root in there, or by a set-user-id program; what is gained would also end the bond between s3fs and this process.
-syscall($prctl + 0, 28, 15, 0, 0, 0) == 0 or fail('securebits');
-syscall($prctl + 0, 38, 1, 0, 0, 0) == 0 or fail('no new privileges');
-my $admin = 1 << 21;
-my ($head, $sets) = (pack('LL', 0x20080522, 0), pack('L6', $admin, $admin, $admin, 0, 0, 0));
-syscall($capset + 0, $head, $sets) == 0 or fail('capset');
-syscall($prctl + 0, 47, 2, 21, 0, 0) == 0 or fail('ambient capability');
-my @walked;
-sub descend {
-  my ($to, $what) = @_;
-  sysopen(my $next, $to, 010000000 | O_DIRECTORY | O_NOFOLLOW) or fail("open $what");
-  push @walked, $next;
-  return '/proc/self/fd/' . fileno($next);
-}
-my @parts = split m{/}, $path;
-my $last = pop @parts;
-my $above = descend($root, 'root');
-$above = descend("$above/$_", 'folder') for @parts;
-sub mounted {
-  open(my $table, '<', '/proc/self/mountinfo') or fail('mountinfo');
-  while (<$table>) { return 1 if / - fuse\S* \Q$name\E / }
-  return 0;
-}
-sub unmount { syscall($umount + 0, "$above/$last", 2 | 8) if mounted() }
-if (!@s3fs) { unmount(); exit 0 }
-$target = descend("$above/$last", 'mount path');
-sub look {
-  opendir(my $list, "$above/$last") or POSIX::_exit(1);
-  # A server that was refused takes its mount away, and the empty folder below it can be read.
-  POSIX::_exit(1) if (stat $list)[0] == (stat $target)[0];
-  $! = 0;
-  my $first = readdir($list);
-  POSIX::_exit(defined $first && !$! ? 0 : 1);
-}
-keep(child(\&become_s3fs));
-`;
+const MOUNTER = [
+  'setpriv',
+  '--no-new-privs',
+  '--securebits=+noroot,+noroot_locked,+no_setuid_fixup,+no_setuid_fixup_locked',
+  '--bounding-set=-all,+sys_admin',
+  '--inh-caps=-all,+sys_admin',
+  '--ambient-caps=-all,+sys_admin',
+  '--pdeathsig=KILL',
+  '--',
+];
 
 /** A folder below one that only Porthole writes to. */
 interface Folder {
@@ -82,32 +41,39 @@ export function localMountTarget(target: MountNamespace | undefined, mountPath: 
     );
   }
   const { holder, owner, folders } = target;
+  if (!hasRoot(holder)) throw mountFailed(EARLIER_VERSION);
   const { folder: where, path } = folderOf(mountPath, folders);
   const own = where.own === undefined ? undefined : { root: where.own, path };
   if (own !== undefined) makeFolder(own, owner);
   return {
     clear: () => removeFolder(own),
-    launch: (name, mount) =>
-      spawnSupervisor(
+    launch: (name, mount) => {
+      const inside = { uid: '0', gid: '0', target: '.', prefix: MOUNTER };
+      return spawnSupervisor(
         {
-          script: SUPERVISOR_SCRIPT,
-          args: ({ setns, capset, prctl, umount2 }) => [
-            setns,
-            capset,
-            prctl,
-            umount2,
-            where.beside,
-            path,
-            name,
-          ],
           holder,
-          namespaces: ['user', 'mnt'],
-          owner,
+          // An ordinary user is root of the namespace already, and may not change its groups.
+          enter: owner === undefined ? ['--preserve-credentials'] : [],
+          entersUserNamespace: true,
+          root: owner === undefined ? realpathSync(where.beside) : where.beside,
+          path,
+          createsFolders: false,
+          name,
+          ...(mount === undefined ? {} : { server: bucketServer(mount, name, inside) }),
         },
-        name,
         mount,
-      ),
+      );
+    },
   };
+}
+
+/** Whether its user namespace has a root: mount(8) and umount(8) require that. */
+function hasRoot({ pid }: ProcessIdentity): boolean {
+  try {
+    return /^\s*0 /.test(readFileSync(`/proc/${pid}/uid_map`, 'utf8'));
+  } catch (cause) {
+    throw mountFailed('the sandbox has just ended', cause);
+  }
 }
 
 /** s3fs requires that its user owns the folder; the sandbox sees it read-only. */

@@ -1,36 +1,40 @@
 import { PortholeError } from '#core/errors.ts';
 import type { BucketMount } from '#core/mounts/mount-bucket.ts';
 
+export const EARLIER_VERSION =
+  'the sandbox was started by an earlier version of Porthole: stop it and resume it';
+
 /**
  * Messages of s3fs and of the mount supervisor, as errors for a caller. The originals go to the
  * log.
  */
 const MEANINGS: readonly [RegExp, (mount: BucketMount) => string][] = [
-  [/exec s3fs/, () => 's3fs is not installed on the host (apt-get install s3fs)'],
+  [/failed to execute s3fs/, () => 's3fs is not installed on the host (apt-get install s3fs)'],
+  [
+    /spawn (nsenter|unshare) ENOENT/,
+    () => 'nsenter is not installed on the host (apt-get install util-linux)',
+  ],
   [/fuse: device not found|\/dev\/fuse/, () => 'the host has no /dev/fuse (modprobe fuse)'],
   [
-    /open (folder|mount path): (Too many levels of symbolic links|Not a directory)/,
+    /open (folder|mount path): (ELOOP|ENOTDIR)/,
     ({ mountPath }) =>
       `a part of ${mountPath} is a symbolic link or no folder: buckets are mounted on real folders`,
   ],
-  [
-    /open mounts|make folder: Read-only/,
-    () => 'the sandbox was started by an earlier version of Porthole: stop it and resume it',
-  ],
-  [/make folder: File name too long/, () => 'the path has a part that is too long'],
+  [/open mounts|make folder: EROFS/, () => EARLIER_VERSION],
+  [/make folder: ENAMETOOLONG/, () => 'the path has a part that is too long'],
   [/open (root|folder|mount path)/, ({ mountPath }) => `${mountPath} is not there any more`],
   [/is not empty/, ({ mountPath }) => `${mountPath} is not empty: choose an empty or a new folder`],
   [
-    /setns|capset|pidfd|fsopen|fsconfig|fsmount|move_mount|securebits|ambient capability|Operation not permitted|fusermount/,
+    /nsenter: |setpriv: |unshare: |mount: |Operation not permitted|fusermount/,
     () =>
-      'the host may not mount in the namespace of the sandbox: it needs Linux 4.18 or later (5.4 for containers), /dev/fuse, and unprivileged FUSE mounts',
+      'the host may not mount in the namespace of the sandbox: it needs Linux 4.18 or later, util-linux 2.33 or later, /dev/fuse, and unprivileged FUSE mounts',
   ],
   [/invalid credentials/, ({ endpoint }) => `the S3 server at ${endpoint} refuses the credentials`],
   [
     /bucket or key not found|bucket not found/,
     ({ bucket, endpoint }) => `there is no bucket ${bucket} at ${endpoint}`,
   ],
-  [/unable to connect|keeper: late/, ({ endpoint }) => `no S3 server answers at ${endpoint} in time`],
+  [/unable to connect|not readable in time/, ({ endpoint }) => `no S3 server answers at ${endpoint} in time`],
   [/unknown option/, () => 'one of options.s3fsOptions is unknown to the s3fs of the host'],
 ];
 

@@ -23,8 +23,8 @@ export class MountSupervisor {
     const child = await target.launch(name, mount);
     const supervisor = new MountSupervisor(child, target, mount, name);
     const { stdout } = child;
-    if (stdout === null) throw new Error('the keeper has no stdout');
-    // The script prints one word, or exits.
+    if (stdout === null) throw new Error('the mount supervisor has no stdout');
+    // The program prints one word, or exits.
     const ready = once(stdout, 'readable').then(() => stdout.read() !== null);
     const abort = () => child.stdin?.end();
     signal?.addEventListener('abort', abort);

@@ -79,7 +79,7 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
       try {
         const status = readFileSync(`/proc/${pid}/status`, 'utf8');
         const isOurs = status.includes(`\nUid:\t${owner}\t`) || status.includes(`\nPPid:\t${process.pid}\n`);
-        return isOurs && /^(perl|s3fs)\0/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
+        return isOurs && /^(mount-supervisor|s3fs)\0/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
       } catch {
         return false;
       }
@@ -269,7 +269,7 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
   test('ends the server with its supervisor, and removes the dead mount', async () => {
     await mounter.mount(id, bucket('/mnt/keep'));
     const supervisor = processes().find((pid) =>
-      readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('perl'),
+      readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('mount-supervisor'),
     );
     process.kill(Number(supervisor), 'SIGKILL');
     await until(() => lost.includes('/mnt/keep'));
@@ -323,7 +323,7 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
     });
     await before.mount(id, bucket('/mnt/left'));
     const supervisor = processes().find((pid) =>
-      readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('perl'),
+      readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('mount-supervisor'),
     );
     process.kill(Number(supervisor), 'SIGKILL');
     await until(() => lost.includes('left /mnt/left'));
