@@ -10,7 +10,7 @@ import type { PageBrowser } from '#core/pages/page-browser.ts';
 import type { PreviewPlane } from '#core/previews/preview-plane.ts';
 import type { Records } from '#core/shared/records.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { SandboxService } from '#core/sandboxes/sandbox-service.ts';
 import type { SchemaValidator } from '#core/editor/tool-schemas.ts';
 import type { WarmPool } from '#core/sandboxes/warm-pool.ts';
 import type { EditorOptions } from '#core/editor/editor-limits.ts';
@@ -41,7 +41,7 @@ export interface Logger {
 export interface Services {
   readonly records: Records;
   readonly plane: PreviewPlane;
-  readonly provider: SandboxProvider;
+  readonly provider: SandboxService;
   /** The guests: programs inside sandboxes that manage processes and servers. */
   readonly guests: Guests;
   /** Network access of sandboxes. */

@@ -6,14 +6,13 @@ import type { EngineProbe } from '#adapters/docker/engine.ts';
 import { addressText } from '#adapters/docker/engine-address.ts';
 import { containerMountTarget } from '#adapters/mounts/container-mount-target.ts';
 import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';
-import { unmountingProvider } from '#adapters/mounts/unmounting-provider.ts';
 import type { Channel } from '#core/processes/guest.ts';
+import { SandboxService } from '#core/sandboxes/sandbox-service.ts';
 import { createAccessProvisioner } from './create-access-provisioner.ts';
 import { type Config, ConfigError, type DockerOptions } from './config/config.ts';
 import { type OneMachineDeps, openOneMachinePreviews } from './one-machine-previews.ts';
-import type { Platform } from './platform.ts';
+import { type Platform, skillsFailed } from './platform.ts';
 import { recoverSandboxes } from './recover-sandboxes.ts';
-import { createSandboxService } from './sandbox-service.ts';
 
 /** A person waits at the terminal. */
 const DRAIN_MS = 5_000;
@@ -41,21 +40,21 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
     lost: (id, path, said) =>
       log.warn({ sandbox_id: id, mount_path: path, said }, 'bucket lost: s3fs has ended'),
   });
-  const rawProvider = unmountingProvider(docker, mounter);
-  const { provider, published } = createSandboxService(rawProvider, {
+  const provider = new SandboxService({
+    provider: docker,
     records,
     clock,
     publisher,
     activity,
     provisionAccess,
     images: config.images,
-    log,
+    mounter,
+    skillsFailed: skillsFailed(log),
   });
   const { plane, gateway, listening, end } = await openOneMachinePreviews(config, deps, provider);
 
   return {
     provider,
-    rawProvider,
     provisionAccess,
     place,
     plane,
@@ -69,7 +68,8 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
     brokersNetwork: () => Promise.resolve(docker.brokersNetwork()),
     isAtAddress: () => Promise.resolve(false),
     drainMs: DRAIN_MS,
-    recover: (signal) => recoverSandboxes({ records, provider: published, place, clock, log }, signal),
+    recover: (signal) =>
+      recoverSandboxes({ records, provider: provider.for('control'), place, clock, log }, signal),
     async close() {
       await end();
       await mounter.close();

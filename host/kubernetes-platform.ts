@@ -22,6 +22,7 @@ import type { Pod } from '#adapters/kubernetes/sandboxes/pod-state.ts';
 import { unsupportedMounter } from '#adapters/mounts/unsupported-mounter.ts';
 import type { Channel } from '#core/processes/guest.ts';
 import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { SandboxService } from '#core/sandboxes/sandbox-service.ts';
 import { noPool, type WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
 import type { GuestKeys } from '#guest/protocol/guest-pod.ts';
 import {
@@ -33,8 +34,7 @@ import {
 } from './config/config.ts';
 import { createAccessProvisioner } from './create-access-provisioner.ts';
 import { consoleOrigins } from './known-hosts.ts';
-import type { Platform, PlatformDeps } from './platform.ts';
-import { createSandboxService } from './sandbox-service.ts';
+import { type Platform, type PlatformDeps, skillsFailed } from './platform.ts';
 
 const NO_POOL =
   'WARM_POOL_TARGET has no effect: the provider kubernetes keeps no sandbox ready. Use agent-sandbox, or leave it out.';
@@ -96,14 +96,15 @@ export async function openKubernetesPlatform(
       channel: channel === undefined ? NO_CHANNEL : serviceChannel(channel.url),
       log,
     });
-    const { provider } = createSandboxService(own, {
+    const provider = new SandboxService({
+      provider: own,
       records,
       clock,
       publisher,
       activity,
       provisionAccess,
       images,
-      log,
+      skillsFailed: skillsFailed(log),
     });
     const loopback = preview.enabled
       ? undefined
@@ -130,7 +131,6 @@ export async function openKubernetesPlatform(
     });
     return {
       provider,
-      rawProvider: own,
       mounter: unsupportedMounter(NO_BUCKETS),
       provisionAccess,
       openChannels: () => Promise.resolve(),

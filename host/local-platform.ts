@@ -2,16 +2,15 @@ import { hostname } from 'node:os';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { localMountTarget } from '#adapters/mounts/local-mount-target.ts';
 import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';
-import { unmountingProvider } from '#adapters/mounts/unmounting-provider.ts';
 import type { Channel } from '#core/processes/guest.ts';
 import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { SandboxService } from '#core/sandboxes/sandbox-service.ts';
 import type { Logger } from '#handlers/services.ts';
 import type { Config } from './config/config.ts';
 import { createAccessProvisioner } from './create-access-provisioner.ts';
 import { type OneMachineDeps, openOneMachinePreviews } from './one-machine-previews.ts';
-import type { Platform } from './platform.ts';
+import { type Platform, skillsFailed } from './platform.ts';
 import { recoverSandboxes } from './recover-sandboxes.ts';
-import { createSandboxService } from './sandbox-service.ts';
 
 /** A person waits at the terminal. */
 const DRAIN_MS = 5_000;
@@ -32,15 +31,16 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
       log.warn({ sandbox_id: id, mount_path: path, said }, 'bucket lost: s3fs has ended'),
   });
   const provisionAccess = createAccessProvisioner({ records, tokens, provider: local, channel, log });
-  const rawProvider = unmountingProvider(local, mounter);
-  const { provider, published } = createSandboxService(rawProvider, {
+  const provider = new SandboxService({
+    provider: local,
     records,
     clock,
     publisher,
     activity,
     provisionAccess,
     images: config.images,
-    log,
+    mounter,
+    skillsFailed: skillsFailed(log),
   });
   const place = `local:${hostname()}:${folder}`;
   const isolation = local.probe();
@@ -53,7 +53,6 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
 
   return {
     provider,
-    rawProvider,
     mounter,
     provisionAccess,
     place,
@@ -70,7 +69,8 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
     brokersNetwork: async () => (await isolation).isolation !== 'none',
     isAtAddress: () => Promise.resolve(false),
     drainMs: DRAIN_MS,
-    recover: (signal) => recoverSandboxes({ records, provider: published, place, clock, log }, signal),
+    recover: (signal) =>
+      recoverSandboxes({ records, provider: provider.for('control'), place, clock, log }, signal),
     async close() {
       await learned;
       await end();

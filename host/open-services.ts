@@ -116,8 +116,9 @@ export async function openServices({
       folder: folderPath,
     });
     opened.defer(() => platform.close());
-    const { provider, rawProvider, provisionAccess, place, mounter } = platform;
-    const guests = guestsOf(rawProvider);
+    const { provider, provisionAccess, place, mounter } = platform;
+    const controlled = provider.for('control');
+    const guests = guestsOf(controlled);
     const { access: network, broker } = openNetwork(config, {
       records,
       publisher,
@@ -129,7 +130,8 @@ export async function openServices({
       platform,
     });
     opened.defer(() => broker.close());
-    const archives = openArchives(config.archive, { records, provider: rawProvider, clock, place, metrics });
+    const archived = { records, provider: provider.for('archive'), clock, place, metrics };
+    const archives = openArchives(config.archive, archived);
     const plane = publishingPlane(platform.plane, publisher);
     const pool =
       platform.pool ??
@@ -164,7 +166,7 @@ export async function openServices({
     });
     const watcher = new GuestWatcher({
       guests,
-      provider: rawProvider,
+      provider: controlled,
       records,
       publisher,
       clock,

@@ -5,7 +5,7 @@ import type { BucketMounter } from '#core/mounts/mount-bucket.ts';
 import type { Clock } from '#core/shared/clock-and-ids.ts';
 import type { PreviewPlane } from '#core/previews/preview-plane.ts';
 import type { Records } from '#core/shared/records.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { SandboxService } from '#core/sandboxes/sandbox-service.ts';
 import type { Tokens } from '#core/auth/authenticator.ts';
 import type { WarmPool } from '#core/sandboxes/warm-pool.ts';
 import type { ProvisionAccess } from '#core/runs/agent-token.ts';
@@ -20,12 +20,7 @@ import type { PreviewMetrics } from './metrics.ts';
  * cluster.
  */
 export interface Platform {
-  readonly provider: SandboxProvider;
-  /**
-   * The provider without decorators: calls do not count as use, publish no events, and provision no
-   * credentials.
-   */
-  readonly rawProvider: SandboxProvider;
+  readonly provider: SandboxService;
   /** The installation that owns the provider's sandboxes, among those that share a database. */
   readonly place: string;
   /** The platform's warm pool; without it, this process keeps one of the provider's sandboxes. */
@@ -85,4 +80,10 @@ export interface PlatformDeps {
   readonly tools: MachineTools;
   /** A folder that only this process uses. */
   readonly folder: () => Promise<string>;
+}
+
+/** Logs that a sandbox's skills could not be refreshed. */
+export function skillsFailed(log: Logger): (sandboxId: string, error: unknown) => void {
+  return (id, err) =>
+    log.error({ err, sandbox_id: id }, 'skills not refreshed: the sandbox has those that it had');
 }

@@ -14,7 +14,7 @@ import type { ArchiveRecord, ArchiveStore } from './archive-store.ts';
 
 export interface ArchiveSandboxDeps {
   readonly records: Pick<Records, 'sandboxes' | 'archives'>;
-  /** The raw provider: archiving is not use of the sandbox, and injects nothing into it. */
+  /** For the purpose `archive`: it is no use of the sandbox, and places nothing in it. */
   readonly provider: Pick<SandboxProvider, 'inspect' | 'resume' | 'stop' | 'exec' | 'callGuest'>;
   readonly store: ArchiveStore;
   readonly clock: Clock;

@@ -3,7 +3,6 @@ import type { Tokens } from '../auth/authenticator.ts';
 import type { Caller } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import { resolveWorkspacePath } from '../files/workspace-path.ts';
-import { changedProvider } from '../sandboxes/provider-layers.ts';
 import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
 import type { Clock, Ids } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
@@ -124,23 +123,23 @@ function credentialOf(
   });
 }
 
+type GuestCalls = Pick<SandboxProvider, 'callGuest'>;
+
 /**
- * The provider for an operation on a path. If the delegation has a path list, the path is checked
- * as text here, and the guest gets the list to check symbolic links at the moment of use (TOCTOU).
+ * Calls of guests for an operation on a path. If the delegation has a path list, the path is
+ * checked as text here, and the guest gets the list to check symbolic links at the moment of use
+ * (TOCTOU).
  * @throws PortholeError `forbidden`, and what `resolveWorkspacePath` throws
  */
-export function delegatedProvider(provider: SandboxProvider, caller: Caller, path: string): SandboxProvider {
+export function delegatedGuests(provider: GuestCalls, caller: Caller, path: string): GuestCalls {
   const paths = caller.kind === 'delegate' ? caller.grant.paths : null;
   if (paths === null) return provider;
   checkPath(paths, resolveWorkspacePath(path, 'path'));
-  return changedProvider(provider, {
+  const allowed = { [PATHS_HEADER]: headerOf(paths) };
+  return {
     callGuest: (id, call, signal) =>
-      provider.callGuest(
-        id,
-        { ...call, headers: { ...call.headers, [PATHS_HEADER]: headerOf(paths) } },
-        signal,
-      ),
-  });
+      provider.callGuest(id, { ...call, headers: { ...call.headers, ...allowed } }, signal),
+  };
 }
 
 /** JSON in UTF-8, as header values accept bytes other than DEL (RFC 9110 §5.5). */

@@ -6,7 +6,7 @@ import { openGuestFile, writeGuestFile } from './guest-files.ts';
 import { isConnectionLost, readAgain } from '../shared/reads.ts';
 
 export interface FileDeps {
-  readonly provider: SandboxProvider;
+  readonly provider: Pick<SandboxProvider, 'callGuest'>;
 }
 
 /** An open file. */

@@ -1,5 +1,4 @@
 import { PortholeError } from '../errors.ts';
-import { changedProvider } from '../sandboxes/provider-layers.ts';
 import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
 import type { Clock } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
@@ -112,14 +111,4 @@ function refuseConfigured(deps: CatalogueDeps, name: string): void {
     'image_configured',
     `Image ${JSON.stringify(name)} belongs to the configuration of this installation: change PORTHOLE_IMAGES, or choose another name.`,
   );
-}
-
-/** Resolves image names through the catalogue. Without a name the provider uses its own default. */
-export function cataloguedProvider(provider: SandboxProvider, catalogue: CatalogueDeps): SandboxProvider {
-  return changedProvider(provider, {
-    async create(spec, signal) {
-      const image = spec.image === undefined ? undefined : await findImage(catalogue, spec.image);
-      await provider.create({ ...spec, image: image?.reference }, signal);
-    },
-  });
 }

@@ -3,7 +3,6 @@ import type { Tokens } from '../auth/authenticator.ts';
 import { PortholeError } from '../errors.ts';
 import { implicitRunId } from '../previews/tunnels.ts';
 import { type Channel, guestsOf, NOTHING } from '../processes/guest.ts';
-import { changedProvider } from '../sandboxes/provider-layers.ts';
 import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
 import type { Clock } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
@@ -128,16 +127,3 @@ export async function provisionRuns(
 
 /** Provisions a sandbox's runs. Never rejects: a run works without the `porthole` command. */
 export type ProvisionAccess = (sandboxId: string, signal?: AbortSignal) => Promise<void>;
-
-/** A provider that provisions a sandbox's runs again on resume: its memory was lost. */
-export function provisioningProvider(
-  provider: SandboxProvider,
-  provisionAccess: ProvisionAccess,
-): SandboxProvider {
-  return changedProvider(provider, {
-    async resume(id, signal) {
-      await provider.resume(id, signal);
-      await provisionAccess(id, signal);
-    },
-  });
-}

@@ -1,3 +1,5 @@
+import { type Caller, performerOf } from '../callers.ts';
+import type { RunningCommand } from '../processes/execute-command.ts';
 import type { Clock } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
 import type { NewSandboxEvent, SandboxEventType } from './sandbox-events.ts';
@@ -91,5 +93,29 @@ function shortened(data: EventData): EventData {
       name,
       typeof value === 'string' && value.length > MOST_TEXT ? `${value.slice(0, MOST_TEXT)}…` : value,
     ]),
+  );
+}
+
+/**
+ * Publishes a command once it has ended, its words joined by spaces. A command with an unknown end
+ * is not published.
+ */
+export function publishCommand(
+  { publish }: Pick<SandboxEventPublisher, 'publish'>,
+  sandboxId: string,
+  argv: readonly string[],
+  { exitCode }: RunningCommand,
+  caller: Caller,
+): void {
+  const startedAt = performance.now();
+  exitCode.then(
+    (code) =>
+      publish(sandboxId, 'exec', {
+        command: argv.join(' '),
+        exit_code: code,
+        duration_ms: Math.round(performance.now() - startedAt),
+        ...performerOf(caller),
+      }),
+    () => undefined,
   );
 }

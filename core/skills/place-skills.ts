@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import { placedSkills } from '#guest/protocol/files-protocol.ts';
 import { jsonAnswer } from '../processes/guest-answers.ts';
-import { changedProvider } from '../sandboxes/provider-layers.ts';
 import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { Records } from '../shared/records.ts';
@@ -34,7 +33,7 @@ export async function placeSkills(
 }
 
 /** Like `placeSkills`, for a sandbox in use: a deleted skill stays as it was placed. */
-async function refreshSkills(
+export async function refreshSkills(
   { records, provider }: PlaceSkillsDeps,
   sandbox: SandboxRecord,
   signal?: AbortSignal,
@@ -80,31 +79,4 @@ async function lay(
   const call = { method: 'PUT', path: '/v1/skills', body, answerWithin: WITHIN_MS } as const;
   const answer = await provider.callGuest(sandboxId, call, signal);
   return (await jsonAnswer(answer, sandboxId, placedSkills)).changed;
-}
-
-interface SkilledProviderDeps {
-  readonly records: Pick<Records, 'sandboxes' | 'skills'>;
-  /** Called when a sandbox's skills could not be refreshed: it keeps its old ones. */
-  readonly failed: (sandboxId: string, error: unknown) => void;
-}
-
-/** A provider that updates a sandbox's skills on every resume. */
-export function skilledProvider(
-  provider: SandboxProvider,
-  { records, failed }: SkilledProviderDeps,
-): SandboxProvider {
-  return changedProvider(provider, {
-    async resume(id, signal) {
-      await provider.resume(id, signal);
-      try {
-        const sandbox = await records.sandboxes.get(id);
-        if (sandbox !== undefined && sandbox.skills.length > 0) {
-          await refreshSkills({ records, provider }, sandbox, signal);
-        }
-      } catch (error) {
-        signal?.throwIfAborted();
-        failed(id, error);
-      }
-    },
-  });
 }

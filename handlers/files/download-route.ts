@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
-import { delegatedProvider } from '#core/delegations/delegate-sandbox.ts';
+import { delegatedGuests } from '#core/delegations/delegate-sandbox.ts';
 import { validatedTar } from '#core/tar/validate-tar.ts';
 import { persistWorkspace } from '#core/files/persist-workspace.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
@@ -37,7 +37,7 @@ export const downloadFolderRoute = defineRoute({
   ],
   async handle({ params, query: { path, format }, caller, signal }, services) {
     const folder = resolveWorkspacePath(path, 'path');
-    const provider = delegatedProvider(services.provider, caller, folder);
+    const provider = delegatedGuests(services.provider, caller, folder);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const { tar } = await persistWorkspace(
       { provider },

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { z } from 'zod';
 import { performerOf } from '#core/callers.ts';
-import { delegatedProvider } from '#core/delegations/delegate-sandbox.ts';
+import { delegatedGuests } from '#core/delegations/delegate-sandbox.ts';
 import { PortholeError } from '#core/errors.ts';
 import { deleteWorkspaceFile, moveWorkspaceFile } from '#core/files/guest-files.ts';
 import { readWorkspaceFile, writeWorkspaceFile } from '#core/files/workspace-files.ts';
@@ -66,7 +66,7 @@ export const deleteFileRoute = defineRoute({
   ],
   async handle({ params, query, caller, signal }, services) {
     const path = resolveWorkspacePath(absolutePath(params.path), 'path');
-    const provider = delegatedProvider(services.provider, caller, path);
+    const provider = delegatedGuests(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     await deleteWorkspaceFile(provider, sandbox.id, path, query.recursive === 'true', signal);
     services.publisher.publish(sandbox.id, 'file_deleted', { path, ...performerOf(caller) });
@@ -112,8 +112,8 @@ export const moveFileRoute = defineRoute({
   async handle({ params, body, caller, signal }, services) {
     const [from, to] = [resolveWorkspacePath(body.from, 'path'), resolveWorkspacePath(body.to, 'path')];
     // Both are checked as written; the guest checks link targets.
-    delegatedProvider(services.provider, caller, from);
-    const provider = delegatedProvider(services.provider, caller, to);
+    delegatedGuests(services.provider, caller, from);
+    const provider = delegatedGuests(services.provider, caller, to);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     await moveWorkspaceFile(provider, sandbox.id, { from, to, overwrite: body.overwrite }, signal);
     services.publisher.publish(sandbox.id, 'file_deleted', { path: from, ...performerOf(caller) });
@@ -146,7 +146,7 @@ export const readFileRoute = defineRoute({
   async handle({ params, headers, caller, signal }, services) {
     checkSessionHeader(headers);
     const path = absolutePath(params.path);
-    const provider = delegatedProvider(services.provider, caller, path);
+    const provider = delegatedGuests(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const { content, size } = await readWorkspaceFile({ provider }, sandbox.id, path, signal);
     return {
@@ -193,7 +193,7 @@ export const writeFileRoute = defineRoute({
   async handle({ params, caller, headers, stream, signal }, services) {
     checkSessionHeader(headers);
     const path = absolutePath(params.path);
-    const provider = delegatedProvider(services.provider, caller, path);
+    const provider = delegatedGuests(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     await withUpload({ headers, stream }, tooLarge, (content) =>
       writeWorkspaceFile({ provider }, sandbox.id, path, content, signal),

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import { delegatedProvider } from '#core/delegations/delegate-sandbox.ts';
+import { delegatedGuests } from '#core/delegations/delegate-sandbox.ts';
 import { watchWorkspace } from '#core/files/guest-files.ts';
 import { readListing } from '#core/files/list-workspace-files.ts';
 import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
@@ -70,7 +70,7 @@ export const listFilesRoute = defineRoute({
     'exec_transport_error',
   ],
   async handle({ params, query: { path, depth }, caller, signal }, services) {
-    const provider = delegatedProvider(services.provider, caller, path);
+    const provider = delegatedGuests(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const listing = await readListing({ provider }, sandbox.id, path, { depth }, signal);
     return {
@@ -113,7 +113,7 @@ export const watchFilesRoute = defineRoute({
   ],
   async handle({ params, query: { path, recursive }, caller, signal }, services) {
     const folder = resolveWorkspacePath(path, 'path');
-    const provider = delegatedProvider(services.provider, caller, folder);
+    const provider = delegatedGuests(services.provider, caller, folder);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const over = AbortSignal.any([
       AbortSignal.timeout(LONGEST_MS),

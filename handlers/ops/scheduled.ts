@@ -34,8 +34,9 @@ export async function runLifecyclePass(
   const { life: limits, collectsOrphans, archives, log } = services;
   const failed = (id: string, err: unknown) =>
     log.error({ err, sandbox_id: id }, 'sandbox not looked after: the next pass tries again');
-  const done = await keepLifecycle({ ...services, limits, failed, archive: archives?.keep }, signal);
-  const orphans = collectsOrphans ? await collectOrphans({ ...services, failed }, signal) : NO_ORPHANS;
+  const controlled = { ...services, provider: services.provider.for('control'), failed };
+  const done = await keepLifecycle({ ...controlled, limits, archive: archives?.keep }, signal);
+  const orphans = collectsOrphans ? await collectOrphans(controlled, signal) : NO_ORPHANS;
   await forgetOld(services);
   const report = { ...done, ...orphans };
   if (Object.values(report).some((count) => count > 0)) log.info(report, 'lifecycle pass');

@@ -6,7 +6,7 @@ import { checkCommand } from '#core/delegations/delegation-store.ts';
 import { PortholeError } from '#core/errors.ts';
 import { collectCommand } from '#core/processes/collect-command.ts';
 import { executeCommand, type RunningCommand } from '#core/processes/execute-command.ts';
-import { publishCommand } from '#core/sandboxes/provider-layers.ts';
+import { publishCommand } from '#core/sandboxes/sandbox-event-publisher.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
 import { EVENT_STREAM_HEADERS } from '../http/event-stream-response.ts';
 import { prefers } from '../http/response-headers.ts';

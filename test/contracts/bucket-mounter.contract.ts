@@ -8,9 +8,9 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ownerOf } from '#adapters/local/drop-root.ts';
 import { NamespaceMounter, type NamespaceMounterOptions } from '#adapters/mounts/namespace-mounter.ts';
-import { unmountingProvider } from '#adapters/mounts/unmounting-provider.ts';
 import type { BucketMount } from '#core/mounts/mount-bucket.ts';
 import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { openSandboxService } from '#test/support/open-sandbox-service.ts';
 import { type S3Server, startS3 } from '#test/support/seaweedfs.ts';
 
 export interface BucketHarness {
@@ -338,7 +338,7 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
     await mounter.mount(id, bucket('/mnt/killed'));
     await harness.kill(id);
     while ((await provider.inspect(id)).state === 'running') await pause(10);
-    await unmountingProvider(provider, mounter).resume(id);
+    await (await openSandboxService({ provider, mounter })).resume(id);
     expect(processes()).toEqual([]);
     expect(await run('ls -A /mnt')).toBe('');
   });
@@ -351,7 +351,7 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
   });
 
   test('a sandbox that stops, and one that is removed, loses its mounts; it comes back without', async () => {
-    const wrapped = unmountingProvider(provider, mounter);
+    const wrapped = await openSandboxService({ provider, mounter });
     await mounter.mount(id, bucket('/mnt/data'));
     await wrapped.stop(id);
     expect(processes()).toEqual([]);

@@ -19,6 +19,8 @@ export function mortal<T extends { readonly records: Records; readonly provider:
       get(target, name) {
         const method: unknown = Reflect.get(target, name);
         if (typeof method !== 'function') return method;
+        // SandboxService.for: the same process.
+        if (name === 'for') return (...args: unknown[]) => dying(Reflect.apply(method, target, args) as P);
         return (...args: unknown[]): unknown => {
           const act = (): unknown => Reflect.apply(method, target, args);
           if (isDead) return Promise.reject(KILLED);

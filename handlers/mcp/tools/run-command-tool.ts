@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import { executeCommand } from '#core/processes/execute-command.ts';
-import { publishCommand } from '#core/sandboxes/provider-layers.ts';
+import { publishCommand } from '#core/sandboxes/sandbox-event-publisher.ts';
 import { blockedFrom, BlockedHostDto } from '../../sandboxes/blocked-hosts.ts';
 import { defineTool } from '../mcp-tool.ts';
 import { filePath, runId } from './inputs-tool.ts';

@@ -9,11 +9,11 @@ import type { SandboxObservation, SandboxProvider } from '#core/sandboxes/sandbo
 import { completeRun, createRun } from '#core/runs/create-run.ts';
 import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
 import { destroySandbox } from '#core/sandboxes/end-sandbox.ts';
-import { publishingProvider } from '#core/sandboxes/provider-layers.ts';
 import { memoryPreviewPlane } from '#test/doubles/memory-preview-plane.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
+import { openSandboxService } from '#test/support/open-sandbox-service.ts';
 import { OPTIONS } from '#test/support/preview-options.ts';
 import { folderProvider } from '#test/races/folder-provider.ts';
 
@@ -39,7 +39,8 @@ describe('the timeline of a run', () => {
       resume: async () => void (state = 'running'),
     };
     heard = [];
-    provider = publishingProvider(folders, {
+    provider = await openSandboxService({
+      provider: folders,
       records,
       clock,
       publisher: { publish: (id, type) => void heard.push(`${id} ${type}`) },

@@ -1,0 +1,232 @@
+import { type Duplex, finished } from 'node:stream';
+import { PortholeError } from '../errors.ts';
+import { type CatalogueDeps, findImage } from '../images/image-catalogue.ts';
+import type { ProvisionAccess } from '../runs/agent-token.ts';
+import { type SandboxChange, sandboxChanged } from '../runs/run-events.ts';
+import type { Clock } from '../shared/clock-and-ids.ts';
+import type { Records } from '../shared/records.ts';
+import { refreshSkills } from '../skills/place-skills.ts';
+import type { SandboxActivity } from './sandbox-activity.ts';
+import type { SandboxEventPublisher } from './sandbox-event-publisher.ts';
+import type {
+  Enforcement,
+  ExecCommand,
+  ExecProcess,
+  GuestAnswer,
+  GuestCall,
+  SandboxObservation,
+  SandboxProvider,
+  SandboxSize,
+  SandboxSpec,
+} from './sandbox-provider.ts';
+import { whyEnded } from './why-ended.ts';
+
+export interface SandboxServiceDeps {
+  readonly provider: SandboxProvider;
+  readonly records: Pick<Records, 'runs' | 'timeline' | 'sandboxes' | 'skills' | 'images'>;
+  readonly clock: Clock;
+  readonly publisher: Pick<SandboxEventPublisher, 'publish'>;
+  readonly activity: Pick<SandboxActivity, 'begin'>;
+  readonly provisionAccess: ProvisionAccess;
+  /** The configured images. */
+  readonly images: CatalogueDeps['images'];
+  /** Removes the buckets of a sandbox that ends. @default no buckets */
+  readonly mounter?: { unmountAll(sandboxId: string): Promise<void> } | undefined;
+  /** Called when a sandbox's skills could not be refreshed: it keeps its old ones. */
+  readonly skillsFailed: (sandboxId: string, error: unknown) => void;
+}
+
+/**
+ * Why a sandbox is called.
+ * - `use`: by a person, an agent or a visitor. It counts as use, and restarts a sandbox that died.
+ * - `control`: by a controller, such as the lifecycle pass. It is no use, and restarts nothing.
+ * - `archive`: like `control`; it also publishes nothing, and places nothing in the sandbox.
+ */
+export type Purpose = 'use' | 'control' | 'archive';
+
+/**
+ * The sandboxes of this installation, for handlers, use cases and controllers. It resolves images,
+ * keeps skills, agent credentials and buckets in step with the life of a sandbox, publishes its
+ * changes, records its use, and restarts it where it died.
+ */
+export class SandboxService implements SandboxProvider {
+  readonly #deps: SandboxServiceDeps;
+  readonly #provider: SandboxProvider;
+  readonly #purpose: Purpose;
+
+  constructor(deps: SandboxServiceDeps, purpose: Purpose = 'use') {
+    this.#deps = deps;
+    this.#provider = deps.provider;
+    this.#purpose = purpose;
+  }
+
+  /** The same sandboxes, called for another purpose. */
+  for(purpose: Purpose): SandboxService {
+    return new SandboxService(this.#deps, purpose);
+  }
+
+  get name(): SandboxProvider['name'] {
+    return this.#provider.name;
+  }
+
+  get defaultSize(): SandboxSize {
+    return this.#provider.defaultSize;
+  }
+
+  enforcement(network: boolean): Promise<Enforcement> {
+    return this.#provider.enforcement(network);
+  }
+
+  runsImage(reference: string, signal?: AbortSignal): Promise<boolean> {
+    return this.#provider.runsImage(reference, signal);
+  }
+
+  /**
+   * `image` is a name of the catalogue; without it the provider uses its default. The creation is
+   * published with its run.
+   */
+  async create(spec: SandboxSpec, signal?: AbortSignal): Promise<void> {
+    const image = spec.image === undefined ? undefined : await findImage(this.#deps, spec.image);
+    await this.#provider.create({ ...spec, image: image?.reference }, signal);
+  }
+
+  inspect(id: string, signal?: AbortSignal): Promise<SandboxObservation> {
+    return this.#provider.inspect(id, signal);
+  }
+
+  async stop(id: string, signal?: AbortSignal): Promise<void> {
+    const { state } = await this.#provider.inspect(id, signal);
+    // Processes that wait for an S3 server would survive SIGKILL.
+    await this.#deps.mounter?.unmountAll(id);
+    await this.#provider.stop(id, signal);
+    if (state === 'running' || state === 'creating') await this.#publish('stopped', id);
+  }
+
+  async resume(id: string, signal?: AbortSignal): Promise<void> {
+    const { state } = await this.#provider.inspect(id, signal);
+    // It ended by itself, and its buckets are still recorded as mounted.
+    if (state !== 'running') await this.#deps.mounter?.unmountAll(id);
+    await this.#provider.resume(id, signal);
+    if (this.#purpose === 'archive') return;
+    await this.#refreshSkills(id, signal);
+    if (state !== 'running') await this.#publish('resumed', id);
+    // The files with credentials are in memory, and were lost.
+    await this.#deps.provisionAccess(id, signal);
+  }
+
+  async destroy(id: string, signal?: AbortSignal): Promise<void> {
+    await this.#deps.mounter?.unmountAll(id);
+    await this.#provider.destroy(id, signal);
+    // Recorded even if it was already absent: the process that removed it may have been killed
+    // before it recorded that.
+    await this.#record('sandbox.destroyed', id);
+  }
+
+  /**
+   * A command that is lost with its sandbox rejects with what happened to the sandbox. The files of
+   * the sandbox survive, its processes do not.
+   */
+  async exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
+    if (this.#purpose !== 'use') return this.#provider.exec(id, command, signal);
+    const process = await this.#start(id, command, signal);
+    const end = this.#deps.activity.begin(id);
+    process.exited.then(end, end);
+    return process;
+  }
+
+  /** Commands, files, terminals and the traffic of previews count as use while they last. */
+  async callGuest(id: string, call: GuestCall, signal?: AbortSignal): Promise<GuestAnswer> {
+    if (this.#purpose !== 'use') return this.#provider.callGuest(id, call, signal);
+    const end = this.#deps.activity.begin(id);
+    try {
+      // Safe to retry: nothing of the body has been read.
+      const answer = await this.#revived(id, () => this.#provider.callGuest(id, call, signal), signal);
+      finished(answer, end);
+      return answer;
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  async dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
+    const stream = await this.#provider.dial(id, port, signal);
+    if (this.#purpose === 'use') finished(stream, this.#deps.activity.begin(id));
+    return stream;
+  }
+
+  list(signal?: AbortSignal): AsyncIterable<string> {
+    return this.#provider.list(signal);
+  }
+
+  close(): Promise<void> {
+    return this.#provider.close();
+  }
+
+  async #start(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
+    const explain = (error: unknown) => this.#explain(id, command, error);
+    const start = () => this.#provider.exec(id, command, signal);
+    const process = await this.#revived(id, start, signal).catch(explain);
+    const exited = process.exited.catch(explain);
+    // Callers may read only the output, which reports the loss: avoids an unhandled rejection,
+    // which would end the host.
+    exited.catch(() => {});
+    return {
+      stdin: process.stdin,
+      stdout: process.stdout,
+      stderr: process.stderr,
+      exited,
+      kill: (name) => process.kill(name),
+      resize: (cols, rows) => process.resize(cols, rows),
+    };
+  }
+
+  /**
+   * Calls again after a resume if the sandbox died, killed from within or with its machine. The
+   * desired state decides: a sandbox that was stopped stays stopped.
+   */
+  async #revived<T>(id: string, call: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    try {
+      return await call();
+    } catch (error) {
+      const isDown = error instanceof PortholeError && error.code === 'sandbox_not_running';
+      if (!isDown || (await this.#deps.records.sandboxes.get(id))?.desired !== 'running') throw error;
+    }
+    await this.resume(id, signal);
+    return call();
+  }
+
+  async #explain(id: string, { tty }: ExecCommand, error: unknown): Promise<never> {
+    const isLost = error instanceof PortholeError && error.code === 'exec_transport_error';
+    const what = tty === undefined ? 'command' : 'terminal';
+    const why = isLost ? await whyEnded(this.#deps, { id }, what) : undefined;
+    throw why === undefined ? error : new PortholeError('exec_transport_error', why, { cause: error });
+  }
+
+  async #refreshSkills(id: string, signal: AbortSignal | undefined): Promise<void> {
+    try {
+      const sandbox = await this.#deps.records.sandboxes.get(id);
+      if (sandbox !== undefined && sandbox.skills.length > 0) {
+        await refreshSkills(this.#deps, sandbox, signal);
+      }
+    } catch (error) {
+      signal?.throwIfAborted();
+      this.#deps.skillsFailed(id, error);
+    }
+  }
+
+  /** To the followers of the sandbox and the timelines of its runs, whatever the cause. */
+  async #publish(change: 'stopped' | 'resumed', id: string): Promise<void> {
+    if (this.#purpose === 'archive') return;
+    this.#deps.publisher.publish(id, change, {});
+    await this.#record(`sandbox.${change}`, id);
+  }
+
+  async #record(change: SandboxChange, id: string): Promise<void> {
+    if (this.#purpose === 'archive') return;
+    const { records, clock } = this.#deps;
+    for (const runId of await records.runs.inSandbox(id)) {
+      await records.timeline.append(runId, [sandboxChanged(change, id)], clock.now());
+    }
+  }
+}
