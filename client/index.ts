@@ -62,10 +62,19 @@ export type { CreateSessionOptions, Sessions } from './sandboxes/sessions.ts';
 export type { Terminal, TerminalExit, TerminalOptions } from './sandboxes/terminal.ts';
 export type { Policies, PolicyInfo } from './runs/policies.ts';
 export type {
+  CommentOptions,
+  Inbox,
+  InboxMessage,
+  InboxPin,
+  PageElement,
+  PagePicture,
+} from './runs/inbox.ts';
+export type {
   CheckOptions,
   LookOptions,
   PageCause,
   PageCheck,
+  PageDifference,
   PageLook,
   PageStep,
 } from './runs/page-check.ts';

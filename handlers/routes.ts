@@ -56,6 +56,7 @@ import {
   startPortForwardRoute,
   stopPortForwardRoute,
 } from './previews/port-forward-routes.ts';
+import { getLookPictureRoute, listLooksRoute } from './previews/kept-look-routes.ts';
 import { checkPageRoute, lookAtPageRoute } from './previews/page-routes.ts';
 import { startAgentPreviewRoute } from './previews/agent-preview-route.ts';
 import { getQuotaRoute } from './sandboxes/quota-route.ts';
@@ -86,6 +87,14 @@ import { deleteSkillRoute, getSkillRoute, listSkillsRoute, putSkillRoute } from 
 import { oidcCallbackRoute, startOidcRoute } from './auth/oidc-routes.ts';
 import { mcpResourceMetadataRoute, resourceMetadataRoute } from './auth/oauth-metadata-routes.ts';
 import { getSessionRoute, getSignInRoute, signInRoute, signOutRoute } from './auth/sign-in-routes.ts';
+import {
+  findElementRoute,
+  getMessageRoute,
+  listInboxRoute,
+  markReadRoute,
+  postCommentRoute,
+  replyRoute,
+} from './runs/inbox-routes.ts';
 import {
   completeRunRoute,
   createRunRoute,
@@ -139,6 +148,14 @@ export const ROUTES: readonly Route[] = [
   diagnoseSandboxRoute,
   lookAtPageRoute,
   checkPageRoute,
+  listLooksRoute,
+  getLookPictureRoute,
+  findElementRoute,
+  postCommentRoute,
+  listInboxRoute,
+  getMessageRoute,
+  replyRoute,
+  markReadRoute,
   decideApprovalRoute,
   listApprovalsRoute,
   followApprovalsRoute,

@@ -9,6 +9,8 @@ import type {
   PageVisit,
   Picture,
 } from '#core/pages/page-browser.ts';
+import { comparePictures } from './compare-pictures.ts';
+import { findElement } from './find-element.ts';
 import { openOriginProxy } from './origin-proxy.ts';
 import { PageRecorder } from './page-recorder.ts';
 import { awaitCondition, nearestElements, runStep, stepFailure } from './page-steps.ts';
@@ -280,6 +282,24 @@ class Look {
       at === undefined || measured === undefined
         ? null
         : await within(maps.original(at), 1_500).catch(() => null);
+    const { point, origin } = this.#visit;
+    const element =
+      measured === undefined || point === undefined
+        ? null
+        : await within(
+            findElement(
+              {
+                page,
+                cdp,
+                frameId: recorder.frameId,
+                origin,
+                original: (at) => maps.original(at),
+                withinMs: leftMs / 2,
+              },
+              point,
+            ),
+            leftMs,
+          ).catch(() => null);
     const url = isShown ? page.url() : this.#visit.origin + this.#visit.path;
     return {
       ...open,
@@ -314,6 +334,10 @@ class Look {
       interruption: this.#interruption,
       blocked: this.#blocked,
       picture,
+      ...(picture === null
+        ? { thumbnail: null, difference: null }
+        : comparePictures(picture, this.#visit.previous)),
+      element,
     };
   }
 

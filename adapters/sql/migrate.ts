@@ -22,6 +22,7 @@ import { networkPolicies } from './migrations/0018-network-policies.ts';
 import { sandboxEventKeys } from './migrations/0019-sandbox-event-keys.ts';
 import { agentTokenVersions } from './migrations/0020-agent-token-versions.ts';
 import { sandboxSecrets } from './migrations/0021-sandbox-secrets.ts';
+import { looksInbox } from './migrations/0022-looks-inbox.ts';
 import { lists } from './migrations/0023-lists.ts';
 import type { SqlSchema } from './schema.ts';
 import { instantText, type SqlDialect } from './sql-dialect.ts';
@@ -53,6 +54,7 @@ export const MIGRATIONS: readonly Migration[] = [
   sandboxEventKeys,
   agentTokenVersions,
   sandboxSecrets,
+  looksInbox,
   lists,
 ];
 

@@ -1,8 +1,7 @@
-import type { SealedTexts } from '#adapters/auth/sealed-texts.ts';
-import type { Owner } from '#core/shared/clock-and-ids.ts';
 import { NO_SECRETS, type SandboxSecrets } from '#core/network/network-secrets.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
-import type { RecordsLog } from './sql-session.ts';
+import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type { OwnerSeals } from './owner-seals.ts';
 
 type Env = SandboxRecord['env'];
 
@@ -18,43 +17,25 @@ export interface SandboxEnv {
 export const NO_ENV = '{}';
 
 /**
- * Sealed for its owner if `seals` are given. Values of earlier versions are plain JSON. A value
- * that no key opens is read as empty and logged: its sandbox can still be listed, used and deleted.
+ * Sealed for its owner. A value that no key opens is read as empty: its sandbox can still be
+ * listed, used and deleted.
  */
-export function sandboxEnv(seals: SealedTexts | undefined, log: RecordsLog | undefined): SandboxEnv {
-  const seal = (column: Column, plain: string, owner: Owner): string =>
-    seals === undefined ? plain : seals.seal(about(column, owner), plain);
-  const open = (column: Column, text: string, owner: Owner): string | undefined => {
-    const plain = text.startsWith('{') ? text : seals?.open(about(column, owner), text);
-    if (plain === undefined) {
-      log?.warn(
-        { owner: owner.user },
-        `the ${NAMES[column]} of a sandbox cannot be opened: their key is gone from PORTHOLE_SIGNING_KEYS`,
-      );
-    }
-    return plain;
-  };
+export function sandboxEnv({ seal, open }: OwnerSeals): SandboxEnv {
   return {
     text(env, owner) {
       const plain = JSON.stringify(env);
-      return plain === NO_ENV ? plain : seal('env', plain, owner);
+      return plain === NO_ENV ? plain : seal('sandboxes.env', owner, plain);
     },
-    read: (text, owner) => JSON.parse(open('env', text, owner) ?? NO_ENV) as Env,
+    read: (text, owner) =>
+      JSON.parse(open('sandboxes.env', owner, text, 'the variables of a sandbox') ?? NO_ENV) as Env,
     secretsText(secrets, owner) {
       const isEmpty = secrets.list.length === 0 && secrets.authority === undefined;
-      return isEmpty ? null : seal('secrets', JSON.stringify(secrets), owner);
+      return isEmpty ? null : seal('sandboxes.secrets', owner, JSON.stringify(secrets));
     },
     readSecrets(text, owner) {
-      const plain = text === null ? undefined : open('secrets', text, owner);
+      const plain =
+        text === null ? undefined : open('sandboxes.secrets', owner, text, 'the secrets of a sandbox');
       return plain === undefined ? NO_SECRETS : (JSON.parse(plain) as SandboxSecrets);
     },
   };
-}
-
-type Column = 'env' | 'secrets';
-
-const NAMES = { env: 'variables', secrets: 'secrets' } as const;
-
-function about(column: Column, { org, user }: Owner): string {
-  return JSON.stringify([`sandboxes.${column}`, org, user]);
 }

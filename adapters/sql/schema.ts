@@ -1,5 +1,6 @@
 import type { Generated } from 'kysely';
 import type { ApprovalRecord } from '#core/approvals/approval-store.ts';
+import type { InboxMessage } from '#core/inbox/inbox-store.ts';
 import type { ToolLanguage, ToolRunRecord } from '#core/editor/editor-store.ts';
 import type { EndReason } from '#core/previews/preview-records.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
@@ -36,6 +37,8 @@ export interface SqlSchema {
   sandbox_events: SandboxEventsTable;
   skills: SkillsTable;
   ended_sessions: EndedSessionsTable;
+  looks: LooksTable;
+  inbox_messages: InboxMessagesTable;
 }
 
 export interface SchemaMigrationsTable {
@@ -329,4 +332,29 @@ export interface SkillsTable {
 export interface EndedSessionsTable {
   id: string;
   until: string;
+}
+
+export interface LooksTable {
+  id: string;
+  run_id: string;
+  /** Digest of port, path, viewport and steps. */
+  page: string;
+  at: string;
+  /** Sealed JSON. */
+  content: string;
+  /** Sealed JSON of a Picture; null for older looks. */
+  picture: string | null;
+}
+
+export interface InboxMessagesTable {
+  id: string;
+  run_id: string;
+  reply_to: string | null;
+  by: InboxMessage['by'];
+  at: string;
+  read_at: string | null;
+  /** Sealed JSON. */
+  content: string;
+  /** Sealed JSON of a Picture. */
+  picture: string | null;
 }

@@ -9,8 +9,11 @@ import { archiveRecords } from './archive-records.ts';
 import { delegationRecords } from './delegation-records.ts';
 import { draftRecords } from './draft-records.ts';
 import { imageRecords } from './image-records.ts';
+import { inboxRecords } from './inbox-records.ts';
 import { checkLimit } from './keyset-page.ts';
+import { lookRecords } from './look-records.ts';
 import { migrate } from './migrate.ts';
+import { ownerSeals } from './owner-seals.ts';
 import { policyRecords } from './policy-records.ts';
 import { publishingTransaction, unpublishedAmong } from './publishing-transaction.ts';
 import { sandboxEnv } from './sandbox-env.ts';
@@ -87,9 +90,10 @@ export function sqlRecords(
   { log, seals }: SqlRecordsOptions = {},
 ): Records {
   const session = sqlSession(db, dialect, notifier, log);
+  const sealing = ownerSeals(seals, log);
   return {
     runs: runRecords(session),
-    sandboxes: sandboxRecords(session, sandboxEnv(seals, log)),
+    sandboxes: sandboxRecords(session, sandboxEnv(sealing)),
     previews: previewRecords(session),
     timeline: timelineRecords(session),
     approvals: approvalRecords(session),
@@ -103,6 +107,8 @@ export function sqlRecords(
     sandboxEvents: sandboxEventRecords(session),
     skills: skillRecords(session),
     archives: archiveRecords(session),
+    looks: lookRecords(session, sealing),
+    inbox: inboxRecords(session, sealing),
     endedSessions: endedSessionRecords(session),
     migrate: () => session.repeatable((db) => migrate(db, dialect)),
     close: session.close,

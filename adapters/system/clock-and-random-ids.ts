@@ -17,6 +17,8 @@ export const randomIds: Ids = {
   toolRun: () => `trun_${ulid()}`,
   snapshot: () => `snap_${ulid()}`,
   delegation: () => `dlg_${ulid()}`,
+  message: () => `msg_${ulid()}`,
+  look: () => `look_${ulid()}`,
   sandbox: () => base32(randomBytes(16)),
   session: (now) => `session-${now.getTime()}-${base32(randomBytes(5))}`,
   // Random once per process, then a counter: fresh randomness costs a tenth of a small request.

@@ -5,6 +5,7 @@ import { approveCommand, denyCommand } from './commands/decide.ts';
 import { delegateCommand } from './commands/delegate.ts';
 import { deleteCommand } from './commands/delete.ts';
 import { execCommand } from './commands/exec.ts';
+import { inboxCommand } from './commands/inbox.ts';
 import { eventsCommand, logsCommand, psCommand } from './commands/inspect.ts';
 import { listCommand, runsCommand } from './commands/list.ts';
 import { checkCommand, lookCommand } from './commands/look.ts';
@@ -72,6 +73,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   doctorCommand,
   checkCommand,
   lookCommand,
+  inboxCommand,
   approveCommand,
   denyCommand,
   delegateCommand,

@@ -1,4 +1,5 @@
 import type { CallOptions } from '../sandboxes/files.ts';
+import type { PagePicture } from './inbox.ts';
 
 /** Actions on a page before it is classified, in order. */
 export type PageStep =
@@ -57,10 +58,27 @@ export interface PageCheck {
 export interface PageLook extends PageCheck {
   readonly outline: string | null;
   /** Base64; null if the page could not be rendered. */
-  readonly screenshot: {
-    readonly media_type: 'image/png' | 'image/jpeg';
-    readonly width: number;
-    readonly height: number;
-    readonly data: string;
+  readonly screenshot: PagePicture | null;
+  /** To the last look at the same page in the same way; null for the first one. */
+  readonly difference: PageDifference | null;
+}
+
+/** What appeared on a page since the last look, and what went. */
+export interface PageDifference {
+  readonly since: string;
+  readonly is_same: boolean;
+  /** Null where the pictures could not be compared. */
+  readonly pixels: {
+    readonly changed: number;
+    readonly ratio: number;
+    readonly areas: readonly {
+      readonly x: number;
+      readonly y: number;
+      readonly width: number;
+      readonly height: number;
+    }[];
+    readonly picture: PagePicture | null;
   } | null;
+  readonly outline: { readonly appeared: readonly string[]; readonly gone: readonly string[] };
+  readonly console: { readonly appeared: readonly string[]; readonly gone: readonly string[] };
 }

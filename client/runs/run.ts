@@ -7,6 +7,7 @@ import type { CallOptions, Files } from '../sandboxes/files.ts';
 import type { Processes, Runnable } from '../sandboxes/processes.ts';
 import type { Sandbox } from '../sandboxes/sandbox.ts';
 import type { Ports, Servers } from '../sandboxes/servers.ts';
+import { Inbox, LOOK_MS } from './inbox.ts';
 import type { CheckOptions, LookOptions, PageCheck, PageLook } from './page-check.ts';
 import { Preview, type PreviewInfo, type PreviewOptions } from './preview.ts';
 import { Server, type ServeOptions } from './server.ts';
@@ -53,9 +54,6 @@ export interface DoctorReport {
   readonly [field: string]: unknown;
 }
 
-/** Timeout in milliseconds: a look takes at most 45 s once it has started. */
-const LOOK_MS = 120_000;
-
 /** Components of a run; `sandbox` is where it works. */
 export interface RunParts {
   readonly http: HttpClient;
@@ -72,6 +70,7 @@ export class Run {
   readonly id: string;
   readonly info: RunInfo;
   readonly sandbox: Sandbox;
+  readonly inbox: Inbox;
   readonly #http: HttpClient;
   readonly #platform: Platform;
   readonly #path: string;
@@ -85,6 +84,7 @@ export class Run {
     this.#http = http;
     this.#platform = platform;
     this.#path = `api/runs/${encodeURIComponent(info.run_id)}`;
+    this.inbox = new Inbox(http, this.#path);
     this.#agentToken = agentToken;
     this.#isAgent = isAgent;
   }

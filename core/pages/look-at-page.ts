@@ -4,21 +4,23 @@ import { listPreviews } from '../previews/live-previews.ts';
 import type { Actor } from '../previews/preview-events.ts';
 import type { Preview, PreviewPlane } from '../previews/preview-plane.ts';
 import type { RunRecord } from '../runs/run-records.ts';
-import type { Clock } from '../shared/clock-and-ids.ts';
+import type { Clock, Ids } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
+import { compareLooks, type LookDifference } from './compare-looks.ts';
 import { classifyPage, type PageResult } from './classify-page.ts';
 import type { PageBrowser, PageObservation, PageVisit } from './page-browser.ts';
-import { pageLooked } from './page-report.ts';
+import { pageLooked, summaryOf } from './page-report.ts';
 
 export interface LookAtPageDeps extends DiagnoseSandboxDeps {
   readonly plane: PreviewPlane;
   readonly pages: PageBrowser;
-  readonly records: Pick<Records, 'timeline'>;
+  readonly records: Pick<Records, 'timeline' | 'looks'>;
   readonly clock: Clock;
+  readonly ids: Pick<Ids, 'look'>;
 }
 
 /** A page of a run's preview to open. */
-export interface PageRequest extends Omit<PageVisit, 'origin' | 'siblings'> {
+export interface PageRequest extends Omit<PageVisit, 'origin' | 'siblings' | 'previous'> {
   readonly run: RunRecord;
   readonly port: number;
   readonly by?: Actor | undefined;
@@ -26,19 +28,67 @@ export interface PageRequest extends Omit<PageVisit, 'origin' | 'siblings'> {
 
 export interface PageLook extends PageResult {
   readonly observation: PageObservation;
+  /** To the last look at the same page; null for the first one, and for a check. */
+  readonly difference: LookDifference | null;
 }
+
+/** Looks of one run that are kept, and for how long in milliseconds; pictures of fewer. */
+const KEPT = { most: 50, pictures: 10 };
+export const LOOKS_KEPT_MS = 86_400_000;
 
 /**
  * Opens a live preview of the run in a browser, through the gateway, and reports whether it works.
- * Records the result in the run's timeline.
- * @throws PortholeError `preview_not_found` with the doctor's advice, `preview_not_enabled`, and
- * what `PageBrowser.observe` throws
+ * Records the result in the run's timeline. A look with a picture is kept, and compared with the
+ * last one of the same page.
+ * @throws PortholeError like `openPage`
  */
 export async function lookAtPage(
   deps: LookAtPageDeps,
-  { run, port, by, ...visit }: PageRequest,
+  request: PageRequest,
   signal?: AbortSignal,
 ): Promise<PageLook> {
+  const { run, port, by, path, viewport, steps, picture } = request;
+  const { records, clock, ids } = deps;
+  const page = { runId: run.id, port, visit: { path, viewport, steps, picture } };
+  const last =
+    picture === undefined ? undefined : await records.looks.last(page, run.owner, keptSince(clock));
+  const previous = last?.picture ?? undefined;
+  const observation = await openPage(deps, { ...request, previous }, signal);
+  const result = classifyPage(observation);
+  const at = clock.now();
+  const id = picture === undefined ? undefined : ids.look();
+  if (id !== undefined) {
+    const { facts, outline, console } = observation;
+    const look = {
+      ...page,
+      id,
+      at,
+      result: result.result,
+      summary: summaryOf(result),
+      title: facts?.title ?? '',
+      outline,
+      console: console.map(({ level, text }) => ({ level, text })),
+      thumbnail:
+        observation.thumbnail ?? (observation.difference === null ? null : (last?.thumbnail ?? null)),
+      picture: observation.picture,
+    };
+    await records.looks.add(look, { owner: run.owner, ...KEPT });
+  }
+  await records.timeline.append(run.id, [pageLooked({ port, path, by, look: id }, result, at)], at);
+  return { ...result, observation, difference: last === undefined ? null : compareLooks(last, observation) };
+}
+
+/**
+ * Opens a live preview of the run in a browser, through the gateway.
+ * @throws PortholeError `preview_not_found` with the doctor's advice, `preview_not_enabled`, and
+ * what `PageBrowser.observe` throws
+ */
+export async function openPage(
+  deps: LookAtPageDeps,
+  request: PageRequest & Pick<PageVisit, 'previous'>,
+  signal?: AbortSignal,
+): Promise<PageObservation> {
+  const { run, port, by: _, ...visit } = request;
   const live = await listPreviews(deps, run, signal);
   const preview = live.find(({ targetPort }) => targetPort === port);
   if (preview === undefined) throw await notLive(deps, run, port, signal);
@@ -54,11 +104,12 @@ export async function lookAtPage(
     return at === undefined ? [] : [{ origin: at, port: other.targetPort }];
   });
   const observed = await deps.pages.observe({ ...visit, origin, siblings }, run.owner.user, signal);
-  const observation = await withAdvice(deps, run, port, observed, signal);
-  const result = classifyPage(observation);
-  const event = pageLooked({ port, path: visit.path, by }, result, deps.clock.now());
-  await deps.records.timeline.append(run.id, [event], deps.clock.now());
-  return { ...result, observation };
+  return withAdvice(deps, run, port, observed, signal);
+}
+
+/** Earlier looks count as forgotten. */
+export function keptSince(clock: Clock): Date {
+  return new Date(clock.now().getTime() - LOOKS_KEPT_MS);
 }
 
 /** Adds the doctor's advice if the gateway's status page was shown. */

@@ -11,6 +11,15 @@ export interface PageVisit {
   readonly waitFor: WaitFor | undefined;
   /** Undefined: neither screenshot nor outline. */
   readonly picture: { readonly fullPage: boolean } | undefined;
+  /** An earlier picture of the same page, to compare the new one with. */
+  readonly previous?: Picture | undefined;
+  /** Reports the element at this point, in CSS pixels from the top left of the page. */
+  readonly point?: Point | undefined;
+}
+
+export interface Point {
+  readonly x: number;
+  readonly y: number;
 }
 
 export interface Viewport {
@@ -128,6 +137,37 @@ export interface Picture {
   readonly base64: string;
 }
 
+export interface Area {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** How a picture differs from an earlier one. */
+export interface PixelDifference {
+  readonly changedPixels: number;
+  /** Of all pixels. */
+  readonly changedRatio: number;
+  /** In pixels, the largest first. */
+  readonly areas: readonly Area[];
+  /** The page faded, with the changes in red; null for an unchanged page. */
+  readonly picture: Picture | null;
+}
+
+/** An element of a page, described for people and agents. */
+export interface PageElement {
+  /** CSS; matches only this element when it was found. */
+  readonly selector: string;
+  /** ARIA role and accessible name. */
+  readonly role: string | null;
+  readonly name: string | null;
+  /** The framework's component that rendered it. */
+  readonly component: string | null;
+  /** Where the source has it, by the framework's development data or source maps. */
+  readonly place: SourcePlace | null;
+}
+
 /** Why a visit ended before the page was complete. */
 export type Interruption =
   | 'memory'
@@ -171,6 +211,12 @@ export interface PageObservation {
     readonly nearest: readonly string[];
   } | null;
   readonly picture: Picture | null;
+  /** Null also where `previous` is the same picture. */
+  readonly thumbnail: Picture | null;
+  /** To `previous`; null where they could not be compared. */
+  readonly difference: PixelDifference | null;
+  /** The element at `point`, with a picture of it and its surroundings. */
+  readonly element: (PageElement & { readonly picture: Picture | null }) | null;
 }
 
 /** A real browser. Its results contain text of the page: hostile input. */

@@ -2,6 +2,7 @@ import { secretRedactor } from '../auth/redact-secrets.ts';
 import type { Actor } from '../previews/preview-events.ts';
 import type { NewEvent } from '../runs/timeline.ts';
 import { plainText } from '../shared/plain-text.ts';
+import type { LookDifference } from './compare-looks.ts';
 import type { PageCause, PageResult } from './classify-page.ts';
 import type { PageObservation, SourcePlace } from './page-browser.ts';
 
@@ -10,6 +11,7 @@ export interface PageReport extends PageResult {
   /** One sentence for people and models. */
   readonly summary: string;
   readonly observation: PageObservation;
+  readonly difference: LookDifference | null;
   /** How many entries of each list were left out. */
   readonly leftOut: Readonly<Record<string, number>>;
 }
@@ -30,7 +32,7 @@ const LEVELS = ['error', 'warning', 'info', 'log', 'debug'];
 /** Cuts the texts of a page to its budget. A check has neither outline nor screenshot. */
 export function pageReport(
   kind: keyof typeof BUDGETS,
-  look: PageResult & { readonly observation: PageObservation },
+  look: PageResult & Pick<PageReport, 'observation' | 'difference'>,
 ): PageReport {
   const { result, causes, observation: seen } = look;
   const budget = BUDGETS[kind];
@@ -60,7 +62,11 @@ export function pageReport(
       outline: kind === 'look' ? (seen.outline?.slice(0, budget * OUTLINE_SHARE) ?? null) : null,
       facts: seen.facts && { ...seen.facts, text: seen.facts.text.slice(0, kind === 'look' ? 2_000 : 300) },
       picture: kind === 'look' ? seen.picture : null,
+      thumbnail: null,
+      difference: null,
+      element: null,
     },
+    difference: kind === 'look' ? look.difference : null,
     leftOut,
   };
 }
@@ -84,6 +90,8 @@ export interface LookedAt {
   readonly port: number;
   readonly path: string;
   readonly by: Actor | undefined;
+  /** Id of the kept look. */
+  readonly look?: string | undefined;
 }
 
 /** Repeated checks with the same result are recorded at most once in this time, in milliseconds. */
@@ -91,11 +99,18 @@ const AGAIN_MS = 1_000;
 const redact = secretRedactor([]);
 
 /** A look at a page, with its result and the likeliest cause. */
-export function pageLooked({ port, path, by }: LookedAt, { result, causes }: PageResult, at: Date): NewEvent {
+export function pageLooked(
+  { port, path, by, look }: LookedAt,
+  { result, causes }: PageResult,
+  at: Date,
+): NewEvent {
   const [first] = causes;
   return {
     type: 'preview.looked',
-    key: `looked:${port}:${result}:${Math.floor(at.getTime() / AGAIN_MS)}`,
+    key:
+      look === undefined
+        ? `looked:${port}:${result}:${Math.floor(at.getTime() / AGAIN_MS)}`
+        : `looked:${look}`,
     data: {
       target_port: port,
       // A query may hold secrets.
@@ -104,6 +119,7 @@ export function pageLooked({ port, path, by }: LookedAt, { result, causes }: Pag
       ...(first !== undefined && { cause: plainText(redact(first.message), 300) }),
       ...(first?.place && { place: placeText(first.place) }),
       ...(by !== undefined && { by }),
+      ...(look !== undefined && { look }),
     },
   };
 }

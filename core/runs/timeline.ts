@@ -12,6 +12,8 @@ export type RunEventType =
   | 'preview.stopped'
   | 'preview.reaped'
   | 'preview.looked'
+  | 'inbox.posted'
+  | 'inbox.replied'
   | 'tool.approval_required'
   | 'tool.approved'
   | 'tool.denied'

@@ -32,6 +32,10 @@ export interface Ids {
   snapshot(): string;
   /** `dlg_` + ULID. */
   delegation(): string;
+  /** `msg_` + ULID. */
+  message(): string;
+  /** `look_` + ULID. */
+  look(): string;
   /**
    * `session-` + milliseconds since 1970, as the sandbox bridge makes them, and some random
    * letters.

@@ -17,3 +17,12 @@ export function plainText(text: string, most: number): string {
   );
   return line.length <= most ? line.join('') : `${line.slice(0, most - 1).join('')}…`;
 }
+
+/** Like `plainText`, for texts of several lines: line breaks, tabs and spaces stay. */
+export function plainLines(text: string, most: number): string {
+  return text
+    .slice(0, most)
+    .replace(/\r\n?|[\p{Zl}\p{Zp}]/gu, '\n')
+    .replace(/[^\P{C}\n\t]/gu, ' ')
+    .trim();
+}

@@ -9,6 +9,8 @@ import type {
 } from '../editor/editor-store.ts';
 import type { EndedSessionRecords } from '../auth/sign-in.ts';
 import type { ImageRecords } from '../images/image-store.ts';
+import type { InboxRecords } from '../inbox/inbox-store.ts';
+import type { LookRecords } from '../pages/look-store.ts';
 import type { PreviewRecords } from '../previews/preview-records.ts';
 import type { RunRecords } from '../runs/run-records.ts';
 import type { SandboxEventRecords } from '../sandboxes/sandbox-events.ts';
@@ -39,6 +41,8 @@ export interface Records {
   readonly sandboxEvents: SandboxEventRecords;
   readonly skills: SkillRecords;
   readonly archives: ArchiveRecords;
+  readonly looks: LookRecords;
+  readonly inbox: InboxRecords;
   readonly endedSessions: EndedSessionRecords;
   /** Brings the schema to the newest migration; safe when several instances start at once. */
   migrate(): Promise<void>;

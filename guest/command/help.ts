@@ -1,5 +1,5 @@
 /** The text of `porthole --help` in a sandbox. */
-export type CommandName = 'serve' | 'ps' | 'logs' | 'stop' | 'preview' | 'status' | 'doctor';
+export type CommandName = 'serve' | 'ps' | 'logs' | 'stop' | 'preview' | 'status' | 'doctor' | 'inbox';
 
 interface Help {
   readonly usage: string;
@@ -64,6 +64,18 @@ after the sandbox was stopped. The same line twice starts it once.
     summary: 'say whether a preview of a port shows the app, and what to do if not',
     details:
       'Opens a live preview in a browser, where one is installed, and names the fault of a broken page.\nExits with 0 when the page shows.',
+  },
+  inbox: {
+    usage: 'inbox [TEXT]',
+    summary: 'print what people wrote to you; with --reply, answer a message',
+    details: `Prints the comments that you have not read, and marks them as read. A comment may be pinned to an
+element of a page: its selector, component and source file follow where they are known.
+
+  -a, --all            also what was read before, and replies
+  --json               everything that is known, as JSON
+  --reply MESSAGE      send TEXT as a reply to this message
+
+  porthole inbox --reply msg_01JABCDEFGHJKMNPQRSTVWXYZ0 'The button is larger now.'`,
   },
 };
 

@@ -2,6 +2,7 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { CommandError, EXIT, GuestCalls, unreachable } from './guest-calls.ts';
 import { commandHelp, type CommandName, COMMANDS, generalHelp, isCommand } from './help.ts';
+import { printInbox, replyToMessage } from './inbox-commands.ts';
 import { previewDoctor, previewStatus, startPreview, stopPreview } from './preview-commands.ts';
 import { printLogs } from './print-logs.ts';
 import { listStarted, serve, stopStarted } from './server-commands.ts';
@@ -22,6 +23,11 @@ const OPTIONS = {
   preview: {},
   status: {},
   doctor: {},
+  inbox: {
+    all: { type: 'boolean', short: 'a' },
+    json: { type: 'boolean' },
+    reply: { type: 'string' },
+  },
 } as const satisfies Record<CommandName, ParseArgsConfig['options']>;
 
 /** Resolves to the exit code, after printing errors on stderr. */
@@ -118,11 +124,18 @@ const ACTIONS: Readonly<Record<CommandName, (invocation: Invocation) => Promise<
   preview: async ({ target, env, usage }) => startPreview(env, portOf(target, usage)),
   status: async ({ env }) => previewStatus(env),
   doctor: async ({ target, env, usage }) => previewDoctor(env, portOf(target, usage)),
+  inbox: async ({ target, env, usage, text, flag }) => {
+    const reply = text('reply');
+    if ((reply === undefined) !== (target === '')) throw usage('A reply needs --reply MESSAGE and a text.');
+    if (reply !== undefined) return replyToMessage(env, reply, target);
+    return printInbox(env, { all: flag('all'), asJson: flag('json') });
+  },
 };
 
-/** All commands but two take exactly one argument. */
+/** `inbox` takes an argument or none, `ps` and `status` none, all others exactly one. */
 function checkCount(name: CommandName, positionals: readonly string[], usage: Usage): void {
   const wanted = name === 'ps' || name === 'status' ? 0 : 1;
+  if (name === 'inbox' && positionals.length <= 1) return;
   if (positionals.length < wanted) throw usage(`${name} needs ${COMMANDS[name].usage.split(' ')[1]}.`);
   if (positionals.length === wanted) return;
   const extra = positionals[wanted];

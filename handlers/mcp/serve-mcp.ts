@@ -26,6 +26,7 @@ import { defineTool, type McpTool, type ToolContext } from './mcp-tool.ts';
 import { beginCall, cancelCall } from './running-calls.ts';
 import { decideApprovalTool, listApprovalsTool } from './tools/approvals-tool.ts';
 import { editFileTool } from './tools/edit-file-tool.ts';
+import { readInboxTool, replyInboxTool } from './tools/inbox-tools.ts';
 import { port, runId } from './tools/inputs-tool.ts';
 import { listFilesTool } from './tools/list-files-tool.ts';
 import { listPreviewsTool } from './tools/list-previews-tool.ts';
@@ -76,6 +77,8 @@ const TOOLS: readonly McpTool[] = [
   doctorTool,
   checkPageTool,
   lookAtPageTool,
+  readInboxTool,
+  replyInboxTool,
   runCommandTool,
   startServerTool,
   serverLogsTool,
@@ -102,7 +105,7 @@ const KEEP_ALIVE = 15_000;
 
 const INSTRUCTIONS =
   'Porthole shows servers that run in sandboxes to people. Call start_run once, unless you have the token of an agent. Work in the sandbox of the run with run_command, read_file, edit_file, write_file, list_files and search_files; start a server there with ' +
-  'start_server; then start_preview opens a live URL, which a person may have to approve. When a preview does not show the app, doctor says why; check says whether the page works for a person, and what is broken: call it before you report a page as done.';
+  'start_server; then start_preview opens a live URL, which a person may have to approve. When a preview does not show the app, doctor says why; check says whether the page works for a person, and what is broken: call it before you report a page as done. read_inbox has what people wrote on the pages.';
 
 const byName = new Map(TOOLS.map((tool) => [tool.name, tool]));
 

@@ -1,5 +1,6 @@
 import { endApprovals } from '#core/approvals/wait-for-approval.ts';
 import { type CleaningReport, cleanSnapshots } from '#core/editor/tool-snapshots.ts';
+import { keptSince } from '#core/pages/look-at-page.ts';
 import { tokenFingerprint } from '#core/previews/preview-token.ts';
 import { reapPreviews, type ReapReport } from '#core/previews/reap-previews.ts';
 import { collectOrphans, type OrphanReport } from '#core/sandboxes/collect-orphans.ts';
@@ -52,6 +53,7 @@ async function forgetOld({ records, clock }: Pick<LifecycleServices, 'records' |
   const now = clock.now().getTime();
   await records.sandboxEvents.forget(new Date(now - EVENTS_KEPT_MS));
   await records.delegations.forget(new Date(now - EXPIRED_KEPT_MS));
+  await records.looks.forget(keptSince(clock));
   await records.endedSessions.forget(new Date(now - EXPIRED_KEPT_MS));
 }
 

@@ -2,12 +2,14 @@ import { z } from 'zod';
 import { actorOn } from '#core/callers.ts';
 import type { ErrorCode } from '#core/errors.ts';
 import { DESKTOP } from '#core/pages/check-preview.ts';
+import { isSame, type LinesDifference, type LookDifference } from '#core/pages/compare-looks.ts';
 import type { PageResult } from '#core/pages/classify-page.ts';
 import { lookAtPage } from '#core/pages/look-at-page.ts';
 import type {
   PageObservation,
   PageStep,
   PageVisit,
+  Picture,
   SourcePlace,
   Viewport,
 } from '#core/pages/page-browser.ts';
@@ -183,19 +185,73 @@ export const PageResultDto = CheckDto.pick({ result: true, summary: true, causes
   id: 'PageResult',
 });
 
+export const PictureDto = z
+  .object({
+    media_type: z.enum(['image/png', 'image/jpeg']),
+    width: z.number().int(),
+    height: z.number().int(),
+    data: z.string().describe('Base64, at most 1 MiB before that'),
+  })
+  .meta({ id: 'Picture' });
+
+export function toPictureDto({ mediaType, width, height, base64 }: Picture): z.output<typeof PictureDto> {
+  return { media_type: mediaType, width, height, data: base64 };
+}
+
+const LinesDto = z.object({ appeared: z.array(z.string()), gone: z.array(z.string()) });
+const DifferenceDto = z
+  .object({
+    since: z.iso.datetime().describe('Of the last look'),
+    is_same: z.boolean().describe('Nothing that a look sees has changed'),
+    pixels: z
+      .object({
+        changed: z.number().int(),
+        ratio: z.number().describe('Of all pixels'),
+        areas: z
+          .array(
+            z.object({
+              x: z.number().int(),
+              y: z.number().int(),
+              width: z.number().int(),
+              height: z.number().int(),
+            }),
+          )
+          .describe('The largest first'),
+        picture: PictureDto.nullable().describe('The page faded, with the changes in red'),
+      })
+      .nullable()
+      .describe('Null where the pictures cannot be compared: screenshots of more than 1 MiB are JPEG'),
+    outline: LinesDto,
+    console: LinesDto,
+  })
+  .meta({ id: 'LookDifference' });
+
+function toDifferenceDto(difference: LookDifference): z.output<typeof DifferenceDto> {
+  const { since, pixels, outline, console } = difference;
+  const lines = ({ appeared, gone }: LinesDifference) => ({ appeared: [...appeared], gone: [...gone] });
+  return {
+    since: since.toISOString(),
+    is_same: isSame(difference),
+    pixels: pixels && {
+      changed: pixels.changedPixels,
+      ratio: pixels.changedRatio,
+      areas: [...pixels.areas],
+      picture: pixels.picture && toPictureDto(pixels.picture),
+    },
+    outline: lines(outline),
+    console: lines(console),
+  };
+}
+
 export const LookDto = CheckDto.extend({
   outline: z
     .string()
     .nullable()
     .describe('Roles and names, as a screen reader has them; null for very large pages'),
-  screenshot: z
-    .object({
-      media_type: z.enum(['image/png', 'image/jpeg']),
-      width: z.number().int(),
-      height: z.number().int(),
-      data: z.string().describe('Base64, at most 1 MiB before that'),
-    })
-    .nullable(),
+  screenshot: PictureDto.nullable(),
+  difference: DifferenceDto.nullable().describe(
+    'To the last look of 24 hours at the same page in the same way; null for the first',
+  ),
 }).meta({ id: 'PageLook' });
 
 export function toCheckDto({
@@ -245,12 +301,8 @@ export function toLookDto(report: PageReport): z.input<typeof LookDto> {
   return {
     ...toCheckDto(report),
     outline,
-    screenshot: picture && {
-      media_type: picture.mediaType,
-      width: picture.width,
-      height: picture.height,
-      data: picture.base64,
-    },
+    screenshot: picture && toPictureDto(picture),
+    difference: report.difference && toDifferenceDto(report.difference),
   };
 }
 
@@ -269,7 +321,7 @@ function hotReload({ sockets }: PageObservation): 'connected' | 'refused' | 'non
 }
 
 const PORT_MESSAGE = 'must be an integer between 1 and 65535';
-const PreviewPath = RunPath.extend({
+export const PreviewPath = RunPath.extend({
   port: z
     .string()
     .regex(/^\d{1,5}$/, PORT_MESSAGE)

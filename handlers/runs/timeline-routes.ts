@@ -38,6 +38,8 @@ const TYPES = [
   'preview.stopped',
   'preview.reaped',
   'preview.looked',
+  'inbox.posted',
+  'inbox.replied',
   'tool.approval_required',
   'tool.approved',
   'tool.denied',

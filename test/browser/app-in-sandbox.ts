@@ -7,6 +7,7 @@ import type { TestHost } from '#test/support/in-process-host.ts';
 export interface SandboxWithPreview {
   readonly api: PortholeApi;
   readonly runId: string;
+  readonly agentToken: string;
   readonly sandbox: string;
   readonly url: string;
   readonly preview: Preview;
@@ -19,12 +20,17 @@ const PORT = 3000;
 /** A run with its sandbox, and the preview of its port 3000, where nothing listens yet. */
 export async function openSandbox(porthole: TestHost): Promise<SandboxWithPreview> {
   const api = connect(porthole.host.url, undefined);
-  const run = await api.call<{ run_id: string; sandbox_id: string }>('POST', '/api/runs', {});
+  const run = await api.call<{ run_id: string; sandbox_id: string; agent_token: string }>(
+    'POST',
+    '/api/runs',
+    {},
+  );
   const preview = await startPreview(api, run.run_id, PORT);
   if (preview.preview_url === null) throw new Error('previews have no URLs here');
   return {
     api,
     runId: run.run_id,
+    agentToken: run.agent_token,
     sandbox: run.sandbox_id,
     url: preview.preview_url,
     preview,

@@ -15,6 +15,8 @@ export function idsContract(name: string, make: () => Ids): void {
       ['toolRun', /^trun_[0-9A-HJKMNP-TV-Z]{26}$/],
       ['snapshot', /^snap_[0-9A-HJKMNP-TV-Z]{26}$/],
       ['delegation', /^dlg_[0-9A-HJKMNP-TV-Z]{26}$/],
+      ['message', /^msg_[0-9A-HJKMNP-TV-Z]{26}$/],
+      ['look', /^look_[0-9A-HJKMNP-TV-Z]{26}$/],
       ['sandbox', /^[a-z2-7]{26}$/],
       ['request', /^[A-Za-z0-9_-]{1,64}$/],
     ] as const)('never give a %s the same id twice, and keep its form', (kind, form) => {

@@ -11,6 +11,8 @@ import { endedSessionsContract } from './records/ended-sessions.contract.ts';
 import { editorContract } from './records/editor.contract.ts';
 import { ALICE, BOB, fresh, hash, minutes, NOON, run, sandbox, tombstone } from './records/samples.ts';
 import { archivesContract } from './records/archives.contract.ts';
+import { inboxContract } from './records/inbox.contract.ts';
+import { looksContract } from './records/looks.contract.ts';
 import { imagesContract } from './records/images.contract.ts';
 import { listsContract } from './records/lists.contract.ts';
 import { delegationsContract } from './records/delegations.contract.ts';
@@ -529,6 +531,8 @@ export function recordsContract(
     listsContract(() => ({ records, peer }));
     skillsContract(() => ({ records, peer }));
     archivesContract(() => ({ records, peer }));
+    looksContract(() => ({ records, peer }));
+    inboxContract(() => ({ records, peer }));
     endedSessionsContract(() => ({ records, peer }));
     quotasContract(() => ({ records, peer }));
     approvalsContract(() => ({ records, peer }), { runs: propertyRuns, wakesPeers });

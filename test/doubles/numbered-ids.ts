@@ -14,6 +14,8 @@ export function numberedIds(): Ids {
     approval: counted('apr'),
     policy: counted('pol'),
     delegation: counted('dlg'),
+    message: counted('msg'),
+    look: counted('look'),
     tool: counted('tool'),
     toolVersion: counted('ver'),
     toolRun: counted('trun'),

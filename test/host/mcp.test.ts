@@ -173,6 +173,8 @@ describe('an MCP client', () => {
       ['doctor', undefined],
       ['check', ['port']],
       ['look', ['port']],
+      ['read_inbox', undefined],
+      ['reply_inbox', ['message_id', 'text']],
       ['run_command', ['command']],
       ['start_server', ['name', 'command']],
       ['server_logs', ['name']],

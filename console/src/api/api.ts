@@ -277,6 +277,116 @@ export interface Api {
     body: CheckPageRequest;
     answer: PageCheck;
   };
+  'GET /api/runs/{id}/looks': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+    };
+    query: {};
+    body: null;
+    answer: KeptLooks;
+  };
+  'GET /api/runs/{id}/looks/{look}/{picture}': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+      /**
+       * `look_id`
+       */
+      look: string;
+      picture: 'picture' | 'thumbnail';
+    };
+    query: {};
+    body: null;
+    answer: null;
+  };
+  'POST /api/runs/{id}/previews/{port}/element': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+      /**
+       * The port of a live preview
+       */
+      port: string;
+    };
+    query: {};
+    body: FindElementRequest;
+    answer: PageElement;
+  };
+  'POST /api/runs/{id}/inbox': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+    };
+    query: {};
+    body: InboxComment;
+    answer: InboxMessage;
+  };
+  'GET /api/runs/{id}/inbox': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+    };
+    query: {
+      /**
+       * Only what the other side sent and this side has not read
+       */
+      unread?: 'true' | 'false';
+    };
+    body: null;
+    answer: Inbox;
+  };
+  'GET /api/runs/{id}/inbox/{message}': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+      /**
+       * `message_id`
+       */
+      message: string;
+    };
+    query: {};
+    body: null;
+    answer: InboxMessageWithPicture;
+  };
+  'POST /api/runs/{id}/inbox/{message}/replies': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+      /**
+       * `message_id`
+       */
+      message: string;
+    };
+    query: {};
+    body: InboxReply;
+    answer: InboxMessage;
+  };
+  'POST /api/runs/{id}/inbox/read': {
+    path: {
+      /**
+       * Run id, `[A-Za-z0-9_-]{1,64}`
+       */
+      id: string;
+    };
+    query: {};
+    body: InboxRead;
+    answer: null;
+  };
   'POST /api/runs/{id}/tool-approvals': {
     path: {
       /**
@@ -1679,6 +1789,8 @@ export interface RunEvent {
     | 'preview.stopped'
     | 'preview.reaped'
     | 'preview.looked'
+    | 'inbox.posted'
+    | 'inbox.replied'
     | 'tool.approval_required'
     | 'tool.approved'
     | 'tool.denied'
@@ -1719,6 +1831,8 @@ export interface ActivityEvent {
     | 'preview.stopped'
     | 'preview.reaped'
     | 'preview.looked'
+    | 'inbox.posted'
+    | 'inbox.replied'
     | 'tool.approval_required'
     | 'tool.approved'
     | 'tool.denied'
@@ -2193,15 +2307,61 @@ export interface PageLook {
    * Roles and names, as a screen reader has them; null for very large pages
    */
   outline: string | null;
-  screenshot: {
-    media_type: 'image/png' | 'image/jpeg';
-    width: number;
-    height: number;
+  screenshot: Picture | null;
+  /**
+   * To the last look of 24 hours at the same page in the same way; null for the first
+   */
+  difference: LookDifference | null;
+}
+export interface Picture {
+  media_type: 'image/png' | 'image/jpeg';
+  width: number;
+  height: number;
+  /**
+   * Base64, at most 1 MiB before that
+   */
+  data: string;
+}
+export interface LookDifference {
+  /**
+   * Of the last look
+   */
+  since: string;
+  /**
+   * Nothing that a look sees has changed
+   */
+  is_same: boolean;
+  /**
+   * Null where the pictures cannot be compared: screenshots of more than 1 MiB are JPEG
+   */
+  pixels: {
+    changed: number;
     /**
-     * Base64, at most 1 MiB before that
+     * Of all pixels
      */
-    data: string;
+    ratio: number;
+    /**
+     * The largest first
+     */
+    areas: {
+      x: number;
+      y: number;
+      width: number;
+      height: number;
+    }[];
+    /**
+     * The page faded, with the changes in red
+     */
+    picture: Picture | null;
   } | null;
+  outline: {
+    appeared: string[];
+    gone: string[];
+  };
+  console: {
+    appeared: string[];
+    gone: string[];
+  };
 }
 export interface CheckPageRequest {
   /**
@@ -2401,6 +2561,258 @@ export interface PageCheck {
   left_out: {
     [k: string]: number;
   };
+}
+export interface KeptLooks {
+  looks: KeptLook[];
+}
+export interface KeptLook {
+  /**
+   * `look_` + ULID; `data.look` of `preview.looked`
+   */
+  look_id: string;
+  at: string;
+  target_port: number;
+  path: string;
+  viewport: {
+    width: number;
+    height: number;
+  };
+  full_page: boolean;
+  result: 'works' | 'broken' | 'unclear';
+  summary: string;
+  title: string;
+  has_thumbnail: boolean;
+}
+export interface FindElementRequest {
+  /**
+   * Path and query on the preview
+   */
+  path?: string;
+  device?: 'desktop' | 'tablet' | 'phone';
+  /**
+   * Instead of the size of the device
+   */
+  viewport?: {
+    width: number;
+    height: number;
+  };
+  /**
+   * `load` waits for a short time without requests, too
+   */
+  wait_for?:
+    | ('load' | 'network_idle')
+    | {
+        /**
+         * CSS, `text=Sign in`, or `role=button[name="Sign in"]`
+         */
+        selector: string;
+      }
+    | {
+        text: string;
+      };
+  /**
+   * What to do on the page first, in this order
+   */
+  steps?: (
+    | {
+        action: 'goto';
+        path: string;
+      }
+    | {
+        action: 'click' | 'hover';
+        /**
+         * CSS, `text=Sign in`, or `role=button[name="Sign in"]`
+         */
+        selector: string;
+      }
+    | {
+        action: 'fill' | 'select';
+        /**
+         * CSS, `text=Sign in`, or `role=button[name="Sign in"]`
+         */
+        selector: string;
+        value: string;
+      }
+    | {
+        action: 'press';
+        /**
+         * `Enter`, `Control+A`
+         */
+        key: string;
+        /**
+         * CSS, `text=Sign in`, or `role=button[name="Sign in"]`
+         */
+        selector?: string;
+      }
+    | {
+        action: 'wait';
+        /**
+         * CSS, `text=Sign in`, or `role=button[name="Sign in"]`
+         */
+        selector?: string;
+        text?: string;
+        milliseconds?: number;
+      }
+  )[];
+  /**
+   * In CSS pixels from the top left of the page
+   */
+  point: {
+    x: number;
+    y: number;
+  };
+}
+export interface PageElement {
+  /**
+   * CSS, of this element alone when it was found
+   */
+  selector: string;
+  /**
+   * ARIA role
+   */
+  role: string | null;
+  /**
+   * Accessible name
+   */
+  name: string | null;
+  /**
+   * Of React, Vue, Svelte or Angular
+   */
+  component: string | null;
+  /**
+   * In the project, where development data tells
+   */
+  file: string | null;
+  line: number | null;
+  column: number | null;
+  /**
+   * Of the element and its surroundings
+   */
+  picture: Picture | null;
+}
+export interface InboxComment {
+  text: string;
+  /**
+   * From `POST …/previews/{port}/element`
+   */
+  pin?: {
+    port: number;
+    path: string;
+    /**
+     * CSS, of this element alone when it was found
+     */
+    selector: string;
+    /**
+     * ARIA role
+     */
+    role?: string | null;
+    /**
+     * Accessible name
+     */
+    name?: string | null;
+    /**
+     * Of React, Vue, Svelte or Angular
+     */
+    component?: string | null;
+    /**
+     * In the project, where development data tells
+     */
+    file?: string | null;
+    line?: number | null;
+    column?: number | null;
+  };
+  picture?: {
+    media_type: 'image/png' | 'image/jpeg';
+    width: number;
+    height: number;
+    /**
+     * Base64
+     */
+    data: string;
+  };
+}
+export interface InboxMessage {
+  /**
+   * `msg_` + ULID
+   */
+  message_id: string;
+  /**
+   * `message_id` of the comment; null for a comment
+   */
+  reply_to: string | null;
+  by: 'owner' | 'admin' | 'agent';
+  at: string;
+  /**
+   * When the other side read it
+   */
+  read_at: string | null;
+  text: string;
+  /**
+   * The element that the comment is about
+   */
+  pin: InboxPin | null;
+  has_picture: boolean;
+}
+export interface InboxPin {
+  port: number;
+  path: string;
+  /**
+   * CSS, of this element alone when it was found
+   */
+  selector: string;
+  /**
+   * ARIA role
+   */
+  role: string | null;
+  /**
+   * Accessible name
+   */
+  name: string | null;
+  /**
+   * Of React, Vue, Svelte or Angular
+   */
+  component: string | null;
+  /**
+   * In the project, where development data tells
+   */
+  file: string | null;
+  line: number | null;
+  column: number | null;
+}
+export interface Inbox {
+  /**
+   * The oldest first, 200 at most
+   */
+  messages: InboxMessage[];
+}
+export interface InboxMessageWithPicture {
+  /**
+   * `msg_` + ULID
+   */
+  message_id: string;
+  /**
+   * `message_id` of the comment; null for a comment
+   */
+  reply_to: string | null;
+  by: 'owner' | 'admin' | 'agent';
+  at: string;
+  /**
+   * When the other side read it
+   */
+  read_at: string | null;
+  text: string;
+  /**
+   * The element that the comment is about
+   */
+  pin: InboxPin | null;
+  has_picture: boolean;
+  picture: Picture | null;
+}
+export interface InboxReply {
+  text: string;
+}
+export interface InboxRead {
+  messages: string[];
 }
 export interface ApprovalDecision {
   /**

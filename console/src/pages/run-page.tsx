@@ -8,6 +8,7 @@ import { Button } from '../parts/button.tsx';
 import { Loading, Missing, Problem, State } from '../parts/feedback.tsx';
 import { Files } from '../files/files.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
+import { Inbox } from '../inbox/inbox.tsx';
 import { Previews } from '../previews/previews.tsx';
 import { portChanges } from '../previews/use-doctor.ts';
 import { ConnectAgent, hasToken } from '../runs/connect-agent.tsx';
@@ -20,10 +21,10 @@ import { Away } from '../workspace/away.tsx';
 import { Workspace } from '../workspace/workspace.tsx';
 
 const COLUMNS = {
-  wide: [['preview'], ['files', 'terminal'], ['timeline']],
+  wide: [['preview'], ['files', 'terminal'], ['timeline', 'inbox']],
   laptop: [
     ['preview', 'terminal'],
-    ['timeline', 'files'],
+    ['timeline', 'files', 'inbox'],
   ],
 };
 
@@ -138,6 +139,11 @@ export function RunPage({ id }: { readonly id: string }) {
             content: isRunning ? <Files sandboxId={run.sandbox_id} seen={ports.seen} /> : away,
           },
           { id: 'timeline', name: 'Timeline', content: <Timeline events={events} /> },
+          {
+            id: 'inbox',
+            name: 'Comments',
+            content: <Inbox runId={id} seen={last} isEnded={run.status !== 'running'} />,
+          },
         ]}
       />
     </>

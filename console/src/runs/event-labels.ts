@@ -17,6 +17,8 @@ export const EVENT_TITLES: Readonly<Record<RunEvent['type'], string>> = {
   'preview.stopped': 'Preview stopped',
   'preview.reaped': 'Preview ended',
   'preview.looked': 'Page looked at',
+  'inbox.posted': 'Comment',
+  'inbox.replied': 'Reply',
   'tool.approval_required': 'Approval asked for',
   'tool.approved': 'Approved',
   'tool.denied': 'Denied',

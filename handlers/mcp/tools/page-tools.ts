@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { actorOn } from '#core/callers.ts';
+import { isSame, type LookDifference } from '#core/pages/compare-looks.ts';
 import { causeText, type PageReport, pageReport } from '#core/pages/page-report.ts';
 import { lookAtPage, type PageRequest } from '#core/pages/look-at-page.ts';
 import {
@@ -47,7 +48,9 @@ export const lookAtPageTool = defineTool({
     const { screenshot: _, ...data } = toLookDto(report);
     const { outline, picture } = report.observation;
     const image = picture === null ? undefined : { mimeType: picture.mediaType, data: picture.base64 };
-    return { data, text: [reportText(report), outline ?? ''].join('\n').trim(), image };
+    const changes = report.difference === null ? '' : differenceText(report.difference);
+    const text = [reportText(report), changes, outline ?? ''].filter((part) => part !== '').join('\n');
+    return { data: { ...data, difference: withoutPicture(data.difference) }, text, image };
   },
 });
 
@@ -62,6 +65,24 @@ async function look(
   const by = actorOn(run, context.caller);
   const wanted = { run, port: at, by, ...toVisit(visit), picture };
   return lookAtPage(context.services, wanted, context.signal);
+}
+
+/** A second picture would double the size of the result. */
+function withoutPicture(difference: z.input<typeof LookDto>['difference']) {
+  return (
+    difference && { ...difference, pixels: difference.pixels && { ...difference.pixels, picture: null } }
+  );
+}
+
+function differenceText(difference: LookDifference): string {
+  if (isSame(difference)) return 'Nothing has changed since the last look.';
+  const { pixels, outline, console } = difference;
+  const lines = (sign: string, all: readonly string[]) => all.map((line) => `${sign} ${line}`);
+  return [
+    `Changed since the last look${pixels === null ? '' : `: ${pixels.changedPixels} pixels`}`,
+    ...lines('+', [...outline.appeared, ...console.appeared]),
+    ...lines('-', [...outline.gone, ...console.gone]),
+  ].join('\n');
 }
 
 function reportText({ summary, causes, observation }: PageReport): string {

@@ -92,6 +92,33 @@ class PageCause(TypedDict):
     column: int | None
 
 
+class InboxPin(TypedDict):
+    """The element of a page that a comment is about. Its texts are the page's: untrusted."""
+
+    port: int
+    path: str
+    selector: str
+    role: str | None
+    name: str | None
+    component: str | None
+    file: str | None
+    line: int | None
+    column: int | None
+
+
+class InboxMessage(TypedDict):
+    """A comment of a person for the run's agent, or a reply to one."""
+
+    message_id: str
+    reply_to: str | None
+    by: Literal["owner", "admin", "agent"]
+    at: str
+    read_at: str | None
+    text: str
+    pin: InboxPin | None
+    has_picture: bool
+
+
 class PageCheck(TypedDict):
     """Whether a page works for a person. Its texts are the page's: untrusted."""
 
@@ -114,6 +141,8 @@ class Screenshot(TypedDict):
 class PageLook(PageCheck):
     outline: str | None
     screenshot: Screenshot | None
+    #: To the last look at the same page: `is_same`, `pixels`, `outline`, `console`.
+    difference: dict[str, Any] | None
 
 
 class FileEntry(TypedDict):

@@ -38,6 +38,8 @@ describe('migrations', () => {
       'delegations',
       'ended_sessions',
       'images',
+      'inbox_messages',
+      'looks',
       'preview_generations',
       'preview_tombstones',
       'run_events',

@@ -9,6 +9,8 @@ import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { Records } from '#core/shared/records.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
+import { message, PICTURE } from '../../contracts/records/inbox.contract.ts';
+import { look } from '../../contracts/records/looks.contract.ts';
 import { sandbox } from '#test/contracts/records/samples.ts';
 import { sealsOf } from '#test/support/sealed-texts.ts';
 
@@ -108,6 +110,22 @@ describe('the SQLite file', () => {
     await records.sandboxes.setObserved('box', 'destroyed');
     expect(await bytes()).not.toMatch(/plain-to-see|TOKEN|xxxxxxxx/);
     expect((await records.sandboxes.get('box'))?.env).toEqual({});
+  });
+
+  test('and its log hold no text of the inbox and of looks', async () => {
+    const records = openSqliteRecords({ file, seals: sealsOf('key-1') });
+    opened.push(records);
+    await records.migrate();
+    await records.runs.create(RUN);
+    const more = { owner: RUN.owner, most: 9, event: { type: 'inbox.posted', key: 'a', data: {} } } as const;
+    const sealed = { ...PICTURE, base64: Buffer.from('plain-to-see'.repeat(99)).toString('base64') };
+    await records.inbox.add(message('msg_1', { text: 'plain-to-see' }), sealed, more);
+    const looked = look('look_1', { title: 'plain-to-see', thumbnail: sealed, picture: sealed });
+    await records.looks.add(looked, { owner: RUN.owner, most: 9, pictures: 9 });
+    const bytes = Buffer.concat([await readFile(file), await readFile(`${file}-wal`)]).toString('latin1');
+    expect(bytes).not.toMatch(/plain-to-see|cGxhaW4tdG8tc2Vl/);
+    expect((await records.inbox.get('run_1', 'msg_1', RUN.owner))?.picture).toEqual(sealed);
+    expect(await records.looks.get('run_1', 'look_1', RUN.owner)).toEqual(looked);
   });
 
   test('of an older version gives the variables that it has as they are', async () => {

@@ -41,6 +41,9 @@ function seen(other: Partial<PageObservation> = {}, facts: Partial<PageFacts> = 
     blocked: {},
     failedStep: null,
     picture: null,
+    thumbnail: null,
+    difference: null,
+    element: null,
     ...other,
   };
 }
@@ -221,7 +224,7 @@ describe('page classification', () => {
     }));
     const errors = Array.from({ length: 30 }, () => ({ message: 'y'.repeat(1_000), frames: [] }));
     const observation = seen({ console, errors, outline: 'z'.repeat(100_000) });
-    const report = pageReport(kind, { ...classifyPage(observation), observation });
+    const report = pageReport(kind, { ...classifyPage(observation), observation, difference: null });
     expect(JSON.stringify(report).length).toBeLessThan(most);
     expect(report.observation.console[0]?.level).toBe('error');
     expect(report.leftOut['errors']).toBeGreaterThan(20);

@@ -1,3 +1,4 @@
+import { look } from '#test/contracts/records/looks.contract.ts';
 import { request } from 'node:http';
 import type { TestHost } from '#test/support/in-process-host.ts';
 import { skillTar } from '#test/support/skill-tar.ts';
@@ -103,6 +104,15 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     return { params: { id: runId, port: '3000' }, body: {} };
   }
 
+  function withMessage(body?: object) {
+    return async ({ runId }: MadeRun): Promise<Probe> => {
+      const path = `/api/runs/${runId}/inbox`;
+      const sent = await porthole.call('POST', path, { token: ALICE, body: { text: 'Too small' } });
+      const message = sent.json<{ message_id: string }>().message_id;
+      return { params: { id: runId, message }, ...(body !== undefined && { body }) };
+    };
+  }
+
   return {
     ...editorProbes(porthole),
     createProcess: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: { argv: ['true'] } }),
@@ -132,6 +142,19 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     startAgentPreview: async ({ runId }) => ({ params: { id: runId }, body: { target_port: 3000 } }),
     lookAtPage: withPreview,
     checkPage: withPreview,
+    findPageElement: async (run) => ({ ...(await withPreview(run)), body: { point: { x: 1, y: 1 } } }),
+    getLookPicture: async ({ runId }) => {
+      const { records, ids, clock } = porthole.host.services;
+      const id = ids.look();
+      const kept = look(id, { runId, at: clock.now() });
+      const owner = { user: 'alice', org: 'acme' };
+      await records.looks.add(kept, { owner, most: 50, pictures: 10 });
+      return { params: { id: runId, look: id, picture: 'thumbnail' } };
+    },
+    postComment: async ({ runId }) => ({ params: { id: runId }, body: { text: 'Too small' } }),
+    getInboxMessage: withMessage(),
+    replyToComment: withMessage({ text: 'Done' }),
+    markInboxRead: async ({ runId }) => ({ params: { id: runId }, body: { messages: ['msg_1'] } }),
     keepPreviewAlive: async ({ runId }) => {
       const { session_id } = await startPreview(porthole, runId, 3000, ALICE);
       return { params: { id: runId, token: session_id } };

@@ -13,6 +13,7 @@ from ..types import (
     Contents,
     DoctorReport,
     Event,
+    InboxMessage,
     PageCheck,
     PageLook,
     PreviewInfo,
@@ -271,6 +272,29 @@ class AsyncRun:
     async def look(self, port: int, **page: Any) -> PageLook:
         """Like `check`, with a screenshot and an outline; `full_page` captures the full page."""
         return cast(PageLook, await self._http.json("POST", f"{self._path}/previews/{port}/look", json=page))
+
+    async def inbox(self, *, unread: bool = False) -> Sequence[InboxMessage]:
+        """Comments of people and replies, oldest first.
+
+        `unread`: only what the other side sent and this side has not read.
+        """
+        query = {"unread": "true" if unread else None}
+        listed = await self._http.json("GET", f"{self._path}/inbox", query=query)
+        return cast("Sequence[InboxMessage]", listed["messages"])
+
+    async def comment(self, text: str, **more: Any) -> InboxMessage:
+        """Sends a comment to the agent; for people. `more`: `pin` and `picture`."""
+        sent = await self._http.json("POST", f"{self._path}/inbox", json={"text": text, **more})
+        return cast(InboxMessage, sent)
+
+    async def reply(self, message_id: str, text: str) -> InboxMessage:
+        path = f"{self._path}/inbox/{segment(message_id)}/replies"
+        return cast(InboxMessage, await self._http.json("POST", path, json={"text": text}))
+
+    async def mark_read(self, message_ids: Sequence[str]) -> None:
+        """Marks messages of the other side as read."""
+        body = {"messages": list(message_ids)}
+        await self._http.send("POST", f"{self._path}/inbox/read", json=body, idempotent=True)
 
     def events(self, *, after: str | None = None) -> AsyncGenerator[Event, None]:
         """The run's timeline from its beginning or after an event, then live.

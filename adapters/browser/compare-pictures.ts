@@ -1,0 +1,133 @@
+import pixelmatch from 'pixelmatch';
+import { PNG } from 'pngjs';
+import type { Area, Picture, PixelDifference } from '#core/pages/page-browser.ts';
+
+const THUMBNAIL_WIDTH = 320;
+/** Of the part of a page that a thumbnail shows, relative to its width. */
+const TALLEST_THUMBNAIL = 2;
+/** Changed pixels in neighbouring cells of this size, in pixels, are one area. */
+const CELL = 24;
+const MOST_AREAS = 20;
+const LARGEST = 1_048_576;
+
+/**
+ * A small copy of a screenshot, and its difference to an earlier one. Undefined where the pictures
+ * cannot be compared: large screenshots are JPEG, which is lossy.
+ */
+export function comparePictures(
+  now: Picture,
+  before: Picture | undefined,
+): { readonly thumbnail: Picture | null; readonly difference: PixelDifference | null } {
+  if (now.mediaType !== 'image/png') return { thumbnail: null, difference: null };
+  // Screenshots of an unchanged page are equal byte by byte; the earlier thumbnail still fits.
+  if (before?.base64 === now.base64) return { thumbnail: null, difference: UNCHANGED };
+  const image = decode(now);
+  const thumbnail = shrink(image);
+  if (before?.mediaType !== 'image/png') return { thumbnail, difference: null };
+  return { thumbnail, difference: differenceOf(decode(before), image) };
+}
+
+const UNCHANGED: PixelDifference = { changedPixels: 0, changedRatio: 0, areas: [], picture: null };
+
+function differenceOf(before: PNG, now: PNG): PixelDifference {
+  const width = Math.max(before.width, now.width);
+  const height = Math.max(before.height, now.height);
+  const output = new PNG({ width, height });
+  const [a, b] = [padded(before, width, height), padded(now, width, height)];
+  // Exact: the same Chromium renders the same page to the same pixels.
+  const changedPixels = pixelmatch(a, b, output.data, width, height, { threshold: 0, includeAA: true });
+  if (changedPixels === 0) return UNCHANGED;
+  const bytes = PNG.sync.write(output);
+  return {
+    changedPixels,
+    changedRatio: changedPixels / (width * height),
+    areas: areasOf(a, b, width, height),
+    picture:
+      bytes.length > LARGEST
+        ? null
+        : { mediaType: 'image/png', width, height, base64: bytes.toString('base64') },
+  };
+}
+
+function decode({ base64 }: Picture): PNG {
+  return PNG.sync.read(Buffer.from(base64, 'base64'));
+}
+
+/** On a larger transparent canvas: pages grow. */
+function padded(image: PNG, width: number, height: number): Buffer {
+  if (image.width === width && image.height === height) return image.data;
+  const canvas = new PNG({ width, height });
+  PNG.bitblt(image, canvas, 0, 0, image.width, image.height, 0, 0);
+  return canvas.data;
+}
+
+/** Boxes around groups of changed cells, the largest first. */
+function areasOf(a: Buffer, b: Buffer, width: number, height: number): readonly Area[] {
+  const columns = Math.ceil(width / CELL);
+  const cells = new Map<number, { left: number; top: number; right: number; bottom: number }>();
+  const [from, to] = [
+    new Uint32Array(a.buffer, a.byteOffset, a.length / 4),
+    new Uint32Array(b.buffer, b.byteOffset, b.length / 4),
+  ];
+  for (let y = 0; y < height; y += 1) {
+    for (let x = 0; x < width; x += 1) {
+      const at = y * width + x;
+      if (from[at] === to[at]) continue;
+      const key = Math.floor(y / CELL) * columns + Math.floor(x / CELL);
+      const box = cells.get(key);
+      if (box === undefined) cells.set(key, { left: x, top: y, right: x + 1, bottom: y + 1 });
+      else {
+        box.left = Math.min(box.left, x);
+        box.right = Math.max(box.right, x + 1);
+        box.bottom = y + 1;
+      }
+    }
+  }
+  const areas: Area[] = [];
+  for (const [key, box] of cells) {
+    if (!cells.delete(key)) continue;
+    const left = [key];
+    for (let next = left.pop(); next !== undefined; next = left.pop()) {
+      for (const [dx, dy] of NEIGHBOURS) {
+        const column = (next % columns) + dx;
+        const other = next + dy * columns + dx;
+        const found = column < 0 || column >= columns ? undefined : cells.get(other);
+        if (found === undefined) continue;
+        cells.delete(other);
+        left.push(other);
+        box.left = Math.min(box.left, found.left);
+        box.top = Math.min(box.top, found.top);
+        box.right = Math.max(box.right, found.right);
+        box.bottom = Math.max(box.bottom, found.bottom);
+      }
+    }
+    areas.push({ x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top });
+  }
+  return areas.toSorted((one, two) => two.width * two.height - one.width * one.height).slice(0, MOST_AREAS);
+}
+
+const NEIGHBOURS = [-1, 0, 1].flatMap((dy) => [-1, 0, 1].map((dx) => [dx, dy] as const));
+
+/** Each pixel of the copy is the mean of a square of pixels. */
+function shrink(image: PNG): Picture {
+  const step = Math.max(1, Math.floor(image.width / THUMBNAIL_WIDTH));
+  const width = Math.floor(image.width / step);
+  const height = Math.floor(Math.min(image.height, image.width * TALLEST_THUMBNAIL) / step);
+  const small = new PNG({ width, height });
+  const sums = [0, 0, 0];
+  for (let y = 0; y < height; y += 1) {
+    for (let x = 0; x < width; x += 1) {
+      sums.fill(0);
+      for (let row = 0; row < step; row += 1) {
+        let at = ((y * step + row) * image.width + x * step) * 4;
+        for (let column = 0; column < step; column += 1, at += 4) {
+          for (const channel of [0, 1, 2] as const) sums[channel]! += image.data[at + channel] ?? 0;
+        }
+      }
+      const to = (y * width + x) * 4;
+      for (const channel of [0, 1, 2] as const) small.data[to + channel] = (sums[channel] ?? 0) / step ** 2;
+      small.data[to + 3] = 255;
+    }
+  }
+  return { mediaType: 'image/png', width, height, base64: PNG.sync.write(small).toString('base64') };
+}

@@ -1,0 +1,110 @@
+import type { Selectable } from 'kysely';
+import type { InboxMessage, InboxPin, InboxRecords } from '#core/inbox/inbox-store.ts';
+import type { Picture } from '#core/pages/page-browser.ts';
+import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type { OwnerSeals } from './owner-seals.ts';
+import { holdRun, publishingTransaction } from './publishing-transaction.ts';
+import type { InboxMessagesTable } from './schema.ts';
+import { instantText } from './sql-dialect.ts';
+import type { SqlSession } from './sql-session.ts';
+
+const WHAT = 'a message of an inbox';
+/** Shown for a message that no key opens. */
+const UNREADABLE = '(unreadable)';
+/** All but the picture. */
+const COLUMNS = ['id', 'run_id', 'reply_to', 'by', 'at', 'read_at', 'content'] as const;
+
+interface Content {
+  readonly text: string;
+  readonly pin: InboxPin | null;
+  readonly hasPicture: boolean;
+}
+
+export function inboxRecords(session: SqlSession, { seal, open }: OwnerSeals): InboxRecords {
+  const { dialect, once, repeatable } = session;
+  const toMessage = (
+    row: Selectable<Pick<InboxMessagesTable, (typeof COLUMNS)[number]>>,
+    owner: Owner,
+  ): InboxMessage => {
+    const json = open('inbox_messages.content', owner, row.content, WHAT);
+    const content: Content =
+      json === undefined ? { text: UNREADABLE, pin: null, hasPicture: false } : (JSON.parse(json) as Content);
+    return {
+      id: row.id,
+      runId: row.run_id,
+      replyTo: row.reply_to,
+      by: row.by,
+      at: new Date(row.at),
+      readAt: row.read_at === null ? null : new Date(row.read_at),
+      ...content,
+    };
+  };
+  return {
+    // Not idempotent: a repeat would find its own row.
+    add: ({ id, runId, replyTo, by, at, readAt, ...content }, picture, { owner, most, event }) =>
+      once((db) =>
+        publishingTransaction(session, db, async (trx, publish) => {
+          const run = await holdRun(trx, dialect, runId);
+          if (run?.status !== 'running') return 'ended';
+          const { count } = await trx
+            .selectFrom('inbox_messages')
+            .where('run_id', '=', runId)
+            .select(({ fn }) => fn.countAll().as('count'))
+            .executeTakeFirstOrThrow();
+          if (Number(count) >= most) return 'too_many';
+          await trx
+            .insertInto('inbox_messages')
+            .values({
+              id,
+              run_id: runId,
+              reply_to: replyTo,
+              by,
+              at: instantText(at),
+              read_at: readAt && instantText(readAt),
+              content: seal('inbox_messages.content', owner, JSON.stringify(content satisfies Content)),
+              picture: picture && seal('inbox_messages.picture', owner, JSON.stringify(picture)),
+            })
+            .execute();
+          await publish(runId, [event], at);
+          return 'added';
+        }),
+      ),
+
+    list: (runId, owner) =>
+      repeatable(async (db) => {
+        const rows = await db
+          .selectFrom('inbox_messages')
+          .select(COLUMNS)
+          .where('run_id', '=', runId)
+          .orderBy('at')
+          .orderBy('id')
+          .execute();
+        return rows.map((row) => toMessage(row, owner));
+      }),
+
+    get: (runId, id, owner) =>
+      repeatable(async (db) => {
+        const row = await db
+          .selectFrom('inbox_messages')
+          .selectAll()
+          .where('run_id', '=', runId)
+          .where('id', '=', id)
+          .executeTakeFirst();
+        if (row === undefined) return undefined;
+        const json = row.picture && open('inbox_messages.picture', owner, row.picture, WHAT);
+        return { ...toMessage(row, owner), picture: json ? (JSON.parse(json) as Picture) : null };
+      }),
+
+    markRead: (runId, ids, { isAgent, at }) =>
+      repeatable(async (db) => {
+        await db
+          .updateTable('inbox_messages')
+          .set({ read_at: instantText(at) })
+          .where('run_id', '=', runId)
+          .where(dialect.among('id', ids))
+          .where('by', isAgent ? '!=' : '=', 'agent')
+          .where('read_at', 'is', null)
+          .execute();
+      }),
+  };
+}

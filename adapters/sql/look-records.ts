@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto';
+import type { Selectable } from 'kysely';
+import type { KeptLook, LookRecords } from '#core/pages/look-store.ts';
+import type { Picture } from '#core/pages/page-browser.ts';
+import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type { OwnerSeals } from './owner-seals.ts';
+import { holdRun } from './publishing-transaction.ts';
+import type { LooksTable } from './schema.ts';
+import { instantText } from './sql-dialect.ts';
+import { inTransaction, type SqlSession } from './sql-session.ts';
+
+const WHAT = 'a look';
+/** All but the picture. */
+const COLUMNS = ['id', 'run_id', 'page', 'at', 'content'] as const;
+
+type Content = Omit<KeptLook, 'id' | 'runId' | 'at'>;
+type Row = Selectable<Pick<LooksTable, (typeof COLUMNS)[number]>>;
+
+export function lookRecords(
+  { dialect, once, repeatable }: SqlSession,
+  { seal, open }: OwnerSeals,
+): LookRecords {
+  /** Empty for a look that no key opens. */
+  const toLook = (row: Row, owner: Owner): readonly KeptLook[] => {
+    const json = open('looks.content', owner, row.content, WHAT);
+    if (json === undefined) return [];
+    return [{ id: row.id, runId: row.run_id, at: new Date(row.at), ...(JSON.parse(json) as Content) }];
+  };
+  const withPicture = (row: Selectable<LooksTable> | undefined, owner: Owner) => {
+    const [look] = row === undefined ? [] : toLook(row, owner);
+    const json = row?.picture && open('looks.picture', owner, row.picture, WHAT);
+    return look && { ...look, picture: json ? (JSON.parse(json) as Picture) : null };
+  };
+  return {
+    add: ({ id, runId, at, picture, ...content }, { owner, most, pictures }) =>
+      once((db) =>
+        inTransaction(db, async (trx) => {
+          if ((await holdRun(trx, dialect, runId)) === undefined) return;
+          await trx
+            .insertInto('looks')
+            .values({
+              id,
+              run_id: runId,
+              page: pageOf(content),
+              at: instantText(at),
+              content: seal('looks.content', owner, JSON.stringify(content satisfies Content)),
+              picture: picture && seal('looks.picture', owner, JSON.stringify(picture)),
+            })
+            .execute();
+          const newest = await trx
+            .selectFrom('looks')
+            .select('id')
+            .where('run_id', '=', runId)
+            .orderBy('at', 'desc')
+            .orderBy('id', 'desc')
+            .execute();
+          const old = newest.slice(most).map((row) => row.id);
+          await trx.deleteFrom('looks').where(dialect.among('id', old)).execute();
+          const blank = newest.slice(pictures, most).map((row) => row.id);
+          await trx
+            .updateTable('looks')
+            .set({ picture: null })
+            .where(dialect.among('id', blank))
+            .where('picture', 'is not', null)
+            .execute();
+        }),
+      ),
+
+    list: (runId, owner, since) =>
+      repeatable(async (db) => {
+        const rows = await db
+          .selectFrom('looks')
+          .select(COLUMNS)
+          .where('run_id', '=', runId)
+          .where('at', '>=', instantText(since))
+          .orderBy('at', 'desc')
+          .orderBy('id', 'desc')
+          .execute();
+        return rows.flatMap((row) => toLook(row, owner));
+      }),
+
+    get: (runId, id, owner) =>
+      repeatable(async (db) => {
+        const row = await db
+          .selectFrom('looks')
+          .selectAll()
+          .where('run_id', '=', runId)
+          .where('id', '=', id)
+          .executeTakeFirst();
+        return withPicture(row, owner);
+      }),
+
+    last: (of, owner, since) =>
+      repeatable(async (db) => {
+        const row = await db
+          .selectFrom('looks')
+          .selectAll()
+          .where('run_id', '=', of.runId)
+          .where('page', '=', pageOf(of))
+          .where('at', '>=', instantText(since))
+          .orderBy('at', 'desc')
+          .orderBy('id', 'desc')
+          .limit(1)
+          .executeTakeFirst();
+        return withPicture(row, owner);
+      }),
+
+    forget: (before) =>
+      repeatable(async (db) => {
+        const { numDeletedRows } = await db
+          .deleteFrom('looks')
+          .where('at', '<', instantText(before))
+          .executeTakeFirst();
+        return Number(numDeletedRows);
+      }),
+  };
+}
+
+/** Equal for looks at the same page in the same way. A digest: a path may hold secrets. */
+function pageOf({
+  port,
+  visit: { path, viewport, steps, picture },
+}: Pick<KeptLook, 'port' | 'visit'>): string {
+  const { width, height, scale, mobile } = viewport;
+  const text = JSON.stringify([port, path, width, height, scale, mobile, steps, picture?.fullPage]);
+  return createHash('sha256').update(text).digest('hex');
+}

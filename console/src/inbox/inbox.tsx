@@ -1,0 +1,141 @@
+import { type FormEvent, useEffect } from 'react';
+import { Form } from 'react-aria-components';
+import { plainLines, plainText } from '#core/shared/plain-text.ts';
+import { type Answer, call } from '../api/client.ts';
+import { timeAgo } from '../live/clock.ts';
+import { useAnswer, useNow } from '../live/use-live.ts';
+import { Button } from '../parts/button.tsx';
+import { formText } from '../parts/controls.tsx';
+import { Empty, Loading, Problem } from '../parts/feedback.tsx';
+import { useAttempt } from '../parts/use-attempt.ts';
+import { elementName, sourceName } from './element-names.ts';
+import { PinComment } from './pin-comment.tsx';
+import './inbox.css';
+
+type Message = Answer<'GET /api/runs/{id}/inbox'>['messages'][number];
+
+export interface InboxProps {
+  readonly runId: string;
+  /** Changes with each event of the run: the list is read again. */
+  readonly seen?: string | undefined;
+  /** A completed run takes no replies. */
+  readonly isEnded?: boolean;
+}
+
+/** The comments of people for the agent of a run, and its replies. */
+export function Inbox({ runId, seen, isEnded = false }: InboxProps) {
+  const { value, problem, reload } = useAnswer(
+    'GET /api/runs/{id}/inbox',
+    { path: { id: runId } },
+    10_000,
+    seen,
+  );
+  const { value: previews = [] } = useAnswer(
+    'GET /api/runs/{id}/sandbox/port-forward',
+    { path: { id: runId } },
+    undefined,
+    seen,
+  );
+  const messages = value?.messages ?? [];
+  const unread = messages.filter(({ by, read_at: at }) => by === 'agent' && at === null);
+  const ids = unread.map((message) => message.message_id).join(' ');
+  useEffect(() => {
+    if (ids === '') return;
+    // Shown is read. A failed call is repeated with the next list.
+    call('POST /api/runs/{id}/inbox/read', {
+      path: { id: runId },
+      body: { messages: ids.split(' ') },
+    }).catch(() => undefined);
+  }, [runId, ids]);
+  if (value === undefined) {
+    return problem === undefined ? <Loading /> : <Problem words={problem} onRetry={reload} />;
+  }
+  const comments = messages.filter((message) => message.reply_to === null);
+  return (
+    <section className="inbox" aria-label="Comments">
+      {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
+      {isEnded
+        ? null
+        : previews.map(({ target_port: port }) => <PinComment key={port} runId={runId} port={port} />)}
+      {comments.length === 0 ? (
+        <Empty title="No comments yet">
+          <p>Comment on the page of a preview: the agent of the run reads it.</p>
+        </Empty>
+      ) : null}
+      {comments.map((comment) => (
+        <article key={comment.message_id} aria-label="Comment">
+          <Words message={comment} />
+          {messages
+            .filter((message) => message.reply_to === comment.message_id)
+            .map((reply) => (
+              <Words key={reply.message_id} message={reply} />
+            ))}
+          {isEnded ? null : <Reply runId={runId} to={comment.message_id} onSent={reload} />}
+        </article>
+      ))}
+    </section>
+  );
+}
+
+/** One message. Texts of the agent and of the page are untrusted. */
+function Words({ message }: { readonly message: Message }) {
+  const now = useNow();
+  const { by, at, read_at: readAt, text, pin } = message;
+  return (
+    <div className={by === 'agent' ? 'message reply' : 'message'}>
+      <p className="quiet">
+        <strong>{by === 'agent' ? 'Agent' : by === 'admin' ? 'Admin' : 'You'}</strong>{' '}
+        <time dateTime={at} title={new Date(at).toLocaleString()}>
+          {timeAgo(now - Date.parse(at))}
+        </time>
+        {by === 'agent' ? null : readAt === null ? ', not read yet' : ', read by the agent'}
+      </p>
+      <p className="text">
+        <bdi>{plainLines(text, 2_000)}</bdi>
+      </p>
+      {pin === null ? null : (
+        <p className="quiet">
+          Port {pin.port} {plainText(pin.path, 100)}: <bdi>{elementName(pin)}</bdi>
+          {sourceName(pin) === undefined ? null : (
+            <>
+              {' '}
+              in <code>{sourceName(pin)}</code>
+            </>
+          )}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface ReplyProps {
+  readonly runId: string;
+  readonly to: string;
+  readonly onSent: () => void;
+}
+
+function Reply({ runId, to, onSent }: ReplyProps) {
+  const { busy, problem, attempt } = useAttempt();
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    const text = formText(new FormData(form), 'text');
+    void attempt(async () => {
+      await call('POST /api/runs/{id}/inbox/{message}/replies', {
+        path: { id: runId, message: to },
+        body: { text },
+      });
+      form.reset();
+      onSent();
+    });
+  };
+  return (
+    <Form onSubmit={submit} className="reply-form">
+      <input name="text" aria-label="Reply" placeholder="Reply" required maxLength={2_000} />
+      <Button type="submit" isDisabled={busy}>
+        {busy ? 'Sending…' : 'Reply'}
+      </Button>
+      {problem === undefined ? null : <Problem words={problem} />}
+    </Form>
+  );
+}

@@ -1,0 +1,129 @@
+/** The requests of `porthole` to the host, with the token that the run's start stored. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { shortSocketPath } from '../inside-socket.ts';
+import { RUNS_FOLDER } from '../prepare-workspace.ts';
+import { CommandError, EXIT, readText } from './guest-calls.ts';
+
+/** The API's URL and the credential. */
+interface Access {
+  readonly run: string;
+  readonly token: string;
+  readonly socket: string | undefined;
+  readonly url: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/**
+ * The token is in a file that only the sandbox's user may read: never in an environment or a
+ * command line.
+ */
+export function readAccess(env: NodeJS.ProcessEnv): Access {
+  try {
+    const folder = join(env['HOME'] ?? '', RUNS_FOLDER);
+    // Ids sort by creation time.
+    const name = env['PORTHOLE_RUN'] || readdirSync(folder).toSorted().at(-1);
+    const lines = readFileSync(join(folder, name ?? ''), 'utf8').split('\n');
+    const field = (key: string): string | undefined =>
+      lines.find((line) => line.startsWith(`${key}=`))?.slice(key.length + 1);
+    const [run, token] = [field('run'), field('token')];
+    if (run === undefined || token === undefined) throw new Error('not a whole file');
+    return { run, token, socket: field('socket'), url: field('url') ?? 'http://porthole' };
+  } catch {
+    throw new CommandError(
+      EXIT.unreachable,
+      'no run is at work in this sandbox, or Porthole has no channel to it.',
+    );
+  }
+}
+
+export const NO_ANSWER: Answer = { status: 0, body: undefined };
+
+/**
+ * Seconds between retries while Porthole is unreachable: a repeated call gets the same answer as
+ * the first.
+ */
+const PAUSES = [1, 1, 2, 2, 4, 4, 4, 0];
+
+/**
+ * @param pauses a single one for a call that must not be repeated
+ * @throws CommandError if it is refused, or Porthole stays unreachable
+ */
+export async function call<T>(
+  access: Access,
+  method: string,
+  path: string,
+  body?: unknown,
+  pauses: readonly number[] = PAUSES,
+): Promise<T> {
+  for (const pause of pauses) {
+    const answer = await request(access, method, path, body).catch((): Answer => NO_ANSWER);
+    if (answer.status >= 200 && answer.status < 300) return answer.body as T;
+    if (answer.status !== 0 && answer.status !== 503) throw refused(answer);
+    await sleep(pause * 1_000);
+  }
+  throw new CommandError(EXIT.unreachable, 'Porthole cannot be reached. Try again later.');
+}
+
+function refused({ status, body }: Answer): CommandError {
+  const { error, code } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
+  const exit =
+    code === 'approval_denied' ? EXIT.denied : code === 'approval_timed_out' ? EXIT.undecided : EXIT.failed;
+  return new CommandError(exit, typeof error === 'string' ? error : `refused with status ${status}`);
+}
+
+/** An approval takes five minutes at most. */
+const SILENT_MS = 400_000;
+
+export function request(
+  { run, token, socket, url }: Access,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<Answer> {
+  const target = new URL(`${url}/api/runs/${run}/${path}`);
+  const send = target.protocol === 'https:' ? httpsRequest : httpRequest;
+  const headers = {
+    authorization: `Bearer ${token}`,
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+  };
+  return new Promise((resolve, reject) => {
+    const short = socket === undefined ? undefined : shortSocketPath(socket);
+    const connection = short && connect(short.path);
+    connection?.once('connect', short?.done ?? noop).once('error', short?.done ?? noop);
+    const asked = send(target, {
+      method,
+      headers,
+      timeout: SILENT_MS,
+      // Neither uses the global agent, which takes proxies from the environment.
+      ...(connection === undefined ? { agent: false } : { createConnection: () => connection }),
+    });
+    asked.once('timeout', () => asked.destroy(new Error('no answer')));
+    asked.once('error', reject);
+    asked.once('response', (response) => {
+      readText(response).then(
+        (text) => resolve({ status: response.statusCode ?? 0, body: parsed(text) }),
+        reject,
+      );
+    });
+    asked.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+function noop(): void {}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

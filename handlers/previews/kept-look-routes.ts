@@ -1,0 +1,92 @@
+import { z } from 'zod';
+import { PortholeError } from '#core/errors.ts';
+import { keptSince } from '#core/pages/look-at-page.ts';
+import { findRun } from '#core/runs/find-run.ts';
+import { defineRoute, json } from '../route.ts';
+import { RunPath } from '../runs/run-routes.ts';
+
+const KeptLookDto = z
+  .object({
+    look_id: z.string().describe('`look_` + ULID; `data.look` of `preview.looked`'),
+    at: z.iso.datetime(),
+    target_port: z.number().int(),
+    path: z.string(),
+    viewport: z.object({ width: z.number().int(), height: z.number().int() }),
+    full_page: z.boolean(),
+    result: z.enum(['works', 'broken', 'unclear']),
+    summary: z.string(),
+    title: z.string(),
+    has_thumbnail: z.boolean(),
+  })
+  .meta({ id: 'KeptLook' });
+
+const ERRORS = ['invalid_run_id', 'foreign_run', 'run_not_found'] as const;
+
+export const listLooksRoute = defineRoute({
+  id: 'listLooks',
+  method: 'GET',
+  path: '/api/runs/{id}/looks',
+  tag: 'Previews',
+  summary: 'List the kept looks of a run',
+  description: 'The last 50 of 24 hours, newest first. The pictures of the last 10 are kept, too.',
+  access: 'caller',
+  agents: true,
+  params: RunPath,
+  responses: {
+    200: {
+      description: 'The looks',
+      schema: z.object({ looks: z.array(KeptLookDto) }).meta({ id: 'KeptLooks' }),
+    },
+  },
+  errors: ERRORS,
+  async handle({ params, caller }, services) {
+    const run = await findRun(services, caller, params.id, { agents: true });
+    const looks = await services.records.looks.list(run.id, run.owner, keptSince(services.clock));
+    const shown = looks.map(({ id, at, port, visit, result, summary, title, thumbnail }) => ({
+      look_id: id,
+      at: at.toISOString(),
+      target_port: port,
+      path: visit.path,
+      viewport: { width: visit.viewport.width, height: visit.viewport.height },
+      full_page: visit.picture?.fullPage === true,
+      result,
+      summary,
+      title,
+      has_thumbnail: thumbnail !== null,
+    }));
+    return json(200, { looks: shown });
+  },
+});
+
+export const getLookPictureRoute = defineRoute({
+  id: 'getLookPicture',
+  method: 'GET',
+  path: '/api/runs/{id}/looks/{look}/{picture}',
+  tag: 'Previews',
+  summary: 'Get the picture of a kept look, or its thumbnail',
+  access: 'caller',
+  agents: true,
+  params: RunPath.extend({
+    look: z.string().max(64).describe('`look_id`'),
+    picture: z.enum(['picture', 'thumbnail']),
+  }),
+  responses: { 200: { description: 'PNG or JPEG', contentType: 'image/*' } },
+  errors: [...ERRORS, 'look_not_found'],
+  async handle({ params, caller }, services) {
+    const run = await findRun(services, caller, params.id, { agents: true });
+    const look = await services.records.looks.get(run.id, params.look, run.owner);
+    const picture = look?.[params.picture];
+    if (!picture || look.at < keptSince(services.clock)) {
+      throw new PortholeError(
+        'look_not_found',
+        `Look ${JSON.stringify(params.look)} of run ${run.id} has no ${params.picture}: the last 50 looks are kept for 24 hours, the pictures of the last 10.`,
+      );
+    }
+    return {
+      statusCode: 200,
+      // It never changes, and only the caller may see it.
+      headers: { 'content-type': picture.mediaType, 'cache-control': 'private, max-age=86400, immutable' },
+      body: Buffer.from(picture.base64, 'base64'),
+    };
+  },
+});

@@ -1,0 +1,302 @@
+import { z } from 'zod';
+import { requirePerson } from '#core/callers.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { InboxMessage } from '#core/inbox/inbox-store.ts';
+import {
+  findMessage,
+  listMessages,
+  LONGEST_MESSAGE,
+  markRead,
+  MOST_MESSAGES,
+  postMessage,
+} from '#core/inbox/use-inbox.ts';
+import type { Picture } from '#core/pages/page-browser.ts';
+import { openPage } from '#core/pages/look-at-page.ts';
+import { findRun } from '#core/runs/find-run.ts';
+import {
+  pagePath,
+  PictureDto,
+  PreviewPath,
+  toPictureDto,
+  toVisit,
+  visitFields,
+} from '../previews/page-routes.ts';
+import { defineRoute, json } from '../route.ts';
+import { RunPath } from './run-routes.ts';
+
+/** Characters of base64: 128 KiB of picture. */
+const LONGEST_PICTURE = 174_764;
+
+const elementFields = {
+  selector: z.string().min(1).max(500).describe('CSS, of this element alone when it was found'),
+  role: z.string().max(200).nullable().default(null).describe('ARIA role'),
+  name: z.string().max(200).nullable().default(null).describe('Accessible name'),
+  component: z.string().max(200).nullable().default(null).describe('Of React, Vue, Svelte or Angular'),
+  file: z.string().max(300).nullable().default(null).describe('In the project, where development data tells'),
+  line: z.int().positive().nullable().default(null),
+  column: z.int().positive().nullable().default(null),
+};
+
+const ElementDto = z
+  .object({
+    ...elementFields,
+    picture: PictureDto.nullable().describe('Of the element and its surroundings'),
+  })
+  .meta({ id: 'PageElement' });
+
+const PinDto = z
+  .object({ port: z.int().min(1).max(65_535), path: pagePath, ...elementFields })
+  .meta({ id: 'InboxPin' });
+
+const MessageDto = z
+  .object({
+    message_id: z.string().describe('`msg_` + ULID'),
+    reply_to: z.string().nullable().describe('`message_id` of the comment; null for a comment'),
+    by: z.enum(['owner', 'admin', 'agent']),
+    at: z.iso.datetime(),
+    read_at: z.iso.datetime().nullable().describe('When the other side read it'),
+    text: z.string(),
+    pin: PinDto.nullable().describe('The element that the comment is about'),
+    has_picture: z.boolean(),
+  })
+  .meta({ id: 'InboxMessage' });
+
+export const InboxDto = z
+  .object({ messages: z.array(MessageDto).describe(`The oldest first, ${MOST_MESSAGES} at most`) })
+  .meta({ id: 'Inbox' });
+
+const MessageWithPicture = MessageDto.extend({ picture: PictureDto.nullable() }).meta({
+  id: 'InboxMessageWithPicture',
+});
+
+export function toMessageDto(message: InboxMessage): z.output<typeof MessageDto> {
+  const { id, replyTo, by, at, readAt, text, pin, hasPicture } = message;
+  return {
+    message_id: id,
+    reply_to: replyTo,
+    by,
+    at: at.toISOString(),
+    read_at: readAt?.toISOString() ?? null,
+    text,
+    pin: pin && {
+      port: pin.port,
+      path: pin.path,
+      selector: pin.selector,
+      role: pin.role,
+      name: pin.name,
+      component: pin.component,
+      file: pin.place?.file ?? null,
+      line: pin.place?.line ?? null,
+      column: pin.place?.column ?? null,
+    },
+    has_picture: hasPicture,
+  };
+}
+
+export const messageText = z
+  .string()
+  .trim()
+  .min(1)
+  .max(LONGEST_MESSAGE, `at most ${LONGEST_MESSAGE} characters`);
+
+const PictureBody = z.strictObject({
+  media_type: z.enum(['image/png', 'image/jpeg']),
+  width: z.int().min(1).max(10_000),
+  height: z.int().min(1).max(10_000),
+  data: z.base64().min(1).max(LONGEST_PICTURE, 'at most 128 KiB of picture').describe('Base64'),
+});
+
+const CommentBody = z
+  .strictObject({
+    text: messageText,
+    pin: z
+      .strictObject({ port: z.int().min(1).max(65_535), path: pagePath, ...elementFields })
+      .optional()
+      .describe('From `POST …/previews/{port}/element`'),
+    picture: PictureBody.optional(),
+  })
+  .meta({ id: 'InboxComment' });
+
+const MessagePath = RunPath.extend({ message: z.string().max(64).describe('`message_id`') });
+const RUN_ERRORS = ['invalid_run_id', 'foreign_run', 'run_not_found'] as const;
+
+export const postCommentRoute = defineRoute({
+  id: 'postComment',
+  method: 'POST',
+  path: '/api/runs/{id}/inbox',
+  tag: 'Inbox',
+  summary: 'Send a comment to the agent of a run',
+  description:
+    'For people. The agent reads it with `GET …/inbox`, the MCP tool `read_inbox` or `porthole inbox`. The timeline has it as `inbox.posted`, without its text.',
+  access: 'caller',
+  params: RunPath,
+  body: CommentBody,
+  responses: { 201: { description: 'The comment', schema: MessageDto } },
+  errors: [...RUN_ERRORS, 'run_ended', 'too_many_messages'],
+  async handle({ params, body, caller }, services) {
+    const person = requirePerson(caller, 'post comments');
+    const run = await findRun(services, person, params.id);
+    const { text, pin, picture } = body;
+    const message = await postMessage(
+      services,
+      { run, caller },
+      {
+        text,
+        pin: pin === undefined ? null : toPin(pin),
+        picture: picture === undefined ? null : toPicture(picture),
+      },
+    );
+    return json(201, toMessageDto(message));
+  },
+});
+
+function toPin({ file, line, column, ...pin }: NonNullable<z.output<typeof CommentBody>['pin']>) {
+  return { ...pin, place: file === null ? null : { file, line, column } };
+}
+
+function toPicture({ media_type, width, height, data }: z.output<typeof PictureBody>): Picture {
+  return { mediaType: media_type, width, height, base64: data };
+}
+
+export const listInboxRoute = defineRoute({
+  id: 'listInbox',
+  method: 'GET',
+  path: '/api/runs/{id}/inbox',
+  tag: 'Inbox',
+  summary: 'List the comments and replies of a run',
+  description: 'For the owner of the run and its agent. Listing marks nothing as read.',
+  access: 'caller',
+  agents: true,
+  channel: true,
+  params: RunPath,
+  query: z.object({
+    unread: z
+      .enum(['true', 'false'])
+      .default('false')
+      .describe('Only what the other side sent and this side has not read'),
+  }),
+  responses: { 200: { description: 'The messages', schema: InboxDto } },
+  errors: RUN_ERRORS,
+  async handle({ params, query, caller }, services) {
+    const run = await findRun(services, caller, params.id, { agents: true });
+    const messages = await listMessages(services, { run, caller }, { unread: query.unread === 'true' });
+    return json(200, { messages: messages.map(toMessageDto) });
+  },
+});
+
+export const getMessageRoute = defineRoute({
+  id: 'getInboxMessage',
+  method: 'GET',
+  path: '/api/runs/{id}/inbox/{message}',
+  tag: 'Inbox',
+  summary: 'Read one message with its picture',
+  access: 'caller',
+  agents: true,
+  channel: true,
+  params: MessagePath,
+  responses: { 200: { description: 'The message', schema: MessageWithPicture } },
+  errors: [...RUN_ERRORS, 'message_not_found'],
+  async handle({ params, caller }, services) {
+    const run = await findRun(services, caller, params.id, { agents: true });
+    const found = await findMessage(services, run, params.message);
+    return json(200, { ...toMessageDto(found), picture: found.picture && toPictureDto(found.picture) });
+  },
+});
+
+export const replyRoute = defineRoute({
+  id: 'replyToComment',
+  method: 'POST',
+  path: '/api/runs/{id}/inbox/{message}/replies',
+  tag: 'Inbox',
+  summary: 'Reply to a comment',
+  description: 'For the agent of the run and its owner. The timeline has it as `inbox.replied`.',
+  access: 'caller',
+  agents: true,
+  channel: true,
+  params: MessagePath,
+  body: z.strictObject({ text: messageText }).meta({ id: 'InboxReply' }),
+  responses: { 201: { description: 'The reply', schema: MessageDto } },
+  errors: [...RUN_ERRORS, 'run_ended', 'message_not_found', 'too_many_messages'],
+  async handle({ params, body, caller }, services) {
+    const run = await findRun(services, caller, params.id, { agents: true });
+    const reply = { text: body.text, replyTo: params.message };
+    return json(201, toMessageDto(await postMessage(services, { run, caller }, reply)));
+  },
+});
+
+export const markReadRoute = defineRoute({
+  id: 'markInboxRead',
+  method: 'POST',
+  path: '/api/runs/{id}/inbox/read',
+  tag: 'Inbox',
+  summary: 'Mark messages as read',
+  description:
+    'Of the other side: an agent marks what people sent, and people what the agent sent. Other ids are ignored.',
+  access: 'caller',
+  agents: true,
+  channel: true,
+  params: RunPath,
+  body: z
+    .strictObject({ messages: z.array(z.string().max(64)).min(1).max(MOST_MESSAGES) })
+    .meta({ id: 'InboxRead' }),
+  responses: { 204: { description: 'They are marked' } },
+  errors: RUN_ERRORS,
+  async handle({ params, body, caller }, services) {
+    const run = await findRun(services, caller, params.id, { agents: true });
+    await markRead(services, { run, caller }, body.messages);
+    return { statusCode: 204, headers: {} };
+  },
+});
+
+export const findElementRoute = defineRoute({
+  id: 'findPageElement',
+  method: 'POST',
+  path: '/api/runs/{id}/previews/{port}/element',
+  tag: 'Inbox',
+  summary: 'Find the element at a point of a page',
+  description:
+    "Opens the page again in Porthole's browser, as a look does, and answers what is at the point: selector, role and name, the framework's component and its source where known, and a picture. " +
+    'Send it as `pin` and `picture` of a comment. Texts are those of the page: treat them as untrusted.',
+  access: 'caller',
+  class: 'stream',
+  params: PreviewPath,
+  body: z
+    .strictObject({
+      ...visitFields,
+      point: z
+        .strictObject({ x: z.number().min(0).max(10_000), y: z.number().min(0).max(10_000) })
+        .describe('In CSS pixels from the top left of the page'),
+    })
+    .meta({ id: 'FindElementRequest' }),
+  responses: { 200: { description: 'The element', schema: ElementDto } },
+  errors: [
+    ...RUN_ERRORS,
+    'element_not_found',
+    'preview_not_found',
+    'preview_not_enabled',
+    'too_many_looks',
+    'browser_missing',
+    'browser_failed',
+    'exec_transport_error',
+  ],
+  async handle({ params, body: { point, ...visit }, caller, signal }, services) {
+    const person = requirePerson(caller, 'look for elements');
+    const run = await findRun(services, person, params.id);
+    const wanted = { run, port: params.port, ...toVisit(visit), picture: undefined, point };
+    const { element } = await openPage(services, wanted, signal);
+    if (element === null) {
+      throw new PortholeError(
+        'element_not_found',
+        `Nothing was found at ${point.x}, ${point.y} of ${visit.path}: look again, and choose a point on an element.`,
+      );
+    }
+    const { place, picture, ...rest } = element;
+    return json(200, {
+      ...rest,
+      file: place?.file ?? null,
+      line: place?.line ?? null,
+      column: place?.column ?? null,
+      picture: picture && toPictureDto(picture),
+    });
+  },
+});

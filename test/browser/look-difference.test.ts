@@ -1,0 +1,130 @@
+import { PNG } from 'pngjs';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { chromiumMissing } from '#test/support/chromium.ts';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { suite } from '#test/support/suite.ts';
+import { openSandbox, type SandboxWithPreview } from './app-in-sandbox.ts';
+
+const NAMES = ['Orders', 'Invoices', 'Customers', 'Products', 'Reports', 'Settings', 'Team', 'Help'];
+/** Changes of one element, each as what it adds to the element: attributes or text. */
+const EDITS: readonly { readonly attributes?: string; readonly text?: string }[] = [
+  { text: 'Order' },
+  { attributes: 'style="color: #3366fe"' },
+  { attributes: 'style="border-bottom: 1px solid #eee"' },
+  { attributes: 'style="margin-left: 1px"' },
+  { attributes: 'aria-label="Other name"' },
+];
+/** Eight elements times five edits. */
+const CHANGES = NAMES.flatMap((_, element) => EDITS.map((edit) => ({ element, edit })));
+
+function pageOf(changed?: (typeof CHANGES)[number], build = 0): string {
+  const links = NAMES.map((name, at) => {
+    const { attributes = '', text = name } = changed?.element === at ? changed.edit : {};
+    return `<a href="#${at}" ${attributes}>${text}</a>`;
+  });
+  return `<!doctype html><html lang="en"><!-- build ${build} --><title>Shop</title>
+<style>body { font: 16px sans-serif } a { display: inline-block; padding: 8px; color: #3366ff } @keyframes turn { to { rotate: 1turn } } .turns { animation: turn 1s infinite; width: 40px; height: 40px; background: #ddd }</style>
+<h1>Shop</h1><nav>${links.join('')}</nav><p>All is well.</p><input aria-label="Search" autofocus><div class="turns"></div>
+<script>globalThis.build = ${build};</script></html>`;
+}
+
+interface Difference {
+  readonly is_same: boolean;
+  readonly pixels: {
+    readonly changed: number;
+    readonly areas: readonly { x: number; y: number; width: number; height: number }[];
+    readonly picture: { readonly data: string } | null;
+  } | null;
+  readonly outline: { readonly appeared: readonly string[]; readonly gone: readonly string[] };
+  readonly console: { readonly appeared: readonly string[] };
+}
+
+interface KeptLook {
+  readonly look_id: string;
+  readonly result: string;
+  readonly path: string;
+}
+
+const LIMIT = 400_000;
+
+suite('the difference to the last look', chromiumMissing, () => {
+  let porthole: TestHost;
+  let opened: SandboxWithPreview;
+  beforeAll(async () => {
+    porthole = await startTestHost();
+    opened = await openSandbox(porthole);
+    await write(pageOf());
+    await opened.serve('python3 -m http.server 3000');
+  }, LIMIT);
+  afterAll(() => porthole?.end());
+
+  const write = (text: string) => opened.api.write(opened.sandbox, 'index.html', text);
+  const look = async (body: object = {}) => {
+    const answer = await porthole.call('POST', `/api/runs/${opened.runId}/previews/3000/look`, { body });
+    expect([answer.status, answer.text.slice(0, 200)]).toEqual([200, expect.any(String)]);
+    return answer.json<{ difference: Difference | null }>().difference;
+  };
+
+  test(
+    'has each of 40 edits of one element, and no difference after 40 builds that change nothing',
+    async () => {
+      await look();
+      const missed: unknown[] = [];
+      const alarms: unknown[] = [];
+      for (const [at, change] of CHANGES.entries()) {
+        await write(pageOf(change, at));
+        if ((await look())?.is_same !== false) missed.push(change);
+        await write(pageOf(change, at + 1_000));
+        const rebuilt = await look();
+        if (rebuilt?.is_same !== true) alarms.push([change, rebuilt]);
+      }
+      expect({ missed, alarms }).toEqual({ missed: [], alarms: [] });
+    },
+    LIMIT,
+  );
+
+  test(
+    'shows where, what appeared and what went',
+    async () => {
+      await write(pageOf());
+      await look();
+      await write(
+        `${pageOf({ element: 0, edit: { text: 'Baskets' } })}<script>console.error('no basket')</script>`,
+      );
+      const difference = await look();
+      expect(difference?.outline).toEqual({
+        appeared: [expect.stringContaining('link "Baskets"')],
+        gone: [expect.stringContaining('link "Orders"')],
+      });
+      expect(difference?.console.appeared).toEqual(['error: no basket']);
+      const [area] = difference?.pixels?.areas ?? [];
+      expect(area?.y).toBeLessThan(200);
+      expect(area?.height).toBeLessThan(100);
+      const image = PNG.sync.read(Buffer.from(difference?.pixels?.picture?.data ?? '', 'base64'));
+      expect([image.width, image.height]).toEqual([1_280, 800]);
+      expect(await look({ device: 'phone' })).toBeNull();
+    },
+    LIMIT,
+  );
+
+  test('is of looks that are kept with a thumbnail, which the timeline names', async () => {
+    const { looks } = (await porthole.call('GET', `/api/runs/${opened.runId}/looks`)).json<{
+      looks: KeptLook[];
+    }>();
+    const [newest] = looks;
+    expect([looks.length, newest]).toEqual([50, expect.objectContaining({ path: '/', has_thumbnail: true })]);
+    const picture = async (id: string, which: string) =>
+      porthole.call('GET', `/api/runs/${opened.runId}/looks/${id}/${which}`);
+    const small = await picture(newest?.look_id ?? '', 'thumbnail');
+    expect(small.headers['content-type']).toBe('image/png');
+    expect((await picture(looks.at(-1)?.look_id ?? '', 'thumbnail')).status).toBe(200);
+    expect((await picture(looks[9]?.look_id ?? '', 'picture')).status).toBe(200);
+    expect((await picture(looks[10]?.look_id ?? '', 'picture')).json()).toMatchObject({
+      code: 'look_not_found',
+    });
+    const { events } = (await porthole.call('GET', `/api/runs/${opened.runId}/timeline?limit=1000`)).json<{
+      events: { type: string; data: Record<string, unknown> }[];
+    }>();
+    expect(events.findLast(({ type }) => type === 'preview.looked')?.data['look']).toBe(newest?.look_id);
+  });
+});
