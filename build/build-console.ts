@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { CONSOLE_FOLDER, CONSOLE_MARK } from '#handlers/console/console-folder.ts';
+import { CONSOLE_FOLDER, CONSOLE_MARK, PREVIEW_APP_PAGE } from '#handlers/console/console-folder.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SOURCES = join(ROOT, 'console');
@@ -52,6 +52,7 @@ export async function buildConsole(folder = CONSOLE_FOLDER): Promise<void> {
       build: { outDir: aside },
       define: { BUILD_DIGEST: JSON.stringify(digest) },
     });
+    await writeFile(join(aside, PREVIEW_APP_PAGE), await previewAppPage());
     await compress(aside);
     await writeFile(join(aside, CONSOLE_MARK), digest);
     await mkdir(dirname(folder), { recursive: true });
@@ -63,6 +64,28 @@ export async function buildConsole(folder = CONSOLE_FOLDER): Promise<void> {
   } finally {
     await rm(aside, { recursive: true, force: true });
   }
+}
+
+/** The page for chat applications: one file, because it is sent as the content of a resource. */
+async function previewAppPage(): Promise<string> {
+  const { build } = await import('esbuild');
+  const folder = join(SOURCES, 'preview-app');
+  const page = await readFile(join(folder, 'preview-app.html'), 'utf8');
+  const { outputFiles } = await build({
+    entryPoints: [join(folder, 'preview-app.ts'), join(folder, 'preview-app.css')],
+    outdir: folder,
+    bundle: true,
+    format: 'esm',
+    target: 'es2023',
+    charset: 'utf8',
+    minify: true,
+    write: false,
+  });
+  const built = (extension: string) =>
+    outputFiles.find(({ path }) => path.endsWith(extension))?.text.trim() ?? '';
+  return page
+    .replace('<style></style>', () => `<style>${built('.css')}</style>`)
+    .replace('<script type="module"></script>', () => `<script type="module">${built('.js')}</script>`);
 }
 
 async function compress(folder: string): Promise<void> {

@@ -2,7 +2,12 @@ import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { build, type Plugin } from 'esbuild';
-import { BUNDLED_CONSOLE, CONSOLE_FOLDER, CONSOLE_MARK } from '#handlers/console/console-folder.ts';
+import {
+  BUNDLED_CONSOLE,
+  CONSOLE_FOLDER,
+  CONSOLE_MARK,
+  PREVIEW_APP_PAGE,
+} from '#handlers/console/console-folder.ts';
 import type { Method } from '#handlers/route.ts';
 import { functionEntries, type FunctionEntry, type FunctionKind, ROOT } from './function-entries.ts';
 
@@ -101,6 +106,9 @@ const VIEWER_FILES = ['swagger-ui.css', 'swagger-ui-bundle.js', 'package.json', 
 /** The function of the console's scripts and style; the others of its tag serve its page. */
 const CONSOLE_ASSETS = 'getConsoleAsset';
 
+/** The function that sends the page for chat applications. */
+const MCP = 'callMcp';
+
 /** Loaded only outside functions, or optional in the packages that load them. */
 const EXTERNAL = ['pino-pretty', 'pg-native', 'pg-cloudflare'];
 
@@ -128,6 +136,8 @@ export async function bundleFunctions(folder: string): Promise<BundledFunction[]
   const built = await copyConsole(folder);
   const besides = ({ id, isConsole }: FunctionEntry): readonly string[] => {
     if (id === VIEWER.of) return viewer;
+    if (id === MCP)
+      return built.filter((file) => file.endsWith(PREVIEW_APP_PAGE) || file.endsWith(CONSOLE_MARK));
     if (!isConsole) return [];
     return built.filter((file) => isAsset(file) === (id === CONSOLE_ASSETS) || file.endsWith(CONSOLE_MARK));
   };

@@ -108,7 +108,7 @@ export function consoleHeaders(services: Pick<Services, 'preview' | 'publicUrl'>
  * CSP sources of previews: below their zones, on any port. A source of http also covers https, but
  * not the reverse.
  */
-function previewSources({ preview, publicUrl }: Pick<Services, 'preview' | 'publicUrl'>): string {
+export function previewSources({ preview, publicUrl }: Pick<Services, 'preview' | 'publicUrl'>): string {
   if (!preview.enabled) return "'none'";
   const scheme = publicUrl?.protocol === 'https:' ? 'https' : 'http';
   return zoneNames(preview)

@@ -9,3 +9,5 @@ export const CONSOLE_FOLDER = join(import.meta.dirname, '../../dist/console');
 export const BUNDLED_CONSOLE = 'console';
 /** Written last: without it a build is incomplete. Contains the digest of the sources. */
 export const CONSOLE_MARK = '.digest';
+/** The page that chat applications show for a preview (MCP Apps), in the same folder. */
+export const PREVIEW_APP_PAGE = 'preview-app.html';

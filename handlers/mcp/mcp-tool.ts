@@ -10,8 +10,11 @@ export interface ToolContext {
   readonly sessionId: string | undefined;
   /** Aborts when the client disconnects or cancels. */
   readonly signal: AbortSignal;
-  /** Reports progress of a long call. Never fails. */
-  readonly progress: (progress: number, total: number, message: string) => void;
+  /**
+   * Tells the client what the call waits for and for how many seconds at most, at once and then
+   * every ten seconds. Never fails. Other long calls report only their duration.
+   */
+  readonly waitsFor: (message: string, seconds: number) => void;
 }
 
 /** The result of a tool, for programs and the model alike. */
@@ -28,6 +31,8 @@ export interface McpTool<Input extends z.ZodObject = z.ZodObject, Output extends
   readonly description: string;
   /** For people only: an agent does not see it. @default false */
   readonly people?: true;
+  /** Chat applications show the page of `preview-app.ts` for its calls. @default false */
+  readonly isShown?: true;
   readonly input: Input;
   readonly output: Output;
   /** Hints for clients, in the protocol's names. */

@@ -23,6 +23,7 @@ import { DiagnosisDto, toDiagnosisDto } from '../previews/diagnosis-route.ts';
 import type { RouteRequest } from '../route.ts';
 import type { Services } from '../services.ts';
 import { defineTool, type McpTool, type ToolContext } from './mcp-tool.ts';
+import { previewApp, readPreviewApp, SHOWN_IN_PREVIEW_APP } from './preview-app.ts';
 import { beginCall, cancelCall } from './running-calls.ts';
 import { decideApprovalTool, listApprovalsTool } from './tools/approvals-tool.ts';
 import { editFileTool } from './tools/edit-file-tool.ts';
@@ -177,9 +178,18 @@ function webRequest(headers: Request['headers'], signal: AbortSignal | undefined
 function createServer({ caller, headers, signal, redact }: Request, services: Services): Server {
   const server = new Server(
     { name: 'porthole', title: 'Porthole', version: '1.0.0' },
-    { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: NO_VALIDATOR },
+    {
+      capabilities: { tools: {}, resources: {} },
+      instructions: INSTRUCTIONS,
+      jsonSchemaValidator: NO_VALIDATOR,
+    },
   );
   server.setRequestHandler('tools/list', () => ({ tools: toolsFor(caller.kind === 'person') }));
+  server.setRequestHandler('resources/list', () => ({ resources: [previewApp(services)] }));
+  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }));
+  server.setRequestHandler('resources/read', ({ params }) =>
+    readPreviewApp(services, { uri: redact(params.uri), host: headers['host'] ?? '' }),
+  );
   server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
     const tool = byName.get(params.name);
     if (tool === undefined) {
@@ -191,16 +201,18 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
     const sessionId = headers['mcp-session-id'];
     const call = beginCall({ caller, sessionId, requestId: mcpReq.id });
     const signals = [call.signal, mcpReq.signal, ...(signal === undefined ? [] : [signal])];
+    const progress = reportProgress(mcpReq, tool.title, services.log);
     const context: ToolContext = {
       caller,
       services,
       sessionId,
       signal: AbortSignal.any(signals),
-      progress: reporter(mcpReq, services.log),
+      waitsFor: progress.waitsFor,
     };
     try {
       return await callTool(tool, params.arguments ?? {}, context, redact);
     } finally {
+      progress.end();
       call.end();
     }
   });
@@ -213,16 +225,29 @@ function toolsFor(isPerson: boolean): Tool[] {
   return tools;
 }
 
-/** Reports progress to a client that passed a `progressToken`. */
-function reporter({ _meta, notify }: ServerContext['mcpReq'], log: Services['log']): ToolContext['progress'] {
+/** Progress interval in milliseconds: clients usually time out after a minute without progress. */
+const PROGRESS_EVERY = 10_000;
+
+/** Reports progress, in seconds, to a client that passed a `progressToken`, until `end`. */
+function reportProgress({ _meta, notify }: ServerContext['mcpReq'], title: string, log: Services['log']) {
   const progressToken = _meta?.progressToken;
-  if (progressToken === undefined) return () => undefined;
-  return (progress, total, message) => {
-    const params = { progressToken, progress, total, message };
+  if (progressToken === undefined) return { waitsFor: () => undefined, end: () => undefined };
+  const began = performance.now();
+  let waiting: { readonly message: string; readonly total?: number } | undefined;
+  const report = (): void => {
+    const progress = Math.round(performance.now() - began) / 1_000;
+    const message = `${title}: ${Math.round(progress)} s`;
+    const params = { progressToken, progress, message, ...waiting };
     notify({ method: 'notifications/progress', params }).catch((error: unknown) =>
       log.debug({ err: error }, 'progress not sent'),
     );
   };
+  const timer = setInterval(report, PROGRESS_EVERY).unref();
+  const waitsFor: ToolContext['waitsFor'] = (message, total) => {
+    waiting = { message, total };
+    report();
+  };
+  return { waitsFor, end: () => clearInterval(timer) };
 }
 
 async function callTool(
@@ -272,8 +297,9 @@ function failure(message: string, code: string): CallToolResult {
   return { content: [{ type: 'text', text: message }], isError: true, _meta: { 'porthole/code': code } };
 }
 
-function describe({ name, title, description, input, output, annotations }: McpTool): Tool {
+function describe({ name, title, description, input, output, annotations, isShown }: McpTool): Tool {
   return {
+    ...(isShown && { _meta: SHOWN_IN_PREVIEW_APP }),
     name,
     title,
     description,

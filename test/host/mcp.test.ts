@@ -10,6 +10,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { PREVIEW_TOKEN_PATTERN } from '#core/previews/preview-token.ts';
+import { ensureConsoleBuilt } from '#test/browser/support/console-fixture.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { readTimeline } from './support/approvals.ts';
 import { execute, serve } from './support/commands.ts';
@@ -482,6 +483,50 @@ describe('an MCP client', () => {
     expect(text).toMatch(/Pass its run_id to the other tools\.$/);
     expect((await callTool(client, 'list_files', { run_id })).text).toBe('outputs/');
     expect(refusal(await callTool(client, 'list_files', {}))[0]).toBe('invalid_request');
+  });
+
+  test.each(PROTOCOLS)('hears how long a call takes, in %s', async (protocol) => {
+    const client = await overHttp(ALICE, protocol);
+    const heard = Promise.withResolvers<Progress>();
+    const cancelling = new AbortController();
+    const running = callTool(
+      client,
+      'run_command',
+      { run_id: run.runId, command: 'sleep 60' },
+      { onprogress: heard.resolve, signal: cancelling.signal },
+    ).catch(() => 'cancelled');
+    const { progress, total, message } = await heard.promise;
+    expect([Math.floor(progress), total, message]).toEqual([10, undefined, 'Run a command: 10 s']);
+    cancelling.abort();
+    expect(await running).toBe('cancelled');
+  });
+
+  test.each(PROTOCOLS)('reads the page that chats show for previews, in %s', async (protocol) => {
+    ensureConsoleBuilt();
+    const client = await overHttp(run.agentToken, protocol);
+    const { tools } = await client.listTools();
+    const uri = 'ui://porthole/preview.html';
+    const shown = tools.filter(({ _meta }) => _meta !== undefined).map(({ name, _meta }) => [name, _meta]);
+    expect(shown).toEqual(
+      ['start_preview', 'look'].map((name) => [name, { ui: { resourceUri: uri }, 'ui/resourceUri': uri }]),
+    );
+    const { resources } = await client.listResources();
+    expect(resources).toMatchObject([{ uri, mimeType: 'text/html;profile=mcp-app' }]);
+    const { contents } = await client.readResource({ uri });
+    expect(contents).toMatchObject([
+      {
+        uri,
+        mimeType: 'text/html;profile=mcp-app',
+        _meta: { ui: { csp: { frameDomains: ['http://*.localhost:*'] } } },
+      },
+    ]);
+    const [{ text }] = contents as unknown as [{ text: string }];
+    expect(text).toContain(`<meta name="porthole-url" content="${new URL(porthole.host.url).origin}" />`);
+    expect(text).toContain('<meta name="porthole-zone" content="localhost" />');
+    expect(text.length).toBeLessThan(16_000);
+    await expect(client.readResource({ uri: 'ui://porthole/other' })).rejects.toThrow(
+      'There is no resource "ui://porthole/other": resources/list names them.',
+    );
   });
 
   test('has a command ended that takes too long', async () => {

@@ -42,6 +42,7 @@ export const lookAtPageTool = defineTool({
   input: z.strictObject({ ...fields, full_page: z.boolean().default(false) }),
   // The picture is image content: as text it would fill the context of the model.
   output: LookDto.omit({ screenshot: true }),
+  isShown: true,
   annotations: { readOnlyHint: false, destructiveHint: false },
   async run({ full_page: fullPage, ...input }, context) {
     const report = pageReport('look', await look(input, { fullPage }, context));

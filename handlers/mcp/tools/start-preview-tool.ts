@@ -13,9 +13,6 @@ import { port, runId } from './inputs-tool.ts';
 import { addressOf } from './preview-address-tool.ts';
 import { runOf } from './run-sandbox-tool.ts';
 
-/** Progress interval in milliseconds: clients usually time out after a minute without progress. */
-const PROGRESS_EVERY = 10_000;
-
 export const startPreviewTool = defineTool({
   name: 'start_preview',
   title: 'Start a preview',
@@ -31,35 +28,31 @@ export const startPreviewTool = defineTool({
       .describe('Wait some seconds for a check of the page in a browser, where one is installed'),
   }),
   output: StartedPreviewDto,
+  isShown: true,
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true },
   async run({ run_id, port, check }, context) {
     const { services, caller, signal } = context;
     const run = await runOf(context, run_id);
     const by = actorOn(run, caller);
-    const waiting = reportWaiting(context);
-    try {
-      const started = await startAgentPreview(
-        services,
-        { run, targetPort: port, by },
-        { signal, onWaiting: (approval) => waiting.began(approval) },
-      );
-      const { preview } = started;
-      const { readiness, page } = await awaitStarted(services, started, { run, by, check }, signal);
-      const live = `The preview of port ${port} is live at ${addressOf(preview)}`;
-      const data = toStartedPreviewDto(preview, readiness, page);
-      if (readiness.ready) return { data, text: liveText(live, page) };
-      if (readiness.reason === 'server_failed') {
-        const log = readiness.log.map((line) => plainText(line, 400)).join('\n');
-        return { data, text: `${live}, but the server ${readiness.server} failed. It printed last:\n${log}` };
-      }
-      if ('problem' in readiness) {
-        return { data, text: `${live}, but Porthole cannot see whether it works. ${readiness.problem}` };
-      }
-      const { advice } = await diagnoseSandbox(services, { run, port }, signal);
-      return { data, text: `${live}, but does not show the app yet. ${advice}` };
-    } finally {
-      waiting.ended();
+    const started = await startAgentPreview(
+      services,
+      { run, targetPort: port, by },
+      { signal, onWaiting: (approval) => reportWaiting(context, approval) },
+    );
+    const { preview } = started;
+    const { readiness, page } = await awaitStarted(services, started, { run, by, check }, signal);
+    const live = `The preview of port ${port} is live at ${addressOf(preview)}`;
+    const data = toStartedPreviewDto(preview, readiness, page);
+    if (readiness.ready) return { data, text: liveText(live, page) };
+    if (readiness.reason === 'server_failed') {
+      const log = readiness.log.map((line) => plainText(line, 400)).join('\n');
+      return { data, text: `${live}, but the server ${readiness.server} failed. It printed last:\n${log}` };
     }
+    if ('problem' in readiness) {
+      return { data, text: `${live}, but Porthole cannot see whether it works. ${readiness.problem}` };
+    }
+    const { advice } = await diagnoseSandbox(services, { run, port }, signal);
+    return { data, text: `${live}, but does not show the app yet. ${advice}` };
   },
 });
 
@@ -69,23 +62,9 @@ function liveText(live: string, page: PageResult | undefined): string {
   return `${live}, but its page is broken: ${faultText(page)} Correct that, then call check.`;
 }
 
-/** Repeatedly reports to the client that the call waits for a person. */
-function reportWaiting({ services: { clock }, progress }: ToolContext) {
-  let timer: NodeJS.Timeout | undefined;
-  return {
-    began({ id, requestedAt, expiresAt }: ApprovalRecord) {
-      const total = Math.round((expiresAt.getTime() - requestedAt.getTime()) / 1_000);
-      const reportProgress = (): void => {
-        const waited = Math.round((clock.now().getTime() - requestedAt.getTime()) / 1_000);
-        progress(
-          waited,
-          total,
-          `Waiting for a person to approve (request ${displayId(id)}, until ${expiresAt.toISOString()}).`,
-        );
-      };
-      reportProgress();
-      timer = setInterval(reportProgress, PROGRESS_EVERY).unref();
-    },
-    ended: () => clearInterval(timer),
-  };
+/** Tells the client that the call waits for a person. */
+function reportWaiting(context: ToolContext, { id, requestedAt, expiresAt }: ApprovalRecord): void {
+  const seconds = Math.round((expiresAt.getTime() - requestedAt.getTime()) / 1_000);
+  const until = expiresAt.toISOString();
+  context.waitsFor(`Waiting for a person to approve (request ${displayId(id)}, until ${until}).`, seconds);
 }

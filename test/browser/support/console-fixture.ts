@@ -19,7 +19,7 @@ export function ensureConsoleBuilt(): void {
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** Accessibility violations found by axe-core: each as its rule and its first element. */
-export async function violations(page: Page): Promise<string[]> {
+export async function violations(page: Pick<Page, 'evaluate'>): Promise<string[]> {
   // Through the debugger, because the page's CSP blocks injected scripts. Once per document: the
   // script is large.
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(AXE);
