@@ -37,6 +37,8 @@ export interface Agent {
   readonly owner?: Owner;
   /** When its token expires, unless its run ends first. */
   readonly expiresAt?: Date;
+  /** As `RunRecord.tokenVersion`; absent for the token inside the sandbox, which has none. */
+  readonly tokenVersion?: number;
 }
 
 /** A caller with a delegation from the sandbox's owner, or with the sandbox's own token. */

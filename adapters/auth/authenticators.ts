@@ -39,9 +39,10 @@ export function createAgentAuthenticator({
       if (claims === undefined || (claims.inside && !inside)) return undefined;
       const run = await records.runs.get(claims.runId);
       if (run?.status !== 'running') return undefined;
-      if (!claims.inside && (claims.version ?? 0) !== run.tokenVersion) return undefined;
-      const { id: runId, sandboxId, owner } = run;
-      return { kind: 'agent', runId, sandboxId, owner, expiresAt: claims.expiresAt };
+      const { id: runId, sandboxId, owner, tokenVersion } = run;
+      const agent = { kind: 'agent' as const, runId, sandboxId, owner, expiresAt: claims.expiresAt };
+      if (claims.inside) return agent;
+      return (claims.version ?? 0) === tokenVersion ? { ...agent, tokenVersion } : undefined;
     },
   };
 }

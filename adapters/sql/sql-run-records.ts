@@ -16,11 +16,11 @@ import {
 } from './keyset-page.ts';
 import { imageIs } from './sql-sandbox-records.ts';
 import type { RunsTable, SqlSchema } from './schema.ts';
-import type { SqlSession } from './sql-session.ts';
+import { inTransaction, type SqlSession } from './sql-session.ts';
 import { holdRun, publishingTransaction } from './publishing-transaction.ts';
 
 export function runRecords(session: SqlSession): RunRecords {
-  const { dialect, once, repeatable } = session;
+  const { dialect, notifier, once, repeatable } = session;
   /** Compiled once: each request of an agent reads its run. */
   let byId: CompiledQuery | undefined;
   return {
@@ -100,18 +100,25 @@ export function runRecords(session: SqlSession): RunRecords {
         return row && toRecord(row);
       }),
 
-    // Not idempotent: each rotation invalidates the token of the previous one.
-    rotateToken: (id) =>
-      once(async (db) => {
-        const row = await db
-          .updateTable('runs')
-          .set(({ eb }) => ({ agent_token_version: eb('agent_token_version', '+', 1) }))
-          .where('id', '=', id)
-          .where('status', '=', 'running')
-          .returningAll()
-          .executeTakeFirst();
-        return row && toRecord(row);
-      }),
+    // Not idempotent: each rotation invalidates the token of the previous one. Wakes the watchers of
+    // the run: streams that were begun with that token end.
+    rotateToken: async (id) => {
+      const rotated = await once((db) =>
+        inTransaction(db, async (trx) => {
+          const row = await trx
+            .updateTable('runs')
+            .set(({ eb }) => ({ agent_token_version: eb('agent_token_version', '+', 1) }))
+            .where('id', '=', id)
+            .where('status', '=', 'running')
+            .returningAll()
+            .executeTakeFirst();
+          if (row !== undefined) await notifier.announce(trx, id);
+          return row && toRecord(row);
+        }),
+      );
+      if (rotated !== undefined) notifier.committed(id);
+      return rotated;
+    },
 
     completedAmong: (ids) =>
       repeatable(async (db) => {

@@ -1,4 +1,4 @@
-import { type Delegate, type SessionRef, superiorOf } from '../callers.ts';
+import { type Agent, type Delegate, type SessionRef, superiorOf } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { WakingClock } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
@@ -66,8 +66,34 @@ function watchWhileGood(
 }
 
 export interface WatchCredentialDeps {
-  readonly records: { readonly delegations: Pick<Records['delegations'], 'tokenVersion' | 'get' | 'watch'> };
+  readonly records: {
+    readonly delegations: Pick<Records['delegations'], 'tokenVersion' | 'get' | 'watch'>;
+    readonly runs: Pick<Records['runs'], 'get'>;
+    readonly timeline: Pick<Records['timeline'], 'watch'>;
+  };
   readonly clock: WakingClock;
+}
+
+/**
+ * Watches the token of an agent while an operation that was started with it lasts, until it
+ * expires or is rotated. The completion of its run cuts nothing: the agent reads of it in the
+ * events of the run.
+ */
+export function watchAgent(
+  { records: { runs, timeline }, clock }: WatchCredentialDeps,
+  caller: Agent,
+): WatchedCredential {
+  const { runId, tokenVersion, expiresAt } = caller;
+  return watchWhileGood(clock, {
+    async goodUntil() {
+      const run = await runs.get(runId);
+      if (run === undefined || run.tokenVersion !== (tokenVersion ?? run.tokenVersion)) return undefined;
+      if (expiresAt === undefined) return null;
+      return expiresAt > clock.now() ? expiresAt : undefined;
+    },
+    watch: (notify) => timeline.watch(runId, notify),
+    over: () => noLongerGood(caller),
+  });
 }
 
 /** Watches a delegate's credential while an operation that was started with it lasts. */
@@ -92,7 +118,7 @@ export function watchCredential(
   });
 }
 
-function noLongerGood(caller: Delegate): PortholeError {
+function noLongerGood(caller: Agent | Delegate): PortholeError {
   return new PortholeError(
     'unauthorized',
     `This credential is no longer good: ask ${superiorOf(caller)} for another.`,

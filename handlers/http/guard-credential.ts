@@ -3,6 +3,7 @@ import type { Caller, Delegate, SessionRef } from '#core/callers.ts';
 import type { MessageSocket } from '#core/terminals/message-socket.ts';
 import type { Sessions } from '#core/auth/sign-in.ts';
 import {
+  watchAgent,
   type WatchCredentialDeps,
   watchCredential,
   watchSession,
@@ -18,9 +19,9 @@ export interface GuardCredentialDeps extends WatchCredentialDeps {
 }
 
 /**
- * Ends requests that outlive their credential: commands, downloads and terminals of delegates, and
- * of people with a session, once the delegation or session becomes invalid. Other callers are not
- * watched: removing a key from the configuration restarts the process.
+ * Ends requests that outlive their credential: commands, downloads and terminals of delegates, of
+ * agents, and of people with a session, once the delegation, token or session becomes invalid.
+ * Other callers are not watched: removing a key from the configuration restarts the process.
  * @param signal aborts when the client disconnects
  * @param handle receives a signal that aborts then, or when the credential becomes invalid
  */
@@ -32,6 +33,9 @@ export function guardCredential(
 ): Promise<HttpResponse> {
   if (caller?.kind === 'delegate') return guardDelegate(services, caller, signal(), handle);
   const response = handle(signal);
+  if (caller?.kind === 'agent') {
+    return response.then((given) => guarded(given, () => watchAgent(services, caller)));
+  }
   const session = caller?.kind === 'person' ? caller.session : undefined;
   return session === undefined ? response : response.then((given) => guardSession(services, session, given));
 }
@@ -76,8 +80,13 @@ function guardSession(
   session: SessionRef,
   response: HttpResponse,
 ): HttpResponse {
-  if (sessions === undefined) return response;
-  const watch = () => watchSession({ sessions, clock }, session);
+  return sessions === undefined
+    ? response
+    : guarded(response, () => watchSession({ sessions, clock }, session));
+}
+
+/** Watches the credential of a response that is a stream or a socket. */
+function guarded(response: HttpResponse, watch: () => WatchedCredential): HttpResponse {
   if (response.body instanceof Readable) guardStream(response.body, watch());
   else if (response.upgrade !== undefined) response.upgrade = guardSocket(response.upgrade, watch);
   return response;

@@ -25,6 +25,8 @@ const depsWith = (lasts: () => Promise<boolean>): GuardCredentialDeps => ({
       get: () => Promise.reject(gone),
       watch: () => () => undefined,
     },
+    runs: { get: () => Promise.reject(gone) },
+    timeline: { watch: () => () => undefined },
   },
 });
 

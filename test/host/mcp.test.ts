@@ -339,7 +339,15 @@ describe('an MCP client', () => {
     const rotate = (token: string) => porthole.call('POST', `/api/runs/${own.runId}/agent-token`, { token });
     expect((await rotate(own.agentToken)).status).toBe(403);
     expect((await rotate(BOB)).status).toBe(403);
+    // What was begun with the earlier token is cut.
+    const command = await fetch(new URL(`/v1/sandbox/${own.sandboxId}/exec`, porthole.host.url), {
+      method: 'POST',
+      headers: { authorization: `Bearer ${own.agentToken}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ argv: ['sleep', '300'] }),
+    });
+    const cut = expect(command.text()).rejects.toThrow('terminated');
     const { agent_token: token } = (await rotate(ALICE)).json<{ agent_token: string }>();
+    await cut;
     await expect(overHttp(own.agentToken)).rejects.toThrow(/Unauthorized|401/);
     const client = await overHttp(token);
     expect((await callTool(client, 'start_run', {})).structuredContent).toMatchObject({ run_id: own.runId });
