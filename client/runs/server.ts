@@ -3,6 +3,7 @@ import type { OutputEvent } from '../sandboxes/output.ts';
 import type { ServerInfo } from '../sandboxes/process-info.ts';
 import type { CallOptions } from '../sandboxes/files.ts';
 import type { DeclareOptions, LogsOptions } from '../sandboxes/servers.ts';
+import { concatBytes } from '../streams/concat-bytes.ts';
 import type { Preview, PreviewOptions } from './preview.ts';
 import type { Run } from './run.ts';
 
@@ -48,6 +49,15 @@ export class Server {
   /** The output of all its starts. With `follow` it goes on until you leave the loop. */
   logs(options?: LogsOptions): AsyncGenerator<OutputEvent, void> {
     return this.#run.servers.logs(this.name, options);
+  }
+
+  /** The output of all its starts so far, as text. */
+  async log(options: Pick<LogsOptions, 'tail' | 'signal'> = {}): Promise<string> {
+    const chunks: Uint8Array[] = [];
+    for await (const event of this.logs({ ...options, follow: false })) {
+      if ('data' in event) chunks.push(event.data);
+    }
+    return new TextDecoder().decode(concatBytes(chunks));
   }
 
   restart(options?: CallOptions): Promise<ServerInfo> {

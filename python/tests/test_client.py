@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
 import threading
 from datetime import datetime, timezone
 from pathlib import Path
@@ -32,16 +31,6 @@ def test_shows_a_folder_as_a_live_preview(app: str) -> None:
     assert package.run(run.id).sandbox.id == run.sandbox.id
     preview.stop()
     assert run.previews() == []
-
-
-def test_runs_the_example(capsys: pytest.CaptureFixture[str]) -> None:
-    path = Path(__file__).parent / "example.py"
-    made = runpy.run_path(str(path))
-    printed = capsys.readouterr().out
-    assert "SyntaxError" in printed
-    assert made["server"].preview().fetch().text == "Hello"
-    lines = path.read_text().split("\n\n", 1)[1].splitlines()
-    assert len([line for line in lines if line]) <= 12
 
 
 def test_repairs_an_app_with_what_check_finds(porthole: Porthole) -> None:

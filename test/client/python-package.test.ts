@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -8,7 +8,7 @@ import { ALICE, PEOPLE } from '#test/host/support/people.ts';
 import { chromiumMissing } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
-import { PACKAGE, python, pythonMissing, typeCache } from './support/python-environment.ts';
+import { PACKAGE, python, pythonMissing, typeCache, unpackWheel } from './support/python-environment.ts';
 
 /** A module that hangs is ended, and shows its stacks, before jest gives up. */
 const MOST_MS = 170_000;
@@ -17,6 +17,7 @@ jest.setTimeout(MOST_MS + 10_000);
 suite('the Python package', pythonMissing, () => {
   let host: TestHost;
   let folder: string;
+  let wheel: Readonly<Record<string, string>>;
   /** They run at the same time, with one wheel and one host. */
   let checks: Readonly<Record<'client' | 'langchain' | 'types', Promise<string>>>;
 
@@ -25,8 +26,7 @@ suite('the Python package', pythonMissing, () => {
     const env = {
       PATH: process.env['PATH'],
       HOME: folder,
-      PYTHONPATH: join(folder, 'wheel'),
-      PYTHONDONTWRITEBYTECODE: '1',
+      ...wheel,
       PORTHOLE_URL: `http://127.0.0.1:${host.host.port}`,
       PORTHOLE_API_KEY: ALICE,
     };
@@ -42,9 +42,7 @@ suite('the Python package', pythonMissing, () => {
   beforeAll(async () => {
     host = await startTestHost(PEOPLE);
     folder = await mkdtemp(join(tmpdir(), 'porthole-python-'));
-    await module('build', ['--wheel', '--no-isolation', '--outdir', folder]);
-    const wheel = (await readdir(folder)).find((file) => file.endsWith('.whl')) ?? '';
-    await module('zipfile', ['-e', join(folder, wheel), join(folder, 'wheel')]);
+    wheel = await unpackWheel(folder);
     const pytest = (...tests: readonly string[]) =>
       module('pytest', ['-q', '-p', 'no:cacheprovider', '--rootdir', PACKAGE, ...tests]);
     const mypy = ['--config-file', join(PACKAGE, 'pyproject.toml'), '--cache-dir', typeCache];

@@ -1,5 +1,3 @@
-"""An app from its first file to a shared link: written, installed, served, repaired."""
-
 import porthole
 
 run = porthole.run()
