@@ -6,7 +6,7 @@ const client = new Client({ name: 'scripted-task', version: '1.0.0' });
 await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
 const call = async (name: string, given: Readonly<Record<string, unknown>>) => {
   const result = await client.callTool({ name, arguments: given });
-  for (const part of result.content) if (part.type === 'text') console.log(part.text);
+  for (const part of result.content) if (part.type === 'text') process.stdout.write(`${part.text}\n`);
 };
 
 await call('write_file', { path: 'package.json', content: '{"name": "app"}' });
