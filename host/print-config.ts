@@ -1,8 +1,11 @@
 /**
  * `npm run config`: every setting, its default and its meaning; `npm run config -- guest-keys`: the
- * value for `sandboxes.guestKeys`.
+ * value for `sandboxes.guestKeys`; `npm run admin-key`: a new admin key, shown once, and the setting
+ * that holds its hash.
  */
+import { randomBytes } from 'node:crypto';
 import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/auth/key-set.ts';
+import { hashedKey } from '#adapters/auth/sealed-sessions.ts';
 import { z } from 'zod';
 import { EnvironmentSchema } from './config/environment-schema.ts';
 
@@ -14,6 +17,14 @@ if (process.argv[2] === 'guest-keys') {
   if (text === undefined) throw new Error('PORTHOLE_SIGNING_KEYS is not set, which the keys come from');
   const keys = deriveKeySet(JwksSchema.parse(JSON.parse(text)));
   process.stdout.write(`${createGuestKeys(keys).publicKeys}\n`);
+  process.exit();
+}
+
+if (process.argv[2] === 'admin-key') {
+  const key = randomBytes(24).toString('hex');
+  process.stderr.write(`Your admin key, which is shown only here: keep it.\n\n  ${key}\n\n`);
+  // The setting alone goes to stdout, so that it can be appended to a file.
+  process.stdout.write(`SANDBOX_API_KEY=${hashedKey(key)}\n`);
   process.exit();
 }
 

@@ -5,7 +5,7 @@ import type { Clock } from '#core/shared/clock-and-ids.ts';
 import type { Records } from '#core/shared/records.ts';
 import { createOidcSignIn } from './oidc-sign-in.ts';
 import { createOidcVerifier, type OidcOptions } from './oidc-verifier.ts';
-import { createSealedSessions, keyDigest } from './sealed-sessions.ts';
+import { configuredDigest, createSealedSessions, keyDigest } from './sealed-sessions.ts';
 import type { Seals } from './sealed-texts.ts';
 
 interface AgentAuthenticatorOptions {
@@ -134,8 +134,8 @@ export function createAuthenticator({
 }: AuthenticatorOptions): Authenticator {
   const byHash = new Map<string, Person>();
   for (const [key, person] of Object.entries(apiKeys))
-    byHash.set(keyDigest(key), { kind: 'person', ...person });
-  if (serviceKey !== undefined) byHash.set(keyDigest(serviceKey), SERVICE);
+    byHash.set(configuredDigest(key), { kind: 'person', ...person });
+  if (serviceKey !== undefined) byHash.set(configuredDigest(serviceKey), SERVICE);
   const verifyOidc = oidc === undefined ? undefined : createOidcVerifier(oidc, clock);
   const isConfigured = byHash.size > 0 || oidc !== undefined;
 

@@ -158,3 +158,16 @@ function problemOf(
 export function keyDigest(key: string): string {
   return hash('sha256', key, 'base64');
 }
+
+/** How a configuration names a key that it does not hold: by `sha256:` and its digest. */
+const HASHED = 'sha256:';
+
+/** The form of a key in which a configuration can keep it: it is no credential. */
+export function hashedKey(key: string): string {
+  return `${HASHED}${keyDigest(key)}`;
+}
+
+/** The digest of a key of the configuration, which is the key itself or its hashed form. */
+export function configuredDigest(key: string): string {
+  return key.startsWith(HASHED) ? key.slice(HASHED.length) : keyDigest(key);
+}

@@ -392,12 +392,12 @@ function contradictions(
     given['OIDC_ISSUER'] !== undefined;
   if (!isSecured && env.HOST !== undefined && !isLoopback(env.HOST)) {
     problems.push(
-      `HOST: ${env.HOST} is not a loopback address, and nothing is configured to tell callers apart: set SANDBOX_API_KEY, PORTHOLE_API_KEYS or OIDC_ISSUER, or listen on 127.0.0.1`,
+      `HOST: ${env.HOST} is not a loopback address, and nothing is configured to tell callers apart: set SANDBOX_API_KEY (npm run admin-key makes one), PORTHOLE_API_KEYS or OIDC_ISSUER, or listen on 127.0.0.1`,
     );
   }
   if (env.HOST !== undefined && !isLoopback(env.HOST) && isShortKey(env.SANDBOX_API_KEY)) {
     problems.push(
-      `SANDBOX_API_KEY: ${SHORT_KEY}, which is too few for HOST ${env.HOST}: set a longer key (openssl rand -hex 24), or listen on 127.0.0.1`,
+      `SANDBOX_API_KEY: ${SHORT_KEY}, which is too few for HOST ${env.HOST}: set a longer key (npm run admin-key makes one), or listen on 127.0.0.1`,
     );
   }
   if ((given['OIDC_ISSUER'] === undefined) !== (given['OIDC_AUDIENCE'] === undefined)) {

@@ -356,9 +356,13 @@ export const EnvironmentSchema = z.object({
   SANDBOX_API_KEY: z
     .string()
     .min(1, 'must not be empty')
+    .regex(
+      /^(?!sha256:)|^sha256:[A-Za-z0-9+/]{43}=$/,
+      'must be a key, or the line that npm run admin-key prints',
+    )
     .optional()
     .describe(
-      `API key with admin rights; at least ${MIN_KEY_LENGTH} characters unless HOST is a loopback address`,
+      `API key with admin rights, or its hash, which npm run admin-key prints; at least ${MIN_KEY_LENGTH} characters unless HOST is a loopback address`,
     ),
   PORTHOLE_API_KEYS: json(ApiKeys).optional().describe('API keys of users, JSON {key: {user, org, admin?}}'),
   OIDC_ISSUER: httpUrl

@@ -209,14 +209,14 @@ describe('a configuration', () => {
       'another address with nothing configured',
       { HOST: '0.0.0.0' },
       [
-        'HOST: 0.0.0.0 is not a loopback address, and nothing is configured to tell callers apart: set SANDBOX_API_KEY, PORTHOLE_API_KEYS or OIDC_ISSUER, or listen on 127.0.0.1',
+        'HOST: 0.0.0.0 is not a loopback address, and nothing is configured to tell callers apart: set SANDBOX_API_KEY (npm run admin-key makes one), PORTHOLE_API_KEYS or OIDC_ISSUER, or listen on 127.0.0.1',
       ],
     ],
     [
       'a short service key on another address',
       { HOST: '0.0.0.0', SANDBOX_API_KEY: 'fifteen-letters' },
       [
-        'SANDBOX_API_KEY: has fewer than 16 characters, which is too few for HOST 0.0.0.0: set a longer key (openssl rand -hex 24), or listen on 127.0.0.1',
+        'SANDBOX_API_KEY: has fewer than 16 characters, which is too few for HOST 0.0.0.0: set a longer key (npm run admin-key makes one), or listen on 127.0.0.1',
       ],
     ],
     [
@@ -327,7 +327,7 @@ describe('the host as a process', () => {
 The configuration has 3 problems:
   - PORT: must be a whole number from 0 to 65535
   - LOG_LEVEL: must be trace, debug, info, warn, error, fatal or silent
-  - HOST: 0.0.0.0 is not a loopback address, and nothing is configured to tell callers apart: set SANDBOX_API_KEY, PORTHOLE_API_KEYS or OIDC_ISSUER, or listen on 127.0.0.1
+  - HOST: 0.0.0.0 is not a loopback address, and nothing is configured to tell callers apart: set SANDBOX_API_KEY (npm run admin-key makes one), PORTHOLE_API_KEYS or OIDC_ISSUER, or listen on 127.0.0.1
 `,
     );
   });

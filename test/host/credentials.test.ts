@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { generateKeyPair, SignJWT } from 'jose';
+import { spawnSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { type OidcIssuer, startOidcIssuer } from './support/oidc-issuer.ts';
@@ -182,6 +183,23 @@ describe('with keys configured', () => {
       host: `no-such-token-${'a'.repeat(26)}-preview.localhost`,
     });
     expect(outcome(answer)).toEqual([404, 'unknown']);
+  });
+});
+
+describe('with the hash of an admin key', () => {
+  test('lets in the key that was shown once, and not its hash', async () => {
+    const script = new URL('../../host/print-config.ts', import.meta.url).pathname;
+    const made = spawnSync(process.execPath, [script, 'admin-key'], { encoding: 'utf8' });
+    const [, key = ''] = /^  ([0-9a-f]{48})$/m.exec(made.stderr) ?? [];
+    const [, hash = ''] = /^SANDBOX_API_KEY=(sha256:\S{44})\n$/.exec(made.stdout) ?? [];
+    const porthole = await startTestHost({ SANDBOX_API_KEY: hash });
+    expect(await whoami(porthole, key)).toBe('service');
+    expect(await whoami(porthole, hash)).toEqual([401, 'unauthorized']);
+    expect(await whoami(porthole, hash.slice('sha256:'.length))).toEqual([401, 'unauthorized']);
+    await porthole.end();
+    await expect(startTestHost({ SANDBOX_API_KEY: 'sha256:short' })).rejects.toThrow(
+      'must be a key, or the line that npm run admin-key prints',
+    );
   });
 });
 
