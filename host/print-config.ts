@@ -1,7 +1,7 @@
 /**
  * `npm run config`: every setting, its default and its meaning; `npm run config -- guest-keys`: the
- * value for `sandboxes.guestKeys`; `npm run admin-key`: a new admin key, shown once, and the setting
- * that holds its hash.
+ * value for `sandboxes.guestKeys`; `npm run admin-key`: a new admin key, shown once, and the
+ * setting that holds its hash.
  */
 import { randomBytes } from 'node:crypto';
 import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/auth/key-set.ts';

@@ -100,8 +100,8 @@ export function runRecords(session: SqlSession): RunRecords {
         return row && toRecord(row);
       }),
 
-    // Not idempotent: each rotation invalidates the token of the previous one. Wakes the watchers of
-    // the run: streams that were begun with that token end.
+    // Not idempotent: each rotation invalidates the token of the previous one. Wakes the watchers
+    // of the run: streams that were begun with that token end.
     rotateToken: async (id) => {
       const rotated = await once((db) =>
         inTransaction(db, async (trx) => {

@@ -20,7 +20,7 @@ suite('the OpenAI Agents SDK for Python, through the bridge', pythonMissing, () 
     const { stdout } = await promisify(execFile)(python, [script], { env });
     expect(JSON.parse(stdout)).toEqual({
       final: 'Done.',
-      told: [
+      outputs: [
         expect.stringContaining('\r42\r\n'),
         "Created notes/it's 100%.md",
         expect.stringContaining('first\r\nsecond'),

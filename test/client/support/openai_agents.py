@@ -1,6 +1,6 @@
 """The unmodified OpenAI Agents SDK with a sandbox of the bridge; a script stands in for the model.
 
-Prints what the agent was told, as JSON.
+Prints what the tools returned, as JSON.
 """
 
 import asyncio
@@ -30,15 +30,15 @@ PATCH = """*** Begin Patch
 
 
 class ScriptedModel(Model):
-    """Answers with one turn after the other, and keeps what the tools told it."""
+    """Answers with one turn after the other, and keeps what the tools returned."""
 
     def __init__(self, turns: list[Any]) -> None:
         self.turns = turns
-        self.told: list[str] = []
+        self.outputs: list[str] = []
 
     async def get_response(self, *_: Any, input: Any, **_options: Any) -> ModelResponse:
         if not isinstance(input, str):
-            self.told = [str(item["output"]) for item in input if "output" in item]
+            self.outputs = [str(item["output"]) for item in input if "output" in item]
         return ModelResponse(output=[self.turns.pop(0)], usage=Usage(), response_id=None)
 
     def stream_response(self, *_: Any, **_options: Any) -> AsyncIterator[Any]:
@@ -96,7 +96,7 @@ async def main() -> None:
         json.dumps(
             {
                 "final": result.final_output,
-                "told": model.told,
+                "outputs": model.outputs,
                 "failed": [failed.exit_code, failed.stdout.decode(), failed.stderr.decode()],
                 "same": same,
                 "restored": restored,
