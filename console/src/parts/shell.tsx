@@ -59,15 +59,10 @@ export function Shell({ session, waiting, children }: ShellProps) {
             </Link>
           ))}
         </nav>
-        <Button
-          className="find"
-          aria-label="Find"
-          aria-keyshortcuts="Control+K"
-          onPress={() => setPalette('commands')}
-        >
+        <Button className="find" aria-keyshortcuts="Control+K" onPress={() => setPalette('commands')}>
           <Icon name="find" />
           <span>Find</span>
-          <kbd>Ctrl K</kbd>
+          <kbd aria-hidden="true">Ctrl K</kbd>
         </Button>
         <div className="who">
           <Button variant="plain" aria-keyshortcuts="?" onPress={() => setPalette('keys')}>
