@@ -30,6 +30,11 @@ export interface SandboxTemplateProps extends PodPlacement {
    */
   readonly guestImage?: string | undefined;
   /**
+   * Whether a broker makes its connections, so that its commands use the guest's proxy.
+   * @default false
+   */
+  readonly brokered?: boolean;
+  /**
    * CPU limit, a Kubernetes quantity. A sandbox requests a tenth of a core.
    * @default '1'
    */
@@ -116,8 +121,8 @@ export function sandboxTemplateManifest(props: SandboxTemplateProps) {
 }
 
 function podSpec(props: SandboxTemplateProps) {
-  const { image, guestKeys, guestImage, pullSecret, hostUsers = true } = props;
-  const guest = guestPod(guestKeys, { HOME, WORKSPACE: '/workspace' });
+  const { image, guestKeys, guestImage, pullSecret, hostUsers = true, brokered } = props;
+  const guest = guestPod(guestKeys, { HOME, WORKSPACE: '/workspace' }, brokered);
   const installer = guestInstaller();
   const scratch = { tmp: '/tmp', home: HOME, guest: GUEST_STATE };
   const volumes = Object.keys(scratch).map((name) => ({ name, emptyDir: { sizeLimit: SCRATCH } }));

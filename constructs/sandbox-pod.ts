@@ -55,6 +55,11 @@ export interface SandboxPodProps extends PodPlacement {
    */
   readonly network?: boolean;
   /**
+   * Whether a broker makes its connections, so that its commands use the guest's proxy.
+   * @default false
+   */
+  readonly brokered?: boolean;
+  /**
    * StorageClass of /workspace.
    * @default - the cluster's default
    */
@@ -113,6 +118,7 @@ export class SandboxPod extends Construct {
       workspaceMebibytes = SANDBOX_SIZE.workspaceMebibytes,
       scratchMebibytes = SANDBOX_SIZE.scratchMebibytes,
       network = false,
+      brokered = false,
       storageClass,
       pullSecret,
       labels = {},
@@ -171,7 +177,8 @@ export class SandboxPod extends Construct {
         fsGroupChangePolicy: kplus.FsGroupChangePolicy.ON_ROOT_MISMATCH,
       },
     });
-    const guest = guestPod(guestKeys, { HOME, WORKSPACE: '/workspace', SANDBOX_ID: sandboxId });
+    const base = { HOME, WORKSPACE: '/workspace', SANDBOX_ID: sandboxId };
+    const guest = guestPod(guestKeys, base, brokered);
     const common = {
       // A runtime cannot start in a folder that its user may not enter.
       workingDir: '/',

@@ -1,9 +1,9 @@
 /**
  * Outgoing connections of a sandbox without a route: connections on loopback are passed to the
- * host's broker unchanged.
+ * broker unchanged.
  */
 import { createServer, connect, type Socket } from 'node:net';
-import { connectionPreamble, NETWORK } from './protocol/network.ts';
+import { type BrokerAccess, connectionPreamble, NETWORK } from './protocol/network.ts';
 
 /** Open connections of all programs together; the broker has a limit as well. */
 const MOST_OPEN = 512;
@@ -11,21 +11,31 @@ const MOST_OPEN = 512;
 const AWAY = 'Porthole cannot be reached: its host is not running. Try again.\n';
 const NO_HOST = `HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: ${AWAY.length}\r\nConnection: close\r\n\r\n${AWAY}`;
 
+/** The broker's socket on this machine, or its address in a cluster. */
+export type Broker = { readonly path: string } | BrokerAccess;
+
 /**
  * Does not parse the traffic: the broker does, outside of the sandbox. If the port is taken by a
  * program, the guest works without the proxy.
+ * @param find resolves with undefined where no broker is known in time
  */
-export function startNetworkProxy(socketPath: string): void {
-  const server = createServer({ allowHalfOpen: true, noDelay: true }, (program) =>
-    carry(program, socketPath),
-  );
+export function startNetworkProxy(find: () => Promise<Broker | undefined>): void {
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (program) => {
+    program.on('error', () => {});
+    void find().then((broker) => (broker === undefined ? program.end(NO_HOST) : carry(program, broker)));
+  });
   server.maxConnections = MOST_OPEN;
   server.on('error', (error) => process.stderr.write(`porthole-guest: no network: ${error.message}\n`));
   server.listen(NETWORK.port, '127.0.0.1');
 }
 
-function carry(program: Socket, socketPath: string): void {
-  const broker = connect({ path: socketPath, allowHalfOpen: true });
+function carry(program: Socket, to: Broker): void {
+  if (program.destroyed) return;
+  const broker = connect({
+    ...('path' in to ? { path: to.path } : { host: to.host, port: to.port }),
+    allowHalfOpen: true,
+    noDelay: true,
+  });
   let isConnected = false;
   broker.once('connect', () => {
     isConnected = true;
@@ -39,6 +49,29 @@ function carry(program: Socket, socketPath: string): void {
     if (isConnected && !broker.readableEnded) program.destroy();
   });
   program.once('close', () => broker.destroy());
-  broker.write(connectionPreamble(program.remotePort ?? 0), 'latin1');
+  const proof = 'token' in to ? `${to.token}\n` : '';
+  broker.write(proof + connectionPreamble(program.remotePort ?? 0), 'latin1');
   program.pipe(broker).pipe(program);
+}
+
+/** How long connections wait for a broker after the guest's start, in milliseconds. */
+const KNOWN_WITHIN_MS = 30_000;
+
+/** The broker that the functions have named. */
+export class NamedBroker {
+  #access: BrokerAccess | undefined;
+  #named = Promise.withResolvers<BrokerAccess>();
+
+  name(access: BrokerAccess): void {
+    this.#access = access;
+    this.#named.resolve(access);
+  }
+
+  find(): Promise<BrokerAccess | undefined> {
+    if (this.#access !== undefined) return Promise.resolve(this.#access);
+    const late = new Promise<undefined>((resolve) => {
+      setTimeout(() => resolve(undefined), KNOWN_WITHIN_MS).unref();
+    });
+    return Promise.race([this.#named.promise, late]);
+  }
 }

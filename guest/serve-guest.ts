@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { CommandPipes } from './command-pipes.ts';
@@ -9,7 +10,13 @@ import { Ports } from './guest-ports.ts';
 import { areServersDeclared, prepareWorkspace } from './prepare-workspace.ts';
 import type * as GuestPod from './protocol/guest-pod.ts';
 import { PROTOCOL_VERSION } from './protocol/http-protocol.ts';
-import { NETWORK } from './protocol/network.ts';
+import {
+  BROKER_HEADER,
+  type BrokerAccess,
+  NETWORK,
+  proxyEnvironment,
+  readBrokerHeader,
+} from './protocol/network.ts';
 import type { StartedBy } from './protocol/processes-protocol.ts';
 import type { GuestSettings } from './protocol/settings-protocol.ts';
 import {
@@ -63,8 +70,10 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   const pipes = new CommandPipes(join(state, 'pipes'));
   const pod = 'port' in listen || settings.inherit ? await import('./protocol/guest-pod.ts') : undefined;
   const env = environmentOf(settings, pod);
-  const named = (sandboxId: string): void => {
+  const network = await startNetwork(settings, env);
+  const named = (sandboxId: string, broker: string | undefined): void => {
     env['SANDBOX_ID'] = sandboxId;
+    if (broker !== undefined) network?.named(broker);
   };
   const events = new GuestEvents();
   const starter = new Later(async () => {
@@ -83,10 +92,6 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   };
   const ports = new Ports(events, ownerOf, settings.network === undefined ? undefined : NETWORK.port);
   const previews = await startPreviews(settings);
-  if (settings.network !== undefined) {
-    const { startNetworkProxy } = await import('./network-proxy.ts');
-    startNetworkProxy(settings.network);
-  }
   const files = async (): Promise<Routes<Handler>> =>
     (await import('./files/guest-file-routes.ts')).fileRoutes(workspace);
   const health: Routes<Handler> = {
@@ -182,6 +187,43 @@ function environmentOf(
   };
 }
 
+/**
+ * Starts the proxy to the broker. Commands get its variables from the start, because declared
+ * servers start before the first call names the broker. A guest that restarts in its pod reads the
+ * broker's access from its state.
+ */
+async function startNetwork({ network, state }: GuestSettings, env: Record<string, string>) {
+  if (network === undefined) return undefined;
+  const { NamedBroker, startNetworkProxy } = await import('./network-proxy.ts');
+  if (network !== true) {
+    startNetworkProxy(() => Promise.resolve({ path: network }));
+    return undefined;
+  }
+  const broker = new NamedBroker();
+  const file = join(state, 'broker');
+  let known = '';
+  const use = (access: BrokerAccess): void => {
+    Object.assign(env, proxyEnvironment(access.direct));
+    broker.name(access);
+  };
+  const named = (header: string): void => {
+    const access = header === known ? undefined : readBrokerHeader(header);
+    if (access === undefined) return;
+    known = header;
+    use(access);
+    try {
+      writeFileSync(file, header, { mode: 0o600 });
+    } catch (error) {
+      process.stderr.write(`porthole-guest: the broker is not stored: ${(error as Error).message}\n`);
+    }
+  };
+  Object.assign(env, proxyEnvironment());
+  const kept = existsSync(file) ? readBrokerHeader(readFileSync(file, 'utf8')) : undefined;
+  if (kept !== undefined) use(kept);
+  startNetworkProxy(() => broker.find());
+  return { named };
+}
+
 /** Loads the proxy only if the guest is the upstream of previews. */
 async function startPreviews({ previews, workspace }: GuestSettings) {
   if (previews === undefined) return undefined;
@@ -194,12 +236,12 @@ type Gatekeeper = (request: IncomingMessage) => void;
 
 /**
  * If more than the host can reach the port, each request carries a token for its own operation.
- * @param named called with the sandbox named in a request with such a token
+ * @param named called with the sandbox and the broker named in a request with such a token
  */
 function gatekeeper(
   listen: GuestSettings['listen'],
   pod: typeof GuestPod | undefined,
-  named: (sandboxId: string) => void,
+  named: (sandboxId: string, broker: string | undefined) => void,
 ): Gatekeeper {
   if (!('port' in listen) || listen.key === undefined || pod === undefined) return () => {};
   const { operationOf, readPublicKey, SANDBOX_HEADER, verifyGuestToken } = pod;
@@ -214,8 +256,9 @@ function gatekeeper(
         `${claims.operation}: no valid token for it. Porthole's functions sign one for each call; check their clock.`,
       );
     }
-    const sandboxId = headers[SANDBOX_HEADER];
-    if (typeof sandboxId === 'string' && /^[a-z2-7]{1,128}$/.test(sandboxId)) named(sandboxId);
+    const { [SANDBOX_HEADER]: sandboxId, [BROKER_HEADER]: broker } = headers;
+    if (typeof sandboxId !== 'string' || !/^[a-z2-7]{1,128}$/.test(sandboxId)) return;
+    named(sandboxId, typeof broker === 'string' ? broker : undefined);
   };
 }
 

@@ -18,13 +18,15 @@ import { createPreviewFallback } from '#adapters/kubernetes/previews/preview-fal
 import { find } from '#adapters/kubernetes/sandboxes/cluster-objects.ts';
 import type { ClusterProvider } from '#adapters/kubernetes/sandboxes/cluster-provider.ts';
 import type { GuestAccess } from '#adapters/kubernetes/sandboxes/pod-guests.ts';
-import type { Pod } from '#adapters/kubernetes/sandboxes/pod-state.ts';
+import { isAtAddress, type Pod } from '#adapters/kubernetes/sandboxes/pod-state.ts';
 import { unsupportedMounter } from '#adapters/mounts/unsupported-mounter.ts';
 import type { Channel } from '#core/processes/guest.ts';
 import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 import { SandboxService } from '#core/sandboxes/sandbox-service.ts';
 import { noPool, type WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
 import type { GuestKeys } from '#guest/protocol/guest-pod.ts';
+import { brokerHeader } from '#guest/protocol/network.ts';
+import type { BrokerTokens } from '#adapters/auth/key-set.ts';
 import {
   type ClusterOptions,
   type Config,
@@ -75,10 +77,24 @@ const TERMINAL_DRAIN_MS = 5_000;
  * account in a pod, and `KUBECONFIG` elsewhere.
  */
 export async function openKubernetesPlatform(
-  { preview, cluster, channel, pool, images, ...config }: Config,
+  { preview, cluster, channel, broker, pool, images, ...config }: Config,
   wanted: ClusterProviderName,
-  { records, tokens, guestKeys, clock, publisher, activity, log }: Omit<PlatformDeps, 'metrics' | 'folder'>,
+  {
+    records,
+    tokens,
+    guestKeys,
+    brokerTokens,
+    clock,
+    publisher,
+    activity,
+    log,
+  }: Omit<PlatformDeps, 'metrics' | 'folder'>,
 ): Promise<Platform> {
+  if (broker !== undefined && config.databaseUrl === undefined) {
+    throw new ConfigError([
+      'PORTHOLE_BROKER_URL: needs DATABASE_URL, because the broker is another process and reads the same records',
+    ]);
+  }
   const access = await clusterAccess();
   const client = createKubernetesClient({ access, now: () => clock.now() });
   try {
@@ -88,6 +104,7 @@ export async function openKubernetesPlatform(
       access,
       namespace: preview.namespace,
       guestKeys,
+      brokerAccess: broker && brokerAccess(broker, brokerTokens, channel?.url),
     });
     const provisionAccess = createAccessProvisioner({
       records,
@@ -135,7 +152,7 @@ export async function openKubernetesPlatform(
       provisionAccess,
       openChannels: () => Promise.resolve(),
       certificatesChanged: () => Promise.resolve(),
-      brokersNetwork: () => Promise.resolve(false),
+      brokersNetwork: () => Promise.resolve(broker !== undefined),
       isAtAddress: (id, address) => isPodAt(id, address, { own, client, namespace: preview.namespace }),
       pool: ready,
       warnings: () => [...warnings(), ...(probe?.problems() ?? [])],
@@ -170,12 +187,11 @@ async function isPodAt(
   const { state, podName } = await own.inspect(sandboxId);
   if (state !== 'running') return false;
   const pod = await find<Pod>(client, collection(PODS, namespace), podName);
-  // A server that listens on every address sees IPv4 as ::ffff:… (RFC 4291 §2.5.5.2).
-  const ip = address.replace(/^::ffff:(?=\d+\.)/, '');
-  return pod?.status?.podIPs?.some((each) => each.ip === ip) ?? false;
+  return pod !== undefined && isAtAddress(pod, address);
 }
 
-async function clusterAccess(): Promise<ClusterAccess> {
+/** In a pod its service account, elsewhere `KUBECONFIG`. */
+export async function clusterAccess(): Promise<ClusterAccess> {
   if (isInCluster()) return inClusterAccess();
   // Loaded on demand: it imports a YAML parser, which no pod needs.
   const { kubeconfigAccess } = await import('#adapters/kubernetes/client/kubeconfig-access.ts');
@@ -201,17 +217,19 @@ async function openProvider(
   config: Config['pool'],
   {
     guestKeys,
+    brokerAccess,
     ...own
   }: {
     readonly client: KubernetesClient;
     readonly access: ClusterAccess;
     readonly namespace: string;
     readonly guestKeys: GuestKeys;
+    readonly brokerAccess: GuestAccess['brokerAccess'];
   },
 ): Promise<ClusterProvider> {
   // Pod addresses are usually unreachable from outside of their cluster.
   const reach = guestReach ?? (isInCluster() ? 'address' : 'forward');
-  const guest: GuestAccess = { keys: guestKeys, reach };
+  const guest: GuestAccess = { keys: guestKeys, reach, brokerAccess };
   let name = wanted;
   if (name === 'auto') {
     const { defaultProvider } = await import('#adapters/kubernetes/sandboxes/default-provider.ts');
@@ -246,8 +264,38 @@ async function openProvider(
       ...(runtimeClass !== undefined && { runtimeClassName: runtimeClass }),
       ...(priorityClass !== undefined && { priorityClassName: priorityClass }),
       hostUsers,
+      brokered: brokerAccess !== undefined,
     },
   });
+}
+
+/** How long a resolved address is used, in milliseconds. */
+const RESOLVED_MS = 60_000;
+
+/**
+ * What guests get to reach the broker. Sandboxes have no DNS, so they get the cluster IPs of the
+ * broker and of the channel, which commands call without the proxy.
+ */
+function brokerAccess(
+  { host, port }: NonNullable<Config['broker']>,
+  tokens: BrokerTokens,
+  channel: URL | undefined,
+): NonNullable<GuestAccess['brokerAccess']> {
+  const find = async (name: string) => (await lookup(name)).address;
+  let found: { readonly until: number; readonly addresses: Promise<[string, ...string[]]> } | undefined;
+  const addresses = () => {
+    if (found === undefined || found.until < performance.now()) {
+      const direct = channel === undefined ? [] : [channel.hostname.replace(/^\[(.*)\]$/, '$1')];
+      const resolved = Promise.all([find(host), ...direct.map(find)]);
+      found = { until: performance.now() + RESOLVED_MS, addresses: resolved };
+      resolved.catch(() => (found = undefined));
+    }
+    return found.addresses;
+  };
+  return async (sandboxId, { name, uid }) => {
+    const [address, ...direct] = await addresses();
+    return brokerHeader({ host: address, port, token: tokens.sign({ sandboxId, pod: name, uid }), direct });
+  };
 }
 
 /** @throws ConfigError if it is not a PEM file: Node would trust nothing, without an error */

@@ -1,6 +1,11 @@
 import { join } from 'node:path';
 import { createAuthenticator } from '#adapters/auth/authenticators.ts';
-import { createGuestKeys, deriveKeySet, loadOrCreateJwks } from '#adapters/auth/key-set.ts';
+import {
+  createBrokerTokens,
+  createGuestKeys,
+  deriveKeySet,
+  loadOrCreateJwks,
+} from '#adapters/auth/key-set.ts';
 import { createSealedTexts, createSeals, type SealedTexts } from '#adapters/auth/sealed-texts.ts';
 import { createSignedTokens } from '#adapters/auth/signed-tokens.ts';
 import { createPageBrowser } from '#adapters/browser/chromium-pages.ts';
@@ -29,7 +34,7 @@ import type { Logger, Services } from '#handlers/services.ts';
 import { type Config, isOnOneMachine, secretsOf } from './config/config.ts';
 import { type DataFolder, openDataFolder } from './data-folder.ts';
 import type { Metrics } from './metrics.ts';
-import { openNetwork } from './open-network.ts';
+import { openBroker, openNetwork } from './open-network.ts';
 import { openPlatform } from './open-platform.ts';
 import type { Platform } from './platform.ts';
 
@@ -37,8 +42,8 @@ import type { Platform } from './platform.ts';
 export interface OpenServices {
   readonly services: Services;
   readonly platform: Platform;
-  /** Makes the outgoing connections of sandboxes on this machine. */
-  readonly broker: NetworkBroker;
+  /** Makes the outgoing connections of sandboxes on this machine; undefined in a cluster. */
+  readonly broker: NetworkBroker | undefined;
   /** Publishes events of sandboxes. */
   readonly watcher: GuestWatcher;
   /** The data folder of this process; undefined if it stores nothing on this machine. */
@@ -107,6 +112,7 @@ export async function openServices({
       records,
       tokens,
       guestKeys: createGuestKeys(keys),
+      brokerTokens: createBrokerTokens(keys),
       publisher,
       activity,
       clock,
@@ -119,17 +125,20 @@ export async function openServices({
     const { provider, provisionAccess, place, mounter } = platform;
     const controlled = provider.for('control');
     const guests = guestsOf(controlled);
-    const { access: network, broker } = openNetwork(config, {
-      records,
-      publisher,
-      clock,
-      ids: randomIds,
-      guests,
-      stopping,
-      tools,
-      platform,
-    });
-    opened.defer(() => broker.close());
+    const own = isOnOneMachine(config)
+      ? openBroker(config, {
+          records,
+          publisher,
+          clock,
+          ids: randomIds,
+          guests,
+          stopping,
+          tools,
+          isRemote: false,
+        })
+      : undefined;
+    opened.defer(() => own?.broker.close());
+    const network = openNetwork(config, { records, tools, platform }, own);
     const archived = { records, provider: provider.for('archive'), clock, place, metrics };
     const archives = openArchives(config.archive, archived);
     const plane = publishingPlane(platform.plane, publisher);
@@ -225,7 +234,7 @@ export async function openServices({
         })()),
     };
     const kept = opened.move();
-    return { services, platform, watcher, broker, folder, close: () => kept.disposeAsync() };
+    return { services, platform, watcher, broker: own?.broker, folder, close: () => kept.disposeAsync() };
   } catch (error) {
     await opened.disposeAsync();
     throw error;
@@ -258,7 +267,7 @@ function openArchives(
 /**
  * PostgreSQL if a URL is given, else a SQLite file in the data folder. Loads only the one in use.
  */
-async function openRecords(
+export async function openRecords(
   databaseUrl: string | undefined,
   folder: () => Promise<string>,
   { log, seals }: { readonly log: Logger; readonly seals: SealedTexts },

@@ -1,3 +1,4 @@
+import type { BrokerTokens } from '#adapters/auth/key-set.ts';
 import type { MachineTools } from '#adapters/egress/machine-tools.ts';
 import type { ChannelServices } from '#adapters/sandboxes/sandbox-channels.ts';
 import type { PreviewProxy } from '#proxy/preview-proxy.ts';
@@ -45,7 +46,7 @@ export interface Platform {
   /** Updates the authorities that a sandbox's tools trust; without a broker it does nothing. */
   certificatesChanged(sandboxId: string): Promise<void>;
   /**
-   * Whether the sandboxes' connections go through this process; if so, there is no other way out.
+   * Whether a broker makes the sandboxes' connections; if so, there is no other way out.
    */
   brokersNetwork(): Promise<boolean>;
   /**
@@ -70,6 +71,8 @@ export interface PlatformDeps {
   readonly tokens: Tokens;
   /** Signs calls to the guests in a cluster. */
   readonly guestKeys: GuestKeys;
+  /** Signs what sandboxes of a cluster present to the broker. */
+  readonly brokerTokens: BrokerTokens;
   /** Receives the events of sandboxes. */
   readonly publisher: SandboxEventPublisher;
   readonly activity: SandboxActivity;

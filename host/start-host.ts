@@ -122,7 +122,7 @@ export async function startHost(
         open.watcher.watch(id);
         return channels.serverFor((sandboxId) => sandboxId === id);
       },
-      network: (id) => broker.serverFor(id),
+      network: broker && ((id) => broker.serverFor(id)),
       authority: async (id) => (await services.records.sandboxes.get(id))?.secrets.authority?.certificate,
     });
     if (config.channel !== undefined) {

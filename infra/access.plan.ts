@@ -1,11 +1,20 @@
 import { defaultWarmPool, sandboxProvider } from './sandbox-provider.plan.ts';
 import { STACK_LABELS } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
-import { functionNeeds, lifecycleNeeds, type Need, reaperNeeds, rulesOf, snapshotsNeeds } from './needs.ts';
+import {
+  brokerNeeds,
+  functionNeeds,
+  lifecycleNeeds,
+  type Need,
+  reaperNeeds,
+  rulesOf,
+  snapshotsNeeds,
+} from './needs.ts';
 
 /** Service accounts of the stack, all in the functions' namespace. */
 export const SERVICE_ACCOUNTS = {
   functions: 'porthole',
+  broker: 'porthole-broker',
   reaper: 'porthole-reaper',
   lifecycle: 'porthole-lifecycle',
   'snapshots-clean': 'porthole-snapshots-clean',
@@ -19,10 +28,12 @@ export function accessPlan({
   namespaces,
   sandboxes,
   archives,
-}: Pick<StackConfig, 'namespaces' | 'sandboxes' | 'archives'>) {
+  broker,
+}: Pick<StackConfig, 'namespaces' | 'sandboxes' | 'archives' | 'broker'>) {
   const provider = sandboxProvider(sandboxes);
   return [
     account('functions', functionNeeds(provider, defaultWarmPool(sandboxes))),
+    ...(broker === undefined ? [] : [account('broker', brokerNeeds())]),
     account('reaper', reaperNeeds()),
     account('lifecycle', lifecycleNeeds(provider, { archives: archives !== undefined })),
     account('snapshots-clean', snapshotsNeeds(provider)),

@@ -19,6 +19,10 @@ export function dataFolder({ environment }: Pick<StackConfig, 'environment'>): s
 /** Port that sandboxes call the functions at, in their pods and at their Service. */
 export const CHANNEL_PORT = 8788;
 
+/** Name of the broker's Service and Deployment, and its port. */
+export const BROKER_NAME = 'porthole-broker';
+export const BROKER_PORT = 8789;
+
 /** The public address, without the port if it is the default one. */
 export function apiUrl({ apiHost, gateway }: Pick<StackConfig, 'apiHost' | 'gateway'>): string {
   return new URL(`https://${apiHost}:${gateway.port}`).origin;
@@ -47,11 +51,12 @@ function settingsPlan(
     | 'preview'
     | 'sandboxes'
     | 'functions'
+    | 'broker'
     | 'oidc'
     | 'environment'
   >,
 ): Record<string, string> {
-  const { zone, gateway, namespaces, preview, functions, oidc, sandboxes } = config;
+  const { zone, gateway, namespaces, preview, functions, broker, oidc, sandboxes } = config;
   const authority = gatewayAuthority(config);
   const shared = sharedGateway(config);
   const [, ...zones] = servedZones(config);
@@ -65,6 +70,9 @@ function settingsPlan(
     ...(sandboxes.channel && {
       PORTHOLE_CHANNEL_PORT: String(CHANNEL_PORT),
       PORTHOLE_CHANNEL_URL: `http://${FUNCTIONS_NAME}.${namespaces.functions}.svc:${CHANNEL_PORT}`,
+    }),
+    ...(broker !== undefined && {
+      PORTHOLE_BROKER_URL: `tcp://${BROKER_NAME}.${namespaces.functions}.svc:${BROKER_PORT}`,
     }),
     PORTHOLE_GATEWAY_LISTENER: shared.listener,
     // Only where needed: the version before does not know them.

@@ -105,6 +105,11 @@ export function functionNeeds(provider: Provider, warmPool?: string): readonly N
   ]);
 }
 
+/** The broker asks the API server whether a connection comes from the pod of its sandbox. */
+export function brokerNeeds(): readonly Need[] {
+  return needs('', 'pods', { get: 'tell from which sandbox a connection comes' });
+}
+
 /** The reaper reads previews and records and deletes previews; it creates and updates nothing. */
 export function reaperNeeds(): readonly Need[] {
   return merged(ENDING);

@@ -1,7 +1,7 @@
 import { NAMESPACE_NAME, NETWORK_LABELS, SANDBOX_POD_LABELS } from '../constructs/names.ts';
 import { networkRangeSpec, podsOf } from '../constructs/port-range-manifests.ts';
 import { GUEST_PORT } from '../guest/protocol/guest-pod.ts';
-import { CHANNEL_PORT, functionsPort } from './environment.plan.ts';
+import { BROKER_PORT, CHANNEL_PORT, functionsPort } from './environment.plan.ts';
 import { componentLabels, STACK_LABELS } from './labels.ts';
 import { portRange } from './preview-services.plan.ts';
 import type { StackConfig } from './stack-config-schema.ts';
@@ -9,7 +9,7 @@ import { exceptionsOf } from '../core/auth/address-range.ts';
 
 type NetworkConfig = Pick<
   StackConfig,
-  'namespaces' | 'gateway' | 'preview' | 'sandboxes' | 'functions' | 'environment'
+  'namespaces' | 'gateway' | 'preview' | 'sandboxes' | 'functions' | 'broker' | 'environment'
 >;
 
 const TO_DNS = {
@@ -43,7 +43,7 @@ export function fromGatewayPlan(config: NetworkConfig) {
   );
 }
 
-/** The functions' own pods and the CronJobs call the guests. */
+/** The stack's own pods call the guests. */
 export function toGuestPlan(config: NetworkConfig) {
   return policy(config, 'porthole-guests-from-functions', {
     policyTypes: ['Ingress'],
@@ -67,14 +67,18 @@ function block(cidr: string) {
   return { ipBlock: { cidr, except: exceptionsOf(cidr).filter((range) => range !== MAPPED) } };
 }
 
+/** The internet, without metadata and private addresses. */
+const INTERNET = ['0.0.0.0/0', '::/0'].map(block);
+
 /**
- * Egress of sandboxes with a network: the internet, without metadata and private addresses, and the
- * cluster's DNS.
+ * Egress of sandboxes with a network: the internet, and the cluster's DNS. Undefined with a broker,
+ * which is then their only way out.
  */
 export function internetPlan(config: NetworkConfig) {
+  if (config.broker !== undefined) return undefined;
   const { spec, ...rest } = policy(config, 'porthole-sandboxes-internet', {
     policyTypes: ['Egress'],
-    egress: [{ to: ['0.0.0.0/0', '::/0'].map(block) }, TO_DNS],
+    egress: [{ to: INTERNET }, TO_DNS],
   });
   const podSelector = { matchLabels: { ...SANDBOX_POD_LABELS, ...NETWORK_LABELS } };
   return { ...rest, spec: { ...spec, podSelector } };
@@ -88,6 +92,43 @@ export function egressPlan(config: NetworkConfig) {
     policyTypes: ['Egress'],
     egress: [{ to: egress.map(block) }, TO_DNS],
   });
+}
+
+/** Sandboxes call the broker; undefined without one. */
+export function toBrokerPlan(config: NetworkConfig) {
+  if (config.broker === undefined) return undefined;
+  return policy(config, 'porthole-sandboxes-broker', {
+    policyTypes: ['Egress'],
+    egress: [
+      {
+        to: [podsOf(config.namespaces.functions, componentLabels('broker'))],
+        ports: [{ protocol: 'TCP', port: BROKER_PORT }],
+      },
+    ],
+  });
+}
+
+/**
+ * The broker's pods: sandboxes reach their port, and they reach the internet, the cluster's DNS,
+ * the guests, which say what command asks for a host, and the ranges of the database and the API
+ * server. Undefined without a broker.
+ */
+export function brokerPlan({ namespaces, broker }: NetworkConfig) {
+  if (broker === undefined) return undefined;
+  const sandboxes = podsOf(namespaces.previews, SANDBOX_POD_LABELS);
+  return {
+    metadata: { name: 'porthole-broker', namespace: namespaces.functions, labels: STACK_LABELS },
+    spec: {
+      podSelector: { matchLabels: componentLabels('broker') },
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [{ from: [sandboxes], ports: [{ protocol: 'TCP', port: BROKER_PORT }] }],
+      egress: [
+        { to: [...INTERNET, ...broker.egress.map(block)] },
+        TO_DNS,
+        { to: [sandboxes], ports: [{ protocol: 'TCP', port: GUEST_PORT }] },
+      ],
+    },
+  };
 }
 
 /** The one port of the functions' own pods that sandboxes call; undefined without a channel. */

@@ -3,12 +3,14 @@ import * as pulumi from '@pulumi/pulumi';
 import type { PortholeArgs } from './porthole-args.ts';
 import { Settled } from './settled.ts';
 import {
+  brokerPlan,
   channelPlan,
   closedPlan,
   egressPlan,
   fromGatewayPlan,
   functionsPlan,
   internetPlan,
+  toBrokerPlan,
   toGuestPlan,
 } from './network.plan.ts';
 
@@ -21,15 +23,20 @@ export class Network extends pulumi.ComponentResource {
     const closed = new NetworkPolicy(`${name}-closed`, resolve(closedPlan(config)), { parent: this });
     // The default-deny policies come first.
     const opening = { parent: this, dependsOn: [closed] };
-    const egress = resolve(egressPlan(config));
-    const channel = resolve(channelPlan(config));
+    const optional = {
+      internet: resolve(internetPlan(config)),
+      egress: resolve(egressPlan(config)),
+      channel: resolve(channelPlan(config)),
+      'to-broker': resolve(toBrokerPlan(config)),
+      broker: resolve(brokerPlan(config)),
+    };
     const opened = [
       new NetworkPolicy(`${name}-functions`, resolve(functionsPlan(config)), { parent: this }),
       new NetworkPolicy(`${name}-from-gateway`, resolve(fromGatewayPlan(config)), opening),
-      new NetworkPolicy(`${name}-internet`, resolve(internetPlan(config)), opening),
-      ...(egress === undefined ? [] : [new NetworkPolicy(`${name}-egress`, egress, opening)]),
       new NetworkPolicy(`${name}-guests`, resolve(toGuestPlan(config)), opening),
-      ...(channel === undefined ? [] : [new NetworkPolicy(`${name}-channel`, channel, opening)]),
+      ...Object.entries(optional).flatMap(([called, plan]) =>
+        plan === undefined ? [] : [new NetworkPolicy(`${name}-${called}`, plan, opening)],
+      ),
     ];
     this.registerOutputs({ policies: [closed, ...opened].map(({ id }) => id) });
   }

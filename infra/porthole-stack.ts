@@ -2,6 +2,7 @@ import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
 import { Access } from './access.ts';
 import { Admission } from './admission.ts';
+import { Broker } from './broker.ts';
 import { apiUrl } from './environment.plan.ts';
 import { Functions } from './functions.ts';
 import { servedZones, sharedGateway } from './gateway.plan.ts';
@@ -74,6 +75,7 @@ export class Porthole extends pulumi.ComponentResource {
       ...guards,
       sandboxes,
       functions,
+      ...(config.broker === undefined ? [] : [new Broker(`${name}-broker`, settled, running)]),
       new Reaper(`${name}-reaper`, settled, running),
       new Lifecycle(`${name}-lifecycle`, settled, running),
       new Snapshots(`${name}-snapshots`, settled, running),

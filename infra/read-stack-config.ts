@@ -1,6 +1,7 @@
 import { messageOf } from '../host/config/config.ts';
 import type { z } from 'zod';
 import { archiveProblems } from './archives.plan.ts';
+import { brokerProblems } from './broker.plan.ts';
 import { sandboxProblems } from './sandbox-provider.plan.ts';
 import { startProblems, variableProblems } from './variables.ts';
 import { gatewayProblems, secretNamespaces } from './gateway.plan.ts';
@@ -166,6 +167,7 @@ function contradictions(config: StackConfig, prefix: string, isUnknown: (text: s
   }
   for (const [key, text] of sandboxProblems(sandboxes)) problem(`sandboxes.${key}`, text);
   for (const [key, text] of archiveProblems(config)) problem(key, text);
+  for (const [key, text] of brokerProblems(config)) problem(key, text);
   for (const [key, text] of variableProblems(config, isUnknown)) problem(key, text);
   if (Object.keys(sandboxes.templates).length > 0) {
     if (guestKeys(config) === undefined && functions.existingSecret !== undefined) {

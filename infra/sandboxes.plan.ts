@@ -4,7 +4,7 @@ import { defaultWarmPool } from './sandbox-provider.plan.ts';
 import { STACK_LABELS } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
-type SandboxesConfig = Pick<StackConfig, 'namespaces' | 'sandboxes' | 'signingKeys'>;
+type SandboxesConfig = Pick<StackConfig, 'namespaces' | 'sandboxes' | 'signingKeys' | 'broker'>;
 
 /** Public keys of the functions, for the guests of templates; undefined if not configured. */
 export function guestKeys({
@@ -38,6 +38,7 @@ export function templatesPlan(config: SandboxesConfig) {
       podAnnotations: annotations,
       guestKeys: guestKeys(config) ?? '',
       guestImage,
+      brokered: config.broker !== undefined,
       pullSecret,
       hostUsers,
       storageClass,

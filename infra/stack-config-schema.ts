@@ -397,6 +397,18 @@ const Sandboxes = {
     .describe("Number of other HTTPRoutes in the previews' namespace, which the quota adds"),
 };
 
+const Broker = z.strictObject({
+  replicas: whole(1, 100).default(2).describe('Number of its pods; open connections end with their pod'),
+  cpu: quantity.default('250m').describe('CPU request of a pod'),
+  memory: quantity.default('512Mi').describe('Memory request and limit of a pod'),
+  egress: z
+    .array(addressRange)
+    .default([])
+    .describe(
+      'Address ranges that its pods may reach besides the internet: those of the database, of the API server (`kubectl get endpoints kubernetes`), and of PORTHOLE_NETWORK_PRIVATE_ALLOW',
+    ),
+});
+
 const Archives = z.strictObject({
   bucket: z
     .string()
@@ -436,6 +448,9 @@ export const StackConfigSchema = z.strictObject({
   functions: z.strictObject(Functions),
   oidc: Oidc.optional(),
   sandboxes: group(Sandboxes),
+  broker: Broker.optional().describe(
+    'Makes the connections of sandboxes, which then have no other way out; without it the network of a sandbox is off or open',
+  ),
   archives: Archives.optional(),
   environment: z
     .record(text, z.union([z.string(), z.number(), z.boolean(), object, z.array(z.unknown())]))

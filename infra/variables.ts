@@ -12,6 +12,7 @@ const SETTING_OF: Readonly<Record<string, string>> = {
   PORTHOLE_PUBLIC_URL: 'apiHost',
   PORTHOLE_CHANNEL_PORT: 'sandboxes.channel',
   PORTHOLE_CHANNEL_URL: 'sandboxes.channel',
+  PORTHOLE_BROKER_URL: 'broker',
   PORTHOLE_GATEWAY_LISTENER: 'gateway.existing.sectionName',
   PORTHOLE_GATEWAY_KIND: 'gateway.listenerSet',
   PORTHOLE_ZONES: 'zones',

@@ -1,6 +1,7 @@
 import {
   createHmac,
   createPrivateKey,
+  createPublicKey,
   createSecretKey,
   hkdfSync,
   type KeyObject,
@@ -8,7 +9,13 @@ import {
 } from 'node:crypto';
 import { link, open, readFile, rm } from 'node:fs/promises';
 import { z } from 'zod';
-import { type GuestKeys, publicKeyText, signGuestToken } from '#guest/protocol/guest-pod.ts';
+import {
+  type GuestKeys,
+  publicKeyText,
+  readJwt,
+  signGuestToken,
+  signJwt,
+} from '#guest/protocol/guest-pod.ts';
 
 /** A JSON Web Key Set (RFC 7517) of symmetric keys; the first one signs, all of them verify. */
 export const JwksSchema = z.strictObject({
@@ -47,6 +54,8 @@ export interface SigningKey {
   readonly record: KeyObject;
   /** Ed25519 for requests to guests in a cluster. Guests have only the public key. */
   readonly guest: KeyObject;
+  /** Ed25519 for the tokens by which the broker knows the sandboxes of a cluster. */
+  readonly broker: KeyObject;
 }
 
 export interface KeySet {
@@ -70,6 +79,7 @@ export function deriveKeySet(jwks: Jwks): KeySet {
       session: createSecretKey(derive('session')),
       record: createSecretKey(derive('record')),
       guest: ed25519Key(derive('guest')),
+      broker: ed25519Key(derive('broker')),
     };
   });
   return { current: keys[0] as SigningKey, byKid: new Map(keys.map((key) => [key.kid, key])) };
@@ -96,6 +106,35 @@ export function createGuestKeys({ byKid }: KeySet, now: () => Date = () => new D
         .map((each) => keys.get(each))
         .find((each) => each !== undefined);
       return key === undefined ? undefined : signGuestToken(key, claims, now());
+    },
+  };
+}
+
+/** The pod of a sandbox. */
+export interface SandboxPodClaims {
+  readonly sandboxId: string;
+  readonly pod: string;
+  /** UID of the pod: the token ends with it. */
+  readonly uid: string;
+}
+
+/** Tokens that guests in pods present to the broker. */
+export interface BrokerTokens {
+  sign(claims: SandboxPodClaims): string;
+  /** Undefined for a token that is not valid. The caller checks that the pod still runs. */
+  verify(token: string): SandboxPodClaims | undefined;
+}
+
+const BROKER_TOKEN = 'porthole-broker+jwt';
+
+export function createBrokerTokens({ current, byKid }: KeySet): BrokerTokens {
+  const keys = [...byKid.values()].map(({ broker }) => createPublicKey(broker));
+  return {
+    sign: ({ sandboxId, pod, uid }) => signJwt(current.broker, BROKER_TOKEN, { sub: sandboxId, pod, uid }),
+    verify(token) {
+      const { sub, pod, uid } = readJwt(token, BROKER_TOKEN, keys) ?? {};
+      if (typeof sub !== 'string' || typeof pod !== 'string' || typeof uid !== 'string') return undefined;
+      return { sandboxId: sub, pod, uid };
     },
   };
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
-import { CERTIFICATE_VARIABLES, NETWORK } from '#guest/protocol/network.ts';
+import { CERTIFICATE_VARIABLES, NETWORK, proxyEnvironment } from '#guest/protocol/network.ts';
 import type { MachineRegistry } from '#core/network/network-presets.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -17,21 +17,6 @@ export interface MachineTools {
    */
   readonly certificates: string | undefined;
 }
-
-const PROXY = `http://127.0.0.1:${NETWORK.port}`;
-const LOOPBACK = 'localhost,127.0.0.1,::1,.localhost';
-
-/** For tools that ignore the four usual proxy variables. */
-const FOR_TOOLS = {
-  NODE_USE_ENV_PROXY: '1',
-  YARN_HTTP_PROXY: PROXY,
-  YARN_HTTPS_PROXY: PROXY,
-  JAVA_TOOL_OPTIONS: [
-    `-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=${NETWORK.port}`,
-    `-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=${NETWORK.port}`,
-    '-Dhttp.nonProxyHosts=localhost|127.*|[::1]',
-  ].join(' '),
-} as const;
 
 /**
  * Reads npm's and pip's configuration of this user and this machine. Credentials are not passed on.
@@ -55,15 +40,7 @@ export function readMachineTools(environment: Variables): MachineTools {
       ...indexes.map((url) => registryOf('pypi', url)),
     ],
     environment: {
-      ...Object.fromEntries(
-        ['http_proxy', 'https_proxy'].flatMap((name) => [
-          [name, PROXY],
-          [name.toUpperCase(), PROXY],
-        ]),
-      ),
-      no_proxy: LOOPBACK,
-      NO_PROXY: LOOPBACK,
-      ...FOR_TOOLS,
+      ...proxyEnvironment(),
       ...(npmRegistry !== undefined && { npm_config_registry: npmRegistry.href }),
       ...(index !== undefined && pip.get('index-url') !== undefined && { PIP_INDEX_URL: index.href }),
       ...(more.length > 0 && { PIP_EXTRA_INDEX_URL: more.map(({ href }) => href).join(' ') }),

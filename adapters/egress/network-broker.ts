@@ -37,8 +37,17 @@ export interface NetworkBrokerDeps extends DialOptions {
   readonly certificates: string | undefined;
   /** Asks the owner. Resolves with undefined when allowed, else with the reason. */
   ask(question: NetworkQuestion, signal: AbortSignal): Promise<string | undefined>;
-  /** Called at the end of each connection, and at each refusal. */
-  attempted(sandboxId: string, attempt: NetworkAttempt): void;
+  /**
+   * Called at the end of each connection, and before each refusal, which waits for what it
+   * returns.
+   */
+  attempted(sandboxId: string, attempt: NetworkAttempt): void | Promise<void>;
+  /**
+   * Calls `changed` after each change of the policy by another process, and whenever one may have
+   * been missed. Returns a function that stops watching.
+   * @default policies change by `policyChanged` alone
+   */
+  watchPolicy?: ((sandboxId: string, changed: () => void) => () => void) | undefined;
   /** Explains how the owner can allow a blocked host. */
   hint(sandboxId: string, blocked: BlockedHost): string;
 }
@@ -59,6 +68,7 @@ interface Flow {
   approved: boolean;
   bytesOut: number;
   bytesIn: number;
+  isReported: boolean;
   /** Names of the secrets that were inserted. */
   readonly secrets: Set<string>;
 }
@@ -80,6 +90,7 @@ class Blocked extends Error {
 export class NetworkBroker {
   readonly #deps: NetworkBrokerDeps;
   readonly #flows = new Map<string, Set<Flow>>();
+  readonly #watched = new Map<string, () => void>();
   readonly #stopped = new AbortController();
   readonly #hosts = new HostCertificates();
   #trusted: SecureContext | undefined;
@@ -108,6 +119,15 @@ export class NetworkBroker {
       // A connection that waits for approval is refused with the new reason.
       if (flow.decision.kind !== 'allow') flow.decision = { ...decision, kind: 'deny' };
       flow.ended.abort(new Blocked(decision.rule));
+    }
+  }
+
+  /** Ends all connections of the sandbox where its policy cannot be read: a policy fails closed. */
+  async #refresh(sandboxId: string): Promise<void> {
+    try {
+      await this.policyChanged(sandboxId);
+    } catch {
+      for (const flow of this.#flows.get(sandboxId) ?? []) flow.ended.abort(new Error('no policy'));
     }
   }
 
@@ -143,8 +163,7 @@ export class NetworkBroker {
       });
       socket.once('close', () => this.#end(flow));
     } catch (error) {
-      if (!client.destroyed) this.#refuse(flow, error, answers.refuse);
-      this.#end(flow, error);
+      await this.#fail(flow, error, client, answers.refuse);
     }
   }
 
@@ -206,8 +225,7 @@ export class NetworkBroker {
       request.on('data', (chunk: Buffer) => (flow.bytesOut += chunk.length));
       request.pipe(outgoing);
     } catch (error) {
-      if (!response.destroyed) this.#refuse(flow, error, refuse);
-      this.#end(flow, error);
+      await this.#fail(flow, error, response, refuse);
     }
   }
 
@@ -221,12 +239,17 @@ export class NetworkBroker {
       approved: false,
       bytesIn: 0,
       bytesOut: 0,
+      isReported: false,
       secrets: new Set(),
     };
     // Registered before its policy is read, so that every later policy change applies to it
     // (TOCTOU).
     const flows = this.#flows.get(sandboxId) ?? new Set();
     this.#flows.set(sandboxId, flows.add(flow));
+    if (!this.#watched.has(sandboxId)) {
+      const end = this.#deps.watchPolicy?.(sandboxId, () => void this.#refresh(sandboxId));
+      if (end !== undefined) this.#watched.set(sandboxId, end);
+    }
     if (this.#stopped.signal.aborted) flow.ended.abort(new Error('closed'));
     return flow;
   }
@@ -349,6 +372,17 @@ export class NetworkBroker {
     });
   }
 
+  async #fail(
+    flow: Flow,
+    error: unknown,
+    to: { readonly destroyed: boolean },
+    refuse: (how: 'blocked' | 'unreachable', message: string) => void,
+  ): Promise<void> {
+    await this.#report(flow, error);
+    if (!to.destroyed) this.#refuse(flow, error, refuse);
+    this.#end(flow);
+  }
+
   #refuse(
     flow: Flow,
     error: unknown,
@@ -365,14 +399,26 @@ export class NetworkBroker {
     return refuse('blocked', `${destinationText(destination)} is blocked (${rule}). ${hint}\n`);
   }
 
-  #end(flow: Flow, error?: unknown): void {
-    const { sandboxId, destination, decision, began, bytesIn, bytesOut } = flow;
+  #end(flow: Flow): void {
+    const { sandboxId } = flow;
     const flows = this.#flows.get(sandboxId);
     if (flows?.delete(flow) !== true) return;
-    if (flows.size === 0) this.#flows.delete(sandboxId);
+    if (flows.size === 0) {
+      this.#flows.delete(sandboxId);
+      this.#watched.get(sandboxId)?.();
+      this.#watched.delete(sandboxId);
+    }
     flow.ended.abort();
+    void this.#report(flow);
+  }
+
+  /** Adds a connection to the log, once. */
+  #report(flow: Flow, error?: unknown): void | Promise<void> {
+    const { sandboxId, destination, decision, began, bytesIn, bytesOut } = flow;
+    if (flow.isReported) return;
+    flow.isReported = true;
     const isRefused = decision.kind !== 'allow' || (error instanceof DialError && error.refused);
-    this.#deps.attempted(sandboxId, {
+    return this.#deps.attempted(sandboxId, {
       host: hostText(destination.host),
       port: destination.port,
       decision: isRefused ? 'blocked' : error === undefined ? 'allowed' : 'failed',

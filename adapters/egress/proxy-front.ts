@@ -1,7 +1,7 @@
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { readPreamble } from '#guest/protocol/network.ts';
+import { MOST_BROKER_LINE, readPreamble } from '#guest/protocol/network.ts';
 
 /** A program that wants a byte stream to a destination. */
 export interface TunnelRequest {
@@ -107,6 +107,25 @@ async function firstBytes(
     if (more === undefined) return undefined;
     bytes = Buffer.concat([bytes, more]);
   }
+}
+
+/**
+ * The line that a guest in a pod sends first. Leaves the following bytes in the socket. Undefined
+ * at the end of the stream, on a timeout, and for a line that is too long.
+ */
+export async function readBrokerToken(socket: Socket): Promise<string | undefined> {
+  let bytes = Buffer.alloc(0);
+  while (bytes.length <= MOST_BROKER_LINE) {
+    const end = bytes.indexOf(10);
+    if (end >= 0) {
+      if (end + 1 < bytes.length) socket.unshift(bytes.subarray(end + 1));
+      return bytes.toString('latin1', 0, end);
+    }
+    const more = await readSome(socket);
+    if (more === undefined) return undefined;
+    bytes = Buffer.concat([bytes, more]);
+  }
+  return undefined;
 }
 
 /** RFC 1928: no authentication, CONNECT only. */

@@ -119,6 +119,7 @@ export class GuestClient {
     const { sandboxId } = this.#address;
     signal?.throwIfAborted();
     const authorization = await this.#address.authorization?.(`${method} ${path}`);
+    const own = await this.#address.headers?.();
     const stream = await connectToGuest(this.#address, signal);
     const isStream = typeof (body as Readable | undefined)?.pipe === 'function';
     const text = body === undefined || isStream ? undefined : JSON.stringify(body);
@@ -141,7 +142,7 @@ export class GuestClient {
               ? {}
               : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
             ...(authorization === undefined ? {} : { authorization }),
-            ...this.#address.headers,
+            ...own,
             ...headers,
           },
         });

@@ -20,7 +20,7 @@ export interface GuestAddress {
   /** The value of `Authorization` for an operation, where the guest requires it. */
   authorization?: ((operation: string) => string | Promise<string>) | undefined;
   /** Sent with every request. */
-  readonly headers?: Readonly<Record<string, string>> | undefined;
+  headers?: (() => Promise<Readonly<Record<string, string>>>) | undefined;
   /** In ms. @default ANSWER_WITHIN */
   readonly answerWithin?: number | undefined;
 }
@@ -95,9 +95,10 @@ export async function upgradeConnection(
   signal?.throwIfAborted();
   const { sandboxId, answerWithin = ANSWER_WITHIN } = address;
   const authorization = await address.authorization?.(`GET ${path}`);
+  const own = (await address.headers?.()) ?? {};
   const stream = await connectToGuest(address, signal);
   const lines = [`GET ${path} HTTP/1.1`, 'Host: guest', 'Connection: Upgrade', ...headers];
-  for (const [name, value] of Object.entries(address.headers ?? {})) lines.push(`${name}: ${value}`);
+  for (const [name, value] of Object.entries(own)) lines.push(`${name}: ${value}`);
   if (authorization !== undefined) lines.push(`Authorization: ${authorization}`);
   const request = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`);
   return new Promise((resolve, reject) => {

@@ -1,12 +1,17 @@
-import { sql } from 'kysely';
-import type { SandboxEventRecords } from '#core/sandboxes/sandbox-events.ts';
+import { type Selectable, sql } from 'kysely';
+import type { SandboxEvent, SandboxEventRecords } from '#core/sandboxes/sandbox-events.ts';
 import type { EventData } from '#core/runs/timeline.ts';
 import { instantText } from './sql-dialect.ts';
 import { checkLimit } from './keyset-page.ts';
+import type { SandboxEventsTable } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 
 /** Prefixed, because delegations of a sandbox are watched under the bare id. */
 const notifierOf = (sandboxId: string) => `events:${sandboxId}`;
+
+function toEvent({ seq, type, at, data }: Selectable<SandboxEventsTable>): SandboxEvent {
+  return { seq, type, at: new Date(at), data: JSON.parse(data) as EventData };
+}
 
 export function sandboxEventRecords({
   dialect,
@@ -92,14 +97,24 @@ export function sandboxEventRecords({
           .limit(limit + 1)
           .execute();
         return {
-          events: rows.slice(0, limit).map(({ seq, type, at, data }) => ({
-            seq,
-            type,
-            at: new Date(at),
-            data: JSON.parse(data) as EventData,
-          })),
+          events: rows.slice(0, limit).map(toEvent),
           more: rows.length > limit,
         };
+      }),
+
+    since: (sandboxId, type, from, limit) =>
+      repeatable(async (db) => {
+        checkLimit(limit);
+        const rows = await db
+          .selectFrom('sandbox_events')
+          .selectAll()
+          .where('sandbox_id', '=', sandboxId)
+          .where('type', '=', type)
+          .where('at', '>=', instantText(from))
+          .orderBy('seq', 'desc')
+          .limit(limit)
+          .execute();
+        return rows.map(toEvent);
       }),
 
     watch: (sandboxId, wake) => notifier.watch(notifierOf(sandboxId), wake),

@@ -31,9 +31,15 @@ import { NO_ENV, type SandboxEnv } from './sandbox-env.ts';
 import type { SandboxesTable, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 
+/** Prefixed, because delegations of a sandbox are watched under the bare id. */
+const networkKey = (sandboxId: string) => `network:${sandboxId}`;
+
 type SandboxStates = Partial<Pick<SandboxRecord, 'desired' | 'observed'>>;
 
-export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: SandboxEnv): SandboxRecords {
+export function sandboxRecords(
+  { dialect, notifier, once, repeatable }: SqlSession,
+  kept: SandboxEnv,
+): SandboxRecords {
   const toRecord = (row: Selectable<SandboxesTable>) => sandboxOf(row, kept);
   const set = (id: string, states: SandboxStates, generation: number | undefined) =>
     once(async (db) => {
@@ -159,15 +165,22 @@ export function sandboxRecords({ dialect, once, repeatable }: SqlSession, kept: 
           .execute();
       }),
 
-    setNetwork: ({ id, generation }, network) =>
-      repeatable(async (db) => {
-        await db
-          .updateTable('sandboxes')
-          .set({ network: network.mode === 'open' ? 1 : 0, network_policy: JSON.stringify(network) })
-          .where('id', '=', id)
-          .where('generation', '=', generation)
-          .execute();
-      }),
+    async setNetwork({ id, generation }, network) {
+      await repeatable((db) =>
+        inTransaction(db, async (trx) => {
+          await trx
+            .updateTable('sandboxes')
+            .set({ network: network.mode === 'open' ? 1 : 0, network_policy: JSON.stringify(network) })
+            .where('id', '=', id)
+            .where('generation', '=', generation)
+            .execute();
+          await notifier.announce(trx, networkKey(id));
+        }),
+      );
+      notifier.committed(networkKey(id));
+    },
+
+    watchNetwork: (id, wake) => notifier.watch(networkKey(id), wake),
 
     setSecrets: ({ id, generation, owner }, secrets) =>
       repeatable(async (db) => {

@@ -8,6 +8,9 @@ import type { SandboxEventPublisher } from '../sandboxes/sandbox-event-publisher
  */
 const TOGETHER_MS = 1_000;
 
+/** The same where another process reads which hosts were blocked, and refusals wait for it. */
+export const TOGETHER_REMOTE_MS = 50;
+
 /** Blocked hosts to keep per sandbox, and sandboxes to keep them for. */
 const MOST_BLOCKED = 50;
 const MOST_SANDBOXES = 2_000;
@@ -23,6 +26,8 @@ interface Pending {
 
 export interface NetworkLog {
   attempted(sandboxId: string, attempt: NetworkAttempt): void;
+  /** Resolves once every attempt so far is among the events, without writing it earlier. */
+  written(): Promise<void>;
   /** Destinations blocked since then, each host and port once. */
   blockedSince(sandboxId: string, since: Date): readonly BlockedHost[];
   /** Resolves once every attempt so far is among the events. */
@@ -33,13 +38,16 @@ export interface NetworkLog {
 export function networkLog({
   publisher,
   clock,
+  togetherMs = TOGETHER_MS,
 }: {
   readonly publisher: Pick<SandboxEventPublisher, 'publish' | 'settled'>;
   readonly clock: Clock;
+  readonly togetherMs?: number | undefined;
 }): NetworkLog {
   const pending = new Map<string, Pending>();
   const blocked = new Map<string, (BlockedHost & { readonly at: Date })[]>();
   let timer: NodeJS.Timeout | undefined;
+  let flushed = Promise.withResolvers<void>();
   const flush = (): void => {
     clearTimeout(timer);
     timer = undefined;
@@ -49,6 +57,8 @@ export function networkLog({
       publisher.publish(sandboxId, 'network', { host, port, decision, rule, ...amounts });
     }
     pending.clear();
+    flushed.resolve();
+    flushed = Promise.withResolvers();
   };
   return {
     attempted(sandboxId, attempt) {
@@ -67,7 +77,7 @@ export function networkLog({
       known.bytesOut += bytesOut;
       known.ms = Math.max(known.ms, ms);
       pending.set(key, known);
-      timer ??= setTimeout(flush, TOGETHER_MS).unref();
+      timer ??= setTimeout(flush, togetherMs).unref();
       if (decision !== 'blocked') return;
       const list = (blocked.get(sandboxId) ?? []).filter((each) => each.host !== host || each.port !== port);
       // Delete before set: the map stays in the order of the last block.
@@ -75,6 +85,10 @@ export function networkLog({
       blocked.set(sandboxId, [...list, { host, port, rule, at: clock.now() }].slice(-MOST_BLOCKED));
       const [oldest] = blocked.keys();
       if (blocked.size > MOST_SANDBOXES && oldest !== undefined) blocked.delete(oldest);
+    },
+    async written() {
+      if (pending.size > 0) await flushed.promise;
+      await publisher.settled();
     },
     blockedSince: (sandboxId, since) =>
       (blocked.get(sandboxId) ?? [])

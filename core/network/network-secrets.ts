@@ -68,7 +68,7 @@ function newPlaceholder(): string {
  * a broker
  */
 export async function requestedSecrets(
-  network: Pick<NetworkAccess, 'isBrokered' | 'presets' | 'createAuthority'>,
+  network: Pick<NetworkAccess, 'holdsSecrets' | 'presets' | 'createAuthority'>,
   sandbox: {
     readonly network: NetworkPolicy;
     readonly secrets: SandboxSecrets;
@@ -79,10 +79,10 @@ export async function requestedSecrets(
   const { secrets: before } = sandbox;
   if (inputs === undefined) return before;
   if (inputs.length === 0) return { ...before, list: [] };
-  if (!(await network.isBrokered())) {
+  if (!(await network.holdsSecrets())) {
     throw new PortholeError(
       'network_not_supported',
-      'secrets: no broker makes the connections of this sandbox, so nothing can insert them. Pass them with env, or use a sandbox of the provider local or docker.',
+      'secrets: nothing can insert them into the connections of this sandbox. Pass them with env, or use a sandbox of the provider local or docker.',
     );
   }
   const read = inputs.map((input, index) => {

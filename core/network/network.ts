@@ -35,8 +35,10 @@ export interface NetworkOptions {
 
 /** Network access of sandboxes. */
 export interface NetworkAccess extends NetworkOptions {
-  /** Whether a broker here makes their connections. Otherwise their network is only on or off. */
+  /** Whether a broker makes their connections. Otherwise their network is only on or off. */
   isBrokered(): Promise<boolean>;
+  /** Whether the broker inserts secrets, and sandboxes trust its certificates. */
+  holdsSecrets(): Promise<boolean>;
   /** The rules of `packages`. */
   readonly presets: readonly PresetRule[];
   createAuthority(): Promise<SandboxAuthority>;
@@ -45,7 +47,7 @@ export interface NetworkAccess extends NetworkOptions {
   /** Call it after the policy in the records has changed: connections it does not allow end. */
   policyChanged(sandboxId: string): Promise<void>;
   /** Destinations blocked since then, each host and port once. Kept for a limited time. */
-  blockedSince(sandboxId: string, since: Date): readonly BlockedHost[];
+  blockedSince(sandboxId: string, since: Date): Promise<readonly BlockedHost[]>;
   /** How an owner can allow the destination, in one sentence. */
   hint(sandboxId: string, blocked: BlockedHost): string;
   /** Resolves once every attempt so far is among the sandbox's events. */

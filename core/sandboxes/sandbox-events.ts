@@ -25,7 +25,7 @@ export interface NewSandboxEvent {
   readonly key?: string | undefined;
 }
 
-interface SandboxEvent extends Omit<NewSandboxEvent, 'key'> {
+export interface SandboxEvent extends Omit<NewSandboxEvent, 'key'> {
   /** Ascending within its sandbox. No event is added before a readable one. */
   readonly seq: number;
 }
@@ -50,6 +50,13 @@ export interface SandboxEventRecords {
    * function that ends the watch.
    */
   watch(sandboxId: string, wake: () => void): () => void;
+  /** Events of a type since then, newest first. */
+  since(
+    sandboxId: string,
+    type: SandboxEventType,
+    from: Date,
+    limit: number,
+  ): Promise<readonly SandboxEvent[]>;
   /** Deletes events older than `before`; returns how many. */
   forget(before: Date): Promise<number>;
 }

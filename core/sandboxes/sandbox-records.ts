@@ -162,6 +162,11 @@ export interface SandboxRecords {
   ): Promise<void>;
   /** Does nothing if the generation differs. */
   setNetwork(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, network: NetworkPolicy): Promise<void>;
+  /**
+   * Calls `wake` after each `setNetwork` of any process, and whenever one may have been missed.
+   * Returns a function that stops watching.
+   */
+  watchNetwork(id: string, wake: () => void): () => void;
   /** Does nothing if the generation differs. */
   setSecrets(
     sandbox: Pick<SandboxRecord, 'id' | 'generation' | 'owner'>,

@@ -23,8 +23,12 @@ const POD_UID = 'PORTHOLE_POD_UID';
 /** Request header with the sandbox's id: a pod that waits in a warm pool does not know it yet. */
 export const SANDBOX_HEADER = 'porthole-sandbox';
 
-/** Pod settings that run the guest. @param publicKeys of allowed callers, separated by commas */
-export function guestPod(publicKeys: string, env: Readonly<Record<string, string>>) {
+/**
+ * Pod settings that run the guest.
+ * @param publicKeys of allowed callers, separated by commas
+ * @param brokered whether a broker makes the connections of the sandbox
+ */
+export function guestPod(publicKeys: string, env: Readonly<Record<string, string>>, brokered = false) {
   const settings: GuestSettingsInput = {
     env: { ...env },
     inherit: true,
@@ -32,6 +36,7 @@ export function guestPod(publicKeys: string, env: Readonly<Record<string, string
     // The kubelet substitutes the UID.
     listen: { port: GUEST_PORT, key: publicKeys, audience: `$(${POD_UID})` },
     previews: { port: GUEST_PREVIEW_PORT },
+    ...(brokered && { network: true }),
     pty: FOLDER,
   };
   return {
@@ -90,7 +95,8 @@ const LIFETIME_S = 60;
 /** Tolerated clock skew between nodes, in seconds. */
 const SKEW_S = 30;
 
-const HEADER = Buffer.from('{"alg":"EdDSA","typ":"porthole-guest+jwt"}').toString('base64url');
+/** Keeps tokens for guests apart from other tokens. */
+const GUEST_TOKEN = 'porthole-guest+jwt';
 
 /** Characters; our tokens are shorter. */
 const MAX_TOKEN = 2_048;
@@ -110,9 +116,31 @@ export function operationOf(method: string, path: string): string {
 /** A JWT (RFC 7519, RFC 8037) for one operation of one guest. */
 export function signGuestToken(key: KeyObject, { audience, operation }: GuestTokenClaims, now: Date): string {
   const seconds = Math.floor(now.getTime() / 1_000);
-  const payload = { aud: audience, op: operation, iat: seconds, exp: seconds + LIFETIME_S };
-  const text = `${HEADER}.${Buffer.from(JSON.stringify(payload)).toString('base64url')}`;
+  return signJwt(key, GUEST_TOKEN, { aud: audience, op: operation, iat: seconds, exp: seconds + LIFETIME_S });
+}
+
+/** @param type the kind of token: one of another kind is never accepted in its place */
+export function signJwt(key: KeyObject, type: string, payload: object): string {
+  const parts = [{ alg: 'EdDSA', typ: type }, payload];
+  const text = parts.map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
   return `${text}.${sign(null, Buffer.from(text), key).toString('base64url')}`;
+}
+
+/** The claims of a token of that kind, signed by one of these keys. */
+export function readJwt(
+  token: string,
+  type: string,
+  keys: readonly KeyObject[],
+): Readonly<Record<string, unknown>> | undefined {
+  const [header = '', payload = '', signature = '', ...more] = token.split('.');
+  if (token.length > MAX_TOKEN || more.length > 0) return undefined;
+  if (Buffer.from(header, 'base64url').toString() !== JSON.stringify({ alg: 'EdDSA', typ: type })) {
+    return undefined;
+  }
+  const signed = Buffer.from(`${header}.${payload}`);
+  const bytes = Buffer.from(signature, 'base64url');
+  if (!keys.some((key) => verify(null, signed, key, bytes))) return undefined;
+  return JSON.parse(Buffer.from(payload, 'base64url').toString()) as Record<string, unknown>;
 }
 
 /** Whether the token, signed by one of these keys, is valid for this operation now. */
@@ -122,12 +150,8 @@ export function verifyGuestToken(
   { audience, operation }: GuestTokenClaims,
   now: Date,
 ): boolean {
-  const [header, payload = '', signature = '', ...more] = token.split('.');
-  if (token.length > MAX_TOKEN || header !== HEADER || more.length > 0) return false;
-  const signed = Buffer.from(`${header}.${payload}`);
-  const bytes = Buffer.from(signature, 'base64url');
-  if (!keys.some((key) => verify(null, signed, key, bytes))) return false;
-  const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Record<string, unknown>;
+  const claims = readJwt(token, GUEST_TOKEN, keys);
+  if (claims === undefined) return false;
   const seconds = now.getTime() / 1_000;
   return (
     claims['aud'] === audience &&

@@ -27,6 +27,62 @@ export const CERTIFICATE_VARIABLES = [
   'CARGO_HTTP_CAINFO',
 ] as const;
 
+const PROXY = `http://127.0.0.1:${NETWORK.port}`;
+
+/**
+ * Variables of every command in a sandbox that has no way out but the guest's proxy.
+ * @param direct hosts that commands reach without it
+ */
+export function proxyEnvironment(direct: readonly string[] = []): Record<string, string> {
+  const except = ['localhost', '127.0.0.1', '::1', '.localhost', ...direct].join(',');
+  return {
+    http_proxy: PROXY,
+    HTTP_PROXY: PROXY,
+    https_proxy: PROXY,
+    HTTPS_PROXY: PROXY,
+    no_proxy: except,
+    NO_PROXY: except,
+    // For tools that ignore the variables above.
+    NODE_USE_ENV_PROXY: '1',
+    YARN_HTTP_PROXY: PROXY,
+    YARN_HTTPS_PROXY: PROXY,
+    JAVA_TOOL_OPTIONS: [
+      `-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=${NETWORK.port}`,
+      `-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=${NETWORK.port}`,
+      '-Dhttp.nonProxyHosts=localhost|127.*|[::1]',
+    ].join(' '),
+  };
+}
+
+/**
+ * Where a pod's guest reaches the broker, and the token that proves which sandbox it is. The
+ * functions send it with each call: a guest that has just started knows neither.
+ */
+export interface BrokerAccess {
+  readonly host: string;
+  readonly port: number;
+  readonly token: string;
+  /** Hosts that commands reach without the proxy. */
+  readonly direct: readonly string[];
+}
+
+/** Request header with the broker's access. */
+export const BROKER_HEADER = 'porthole-broker';
+
+export function brokerHeader({ host, port, token, direct }: BrokerAccess): string {
+  return [host, port, token, ...direct].join(' ');
+}
+
+/** Undefined for a malformed header. */
+export function readBrokerHeader(text: string): BrokerAccess | undefined {
+  const [host = '', port = '', token = '', ...direct] = text.trim().split(' ');
+  if (host === '' || !/^\d{1,5}$/.test(port) || !/^[\w.-]+$/.test(token)) return undefined;
+  return { host, port: Number(port), token, direct };
+}
+
+/** The first line of a connection to the broker: its longest form, in bytes. */
+export const MOST_BROKER_LINE = 2_048;
+
 /**
  * The guest writes this before a program's first byte: zero, the port that the program connects
  * from, a newline. Code in the sandbox can forge it, so it only names the command in an approval

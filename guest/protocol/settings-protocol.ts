@@ -30,9 +30,10 @@ export interface GuestSettings {
   /** Where the guest serves previews, in a cluster. */
   readonly previews?: { readonly port: number; readonly host?: string | undefined } | undefined;
   /**
-   * The socket of the host's broker, in a sandbox without a route: the guest runs a proxy to it.
+   * The guest runs a proxy to the broker, in a sandbox without a route: the broker's socket, or
+   * `true` where each call names the broker (`BROKER_HEADER`).
    */
-  readonly network?: string | undefined;
+  readonly network?: string | true | undefined;
   /** The folder of node-pty's native part; without it there are no terminals. */
   readonly pty?: string | undefined;
   readonly version: string;

@@ -35,7 +35,7 @@ const AHEAD = 256 * 1024;
 function execEvents(
   command: RunningCommand,
   timeoutMs: number | undefined,
-  atExit: () => object = () => ({}),
+  atExit: () => Promise<object>,
 ): Readable {
   const { process } = command;
   const outputs = [process.stdout, process.stderr];
@@ -81,10 +81,10 @@ function execEvents(
 async function lastFrames(
   { exitCode, timedOut }: RunningCommand,
   timeoutMs: number | undefined,
-  atExit: () => object,
+  atExit: () => Promise<object>,
 ): Promise<string> {
   try {
-    const exit = frame('exit', JSON.stringify({ exit_code: await exitCode, ...atExit() }));
+    const exit = frame('exit', JSON.stringify({ exit_code: await exitCode, ...(await atExit()) }));
     if (!timedOut()) return exit;
     return frame('stderr', Buffer.from(`Command timed out after ${timeoutMs}ms\n`).toString('base64')) + exit;
   } catch (error) {
@@ -212,7 +212,7 @@ export const execCommandRoute = defineRoute({
       const { exitCode, stdout, stderr, timedOut, truncated } = await collectCommand(await command);
       return json(
         200,
-        { exit_code: exitCode, stdout, stderr, timed_out: timedOut, truncated, ...blocked() },
+        { exit_code: exitCode, stdout, stderr, timed_out: timedOut, truncated, ...(await blocked()) },
         vary,
       );
     }

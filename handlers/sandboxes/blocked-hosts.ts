@@ -15,12 +15,16 @@ export const BlockedHostDto = z
  * sandbox was denied in between, by any of its processes.
  */
 export function blockedFrom(
-  { network, clock }: Pick<Services, 'network' | 'clock'>,
+  { network, clock, log }: Pick<Services, 'network' | 'clock' | 'log'>,
   sandboxId: string,
-): () => { readonly blocked?: z.infer<typeof BlockedHostDto>[] } {
+): () => Promise<{ readonly blocked?: z.infer<typeof BlockedHostDto>[] }> {
   const since = clock.now();
-  return () => {
-    const hosts = network.blockedSince(sandboxId, since);
+  return async () => {
+    const hosts = await network.blockedSince(sandboxId, since).catch((err: unknown) => {
+      // The result of the command matters more.
+      log.warn({ err, sandbox_id: sandboxId }, 'blocked hosts not read');
+      return [];
+    });
     if (hosts.length === 0) return {};
     return { blocked: hosts.map((each) => ({ ...each, hint: network.hint(sandboxId, each) })) };
   };

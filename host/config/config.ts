@@ -110,6 +110,8 @@ export interface Config {
   readonly life: LifecycleLimits;
   /** How processes in sandboxes of a cluster call back; undefined: they cannot. */
   readonly channel: { readonly port: number; readonly url: URL } | undefined;
+  /** The broker of sandboxes of a cluster; undefined: they have a network or none. */
+  readonly broker: { readonly host: string; readonly port: number } | undefined;
   /** PEM files with which the host speaks TLS; undefined: plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly publicUrl: URL | undefined;
@@ -249,6 +251,7 @@ function shape(env: Environment): Config {
       env.PORTHOLE_CHANNEL_PORT === undefined || env.PORTHOLE_CHANNEL_URL === undefined
         ? undefined
         : { port: env.PORTHOLE_CHANNEL_PORT, url: new URL(env.PORTHOLE_CHANNEL_URL) },
+    broker: env.PORTHOLE_BROKER_URL === undefined ? undefined : brokerOf(new URL(env.PORTHOLE_BROKER_URL)),
     tls:
       env.PORTHOLE_TLS_CERT === undefined || env.PORTHOLE_TLS_KEY === undefined
         ? undefined
@@ -309,6 +312,10 @@ function shape(env: Environment): Config {
         pair(env.R2_ACCESS_KEY_ID, env.R2_SECRET_ACCESS_KEY),
     }),
   };
+}
+
+function brokerOf({ hostname, port }: URL): Config['broker'] {
+  return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
 }
 
 /** Sandboxes on a user's own machine need packages; a cluster's default stays unchanged. */

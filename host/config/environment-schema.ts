@@ -328,6 +328,13 @@ export const EnvironmentSchema = z.object({
     .describe(
       'In a cluster: URL of that port for sandboxes, e.g. http://porthole.porthole.svc:8788; they receive the resolved address',
     ),
+  PORTHOLE_BROKER_URL: z
+    .url({ protocol: /^tcp$/, error: 'must be a URL like tcp://porthole-broker.porthole.svc:8789' })
+    .refine((url) => URL.parse(url)?.port !== '', 'must name a port')
+    .optional()
+    .describe(
+      'In a cluster: URL of the broker (host/broker.ts) that makes the connections of sandboxes, e.g. tcp://porthole-broker.porthole.svc:8789; it listens on that port',
+    ),
   PORTHOLE_PUBLIC_URL: httpUrl
     .optional()
     .describe('Public URL of Porthole, with a domain or behind a proxy, e.g. https://porthole.example.com'),

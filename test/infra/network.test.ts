@@ -2,6 +2,7 @@ import { STACK_LABELS } from '../../infra/labels.ts';
 import { describe, expect, test } from '@jest/globals';
 import { contains, exceptionsOf, reachesMetadataOnly } from '#core/auth/address-range.ts';
 import {
+  brokerPlan,
   channelPlan,
   closedPlan,
   egressPlan,
@@ -9,12 +10,17 @@ import {
   toGuestPlan,
   functionsPlan,
   internetPlan,
+  toBrokerPlan,
 } from '../../infra/network.plan.ts';
 import { readStackConfig } from '../../infra/read-stack-config.ts';
 import { stackFile, values } from './support/stack-files.ts';
 
 const config = (more: Readonly<Record<string, unknown>> = {}) =>
   readStackConfig(values(stackFile(more)), () => true);
+
+interface Range {
+  readonly ipBlock: { readonly cidr: string; readonly except: readonly string[] };
+}
 
 describe('a range that sandboxes may reach', () => {
   test.each([
@@ -163,7 +169,7 @@ describe('the network of sandboxes', () => {
   });
 
   test('lets sandboxes that were made with a network out to the internet and the DNS, and nowhere private', () => {
-    const { podSelector, policyTypes, egress } = internetPlan(config()).spec;
+    const { podSelector, policyTypes, egress = [] } = internetPlan(config())?.spec ?? {};
     expect([podSelector, policyTypes]).toEqual([
       {
         matchLabels: {
@@ -192,6 +198,55 @@ describe('the network of sandboxes', () => {
         { protocol: 'TCP', port: 53 },
       ],
     });
+  });
+
+  test('lets sandboxes reach the broker alone, and the broker no cluster but its ranges', () => {
+    const brokered = config({ 'porthole:broker': { egress: ['10.9.0.0/24'] } });
+    expect(internetPlan(brokered)).toBeUndefined();
+    const component = {
+      'app.kubernetes.io/part-of': 'porthole',
+      'app.kubernetes.io/name': 'porthole',
+      'app.kubernetes.io/component': 'broker',
+    };
+    const port = { protocol: 'TCP', port: 8789 };
+    expect(toBrokerPlan(brokered)?.spec).toEqual({
+      podSelector: { matchLabels: { 'porthole.sandbox.users.io/role': 'sandbox' } },
+      policyTypes: ['Egress'],
+      egress: [
+        {
+          to: [
+            {
+              namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'porthole' } },
+              podSelector: { matchLabels: component },
+            },
+          ],
+          ports: [port],
+        },
+      ],
+    });
+    const sandboxes = {
+      namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'agentweaver' } },
+      podSelector: { matchLabels: { 'porthole.sandbox.users.io/role': 'sandbox' } },
+    };
+    const plan = brokerPlan(brokered);
+    if (plan === undefined) throw new Error('no policy');
+    const { podSelector, policyTypes, ingress } = plan.spec;
+    const egress: readonly { readonly to: readonly object[] }[] = plan.spec.egress;
+    expect([podSelector, policyTypes]).toEqual([{ matchLabels: component }, ['Ingress', 'Egress']]);
+    expect(ingress).toEqual([{ from: [sandboxes], ports: [port] }]);
+    const ranges = egress.flatMap(({ to }) => to).filter((peer): peer is Range => 'ipBlock' in peer);
+    const reaches = (address: string) =>
+      ranges.some(
+        ({ ipBlock: { cidr, except } }) =>
+          contains(cidr, address) && !except.some((each) => contains(each, address)),
+      );
+    expect(reaches('93.184.215.14/32')).toBe(true);
+    expect(reaches('10.9.0.7/32')).toBe(true);
+    for (const address of ['10.0.0.1/32', '169.254.169.254/32', '192.168.1.1/32', 'fd00:ec2::254/128']) {
+      expect([address, reaches(address)]).toEqual([address, false]);
+    }
+    expect(egress.at(-1)).toEqual({ to: [sandboxes], ports: [{ protocol: 'TCP', port: 2790 }] });
+    expect([toBrokerPlan(config()), brokerPlan(config())]).toEqual([undefined, undefined]);
   });
 
   test('lets nothing else out unless the stack says where to', () => {

@@ -5,6 +5,7 @@ import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { PortholeError } from '#core/errors.ts';
 import { GUEST_PORT, type GuestKeys, operationOf, SANDBOX_HEADER } from '#guest/protocol/guest-pod.ts';
+import { BROKER_HEADER } from '#guest/protocol/network.ts';
 import type { Collection } from '../client/kubernetes-object.ts';
 import type { ClusterStreams } from './cluster-streams.ts';
 import type { RunningPod } from './pod-state.ts';
@@ -32,6 +33,8 @@ export type GuestReach = 'address' | 'forward';
 export interface GuestAccess {
   readonly keys: GuestKeys;
   readonly reach: GuestReach;
+  /** The value of `BROKER_HEADER` for a sandbox's pod. @default no broker */
+  readonly brokerAccess?: ((sandboxId: string, pod: RunningPod) => Promise<string>) | undefined;
 }
 
 export interface PodGuestsOptions extends GuestAccess {
@@ -55,7 +58,7 @@ export class PodGuests {
     if (pod.guestKeys === undefined) throw sandboxNotRunning(id, NO_GUEST);
     return new GuestClient({
       sandboxId: id,
-      headers: { [SANDBOX_HEADER]: id },
+      headers: () => this.#headers(id, pod),
       authorization: (operation) => this.#token(id, pod, operation),
       connect: (signal) => this.#connect(id, pod, signal),
     });
@@ -78,6 +81,11 @@ export class PodGuests {
 
   close(): void {
     for (const stream of this.#open) stream.destroy();
+  }
+
+  async #headers(id: string, pod: RunningPod): Promise<Record<string, string>> {
+    const broker = await this.#options.brokerAccess?.(id, pod);
+    return { [SANDBOX_HEADER]: id, ...(broker !== undefined && { [BROKER_HEADER]: broker }) };
   }
 
   #token(id: string, { uid, guestKeys = '' }: RunningPod, operation: string): string {

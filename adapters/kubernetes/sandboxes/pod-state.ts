@@ -81,6 +81,13 @@ const NO_IMAGE = 'invalid reference format';
 const NO_GUEST =
   "its image has no /porthole: add the line `COPY --from=porthole/guest /porthole /porthole` to its Dockerfile, with the name of your image that holds the guest's folder, or set PORTHOLE_GUEST_IMAGE to that name";
 
+/** Whether the pod has the address that a server sees of a connection. */
+export function isAtAddress(pod: Pod, address: string): boolean {
+  // A server that listens on every address sees IPv4 as ::ffff:… (RFC 4291 §2.5.5.2).
+  const ip = address.replace(/^::ffff:(?=\d+\.)/, '');
+  return pod.status?.podIPs?.some((each) => each.ip === ip) ?? false;
+}
+
 export function podState(pod: Pod | undefined): PodState {
   if (pod === undefined) return { state: 'absent' };
   const { metadata, spec, status = {} } = pod;

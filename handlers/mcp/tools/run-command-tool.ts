@@ -89,7 +89,7 @@ export const runCommandTool = defineTool({
       stderr: stderr.text,
       timed_out: timedOut(),
       left_out_bytes: stdout.missing + stderr.missing,
-      ...blocked(),
+      ...(await blocked()),
     };
     const how = data.timed_out ? `ended after ${timeout_seconds} s, its time limit` : `exit code ${code}`;
     const said = [data.stdout, data.stderr === '' ? '' : `stderr:\n${data.stderr}`].filter(

@@ -113,7 +113,7 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
           asked.push(`${question.host}:${question.port}`);
           return answer(signal);
         },
-        attempted: (_id, attempt) => attempts.push(attempt),
+        attempted: (_id, attempt) => void attempts.push(attempt),
         hint: () => 'Ask the owner.',
       });
       await provider.serveChannels({

@@ -18,10 +18,10 @@ const INPUT: SecretInput = { name: 'KEY', host: 'api.example.com', inject: 'head
 
 function request(
   inputs: readonly SecretInput[] | undefined,
-  { secrets = NO_SECRETS, policy = POLICY, env = {}, isBrokered = true } = {},
+  { secrets = NO_SECRETS, policy = POLICY, env = {}, holdsSecrets = true } = {},
 ) {
   const access = {
-    isBrokered: () => Promise.resolve(isBrokered),
+    holdsSecrets: () => Promise.resolve(holdsSecrets),
     createAuthority: () => Promise.resolve(AUTHORITY),
     presets: [],
   };
@@ -93,7 +93,7 @@ describe('requested secrets', () => {
 
   test('are refused twice under a name, and without a broker', async () => {
     await expect(request([INPUT, INPUT])).rejects.toThrow('KEY: listed twice');
-    await expect(request([INPUT], { isBrokered: false })).rejects.toMatchObject({
+    await expect(request([INPUT], { holdsSecrets: false })).rejects.toMatchObject({
       code: 'network_not_supported',
     });
   });

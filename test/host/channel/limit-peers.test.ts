@@ -15,7 +15,7 @@ describe('a channel that many share', () => {
   let now = 0;
   let port: number;
   beforeAll(async () => {
-    limitPeers(server, () => now);
+    limitPeers(server, undefined, () => now);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     ({ port } = server.address() as AddressInfo);
