@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { requirePerson } from '#core/callers.ts';
 import { changeNetwork } from '#core/network/change-network.ts';
+import { ocsfNetworkActivity } from '#core/network/ocsf-network-activity.ts';
 import { SANDBOX_EVENTS_KEPT } from '#core/sandboxes/sandbox-event-publisher.ts';
 import { findSandbox } from '#core/sandboxes/resume-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
@@ -57,11 +58,35 @@ export const getSandboxNetworkRoute = defineRoute({
   access: 'caller',
   agents: true,
   params: SandboxPath,
-  responses: { 200: { description: 'The policy and the attempts', schema: Network } },
+  query: z.object({
+    format: z
+      .enum(['json', 'ocsf'], 'must be json or ocsf')
+      .default('json')
+      .describe(
+        '`ocsf`: the attempts alone, as OCSF events of the class Network Activity (4001), one a line (NDJSON)',
+      ),
+  }),
+  responses: {
+    200: {
+      description: 'The policy and the attempts',
+      schema: Network,
+      contentType: 'application/x-ndjson',
+    },
+  },
   errors: ['sandbox_not_found'],
-  async handle({ params, caller }, services) {
+  async handle({ params, query, caller }, services) {
     const sandbox = await findSandbox(services, caller, params.id, { agents: true });
     const attempts = await networkAttempts(services, sandbox.id);
+    if (query.format === 'ocsf') {
+      const lines = attempts.map(({ at, bytes_in: bytesIn, bytes_out: bytesOut, ...rest }) =>
+        JSON.stringify(ocsfNetworkActivity(sandbox.id, new Date(at), { ...rest, bytesIn, bytesOut })),
+      );
+      return {
+        statusCode: 200,
+        headers: { 'content-type': 'application/x-ndjson' },
+        body: lines.map((line) => `${line}\n`).join(''),
+      };
+    }
     return json(200, { ...toNetworkDto(sandbox), attempts });
   },
 });

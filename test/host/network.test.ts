@@ -151,6 +151,27 @@ suite('the network of a sandbox', missingFor('bubblewrap'), () => {
     });
   });
 
+  test('exports its attempts as OCSF events, one a line', async () => {
+    const path = `/v1/sandbox/${run.sandboxId}/network`;
+    const log = (await porthole.call('GET', path, { token: ALICE })).json<{ attempts: { host: string }[] }>();
+    const exported = await porthole.call('GET', `${path}?format=ocsf`, { token: ALICE });
+    expect([exported.status, exported.headers['content-type']]).toEqual([200, 'application/x-ndjson']);
+    const events = exported.text
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as object);
+    expect(log.attempts.length).toBeGreaterThan(0);
+    expect(events).toEqual(
+      log.attempts.map(({ host }) =>
+        expect.objectContaining({
+          class_uid: 4001,
+          dst_endpoint: expect.objectContaining({ hostname: host }),
+        }),
+      ),
+    );
+    expect((await porthole.call('GET', `${path}?format=csv`, { token: ALICE })).status).toBe(400);
+  });
+
   test('is no wider than the installation permits', async () => {
     const narrow = await startTestHost({ ...PEOPLE, PORTHOLE_NETWORK_WIDEST: 'packages' });
     try {

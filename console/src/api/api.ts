@@ -553,7 +553,12 @@ export interface Api {
        */
       id: string;
     };
-    query: {};
+    query: {
+      /**
+       * `ocsf`: the attempts alone, as OCSF events of the class Network Activity (4001), one a line (NDJSON)
+       */
+      format?: 'json' | 'ocsf';
+    };
     body: null;
     answer: SandboxNetwork;
   };
