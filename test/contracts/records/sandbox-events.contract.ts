@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import { NO_NETWORK } from '#core/network/network-policy.ts';
 import type { Records } from '#core/shared/records.ts';
 import type { NewSandboxEvent } from '#core/sandboxes/sandbox-events.ts';
 import { minutes, NOON, sandbox } from './samples.ts';
@@ -94,6 +95,18 @@ export function sandboxEventsContract(
       });
     });
 
+    test('of a type since a time are read, newest first', async () => {
+      const file = { type: 'file_written', at: minutes(2), data: { path: 'a' } } as const;
+      await records.sandboxEvents.append(
+        'box',
+        [exec('a'), exec('b', minutes(1)), file, exec('c', minutes(2))],
+        10,
+      );
+      const since = async (limit: number) =>
+        (await peer.sandboxEvents.since('box', 'exec', minutes(1), limit)).map(({ seq }) => seq);
+      expect([await since(10), await since(1)]).toEqual([[4, 2], [4]]);
+    });
+
     test('are forgotten once they are old', async () => {
       await records.sandboxEvents.append('box', [exec('a'), exec('b', minutes(2))], 10);
       expect(await records.sandboxEvents.forget(minutes(1))).toBe(1);
@@ -107,6 +120,16 @@ export function sandboxEventsContract(
         return promise.then(unwatch);
       });
       await records.sandboxEvents.append('box', [exec('a')], 10);
+      await Promise.all(heard);
+    });
+
+    test('of its network wake those who watch it, in every instance', async () => {
+      const heard = [records, ...(wakesPeers ? [peer] : [])].map((instance) => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        const unwatch = instance.sandboxes.watchNetwork('box', resolve);
+        return promise.then(unwatch);
+      });
+      await records.sandboxes.setNetwork({ id: 'box', generation: 1 }, { ...NO_NETWORK, mode: 'open' });
       await Promise.all(heard);
     });
   });
