@@ -58,11 +58,18 @@ export const MIGRATIONS: readonly Migration[] = [
   lists,
 ];
 
+/** Every version up to this step refuses a database with unknown rows in `schema_migrations`. */
+const LAST_BEFORE_EXPANSIONS = networkPolicies.name;
+
 /**
  * Applies every pending step in one transaction that holds the dialect's migration lock: of several
  * instances that start together one migrates and the others find it done, and a crash leaves the
- * schema unchanged. A database with steps unknown to this version belongs to a newer one, and is
- * refused with `service_unavailable`.
+ * schema unchanged.
+ *
+ * Expand and contract: a step that expands is noted in `schema_expansions`, which versions without
+ * it ignore, so that they start during a roll-out and after a roll-back. Of `schema_migrations` a
+ * version must know every step: a database with an unknown one is refused with
+ * `service_unavailable`.
  */
 export async function migrate(
   db: Kysely<SqlSchema>,
@@ -71,15 +78,18 @@ export async function migrate(
 ): Promise<void> {
   await inTransaction(db, async (trx) => {
     await dialect.lockMigrations(trx);
-    await trx.schema
-      .createTable('schema_migrations')
-      .ifNotExists()
-      .addColumn('name', dialect.text, (column) => column.primaryKey())
-      .addColumn('applied_at', dialect.text, (column) => column.notNull())
-      .execute();
-    const rows = await trx.selectFrom('schema_migrations').select('name').execute();
-    const applied = new Set(rows.map((row) => row.name));
-    for (const name of applied) {
+    for (const table of ['schema_migrations', 'schema_expansions'] as const) {
+      await trx.schema
+        .createTable(table)
+        .ifNotExists()
+        .addColumn('name', dialect.text, (column) => column.primaryKey())
+        .addColumn('applied_at', dialect.text, (column) => column.notNull())
+        .execute();
+    }
+    const required = await trx.selectFrom('schema_migrations').select('name').execute();
+    const expansions = await trx.selectFrom('schema_expansions').select('name').execute();
+    const applied = new Set([...required, ...expansions].map((row) => row.name));
+    for (const { name } of required) {
       if (migrations.some((migration) => migration.name === name)) continue;
       throw new PortholeError(
         'service_unavailable',
@@ -90,9 +100,13 @@ export async function migrate(
       if (applied.has(migration.name)) continue;
       await migration.up(trx as unknown as Kysely<unknown>, dialect.text, dialect.bytes);
       await trx
-        .insertInto('schema_migrations')
+        .insertInto(isExpansion(migration) ? 'schema_expansions' : 'schema_migrations')
         .values({ name: migration.name, applied_at: instantText(new Date()) })
         .execute();
     }
   });
+}
+
+function isExpansion({ name, contracts }: Migration): boolean {
+  return contracts !== true && name > LAST_BEFORE_EXPANSIONS;
 }

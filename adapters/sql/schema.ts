@@ -16,6 +16,7 @@ import type { RunEventType } from '#core/runs/timeline.ts';
  */
 export interface SqlSchema {
   schema_migrations: SchemaMigrationsTable;
+  schema_expansions: SchemaMigrationsTable;
   runs: RunsTable;
   sandboxes: SandboxesTable;
   preview_generations: PreviewGenerationsTable;

@@ -48,6 +48,7 @@ describe('migrations', () => {
       'sandbox_snapshots',
       'sandbox_tokens',
       'sandboxes',
+      'schema_expansions',
       'schema_migrations',
       'skills',
       'tool_drafts',
@@ -66,8 +67,12 @@ describe('migrations', () => {
     await migrate(db, sqliteSqlDialect, [...MIGRATIONS, later]);
     await migrate(db, sqliteSqlDialect, [...MIGRATIONS, later]);
     expect(await tables()).toContain('later');
-    const rows = await db.selectFrom('schema_migrations').select('name').orderBy('name').execute();
-    expect(rows.map(({ name }) => name)).toEqual([...MIGRATIONS.map(({ name }) => name), '9999-later']);
+    const required = await db.selectFrom('schema_migrations').select('name').execute();
+    const expansions = await db.selectFrom('schema_expansions').select('name').execute();
+    expect([...required, ...expansions].map(({ name }) => name).sort()).toEqual([
+      ...MIGRATIONS.map(({ name }) => name),
+      '9999-later',
+    ]);
   });
 
   test('keep what the version before allowed for any port, and do not let that overturn what it denied', async () => {
@@ -127,12 +132,48 @@ describe('migrations', () => {
     expect(await tables()).toEqual([]);
   });
 
-  test('of a newer version are refused by name', async () => {
+  test('of a newer version do not keep this one from starting, because they expand the schema', async () => {
+    const expands = {
+      name: '9998-from-the-future',
+      up: (trx: Kysely<unknown>) => trx.schema.alterTable('runs').addColumn('mood', 'text').execute(),
+    };
+    await migrate(db, sqliteSqlDialect, [...MIGRATIONS, expands]);
     await migrate(db, sqliteSqlDialect);
-    await db
-      .insertInto('schema_migrations')
-      .values({ name: '9999-from-the-future', applied_at: '2030-01-01T00:00:00.000Z' })
-      .execute();
+    // The newer version finds its step done after the roll-back.
+    await migrate(db, sqliteSqlDialect, [...MIGRATIONS, expands]);
+  });
+
+  test('that expand the schema neither remove, rename nor require anything', async () => {
+    const statements: string[] = [];
+    const logged = new Kysely<SqlSchema>({
+      dialect: nodeSqliteDialect({ file: ':memory:', busyTimeoutMs: 0 }),
+      log: ({ query }) => void statements.push(query.sql.toLowerCase()),
+    });
+    try {
+      const released = MIGRATIONS.filter(({ name }) => name <= '0018-network-policies');
+      await migrate(logged, sqliteSqlDialect, released);
+      statements.length = 0;
+      await migrate(
+        logged,
+        sqliteSqlDialect,
+        MIGRATIONS.filter(({ contracts }) => contracts !== true),
+      );
+    } finally {
+      await logged.destroy();
+    }
+    expect(statements.join('\n')).toContain('alter table');
+    const isRequired = (sql: string) =>
+      sql.includes('add column') && sql.includes(' not null') && !sql.includes(' default ');
+    expect(statements.filter((sql) => /\b(drop|rename)\b/.test(sql) || isRequired(sql))).toEqual([]);
+  });
+
+  test('of a newer version that contract the schema are refused by name', async () => {
+    const contracts = {
+      name: '9999-from-the-future',
+      contracts: true as const,
+      up: (trx: Kysely<unknown>) => trx.schema.alterTable('runs').dropColumn('title').execute(),
+    };
+    await migrate(db, sqliteSqlDialect, [...MIGRATIONS, contracts]);
     await expect(migrate(db, sqliteSqlDialect)).rejects.toMatchObject({
       code: 'service_unavailable',
       message:
