@@ -14,7 +14,6 @@ export function zoneClaimsPlan(config: Pick<StackConfig, 'zone' | 'zones' | 'gat
   const labels = { ...STACK_LABELS, [LABELS.installation]: config.namespaces.functions };
   return servedZones(config).map(({ zone }) => ({
     metadata: { name: `${PREFIX}${zone}`, labels },
-    rules: [],
   }));
 }
 
