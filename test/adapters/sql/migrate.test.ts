@@ -171,7 +171,7 @@ describe('migrations', () => {
     const contracts = {
       name: '9999-from-the-future',
       contracts: true as const,
-      up: (trx: Kysely<unknown>) => trx.schema.alterTable('runs').dropColumn('title').execute(),
+      up: (trx: Kysely<unknown>) => trx.schema.alterTable('runs').dropColumn('agent_token_version').execute(),
     };
     await migrate(db, sqliteSqlDialect, [...MIGRATIONS, contracts]);
     await expect(migrate(db, sqliteSqlDialect)).rejects.toMatchObject({
