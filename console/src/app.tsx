@@ -90,11 +90,11 @@ function SignedIn({ session }: { readonly session: Session }) {
         <Suspense fallback={<Loading />}>
           <Switch>
             <Route path="/">
-              <RunsPage />
+              <RunsPage isAdmin={session.admin} />
             </Route>
             <Route path="/runs/:id">{({ id }) => <RunPage key={id} id={decoded(id)} />}</Route>
             <Route path="/sandboxes">
-              <SandboxesPage />
+              <SandboxesPage isAdmin={session.admin} />
             </Route>
             <Route path="/sandboxes/:id">{({ id }) => <SandboxPage key={id} id={decoded(id)} />}</Route>
             <Route path="/tools">

@@ -722,6 +722,32 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await page.getByRole('button', { name: earlier }).waitFor();
     });
 
+    test('has what was run and written, is searched, and links to each event', async () => {
+      const host = second ?? first;
+      const run = (await host.call('POST', '/api/runs', { body: { title: 'Searched' } })).json<Run>();
+      const of = `/v1/sandbox/${run.sandbox_id}`;
+      await host.call('POST', `${of}/exec`, {
+        token: run.agent_token,
+        body: { argv: ['sh', '-c', 'exit 3'] },
+      });
+      await host.call('PUT', `${of}/file/workspace/notes.txt`, { body: 'a' });
+      await page.goto(`${host.host.url}/runs/${run.run_id}`);
+      const events = page.locator('.timeline li');
+      await events.getByText(/^sh -c exit 3, exit code 3, .*, by the agent$/).waitFor();
+      await events.getByText('/workspace/notes.txt, by local').waitFor();
+      await page.getByLabel('Find in events').fill('EXIT 3');
+      await page.getByText(/^1 of \d+ events$/).waitFor();
+      await events.getByRole('link').click();
+      expect(new URL(page.url()).searchParams.get('event')).toBe('s1');
+      await page.reload();
+      await page.locator('.timeline li.linked').getByText('exit code 3').waitFor();
+      await page.getByRole('button', { name: 'Kind' }).click();
+      await page.getByRole('option', { name: 'Files', exact: true }).click();
+      // The linked event is never filtered out.
+      await page.getByText(/^2 of \d+ events$/).waitFor();
+      expect(await violations(page)).toEqual([]);
+    });
+
     test('ends with the run, which then offers nothing that cannot be had any more', async () => {
       const host = second ?? first;
       const run = (await host.call('POST', '/api/runs', { body: { title: 'To be done' } })).json<Run>();
@@ -755,6 +781,11 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await page.getByRole('link', { name: 'My first run' }).waitFor();
     });
 
+    const choose = async (label: string, option: string) => {
+      await page.getByRole('button', { name: label }).click();
+      await page.getByRole('option', { name: option, exact: true }).click();
+    };
+
     test('has all of them, some at a time, and finds those of a text and a state', async () => {
       const [known] = (await fresh.call('GET', '/api/runs')).json<{ runs: Run[] }>().runs;
       const made = await fresh.host.services.records.runs.get(known?.run_id ?? '');
@@ -779,12 +810,52 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       }
       expect(await rows.count()).toBe(231);
       expect(await page.getByRole('button', { name: 'Show more' }).count()).toBe(0);
-      await page.getByRole('searchbox', { name: 'Find' }).fill('many, 23');
-      expect(await rows.count()).toBe(2);
-      await page.getByRole('searchbox', { name: 'Find' }).fill('');
-      await page.getByRole('button', { name: 'State' }).click();
-      await page.getByRole('option', { name: 'Completed' }).click();
+      await page.getByText('231 runs', { exact: true }).waitFor();
+      const find = page.getByRole('searchbox', { name: 'Find' });
+      // An older run than the loaded ones, found by the server.
+      await page.reload();
+      await page.getByText('50 of 231 runs shown').waitFor();
+      await find.fill('MANY, 7');
+      await page.getByText('11 runs', { exact: true }).waitFor();
+      await page.getByRole('link', { name: 'One of many, 7', exact: true }).waitFor();
+      await find.fill('');
+      await choose('State', 'Completed');
+      await page.getByText('1 run', { exact: true }).waitFor();
       expect(await rows.allTextContents()).toEqual([expect.stringContaining('One of many, 5')]);
+      await choose('State', 'Any');
+      await choose('Sort by', 'Oldest');
+      await rows.first().getByText('My first run').waitFor();
+      await page.reload();
+      await rows.first().getByText('My first run').waitFor();
+      await find.fill('nothing of the kind');
+      await page.getByText('No run matches').waitFor();
+      await page.getByRole('button', { name: 'Show all' }).click();
+      await page.getByText('50 of 231 runs shown').waitFor();
+      expect(await violations(page)).toEqual([]);
+    });
+
+    test('completes several at once, and asks to type it for more than ten', async () => {
+      const rows = page.locator('.list tbody tr');
+      await page.goto(`${fresh.host.url}/?q=many%2C+22`);
+      await page.getByText('11 runs', { exact: true }).waitFor();
+      await page.getByRole('checkbox', { name: 'All runs shown' }).check({ force: true });
+      const bar = page.getByRole('group', { name: 'Selected runs' });
+      await bar.getByText('11 selected').waitFor();
+      await bar.getByRole('button', { name: 'Complete 11 runs' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Complete 11 runs?' });
+      await dialog.getByLabel('Type “complete 11 runs” to confirm').fill('complete');
+      await dialog.getByRole('button', { name: 'Complete', exact: true }).click();
+      await dialog.getByText('Type “complete 11 runs”.').waitFor();
+      expect(await violations(page)).toEqual([]);
+      await dialog.getByLabel('Type “complete 11 runs” to confirm').fill('complete 11 runs');
+      await dialog.getByRole('button', { name: 'Complete', exact: true }).click();
+      await dialog.waitFor({ state: 'detached' });
+      await rows.nth(10).getByText('completed').waitFor();
+      expect(await rows.getByText('completed', { exact: true }).count()).toBe(11);
+      await bar.getByRole('button', { name: 'Clear' }).click();
+      await bar.waitFor({ state: 'detached' });
+      await page.goto(fresh.host.url);
+      await page.getByText('50 of 231 runs shown').waitFor();
       expect(await violations(page)).toEqual([]);
     });
 

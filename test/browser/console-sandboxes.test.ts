@@ -684,9 +684,14 @@ suite('sandboxes in the console, in a real browser', missing, () => {
       await page.reload();
       await row('second').waitFor();
       expect(await row('bench').count()).toBe(0);
-      await page.getByLabel('Name', { exact: true }).fill('bench');
-      await page.getByText('None of these').waitFor();
+      await page.getByRole('searchbox', { name: 'Find' }).fill('BENCH');
+      await page.getByText('No sandbox matches').waitFor();
       await page.getByRole('button', { name: 'Show all' }).click();
+      await row('bench').waitFor();
+      await page.getByRole('searchbox', { name: 'Find' }).fill('team:bl');
+      await row('bench').waitFor({ state: 'detached' });
+      await page.getByText('1 sandbox', { exact: true }).waitFor();
+      await page.getByRole('searchbox', { name: 'Find' }).fill('');
       await row('bench').waitFor();
       expect(await violations(page)).toEqual([]);
     });
@@ -701,6 +706,43 @@ suite('sandboxes in the console, in a real browser', missing, () => {
       expect(await violations(page)).toEqual([]);
       await page.getByRole('button', { name: 'Delete it' }).click();
       await row('second').waitFor({ state: 'detached' });
+    });
+
+    test('deletes several at once, and tells what failed', async () => {
+      const { sandboxes } = porthole.host.services.records;
+      const known = await sandboxes.get(id);
+      if (known === undefined) throw new Error('the sandbox is gone');
+      for (const at of [1, 2, 3]) {
+        await sandboxes.create({
+          ...known,
+          id: `several${'abc'[at - 1]}`,
+          name: `several-${at}`,
+          sessionKey: null,
+          desired: 'stopped',
+          observed: 'stopped',
+        });
+      }
+      await page.getByRole('searchbox', { name: 'Find' }).fill('several');
+      await page.getByText('3 sandboxes', { exact: true }).waitFor();
+      await page.getByRole('checkbox', { name: 'All sandboxes shown' }).check({ force: true });
+      await page.route('**/v1/sandbox/severalb', (route) =>
+        route.fulfill({ status: 503, json: { error: 'Not now.', code: 'service_unavailable' } }),
+      );
+      expect(await page.getByRole('button', { name: 'Stop 0 sandboxes' }).isDisabled()).toBe(true);
+      await page.getByRole('button', { name: 'Delete 3 sandboxes' }).click();
+      const confirm = page.getByRole('dialog', { name: /Delete \d sandbox/ });
+      expect(await confirm.getByRole('listitem').allTextContents()).toEqual([
+        'several-3',
+        'several-2',
+        'several-1',
+      ]);
+      await confirm.getByRole('button', { name: 'Delete', exact: true }).click();
+      await confirm.getByRole('alert').getByText('1 of 3 failed. several-2: Not now.').waitFor();
+      await page.unroute('**/v1/sandbox/severalb');
+      await confirm.getByRole('button', { name: 'Delete', exact: true }).click();
+      await page.getByText('No sandbox matches').waitFor();
+      await page.getByRole('button', { name: 'Show all' }).click();
+      await row('bench').waitFor();
     });
 
     test('says what is too much in words, and lets a person wait no longer', async () => {
@@ -742,13 +784,17 @@ suite('sandboxes in the console, in a real browser', missing, () => {
         const from = Number(query.get('after') ?? 0);
         const to = from + Number(query.get('limit'));
         return route.fulfill({
-          json: { sandboxes: all.slice(from, to), next: to < all.length ? String(to) : null },
+          json: {
+            sandboxes: all.slice(from, to),
+            next: to < all.length ? String(to) : null,
+            total: query.get('count') === 'true' ? all.length : null,
+          },
         });
       });
       await page.goto(`${way.url}/sandboxes`);
-      await page.getByText('The newest 50 are shown.').waitFor();
+      await page.getByText('50 of 260 sandboxes shown').waitFor();
       await page.getByRole('button', { name: 'Show more' }).click();
-      await page.getByText('The newest 250 are shown.').waitFor();
+      await page.getByText('250 of 260 sandboxes shown').waitFor();
       await page.getByRole('button', { name: 'Show more' }).click();
       await page.getByRole('link', { name: 'many-259' }).waitFor();
       expect(await page.getByRole('button', { name: 'Show more' }).count()).toBe(0);

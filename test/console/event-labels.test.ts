@@ -1,8 +1,14 @@
-import { expect, test } from '@jest/globals';
-import { EVENT_TITLES, eventDetail, type RunEvent } from '../../console/src/runs/event-labels.ts';
+import { describe, expect, test } from '@jest/globals';
+import {
+  EVENT_TITLES,
+  eventDetail,
+  eventMatches,
+  joinEvents,
+  type RunEvent,
+} from '../../console/src/runs/event-labels.ts';
 
 const words = (type: RunEvent['type'], data: RunEvent['data']) =>
-  `${EVENT_TITLES[type]}: ${eventDetail({ id: '1', type, at: '2026-03-01T12:00:00.000Z', data })}`;
+  `${EVENT_TITLES[type]}: ${eventDetail({ id: 'r1', cursor: '1.0', type, at: '2026-03-01T12:00:00.000Z', data })}`;
 
 test.each([
   ['run.created', { owner: 'alice', title: null, sandbox_id: 'box' }, 'Run started: by alice'],
@@ -43,6 +49,70 @@ test.each([
   ],
   ['tool.timed_out', { tool: 'other' }, 'Approval timed out: other'],
   ['tool.withdrawn', { target_port: 3000 }, 'Request withdrawn: port 3000'],
+  [
+    'command.exited',
+    { command: 'npm test', exit_code: 1, duration_ms: 74_400, by: 'agent' },
+    'Command ran: npm test, exit code 1, 1 min 14 s, by the agent',
+  ],
+  [
+    'command.exited',
+    { command: 'ls', exit_code: 0, duration_ms: 12, by: 'person', user: 'alice' },
+    'Command ran: ls, exit code 0, 12 ms, by alice',
+  ],
+  [
+    'file.written',
+    { path: '/workspace/a.js', by: 'delegate' },
+    'File written: /workspace/a.js, by a delegate',
+  ],
+  [
+    'network.requested',
+    { host: 'evil.example', port: 443, decision: 'blocked' },
+    'Network request: evil.example, port 443, blocked',
+  ],
 ] as const)('describes event %s %j', (type, data, notice) => {
   expect(words(type, data)).toBe(notice);
+});
+
+describe('the filter of events', () => {
+  const event: RunEvent = {
+    id: 's1',
+    cursor: '0.1',
+    type: 'command.exited',
+    at: '2026-03-01T12:00:00.000Z',
+    data: { command: 'npm test', exit_code: 0 },
+  };
+
+  test.each([
+    ['all', '', true],
+    ['all', 'NPM', true],
+    ['all', 'command ran', true],
+    ['all', 'yarn', false],
+    ['commands', ' test ', true],
+    ['files', '', false],
+    ['unknown', '', true],
+  ])('of kind %j and text %j has a command: %p', (kind, text, found) => {
+    expect(eventMatches(event, kind, text)).toBe(found);
+  });
+});
+
+describe('the events of a run in the console', () => {
+  const at = (id: string, second: number): RunEvent => ({
+    id,
+    cursor: '0.0',
+    type: 'port.closed',
+    at: `2026-03-01T12:00:0${second}.000Z`,
+    data: {},
+  });
+  const ids = (events: readonly RunEvent[]) => events.map(({ id }) => id);
+
+  test('put an event that came late at its time, and none twice', () => {
+    const known = joinEvents([], [at('r1', 1), at('r2', 5)]);
+    expect(ids(joinEvents(known, [at('s1', 3), at('r2', 5)]))).toEqual(['r1', 's1', 'r2']);
+  });
+
+  test('stay the same array when nothing is new', () => {
+    const known = [at('r1', 1)];
+    expect(joinEvents(known, [])).toBe(known);
+    expect(joinEvents(known, [at('r1', 1)])).toBe(known);
+  });
 });

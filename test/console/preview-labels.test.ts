@@ -90,7 +90,8 @@ describe('a preview that has a healthy server', () => {
   const SERVES = found('running', { ready: true, advice: 'Fine.' });
   const looked = { target_port: 3000, path: '/' };
   const event = (type: 'preview.looked' | 'server.changed' | 'port.listening', data: object) => ({
-    id: '1',
+    id: 'r1',
+    cursor: '1.0',
     at: '2026-01-01T00:00:00Z',
     type,
     data: { ...data },

@@ -1,28 +1,56 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { plainText } from '#core/shared/plain-text.ts';
+import { type Answer, call, type CallInput } from '../api/client.ts';
 import { Policies } from '../approvals/policies.tsx';
-import { timeAgo } from '../live/clock.ts';
-import { useNow } from '../live/use-live.ts';
+import { BulkActions, RowCheckbox, type Selection, useSelection } from '../lists/bulk-actions.tsx';
+import { filterOf, ListFilters, ListTotal, NO_FILTER } from '../lists/list-filters.tsx';
+import { useList } from '../lists/use-list.ts';
+import { serverNow } from '../live/clock.ts';
 import { Button } from '../parts/button.tsx';
-import { Choice, TextInput } from '../parts/controls.tsx';
 import { Empty, Loading, Problem, State } from '../parts/feedback.tsx';
 import { FirstRun } from '../runs/first-run.tsx';
 import { NewRun } from '../runs/new-run.tsx';
-import { matches, type RunFilter, type RunPageOf } from '../runs/run-pages.ts';
-import { useRuns } from '../runs/use-runs.ts';
+import { Ago } from '../sandboxes/ago.tsx';
+import { usePlace } from '../sandboxes/use-place.ts';
 
-const STATES: readonly { readonly id: RunFilter['status']; readonly words: string }[] = [
-  { id: 'any', words: 'Any' },
-  { id: 'running', words: 'Running' },
-  { id: 'completed', words: 'Completed' },
-];
+type Run = Answer<'GET /api/runs'>['runs'][number];
+type RunFilter = Omit<NonNullable<CallInput<'GET /api/runs'>['query']>, 'limit' | 'after' | 'count'>;
 
-/** The user's runs, newest first. */
-export function RunsPage() {
-  const { runs, more, busy, problem, reload, showMore } = useRuns();
-  const [filter, setFilter] = useState<RunFilter>({ text: '', status: 'any' });
-  const shown = runs?.filter((run) => matches(run, filter));
+const KIND = {
+  noun: 'runs',
+  stateField: 'status',
+  states: [
+    { id: 'any', words: 'Any' },
+    { id: 'running', words: 'Running' },
+    { id: 'completed', words: 'Completed' },
+  ],
+  sorts: [
+    { id: 'newest', words: 'Newest' },
+    { id: 'oldest', words: 'Oldest' },
+    { id: 'title', words: 'Title' },
+  ],
+} as const;
+const PAGE = 50;
+
+async function readRuns(
+  query: NonNullable<CallInput<'GET /api/runs'>['query']>,
+  signal: AbortSignal,
+): Promise<{ readonly items: readonly Run[]; readonly next: string | null; readonly total: number | null }> {
+  const { runs, next, total } = await call('GET /api/runs', { query, signal });
+  return { items: runs, next, total };
+}
+
+const idOf = (run: Run) => run.run_id;
+const nameOf = ({ title, run_id: id }: Run) => plainText(title ?? '', 200) || id;
+
+/** The user's runs. The filter is in the address. */
+export function RunsPage({ isAdmin }: { readonly isAdmin: boolean }) {
+  const [place, go] = usePlace();
+  const [wanted, setWanted] = useState(PAGE);
+  const { query, isFiltered } = filterOf(place, KIND, serverNow());
+  const { items, total, hasMore, problem, reload } = useList(readRuns, idOf, query as RunFilter, wanted);
+  const selection = useSelection((items ?? []).map(idOf));
   return (
     <>
       <div className="page-head">
@@ -30,48 +58,48 @@ export function RunsPage() {
         <NewRun />
       </div>
       {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
-      {runs === undefined || shown === undefined ? (
+      {items === undefined ? (
         problem === undefined ? (
           <Loading />
         ) : null
-      ) : runs.length === 0 ? (
+      ) : items.length === 0 && !isFiltered ? (
         <FirstRun />
       ) : (
         <>
-          <div className="filters">
-            <TextInput
-              label="Find"
-              type="search"
-              placeholder="Title, id or owner"
-              value={filter.text}
-              onChange={(text) => setFilter({ ...filter, text })}
-            />
-            <Choice
-              label="State"
-              value={filter.status}
-              onChange={(id) =>
-                setFilter({ ...filter, status: STATES.find((each) => each.id === id)?.id ?? 'any' })
-              }
-              options={STATES}
-            />
-          </div>
-          {shown.length === 0 ? (
-            <Empty title={`None of the ${runs.length} newest runs fits`}>
-              {more ? <p>Older ones may: show more.</p> : null}
+          <ListFilters {...KIND} place={place} go={go} hasOwners={isAdmin} />
+          <BulkActions
+            items={items.filter((run) => selection.ids.has(run.run_id))}
+            nouns={['run', 'runs']}
+            nameOf={nameOf}
+            actions={[
+              {
+                verb: 'Complete',
+                applies: ({ status }) => status === 'running',
+                run: ({ run_id: id }) => call('POST /api/runs/{id}/complete', { path: { id } }),
+                note: (
+                  <p>
+                    Their agents lose access, their previews end, and their sandboxes stop. Files are kept.
+                  </p>
+                ),
+              },
+            ]}
+            onClear={() => selection.select([...selection.ids], false)}
+            onChange={reload}
+          />
+          {items.length === 0 ? (
+            <Empty title="No run matches">
+              <Button onPress={() => go(NO_FILTER)}>Show all</Button>
             </Empty>
           ) : (
-            <RunTable runs={shown} />
+            <RunTable runs={items} selection={selection} />
           )}
-          {more ? (
-            <Button isDisabled={busy} onPress={() => void showMore()}>
-              {busy ? 'Loading…' : 'Show more'}
-            </Button>
-          ) : null}
-          <p className="hidden" role="status">
-            {shown.length === runs.length
-              ? `${runs.length} runs shown`
-              : `${shown.length} of ${runs.length} runs fit`}
-          </p>
+          <ListTotal
+            noun={total === 1 ? 'run' : 'runs'}
+            shown={items.length}
+            total={total}
+            hasMore={hasMore}
+            onMore={() => setWanted((before) => before + PAGE)}
+          />
         </>
       )}
       <Policies />
@@ -79,12 +107,25 @@ export function RunsPage() {
   );
 }
 
-function RunTable({ runs }: { readonly runs: RunPageOf['runs'] }) {
-  const now = useNow();
+function RunTable({
+  runs,
+  selection: { ids, select },
+}: {
+  readonly runs: readonly Run[];
+  readonly selection: Selection;
+}) {
   return (
-    <table className="list">
+    <table className="list picked">
       <thead>
         <tr>
+          <th scope="col">
+            <RowCheckbox
+              label="All runs shown"
+              isSelected={ids.size === runs.length}
+              isIndeterminate={ids.size > 0 && ids.size < runs.length}
+              onChange={(isSelected) => select(runs.map(idOf), isSelected)}
+            />
+          </th>
           <th scope="col">Run</th>
           <th scope="col">State</th>
           <th scope="col" className="wide">
@@ -99,6 +140,13 @@ function RunTable({ runs }: { readonly runs: RunPageOf['runs'] }) {
       <tbody>
         {runs.map((run) => (
           <tr key={run.run_id}>
+            <td>
+              <RowCheckbox
+                label={`Select ${nameOf(run)}`}
+                isSelected={ids.has(run.run_id)}
+                onChange={(isSelected) => select([run.run_id], isSelected)}
+              />
+            </td>
             <td>
               <Link href={`/runs/${encodeURIComponent(run.run_id)}`} className="clamped">
                 <bdi>{plainText(run.title ?? '', 200) || 'Untitled run'}</bdi>
@@ -115,9 +163,7 @@ function RunTable({ runs }: { readonly runs: RunPageOf['runs'] }) {
             </td>
             <td className="wide">{run.owner}</td>
             <td>
-              <time dateTime={run.created_at} title={new Date(run.created_at).toLocaleString()}>
-                {timeAgo(now - Date.parse(run.created_at))}
-              </time>
+              <Ago at={run.created_at} />
             </td>
           </tr>
         ))}

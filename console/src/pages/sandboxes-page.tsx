@@ -1,186 +1,201 @@
-import { memo, useEffect, useState } from 'react';
+import { memo, useState } from 'react';
 import { Link } from 'wouter';
+import { type Answer, call, type CallInput } from '../api/client.ts';
+import { BulkActions, RowCheckbox, type Selection, useSelection } from '../lists/bulk-actions.tsx';
+import { filterOf, ListFilters, ListTotal, NO_FILTER } from '../lists/list-filters.tsx';
+import { useList } from '../lists/use-list.ts';
+import { serverNow } from '../live/clock.ts';
 import { Button } from '../parts/button.tsx';
-import { Choice, TextInput } from '../parts/controls.tsx';
 import { Empty, Loading, Problem, State } from '../parts/feedback.tsx';
 import { Ago } from '../sandboxes/ago.tsx';
 import { NewSandbox } from '../sandboxes/new-sandbox.tsx';
 import { QuotaBar } from '../sandboxes/quota-bar.tsx';
 import { SandboxActions } from '../sandboxes/sandbox-actions.tsx';
-import { isName, isSessionKey, isTagFilter } from '../sandboxes/sandbox-fields.ts';
 import '../sandboxes/sandboxes.css';
 import { usePlace } from '../sandboxes/use-place.ts';
-import { type Sandbox, useSandboxes } from '../sandboxes/use-sandboxes.ts';
 
-const STATES = [
-  { id: 'any', words: 'Any state' },
-  { id: 'running', words: 'Running' },
-  { id: 'stopped', words: 'Stopped' },
-  { id: 'creating', words: 'Creating' },
-] as const;
+type Sandbox = Answer<'GET /v1/sandbox'>['sandboxes'][number];
+type SandboxFilter = Omit<NonNullable<CallInput<'GET /v1/sandbox'>['query']>, 'limit' | 'after' | 'count'>;
+
+const KIND = {
+  noun: 'sandboxes',
+  stateField: 'state',
+  states: [
+    { id: 'any', words: 'Any state' },
+    { id: 'running', words: 'Running' },
+    { id: 'stopped', words: 'Stopped' },
+    { id: 'creating', words: 'Creating' },
+  ],
+  sorts: [
+    { id: 'newest', words: 'Newest' },
+    { id: 'oldest', words: 'Oldest' },
+    { id: 'active', words: 'Last active' },
+    { id: 'name', words: 'Name' },
+  ],
+} as const;
 const PAGE = 50;
 const MORE = 200;
-/** Debounce of typing, in milliseconds. */
-const PAUSE_MS = 300;
 
-const FIELDS = [
-  {
-    name: 'name',
-    label: 'Name',
-    placeholder: 'the whole name',
-    isGood: isName,
-    problem: 'Letters, digits, “_”, “.” and “-”.',
-  },
-  {
-    name: 'tag',
-    label: 'Tag',
-    placeholder: 'key:value',
-    isGood: isTagFilter,
-    problem: 'A tag is key:value.',
-  },
-  {
-    name: 'session_key',
-    label: 'Session key',
-    placeholder: 'the whole key',
-    isGood: isSessionKey,
-    problem: 'At most 256 characters.',
-  },
-] as const;
+async function readSandboxes(
+  query: NonNullable<CallInput<'GET /v1/sandbox'>['query']>,
+  signal: AbortSignal,
+): Promise<{
+  readonly items: readonly Sandbox[];
+  readonly next: string | null;
+  readonly total: number | null;
+}> {
+  const { sandboxes, next, total } = await call('GET /v1/sandbox', { query, signal });
+  return { items: sandboxes, next, total };
+}
 
-/** The user's sandboxes, newest first. The filter is in the address. */
-export function SandboxesPage() {
+const idOf = ({ id }: Sandbox) => id;
+const nameOf = ({ id, name, session_key: session }: Sandbox) => name ?? session ?? id;
+
+/** The user's sandboxes. The filter is in the address. */
+export function SandboxesPage({ isAdmin }: { readonly isAdmin: boolean }) {
   const [place, go] = usePlace();
   const [wanted, setWanted] = useState(PAGE);
-  const state = STATES.find(({ id }) => id === place.get('state'))?.id ?? 'any';
-  const filter = {
-    ...(state === 'any' ? {} : { state }),
-    ...Object.fromEntries(
-      FIELDS.map(({ name, isGood }) => [name, place.get(name) ?? '', isGood] as const).flatMap(
-        ([name, value, isGood]) => (value !== '' && isGood(value) ? [[name, value]] : []),
-      ),
-    ),
-  };
-  const isFiltered = Object.keys(filter).length > 0;
-  const { sandboxes, hasMore, problem, reload } = useSandboxes(filter, wanted);
+  const { query, isFiltered } = filterOf(place, KIND, serverNow());
+  const { items, total, hasMore, problem, reload } = useList(
+    readSandboxes,
+    idOf,
+    query as SandboxFilter,
+    wanted,
+  );
+  const selection = useSelection((items ?? []).map(idOf));
   return (
     <>
       <div className="page-head">
         <h1>Sandboxes</h1>
         <NewSandbox onMade={reload} />
       </div>
-      <QuotaBar seen={(sandboxes ?? []).map(({ id, state: each }) => id.slice(0, 4) + each).join()} />
-      <div className="filters" role="search" aria-label="Filter sandboxes">
-        <Choice
-          label="State"
-          value={state}
-          onChange={(id) => go({ state: id === 'any' ? undefined : id })}
-          options={STATES}
-        />
-        {FIELDS.map(({ name, ...field }) => (
-          <FilterInput
-            key={name}
-            {...field}
-            value={place.get(name) ?? ''}
-            onChange={(value) => go({ [name]: value })}
-          />
-        ))}
-      </div>
+      <QuotaBar seen={(items ?? []).map(({ id, state }) => id.slice(0, 4) + state).join()} />
+      <ListFilters {...KIND} place={place} go={go} hasOwners={isAdmin} />
       {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
-      {sandboxes === undefined ? (
+      {items === undefined ? (
         problem === undefined ? (
           <Loading />
         ) : null
-      ) : sandboxes.length === 0 ? (
-        <Empty title={isFiltered ? 'None of these' : 'No sandboxes yet'}>
+      ) : items.length === 0 ? (
+        <Empty title={isFiltered ? 'No sandbox matches' : 'No sandboxes yet'}>
           {isFiltered ? (
-            <Button
-              onPress={() =>
-                go({ state: undefined, name: undefined, tag: undefined, session_key: undefined })
-              }
-            >
-              Show all
-            </Button>
+            <Button onPress={() => go(NO_FILTER)}>Show all</Button>
           ) : (
             <p>A sandbox is an isolated machine for an agent, with files, commands and terminals.</p>
           )}
         </Empty>
       ) : (
         <>
-          <table className="list">
-            <thead>
-              <tr>
-                <th scope="col">Sandbox</th>
-                <th scope="col">State</th>
-                <th scope="col" className="wide">
-                  Image
-                </th>
-                <th scope="col" className="wide">
-                  Active
-                </th>
-                <th scope="col">
-                  <span className="hidden">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {sandboxes.map((sandbox) => (
-                <Row key={sandbox.id} sandbox={sandbox} onChange={reload} />
-              ))}
-            </tbody>
-          </table>
-          <p className="quiet" role="status">
-            {hasMore ? `The newest ${sandboxes.length.toLocaleString()} are shown.` : ''}
-          </p>
-          {hasMore ? <Button onPress={() => setWanted((before) => before + MORE)}>Show more</Button> : null}
+          <BulkActions
+            items={items.filter(({ id }) => selection.ids.has(id))}
+            nouns={['sandbox', 'sandboxes']}
+            nameOf={nameOf}
+            actions={[
+              {
+                verb: 'Stop',
+                applies: ({ state }) => state === 'running',
+                run: ({ id }) => call('POST /v1/sandbox/{id}/stop', { path: { id } }),
+                note: <p>Their processes, terminals and previews end. Files are kept.</p>,
+              },
+              {
+                verb: 'Delete',
+                danger: true,
+                applies: () => true,
+                run: ({ id }) => call('DELETE /v1/sandbox/{id}', { path: { id } }),
+                note: (
+                  <p>
+                    This also deletes their files, processes, terminals, previews and delegations. Their runs
+                    end. This cannot be undone.
+                  </p>
+                ),
+              },
+            ]}
+            onClear={() => selection.select([...selection.ids], false)}
+            onChange={reload}
+          />
+          <SandboxTable sandboxes={items} selection={selection} onChange={reload} />
+          <ListTotal
+            noun={total === 1 ? 'sandbox' : 'sandboxes'}
+            shown={items.length}
+            total={total}
+            hasMore={hasMore}
+            onMore={() => setWanted((before) => before + MORE)}
+          />
         </>
       )}
     </>
   );
 }
 
-interface FilterInputProps {
-  readonly label: string;
-  readonly placeholder: string;
-  readonly value: string;
-  readonly isGood: (value: string) => boolean;
-  readonly problem: string;
-  readonly onChange: (value: string) => void;
+interface SandboxTableProps {
+  readonly sandboxes: readonly Sandbox[];
+  readonly selection: Selection;
+  readonly onChange: () => void;
 }
 
-function FilterInput({ value, isGood, problem, onChange, ...props }: FilterInputProps) {
-  const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
-  useEffect(() => {
-    if (text === value) return undefined;
-    const timer = setTimeout(() => onChange(text), PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
-  const isBad = text !== '' && !isGood(text);
+function SandboxTable({ sandboxes, selection: { ids, select }, onChange }: SandboxTableProps) {
   return (
-    <TextInput
-      {...props}
-      value={text}
-      onChange={setText}
-      autoComplete="off"
-      isInvalid={isBad}
-      {...(isBad ? { hint: problem } : {})}
-    />
+    <table className="list picked">
+      <thead>
+        <tr>
+          <th scope="col">
+            <RowCheckbox
+              label="All sandboxes shown"
+              isSelected={ids.size === sandboxes.length}
+              isIndeterminate={ids.size > 0 && ids.size < sandboxes.length}
+              onChange={(isSelected) => select(sandboxes.map(idOf), isSelected)}
+            />
+          </th>
+          <th scope="col">Sandbox</th>
+          <th scope="col">State</th>
+          <th scope="col" className="wide">
+            Image
+          </th>
+          <th scope="col" className="wide">
+            Active
+          </th>
+          <th scope="col">
+            <span className="hidden">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {sandboxes.map((sandbox) => (
+          <Row
+            key={sandbox.id}
+            sandbox={sandbox}
+            isSelected={ids.has(sandbox.id)}
+            select={select}
+            onChange={onChange}
+          />
+        ))}
+      </tbody>
+    </table>
   );
 }
 
 interface RowProps {
   readonly sandbox: Sandbox;
+  readonly isSelected: boolean;
+  readonly select: Selection['select'];
   readonly onChange: () => void;
 }
 
-/** Re-rendered only when its sandbox changes: there may be many hundreds. */
+/** Re-rendered only when its sandbox or its selection changes: there may be many hundreds. */
 const Row = memo(
-  ({ sandbox, onChange }: RowProps) => {
+  ({ sandbox, isSelected, select, onChange }: RowProps) => {
     const { id, name, session_key: session, tags, state, expires_at: expires } = sandbox;
     return (
       <tr>
         <td>
-          <Link href={`/sandboxes/${encodeURIComponent(id)}`}>{name ?? session ?? id}</Link>
+          <RowCheckbox
+            label={`Select ${nameOf(sandbox)}`}
+            isSelected={isSelected}
+            onChange={(isOn) => select([id], isOn)}
+          />
+        </td>
+        <td>
+          <Link href={`/sandboxes/${encodeURIComponent(id)}`}>{nameOf(sandbox)}</Link>
           <span className="id">
             {name === null && session === null ? '' : id}
             {Object.entries(tags).map(([key, each]) => (
@@ -208,6 +223,8 @@ const Row = memo(
       </tr>
     );
   },
-  (before, after) => JSON.stringify(before.sandbox) === JSON.stringify(after.sandbox),
+  (before, after) =>
+    before.isSelected === after.isSelected &&
+    JSON.stringify(before.sandbox) === JSON.stringify(after.sandbox),
 );
 Row.displayName = 'Row';

@@ -1,7 +1,7 @@
 import { plainText } from '#core/shared/plain-text.ts';
 import type { Api } from '../api/api.ts';
 
-export type RunEvent = Api['GET /api/runs/{id}/timeline']['answer']['events'][number];
+export type RunEvent = Api['GET /api/runs/{id}/activity']['answer']['events'][number];
 
 /** Title of each type of event. */
 export const EVENT_TITLES: Readonly<Record<RunEvent['type'], string>> = {
@@ -29,7 +29,35 @@ export const EVENT_TITLES: Readonly<Record<RunEvent['type'], string>> = {
   'server.changed': 'Server',
   'process.started': 'Process started',
   'process.exited': 'Process ended',
+  'command.exited': 'Command ran',
+  'file.written': 'File written',
+  'file.deleted': 'File deleted',
+  'network.requested': 'Network request',
 };
+
+/** The kinds of events, by the beginnings of their types. */
+export const EVENT_KINDS: readonly {
+  readonly id: string;
+  readonly words: string;
+  readonly begins: readonly string[];
+}[] = [
+  { id: 'all', words: 'Everything', begins: [''] },
+  { id: 'commands', words: 'Commands and processes', begins: ['command.', 'process.'] },
+  { id: 'files', words: 'Files', begins: ['file.'] },
+  { id: 'servers', words: 'Servers and ports', begins: ['server.', 'port.'] },
+  { id: 'network', words: 'Network', begins: ['network.'] },
+  { id: 'previews', words: 'Previews', begins: ['preview.'] },
+  { id: 'approvals', words: 'Approvals', begins: ['tool.'] },
+  { id: 'run', words: 'Run and sandbox', begins: ['run.', 'agent.', 'sandbox.'] },
+];
+
+/** Whether an event is of a kind, and its words contain a text. */
+export function eventMatches(event: RunEvent, kind: string, text: string): boolean {
+  const begins = EVENT_KINDS.find(({ id }) => id === kind)?.begins ?? [''];
+  if (!begins.some((each) => event.type.startsWith(each))) return false;
+  const wanted = text.trim().toLowerCase();
+  return wanted === '' || `${EVENT_TITLES[event.type]} ${eventDetail(event)}`.toLowerCase().includes(wanted);
+}
 
 const REAPED: Readonly<Record<string, string>> = {
   idle: 'idle for too long',
@@ -60,7 +88,19 @@ const SCOPES: Readonly<Record<string, string>> = {
   always: 'any port of all runs of its owner',
 };
 
-const ACTORS: Readonly<Record<string, string>> = { traffic: 'because it was used' };
+const ACTORS: Readonly<Record<string, string>> = {
+  traffic: 'because it was used',
+  delegate: 'by a delegate',
+};
+
+/** The length of a command, in words. */
+function lasted(milliseconds: number): string {
+  if (milliseconds < 1_000) return `${milliseconds} ms`;
+  const seconds = milliseconds / 1_000;
+  return seconds < 60
+    ? `${seconds.toFixed(1)} s`
+    : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+}
 
 /** Details of an event in a few words. Text of people is quoted and truncated. */
 export function eventDetail({ type, data }: RunEvent): string {
@@ -69,6 +109,8 @@ export function eventDetail({ type, data }: RunEvent): string {
     return typeof value === 'string' && value !== '' ? plainText(value, 200) : undefined;
   };
   const by = text('by');
+  const user = text('user');
+  const duration = data['duration_ms'];
   const reason = text('reason');
   const source = text('source');
   const scope = text('scope');
@@ -84,11 +126,15 @@ export function eventDetail({ type, data }: RunEvent): string {
     text('place'),
     type === 'server.changed' ? text('state') : undefined,
     type.startsWith('process.') ? (text('name') ?? text('command')) : undefined,
+    type === 'command.exited' ? text('command') : undefined,
+    type.startsWith('file.') ? text('path') : undefined,
     typeof exitCode === 'number' ? `exit code ${exitCode}` : text('signal'),
+    typeof duration === 'number' ? lasted(duration) : undefined,
+    type === 'network.requested' ? text('decision') : undefined,
     type === 'run.created' && text('owner') !== undefined ? `by ${text('owner')}` : undefined,
     type === 'sandbox.created' ? text('image') : undefined,
     text('decided_by') === undefined ? undefined : `by ${text('decided_by')}`,
-    by === undefined ? undefined : (ACTORS[by] ?? `by the ${by}`),
+    by === undefined ? undefined : user === undefined ? (ACTORS[by] ?? `by the ${by}`) : `by ${user}`,
     source === undefined ? undefined : SOURCES[source],
     scope === undefined ? undefined : SCOPES[scope],
     reason === undefined
@@ -100,4 +146,13 @@ export function eventDetail({ type, data }: RunEvent): string {
           : `“${reason}”`,
   ];
   return parts.filter((part) => part !== undefined).join(', ');
+}
+
+/** Adds events that are not known yet. Events of the sandbox may be written late. */
+export function joinEvents(known: readonly RunEvent[], more: readonly RunEvent[]): readonly RunEvent[] {
+  if (more.length === 0) return known;
+  const ids = new Set(known.map(({ id }) => id));
+  const fresh = more.filter(({ id }) => !ids.has(id));
+  if (fresh.length === 0) return known;
+  return [...known, ...fresh].toSorted((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at)));
 }

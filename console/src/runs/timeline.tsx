@@ -1,7 +1,10 @@
-import { useState } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
+import { Link } from 'wouter';
 import { Button } from '../parts/button.tsx';
+import { Choice, TextInput } from '../parts/controls.tsx';
 import { Empty } from '../parts/feedback.tsx';
-import { EVENT_TITLES, eventDetail, type RunEvent } from './event-labels.ts';
+import { placeAfter, usePlace } from '../sandboxes/use-place.ts';
+import { EVENT_KINDS, EVENT_TITLES, eventDetail, eventMatches, type RunEvent } from './event-labels.ts';
 
 const TONES: Readonly<Partial<Record<RunEvent['type'], string>>> = {
   'tool.approval_required': 'ask',
@@ -14,33 +17,75 @@ const TONES: Readonly<Partial<Record<RunEvent['type'], string>>> = {
 /** Events shown at a time: thousands are slow to render. */
 const PAGE = 100;
 
-/** The timeline of a run, newest first. */
+/** What happened in a run, newest first. `?event=` of the address leads to one event. */
 export function Timeline({ events }: { readonly events: readonly RunEvent[] }) {
   const [most, setMost] = useState(PAGE);
+  const [kind, setKind] = useState('all');
+  const [text, setText] = useState('');
+  const [place] = usePlace();
+  const linked = place.get('event');
+  const found = useMemo(
+    () => events.filter((event) => event.id === linked || eventMatches(event, kind, text)),
+    [events, kind, text, linked],
+  );
   if (events.length === 0) return <Empty title="Nothing has happened yet" />;
-  const shown = events.slice(-most).toReversed();
-  const rest = events.length - shown.length;
+  const linkedAt = linked === null ? -1 : found.findIndex(({ id }) => id === linked);
+  const count = linkedAt === -1 ? most : Math.max(most, found.length - linkedAt);
+  const shown = found.slice(-count).toReversed();
+  const rest = found.length - shown.length;
   return (
     <>
+      <div className="filters" role="search" aria-label="Filter events">
+        <TextInput label="Find in events" type="search" value={text} onChange={setText} maxLength={200} />
+        <Choice label="Kind" value={kind} onChange={setKind} options={EVENT_KINDS} />
+      </div>
+      <p className="quiet" role="status">
+        {found.length === events.length
+          ? `${events.length.toLocaleString()} ${events.length === 1 ? 'event' : 'events'}`
+          : `${found.length.toLocaleString()} of ${events.length.toLocaleString()} events`}
+      </p>
+      {found.length === 0 ? <Empty title="No event matches" /> : null}
       <ol className="timeline" reversed>
         {shown.map((event) => (
-          <li key={event.id} className={TONES[event.type] ?? ''}>
-            <div>
-              <strong>{EVENT_TITLES[event.type]}</strong> <span>{eventDetail(event)}</span>
-            </div>
-            <time dateTime={event.at} title={new Date(event.at).toLocaleString()}>
-              {formatMoment(new Date(event.at))}
-            </time>
-          </li>
+          <TimelineEvent key={event.id} event={event} isLinked={event.id === linked} />
         ))}
       </ol>
       {rest > 0 ? (
-        <Button onPress={() => setMost((before) => before + PAGE)}>
+        <Button onPress={() => setMost(count + PAGE)}>
           Show {Math.min(PAGE, rest)} earlier of {rest}
         </Button>
       ) : null}
     </>
   );
+}
+
+function TimelineEvent({ event, isLinked }: { readonly event: RunEvent; readonly isLinked: boolean }) {
+  const at = new Date(event.at);
+  const item = useRef<HTMLLIElement>(null);
+  useEffect(() => {
+    if (isLinked) item.current?.scrollIntoView({ block: 'center' });
+  }, [isLinked]);
+  return (
+    <li ref={item} className={`${toneOf(event)}${isLinked ? ' linked' : ''}`}>
+      <div>
+        <strong>{EVENT_TITLES[event.type]}</strong> <span>{eventDetail(event)}</span>
+      </div>
+      <Link
+        href={`${location.pathname}${placeAfter(location.search, { event: event.id })}`}
+        title="Link to this event"
+        {...(isLinked ? { 'aria-current': 'true' as const } : {})}
+      >
+        <time dateTime={event.at} title={at.toLocaleString()}>
+          {formatMoment(at)}
+        </time>
+      </Link>
+    </li>
+  );
+}
+
+function toneOf({ type, data }: RunEvent): string {
+  const failed = typeof data['exit_code'] === 'number' && data['exit_code'] !== 0;
+  return failed || data['decision'] === 'blocked' ? 'bad' : (TONES[type] ?? '');
 }
 
 /** The time; with the date if not today. */

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { addressOf } from '../api/client.ts';
 import { useAnswer, useEvents } from '../live/use-live.ts';
-import type { RunEvent } from './event-labels.ts';
+import { joinEvents, type RunEvent } from './event-labels.ts';
 
 /** Batches events that arrive within this many milliseconds. */
 const TOGETHER_MS = 30;
@@ -10,38 +10,36 @@ const PATIENCE_MS = 3_000;
 const ASK_EVERY_MS = 5_000;
 
 export interface RunEvents {
-  /** Without gaps or repeats. */
+  /** By time, without gaps or repeats. */
   readonly events: readonly RunEvent[];
-  /** The id of the last event; `0`: none yet. */
+  /** The id of the last event of the run itself; `0`: none yet. */
   readonly last: string;
   readonly live: boolean;
 }
 
-/** The timeline of a run, live. */
+/** Everything that happens in a run, live. */
 export function useRunEvents(id: string): RunEvents {
   const [events, setEvents] = useState<readonly RunEvent[]>([]);
+  const cursor = useRef('0.0');
   const add = useCallback((more: readonly RunEvent[]) => {
-    setEvents((before) => {
-      const known = Number(before.at(-1)?.id ?? 0);
-      const change = more.filter((each) => Number(each.id) > known);
-      return change.length === 0 ? before : [...before, ...change];
-    });
+    cursor.current = more.at(-1)?.cursor ?? cursor.current;
+    setEvents((before) => joinEvents(before, more));
   }, []);
   const queue = useRef<RunEvent[]>([]);
-  const { live } = useEvents(addressOf('GET /api/runs/{id}/events', { id }), ({ data }) => {
+  const { live } = useEvents(addressOf('GET /api/runs/{id}/activity/events', { id }), ({ data }) => {
     if (queue.current.length === 0) setTimeout(() => add(queue.current.splice(0)), TOGETHER_MS);
     queue.current.push(JSON.parse(data) as RunEvent);
   });
-  const last = events.at(-1)?.id ?? '0';
   const isStalled = useStalled(!live);
   const { value: asked } = useAnswer(
-    'GET /api/runs/{id}/timeline',
-    isStalled ? { path: { id }, query: { after: last, limit: 200 } } : null,
+    'GET /api/runs/{id}/activity',
+    isStalled ? { path: { id }, query: { after: cursor.current, limit: 200 } } : null,
     ASK_EVERY_MS,
   );
   useEffect(() => {
     if (asked !== undefined) add(asked.events);
   }, [asked, add]);
+  const last = events.findLast((event) => event.id.startsWith('r'))?.id ?? '0';
   return { events, last, live };
 }
 

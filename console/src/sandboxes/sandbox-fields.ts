@@ -7,10 +7,6 @@ export function isName(value: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/.test(value);
 }
 
-export function isSessionKey(value: string): boolean {
-  return value.length <= 256;
-}
-
 /** `key:value`; the key ends at the first colon. */
 export function isTagFilter(value: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}:/.test(value);

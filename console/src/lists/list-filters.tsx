@@ -1,0 +1,163 @@
+import { useEffect, useState } from 'react';
+import { Choice, TextInput } from '../parts/controls.tsx';
+import { Button } from '../parts/button.tsx';
+import { isTagFilter } from '../sandboxes/sandbox-fields.ts';
+import type { PlaceChange } from '../sandboxes/use-place.ts';
+
+/** Debounce of typing, in milliseconds. */
+const PAUSE_MS = 300;
+/** The API counts up to here. */
+const MAX_TOTAL = 10_000;
+
+const AGES = [
+  { id: 'any', words: 'Any age', hours: undefined },
+  { id: 'hour', words: 'Last hour', hours: 1 },
+  { id: 'day', words: 'Last 24 hours', hours: 24 },
+  { id: 'week', words: 'Last 7 days', hours: 7 * 24 },
+  { id: 'month', words: 'Last 30 days', hours: 30 * 24 },
+] as const;
+
+interface Option {
+  readonly id: string;
+  readonly words: string;
+}
+
+interface ListKind {
+  /** Plural noun of what is listed. */
+  readonly noun: string;
+  /** Field of the API for the state. */
+  readonly stateField: 'state' | 'status';
+  /** The first one means any. */
+  readonly states: readonly Option[];
+  /** The first one is the API's default. */
+  readonly sorts: readonly Option[];
+}
+
+/** Fields of the address that hold a filter. */
+const FIELDS = ['q', 'state', 'age', 'tag', 'image', 'owner', 'sort'] as const;
+
+/** The query parameters of an address's filter; `query` has those that narrow the list. */
+export function filterOf(
+  place: URLSearchParams,
+  { stateField, states, sorts }: ListKind,
+  now: number,
+): { readonly query: Readonly<Record<string, string>>; readonly isFiltered: boolean } {
+  const text = (field: string) => place.get(field)?.trim() ?? '';
+  const known = (options: readonly Option[], field: string) =>
+    options.slice(1).find(({ id }) => id === place.get(field))?.id ?? '';
+  const hours = AGES.find(({ id }) => id === place.get('age'))?.hours;
+  const filters = {
+    query: text('q'),
+    [stateField]: known(states, 'state'),
+    tag: isTagFilter(text('tag')) ? text('tag') : '',
+    image: text('image'),
+    owner: text('owner'),
+    // To the minute, so that the request stays the same for a while.
+    created_after:
+      hours === undefined ? '' : new Date(Math.floor(now / 60_000 - hours * 60) * 60_000).toISOString(),
+  };
+  const given = Object.entries(filters).filter(([, value]) => value !== '');
+  const sort = known(sorts, 'sort');
+  return {
+    query: Object.fromEntries(sort === '' ? given : [...given, ['sort', sort]]),
+    isFiltered: given.length > 0,
+  };
+}
+
+/** The change of an address that removes every filter. */
+export const NO_FILTER: PlaceChange = Object.fromEntries(
+  FIELDS.filter((field) => field !== 'sort').map((field) => [field, undefined]),
+);
+
+export interface ListFiltersProps extends ListKind {
+  readonly place: URLSearchParams;
+  readonly go: (change: PlaceChange) => void;
+  /** Whether the user sees what others own. */
+  readonly hasOwners: boolean;
+}
+
+/** The filters of a list. They are in the address. */
+export function ListFilters({ noun, states, sorts, place, go, hasOwners }: ListFiltersProps) {
+  const input = (name: string) => ({
+    value: place.get(name) ?? '',
+    onChange: (value: string) => go({ [name]: value }),
+  });
+  const choice = (name: string, options: readonly Option[]) => {
+    const [first = { id: '', words: '' }] = options;
+    return {
+      options,
+      value: options.find(({ id }) => id === place.get(name))?.id ?? first.id,
+      onChange: (id: string) => go({ [name]: id === first.id ? undefined : id }),
+    };
+  };
+  return (
+    <div className="filters" role="search" aria-label={`Filter ${noun}`}>
+      <FilterInput label="Find" type="search" placeholder="Name, id or text" {...input('q')} />
+      <Choice label="State" {...choice('state', states)} />
+      <Choice label="Age" {...choice('age', AGES)} />
+      <FilterInput
+        label="Tag"
+        placeholder="key:value"
+        isGood={isTagFilter}
+        problem="A tag is key:value."
+        {...input('tag')}
+      />
+      <FilterInput label="Image" placeholder="its whole name" {...input('image')} />
+      {hasOwners ? <FilterInput label="Owner" placeholder="user name" {...input('owner')} /> : null}
+      <Choice label="Sort by" {...choice('sort', sorts)} />
+    </div>
+  );
+}
+
+interface FilterInputProps {
+  readonly label: string;
+  readonly type?: 'search';
+  readonly placeholder: string;
+  readonly value: string;
+  readonly isGood?: (value: string) => boolean;
+  readonly problem?: string;
+  readonly onChange: (value: string) => void;
+}
+
+function FilterInput({ value, isGood = () => true, problem, onChange, ...props }: FilterInputProps) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  useEffect(() => {
+    if (text === value) return undefined;
+    const timer = setTimeout(() => onChange(text), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  const isBad = text !== '' && !isGood(text);
+  return (
+    <TextInput
+      {...props}
+      value={text}
+      onChange={setText}
+      maxLength={200}
+      autoComplete="off"
+      isInvalid={isBad}
+      {...(isBad && problem !== undefined ? { hint: problem } : {})}
+    />
+  );
+}
+
+interface ListTotalProps {
+  readonly noun: string;
+  readonly shown: number;
+  readonly total: number;
+  readonly hasMore: boolean;
+  readonly onMore: () => void;
+}
+
+/** How many match and how many of them are shown, with a button for more. */
+export function ListTotal({ noun, shown, total, hasMore, onMore }: ListTotalProps) {
+  const all = `${total.toLocaleString()}${total >= MAX_TOTAL ? '+' : ''}`;
+  return (
+    <div className="tools">
+      <p className="quiet" role="status">
+        {hasMore ? `${shown.toLocaleString()} of ${all} ${noun} shown` : `${all} ${noun}`}
+      </p>
+      {hasMore ? <Button onPress={onMore}>Show more</Button> : null}
+    </div>
+  );
+}

@@ -1,0 +1,100 @@
+import { useCallback, useContext, useEffect, useMemo, useRef, useState } from 'react';
+import { SessionContext } from '../live/session-state.ts';
+import { problemOf, useVisible } from '../live/use-live.ts';
+
+/** Page size of requests. */
+const PAGE = 200;
+/** Poll interval; longer for longer lists. */
+const POLL_MS = 5_000;
+
+export interface ListPage<Item> {
+  readonly items: readonly Item[];
+  readonly next: string | null;
+  /** How many match; only of a first page. */
+  readonly total: number | null;
+}
+
+interface PageQuery {
+  readonly limit: number;
+  readonly after?: string;
+  readonly count?: 'true';
+}
+
+export interface List<Item> {
+  /** Undefined until the first answer; those of the last filter until the next answer. */
+  readonly items: readonly Item[] | undefined;
+  /** How many match. */
+  readonly total: number;
+  /** More match than were requested. */
+  readonly hasMore: boolean;
+  readonly problem: string | undefined;
+  readonly reload: () => void;
+}
+
+/** The first matches of a filter, up to `wanted`, polled while the page is visible. */
+export function useList<Item, Filter extends object>(
+  read: (query: Filter & PageQuery, signal: AbortSignal) => Promise<ListPage<Item>>,
+  idOf: (item: Item) => string,
+  filter: Filter,
+  wanted: number,
+): List<Item> {
+  const [state, setState] = useState<Omit<List<Item>, 'reload'>>({
+    items: undefined,
+    total: 0,
+    hasMore: false,
+    problem: undefined,
+  });
+  const [asked, setAsked] = useState(0);
+  const visible = useVisible();
+  const { over, count } = useContext(SessionContext);
+  const latest = useRef(read);
+  latest.current = read;
+  const key = JSON.stringify(filter);
+  useEffect(() => {
+    if (!visible || over) return undefined;
+    const ended = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const look = async () => {
+      try {
+        const found = await firstMatches(latest.current, JSON.parse(key) as Filter, wanted, ended.signal);
+        setState({ ...found, problem: undefined });
+      } catch (error) {
+        if (ended.signal.aborted) return;
+        setState((before) => ({ ...before, problem: problemOf(error) }));
+      }
+      if (!ended.signal.aborted) timer = setTimeout(() => void look(), POLL_MS * Math.ceil(wanted / PAGE));
+    };
+    void look();
+    return () => {
+      ended.abort();
+      clearTimeout(timer);
+    };
+  }, [key, wanted, asked, visible, over, count]);
+  const reload = useCallback(() => setAsked((before) => before + 1), []);
+  // By id: one created between two pages shifts the later ones.
+  const items = useMemo(
+    () => state.items && [...new Map(state.items.map((item) => [idOf(item), item])).values()],
+    [state.items, idOf],
+  );
+  return { ...state, items, reload };
+}
+
+async function firstMatches<Item, Filter extends object>(
+  read: (query: Filter & PageQuery, signal: AbortSignal) => Promise<ListPage<Item>>,
+  filter: Filter,
+  wanted: number,
+  signal: AbortSignal,
+): Promise<{ readonly items: readonly Item[]; readonly total: number; readonly hasMore: boolean }> {
+  const items: Item[] = [];
+  let total = 0;
+  let after: string | undefined;
+  do {
+    const limit = Math.min(PAGE, wanted - items.length);
+    const position = after === undefined ? ({ count: 'true' } as const) : { after };
+    const page = await read({ ...filter, limit, ...position }, signal);
+    items.push(...page.items);
+    total = page.total ?? total;
+    after = page.next ?? undefined;
+  } while (after !== undefined && items.length < wanted);
+  return { items, total, hasMore: after !== undefined };
+}
