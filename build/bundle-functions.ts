@@ -88,6 +88,8 @@ export interface BundledFunction {
   /** Method and path of its route; absent for a scheduled function. */
   readonly method?: Method;
   readonly path?: string;
+  /** When it runs, in cron's five fields; absent for a route. */
+  readonly schedule?: string;
   /** Whether it needs a function host that streams responses. */
   readonly streams: boolean;
   /** Its module, which exports `handler`. */
@@ -142,9 +144,16 @@ export async function bundleFunctions(folder: string): Promise<BundledFunction[]
     return built.filter((file) => isAsset(file) === (id === CONSOLE_ASSETS) || file.endsWith(CONSOLE_MARK));
   };
   const functions = entries.map((entry): BundledFunction => {
-    const { id, route, streams } = entry;
+    const { id, route, schedule, streams } = entry;
     const own = [...(files.get(id) ?? []), ...besides(entry)];
-    return { id, ...route, streams, file: `${id}.mjs`, files: own };
+    return {
+      id,
+      ...route,
+      ...(schedule !== undefined && { schedule }),
+      streams,
+      file: `${id}.mjs`,
+      files: own,
+    };
   });
   await writeFile(join(folder, MANIFEST), `${JSON.stringify(functions, null, 2)}\n`);
   return functions;

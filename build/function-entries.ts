@@ -18,6 +18,8 @@ export interface FunctionEntry {
   readonly kind: FunctionKind;
   /** Absent for a scheduled function. */
   readonly route?: Pick<Route, 'method' | 'path'>;
+  /** When a scheduled function runs, in cron's five fields. */
+  readonly schedule?: string;
   /** Whether it needs a function host that streams responses. */
   readonly streams: boolean;
   /** Whether it serves files of the console. */
@@ -41,7 +43,7 @@ export async function functionEntries(): Promise<FunctionEntry[]> {
       isConsole: route.kind === 'console',
     };
   });
-  return [...routes, ...(['reaper', 'lifecycle', 'snapshots-clean', 'warm-pool'] as const).map(scheduled)];
+  return [...routes, ...(Object.keys(SCHEDULED) as (keyof typeof SCHEDULED)[]).map(scheduled)];
 }
 
 /** Name of an export, and the module that has it. */
@@ -93,16 +95,16 @@ export const handler = httpFunction(${name}, () => openFunction());`;
 }
 
 const SCHEDULED = {
-  reaper: 'reaperFunction',
-  lifecycle: 'lifecycleFunction',
-  'snapshots-clean': 'snapshotsCleanFunction',
-  'warm-pool': 'warmPoolFunction',
+  reaper: ['reaperFunction', '* * * * *'],
+  lifecycle: ['lifecycleFunction', '* * * * *'],
+  'snapshots-clean': ['snapshotsCleanFunction', '*/10 * * * *'],
+  'warm-pool': ['warmPoolFunction', '* * * * *'],
 } as const;
 
 function scheduled(id: keyof typeof SCHEDULED): FunctionEntry {
-  const make = SCHEDULED[id];
+  const [make, schedule] = SCHEDULED[id];
   const source = `import { openFunction } from '#host/serverless/open-function.ts';
 import { ${make} } from '#host/serverless/${id}-function.ts';
 export const handler = ${make}(() => openFunction());`;
-  return { id, kind: 'opens', source, streams: false, isConsole: false };
+  return { id, kind: 'opens', schedule, source, streams: false, isConsole: false };
 }

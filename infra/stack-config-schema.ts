@@ -4,6 +4,7 @@ import { MIN_KEY_LENGTH } from '../core/callers.ts';
 import { reachesMetadataOnly } from '../core/auth/address-range.ts';
 import { variableFaults } from '../host/config/config.ts';
 import { type Environment, EnvironmentSchema, SandboxPodSchema } from '../host/config/environment-schema.ts';
+import { RELEASE_IMAGES } from './release-images.ts';
 
 const text = z.string().trim().min(1, 'must not be empty');
 const whole = (min: number, max: number) => {
@@ -36,6 +37,11 @@ const certificate = z
     'must be certificates in PEM',
   );
 const group = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape).prefault({} as never);
+
+/** An image, by default that of the release. */
+export function ofRelease(image: string | undefined): typeof text | z.ZodDefault<typeof text> {
+  return image === undefined ? text : text.default(image);
+}
 
 /** A value in a stack file: variables of the functions are text. */
 type Spelled<Name extends keyof Environment> = z.ZodType<
@@ -247,7 +253,9 @@ const Placement = z.strictObject({
 
 const Functions = {
   placement: Placement.prefault({}),
-  image: text.describe('Image of the function host; pin it by digest in production'),
+  image: ofRelease(RELEASE_IMAGES['functions']).describe(
+    'Image of the function host; pin it by digest in production. The package of a release has that of the release as the default',
+  ),
   replicas: whole(1, 100).default(2).describe('Initial number of pods; afterwards the autoscaler decides'),
   maxReplicas: whole(1, 100).default(10).describe('Maximum number of pods of the autoscaler'),
   cpu: quantity.default('250m').describe('CPU request of a pod'),

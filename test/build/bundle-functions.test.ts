@@ -53,6 +53,17 @@ describe('function bundles', () => {
     ]);
   });
 
+  test('list when the scheduled functions run', () => {
+    expect(
+      built.functions.flatMap(({ id, schedule }) => (schedule === undefined ? [] : [[id, schedule]])),
+    ).toEqual([
+      ['reaper', '* * * * *'],
+      ['lifecycle', '* * * * *'],
+      ['snapshots-clean', '*/10 * * * *'],
+      ['warm-pool', '* * * * *'],
+    ]);
+  });
+
   test('list the routes that stream and belong to the function host', () => {
     const streams = built.functions.flatMap((each) => (each.streams ? [each.id] : []));
     expect(streams).toEqual(expect.arrayContaining(['execCommand', 'readFile', 'writeFile']));
