@@ -107,8 +107,8 @@ describe('with nothing configured', () => {
   test('?token= is looked at on the document alone', async () => {
     expect((await porthole.call('GET', '/v1/openapi.json')).status).toBe(200);
     expect((await porthole.call('GET', '/v1/openapi.json?token=wrong')).status).toBe(401);
-    expect((await porthole.call('GET', '/api/runs?token=wrong')).json()['error']).toBe(
-      'query: unknown parameter "token": the parameters are limit, after.',
+    expect((await porthole.call('GET', '/api/runs?token=wrong')).json()['error']).toMatch(
+      /^query: unknown parameter "token": the parameters are limit, after, /,
     );
   });
 });
