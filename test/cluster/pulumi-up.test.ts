@@ -252,6 +252,7 @@ suite('pulumi up on a real cluster', missing(), () => {
       'up-functions-sandbox-modes',
       'up-functions-sandbox-pods',
       'up-functions-sandbox-volumes',
+      'up-functions-zone-claims',
     ]);
   });
 
