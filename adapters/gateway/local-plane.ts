@@ -101,7 +101,8 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
     },
     onClosed: (listener) => void listeners.push(listener),
 
-    async open(spec: PreviewSpec) {
+    // All previews of one machine are in one zone, whatever their owner's org.
+    async open({ org: _org, ...spec }: PreviewSpec) {
       const present = byToken(spec.token);
       if (present !== undefined) return { preview: withUrl(present), created: false };
       if (live.size >= maxTotal) {

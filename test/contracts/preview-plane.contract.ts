@@ -361,7 +361,7 @@ export function previewPlaneContract(
     describe('what was left behind', () => {
       test('is found again by the next instance', async () => {
         if (harness.reopen === undefined) return;
-        const previews = [await live(), await live({ runId: 'run_other' })];
+        const previews = [await live({ org: 'acme' }), await live({ runId: 'run_other' })];
         const kept = await plane.touch(
           previews[0]?.token ?? '',
           'run_contract',
