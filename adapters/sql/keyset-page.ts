@@ -1,6 +1,6 @@
-import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import { type Kysely, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
-import type { ListFilter, Page, PageRequest } from '#core/shared/reads.ts';
+import { type ListFilter, MAX_TOTAL, type Page, type PageRequest } from '#core/shared/reads.ts';
 import type { SqlSchema } from './schema.ts';
 import { instantText } from './sql-dialect.ts';
 
@@ -68,6 +68,18 @@ export async function keysetPage<
   const last = items.at(-1);
   const next = last && rows.length > limit ? { value: last.position_value, id: last.id } : undefined;
   return { items: items.map(toItem), next: next === undefined ? null : formatAfter(next, order) };
+}
+
+/** How many rows `query` has, at most `MAX_TOTAL`. */
+export async function countRows<Table extends 'runs' | 'sandboxes'>(
+  db: Kysely<SqlSchema>,
+  query: SelectQueryBuilder<SqlSchema, Table, { id: string }>,
+): Promise<number> {
+  const { count } = await db
+    .selectFrom(query.limit(MAX_TOTAL).as('found'))
+    .select(({ fn }) => fn.countAll().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(count);
 }
 
 /** @throws PortholeError `invalid_request` outside 1..1000 */

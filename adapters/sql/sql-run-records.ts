@@ -2,13 +2,13 @@ import { type CompiledQuery, type Kysely, type RawBuilder, type Selectable, sql 
 import { PortholeError } from '#core/errors.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type { RunFilter, RunRecord, RunRecords, RunSort } from '#core/runs/run-records.ts';
-import { MAX_TOTAL } from '#core/shared/reads.ts';
 import { withdrawWaiting } from './sql-approvals.ts';
 import { instantText, type SqlDialect } from './sql-dialect.ts';
 import {
   anyLike,
   commonConditions,
   containing,
+  countRows,
   keysetPage,
   type ListOrder,
   NEWEST,
@@ -65,18 +65,15 @@ export function runRecords(session: SqlSession): RunRecords {
       }),
 
     count: (owner, filter = {}) =>
-      repeatable(async (db) => {
-        const found = db
-          .selectFrom('runs')
-          .select('id')
-          .where(matching(dialect, owner, filter))
-          .limit(MAX_TOTAL);
-        const { count } = await db
-          .selectFrom(found.as('found'))
-          .select(({ fn }) => fn.countAll().as('count'))
-          .executeTakeFirstOrThrow();
-        return Number(count);
-      }),
+      repeatable((db) =>
+        countRows(
+          db,
+          db
+            .selectFrom('runs')
+            .select('id')
+            .where(matching(dialect, owner, filter)),
+        ),
+      ),
 
     complete: (id, at, published = []) =>
       repeatable(async (db) => {

@@ -16,12 +16,13 @@ import { type NetworkPolicy, NO_NETWORK } from '#core/network/network-policy.ts'
 import { NO_SECRETS } from '#core/network/network-secrets.ts';
 import { binds, isWithin, type Usage } from '#core/sandboxes/sandbox-quotas.ts';
 import { SERVICE_OWNERS } from '#core/sandboxes/sandbox-owner.ts';
-import { DEFAULT_IMAGE, MAX_TOTAL } from '#core/shared/reads.ts';
+import { DEFAULT_IMAGE } from '#core/shared/reads.ts';
 import { instantText, type SqlDialect } from './sql-dialect.ts';
 import {
   anyLike,
   commonConditions,
   containing,
+  countRows,
   keysetPage,
   type ListOrder,
   NEWEST,
@@ -226,18 +227,15 @@ export function sandboxRecords(
       }),
 
     count: (owner, filter) =>
-      repeatable(async (db) => {
-        const found = db
-          .selectFrom('sandboxes')
-          .select('id')
-          .where(matching(dialect, owner, filter))
-          .limit(MAX_TOTAL);
-        const { count } = await db
-          .selectFrom(found.as('found'))
-          .select(({ fn }) => fn.countAll().as('count'))
-          .executeTakeFirstOrThrow();
-        return Number(count);
-      }),
+      repeatable((db) =>
+        countRows(
+          db,
+          db
+            .selectFrom('sandboxes')
+            .select('id')
+            .where(matching(dialect, owner, filter)),
+        ),
+      ),
 
     get: (id) =>
       repeatable(async (db) => {
