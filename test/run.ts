@@ -26,7 +26,7 @@ interface Tally {
 
 const CLUSTER = '/test/cluster/';
 const ENGINE = '/test/docker/';
-const BROWSER = '/test/browser/';
+const BROWSERS = ['/test/browser/', '/test/frameworks/'];
 /** Suites that start no process: most mistakes show in them, within minutes. */
 const CHEAP = /\/test\/(?:core|console|constructs|infra|policies|handlers|client|build)\//;
 
@@ -99,8 +99,9 @@ function chunksOfAll(withCluster: boolean): string[][] {
   );
   // The longest first, as jest has it where it knows no durations.
   const suites = files.toSorted((a, b) => statSync(b).size - statSync(a).size);
-  const below = (folder: string) => suites.filter((file) => file.includes(folder));
-  const isAlone = (file: string) => [CLUSTER, ENGINE, BROWSER].some((folder) => file.includes(folder));
+  const below = (...folders: string[]) =>
+    suites.filter((file) => folders.some((folder) => file.includes(folder)));
+  const isAlone = (file: string) => [CLUSTER, ENGINE, ...BROWSERS].some((folder) => file.includes(folder));
   const others = suites.filter((file) => !isAlone(file));
   const chunked = (all: readonly string[], size: number): string[][] =>
     Array.from({ length: Math.ceil(all.length / size) }, (_, at) => all.slice(at * size, (at + 1) * size));
@@ -111,7 +112,7 @@ function chunksOfAll(withCluster: boolean): string[][] {
       others.filter((file) => CHEAP.test(file)),
       CHUNK.cheap,
     ),
-    below(BROWSER),
+    below(...BROWSERS),
     ...chunked(
       others.filter((file) => !CHEAP.test(file)),
       CHUNK.other,
