@@ -30,11 +30,10 @@ export function readArguments(
   if (!help && twice?.kind === 'option') throw new UsageError(`${twice.rawName} may be given once only.`);
   const [least, most] = spec.positionals;
   if (!help && (positionals.length < least || positionals.length > most)) {
-    const what = positionals.length < least ? 'something is missing' : `${positionals[most]} is one too many`;
-    throw new UsageError(`${what}: it is ${usageOf(spec)}.`);
+    throw new UsageError(wrongCount(spec, positionals, rest));
   }
   if (!help && rest !== undefined && spec.takesRest !== true) {
-    throw new UsageError(`nothing may follow --: it is ${usageOf(spec)}.`);
+    throw new UsageError(`This command takes nothing after "--". Usage: ${usageOf(spec)}`);
   }
   return {
     positionals,
@@ -44,6 +43,16 @@ export function readArguments(
     texts: (option) => (values[option] as readonly string[] | undefined) ?? [],
     is: (option) => values[option] === true,
   };
+}
+
+function wrongCount(spec: CommandSpec, positionals: readonly string[], rest: unknown): string {
+  const [least, most] = spec.positionals;
+  const usage = usageOf(spec);
+  if (positionals.length < least) return `An argument is missing. Usage: ${usage}`;
+  const command = positionals.slice(most).join(' ');
+  return spec.takesRest === true && rest === undefined
+    ? `Put "--" before the command: -- ${command}. Usage: ${usage}`
+    : `Unexpected argument "${positionals[most]}". Usage: ${usage}`;
 }
 
 export function usageOf({ name, usage }: Pick<CommandSpec, 'name' | 'usage'>): string {
