@@ -38,7 +38,9 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
 
   beforeAll(async () => {
     ensureConsoleBuilt();
-    [porthole, browser] = await Promise.all([startTestHost(), launchChromium()]);
+    // All of these runs have previews, of one user.
+    const quotas = JSON.stringify({ default: { previews: 20 } });
+    [porthole, browser] = await Promise.all([startTestHost({ PORTHOLE_QUOTAS: quotas }), launchChromium()]);
     context = await browser.newContext();
   });
   afterAll(async () => {

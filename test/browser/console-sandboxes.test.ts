@@ -503,6 +503,7 @@ suite('sandboxes in the console, in a real browser', missing, () => {
       await text.click();
       await page.keyboard.press('Control+Home');
       await page.keyboard.type('typed ');
+      await page.getByRole('button', { name: 'Full screen: Files' }).click();
       await page.getByRole('link', { name: 'Tools' }).click();
       await page.getByRole('heading', { level: 1, name: 'Tools' }).waitFor();
       await page.goBack();

@@ -261,7 +261,7 @@ test('finds the npm scripts that the pages name, beside those of the reader’s 
   const missing = pages.flatMap((page) =>
     [
       ...readFileSync(join(ROOT, page), 'utf8').matchAll(
-        /(?<!-- )\bnpm (?:run (?:--\S+ )*([\w:]+)|(start|test))\b/g,
+        /(?<!-- )\bnpm (?:run (?:--\S+ )*([\w:-]+)|(start|test))\b/g,
       ),
     ]
       .map(([, run, own]) => run ?? own ?? '')

@@ -26,6 +26,11 @@ interface ConnectAgentProps {
   readonly events: readonly RunEvent[];
 }
 
+/** The number of an event of the run itself, such as `r12`; 0 for an event of its sandbox. */
+function numberOf(id: string): number {
+  return id.startsWith('r') ? Number(id.slice(1)) : 0;
+}
+
 /** How an agent connects to its run, and whether it has called. */
 export function ConnectAgent({ runId, events }: ConnectAgentProps) {
   const [known, setKnown] = useState(tokens.get(runId));
@@ -33,10 +38,10 @@ export function ConnectAgent({ runId, events }: ConnectAgentProps) {
   const [copied, setCopied] = useState(false);
   const { busy, problem, attempt } = useAttempt();
   const isConnected = events.some(({ type, id }) => {
-    return type === 'agent.connected' && Number(id) > (known?.since ?? 0);
+    return type === 'agent.connected' && numberOf(id) > (known?.since ?? 0);
   });
   const rotate = async () => {
-    const since = Number(events.at(-1)?.id ?? 0);
+    const since = Math.max(0, ...events.map(({ id }) => numberOf(id)));
     const { agent_token: token } = await call('POST /api/runs/{id}/agent-token', { path: { id: runId } });
     keepToken(runId, token, since);
     setKnown(tokens.get(runId));

@@ -66,8 +66,8 @@ def filter_query(
         "query": search,
         "owner": owner,
         "image": image,
-        "created_after": created_after and created_after.isoformat(),
-        "created_before": created_before and created_before.isoformat(),
+        "created_after": created_after.isoformat() if created_after else None,
+        "created_before": created_before.isoformat() if created_before else None,
     }
 
 
