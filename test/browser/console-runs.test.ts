@@ -38,9 +38,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
 
   beforeAll(async () => {
     ensureConsoleBuilt();
-    // All of these runs have previews, of one user.
-    const quotas = JSON.stringify({ default: { previews: 20 } });
-    [porthole, browser] = await Promise.all([startTestHost({ PORTHOLE_QUOTAS: quotas }), launchChromium()]);
+    [porthole, browser] = await Promise.all([startTestHost(), launchChromium()]);
     context = await browser.newContext();
   });
   afterAll(async () => {
@@ -463,6 +461,20 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
     afterEach(() => page.close());
     const go = () => page.goto(`${porthole.host.url}/runs/${run.run_id}`);
 
+    // The first of them: one user has at most ten previews, and a request for more is refused.
+    test('let a person who was in the frame decide with one press', async () => {
+      await serve(3109);
+      await open(3109);
+      await go();
+      await page.frameLocator('iframe').getByRole('heading', { name: 'Port 3109' }).click();
+      const asking = porthole.call('POST', `/api/runs/${run.run_id}/sandbox/preview`, {
+        token: run.agent_token,
+        body: { target_port: 3110 },
+      });
+      await decide(page.getByRole('article', { name: 'Open a preview of port 3110?' }), 'Deny');
+      expect((await asking).status).toBe(403);
+    });
+
     test('are started by a typed port, say why they do not serve, and show the app once it does', async () => {
       await go();
       await page.getByPlaceholder('3000–9000').fill('3');
@@ -641,19 +653,6 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await page.getByText('Anyone with the link can see the app').waitFor();
       await page.getByRole('img', { name: 'The address of the preview as a QR code' }).waitFor();
       expect(await violations(page)).toEqual([]);
-    });
-
-    test('let a person who was in the frame decide with one press', async () => {
-      await serve(3109);
-      await open(3109);
-      await go();
-      await page.frameLocator('iframe').getByRole('heading', { name: 'Port 3109' }).click();
-      const asking = porthole.call('POST', `/api/runs/${run.run_id}/sandbox/preview`, {
-        token: run.agent_token,
-        body: { target_port: 3110 },
-      });
-      await decide(page.getByRole('article', { name: 'Open a preview of port 3110?' }), 'Deny');
-      expect((await asking).status).toBe(403);
     });
 
     test('are frames of their own zone, and nothing else is', async () => {
