@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ClusterAccess } from './cluster-access.ts';
-import type { KubernetesError } from './kubernetes-error.ts';
+import { ExchangeFailure, isTransient, type KubernetesError } from './kubernetes-error.ts';
 
 interface ExchangeRequest {
   readonly method: string;
@@ -16,18 +16,6 @@ export interface ExchangeAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-}
-
-/** An exchange that did not end with an answer. */
-export class ExchangeFailure extends Error {
-  /** Whether the server may have read the request. */
-  readonly maybeSent: boolean;
-
-  constructor(message: string, maybeSent: boolean, cause: unknown) {
-    super(message, { cause });
-    this.name = 'ExchangeFailure';
-    this.maybeSent = maybeSent;
-  }
 }
 
 interface Exchanges {
@@ -148,9 +136,8 @@ export function retryDelay(
   random: number,
 ): number | undefined {
   if (tries >= MAX_TRIES || (error.inDoubt && !repetition.inDoubt)) return undefined;
-  const { status, reason } = error;
-  const mayPass = status === 0 || status === 429 || status >= 500;
-  if (!mayPass && !(repetition.conflict && status === 409 && reason === 'Conflict')) return undefined;
+  const isConflict = error.status === 409 && error.reason === 'Conflict';
+  if (!isTransient(error) && !(repetition.conflict && isConflict)) return undefined;
   const grown = FIRST_MS * 2 ** (tries - 1) * (0.5 + random / 2);
   return Math.max(error.retryAfterMs ?? 0, grown);
 }

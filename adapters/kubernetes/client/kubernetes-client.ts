@@ -2,7 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Call, Collection, JsonPatchOperation, KubernetesObject } from './kubernetes-object.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import {
-  ExchangeFailure,
   openExchanges,
   gate,
   type Repetition,
@@ -10,7 +9,7 @@ import {
   createServerTime,
   type ServerTime,
 } from './exchange.ts';
-import { errorFromAnswer, errorFromFailure, KubernetesError } from './kubernetes-error.ts';
+import { ExchangeFailure, errorFromAnswer, errorFromFailure, KubernetesError } from './kubernetes-error.ts';
 import { type DeleteOptions, removeObject } from './remove-object.ts';
 import { listPages, type ListQuery } from './list-pages.ts';
 

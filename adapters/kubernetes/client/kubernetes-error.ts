@@ -1,5 +1,4 @@
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
-import { ExchangeFailure } from './exchange.ts';
 import type { Status } from './kubernetes-object.ts';
 
 const redact = secretRedactor([]);
@@ -13,7 +12,8 @@ export class KubernetesError extends Error {
   readonly status: number;
   /**
    * The API server's reason, e.g. `AlreadyExists`, `NotFound`, `Conflict`; `NoAnswer` where there
-   * was no response.
+   * was no response; `QuotaStatusUnknown` for a 403 that passes: a ResourceQuota refuses everything
+   * until its controller has counted for the first time.
    */
   readonly reason: string;
   /** Whether the call may have taken effect despite the failure. */
@@ -44,6 +44,18 @@ export class KubernetesError extends Error {
   }
 }
 
+/** An exchange that did not end with an answer. */
+export class ExchangeFailure extends Error {
+  /** Whether the server may have read the request. */
+  readonly maybeSent: boolean;
+
+  constructor(message: string, maybeSent: boolean, cause: unknown) {
+    super(message, { cause });
+    this.name = 'ExchangeFailure';
+    this.maybeSent = maybeSent;
+  }
+}
+
 /** The error of a response with an error status. */
 export function errorFromAnswer(
   what: string,
@@ -56,12 +68,17 @@ export function errorFromAnswer(
   const message = answer?.message ?? body.slice(0, 200);
   return new KubernetesError(`${what}: ${status} ${message}`.trimEnd(), {
     status,
-    reason: answer?.reason ?? reasonOf(status),
+    reason: isQuotaUncounted(status, message) ? 'QuotaStatusUnknown' : (answer?.reason ?? reasonOf(status)),
     // A proxy may have lost the response of a call that succeeded.
     inDoubt: status >= 500,
     retryAfterMs: Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined,
     continueAt: answer?.metadata?.continue || undefined,
   });
+}
+
+/** The message of the API server's admission plug-in ResourceQuota; its reason is `Forbidden`. */
+function isQuotaUncounted(status: number, message: string): boolean {
+  return status === 403 && message.includes('status unknown for quota');
 }
 
 /** A call that got no answer. */
@@ -73,6 +90,11 @@ export function errorFromFailure(what: string, cause: unknown): KubernetesError 
     inDoubt: cause instanceof ExchangeFailure && cause.maybeSent,
     cause,
   });
+}
+
+/** Whether the same call may succeed later, without a change to it or to the cluster's settings. */
+export function isTransient({ status, reason }: KubernetesError): boolean {
+  return status === 0 || status === 429 || status >= 500 || reason === 'QuotaStatusUnknown';
 }
 
 export function isReason(error: unknown, ...reasons: readonly string[]): error is KubernetesError {

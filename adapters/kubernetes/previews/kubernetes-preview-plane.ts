@@ -6,7 +6,7 @@ import { type PreviewOptions, type PreviewZone, zoneNames } from '#core/previews
 import { previewHost, previewName } from '#core/previews/preview-token.ts';
 import { gate } from '../client/exchange.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
-import { isReason, KubernetesError } from '../client/kubernetes-error.ts';
+import { isReason, isTransient, KubernetesError } from '../client/kubernetes-error.ts';
 import { closePreview } from './close-preview.ts';
 import { createGuestUpstream, type GuestOf } from './guest-upstream.ts';
 import { keepPreview } from './keep-preview.ts';
@@ -216,7 +216,7 @@ async function inPorthole<T>(call: () => Promise<T>): Promise<T> {
 function asPortholeError(error: unknown): unknown {
   if (!(error instanceof KubernetesError)) return error;
   const { status } = error;
-  if (status === 0 || status === 409 || status === 429 || status >= 500) {
+  if (status === 409 || isTransient(error)) {
     return new PortholeError('service_unavailable', 'The cluster does not answer at the moment: try again.', {
       cause: error,
     });

@@ -89,6 +89,7 @@ export interface PlaneFixtureOptions {
   readonly preview?: Partial<PreviewOptions>;
   readonly guestOf?: Parameters<typeof createKubernetesPlane>[0]['guestOf'];
   readonly frameAncestors?: readonly string[];
+  readonly quota?: Parameters<typeof startFakeApiServer>[0]['quota'];
   readonly admit?: Parameters<typeof startFakeApiServer>[0]['admit'];
 }
 
@@ -98,7 +99,7 @@ export async function planeFixture(options: PlaneFixtureOptions = {}): Promise<P
   const server = await startFakeApiServer({
     namespace: NAMESPACE,
     now: () => serverClock.now(),
-    quota: { httproutes: maxTotal },
+    quota: options.quota ?? { httproutes: maxTotal },
     ...(options.admit !== undefined && { admit: options.admit }),
   });
   const clients: KubernetesClient[] = [];

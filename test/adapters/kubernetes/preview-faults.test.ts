@@ -160,3 +160,21 @@ test('a wait that would pass the time of the call is not begun', async () => {
     await fixture.close();
   }
 });
+
+test('opens once the quota of a new namespace is counted, and asks to try again until then', async () => {
+  const quota: Record<string, number | 'unknown'> = { httproutes: 'unknown' };
+  const fixture = await planeFixture({ quota });
+  try {
+    await expect(fixture.plane.open(fixture.spec())).rejects.toMatchObject({ code: 'service_unavailable' });
+    expect(await leaks(fixture)).toEqual([]);
+    let tries = 0;
+    fixture.server.fault = (each) => {
+      if (callOf(each) === 'create httproutes' && (tries += 1) === 3) quota['httproutes'] = 40;
+      return undefined;
+    };
+    expect((await fixture.plane.open(fixture.spec())).created).toBe(true);
+    expect(tries).toBe(3);
+  } finally {
+    await fixture.close();
+  }
+});

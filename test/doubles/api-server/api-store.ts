@@ -13,8 +13,8 @@ export interface StoreEvent {
 
 export interface ApiStoreOptions {
   readonly now: () => Date;
-  /** Maximum objects per kind, like a ResourceQuota `count/…`. */
-  readonly quota?: Readonly<Record<string, number>>;
+  /** Maximum objects per kind, like a ResourceQuota `count/…`; `unknown` until it is counted. */
+  readonly quota?: Readonly<Record<string, number | 'unknown'>>;
   /** Why an admission policy rejects it; undefined to admit it. */
   readonly admit?: (
     plural: string,
@@ -102,6 +102,13 @@ export function createApiStore({ now, quota = {}, admit }: ApiStoreOptions): Api
       admitted(plural, object);
       if (of(plural).has(name)) throw new Refusal(409, 'AlreadyExists', `${plural} "${name}" already exists`);
       const most = quota[plural];
+      if (most === 'unknown') {
+        throw new Refusal(
+          403,
+          'Forbidden',
+          `${plural} "${name}" is forbidden: status unknown for quota: previews, resources: count/${plural}`,
+        );
+      }
       if (most !== undefined && of(plural).size >= most) {
         throw new Refusal(
           403,

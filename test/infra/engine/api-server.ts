@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Agent, request } from 'undici';
 
 export interface KubernetesObject {
@@ -159,6 +160,18 @@ export class ApiServer {
       object,
       ({ object: seen }) => isTrue(seen, condition),
       `have the condition ${condition}`,
+    );
+  }
+
+  /** Resolves once the status of a ResourceQuota has the limits of its spec. */
+  async untilCounted(quota: KubernetesObject): Promise<KubernetesObject> {
+    const limits = ({ spec }: KubernetesObject) => (spec as { readonly hard: unknown }).hard;
+    return this.#until(
+      keyOf(quota),
+      quota,
+      ({ object: seen }) =>
+        isDeepStrictEqual((seen['status'] as { readonly hard?: unknown } | undefined)?.hard, limits(quota)),
+      'be counted',
     );
   }
 

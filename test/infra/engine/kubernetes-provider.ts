@@ -151,7 +151,9 @@ function isOn(provider: Properties, option: string): boolean {
   return String(provider[option]) === 'true';
 }
 
+/** Like pulumi-kubernetes, which waits for a quota until its controller has counted. */
 function ready(api: ApiServer, object: KubernetesObject): Promise<KubernetesObject> | KubernetesObject {
+  if (object.kind === 'ResourceQuota') return api.untilCounted(object);
   const condition = /^condition=(\w+)$/.exec(object.metadata.annotations?.['pulumi.com/waitFor'] ?? '')?.[1];
   return condition === undefined ? object : api.untilCondition(object, condition);
 }

@@ -35,6 +35,7 @@ describe('the wait before another try', () => {
     ['a conflict', failure(409, 'Conflict'), true, false],
     ['a name that is taken', failure(409, 'AlreadyExists'), false, false],
     ['nothing there', failure(404, 'NotFound'), false, false],
+    ['a quota that is not counted yet', failure(403, 'QuotaStatusUnknown'), true, true],
     ['a refusal', failure(403, 'Forbidden'), false, false],
     ['an invalid object', failure(422, 'Invalid'), false, false],
   ])('after %s', (_name, error, whereSafe, elsewhere) => {
