@@ -14,6 +14,7 @@ import { NO_NETWORK } from '#core/network/network-policy.ts';
 import { NO_SECRETS } from '#core/network/network-secrets.ts';
 import { NETWORK } from '#guest/protocol/network.ts';
 import { type BenchResult, compare, estimate, interleave, single, startWorker } from './measure.ts';
+import { withGuests } from '#test/support/with-guests.ts';
 
 export interface NetworkBenchOptions {
   readonly rounds?: number;
@@ -63,7 +64,7 @@ export async function benchNetwork({
     OUTSIDE,
   ]);
   const port = upstream.ready;
-  const provider = createLocalProvider({ dataDir: folder, tools: readMachineTools({}) });
+  const provider = withGuests(createLocalProvider({ dataDir: folder, tools: readMachineTools({}) }));
   const broker = new NetworkBroker({
     presets: [],
     permitted: [`${OUTSIDE}/32`],

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { createDockerProvider, type DockerProvider } from '#adapters/docker/docker-provider.ts';
+import { guestCalls } from '#adapters/guest/guest-client.ts';
 import type { MachineTools } from '#adapters/egress/machine-tools.ts';
 import type { EngineProbe } from '#adapters/docker/engine.ts';
 import { addressText } from '#adapters/docker/engine-address.ts';
@@ -34,7 +35,8 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
       return path === undefined ? undefined : { kind: 'socket', path };
     },
   };
-  const provisionAccess = createAccessProvisioner({ records, tokens, provider: docker, channel, log });
+  const guests = guestCalls(docker);
+  const provisionAccess = createAccessProvisioner({ records, tokens, provider: guests, channel, log });
   const mounter = new NamespaceMounter({
     target: async (id, path, signal) => containerMountTarget(id, await docker.firstProcess(id, signal), path),
     lost: (id, path, said) =>
@@ -42,6 +44,7 @@ export async function openDockerPlatform(config: Config, deps: OneMachineDeps): 
   });
   const provider = new SandboxService({
     provider: docker,
+    guests,
     records,
     clock,
     publisher,

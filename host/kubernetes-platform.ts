@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { createLoopbackPlane } from '#adapters/gateway/loopback-plane.ts';
+import { guestCalls } from '#adapters/guest/guest-client.ts';
 import {
   type ClusterAccess,
   inClusterAccess,
@@ -20,8 +21,8 @@ import type { ClusterProvider } from '#adapters/kubernetes/sandboxes/cluster-pro
 import type { GuestAccess } from '#adapters/kubernetes/sandboxes/pod-guests.ts';
 import { isAtAddress, type Pod } from '#adapters/kubernetes/sandboxes/pod-state.ts';
 import { unsupportedMounter } from '#adapters/mounts/unsupported-mounter.ts';
-import type { Channel } from '#core/processes/guest.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { type Channel, guestsOf } from '#core/processes/guest.ts';
+import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { SandboxService } from '#core/sandboxes/sandbox-service.ts';
 import { noPool, type WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
 import type { GuestKeys } from '#guest/protocol/guest-pod.ts';
@@ -43,7 +44,7 @@ const NO_POOL =
 
 /** The SandboxWarmPool of claims that name no image; pods have none. */
 export async function openClusterPool(
-  provider: SandboxProvider['name'],
+  provider: Sandboxes['name'],
   config: WarmPoolConfig,
   {
     warmPool,
@@ -106,15 +107,17 @@ export async function openKubernetesPlatform(
       guestKeys,
       brokerAccess: broker && brokerAccess(broker, brokerTokens, channel?.url),
     });
+    const guests = guestCalls(own);
     const provisionAccess = createAccessProvisioner({
       records,
       tokens,
-      provider: own,
+      provider: guests,
       channel: channel === undefined ? NO_CHANNEL : serviceChannel(channel.url),
       log,
     });
     const provider = new SandboxService({
       provider: own,
+      guests,
       records,
       clock,
       publisher,
@@ -139,7 +142,7 @@ export async function openKubernetesPlatform(
         gatewayKind: cluster.gatewayKind,
         serviceKind: cluster.serviceKind,
         publicPort: cluster.publicPort,
-        guestOf: (id, signal) => own.guestOf(id, signal),
+        guests: guestsOf(guests),
       });
     const { pool: ready, warnings } = await openClusterPool(own.name, pool, {
       client,
@@ -182,7 +185,7 @@ export async function openKubernetesPlatform(
 async function isPodAt(
   sandboxId: string,
   address: string,
-  { own, client, namespace }: { own: SandboxProvider; client: KubernetesClient; namespace: string },
+  { own, client, namespace }: { own: ClusterProvider; client: KubernetesClient; namespace: string },
 ): Promise<boolean> {
   const { state, podName } = await own.inspect(sandboxId);
   if (state !== 'running') return false;

@@ -1,9 +1,10 @@
 import { hostname } from 'node:os';
+import { guestCalls } from '#adapters/guest/guest-client.ts';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { localMountTarget } from '#adapters/mounts/local-mount-target.ts';
 import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';
 import type { Channel } from '#core/processes/guest.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { SandboxService } from '#core/sandboxes/sandbox-service.ts';
 import type { Logger } from '#handlers/services.ts';
 import type { Config } from './config/config.ts';
@@ -30,9 +31,11 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
     lost: (id, path, said) =>
       log.warn({ sandbox_id: id, mount_path: path, said }, 'bucket lost: s3fs has ended'),
   });
-  const provisionAccess = createAccessProvisioner({ records, tokens, provider: local, channel, log });
+  const guests = guestCalls(local);
+  const provisionAccess = createAccessProvisioner({ records, tokens, provider: guests, channel, log });
   const provider = new SandboxService({
     provider: local,
+    guests,
     records,
     clock,
     publisher,
@@ -89,7 +92,7 @@ async function stopSandboxes({
   provider,
   log,
 }: {
-  readonly provider: SandboxProvider;
+  readonly provider: Sandboxes;
   readonly log: Logger;
 }): Promise<void> {
   const ending: Promise<void>[] = [];

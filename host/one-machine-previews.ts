@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type LocalPlane, openLocalPlane } from '#adapters/gateway/local-plane.ts';
 import { createLoopbackPlane } from '#adapters/gateway/loopback-plane.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { GuessLimit } from '#core/auth/guess-limit.ts';
 import type { Config } from './config/config.ts';
 import { consoleOrigins } from './known-hosts.ts';
@@ -23,7 +23,7 @@ export interface OneMachinePreviews extends Pick<Platform, 'plane' | 'gateway'> 
 export async function openOneMachinePreviews(
   config: Config,
   { folder, records, clock, log, metrics }: OneMachineDeps,
-  provider: SandboxProvider,
+  provider: Sandboxes,
 ): Promise<OneMachinePreviews> {
   const scheme = config.publicUrl?.protocol === 'https:' ? 'https' : 'http';
   let port = publicPort(config.publicUrl);

@@ -2,7 +2,7 @@ import { dialFailure } from '#adapters/gateway/dial-failure.ts';
 import type { LocalPlane } from '#adapters/gateway/local-plane.ts';
 import type { Clock } from '#core/shared/clock-and-ids.ts';
 import type { Records } from '#core/shared/records.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import { previewKept } from '#core/previews/preview-events.ts';
 import { slidingExpiry } from '#core/previews/preview-lifetime.ts';
@@ -22,7 +22,7 @@ import type { PreviewMetrics } from './metrics.ts';
 export interface PreviewGatewayDeps {
   readonly plane: LocalPlane;
   readonly records: Records;
-  readonly provider: SandboxProvider;
+  readonly provider: Sandboxes;
   readonly clock: Clock;
   readonly preview: PreviewOptions;
   readonly scheme: 'http' | 'https';

@@ -1,7 +1,7 @@
 import type { Clock } from '#core/shared/clock-and-ids.ts';
 import type { Records } from '#core/shared/records.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { destroySandbox } from '#core/sandboxes/end-sandbox.ts';
 import { everyItem } from '#core/shared/reads.ts';
 import type { Logger } from '#handlers/services.ts';
@@ -9,7 +9,7 @@ import type { Logger } from '#handlers/services.ts';
 export interface RecoverDeps {
   readonly place: string;
   readonly records: Records;
-  readonly provider: SandboxProvider;
+  readonly provider: Sandboxes;
   /** The clock that dates the records of sandboxes. */
   readonly clock: Clock;
   readonly log: Logger;

@@ -11,7 +11,6 @@
  * Several installations may share an engine: each lists and changes only its own sandboxes.
  * Sandboxes outlive the host, and the next host finds them running.
  */
-import type { Duplex } from 'node:stream';
 import type { ProcessIdentity } from '#adapters/local/process-identity.ts';
 import type { MachineTools } from '#adapters/egress/machine-tools.ts';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
@@ -27,10 +26,7 @@ import {
 } from '#adapters/sandboxes/sandbox-errors.ts';
 import type {
   Enforcement,
-  ExecCommand,
-  ExecProcess,
-  GuestAnswer,
-  GuestCall,
+  GuestConnection,
   SandboxObservation,
   SandboxProvider,
   SandboxSize,
@@ -283,25 +279,10 @@ class ContainerProvider implements DockerProvider {
     );
   }
 
-  exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
-    return this.#asPortErrors(id, () => {
-      signal?.throwIfAborted();
-      return this.#guest(id).exec(command, signal);
-    });
-  }
-
-  callGuest(id: string, call: GuestCall, signal?: AbortSignal): Promise<GuestAnswer> {
-    return this.#asPortErrors(id, () => {
-      signal?.throwIfAborted();
-      return this.#guest(id).call(call, signal);
-    });
-  }
-
-  dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
-    return this.#asPortErrors(id, () => {
-      signal?.throwIfAborted();
-      return this.#guest(id).dial(port, signal);
-    });
+  connect(id: string, _operation: string, signal?: AbortSignal): Promise<GuestConnection> {
+    return this.#asPortErrors(id, () =>
+      this.#running.use(id, signal, (container) => this.#connectTo(id, container, signal)),
+    );
   }
 
   firstProcess(id: string, signal?: AbortSignal): Promise<ProcessIdentity | undefined> {
@@ -372,7 +353,11 @@ class ContainerProvider implements DockerProvider {
     container: RunningContainer,
     signal: AbortSignal = new AbortController().signal,
   ): Promise<void> {
-    const guest = this.#guest(id, container);
+    const guest = new GuestClient({
+      sandboxId: id,
+      connect: (_operation, limit) => this.#connectTo(id, container, limit),
+      answerWithin: START_MS,
+    });
     // The state of an ended container says more than a guest that does not answer.
     const health = await guest.health(signal).catch(async (error: unknown) => {
       await this.#running.look(id, signal);
@@ -383,17 +368,13 @@ class ContainerProvider implements DockerProvider {
     await guest.health(signal);
   }
 
-  /** @param starting the container, if it has just been started */
-  #guest(id: string, starting?: RunningContainer): GuestClient {
+  async #connectTo(
+    id: string,
+    container: RunningContainer,
+    signal: AbortSignal | undefined,
+  ): Promise<GuestConnection> {
     const way = { id, name: this.#names.objectName(id), check: () => this.#running.look(id, undefined) };
-    return new GuestClient({
-      sandboxId: id,
-      connect: (signal) =>
-        starting === undefined
-          ? this.#running.use(id, signal, (container) => this.#relays.connect(way, container, signal))
-          : this.#relays.connect(way, starting, signal),
-      answerWithin: starting === undefined ? undefined : START_MS,
-    });
+    return { stream: await this.#relays.connect(way, container, signal) };
   }
 
   async #end(id: string, end: () => Promise<void>): Promise<void> {

@@ -8,7 +8,7 @@ import type {
   PreviewSpec,
   Readiness,
 } from '#core/previews/preview-plane.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { isAmongFirst } from '#core/previews/preview-limits.ts';
 import { clampExpiry } from '#core/previews/preview-lifetime.ts';
 import { previewHost, previewName } from '#core/previews/preview-token.ts';
@@ -27,7 +27,7 @@ export interface LocalPlaneOptions {
   /** Limit of all live previews together. */
   readonly maxTotal: number;
   readonly clock: Clock;
-  readonly provider: Pick<SandboxProvider, 'dial'>;
+  readonly provider: Pick<Sandboxes, 'dial'>;
   /**
    * Public address of the gateway, e.g. `{ scheme: 'http', port: 8787 }`. Read at each use, because
    * the port is known late.

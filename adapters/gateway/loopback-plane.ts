@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { PortholeError } from '#core/errors.ts';
 import type { Clock } from '#core/shared/clock-and-ids.ts';
 import type { Preview, PreviewPlane, PreviewSpec } from '#core/previews/preview-plane.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { isAmongFirst } from '#core/previews/preview-limits.ts';
 import { previewName, tokenFingerprint } from '#core/previews/preview-token.ts';
 import { createStrictServer } from '#proxy/front/strict-server.ts';
@@ -17,7 +17,7 @@ import { creationTimes, probeApp } from './preview-files.ts';
 export interface LoopbackPlaneOptions {
   readonly maxTotal: number;
   readonly clock: Clock;
-  readonly provider: Pick<SandboxProvider, 'dial'>;
+  readonly provider: Pick<Sandboxes, 'dial'>;
 }
 
 interface Session {
@@ -170,7 +170,7 @@ export function createLoopbackPlane({
 }
 
 async function listen(
-  provider: Pick<SandboxProvider, 'dial'>,
+  provider: Pick<Sandboxes, 'dial'>,
   proxy: PreviewProxy,
   { sandboxId, targetPort, token }: PreviewSpec,
 ): Promise<{ server: Server; connections: Set<Socket>; port: number }> {

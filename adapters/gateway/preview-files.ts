@@ -5,7 +5,7 @@ import { isNotHttp } from '#core/diagnosis/port-advice.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { Preview, Readiness } from '#core/previews/preview-plane.ts';
 import { isPreviewToken, previewName } from '#core/previews/preview-token.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import type { Clock } from '#core/shared/clock-and-ids.ts';
 import { askForPage } from './http-app-probe.ts';
 
@@ -118,7 +118,7 @@ const ANSWER_MS = 500;
  * whether it speaks HTTP.
  */
 export async function probeApp(
-  provider: Pick<SandboxProvider, 'dial'>,
+  provider: Pick<Sandboxes, 'dial'>,
   { sandboxId, targetPort, url }: Pick<Preview, 'sandboxId' | 'targetPort' | 'url'>,
   signal?: AbortSignal,
 ): Promise<Readiness> {

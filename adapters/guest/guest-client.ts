@@ -11,7 +11,14 @@ import {
   type ServerSentEvent,
   textAnswer,
 } from '#core/processes/guest-answers.ts';
-import type { ExecCommand, ExecProcess, GuestAnswer, GuestCall } from '#core/sandboxes/sandbox-provider.ts';
+import type {
+  ExecCommand,
+  ExecProcess,
+  GuestAnswer,
+  GuestCall,
+  GuestCalls,
+  SandboxProvider,
+} from '#core/sandboxes/sandbox-provider.ts';
 import { guestHealth, type GuestHealth } from '#guest/protocol/answers.ts';
 import { DIAL_UPGRADE, PROTOCOL_VERSION } from '#guest/protocol/http-protocol.ts';
 import { connectToGuest, type GuestAddress, guestRefusal, upgradeConnection } from './guest-connection.ts';
@@ -39,12 +46,12 @@ export class GuestClient {
     this.#address = address;
   }
 
-  /** @see SandboxProvider.exec for the contract */
+  /** @see GuestCalls.exec for the contract */
   exec(command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
     return startGuestCommand(this.#address, command, signal);
   }
 
-  /** @see SandboxProvider.dial for the contract */
+  /** @see GuestCalls.dial for the contract */
   async dial(port: number, signal?: AbortSignal): Promise<Duplex> {
     checkPort(port);
     const { stream, rest } = await upgradeConnection(
@@ -86,7 +93,7 @@ export class GuestClient {
     yield* eventsAnswer(answer, this.#address.sandboxId, options.signal);
   }
 
-  /** @see SandboxProvider.callGuest for the contract */
+  /** @see GuestCalls.callGuest for the contract */
   call({ method, path, ...rest }: GuestCall, signal?: AbortSignal): Promise<GuestAnswer> {
     return this.request(method, path, { ...rest, signal });
   }
@@ -117,10 +124,7 @@ export class GuestClient {
       answerWithin = this.#address.answerWithin ?? ANSWER_WITHIN,
     } = options;
     const { sandboxId } = this.#address;
-    signal?.throwIfAborted();
-    const authorization = await this.#address.authorization?.(`${method} ${path}`);
-    const own = await this.#address.headers?.();
-    const stream = await connectToGuest(this.#address, signal);
+    const { stream, headers: own } = await connectToGuest(this.#address, `${method} ${path}`, signal);
     const isStream = typeof (body as Readable | undefined)?.pipe === 'function';
     const text = body === undefined || isStream ? undefined : JSON.stringify(body);
     const late = new AbortController();
@@ -141,7 +145,6 @@ export class GuestClient {
             ...(text === undefined
               ? {}
               : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
-            ...(authorization === undefined ? {} : { authorization }),
             ...own,
             ...headers,
           },
@@ -169,3 +172,21 @@ export class GuestClient {
 }
 
 const MAX_REFUSAL = 64 * 1024;
+
+/**
+ * Commands, ports and requests in the sandboxes of a provider.
+ * @param answerWithin in ms; @default ANSWER_WITHIN
+ */
+export function guestCalls(provider: Pick<SandboxProvider, 'connect'>, answerWithin?: number): GuestCalls {
+  const guest = (sandboxId: string) =>
+    new GuestClient({
+      sandboxId,
+      connect: (operation, signal) => provider.connect(sandboxId, operation, signal),
+      answerWithin,
+    });
+  return {
+    exec: (id, command, signal) => guest(id).exec(command, signal),
+    dial: (id, port, signal) => guest(id).dial(port, signal),
+    callGuest: (id, call, signal) => guest(id).call(call, signal),
+  };
+}

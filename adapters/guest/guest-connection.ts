@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import { nothingListens } from '#adapters/sandboxes/sandbox-errors.ts';
 import { type ErrorCode, PortholeError } from '#core/errors.ts';
 import { ANSWER_WITHIN, guestFailure } from '#core/processes/guest-answers.ts';
+import type { GuestConnection } from '#core/sandboxes/sandbox-provider.ts';
 import { FILE_REFUSALS } from '#guest/protocol/files-protocol.ts';
 import { guestErrorBody, refusalDetails } from '#guest/protocol/answers.ts';
 
@@ -13,14 +14,11 @@ import { guestErrorBody, refusalDetails } from '#guest/protocol/answers.ts';
 const MAX_HEAD = 16 * 1024;
 const MAX_REFUSAL = 64 * 1024;
 
+/** How to reach the guest of one sandbox. */
 export interface GuestAddress {
   readonly sandboxId: string;
-  /** A byte stream to the guest, fresh for each call. */
-  connect(signal?: AbortSignal): Promise<Duplex>;
-  /** The value of `Authorization` for an operation, where the guest requires it. */
-  authorization?: ((operation: string) => string | Promise<string>) | undefined;
-  /** Sent with every request. */
-  headers?: (() => Promise<Readonly<Record<string, string>>>) | undefined;
+  /** @see SandboxProvider.connect */
+  connect(operation: string, signal?: AbortSignal): Promise<GuestConnection>;
   /** In ms. @default ANSWER_WITHIN */
   readonly answerWithin?: number | undefined;
 }
@@ -61,11 +59,16 @@ const REFUSALS: ReadonlyMap<string, ErrorCode> = new Map([
 ]);
 
 /** Connects. @throws PortholeError `exec_transport_error`, or the error of `connect` */
-export async function connectToGuest(address: GuestAddress, signal?: AbortSignal): Promise<Duplex> {
+export async function connectToGuest(
+  address: GuestAddress,
+  operation: string,
+  signal?: AbortSignal,
+): Promise<GuestConnection> {
+  signal?.throwIfAborted();
   try {
-    const stream = await address.connect(signal);
-    stream.on('error', () => {});
-    return stream;
+    const connection = await address.connect(operation, signal);
+    connection.stream.on('error', () => {});
+    return connection;
   } catch (error) {
     signal?.throwIfAborted();
     if (error instanceof PortholeError) throw error;
@@ -92,14 +95,10 @@ export async function upgradeConnection(
   { path, headers, first, port }: UpgradeRequest,
   signal?: AbortSignal,
 ): Promise<{ readonly stream: Duplex; readonly rest: Buffer }> {
-  signal?.throwIfAborted();
   const { sandboxId, answerWithin = ANSWER_WITHIN } = address;
-  const authorization = await address.authorization?.(`GET ${path}`);
-  const own = (await address.headers?.()) ?? {};
-  const stream = await connectToGuest(address, signal);
+  const { stream, headers: own = {} } = await connectToGuest(address, `GET ${path}`, signal);
   const lines = [`GET ${path} HTTP/1.1`, 'Host: guest', 'Connection: Upgrade', ...headers];
   for (const [name, value] of Object.entries(own)) lines.push(`${name}: ${value}`);
-  if (authorization !== undefined) lines.push(`Authorization: ${authorization}`);
   const request = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`);
   return new Promise((resolve, reject) => {
     const answer = new AnswerHead();

@@ -6,12 +6,11 @@
  *     const { isolation, warnings } = await provider.probe(); // found by trying; begun at
  *     creation, cached
  *
- * `dial` returns a `net.Socket`; a sandbox's `podName` is its id; `image` is refused. Sandboxes
- * outlive the host, and the next host with the same `dataDir` finds them running. `close()` ends
- * only what this process started for itself.
+ * A sandbox's `podName` is its id; `image` is refused. Sandboxes outlive the host, and the next
+ * host with the same `dataDir` finds them running. `close()` ends only what this process started
+ * for itself.
  */
 import { mkdirSync, readdirSync } from 'node:fs';
-import type { Duplex } from 'node:stream';
 import { dirname, join, resolve } from 'node:path';
 import {
   CHANNEL_SOCKET,
@@ -27,14 +26,10 @@ import {
 } from '#adapters/sandboxes/sandbox-errors.ts';
 import type { MachineTools } from '#adapters/egress/machine-tools.ts';
 import { PortholeError } from '#core/errors.ts';
-import { GuestClient } from '#adapters/guest/guest-client.ts';
 import type { StoredSpec } from '#adapters/sandboxes/stored-spec.ts';
 import type {
   Enforcement,
-  ExecCommand,
-  ExecProcess,
-  GuestAnswer,
-  GuestCall,
+  GuestConnection,
   SandboxObservation,
   SandboxProvider,
   SandboxSize,
@@ -69,8 +64,6 @@ export interface LocalProviderOptions {
    * without a network.
    */
   readonly nodeModules?: string | undefined;
-  /** How long a sandbox may take to start a command, in ms. @default 10,000 */
-  readonly answerWithin?: number | undefined;
   /**
    * Settings that sandboxes take over from the package managers of this machine. @default nothing
    */
@@ -86,8 +79,6 @@ export interface LocalProviderOptions {
 
 export interface LocalProvider extends SandboxProvider {
   readonly name: 'local';
-  /** A byte stream to the guest of a running sandbox. */
-  connect(id: string, signal?: AbortSignal): Promise<Duplex>;
   /** How sandboxes are isolated here, and warnings. Found once by starting one; never rejects. */
   probe(): Promise<Isolation>;
   /** Opens sockets to this process in each running sandbox, and in each that starts later. */
@@ -126,12 +117,10 @@ class FolderProvider implements LocalProvider {
   readonly #isolation: Promise<Isolation>;
   readonly #serial = new Serial();
   readonly #channels: SandboxChannels;
-  readonly #answerWithin: number | undefined;
 
   constructor(root: string, options: LocalProviderOptions) {
     const { isolation } = options;
     this.defaultSize = options.defaultSize ?? DEFAULT_SIZE;
-    this.#answerWithin = options.answerWithin;
     this.#root = root;
     this.#channels = new SandboxChannels(options.tools?.certificates);
     this.#starter = new SandboxStarter(dirname(root), options);
@@ -240,21 +229,8 @@ class FolderProvider implements LocalProvider {
     });
   }
 
-  async connect(id: string, signal?: AbortSignal): Promise<Duplex> {
-    signal?.throwIfAborted();
-    return connectToGuestIn(this.#running(id).path);
-  }
-
-  async exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
-    return this.#guest(id, signal).exec(command, signal);
-  }
-
-  async dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
-    return this.#guest(id, signal).dial(port, signal);
-  }
-
-  async callGuest(id: string, call: GuestCall, signal?: AbortSignal): Promise<GuestAnswer> {
-    return this.#guest(id, signal).call(call, signal);
+  async connect(id: string): Promise<GuestConnection> {
+    return { stream: await connectToGuestIn(this.#running(id).path) };
   }
 
   async *list(signal?: AbortSignal): AsyncIterable<string> {
@@ -286,16 +262,6 @@ class FolderProvider implements LocalProvider {
     const folder = new SandboxFolder(this.#root, id);
     if (isSandboxId(id) && folder.exists() && !folder.has('destroying')) return folder;
     throw sandboxNotFound(id);
-  }
-
-  #guest(id: string, signal?: AbortSignal): GuestClient {
-    signal?.throwIfAborted();
-    const { path } = this.#running(id);
-    return new GuestClient({
-      sandboxId: id,
-      connect: () => connectToGuestIn(path),
-      answerWithin: this.#answerWithin,
-    });
   }
 
   #running(id: string): SandboxFolder {

@@ -93,7 +93,10 @@ export class SandboxStarter {
     };
     folder.record(started);
     const ended = new AbortController();
-    const client = new GuestClient({ sandboxId: id, connect: () => connectToGuestIn(folder.path) });
+    const client = new GuestClient({
+      sandboxId: id,
+      connect: async () => ({ stream: await connectToGuestIn(folder.path) }),
+    });
     const answer = client.health(AbortSignal.any([ended.signal, ...(signal === undefined ? [] : [signal])]));
     spawned.go();
     void spawned.ended.finally(() => ended.abort());

@@ -11,15 +11,18 @@ import { writeWorkspaceFile } from '#core/files/workspace-files.ts';
 import { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import { serveGateway } from './gateway.ts';
+import { withGuests } from '#test/support/with-guests.ts';
 
 const PORT = 3000;
 const SANDBOX = 'bench';
 
 const dataDir = await mkdtemp(join(tmpdir(), 'porthole-bench-'));
-const provider = createLocalProvider({
-  dataDir,
-  nodeModules: new URL('../../node_modules', import.meta.url).pathname,
-});
+const provider = withGuests(
+  createLocalProvider({
+    dataDir,
+    nodeModules: new URL('../../node_modules', import.meta.url).pathname,
+  }),
+);
 await provider.create({ id: SANDBOX });
 for (const file of ['upstream.ts', 'body.ts']) {
   const text = await readFile(new URL(file, import.meta.url));

@@ -16,7 +16,7 @@ import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
 import type { PreviewPlane } from '#core/previews/preview-plane.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { TestProvider } from '#test/support/with-guests.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import { type BareApi, openBareApi } from './bare-api.ts';
 
@@ -28,7 +28,7 @@ export const POD_NAME = sandboxObjectName(SANDBOX);
 export interface FixturePlane {
   readonly preview: PreviewOptions;
   readonly plane: PreviewPlane;
-  readonly provider: SandboxProvider;
+  readonly provider: TestProvider;
 }
 
 /** A real API server, with separate namespaces for this benchmark. */
@@ -72,7 +72,7 @@ export async function openPreviewFixture(kubeconfig: string): Promise<PreviewFix
       const preview = optionsOf(namespace);
       const cluster = createKubernetesProvider({ client: by, access, namespace, image: 'none', guest: NONE });
       // Listeners are checked apart from the gateway, and not measured here.
-      const provider: SandboxProvider = Object.assign(Object.create(cluster) as SandboxProvider, {
+      const provider: TestProvider = Object.assign(Object.create(cluster) as TestProvider, {
         inspect: (id: string, signal?: AbortSignal) => cluster.inspect(id, signal),
         dial: async () => new PassThrough(),
       });

@@ -5,7 +5,7 @@ import { PortholeError } from '../errors.ts';
 import { hydrateWorkspace } from '../files/hydrate-workspace.ts';
 import { persistWorkspace } from '../files/persist-workspace.ts';
 import { runToEnd } from '../processes/collect-command.ts';
-import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { Clock, Owner } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
@@ -15,7 +15,7 @@ import type { ArchiveRecord, ArchiveStore } from './archive-store.ts';
 export interface ArchiveSandboxDeps {
   readonly records: Pick<Records, 'sandboxes' | 'archives'>;
   /** For the purpose `archive`: it is no use of the sandbox, and places nothing in it. */
-  readonly provider: Pick<SandboxProvider, 'inspect' | 'resume' | 'stop' | 'exec' | 'callGuest'>;
+  readonly provider: Pick<Sandboxes, 'inspect' | 'resume' | 'stop' | 'exec' | 'callGuest'>;
   readonly store: ArchiveStore;
   readonly clock: Clock;
   readonly place: string;
@@ -126,7 +126,7 @@ export async function restoreArchive(
     provider,
     archives,
   }: {
-    readonly provider: Pick<SandboxProvider, 'exec' | 'callGuest'>;
+    readonly provider: Pick<Sandboxes, 'exec' | 'callGuest'>;
     readonly archives: { readonly store: Pick<ArchiveStore, 'get'> } | undefined;
   },
   archive: ArchiveRecord,

@@ -3,7 +3,7 @@ import type { Tokens } from '../auth/authenticator.ts';
 import type { Caller } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import { resolveWorkspacePath } from '../files/workspace-path.ts';
-import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { Clock, Ids } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
 import {
@@ -123,7 +123,7 @@ function credentialOf(
   });
 }
 
-type GuestCalls = Pick<SandboxProvider, 'callGuest'>;
+type CallsGuest = Pick<Sandboxes, 'callGuest'>;
 
 /**
  * Calls of guests for an operation on a path. If the delegation has a path list, the path is
@@ -131,7 +131,7 @@ type GuestCalls = Pick<SandboxProvider, 'callGuest'>;
  * (TOCTOU).
  * @throws PortholeError `forbidden`, and what `resolveWorkspacePath` throws
  */
-export function delegatedGuests(provider: GuestCalls, caller: Caller, path: string): GuestCalls {
+export function delegatedGuests(provider: CallsGuest, caller: Caller, path: string): CallsGuest {
   const paths = caller.kind === 'delegate' ? caller.grant.paths : null;
   if (paths === null) return provider;
   checkPath(paths, resolveWorkspacePath(path, 'path'));

@@ -3,7 +3,7 @@ import { PortholeError } from '../errors.ts';
 import type { AppProbe, HttpFinding, UpgradeFinding } from '../previews/app-probe.ts';
 import type { PreviewPlane } from '../previews/preview-plane.ts';
 import type { RunRecord } from '../runs/run-records.ts';
-import type { SandboxObservation, SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { SandboxObservation, Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { PreviewOptions } from '../previews/preview-limits.ts';
 import { type Framework, guessFramework } from './framework.ts';
 import { type Listener, readListeners } from './listeners.ts';
@@ -11,7 +11,7 @@ import { type PortAdvice, portAdvice } from './port-advice.ts';
 import { guestsOf } from '../processes/guest.ts';
 
 export interface DiagnoseSandboxDeps {
-  readonly provider: Pick<SandboxProvider, 'inspect' | 'callGuest' | 'dial'>;
+  readonly provider: Pick<Sandboxes, 'inspect' | 'callGuest' | 'dial'>;
   readonly plane: Pick<PreviewPlane, 'needsOpenAddress'>;
   readonly preview: PreviewOptions;
   readonly probe: AppProbe;

@@ -8,7 +8,7 @@ import type {
   ToolRunOutcome,
   ToolSource,
 } from './editor-store.ts';
-import type { ExecExit, SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { ExecExit, Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { isToolError, MOST_RESULT_BYTES, readToolResult, type ToolResult } from './tool-result.ts';
 import { readAtMost } from '../shared/reads.ts';
 import { runToEnd } from '../processes/collect-command.ts';
@@ -80,7 +80,7 @@ const NODE_RESERVES_MIB = 576;
 
 /** Runs a tool's function once. Always ends within the limit plus some seconds, with an outcome. */
 export async function executeTool(
-  provider: SandboxProvider,
+  provider: Sandboxes,
   limits: EditorOptions,
   execution: ToolExecution,
   signal?: AbortSignal,
@@ -170,7 +170,7 @@ function cutOff(cut: 'timed_out' | 'too_much_output', limitMs: number): ToolRunE
 }
 
 async function resultOf(
-  provider: SandboxProvider,
+  provider: Sandboxes,
   { sandboxId, runId, source }: ToolExecution,
   exit: ExecExit,
   mebibytes: number,

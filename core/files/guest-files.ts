@@ -17,11 +17,11 @@ import {
   MAX_UPLOAD_FRAME,
 } from '#guest/protocol/files-protocol.ts';
 import { PortholeError } from '../errors.ts';
-import type { GuestCall, SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { GuestCall, Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { jsonAnswer } from '../processes/guest-answers.ts';
 
 /** A provider with or without guests. */
-export type GuestProvider = Pick<SandboxProvider, 'callGuest'>;
+export type GuestProvider = Pick<Sandboxes, 'callGuest'>;
 
 /** Timeout to move 100,000 files of an archive into place, in ms; a busy disk needs minutes. */
 const UNPACKS_WITHIN_MS = 600_000;

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { Remembered } from '../tar/archive-tree.ts';
 import { unpackInGuest } from './guest-files.ts';
 
@@ -25,7 +25,7 @@ export interface OutsideLinks {
  * follow a link out of the workspace, `workspace_archive_write_error`, or the stream's own error
  */
 export async function hydrateWorkspace(
-  { provider }: { readonly provider: Pick<SandboxProvider, 'callGuest'> },
+  { provider }: { readonly provider: Pick<Sandboxes, 'callGuest'> },
   sandboxId: string,
   content: Readable,
   { remembers = 'all' }: HydrateOptions = {},

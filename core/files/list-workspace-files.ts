@@ -1,5 +1,5 @@
 import type { FileStat } from '#guest/protocol/files-protocol.ts';
-import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { readAgain } from '../shared/reads.ts';
 import { listInGuest, readGuestList } from './guest-files.ts';
 import { resolveWorkspacePath } from './workspace-path.ts';
@@ -55,7 +55,7 @@ export interface Listing {
  * `workspace_archive_read_error`, and what `exec` throws
  */
 export async function listWorkspaceFiles(
-  deps: { readonly provider: Pick<SandboxProvider, 'callGuest'> },
+  deps: { readonly provider: Pick<Sandboxes, 'callGuest'> },
   sandboxId: string,
   path: string,
   { depth, most }: ListOptions,
@@ -75,7 +75,7 @@ export function filesOfListing(
 
 /** @throws as `listWorkspaceFiles` does */
 export async function readListing(
-  { provider }: { readonly provider: Pick<SandboxProvider, 'callGuest'> },
+  { provider }: { readonly provider: Pick<Sandboxes, 'callGuest'> },
   sandboxId: string,
   path: string,
   { depth }: Pick<ListOptions, 'depth'>,

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { PortholeError } from '../errors.ts';
-import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { resolveWorkspacePath } from './workspace-path.ts';
 import { tarOfGuest } from './guest-files.ts';
 import { readAgain } from '../shared/reads.ts';
@@ -35,7 +35,7 @@ export interface PersistedFolder {
  * `workspace_archive_read_error`, and what `exec` throws
  */
 export async function persistWorkspace(
-  { provider }: { readonly provider: Pick<SandboxProvider, 'callGuest'> },
+  { provider }: { readonly provider: Pick<Sandboxes, 'callGuest'> },
   sandboxId: string,
   { path = '/workspace', excludes = [], copiesHardLinks = false }: PersistOptions = {},
   signal?: AbortSignal,

@@ -1,5 +1,5 @@
 import { PortholeError } from '../errors.ts';
-import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { resolveWorkspacePath } from './workspace-path.ts';
 import { uploadToGuest } from './guest-files.ts';
 
@@ -25,7 +25,7 @@ export interface WrittenFile {
  * `workspace_archive_write_error`, or the error of a file's stream
  */
 export async function uploadFiles(
-  { provider }: { readonly provider: Pick<SandboxProvider, 'callGuest'> },
+  { provider }: { readonly provider: Pick<Sandboxes, 'callGuest'> },
   sandboxId: string,
   path: string,
   files: AsyncIterable<UploadedFile>,

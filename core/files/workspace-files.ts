@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import { PortholeError } from '../errors.ts';
-import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { resolveWorkspacePath } from './workspace-path.ts';
 import { openGuestFile, writeGuestFile } from './guest-files.ts';
 import { isConnectionLost, readAgain } from '../shared/reads.ts';
 
 export interface FileDeps {
-  readonly provider: Pick<SandboxProvider, 'callGuest'>;
+  readonly provider: Pick<Sandboxes, 'callGuest'>;
 }
 
 /** An open file. */

@@ -1,5 +1,5 @@
 import { PortholeError } from '../errors.ts';
-import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { Clock } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
 import type { CatalogueImage } from './image-store.ts';
@@ -38,7 +38,7 @@ export interface CatalogueDeps {
    * Images of the configuration: read-only, and take precedence over added ones of the same name.
    */
   readonly images: readonly CatalogueImage[];
-  readonly provider: Pick<SandboxProvider, 'runsImage'>;
+  readonly provider: Pick<Sandboxes, 'runsImage'>;
 }
 
 /** An image of the catalogue, and where it is defined. */

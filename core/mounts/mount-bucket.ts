@@ -1,7 +1,7 @@
 import { dirname } from 'node:path/posix';
 import type { Person } from '../callers.ts';
 import { runToEnd } from '../processes/collect-command.ts';
-import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { MountRequest } from './mount-request.ts';
 import { type BucketOptions, resolveMount } from './resolve-mount.ts';
 
@@ -45,7 +45,7 @@ export interface BucketMounter {
 }
 
 interface MountBucketDeps {
-  readonly provider: Pick<SandboxProvider, 'exec'>;
+  readonly provider: Pick<Sandboxes, 'exec'>;
   readonly mounter: BucketMounter;
   readonly buckets: BucketOptions;
 }
@@ -78,7 +78,7 @@ export async function mountBucket(
  * restarts a sandbox that has died.
  */
 async function makeFolder(
-  provider: Pick<SandboxProvider, 'exec'>,
+  provider: Pick<Sandboxes, 'exec'>,
   sandboxId: string,
   path: string,
   signal: AbortSignal | undefined,
@@ -99,7 +99,7 @@ function isInWorkspace(path: string): boolean {
 
 /** Removes the folder if it is empty. Best effort. */
 async function removeFolder(
-  provider: Pick<SandboxProvider, 'exec'>,
+  provider: Pick<Sandboxes, 'exec'>,
   sandboxId: string,
   path: string,
 ): Promise<void> {
@@ -107,7 +107,7 @@ async function removeFolder(
 }
 
 interface UnmountBucketDeps {
-  readonly provider: Pick<SandboxProvider, 'exec'>;
+  readonly provider: Pick<Sandboxes, 'exec'>;
   readonly mounter: BucketMounter;
 }
 

@@ -33,7 +33,7 @@ export interface UpgradeTarget {
 }
 
 /**
- * Sends one request to a server in a sandbox over a stream of `SandboxProvider.dial`, and ends the
+ * Sends one request to a server in a sandbox over a stream of `Sandboxes.dial`, and ends the
  * stream. Answers are hostile: bounded in bytes, headers and time. No method rejects because of
  * what the server does; each rejects when `signal` aborts.
  */

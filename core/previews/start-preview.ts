@@ -1,7 +1,7 @@
 import { PortholeError } from '../errors.ts';
 import type { RunRecord } from '../runs/run-records.ts';
 import type { NewEvent } from '../runs/timeline.ts';
-import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { countExceeded, quotaOf, type Quotas } from '../sandboxes/sandbox-quotas.ts';
 import type { Clock, Owner } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
@@ -137,7 +137,7 @@ export async function checkRoom(
 }
 
 interface CheckStartDeps {
-  readonly provider: Pick<SandboxProvider, 'inspect'>;
+  readonly provider: Pick<Sandboxes, 'inspect'>;
   readonly preview: PreviewOptions;
 }
 

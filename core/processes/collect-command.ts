@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { PortholeError } from '../errors.ts';
-import type { ExecCommand, ExecExit, SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { ExecCommand, ExecExit, Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { RunningCommand } from './execute-command.ts';
 
 /** Bytes kept of each stream. */
@@ -83,7 +83,7 @@ export function exitOfEntering(code: number | undefined, folder: string): Portho
 
 /** Runs an internal command, drops its output and waits for its end; kills it after `withinMs`. */
 export async function runToEnd(
-  provider: Pick<SandboxProvider, 'exec'>,
+  provider: Pick<Sandboxes, 'exec'>,
   sandboxId: string,
   command: ExecCommand,
   signal?: AbortSignal,

@@ -1,6 +1,6 @@
 import { PortholeError } from '../errors.ts';
 import { resolveWorkspacePath } from '../files/workspace-path.ts';
-import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { ENTER_WORKSPACE, exitOfEntering, runToEnd } from './collect-command.ts';
 
 /** The bridge's form of a session id. */
@@ -90,7 +90,7 @@ const MAX_ENV_BYTES = 131_072;
  * exists or the session cannot be created
  */
 export async function createSession(
-  { provider }: { readonly provider: Pick<SandboxProvider, 'exec'> },
+  { provider }: { readonly provider: Pick<Sandboxes, 'exec'> },
   sandboxId: string,
   { id, cwd, env = {}, sandboxEnv }: NewSession,
   signal?: AbortSignal,
@@ -148,7 +148,7 @@ rm -rf -- "$_porthole_session" 2>/dev/null || exit 74
  * @throws PortholeError `invalid_request`, `session_error` if it does not exist
  */
 export async function deleteSession(
-  { provider }: { readonly provider: Pick<SandboxProvider, 'exec'> },
+  { provider }: { readonly provider: Pick<Sandboxes, 'exec'> },
   sandboxId: string,
   id: string,
   signal?: AbortSignal,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { PassThrough, pipeline, type Readable } from 'node:stream';
 import { PortholeError } from '../errors.ts';
 import { resolveWorkspacePath } from '../files/workspace-path.ts';
-import type { ExecCommand, ExecProcess, SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { ExecCommand, ExecProcess, Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { ENTER_WORKSPACE, exitOfEntering } from './collect-command.ts';
 import { checkSessionId, SESSION_FUNCTIONS } from './exec-sessions.ts';
 
@@ -138,7 +138,7 @@ eval "unset -v _porthole_command; $_porthole_command"
  * exist, and the errors of `exec`
  */
 export async function executeCommand(
-  { provider }: { readonly provider: SandboxProvider },
+  { provider }: { readonly provider: Sandboxes },
   sandboxId: string,
   { argv, timeoutMs, cwd, sessionId, env }: CommandRequest,
   signal?: AbortSignal,

@@ -1,4 +1,4 @@
-import type { GuestCall, SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { GuestCall, Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { type AnswerSchema, eventsAnswer, jsonAnswer, type ServerSentEvent } from './guest-answers.ts';
 
 /**
@@ -22,14 +22,14 @@ export interface GuestCallOptions extends Pick<GuestCall, 'body' | 'answerWithin
 /**
  * The guest program inside one sandbox. It is not trusted: responses are bounded in size and time,
  * and validated with the schema.
- * @throws PortholeError as `SandboxProvider.callGuest` does, and `exec_transport_error` for an
+ * @throws PortholeError as `Sandboxes.callGuest` does, and `exec_transport_error` for an
  * answer that breaks the protocol
  */
 export class Guest {
-  readonly #provider: Pick<SandboxProvider, 'callGuest'>;
+  readonly #provider: Pick<Sandboxes, 'callGuest'>;
   readonly #sandboxId: string;
 
-  constructor(provider: Pick<SandboxProvider, 'callGuest'>, sandboxId: string) {
+  constructor(provider: Pick<Sandboxes, 'callGuest'>, sandboxId: string) {
     this.#provider = provider;
     this.#sandboxId = sandboxId;
   }
@@ -65,7 +65,7 @@ export interface Guests {
 }
 
 /** For a provider that neither resumes nor counts calls as use: the caller decides both. */
-export function guestsOf(provider: Pick<SandboxProvider, 'callGuest'>): Guests {
+export function guestsOf(provider: Pick<Sandboxes, 'callGuest'>): Guests {
   return {
     of: (sandboxId) => new Guest(provider, sandboxId),
   };

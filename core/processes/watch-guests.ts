@@ -4,7 +4,7 @@ import type { Clock } from '../shared/clock-and-ids.ts';
 import type { Guests } from './guest.ts';
 import type { ServerSentEvent } from './guest-answers.ts';
 import type { Records } from '../shared/records.ts';
-import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { changesSince, guestEventsOf, type PortSeen } from '../sandboxes/sandbox-events.ts';
 import type { SandboxEventPublisher } from '../sandboxes/sandbox-event-publisher.ts';
 
@@ -20,7 +20,7 @@ const REFILL_MS = 2_000;
 
 export interface WatchGuestsDeps {
   readonly guests: Guests;
-  readonly provider: Pick<SandboxProvider, 'inspect'>;
+  readonly provider: Pick<Sandboxes, 'inspect'>;
   readonly records: Pick<Records, 'runs' | 'timeline'>;
   readonly publisher: Pick<SandboxEventPublisher, 'publish'>;
   readonly clock: Clock;

@@ -3,7 +3,7 @@ import type { Tokens } from '../auth/authenticator.ts';
 import { PortholeError } from '../errors.ts';
 import { implicitRunId } from '../previews/tunnels.ts';
 import { type Channel, guestsOf, NOTHING } from '../processes/guest.ts';
-import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { Clock } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
 import { agentAccess } from './find-run.ts';
@@ -74,7 +74,7 @@ export async function recordAgentConnected(
 
 export interface ProvisionRunsDeps {
   readonly records: Pick<Records, 'runs' | 'sandboxes'>;
-  readonly provider: Pick<SandboxProvider, 'callGuest'>;
+  readonly provider: Pick<Sandboxes, 'callGuest'>;
   readonly tokens: Tokens;
   readonly channel: Channel;
 }

@@ -6,7 +6,7 @@ import type { PreviewPlane } from '../previews/preview-plane.ts';
 import { implicitRunId } from '../previews/tunnels.ts';
 import { createSandbox, type CreateSandboxDeps } from '../sandboxes/create-sandbox.ts';
 import { findSandbox } from '../sandboxes/resume-sandbox.ts';
-import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { countExceeded, quotaOf } from '../sandboxes/sandbox-quotas.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { Clock } from '../shared/clock-and-ids.ts';
@@ -18,7 +18,7 @@ import type { RunRecord } from './run-records.ts';
 interface CompleteRunDeps {
   readonly records: Pick<Records, 'runs' | 'sandboxes'>;
   readonly plane: Pick<PreviewPlane, 'list'>;
-  readonly provider: Pick<SandboxProvider, 'stop'>;
+  readonly provider: Pick<Sandboxes, 'stop'>;
   readonly preview: Pick<PreviewOptions, 'keepAfterRun'>;
   readonly clock: Clock;
   readonly provisionAccess: ProvisionAccess;

@@ -8,7 +8,7 @@ import type {
   SandboxRecord,
   SandboxOptions,
 } from './sandbox-records.ts';
-import type { SandboxProvider, SandboxSize, SandboxSpec } from './sandbox-provider.ts';
+import type { Sandboxes, SandboxSize, SandboxSpec } from './sandbox-provider.ts';
 import type { NetworkAccess } from '../network/network.ts';
 import type { SandboxSkill } from '../skills/skill-store.ts';
 import type { WarmPool } from './warm-pool.ts';
@@ -24,7 +24,7 @@ import { destroySandbox } from './end-sandbox.ts';
 /** What makes a sandbox of an id. */
 export interface MakeSandboxDeps {
   readonly records: Records;
-  readonly provider: SandboxProvider;
+  readonly provider: Sandboxes;
   readonly clock: Clock;
   readonly ids: Ids;
   /** Installation id, written to the record: see SandboxRecord.place. */
@@ -218,7 +218,7 @@ function notPlaced(skills: readonly string[] = []): readonly SandboxSkill[] {
  * certificates of secrets are placed when a sandbox starts.
  */
 function isDefault(
-  { defaultSize }: SandboxProvider,
+  { defaultSize }: Sandboxes,
   { image, resources = {}, secrets = NO_SECRETS }: NewSandbox,
 ): boolean {
   const isUsual = (key: keyof SandboxSize) =>
@@ -280,7 +280,7 @@ export function specOf({ id, image, resources, network }: SandboxRecord): Sandbo
 
 /** Undefined if the owner has no quota. */
 export function quotaLimitsOf(
-  { quotas, provider }: { readonly quotas: Quotas; readonly provider: Pick<SandboxProvider, 'defaultSize'> },
+  { quotas, provider }: { readonly quotas: Quotas; readonly provider: Pick<Sandboxes, 'defaultSize'> },
   owner: Owner,
 ): QuotaLimits | undefined {
   const quota = quotaOf(quotas, owner);

@@ -3,12 +3,12 @@ import type { Actor } from '../previews/preview-events.ts';
 import { runCompleted } from '../runs/run-events.ts';
 import { oneAtATime } from '../shared/concurrency.ts';
 import type { Records } from '../shared/records.ts';
-import type { SandboxProvider } from './sandbox-provider.ts';
+import type { Sandboxes } from './sandbox-provider.ts';
 import type { SandboxRecord } from './sandbox-records.ts';
 
 interface DestroySandboxDeps {
   readonly records: Records;
-  readonly provider: SandboxProvider;
+  readonly provider: Sandboxes;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { SandboxRecord } from './sandbox-records.ts';
-import type { SandboxProvider } from './sandbox-provider.ts';
+import type { Sandboxes } from './sandbox-provider.ts';
 import { lifecycleDecision, type LifecycleLimits, type LifecycleDecision } from './sandbox-lifecycle.ts';
 import { isOfPool } from './sandbox-owner.ts';
 import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
@@ -95,7 +95,7 @@ const EXPIRES_WITHIN_MS = 2_000;
  * Makes processes report `expired` instead of `sandbox_stopped`, where the guest's output outlives
  * the stop.
  */
-async function expireProcesses(provider: SandboxProvider, id: string): Promise<void> {
+async function expireProcesses(provider: Sandboxes, id: string): Promise<void> {
   try {
     const call = { method: 'POST', path: '/v1/expire', answerWithin: EXPIRES_WITHIN_MS } as const;
     (await provider.callGuest(id, call)).resume();

@@ -5,7 +5,7 @@ import { joined } from '../shared/concurrency.ts';
 import type { Records } from '../shared/records.ts';
 import { quotaLimitsOf } from './create-sandbox.ts';
 import { checkSandboxId } from './sandbox-owner.ts';
-import type { SandboxProvider } from './sandbox-provider.ts';
+import type { Sandboxes } from './sandbox-provider.ts';
 import { quotaExceeded, quotaOf, type Quotas } from './sandbox-quotas.ts';
 import type { SandboxRecord } from './sandbox-records.ts';
 
@@ -33,7 +33,7 @@ export async function findSandbox(
 
 interface ResumeSandboxDeps {
   readonly records: Pick<Records, 'sandboxes'>;
-  readonly provider: Pick<SandboxProvider, 'resume' | 'stop' | 'defaultSize'>;
+  readonly provider: Pick<Sandboxes, 'resume' | 'stop' | 'defaultSize'>;
   readonly clock: Clock;
   /** What each owner may have running. */
   readonly quotas: Quotas;

@@ -101,10 +101,17 @@ export interface GuestCall {
  */
 export type GuestAnswer = IncomingMessage;
 
+/** A connection to a guest, for one request. */
+export interface GuestConnection {
+  /** Carries HTTP/1.1. */
+  readonly stream: Duplex;
+  /** Sent with the request, where the guest requires them. @default none */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
 /**
  * Where sandboxes live. Every method is idempotent, and safe to repeat after a crash in the middle.
- * Files, archives, listings and processes are written once, on `callGuest`. A sandbox keeps what it
- * was made from: `resume` takes nothing but its id.
+ * A sandbox keeps what it was made from: `resume` takes nothing but its id.
  *
  * Failure codes (PortholeError): `sandbox_not_found` where there is no such sandbox,
  * `sandbox_not_running` where it is stopped or still being created, `exec_transport_error` where
@@ -145,6 +152,22 @@ export interface SandboxProvider {
   destroy(id: string, signal?: AbortSignal): Promise<void>;
 
   /**
+   * A connection to the sandbox's guest, for one request. Everything that happens inside a sandbox
+   * goes through its guest (`GuestCalls`).
+   * @param operation the method and path of the request, as in `GET /v1/health`
+   */
+  connect(id: string, operation: string, signal?: AbortSignal): Promise<GuestConnection>;
+
+  /** The ids of all sandboxes with our mark, running or not; used to find orphans. */
+  list(signal?: AbortSignal): AsyncIterable<string>;
+
+  /** Closes connections. Sandboxes keep their state: the next start of the host adopts them. */
+  close(): Promise<void>;
+}
+
+/** What happens inside running sandboxes, through their guests. Same failure codes. */
+export interface GuestCalls {
+  /**
    * Starts a command in its own process group. Aborting `signal` kills the group with SIGKILL. What
    * the command left in the background after its own exit runs on until the sandbox stops, its
    * output read and discarded. A program that cannot be started (not found, not executable) is an
@@ -166,10 +189,7 @@ export interface SandboxProvider {
    * where the connection is lost
    */
   callGuest(id: string, call: GuestCall, signal?: AbortSignal): Promise<GuestAnswer>;
-
-  /** The ids of all sandboxes with our mark, running or not; used to find orphans. */
-  list(signal?: AbortSignal): AsyncIterable<string>;
-
-  /** Closes connections. Sandboxes keep their state: the next start of the host adopts them. */
-  close(): Promise<void>;
 }
+
+/** The sandboxes of an installation, as handlers, use cases and controllers see them. */
+export interface Sandboxes extends Omit<SandboxProvider, 'connect'>, GuestCalls {}

@@ -14,6 +14,8 @@ import type {
   ExecProcess,
   GuestAnswer,
   GuestCall,
+  GuestCalls,
+  Sandboxes,
   SandboxObservation,
   SandboxProvider,
   SandboxSize,
@@ -23,6 +25,7 @@ import { whyEnded } from './why-ended.ts';
 
 export interface SandboxServiceDeps {
   readonly provider: SandboxProvider;
+  readonly guests: GuestCalls;
   readonly records: Pick<Records, 'runs' | 'timeline' | 'sandboxes' | 'skills' | 'images'>;
   readonly clock: Clock;
   readonly publisher: Pick<SandboxEventPublisher, 'publish'>;
@@ -49,14 +52,16 @@ export type Purpose = 'use' | 'control' | 'archive';
  * keeps skills, agent credentials and buckets in step with the life of a sandbox, publishes its
  * changes, records its use, and restarts it where it died.
  */
-export class SandboxService implements SandboxProvider {
+export class SandboxService implements Sandboxes {
   readonly #deps: SandboxServiceDeps;
   readonly #provider: SandboxProvider;
+  readonly #guests: GuestCalls;
   readonly #purpose: Purpose;
 
   constructor(deps: SandboxServiceDeps, purpose: Purpose = 'use') {
     this.#deps = deps;
     this.#provider = deps.provider;
+    this.#guests = deps.guests;
     this.#purpose = purpose;
   }
 
@@ -127,7 +132,7 @@ export class SandboxService implements SandboxProvider {
    * the sandbox survive, its processes do not.
    */
   async exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
-    if (this.#purpose !== 'use') return this.#provider.exec(id, command, signal);
+    if (this.#purpose !== 'use') return this.#guests.exec(id, command, signal);
     const process = await this.#start(id, command, signal);
     const end = this.#deps.activity.begin(id);
     process.exited.then(end, end);
@@ -136,11 +141,11 @@ export class SandboxService implements SandboxProvider {
 
   /** Commands, files, terminals and the traffic of previews count as use while they last. */
   async callGuest(id: string, call: GuestCall, signal?: AbortSignal): Promise<GuestAnswer> {
-    if (this.#purpose !== 'use') return this.#provider.callGuest(id, call, signal);
+    if (this.#purpose !== 'use') return this.#guests.callGuest(id, call, signal);
     const end = this.#deps.activity.begin(id);
     try {
       // Safe to retry: nothing of the body has been read.
-      const answer = await this.#revived(id, () => this.#provider.callGuest(id, call, signal), signal);
+      const answer = await this.#revived(id, () => this.#guests.callGuest(id, call, signal), signal);
       finished(answer, end);
       return answer;
     } catch (error) {
@@ -150,7 +155,7 @@ export class SandboxService implements SandboxProvider {
   }
 
   async dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
-    const stream = await this.#provider.dial(id, port, signal);
+    const stream = await this.#guests.dial(id, port, signal);
     if (this.#purpose === 'use') finished(stream, this.#deps.activity.begin(id));
     return stream;
   }
@@ -165,7 +170,7 @@ export class SandboxService implements SandboxProvider {
 
   async #start(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
     const explain = (error: unknown) => this.#explain(id, command, error);
-    const start = () => this.#provider.exec(id, command, signal);
+    const start = () => this.#guests.exec(id, command, signal);
     const process = await this.#revived(id, start, signal).catch(explain);
     const exited = process.exited.catch(explain);
     // Callers may read only the output, which reports the loss: avoids an unhandled rejection,
@@ -207,7 +212,7 @@ export class SandboxService implements SandboxProvider {
     try {
       const sandbox = await this.#deps.records.sandboxes.get(id);
       if (sandbox !== undefined && sandbox.skills.length > 0) {
-        await refreshSkills(this.#deps, sandbox, signal);
+        await refreshSkills({ ...this.#deps, provider: this.#guests }, sandbox, signal);
       }
     } catch (error) {
       signal?.throwIfAborted();

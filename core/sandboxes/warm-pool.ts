@@ -27,7 +27,7 @@ export interface WarmPoolStats {
 /**
  * Sandboxes of the default image, created before they are requested. Instances may share one pool:
  * it exceeds its target only briefly, and each sandbox goes to one owner, and never back. Failures
- * are those of `Records` and `SandboxProvider`; a failed creation is retried at the next refresh.
+ * are those of `Records` and `Sandboxes`; a failed creation is retried at the next refresh.
  */
 export interface WarmPool {
   stats(signal?: AbortSignal): Promise<WarmPoolStats>;

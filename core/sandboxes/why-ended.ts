@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Records } from '../shared/records.ts';
 import type { SandboxRecord } from './sandbox-records.ts';
-import type { SandboxProvider } from './sandbox-provider.ts';
+import type { Sandboxes } from './sandbox-provider.ts';
 import { hasLapsed } from './sandbox-lifecycle.ts';
 
 /**
@@ -12,7 +12,7 @@ const POLLS_MS = [0, 250];
 
 export interface WhyEndedDeps {
   readonly records: Pick<Records, 'sandboxes'>;
-  readonly provider: Pick<SandboxProvider, 'inspect'>;
+  readonly provider: Pick<Sandboxes, 'inspect'>;
 }
 
 /**

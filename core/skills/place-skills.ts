@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { placedSkills } from '#guest/protocol/files-protocol.ts';
 import { jsonAnswer } from '../processes/guest-answers.ts';
-import type { SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { Records } from '../shared/records.ts';
 import { requireSkills, skillsArchive } from './put-skill.ts';
@@ -9,7 +9,7 @@ import type { PackedSkill, SandboxSkill } from './skill-store.ts';
 
 interface PlaceSkillsDeps {
   readonly records: Pick<Records, 'skills' | 'sandboxes'>;
-  readonly provider: Pick<SandboxProvider, 'callGuest'>;
+  readonly provider: Pick<Sandboxes, 'callGuest'>;
 }
 
 /** The longest that placing may take, in milliseconds: tens of megabytes on a slow disk. */
@@ -70,7 +70,7 @@ async function replaceStale(
 
 /** Returns the paths of the kept files. */
 async function lay(
-  provider: Pick<SandboxProvider, 'callGuest'>,
+  provider: Pick<Sandboxes, 'callGuest'>,
   sandboxId: string,
   skills: readonly PackedSkill[],
   signal: AbortSignal | undefined,

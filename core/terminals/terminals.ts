@@ -1,6 +1,6 @@
 import { commandEnvironment } from '../network/network-secrets.ts';
 import { PortholeError } from '../errors.ts';
-import type { ExecCommand, SandboxProvider } from '../sandboxes/sandbox-provider.ts';
+import type { ExecCommand, Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { Records } from '../shared/records.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import { ReplayRing } from '../runs/event-log.ts';
@@ -21,7 +21,7 @@ const MOST_VIEWERS = 32;
 const KEPT_MS = 86_400_000;
 
 export interface TerminalsDeps {
-  readonly provider: Pick<SandboxProvider, 'exec' | 'inspect'>;
+  readonly provider: Pick<Sandboxes, 'exec' | 'inspect'>;
   readonly records: Pick<Records, 'sandboxes'>;
   /** Aborted when this process is about to end. */
   readonly stopping: AbortSignal;

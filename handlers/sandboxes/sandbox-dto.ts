@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { NETWORK_MODES } from '#core/network/network-policy.ts';
 import { expiryOf } from '#core/sandboxes/sandbox-lifecycle.ts';
-import type { Enforcement, SandboxProvider, SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
+import type { Enforcement, Sandboxes, SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { networkDtoFields, toNetworkDto } from './network-fields.ts';
 
@@ -132,7 +132,7 @@ export const SandboxDetailDto = SandboxDto.extend({
 
 export async function toSandboxDetailDto(
   sandbox: SandboxRecord,
-  provider: Pick<SandboxProvider, 'defaultSize' | 'enforcement'>,
+  provider: Pick<Sandboxes, 'defaultSize' | 'enforcement'>,
 ): Promise<z.infer<typeof SandboxDetailDto>> {
   const dto = toSandboxDto(sandbox, provider.defaultSize);
   const by: Enforcement = await provider.enforcement(sandbox.network.mode !== 'off');

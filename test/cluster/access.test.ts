@@ -15,7 +15,7 @@ import {
   VOLUME_CLAIMS,
   type KubernetesObject,
 } from '#adapters/kubernetes/client/kubernetes-object.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { TestProvider } from '#test/support/with-guests.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { run, sandboxId, until } from '#test/contracts/sandbox-provider.contract.ts';
 import { collect } from '#test/support/collect.ts';
@@ -261,7 +261,7 @@ suite('access', missing(), () => {
 });
 
 /** All that a pass does to sandboxes, and what it must not do. */
-async function endsSandboxes(made: SandboxProvider, provider: SandboxProvider): Promise<void> {
+async function endsSandboxes(made: TestProvider, provider: TestProvider): Promise<void> {
   const id = sandboxId();
   await made.create({ id });
   expect(await collect(provider.list())).toEqual([id]);
@@ -273,7 +273,7 @@ async function endsSandboxes(made: SandboxProvider, provider: SandboxProvider): 
 }
 
 /** All that the clean-up of snapshots does, and what it must not do. */
-async function destroysSandboxes(made: SandboxProvider, provider: SandboxProvider): Promise<void> {
+async function destroysSandboxes(made: TestProvider, provider: TestProvider): Promise<void> {
   const id = sandboxId();
   await made.create({ id });
   await expect(collect(provider.list())).rejects.toThrow(/forbidden/i);

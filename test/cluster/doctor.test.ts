@@ -12,7 +12,7 @@ import {
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
 import { diagnoseSandbox } from '#core/diagnosis/diagnose-sandbox.ts';
 import {
   importPlainImage,
@@ -31,7 +31,7 @@ const namespace = `doctor-${randomBytes(4).toString('hex')}`;
 suite('the doctor in a cluster', missing(), () => {
   let fixture: Cluster;
   let client: KubernetesClient;
-  let provider: SandboxProvider;
+  let provider: TestProvider;
 
   beforeAll(async () => {
     fixture = await cluster();
@@ -40,14 +40,16 @@ suite('the doctor in a cluster', missing(), () => {
     const access = await readKubeconfig(fixture.kubeconfig);
     client = createKubernetesClient({ access });
     const pod = { memoryMebibytes: 512, workspaceMebibytes: 256 };
-    provider = createKubernetesProvider({
-      client,
-      access,
-      namespace,
-      image: SANDBOX_IMAGE,
-      pod,
-      guest: GUEST,
-    });
+    provider = withGuests(
+      createKubernetesProvider({
+        client,
+        access,
+        namespace,
+        image: SANDBOX_IMAGE,
+        pod,
+        guest: GUEST,
+      }),
+    );
   }, 120_000);
   afterAll(async () => {
     await provider.close();

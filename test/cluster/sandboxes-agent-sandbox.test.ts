@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createAgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
 import { defaultProvider } from '#adapters/kubernetes/sandboxes/default-provider.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
 import { labelValue, LABELS, sandboxObjectName } from '#constructs/names.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import {
@@ -48,18 +48,20 @@ suite('agent-sandbox provider', missing() ?? definitionsMissing(), () => {
    * Like the functions of a stack: with the token of their account, under all policies of the
    * stack.
    */
-  const open = async (warmPool: string, images = {}, account?: Actor): Promise<SandboxProvider> => {
+  const open = async (warmPool: string, images = {}, account?: Actor): Promise<TestProvider> => {
     const { client, access } = account ?? (await stack.as('porthole'));
     const { previews: namespace } = stack.config.namespaces;
     const warmPoolsByImage = images;
-    return createAgentSandboxProvider({
-      client,
-      access,
-      namespace,
-      warmPool,
-      warmPoolsByImage,
-      guest: GUEST,
-    });
+    return withGuests(
+      createAgentSandboxProvider({
+        client,
+        access,
+        namespace,
+        warmPool,
+        warmPoolsByImage,
+        guest: GUEST,
+      }),
+    );
   };
 
   beforeAll(async () => {

@@ -12,7 +12,7 @@ import { find } from '#adapters/kubernetes/sandboxes/cluster-objects.ts';
 import type { GuestReach } from '#adapters/kubernetes/sandboxes/pod-guests.ts';
 import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
 import {
   GUEST_IMAGE,
   importGuestImage,
@@ -55,12 +55,14 @@ suite('kubernetes provider', missing(), () => {
     settleWithinMs?: number;
     nodeWithinMs?: number;
     reach?: GuestReach;
-  } = {}): Promise<SandboxProvider> => {
+  } = {}): Promise<TestProvider> => {
     const access = await readKubeconfig(fixture.kubeconfig);
     client ??= createKubernetesClient({ access });
     const pod = { memoryMebibytes: 1024, workspaceMebibytes: 1024, ...more.pod };
     const guest = { ...GUEST, reach };
-    return createKubernetesProvider({ client, access, namespace, image: SANDBOX_IMAGE, ...more, pod, guest });
+    return withGuests(
+      createKubernetesProvider({ client, access, namespace, image: SANDBOX_IMAGE, ...more, pod, guest }),
+    );
   };
   const inNamespace = (...argv: string[]): Promise<string> =>
     fixture.kubectl([...argv, `--namespace=${namespace}`]);

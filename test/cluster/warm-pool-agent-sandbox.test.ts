@@ -20,6 +20,7 @@ import { cluster, missing } from './fixture/cluster.ts';
 import { command } from './fixture/command.ts';
 import { type Actor, GUEST, kubeconfigOf } from './guards/actor.ts';
 import { type GuardedStack, openGuardedStack } from './guards/guarded-stack.ts';
+import { withGuests } from '#test/support/with-guests.ts';
 
 const POOLS = {
   templates: {
@@ -98,13 +99,15 @@ suite('a warm pool of agent-sandbox', missing() ?? definitionsMissing(), () => {
     await settled(pool, 1);
     const { client, access } = functions;
     const namespace = stack.config.namespaces.previews;
-    const provider = createAgentSandboxProvider({
-      client,
-      access,
-      namespace,
-      warmPool: 'ready',
-      guest: GUEST,
-    });
+    const provider = withGuests(
+      createAgentSandboxProvider({
+        client,
+        access,
+        namespace,
+        warmPool: 'ready',
+        guest: GUEST,
+      }),
+    );
     const id = sandboxId();
     await provider.create({ id });
     expect((await provider.inspect(id)).podName).toMatch(/^ready-/);
@@ -133,15 +136,17 @@ suite('a warm pool of agent-sandbox', missing() ?? definitionsMissing(), () => {
       `--patch=${JSON.stringify([{ op: 'replace', path, value }])}`,
     ]);
     const { client, access } = functions;
-    const provider = createAgentSandboxProvider({
-      client,
-      access,
-      namespace: stack.config.namespaces.previews,
-      warmPool: 'ready',
-      warmPoolsByImage: { large: 'other' },
-      guest: GUEST,
-      makeRoom: () => pool.makeRoom(),
-    });
+    const provider = withGuests(
+      createAgentSandboxProvider({
+        client,
+        access,
+        namespace: stack.config.namespaces.previews,
+        warmPool: 'ready',
+        warmPoolsByImage: { large: 'other' },
+        guest: GUEST,
+        makeRoom: () => pool.makeRoom(),
+      }),
+    );
     const id = sandboxId();
     await provider.create({ id, image: 'large' });
     expect(await provider.inspect(id)).toMatchObject({ state: 'running' });

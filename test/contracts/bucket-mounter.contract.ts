@@ -9,12 +9,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ownerOf } from '#adapters/local/drop-root.ts';
 import { NamespaceMounter, type NamespaceMounterOptions } from '#adapters/mounts/namespace-mounter.ts';
 import type { BucketMount } from '#core/mounts/mount-bucket.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { TestProvider } from '#test/support/with-guests.ts';
 import { openSandboxService } from '#test/support/open-sandbox-service.ts';
 import { type S3Server, startS3 } from '#test/support/seaweedfs.ts';
 
 export interface BucketHarness {
-  readonly provider: SandboxProvider;
+  readonly provider: TestProvider;
   readonly target: NamespaceMounterOptions['target'];
   /** The error of a write to /mnt. */
   readonly refusal: 'Read-only file system' | 'Permission denied';
@@ -28,7 +28,7 @@ export interface BucketHarness {
 export function bucketMounterContract(open: () => Promise<BucketHarness>): void {
   let s3: S3Server;
   let harness: BucketHarness;
-  let provider: SandboxProvider;
+  let provider: TestProvider;
   let mounter: NamespaceMounter;
   const lost: string[] = [];
   const id = 'bucketsandbox';

@@ -4,7 +4,7 @@
  * Imports no test library: the host that runs as an ordinary user runs it as well.
  */
 import { Readable } from 'node:stream';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { TestProvider } from '#test/support/with-guests.ts';
 import { listWorkspaceFiles } from '#core/files/list-workspace-files.ts';
 import { persistWorkspace } from '#core/files/persist-workspace.ts';
 import { runToEnd } from '#core/processes/collect-command.ts';
@@ -85,7 +85,7 @@ for (const [name, kind] of JSON.parse(process.argv[1])) make[kind](Buffer.from(n
 Promise.all(listening).then(() => { try { fs.chmodSync(root, 0); } catch {} });
 `;
 
-type Sandboxes = Pick<SandboxProvider, 'inspect' | 'stop' | 'resume' | 'exec' | 'callGuest'>;
+type Sandboxes = Pick<TestProvider, 'inspect' | 'stop' | 'resume' | 'exec' | 'callGuest'>;
 
 /**
  * Creates each tree, stops and resumes the sandbox, and reads and writes in it. The sandboxes `ids`
@@ -118,7 +118,7 @@ async function survive(provider: Sandboxes, id: string, tree: number): Promise<v
   await provider.resume(id);
   const { state } = await provider.inspect(id);
   if (state !== 'running') throw new Error(`resumed, it is ${state}`);
-  const deps = { provider: provider as SandboxProvider };
+  const deps = { provider: provider as TestProvider };
   const text = await textOf((await readWorkspaceFile(deps, id, '/workspace/kept')).content);
   if (text !== 'kept') throw new Error(`the file has become ${text}`);
   const { entries } = await listWorkspaceFiles(deps, id, '/workspace', { depth: 1, most: 1_000 });

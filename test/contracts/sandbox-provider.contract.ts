@@ -1,5 +1,5 @@
 /**
- * The contract of SandboxProvider, for any kind of sandbox. Sandboxes need a shell and node;
+ * The contract of TestProvider, for any kind of sandbox. Sandboxes need a shell and node;
  * nothing else is assumed.
  */
 import { randomBytes } from 'node:crypto';
@@ -8,7 +8,8 @@ import { setTimeout as after } from 'node:timers/promises';
 import type { Duplex, Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { PortholeError } from '#core/errors.ts';
-import type { ExecCommand, ExecExit, SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { ExecCommand, ExecExit } from '#core/sandboxes/sandbox-provider.ts';
+import type { TestProvider } from '#test/support/with-guests.ts';
 import { survivesHostileTrees } from './hostile-trees.ts';
 
 export interface ContractCapabilities {
@@ -38,7 +39,7 @@ export interface Outcome {
 
 /** Runs a command to its end. */
 export async function run(
-  provider: SandboxProvider,
+  provider: TestProvider,
   id: string,
   argv: ExecCommand['argv'],
   options: Omit<ExecCommand, 'argv'> & { input?: string | Buffer } = {},
@@ -81,7 +82,7 @@ export async function until(stream: Readable, text: string): Promise<string> {
  * which the sandbox chooses if 0.
  */
 export async function serve(
-  provider: SandboxProvider,
+  provider: TestProvider,
   id: string,
   name: string,
   { port = 0, host = '127.0.0.1' } = {},
@@ -105,7 +106,7 @@ export async function talk(stream: Duplex, word: string): Promise<string> {
 }
 
 /** Whether a process with this mark in its command line lives in the sandbox. */
-export async function lives(provider: SandboxProvider, id: string, mark: string): Promise<boolean> {
+export async function lives(provider: TestProvider, id: string, mark: string): Promise<boolean> {
   const looked = `for f in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <"$f" 2>/dev/null; echo; done | grep -v grep | grep -c -- "$MARK[:]"`;
   const { stdout } = await run(provider, id, ['sh', '-c', looked], { env: { MARK: mark } });
   return stdout.trim() !== '0';
@@ -121,10 +122,10 @@ export async function eventually(check: () => Promise<boolean>): Promise<boolean
 
 /** Runs the suite; `open` is called once, and its result is closed at the end. */
 export function sandboxProviderContract(
-  open: () => Promise<SandboxProvider>,
+  open: () => Promise<TestProvider>,
   capabilities: ContractCapabilities,
 ): void {
-  let provider: SandboxProvider;
+  let provider: TestProvider;
   const id = sandboxId();
   const made = [id];
   const fresh = (): string => {

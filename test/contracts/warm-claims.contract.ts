@@ -3,7 +3,7 @@ import { randomIds } from '#adapters/system/clock-and-random-ids.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type { Records } from '#core/shared/records.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { TestProvider } from '#test/support/with-guests.ts';
 import type { WarmPool } from '#core/sandboxes/warm-pool.ts';
 import { POOL_OWNER } from '#core/sandboxes/sandbox-owner.ts';
 import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
@@ -19,7 +19,7 @@ import { poolConfig } from '#test/support/warm-pools.ts';
 
 export interface WarmClaimsHarness {
   readonly records: Records;
-  readonly provider: SandboxProvider;
+  readonly provider: TestProvider;
   readonly dispose: () => Promise<unknown>;
 }
 

@@ -22,8 +22,9 @@ import {
 import { command } from '#test/cluster/fixture/command.ts';
 import { suite } from '#test/support/suite.ts';
 import { engineMissing, openTestEngine, type TestEngine } from './support/engine.ts';
+import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
 
-async function listed(provider: DockerProvider): Promise<string[]> {
+async function listed(provider: DockerProvider & TestProvider): Promise<string[]> {
   const ids: string[] = [];
   for await (const id of provider.list()) ids.push(id);
   return ids;
@@ -41,7 +42,7 @@ suite('docker provider', engineMissing(), () => {
   });
 
   describe('on an engine', () => {
-    let provider: DockerProvider;
+    let provider: DockerProvider & TestProvider;
     const made: string[] = [];
     const fresh = (): string => {
       const id = sandboxId();
@@ -186,12 +187,14 @@ suite('docker provider', engineMissing(), () => {
     });
 
     test('names an engine that does not answer, with the remedy', async () => {
-      const none = createDockerProvider({
-        engine: { address: { kind: 'socket', path: '/nowhere/docker.sock' } },
-        installation: 'none',
-        image: engine.image,
-        channels: '/nowhere',
-      });
+      const none = withGuests(
+        createDockerProvider({
+          engine: { address: { kind: 'socket', path: '/nowhere/docker.sock' } },
+          installation: 'none',
+          image: engine.image,
+          channels: '/nowhere',
+        }),
+      );
       const failure = await none.create({ id: sandboxId() }).catch((error: unknown) => error);
       expect(failure).toMatchObject({
         code: 'exec_transport_error',
@@ -265,7 +268,7 @@ suite('docker provider', engineMissing(), () => {
   });
 
   describe('in a sandbox of it', () => {
-    let provider: DockerProvider;
+    let provider: DockerProvider & TestProvider;
     const id = sandboxId();
     const sh = (script: string) => run(provider, id, ['sh', '-c', script]);
 
@@ -403,7 +406,7 @@ suite('docker provider', engineMissing(), () => {
       ['/busybox'],
     ],
   ])('with an image of %s', (_title, load, program) => {
-    let provider: DockerProvider;
+    let provider: DockerProvider & TestProvider;
     const id = sandboxId();
 
     beforeAll(async () => {
@@ -487,7 +490,7 @@ suite('docker provider', engineMissing(), () => {
         expect.stringMatching(/^porthole-guest-[0-9a-f]{16}$/),
         expect.stringMatching(/^porthole-guest-[0-9a-f]{16}-whole$/),
       ]);
-      const [provider] = providers as [DockerProvider];
+      const [provider] = providers as [DockerProvider & TestProvider];
       const { stderr } = await run(provider, ids[0] ?? '', ['sh', '-c', 'echo x >/porthole/guest.js']);
       expect(stderr).toMatch(/read-only/i);
       for (const [at, each] of providers.entries()) {

@@ -1,8 +1,8 @@
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { TestProvider } from '#test/support/with-guests.ts';
 
 /** Sandboxes that consist only of a state and a volume; any call may be the last of a process. */
 export interface MemorySandboxes {
-  readonly provider: SandboxProvider;
+  readonly provider: TestProvider;
   /** All sandboxes with a volume. */
   readonly states: Map<string, 'running' | 'stopped'>;
   /** Number of steps until the process is killed; each call is two. @default unlimited */
@@ -25,7 +25,7 @@ export function memorySandboxes(): MemorySandboxes {
     step();
   };
   const unused = () => Promise.reject(new Error('these sandboxes run no commands'));
-  const provider: SandboxProvider = {
+  const provider: TestProvider = {
     name: 'local',
     defaultSize: { cpu: 1, memoryMb: 1_024, diskMb: 1_024 },
     enforcement: async () => ({
@@ -48,6 +48,7 @@ export function memorySandboxes(): MemorySandboxes {
       step();
     },
     inspect: async (id) => ({ state: states.get(id) ?? 'absent', podName: id }),
+    connect: unused,
     exec: unused,
     dial: unused,
     callGuest: unused,

@@ -1,14 +1,14 @@
 import type { Records } from '#core/shared/records.ts';
 import type { SandboxRecords } from '#core/sandboxes/sandbox-records.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 
-type Step = keyof SandboxProvider | keyof SandboxRecords;
+type Step = keyof Sandboxes | keyof SandboxRecords;
 
 /**
  * A process that is killed right before, or right after, it first performs an action on a sandbox:
  * its later actions have no effect.
  */
-export function mortal<T extends { readonly records: Records; readonly provider: SandboxProvider }>(
+export function mortal<T extends { readonly records: Records; readonly provider: Sandboxes }>(
   services: T,
   when: 'before' | 'after',
   step: Step,

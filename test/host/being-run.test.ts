@@ -10,6 +10,7 @@ import { type HostProcess, startHostProcess } from '#test/support/host-process.t
 import { type Answer, call } from '#test/support/in-process-host.ts';
 import { execute, serve } from './support/commands.ts';
 import { type Callable, makeRun, startPreview, outcome, visit } from './support/runs.ts';
+import { withGuests } from '#test/support/with-guests.ts';
 
 describe('a host that is ended and started again', () => {
   let dataDir: string;
@@ -27,7 +28,7 @@ describe('a host that is ended and started again', () => {
   });
   afterEach(async () => {
     await host.end('SIGKILL');
-    const provider = createLocalProvider({ dataDir });
+    const provider = withGuests(createLocalProvider({ dataDir }));
     for await (const id of provider.list()) await provider.destroy(id);
     await provider.close();
     await rm(dataDir, { recursive: true, force: true });
@@ -158,7 +159,7 @@ describe('a host that is ended and started again', () => {
   });
 
   test('removes an orphan sandbox without a record at the start, and serves nothing for a half-written preview', async () => {
-    const orphan = createLocalProvider({ dataDir });
+    const orphan = withGuests(createLocalProvider({ dataDir }));
     await orphan.create({ id: 'straystray' });
     await orphan.close();
     await mkdir(join(dataDir, 'previews'), { recursive: true });

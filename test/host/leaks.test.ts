@@ -10,6 +10,7 @@ import { startOidcIssuer } from './support/oidc-issuer.ts';
 import { ADA_ADMIN, ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';
 import { rawExchange } from './support/raw-exchange.ts';
 import { type Callable, makeRun, startPreview } from './support/runs.ts';
+import { withGuests } from '#test/support/with-guests.ts';
 
 const SIGNING_KEY = Buffer.alloc(32, 'signing').toString('base64url');
 const QUOTED_KEY = 'key-"with"-quotes-and-\\-0123';
@@ -176,7 +177,7 @@ describe('after a day of failures', () => {
   });
   afterAll(async () => {
     await host.end('SIGKILL');
-    const provider = createLocalProvider({ dataDir });
+    const provider = withGuests(createLocalProvider({ dataDir }));
     for await (const id of provider.list()) await provider.destroy(id);
     await provider.close();
     await rm(dataDir, { recursive: true, force: true });

@@ -11,6 +11,7 @@ import { type HostProcess, startHostProcess } from '#test/support/host-process.t
 import { call } from '#test/support/in-process-host.ts';
 import { repetitions } from '#test/support/suite.ts';
 import { makeRun } from './support/runs.ts';
+import { withGuests } from '#test/support/with-guests.ts';
 
 const COMMANDS = repetitions(1_000, 1, 50);
 const KILLS = repetitions(200, 1, 100);
@@ -29,7 +30,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(async () => {
   await host.end('SIGKILL');
-  const provider = createLocalProvider({ dataDir });
+  const provider = withGuests(createLocalProvider({ dataDir }));
   for await (const id of provider.list()) await provider.destroy(id);
   await provider.close();
   await rm(dataDir, { recursive: true, force: true });

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { TestProvider } from '#test/support/with-guests.ts';
 import { PassThrough } from 'node:stream';
 import { memorySandboxes } from '#test/doubles/memory-sandboxes.ts';
 
@@ -11,7 +11,7 @@ import { memorySandboxes } from '#test/doubles/memory-sandboxes.ts';
 export function folderProvider(
   root: string,
   between: () => Promise<void> = async () => undefined,
-): SandboxProvider {
+): TestProvider {
   mkdirSync(root, { recursive: true });
   const path = (id: string) => join(root, id);
   const refuse = () => Promise.reject(new Error('these sandboxes neither stop nor resume'));

@@ -21,6 +21,7 @@ import { type HostProcess, startHostProcess } from '#test/support/host-process.t
 import { call } from '#test/support/in-process-host.ts';
 import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
+import { withGuests } from '#test/support/with-guests.ts';
 
 const SIGNING_KEYS = JSON.stringify({
   keys: [{ kty: 'oct', kid: 'a', k: Buffer.alloc(32, 'approval').toString('base64url') }],
@@ -55,7 +56,7 @@ class Instance implements Callable {
   async remove(): Promise<void> {
     await this.kill();
     if (this.#dataDir === '') return;
-    const provider = createLocalProvider({ dataDir: this.#dataDir });
+    const provider = withGuests(createLocalProvider({ dataDir: this.#dataDir }));
     for await (const id of provider.list()) await provider.destroy(id);
     await provider.close();
     await rm(this.#dataDir, { recursive: true, force: true });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { type HostProcess, startHostProcess } from '#test/support/host-process.ts';
 import { type Answer, type Call, call } from '#test/support/in-process-host.ts';
+import { withGuests } from '#test/support/with-guests.ts';
 
 /** Answers with its first argument, on port 3000. */
 const SERVER = `require('http').createServer((_, answer) => answer.end(process.argv[1])).listen(3000, '127.0.0.1')`;
@@ -22,7 +23,7 @@ describe('the URL of a port', () => {
     await host?.end('SIGKILL');
     host = undefined;
     if (dataDir === undefined) return;
-    const provider = createLocalProvider({ dataDir });
+    const provider = withGuests(createLocalProvider({ dataDir }));
     for await (const id of provider.list()) await provider.destroy(id);
     await provider.close();
     await rm(dataDir, { recursive: true, force: true });
@@ -82,7 +83,7 @@ describe('the URL of a port', () => {
 
     // Stops and resumes the sandbox while no host runs.
     await host?.end('SIGKILL');
-    const provider = createLocalProvider({ dataDir: dataDir ?? '' });
+    const provider = withGuests(createLocalProvider({ dataDir: dataDir ?? '' }));
     await provider.stop(sandbox);
     await provider.resume(sandbox);
     await provider.close();

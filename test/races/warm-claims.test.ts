@@ -5,7 +5,7 @@ import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { openPostgresRecords } from '#adapters/sql/postgres/open-postgres-records.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { Records } from '#core/shared/records.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { warmClaimsContract, type WarmClaimsHarness } from '#test/contracts/warm-claims.contract.ts';
 import { memorySandboxes } from '#test/doubles/memory-sandboxes.ts';
@@ -17,7 +17,7 @@ const MANY = { slots: 100, claims: 1_000, inFlight: 64, crashes: 50 };
 
 async function harness(
   records: Records,
-  provider: SandboxProvider,
+  provider: TestProvider,
   dispose: () => unknown,
 ): Promise<WarmClaimsHarness> {
   await records.migrate();
@@ -53,7 +53,7 @@ suite('claims from a warm pool of local sandboxes', missingFor('bubblewrap'), ()
   warmClaimsContract(
     async () => {
       const folder = mkdtempSync(join(tmpdir(), 'porthole-claims-'));
-      const provider = createLocalProvider({ dataDir: folder, isolation: 'bubblewrap' });
+      const provider = withGuests(createLocalProvider({ dataDir: folder, isolation: 'bubblewrap' }));
       const records = openSqliteRecords({ file: join(folder, 'records.db') });
       return harness(records, provider, () => rmSync(folder, { recursive: true }));
     },

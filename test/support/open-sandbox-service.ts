@@ -2,12 +2,14 @@ import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { SandboxService, type SandboxServiceDeps } from '#core/sandboxes/sandbox-service.ts';
 import type { Records } from '#core/shared/records.ts';
+import type { TestProvider } from './with-guests.ts';
 
 /** A service that has nothing but a provider, and what else `deps` name. */
 export async function openSandboxService(
-  deps: Pick<SandboxServiceDeps, 'provider'> & Partial<SandboxServiceDeps>,
+  deps: { readonly provider: TestProvider } & Partial<SandboxServiceDeps>,
 ): Promise<SandboxService> {
   return new SandboxService({
+    guests: deps.provider,
     records: deps.records ?? (await memoryRecords()),
     clock: systemClock,
     publisher: { publish: () => undefined },

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { PortholeError } from '#core/errors.ts';
 import type { Preview, Readiness } from '#core/previews/preview-plane.ts';
 import { isNotHttp } from '#core/diagnosis/port-advice.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { askForPage } from '../../gateway/http-app-probe.ts';
 import { within } from '../client/exchange.ts';
 import type { Answerer, GatewayProbe } from './gateway-probe.ts';
@@ -73,7 +73,7 @@ export interface ReadinessDeps {
   /** Undefined where the gateway cannot be probed: the route's status decides then. */
   readonly probe: GatewayProbe | undefined;
   readonly times: ProbeTimes;
-  readonly provider: Pick<SandboxProvider, 'dial'>;
+  readonly provider: Pick<Sandboxes, 'dial'>;
   /** The preview's current route; undefined when it is gone or has another uid. */
   readonly route: (preview: Preview, signal: AbortSignal) => Promise<StoredRoute | undefined>;
   readonly isAccepted: (route: StoredRoute) => boolean;

@@ -1,14 +1,11 @@
-import type { GuestClient } from '#adapters/guest/guest-client.ts';
 import { PortholeError } from '#core/errors.ts';
+import type { Guests } from '#core/processes/guest.ts';
 import type { Preview, PreviewSpec } from '#core/previews/preview-plane.ts';
 import { type OpenPreviewRequest, openPreviewsAnswer } from '#guest/protocol/previews-protocol.ts';
 import { within } from '../client/exchange.ts';
 
-/** @throws PortholeError `sandbox_not_running`, `sandbox_not_found`, `exec_transport_error` */
-export type GuestOf = (sandboxId: string, signal: AbortSignal) => Promise<Pick<GuestClient, 'json'>>;
-
 export interface GuestUpstreamOptions {
-  readonly guestOf: GuestOf;
+  readonly guests: Guests;
   /** Origins that may show previews in a frame: the console's. */
   readonly frameAncestors: readonly string[];
   readonly now: () => Date;
@@ -35,7 +32,7 @@ const OPEN_MS = 5_000;
 const ASK_MS = 2_000;
 
 export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstream {
-  const { guestOf, frameAncestors, now } = options;
+  const { guests, frameAncestors, now } = options;
   const hostOf = (url: string): string => new URL(url).host;
 
   return {
@@ -48,8 +45,8 @@ export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstrea
       };
       try {
         await within(OPEN_MS, signal, async (limit) => {
-          const guest = await guestOf(sandboxId, limit);
-          await guest.json('PUT', `/v1/previews/${targetPort}`, openPreviewsAnswer, { body, signal: limit });
+          const path = `/v1/previews/${targetPort}`;
+          await guests.of(sandboxId).call('PUT', path, openPreviewsAnswer, { body, signal: limit });
         });
       } catch (error) {
         signal?.throwIfAborted();
@@ -63,8 +60,7 @@ export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstrea
       if (sandboxId === undefined || targetPort === undefined || url == null) return;
       const path = `/v1/previews/${targetPort}?host=${encodeURIComponent(hostOf(url))}`;
       await within(ASK_MS, undefined, async (limit) => {
-        const guest = await guestOf(sandboxId, limit);
-        await guest.json('DELETE', path, openPreviewsAnswer, { signal: limit });
+        await guests.of(sandboxId).call('DELETE', path, openPreviewsAnswer, { signal: limit });
       }).catch(() => undefined);
     },
 
@@ -72,10 +68,10 @@ export function createGuestUpstream(options: GuestUpstreamOptions): GuestUpstrea
       if (url === null) return undefined;
       try {
         return await within(ASK_MS, signal, async (limit) => {
-          const guest = await guestOf(sandboxId, limit);
-          const open = await guest.json('GET', '/v1/previews', openPreviewsAnswer, { signal: limit });
+          const guest = guests.of(sandboxId);
+          const { value } = await guest.call('GET', '/v1/previews', openPreviewsAnswer, { signal: limit });
           const host = hostOf(url);
-          const own = open.previews.find((each) => each.host === host && each.port === targetPort);
+          const own = value.previews.find((each) => each.host === host && each.port === targetPort);
           return typeof own?.idle_ms === 'number' ? new Date(now().getTime() - own.idle_ms) : undefined;
         });
       } catch {

@@ -1,14 +1,15 @@
 import { PortholeError } from '#core/errors.ts';
+import type { Guests } from '#core/processes/guest.ts';
 import type { Clock } from '#core/shared/clock-and-ids.ts';
 import type { Preview, PreviewPlane } from '#core/previews/preview-plane.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { type PreviewOptions, type PreviewZone, zoneNames } from '#core/previews/preview-limits.ts';
 import { previewHost, previewName } from '#core/previews/preview-token.ts';
 import { gate } from '../client/exchange.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
 import { isReason, isTransient, KubernetesError } from '../client/kubernetes-error.ts';
 import { closePreview } from './close-preview.ts';
-import { createGuestUpstream, type GuestOf } from './guest-upstream.ts';
+import { createGuestUpstream } from './guest-upstream.ts';
 import { keepPreview } from './keep-preview.ts';
 import { isAmongFirst, listPreviews, collectPartial } from './list-routes.ts';
 import { createPreviewStore, type StoredRoute, type StoredService } from './preview-store.ts';
@@ -19,9 +20,9 @@ export interface KubernetesPlaneOptions {
   readonly client: KubernetesClient;
   readonly preview: PreviewOptions;
   readonly clock: Clock;
-  readonly provider: Pick<SandboxProvider, 'dial'>;
+  readonly provider: Pick<Sandboxes, 'dial'>;
   /** The guests, where `preview.upstream` is `guest`. */
-  readonly guestOf?: GuestOf | undefined;
+  readonly guests?: Guests | undefined;
   /**
    * Origins that may show previews in a frame: the console's.
    * @default none
@@ -88,10 +89,10 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
     urlOf,
   });
   const guest =
-    options.guestOf === undefined || config.upstream === 'direct'
+    options.guests === undefined || config.upstream === 'direct'
       ? undefined
       : createGuestUpstream({
-          guestOf: options.guestOf,
+          guests: options.guests,
           frameAncestors: options.frameAncestors ?? [],
           now: () => clock.now(),
         });

@@ -1,11 +1,6 @@
-import type { Duplex } from 'node:stream';
-import type { GuestClient } from '#adapters/guest/guest-client.ts';
 import type {
   Enforcement,
-  ExecCommand,
-  ExecProcess,
-  GuestAnswer,
-  GuestCall,
+  GuestConnection,
   SandboxObservation,
   SandboxProvider,
   SandboxSize,
@@ -65,23 +60,10 @@ export abstract class ClusterProvider implements SandboxProvider {
     return Promise.resolve(CLUSTER_ENFORCEMENT);
   }
 
-  exec(id: string, command: ExecCommand, signal?: AbortSignal): Promise<ExecProcess> {
-    return this.asPortErrors(id, async () => (await this.guestOf(id, signal)).exec(command, signal));
-  }
-
-  dial(id: string, port: number, signal?: AbortSignal): Promise<Duplex> {
-    return this.asPortErrors(id, async () => (await this.guestOf(id, signal)).dial(port, signal));
-  }
-
-  callGuest(id: string, call: GuestCall, signal?: AbortSignal): Promise<GuestAnswer> {
-    return this.asPortErrors(id, async () => (await this.guestOf(id, signal)).call(call, signal));
-  }
-
-  guestOf(id: string, signal?: AbortSignal): Promise<GuestClient> {
-    return this.asPortErrors(id, async () => {
-      signal?.throwIfAborted();
-      return this.guests.client(id, await this.running(id, signal));
-    });
+  connect(id: string, operation: string, signal?: AbortSignal): Promise<GuestConnection> {
+    return this.asPortErrors(id, async () =>
+      this.guests.connect(id, await this.running(id, signal), operation, signal),
+    );
   }
 
   close(): Promise<void> {

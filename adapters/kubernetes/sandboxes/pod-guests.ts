@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { PortholeError } from '#core/errors.ts';
+import type { GuestConnection } from '#core/sandboxes/sandbox-provider.ts';
 import { GUEST_PORT, type GuestKeys, operationOf, SANDBOX_HEADER } from '#guest/protocol/guest-pod.ts';
 import { BROKER_HEADER } from '#guest/protocol/network.ts';
 import type { Collection } from '../client/kubernetes-object.ts';
@@ -53,15 +54,34 @@ export class PodGuests {
     this.#options = options;
   }
 
-  /** @throws PortholeError `sandbox_not_running` where the pod runs no guest */
   client(id: string, pod: RunningPod): GuestClient {
-    if (pod.guestKeys === undefined) throw sandboxNotRunning(id, NO_GUEST);
     return new GuestClient({
       sandboxId: id,
-      headers: () => this.#headers(id, pod),
-      authorization: (operation) => this.#token(id, pod, operation),
-      connect: (signal) => this.#connect(id, pod, signal),
+      connect: (operation, signal) => this.connect(id, pod, operation, signal),
     });
+  }
+
+  /** @throws PortholeError `sandbox_not_running` where the pod runs no guest */
+  async connect(
+    id: string,
+    pod: RunningPod,
+    operation: string,
+    signal?: AbortSignal,
+  ): Promise<GuestConnection> {
+    signal?.throwIfAborted();
+    if (pod.guestKeys === undefined) throw sandboxNotRunning(id, NO_GUEST);
+    const { brokerAccess, reach, port = GUEST_PORT } = this.#options;
+    const broker = await brokerAccess?.(id, pod);
+    const headers = {
+      authorization: this.#token(id, pod, operation),
+      [SANDBOX_HEADER]: id,
+      ...(broker !== undefined && { [BROKER_HEADER]: broker }),
+    };
+    const stream =
+      reach === 'address' ? await reachAddress(id, pod, port, signal) : await this.#forward(id, pod, signal);
+    this.#open.add(stream);
+    stream.once('close', () => this.#open.delete(stream));
+    return { stream, headers };
   }
 
   /** Resolves once the guest of a pod that has just started answers. */
@@ -83,11 +103,6 @@ export class PodGuests {
     for (const stream of this.#open) stream.destroy();
   }
 
-  async #headers(id: string, pod: RunningPod): Promise<Record<string, string>> {
-    const broker = await this.#options.brokerAccess?.(id, pod);
-    return { [SANDBOX_HEADER]: id, ...(broker !== undefined && { [BROKER_HEADER]: broker }) };
-  }
-
   #token(id: string, { uid, guestKeys = '' }: RunningPod, operation: string): string {
     const [method = '', path = ''] = operation.split(' ');
     const claims = { audience: uid, operation: operationOf(method, path) };
@@ -97,17 +112,6 @@ export class PodGuests {
       id,
       'its guest knows none of the signing keys; put the old one back, or stop and resume the sandbox',
     );
-  }
-
-  async #connect(id: string, pod: RunningPod, signal: AbortSignal | undefined): Promise<Duplex> {
-    signal?.throwIfAborted();
-    const stream =
-      this.#options.reach === 'address'
-        ? await reachAddress(id, pod, this.#options.port ?? GUEST_PORT, signal)
-        : await this.#forward(id, pod, signal);
-    this.#open.add(stream);
-    stream.once('close', () => this.#open.delete(stream));
-    return stream;
   }
 
   async #forward(id: string, pod: RunningPod, signal: AbortSignal | undefined): Promise<Duplex> {

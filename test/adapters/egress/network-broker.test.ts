@@ -23,6 +23,7 @@ import { missingFor } from '#test/adapters/local/machine.ts';
 import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import { suite } from '#test/support/suite.ts';
 import { attemptScript, bypassAttempts } from './bypass-attempts.ts';
+import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
 
 /** Address of servers that sandboxes may reach; the rest of loopback represents the machine. */
 const OUTSIDE = '127.0.0.2';
@@ -56,7 +57,7 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
     let asked: string[] = [];
     let answer: (signal: AbortSignal) => Promise<string | undefined>;
     let folder: string;
-    let provider: LocalProvider;
+    let provider: LocalProvider & TestProvider;
     let broker: NetworkBroker;
     let outside: Server;
     let machine: Server;
@@ -95,7 +96,7 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
         npm_config_registry: `http://user:secret@registry.example.com:${port}/`,
       });
       expect(JSON.stringify(tools)).not.toContain('secret');
-      provider = createLocalProvider({ dataDir: folder, isolation, tools });
+      provider = withGuests(createLocalProvider({ dataDir: folder, isolation, tools }));
       broker = new NetworkBroker({
         presets: packageRules(tools.registries),
         permitted: [`${OUTSIDE}/32`],

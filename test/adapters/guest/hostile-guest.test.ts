@@ -31,7 +31,10 @@ beforeEach(() => {
     answerWithin: 200,
     connect: () =>
       new Promise((resolve, reject) => {
-        const socket = connect({ path, allowHalfOpen: true }, () => resolve(socket)).once('error', reject);
+        const stream = connect({ path, allowHalfOpen: true }, () => resolve({ stream })).once(
+          'error',
+          reject,
+        );
       }),
   });
 });
@@ -204,7 +207,10 @@ test.each(['220 mail ready\r\n', ''])(
         done();
       },
     });
-    const dialled = await new GuestClient({ sandboxId: 'abc', connect: async () => connection }).dial(3000);
+    const dialled = await new GuestClient({
+      sandboxId: 'abc',
+      connect: async () => ({ stream: connection }),
+    }).dial(3000);
     // The caller may check it slightly later.
     await new Promise((resolve) => setImmediate(resolve));
     let heard = '';

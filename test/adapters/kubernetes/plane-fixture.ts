@@ -87,7 +87,7 @@ export interface PlaneFixtureOptions {
   readonly callTimeoutMs?: number;
   readonly probe?: (server: FakeApiServer) => GatewayProbe | undefined;
   readonly preview?: Partial<PreviewOptions>;
-  readonly guestOf?: Parameters<typeof createKubernetesPlane>[0]['guestOf'];
+  readonly guests?: Parameters<typeof createKubernetesPlane>[0]['guests'];
   readonly frameAncestors?: readonly string[];
   readonly quota?: Parameters<typeof startFakeApiServer>[0]['quota'];
   readonly admit?: Parameters<typeof startFakeApiServer>[0]['admit'];
@@ -117,7 +117,7 @@ export async function planeFixture(options: PlaneFixtureOptions = {}): Promise<P
       provider: { dial },
       probe: probe(server),
       listener: 'previews',
-      guestOf: options.guestOf,
+      guests: options.guests,
       frameAncestors: options.frameAncestors,
       preview: { ...PREVIEW, maxTotal, ...options.preview, ...preview },
     });

@@ -5,10 +5,11 @@ import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { GuestClient } from '#adapters/guest/guest-client.ts';
+import { guestCalls } from '#adapters/guest/guest-client.ts';
 import { PortholeError } from '#core/errors.ts';
+import { guestsOf } from '#core/processes/guest.ts';
 import type { OpenPreviewsAnswer } from '#guest/protocol/previews-protocol.ts';
-import { BOX, NOON, planeFixture, type PlaneFixture } from './plane-fixture.ts';
+import { NOON, planeFixture, type PlaneFixture } from './plane-fixture.ts';
 
 const CONSOLE = 'https://console.example.test';
 
@@ -39,18 +40,17 @@ describe('a preview by way of the guest', () => {
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const client = new GuestClient({
-      sandboxId: BOX.id,
+    const calls = guestCalls({
       async connect() {
         if (failure !== undefined) throw failure;
-        const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
-        await once(socket, 'connect');
-        return socket;
+        const stream = connect((server.address() as AddressInfo).port, '127.0.0.1');
+        await once(stream, 'connect');
+        return { stream };
       },
     });
     fixture = await planeFixture({
       preview: { upstream: 'guest' },
-      guestOf: async () => client,
+      guests: guestsOf(calls),
       frameAncestors: [CONSOLE],
     });
   });

@@ -9,13 +9,16 @@ import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import type { IsolationKind } from '#adapters/local/isolation.ts';
 import type { ExecCommand } from '#core/sandboxes/sandbox-provider.ts';
 import { survivesHostileTrees } from '#test/contracts/hostile-trees.ts';
+import { withGuests } from '#test/support/with-guests.ts';
 
 const [dataDir = '', isolation] = process.argv.slice(2);
-const provider = createLocalProvider({
-  dataDir,
-  isolation: isolation as IsolationKind,
-  answerWithin: 1000,
-});
+const provider = withGuests(
+  createLocalProvider({
+    dataDir,
+    isolation: isolation as IsolationKind,
+  }),
+  1000,
+);
 
 let channelRequests = 0;
 await provider.serveChannels({

@@ -20,12 +20,13 @@ import { comesTrue, processesWith } from '#test/adapters/local/host-processes.ts
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { bytes, codeOf, eventually, run, sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import { suite } from '#test/support/suite.ts';
+import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
 
 suite('local provider on this machine', missingFor('bubblewrap'), () => {
   let base: string;
   let dataDir: string;
   const id = sandboxId();
-  let provider: LocalProvider;
+  let provider: LocalProvider & TestProvider;
 
   beforeAll(async () => {
     base = mkdtempSync(join(tmpdir(), 'porthole-here-'));
@@ -33,7 +34,7 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
     const modules = join(base, 'modules');
     mkdirSync(join(modules, 'greeting'), { recursive: true });
     writeFileSync(join(modules, 'greeting', 'index.js'), "module.exports = 'hello';");
-    provider = createLocalProvider({ dataDir, nodeModules: modules });
+    provider = withGuests(createLocalProvider({ dataDir, nodeModules: modules }));
     await provider.create({ id });
   });
   afterAll(async () => {
@@ -91,7 +92,7 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
   });
 
   test('connects to the guest, which speaks HTTP', async () => {
-    const stream = await provider.connect(id);
+    const { stream } = await provider.connect(id, 'GET /v1/health');
     stream.write('GET /v1/health HTTP/1.1\r\nHost: guest\r\nConnection: close\r\n\r\n');
     expect((await bytes(stream)).toString()).toMatch(/^HTTP\/1\.1 200 OK\r\n.*"protocol":1/s);
   });
@@ -99,7 +100,10 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
   test('keeps processes’ output and declared servers over stop and resume', async () => {
     const other = sandboxId();
     await provider.create({ id: other });
-    const guest = new GuestClient({ sandboxId: other, connect: () => provider.connect(other) });
+    const guest = new GuestClient({
+      sandboxId: other,
+      connect: (operation) => provider.connect(other, operation),
+    });
     const api = guestProcessesOf(guest);
     const { id: loud } = await api.start({ argv: ['sh', '-c', 'echo kept; exec sleep 1000'] });
     for await (const { event } of guest.events(`/v1/processes/${loud}/output?follow=true`)) {

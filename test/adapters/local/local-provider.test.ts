@@ -6,6 +6,7 @@ import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { sandboxProviderContract } from '#test/contracts/sandbox-provider.contract.ts';
 import { suite } from '#test/support/suite.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
+import { withGuests } from '#test/support/with-guests.ts';
 
 for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
   suite(`local provider, isolation ${isolation}`, missingFor(isolation), () => {
@@ -13,7 +14,7 @@ for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
     sandboxProviderContract(
       async () => {
         folder = await mkdtemp(join(tmpdir(), 'porthole-local-'));
-        return createLocalProvider({ dataDir: folder, isolation });
+        return withGuests(createLocalProvider({ dataDir: folder, isolation }));
       },
       { ownNetwork: isolation !== 'none' },
     );

@@ -8,6 +8,7 @@ import { findCgroups, readHierarchies } from '#adapters/local/sandbox-cgroup.ts'
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { run, sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import { suite } from '#test/support/suite.ts';
+import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
 
 test('finds its folder in a cgroup v2', () => {
   const mounts = '25 20 0:22 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate';
@@ -44,10 +45,10 @@ const missing =
 suite('cgroup of a local sandbox', missing, () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'porthole-cgroup-'));
   const id = sandboxId();
-  let provider: LocalProvider;
+  let provider: LocalProvider & TestProvider;
 
   beforeAll(async () => {
-    provider = createLocalProvider({ dataDir });
+    provider = withGuests(createLocalProvider({ dataDir }));
     await provider.create({ id, resources: { cpu: 0.5, memoryMb: 256 } });
   });
   afterAll(async () => {

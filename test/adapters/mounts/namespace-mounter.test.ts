@@ -8,12 +8,13 @@ import { missingFor } from '#test/adapters/local/machine.ts';
 import { bucketMounterContract } from '#test/contracts/bucket-mounter.contract.ts';
 import { bucketsMissing } from '#test/support/seaweedfs.ts';
 import { suite } from '#test/support/suite.ts';
+import { withGuests } from '#test/support/with-guests.ts';
 
 for (const isolation of ['bubblewrap', 'unshare'] as const) {
   suite(`buckets in a sandbox, ${isolation}`, missingFor(isolation) ?? bucketsMissing, () => {
     bucketMounterContract(async () => {
       const dataDir = await mkdtemp(join(tmpdir(), 'porthole-mounts-'));
-      const provider = createLocalProvider({ dataDir, isolation });
+      const provider = withGuests(createLocalProvider({ dataDir, isolation }));
       const holder = async (id: string) => provider.mountNamespace(id)?.holder.pid;
       return {
         provider,

@@ -6,7 +6,7 @@ import { collection, type Kind, PODS, VOLUME_CLAIMS } from '#adapters/kubernetes
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
 import { importPlainImage, PLAIN_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import type { Fault } from '#test/doubles/api-server/fake-api-server.ts';
@@ -43,15 +43,11 @@ const MAY_BE_TOLD = new Set(['exec_transport_error', 'sandbox_not_running']);
 interface Sandbox {
   readonly id: string;
   readonly proxy: FaultProxy;
-  readonly provider: SandboxProvider;
+  readonly provider: TestProvider;
 }
 
 /** The steps of a sandbox's life, and its state after each. */
-const STEPS: readonly (readonly [
-  string,
-  (provider: SandboxProvider, id: string) => Promise<void>,
-  string,
-])[] = [
+const STEPS: readonly (readonly [string, (provider: TestProvider, id: string) => Promise<void>, string])[] = [
   ['create', (provider, id) => provider.create({ id }), 'running'],
   ['stop', (provider, id) => provider.stop(id), 'stopped'],
   ['resume', (provider, id) => provider.resume(id), 'running'],
@@ -73,16 +69,18 @@ suite('a sandbox on a real cluster', missing(), () => {
   ): Promise<T> => {
     const proxy = await startFaultProxy(await readKubeconfig((await cluster()).kubeconfig));
     const client = createKubernetesClient({ access: proxy.access, ...timeouts });
-    const provider = createKubernetesProvider({
-      client,
-      access: proxy.access,
-      namespace,
-      image: PLAIN_IMAGE,
-      pod: { memoryMebibytes: 128 },
-      guest: GUEST,
-      settleWithinMs: timeouts.settleWithinMs,
-      openWithinMs: timeouts.tryTimeoutMs,
-    });
+    const provider = withGuests(
+      createKubernetesProvider({
+        client,
+        access: proxy.access,
+        namespace,
+        image: PLAIN_IMAGE,
+        pod: { memoryMebibytes: 128 },
+        guest: GUEST,
+        settleWithinMs: timeouts.settleWithinMs,
+        openWithinMs: timeouts.tryTimeoutMs,
+      }),
+    );
     try {
       return await does({ id: sandboxId(), proxy, provider });
     } finally {

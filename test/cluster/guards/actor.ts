@@ -11,7 +11,7 @@ import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/auth/key-se
 import type { GuestAccess } from '#adapters/kubernetes/sandboxes/pod-guests.ts';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import type { PreviewPlane } from '#core/previews/preview-plane.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
 import { SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { defaultWarmPool, sandboxProvider } from '../../../infra/sandbox-provider.plan.ts';
 import { SIGNING_KEYS } from '../../infra/support/stack-files.ts';
@@ -29,7 +29,7 @@ export interface Actor {
   readonly access: ClusterAccess;
   readonly client: KubernetesClient;
   readonly plane: PreviewPlane;
-  readonly provider: SandboxProvider;
+  readonly provider: TestProvider;
   /** Whether the API server would allow it. */
   mayDo(action: Action): Promise<boolean>;
   /**
@@ -64,8 +64,8 @@ export function openActor(config: StackConfig, access: ClusterAccess): Actor {
   const at = { client, access, namespace, guest: GUEST };
   const provider =
     sandboxProvider(sandboxes) === 'agent-sandbox' && warmPool !== undefined
-      ? createAgentSandboxProvider({ ...at, warmPool })
-      : createKubernetesProvider({ ...at, image: SANDBOX_IMAGE, pod: { memoryMebibytes: 256 } });
+      ? withGuests(createAgentSandboxProvider({ ...at, warmPool }))
+      : withGuests(createKubernetesProvider({ ...at, image: SANDBOX_IMAGE, pod: { memoryMebibytes: 256 } }));
   const plane = createKubernetesPlane({
     client,
     preview: {

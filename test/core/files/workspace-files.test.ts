@@ -3,9 +3,9 @@ import { appendFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { GuestClient } from '#adapters/guest/guest-client.ts';
+import { guestCalls } from '#adapters/guest/guest-client.ts';
 import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { TestProvider } from '#test/support/with-guests.ts';
 import { listWorkspaceFiles } from '#core/files/list-workspace-files.ts';
 import { persistWorkspace } from '#core/files/persist-workspace.ts';
 import { readWorkspaceFile } from '#core/files/workspace-files.ts';
@@ -33,10 +33,9 @@ beforeEach(() => {
   broken = () => {};
 });
 
-const client = new GuestClient({ sandboxId: 'box', connect: () => connection(), answerWithin: 30_000 });
-const provider: SandboxProvider = {
+const provider: TestProvider = {
   ...memorySandboxes().provider,
-  callGuest: (_id, call, signal) => client.call(call, signal),
+  ...guestCalls({ connect: async () => ({ stream: await connection() }) }, 30_000),
 };
 
 async function connection(): Promise<Duplex> {

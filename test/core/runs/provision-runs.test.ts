@@ -7,7 +7,7 @@ import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { ChannelAddress } from '#core/processes/guest.ts';
 import { provisionRuns } from '#core/runs/agent-token.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { TestProvider } from '#test/support/with-guests.ts';
 import type { Records } from '#core/shared/records.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
 import { GuestProcess } from '#test/guest/support/guest-process.ts';
@@ -35,7 +35,7 @@ describe('provisioning runs to the guest', () => {
     rmSync(home, { recursive: true });
   });
 
-  const provider: Pick<SandboxProvider, 'callGuest'> = {
+  const provider: Pick<TestProvider, 'callGuest'> = {
     callGuest: (_id, call, signal) => {
       calls += 1;
       return guest.client.call(call, signal);

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { TestProvider } from '#test/support/with-guests.ts';
 import { POOL_OWNER } from '#core/sandboxes/sandbox-owner.ts';
 import { createSandbox, type NewSandbox } from '#core/sandboxes/create-sandbox.ts';
 import { recoverSandboxes } from '#host/recover-sandboxes.ts';
@@ -22,7 +22,7 @@ const NOON = new Date('2026-03-01T12:00:00.000Z');
 
 /** Sandboxes that are folders, each created in `between`. */
 async function openFolders(
-  change: Partial<SandboxProvider> = {},
+  change: Partial<TestProvider> = {},
   between?: () => Promise<void>,
   clock = pinnedClock(NOON),
 ): Promise<ManagedPoolHarness> {

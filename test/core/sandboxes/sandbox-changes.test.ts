@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { LOCAL } from '#core/callers.ts';
 import type { Records } from '#core/shared/records.ts';
-import type { SandboxObservation, SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { SandboxObservation, Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
+import type { TestProvider } from '#test/support/with-guests.ts';
 import { completeRun, createRun } from '#core/runs/create-run.ts';
 import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
 import { destroySandbox } from '#core/sandboxes/end-sandbox.ts';
@@ -24,7 +25,7 @@ describe('the timeline of a run', () => {
   let folder: string;
   let records: Records;
   let state: SandboxObservation['state'];
-  let provider: SandboxProvider;
+  let provider: Sandboxes;
   /** The events received by followers of the sandbox. */
   let heard: string[];
   beforeEach(async () => {
@@ -32,7 +33,7 @@ describe('the timeline of a run', () => {
     records = openSqliteRecords({ file: ':memory:' });
     await records.migrate();
     state = 'running';
-    const folders: SandboxProvider = {
+    const folders: TestProvider = {
       ...folderProvider(folder),
       inspect: async (id) => ({ state, podName: id }),
       stop: async () => void (state = 'stopped'),

@@ -17,6 +17,7 @@ import { cacheFolder } from '#test/cluster/fixture/program-cache.ts';
 import { startDockerEngine } from '#test/cluster/images/docker-engine.ts';
 import { findProgram } from '#test/cluster/images/find-program.ts';
 import type { Missing } from '#test/support/suite.ts';
+import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
 
 /**
  * perl carries the streams to ports; without it node would. The rest is part of Debian images as
@@ -47,7 +48,7 @@ export interface TestEngine {
   /** Creates an image with only busybox, in its root folder; returns its name. */
   loadProgram(name: string, env: readonly string[]): Promise<string>;
   /** A provider with a separate installation and folder; the caller closes it. */
-  openProvider(options?: Partial<DockerProviderOptions>): DockerProvider;
+  openProvider(options?: Partial<DockerProviderOptions>): DockerProvider & TestProvider;
   /** Loads an image from a file, as `docker save` writes it. */
   load(archive: string): Promise<void>;
   /** Kills the engine with everything it runs, as a crash does, and starts it again. */
@@ -87,13 +88,15 @@ export async function openTestEngine(): Promise<TestEngine> {
         },
         openProvider: (options = {}) => {
           const channels = mkdtempSync(join(folders, 'installation-'));
-          return createDockerProvider({
-            engine: { address: { kind: 'socket', path: engine.socket } },
-            installation: channels,
-            image: IMAGE,
-            channels,
-            ...options,
-          });
+          return withGuests(
+            createDockerProvider({
+              engine: { address: { kind: 'socket', path: engine.socket } },
+              installation: channels,
+              image: IMAGE,
+              channels,
+              ...options,
+            }),
+          );
         },
         load: (archive) => load(docker, createReadStream(archive)),
         restart: async () => {

@@ -32,7 +32,11 @@ export class GuestProcess {
     this.folder = mkdtempSync(join(tmpdir(), 'porthole-guest-'));
     this.workspace = join(this.folder, 'workspace');
     mkdirSync(this.workspace);
-    this.client = new GuestClient({ sandboxId: 'test', connect: () => this.connect(), answerWithin: 30_000 });
+    this.client = new GuestClient({
+      sandboxId: 'test',
+      connect: async () => ({ stream: await this.connect() }),
+      answerWithin: 30_000,
+    });
   }
 
   /** Starts the guest, again after `kill`, on the same folders. */

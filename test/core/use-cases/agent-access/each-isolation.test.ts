@@ -15,12 +15,13 @@ import { missingFor } from '#test/adapters/local/machine.ts';
 import { run, sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
 import { suite } from '#test/support/suite.ts';
+import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
 
 for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
   suite(`the porthole command, ${isolation}`, missingFor(isolation), () => {
     const id = sandboxId();
     let folder: string;
-    let provider: LocalProvider;
+    let provider: LocalProvider & TestProvider;
     let records: Records;
     let asked: string[];
 
@@ -47,7 +48,7 @@ for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
         createdAt: new Date(),
         completedAt: null,
       });
-      provider = createLocalProvider({ dataDir: folder, isolation });
+      provider = withGuests(createLocalProvider({ dataDir: folder, isolation }));
       await provider.serveChannels({ calls: channel });
       await provider.create({ id });
     });

@@ -2,7 +2,7 @@ import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { randomIds, systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import type { Clock } from '#core/shared/clock-and-ids.ts';
 import type { Records } from '#core/shared/records.ts';
-import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import type { TestProvider } from '#test/support/with-guests.ts';
 import type { WarmPool, WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
 import { managedPool } from '#core/sandboxes/managed-pool.ts';
 import type { WarmPoolHarness } from '#test/contracts/warm-pool.contract.ts';
@@ -10,7 +10,7 @@ import { collect } from '#test/support/collect.ts';
 
 export interface ManagedPoolHarness extends WarmPoolHarness {
   readonly records: Records;
-  readonly provider: SandboxProvider;
+  readonly provider: TestProvider;
   /** Background failures reported by pools. */
   readonly failures: unknown[];
 }
@@ -20,7 +20,7 @@ export interface ManagedPoolHarness extends WarmPoolHarness {
  * @param dispose releases the provider's resources
  */
 export async function openManagedPools(
-  provider: SandboxProvider,
+  provider: TestProvider,
   dispose: () => Promise<void>,
   clock: Clock = systemClock,
 ): Promise<ManagedPoolHarness> {

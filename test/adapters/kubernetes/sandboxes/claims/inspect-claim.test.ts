@@ -3,6 +3,7 @@ import { createAgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent
 import type { KubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { annotated } from '#adapters/kubernetes/sandboxes/cluster-objects.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
+import { withGuests } from '#test/support/with-guests.ts';
 
 const id = 'abcdefghijklmnopqrstuvwxyz';
 const labels = { 'app.kubernetes.io/managed-by': 'porthole' };
@@ -30,13 +31,15 @@ async function inspected(
   const client = {
     get: ({ plural }: { readonly plural: string }) => Promise.resolve(objects.get(plural)),
   } as unknown as KubernetesClient;
-  const provider = createAgentSandboxProvider({
-    client,
-    access: { server: 'https://127.0.0.1:1' },
-    namespace: 'sandboxes',
-    warmPool: 'pool',
-    guest: { keys: { publicKeys: '', sign: () => undefined }, reach: 'address' },
-  });
+  const provider = withGuests(
+    createAgentSandboxProvider({
+      client,
+      access: { server: 'https://127.0.0.1:1' },
+      namespace: 'sandboxes',
+      warmPool: 'pool',
+      guest: { keys: { publicKeys: '', sign: () => undefined }, reach: 'address' },
+    }),
+  );
   try {
     return await provider.inspect(id);
   } finally {

@@ -97,9 +97,9 @@ describe('the guest in a pod', () => {
     }
   });
 
-  test('is not called in a pod that runs none', () => {
+  test('is not called in a pod that runs none', async () => {
     const { guestKeys: _, ...bare } = pod;
-    expect(() => guests().client('box', bare)).toThrow(/runs no guest/);
+    await expect(guests().client('box', bare).health()).rejects.toThrow(/runs no guest/);
   });
 
   test('is not called where the functions have none of its keys', async () => {
@@ -125,11 +125,11 @@ describe('the guest in a pod', () => {
     const real = guests();
     const client = new GuestClient({
       sandboxId: 'box',
-      authorization: (operation) => {
+      connect: async (operation) => {
         const token = tokenOf(operation);
-        return token === undefined ? '' : `Bearer ${token}`;
+        const headers = { authorization: token === undefined ? '' : `Bearer ${token}` };
+        return { stream: connect(port, '127.0.0.1'), headers };
       },
-      connect: async () => connect(port, '127.0.0.1'),
     });
     await expect(client.health()).rejects.toThrow(/no valid token/);
     await expect(client.dial(port)).rejects.toThrow(/no valid token/);
