@@ -38,6 +38,8 @@ function entriesPlugin(entries: readonly FunctionEntry[]): Plugin {
 const ONE_MACHINE = [
   'host/local-platform.ts',
   'host/docker-platform.ts',
+  'host/open-broker.ts',
+  'adapters/egress/sandbox-authority.ts',
   'adapters/sql/sqlite/open-sqlite-records.ts',
 ];
 /** All routes at once: only the functions of the documentation need them. */
@@ -59,6 +61,17 @@ function leftOutPlugin(files: readonly string[]): Plugin {
     },
   };
 }
+
+/** Only texts in English are used; the others are 300 kB. */
+const localesPlugin: Plugin = {
+  name: 'locales',
+  setup(build) {
+    build.onLoad({ filter: /\/zod\/v4\/locales\/index\.js$/ }, () => ({
+      contents: "export { default as en } from './en.js';",
+      loader: 'js',
+    }));
+  },
+};
 
 const OBJECT = "import { z } from 'zod';";
 const NAMESPACE = "import * as z from 'zod';";
@@ -108,6 +121,9 @@ const VIEWER_FILES = ['swagger-ui.css', 'swagger-ui-bundle.js', 'package.json', 
 /** The function of the console's scripts and style; the others of its tag serve its page. */
 const CONSOLE_ASSETS = 'getConsoleAsset';
 
+/** The function of all routes, with every file that one of them reads. */
+const ROUTER = 'router';
+
 /** The function that sends the page for chat applications. */
 const MCP = 'callMcp';
 
@@ -130,13 +146,14 @@ export async function bundleFunctions(folder: string): Promise<BundledFunction[]
   await mkdir(folder, { recursive: true });
   const entries = await functionEntries();
   const files = new Map<string, readonly string[]>();
-  for (const kind of ['alone', 'opens', 'documents'] as const) {
+  for (const kind of ['alone', 'opens', 'documents', 'router'] as const) {
     const group = entries.filter((entry) => entry.kind === kind);
     for (const [id, found] of await bundle(kind, group, folder)) files.set(id, found);
   }
   const viewer = await copyViewer(folder);
   const built = await copyConsole(folder);
   const besides = ({ id, isConsole }: FunctionEntry): readonly string[] => {
+    if (id === ROUTER) return [...viewer, ...built];
     if (id === VIEWER.of) return viewer;
     if (id === MCP)
       return built.filter((file) => file.endsWith(PREVIEW_APP_PAGE) || file.endsWith(CONSOLE_MARK));
@@ -165,7 +182,8 @@ async function bundle(
   entries: readonly FunctionEntry[],
   folder: string,
 ): Promise<Map<string, readonly string[]>> {
-  const leftOut = kind === 'documents' ? ONE_MACHINE : [...ONE_MACHINE, ...DOCUMENTATION];
+  const leftOut =
+    kind === 'documents' || kind === 'router' ? ONE_MACHINE : [...ONE_MACHINE, ...DOCUMENTATION];
   const { metafile } = await build({
     absWorkingDir: ROOT,
     entryPoints: entries.map((entry) => ({ in: entryPoint(entry), out: entry.id })),
@@ -183,7 +201,7 @@ async function bundle(
     minifyWhitespace: true,
     external: EXTERNAL,
     banner: { js: BANNER },
-    plugins: [entriesPlugin(entries), leftOutPlugin(leftOut), zodPlugin()],
+    plugins: [entriesPlugin(entries), leftOutPlugin(leftOut), localesPlugin, zodPlugin()],
     metafile: true,
     logLevel: 'error',
   });

@@ -8,9 +8,10 @@ export const ROOT = join(import.meta.dirname, '..');
 
 /**
  * What a function does on its first request. `alone`: nothing. `opens`: connects to the database
- * and the cluster. `documents`: like `opens`, and describes all routes.
+ * and the cluster. `documents`: like `opens`, and describes all routes. `router`: what the route of
+ * its request does.
  */
-export type FunctionKind = 'alone' | 'opens' | 'documents';
+export type FunctionKind = 'alone' | 'opens' | 'documents' | 'router';
 
 /** One function, and the module that it is bundled from. */
 export interface FunctionEntry {
@@ -43,7 +44,34 @@ export async function functionEntries(): Promise<FunctionEntry[]> {
       isConsole: route.kind === 'console',
     };
   });
-  return [...routes, ...(Object.keys(SCHEDULED) as (keyof typeof SCHEDULED)[]).map(scheduled)];
+  const router: FunctionEntry = {
+    id: 'router',
+    kind: 'router',
+    source: routerSource(places),
+    // Its export `stream` needs one, its `handler` does not.
+    streams: false,
+    isConsole: true,
+  };
+  return [router, ...routes, ...(Object.keys(SCHEDULED) as (keyof typeof SCHEDULED)[]).map(scheduled)];
+}
+
+/** All routes, each with the module that its first request loads. */
+function routerSource(places: ReadonlyMap<unknown, Place>): string {
+  const rows = ROUTES.map((route) => {
+    const { id, method, path, socket, access, signsIn, responses } = route;
+    const { name, module } = places.get(route) as Place;
+    // The events of a POST end with its work.
+    const isEndless =
+      socket === true ||
+      (method === 'GET' &&
+        Object.values(responses).some(({ contentType }) => contentType === 'text/event-stream'));
+    const row = { id, method, path, socket, opens: access !== 'anyone' || signsIn === true, isEndless };
+    return `{ ...${JSON.stringify(row)}, load: async () => (await import('${module}')).${name} }`;
+  });
+  return `import { routerFunction } from '#host/serverless/router-function.ts';
+export const { handler, stream } = routerFunction([
+${rows.join(',\n')}
+]);`;
 }
 
 /** Name of an export, and the module that has it. */
@@ -79,18 +107,9 @@ export const handler = httpFunction(${name}, openNothing);`;
     return { kind: 'alone', source };
   }
   const kind = route.kind === 'documents' ? 'documents' : 'opens';
-  if (id === 'getMetrics') {
-    const source = `${imports}
-import { openFunction } from '#host/serverless/open-function.ts';
-export const handler = httpFunction(${name}, async () => {
-  const { createMetrics } = await import('#host/metrics.ts');
-  return openFunction(createMetrics());
-});`;
-    return { kind, source };
-  }
   const source = `${imports}
 import { openFunction } from '#host/serverless/open-function.ts';
-export const handler = httpFunction(${name}, () => openFunction());`;
+export const handler = httpFunction(${name}, openFunction);`;
   return { kind, source };
 }
 
@@ -105,6 +124,6 @@ function scheduled(id: keyof typeof SCHEDULED): FunctionEntry {
   const [make, schedule] = SCHEDULED[id];
   const source = `import { openFunction } from '#host/serverless/open-function.ts';
 import { ${make} } from '#host/serverless/${id}-function.ts';
-export const handler = ${make}(() => openFunction());`;
+export const handler = ${make}(openFunction);`;
   return { id, kind: 'opens', schedule, source, streams: false, isConsole: false };
 }

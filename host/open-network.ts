@@ -1,73 +1,11 @@
-import { createAuthority } from '#adapters/egress/sandbox-authority.ts';
-import { NetworkBroker } from '#adapters/egress/network-broker.ts';
-import type { Clock, WakingClock, Ids } from '#core/shared/clock-and-ids.ts';
 import type { BlockedHost, NetworkAccess } from '#core/network/network.ts';
-import type { Records } from '#core/shared/records.ts';
-import { NO_SECRETS } from '#core/network/network-secrets.ts';
 import { packageRules } from '#core/network/network-presets.ts';
-import type { Guests } from '#core/processes/guest.ts';
-import { askOwner } from '#core/network/ask-owner.ts';
-import { type NetworkLog, networkLog, TOGETHER_REMOTE_MS } from '#core/network/network-log.ts';
-import type { SandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
-import type { MachineTools } from '#adapters/egress/machine-tools.ts';
 import type { Config } from './config/config.ts';
+import type { OpenBroker, OpenBrokerDeps } from './open-broker.ts';
 import type { Platform } from './platform.ts';
 
-export interface OpenBrokerDeps {
-  readonly records: Records;
-  readonly publisher: SandboxEventPublisher;
-  readonly clock: Clock & WakingClock;
-  readonly ids: Ids;
-  readonly guests: Guests;
-  readonly stopping: AbortSignal;
-  readonly tools: MachineTools;
-  /**
-   * Whether other processes serve the API: they change policies in the records, and read there
-   * which hosts were blocked.
-   */
-  readonly isRemote: boolean;
-}
-
-export interface OpenBroker {
-  readonly broker: NetworkBroker;
-  readonly log: NetworkLog;
-}
-
-/** The broker of this process. */
-export function openBroker(
-  { network: { default: usual, widest, permitted, proxies } }: Pick<Config, 'network'>,
-  { records, publisher, clock, ids, guests, stopping, tools, isRemote }: OpenBrokerDeps,
-): OpenBroker {
-  const log = networkLog({ publisher, clock, togetherMs: isRemote ? TOGETHER_REMOTE_MS : undefined });
-  const broker = new NetworkBroker({
-    presets: packageRules(tools.registries),
-    certificates: tools.certificates,
-    permitted,
-    proxies,
-    policyOf: async (id) => {
-      const sandbox = await records.sandboxes.get(id);
-      return sandbox?.observed === 'destroyed' ? undefined : sandbox?.network;
-    },
-    secretsOf: async (id) => (await records.sandboxes.get(id))?.secrets ?? NO_SECRETS,
-    ask: askOwner({
-      records,
-      clock,
-      ids,
-      stopping,
-      guests,
-      options: { default: usual, widest },
-    }),
-    attempted(id, attempt) {
-      log.attempted(id, attempt);
-      return isRemote && attempt.decision === 'blocked' ? log.written() : undefined;
-    },
-    watchPolicy: isRemote ? (id, changed) => records.sandboxes.watchNetwork(id, changed) : undefined,
-    hint,
-  });
-  return { broker, log };
-}
-
-function hint(sandboxId: string, { host, port }: BlockedHost): string {
+/** What the owner of a sandbox can do about a blocked host. */
+export function allowHint(sandboxId: string, { host, port }: BlockedHost): string {
   const entry = port === 80 || port === 443 ? host : `${host}:${port}`;
   return `Its owner can allow it: PATCH /v1/sandbox/${sandboxId} {"allow": ["${entry}"]}, which replaces the list.`;
 }
@@ -94,11 +32,15 @@ export function openNetwork(
     default: usual,
     widest,
     presets: packageRules(tools.registries),
-    createAuthority,
+    // Loaded on demand: only a broker on this machine needs authorities.
+    async createAuthority() {
+      const { createAuthority } = await import('#adapters/egress/sandbox-authority.ts');
+      return createAuthority();
+    },
     secretsChanged: (id: string) => platform.certificatesChanged(id),
     isBrokered: () => platform.brokersNetwork(),
     holdsSecrets: async () => own !== undefined && (await platform.brokersNetwork()),
-    hint,
+    hint: allowHint,
   };
   if (own !== undefined) {
     const { broker, log } = own;

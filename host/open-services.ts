@@ -34,7 +34,7 @@ import type { Logger, Services } from '#handlers/services.ts';
 import { type Config, isOnOneMachine, secretsOf } from './config/config.ts';
 import { type DataFolder, openDataFolder } from './data-folder.ts';
 import type { Metrics } from './metrics.ts';
-import { openBroker, openNetwork } from './open-network.ts';
+import { openNetwork } from './open-network.ts';
 import { openPlatform } from './open-platform.ts';
 import type { Platform } from './platform.ts';
 
@@ -126,7 +126,7 @@ export async function openServices({
     const controlled = provider.for('control');
     const guests = guestsOf(controlled);
     const own = isOnOneMachine(config)
-      ? openBroker(config, {
+      ? (await import('./open-broker.ts')).openBroker(config, {
           records,
           publisher,
           clock,

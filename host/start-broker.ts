@@ -16,7 +16,7 @@ import type { Logger } from '#handlers/services.ts';
 import { type Config, ConfigError, secretsOf } from './config/config.ts';
 import { clusterAccess } from './kubernetes-platform.ts';
 import { limitPeers } from './limit-peers.ts';
-import { openBroker } from './open-network.ts';
+import { openBroker } from './open-broker.ts';
 import { openRecords } from './open-services.ts';
 
 /** Of one pod, and so of one sandbox; and of all together. */

@@ -42,8 +42,12 @@ interface ConsoleFiles {
   readonly byPath: ReadonlyMap<string, ConsoleFile>;
 }
 
-/** Possible folders of a build: beside a bundled function, or in the project. */
-const PLACES = [join(import.meta.dirname, BUNDLED_CONSOLE), CONSOLE_FOLDER];
+/** Possible folders of a build: beside a bundled function or its chunks, or in the project. */
+const PLACES = [
+  join(import.meta.dirname, BUNDLED_CONSOLE),
+  join(import.meta.dirname, '..', BUNDLED_CONSOLE),
+  CONSOLE_FOLDER,
+];
 
 let read: ConsoleFiles | undefined;
 

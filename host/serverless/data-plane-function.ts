@@ -1,8 +1,9 @@
 import { PortholeError } from '#core/errors.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
+import type { HttpEvent } from '#handlers/http/http-event.ts';
 import type { Route } from '#handlers/route.ts';
-import { type GatewayEvent, gatewayEventReader, toGatewayResult } from './gateway-event.ts';
-import type { GatewayFunction } from './gateway-function.ts';
+import { readGatewayEvent, routeReader, toGatewayResult } from './gateway-event.ts';
+import type { GatewayFunction } from './http-function.ts';
 import { lineLogger, logRequest } from './line-logger.ts';
 
 /**
@@ -10,29 +11,33 @@ import { lineLogger, logRequest } from './line-logger.ts';
  * `PORTHOLE_PUBLIC_URL`. It opens no services, and the caller must authenticate there.
  */
 export function dataPlaneFunction(route: Pick<Route, 'id' | 'method' | 'path'>): GatewayFunction {
-  const read = gatewayEventReader(route);
+  const read = routeReader(route);
   const log = lineLogger();
-  return (event) => {
+  return (given) => {
     const began = performance.now();
+    const { event, format } = readGatewayEvent(given);
     const { requestId } = event.requestContext;
     const response = errorResponse(refusal(event), requestId, SILENT, route.id);
     logRequest(log, route.id, event, response.statusCode, began);
-    return Promise.resolve(toGatewayResult(response, requestId));
+    return toGatewayResult(response, requestId, format);
   };
 
-  function refusal(event: GatewayEvent): unknown {
+  function refusal(event: HttpEvent): unknown {
     try {
-      const { rawPath } = read(event);
-      const origin = URL.parse(process.env['PORTHOLE_PUBLIC_URL'] ?? '')?.origin;
-      const place = origin === undefined ? 'the function host' : `${origin}${rawPath}`;
-      return new PortholeError(
-        'not_streamable',
-        `${route.id} streams, and no stream passes through this function: send the request to ${place}.`,
-      );
+      return notStreamable(route.id, read(event).rawPath);
     } catch (error) {
       return error;
     }
   }
+}
+
+export function notStreamable(operation: string, path: string): PortholeError {
+  const origin = URL.parse(process.env['PORTHOLE_PUBLIC_URL'] ?? '')?.origin;
+  const place = origin === undefined ? 'the function host' : `${origin}${path}`;
+  return new PortholeError(
+    'not_streamable',
+    `${operation} streams, and no stream passes through this function: send the request to ${place}.`,
+  );
 }
 
 /** A client that asks in the wrong place is not a failure of ours. */

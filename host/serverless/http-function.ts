@@ -1,16 +1,20 @@
 import { makeFunction, type PortholeFunction } from '#handlers/make-function.ts';
+import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
 import type { Route } from '#handlers/route.ts';
 import type { Logger } from '#handlers/services.ts';
 import {
   type GatewayEvent,
-  gatewayEventReader,
   type GatewayResult,
+  readGatewayEvent,
+  routeReader,
   toGatewayResult,
 } from './gateway-event.ts';
-import type { GatewayFunction } from './gateway-function.ts';
 import { lineLogger, logRequest } from './line-logger.ts';
 import { onceOpen, type OpenFunction } from './open-function.ts';
+
+/** The export `handler` of a function's bundle. */
+export type GatewayFunction = (event: GatewayEvent, context?: object) => Promise<GatewayResult>;
 
 /**
  * A route as a function of a runtime that buffers. Opens its services on the first request, and
@@ -18,7 +22,7 @@ import { onceOpen, type OpenFunction } from './open-function.ts';
  * @param open what the route's handler needs
  */
 export function httpFunction(route: Route, open: () => Promise<OpenFunction>): GatewayFunction {
-  const read = gatewayEventReader(route);
+  const read = routeReader(route);
   let log: Logger = lineLogger();
   let redact: ((text: string) => string) | undefined;
   const opened = onceOpen(async (): Promise<PortholeFunction> => {
@@ -27,24 +31,26 @@ export function httpFunction(route: Route, open: () => Promise<OpenFunction>): G
     ({ redact } = options);
     return makeFunction(route, services, options);
   });
-  return async (event) => {
+  return async (given) => {
     const began = performance.now();
+    const { event, format } = readGatewayEvent(given);
     const { requestId } = event.requestContext;
-    const result = await answer(event).catch((error: unknown) =>
-      toGatewayResult(errorResponse(error, requestId, log, route.id, redact), requestId),
-    );
+    const result = await answer(event)
+      .then((response) => toGatewayResult(response, requestId, format))
+      .catch((error: unknown) =>
+        toGatewayResult(errorResponse(error, requestId, log, route.id, redact), requestId, format),
+      );
     logRequest(log, route.id, event, result.statusCode, began);
     return result;
   };
 
-  async function answer(event: GatewayEvent): Promise<GatewayResult> {
+  async function answer(event: HttpEvent): Promise<HttpResponse> {
     const request = read(event);
     const invoke = await opened();
     const response = await invoke(request, NO_CONTEXT);
-    const isHead = event.requestContext.http.method === 'HEAD';
-    return toGatewayResult(isHead ? { ...response, body: '' } : response, event.requestContext.requestId);
+    return event.requestContext.http.method === 'HEAD' ? { ...response, body: '' } : response;
   }
 }
 
 /** middy would create a separate error for a runtime's time limit. */
-const NO_CONTEXT = {};
+export const NO_CONTEXT = {};

@@ -1,6 +1,6 @@
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
+import type { HttpEvent } from '#handlers/http/http-event.ts';
 import type { Logger } from '#handlers/services.ts';
-import type { GatewayEvent } from './gateway-event.ts';
 
 export interface LineLoggerOptions {
   /**
@@ -56,7 +56,7 @@ function shown(error: Error): object {
 export function logRequest(
   log: Logger,
   operation: string,
-  { requestContext: { requestId, http } }: GatewayEvent,
+  { requestContext: { requestId, http } }: HttpEvent,
   status: number,
   began: number,
 ): void {

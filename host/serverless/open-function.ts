@@ -13,7 +13,7 @@ export interface OpenFunction {
 /**
  * Reads the environment and opens all services, for the life of the process. Loads them on demand.
  */
-export async function openFunction(metrics: Metrics = UNMEASURED): Promise<OpenFunction> {
+export async function openFunction(): Promise<OpenFunction> {
   const [{ readFunctionConfig }, { secretsOf }, { openServices }] = await Promise.all([
     import('./function-config.ts'),
     import('../config/config.ts'),
@@ -22,20 +22,32 @@ export async function openFunction(metrics: Metrics = UNMEASURED): Promise<OpenF
   const config = readFunctionConfig(process.env);
   const redact = secretRedactor(secretsOf(config));
   const log = lineLogger({ level: config.logLevel, redact });
-  const { services } = await openServices({ config, log, metrics });
+  const { services } = await openServices({ config, log, metrics: lazyMetrics() });
   return { services, options: { publicOrigin: config.publicUrl?.origin, redact } };
 }
 
-/** The runtime counts invocations; the counts of one process of many would mean little. */
-const UNMEASURED: Metrics = {
-  requested: () => undefined,
-  archived: () => undefined,
-  previewRequested: () => undefined,
-  previewBytes: () => undefined,
-  previewUpgrades: () => undefined,
-  countPreviews: () => undefined,
-  expose: () => Promise.resolve({ contentType: 'text/plain; charset=utf-8', text: '' }),
-};
+/**
+ * The runtime counts invocations; the counts of one process of many would mean little. The number
+ * of previews is the same in all processes.
+ */
+function lazyMetrics(): Metrics {
+  let count: (() => Promise<number>) | undefined;
+  const created = onceOpen(async () => {
+    const { createMetrics } = await import('../metrics.ts');
+    const metrics = createMetrics();
+    if (count !== undefined) metrics.countPreviews(count);
+    return metrics;
+  });
+  return {
+    requested: () => undefined,
+    archived: () => undefined,
+    previewRequested: () => undefined,
+    previewBytes: () => undefined,
+    previewUpgrades: () => undefined,
+    countPreviews: (read) => (count = read),
+    expose: async () => (await created()).expose(),
+  };
+}
 
 /**
  * Opens at the first call; later calls share the result. A failure is not cached, so that a short

@@ -43,8 +43,9 @@ function contents(id: string): string {
 }
 
 describe('function bundles', () => {
-  test('contain one bundle per route and one for the minutely job', () => {
+  test('contain one bundle for all routes, one per route, and one per schedule', () => {
     expect(built.functions.map(({ id, method, path }) => [id, method, path])).toEqual([
+      ['router', undefined, undefined],
       ...ROUTES.map(({ id, method, path }) => [id, method, path]),
       ['reaper', undefined, undefined],
       ['lifecycle', undefined, undefined],
@@ -111,6 +112,18 @@ describe('function bundles', () => {
 });
 
 describe('a bundled function without a backend', () => {
+  test.each([
+    ['/health', 'application/json'],
+    ['/runs/r-1', 'text/html; charset=utf-8'],
+    ['/v1/openapi/assets/swagger-ui.css', 'text/css; charset=utf-8'],
+  ])('answers %s from the router', async (path, type) => {
+    const script = `print(await handler(${JSON.stringify(gatewayEvent('GET', path))}))`;
+    expect(await fresh('router', script)).toMatchObject({
+      statusCode: 200,
+      headers: { 'content-type': type },
+    });
+  });
+
   test('answers the liveness probe', async () => {
     const event = gatewayEvent('GET', '/prod/health');
     expect(await fresh('healthCheck', `print(await handler(${JSON.stringify(event)}))`)).toMatchObject({

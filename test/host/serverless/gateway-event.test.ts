@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import { type GatewayEvent, gatewayEventReader } from '#host/serverless/gateway-event.ts';
+import { type GatewayEvent, readGatewayEvent, routeReader } from '#host/serverless/gateway-event.ts';
 import type { Method } from '#handlers/route.ts';
 import { gatewayEvent } from './gateway-events.ts';
 
 const KEEPALIVE = '/api/runs/{id}/sandbox/port-forward/{token}/keepalive';
 
 function read(method: Method, path: string, event: GatewayEvent) {
-  return gatewayEventReader({ method, path })(event);
+  return routeReader({ method, path })(readGatewayEvent(event).event);
 }
 
 describe('an API Gateway event', () => {
@@ -82,5 +82,61 @@ describe('an API Gateway event', () => {
   test('takes a dot of the template for nothing but a dot', () => {
     const refused = () => read('GET', '/v1/openapi.json', gatewayEvent('GET', '/v1/openapixjson'));
     expect(refused).toThrow(expect.objectContaining({ code: 'not_found' }));
+  });
+});
+
+describe('an event of another trigger', () => {
+  const REST: GatewayEvent = {
+    httpMethod: 'GET',
+    path: '/porthole/api/runs/r-1',
+    headers: { Accept: 'text/html', Cookie: 'b=2' },
+    multiValueHeaders: { Accept: ['text/html', 'application/json'], Cookie: ['a=1', 'b=2'] },
+    queryStringParameters: { tag: 'b', name: 'a b' },
+    multiValueQueryStringParameters: { tag: ['a&', 'b'], name: ['a b'] },
+    requestContext: { requestId: 'req-2', stage: 'prod', identity: { sourceIp: '203.0.113.8' } },
+    body: null,
+    isBase64Encoded: false,
+  };
+
+  test('has all values of a header and of the query of a REST API', () => {
+    expect(read('GET', '/api/runs/{id}', REST)).toEqual({
+      rawPath: '/api/runs/r-1',
+      rawQueryString: 'tag=a%26&tag=b&name=a+b',
+      headers: { accept: 'text/html, application/json', cookie: 'a=1; b=2' },
+      pathParameters: { id: 'r-1' },
+      requestContext: { requestId: 'req-2', http: { method: 'GET', sourceIp: '203.0.113.8' } },
+      body: null,
+      isBase64Encoded: false,
+    });
+    expect(readGatewayEvent(REST)).toMatchObject({ stage: 'prod', format: { headers: 'several values' } });
+  });
+
+  test('has single values where the gateway sends no lists', () => {
+    const { multiValueHeaders: _h, multiValueQueryStringParameters: _q, ...single } = REST;
+    const { event, format } = readGatewayEvent(single);
+    expect(event).toMatchObject({ rawQueryString: 'tag=b&name=a+b', headers: { accept: 'text/html' } });
+    expect(format.headers).toBe('one value');
+  });
+
+  test('keeps the query of a load balancer encoded, and trusts only the address that it added', () => {
+    const { event, format } = readGatewayEvent({
+      httpMethod: 'GET',
+      path: '/api/runs',
+      headers: { 'x-forwarded-for': '10.9.9.9, 203.0.113.9', 'x-amzn-trace-id': 'Root=1-2' },
+      queryStringParameters: { name: 'a%20b', empty: '' },
+      requestContext: { elb: { targetGroupArn: 'arn' } },
+    });
+    expect(event).toMatchObject({
+      rawQueryString: 'name=a%20b&empty=',
+      requestContext: { requestId: 'Root=1-2', http: { method: 'GET', sourceIp: '203.0.113.9' } },
+    });
+    expect(format).toMatchObject({ headers: 'one value', bytes: 1024 * 1024 });
+  });
+
+  test('is refused where it is no request, with its fields', () => {
+    const scheduled = { 'detail-type': 'Scheduled Event' } as unknown as GatewayEvent;
+    expect(() => readGatewayEvent(scheduled)).toThrow(
+      'An event with the fields detail-type is no HTTP request',
+    );
   });
 });

@@ -12,9 +12,12 @@ const SAFE = {
 };
 
 describe('an answer, as API Gateway takes it', () => {
-  test('is text as it is', () => {
+  test('is text without an encoding', async () => {
     expect(
-      toGatewayResult({ statusCode: 200, headers: { 'content-type': 'application/json' }, body: '{}' }, 'r1'),
+      await toGatewayResult(
+        { statusCode: 200, headers: { 'content-type': 'application/json' }, body: '{}' },
+        'r1',
+      ),
     ).toEqual({
       statusCode: 200,
       headers: { ...SAFE, 'content-type': 'application/json', 'x-request-id': 'r1' },
@@ -23,9 +26,9 @@ describe('an answer, as API Gateway takes it', () => {
     });
   });
 
-  test('is base64 where it is bytes', () => {
+  test('is base64 where it is bytes', async () => {
     const answer = { statusCode: 200, headers: {}, body: Buffer.from([0, 255]) };
-    expect(toGatewayResult(answer, undefined)).toEqual({
+    expect(await toGatewayResult(answer, undefined)).toEqual({
       statusCode: 200,
       headers: SAFE,
       body: 'AP8=',
@@ -33,14 +36,53 @@ describe('an answer, as API Gateway takes it', () => {
     });
   });
 
-  test('is empty where there is no body', () => {
-    expect(toGatewayResult({ statusCode: 204, headers: {} }, undefined).body).toBe('');
+  test('is empty where there is no body', async () => {
+    expect((await toGatewayResult({ statusCode: 204, headers: {} }, undefined)).body).toBe('');
   });
 
-  test('is no stream, which is closed', () => {
-    const stream = new Readable({ read: () => undefined });
-    const stuck = () => toGatewayResult({ statusCode: 200, headers: {}, body: stream }, undefined);
-    expect(stuck).toThrow(expect.objectContaining({ code: 'not_streamable', status: 501 }));
+  test('has the bytes of a stream', async () => {
+    const answer = {
+      statusCode: 200,
+      headers: {},
+      body: Readable.from([Buffer.from([0]), Buffer.from([255])]),
+    };
+    expect(await toGatewayResult(answer, undefined)).toMatchObject({ body: 'AP8=', isBase64Encoded: true });
+  });
+
+  const answer = { statusCode: 200, headers: { 'set-cookie': 'a=1; Path=/' }, body: '' };
+  const format = { bytes: 100_000, limit: '100 kB' };
+
+  test('has its cookie apart for an HTTP API', async () => {
+    const { headers, cookies } = await toGatewayResult(answer, undefined);
+    expect([headers, cookies]).toEqual([SAFE, ['a=1; Path=/']]);
+  });
+
+  test('has lists of values where the event has them', async () => {
+    const { headers, multiValueHeaders } = await toGatewayResult(answer, 'r1', {
+      headers: 'several values',
+      ...format,
+    });
+    expect(headers).toBeUndefined();
+    expect(multiValueHeaders).toMatchObject({ 'set-cookie': ['a=1; Path=/'], 'x-request-id': ['r1'] });
+  });
+
+  test('has its cookie among the headers elsewhere', async () => {
+    const { headers } = await toGatewayResult(answer, undefined, { headers: 'one value', ...format });
+    expect(headers).toEqual({ ...SAFE, 'set-cookie': 'a=1; Path=/' });
+  });
+
+  test('destroys a stream that is too large, and names the limit', async () => {
+    const stream = new Readable({
+      read() {
+        this.push(Buffer.alloc(1024 * 1024));
+      },
+    });
+    await expect(
+      toGatewayResult({ statusCode: 200, headers: {}, body: stream }, undefined),
+    ).rejects.toMatchObject({
+      code: 'payload_too_large',
+      message: expect.stringContaining('the limit of 6 MB'),
+    });
     expect(stream.destroyed).toBe(true);
   });
 
@@ -48,13 +90,15 @@ describe('an answer, as API Gateway takes it', () => {
     ['text', 'a'.repeat(6 * 1024 * 1024)],
     ['text that JSON makes longer', '"'.repeat(3.5 * 1024 * 1024)],
     ['bytes that base64 makes longer', Buffer.alloc(5 * 1024 * 1024)],
-  ])('is refused where it is too large: %s', (_what, body) => {
-    const refused = () => toGatewayResult({ statusCode: 200, headers: {}, body }, undefined);
-    expect(refused).toThrow(expect.objectContaining({ code: 'payload_too_large', status: 413 }));
+  ])('is refused where it is too large: %s', async (_what, body) => {
+    await expect(toGatewayResult({ statusCode: 200, headers: {}, body }, undefined)).rejects.toMatchObject({
+      code: 'payload_too_large',
+      status: 413,
+    });
   });
 
-  test('is handed over where it only just fits', () => {
+  test('is returned where it is just below the limit', async () => {
     const body = 'a'.repeat(6 * 1024 * 1024 - 8192);
-    expect(toGatewayResult({ statusCode: 200, headers: {}, body }, undefined).body).toBe(body);
+    expect((await toGatewayResult({ statusCode: 200, headers: {}, body }, undefined)).body).toBe(body);
   });
 });

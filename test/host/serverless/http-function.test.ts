@@ -41,7 +41,7 @@ describe('a route as a function of a runtime that buffers', () => {
     const result = await httpFunction(echoRoute, openNothing)({ ...event, rawQueryString: 'loud=yes' });
     expect(result.statusCode).toBe(200);
     expect(bodyOf(result)).toEqual({ name: 'ann', loud: 'yes', text: 'hello' });
-    expect(result.headers['x-request-id']).toBe('req-1');
+    expect(result.headers?.['x-request-id']).toBe('req-1');
   });
 
   test('hears a body in base64', async () => {
@@ -80,9 +80,9 @@ describe('a route as a function of a runtime that buffers', () => {
     expect(await call(answering(() => bytes))).toMatchObject({ body: 'eA==', isBase64Encoded: true });
   });
 
-  test('answers a stream by 501', async () => {
+  test('returns a stream as a whole', async () => {
     const stream = () => ({ statusCode: 200, headers: {}, body: Readable.from(['x']) });
-    expect(await call(answering(stream))).toMatchObject({ statusCode: 501 });
+    expect(await call(answering(stream))).toMatchObject({ statusCode: 200, body: 'eA==' });
   });
 
   test('answers HEAD without a body', async () => {

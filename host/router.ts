@@ -1,0 +1,182 @@
+import findMyWay from 'find-my-way';
+import { PortholeError } from '#core/errors.ts';
+import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
+import { errorResponse } from '#handlers/http/render-errors.ts';
+import type { Method, Route } from '#handlers/route.ts';
+import type { Logger } from '#handlers/services.ts';
+
+export type Answer = (event: HttpEvent) => HttpResponse | Promise<HttpResponse>;
+
+/** What answers a request: a route's function, or the error of a request without a route. */
+export interface Target {
+  /** Its name in logs and metrics. */
+  readonly operation: string;
+  readonly answer: Answer;
+  readonly params?: HttpEvent['pathParameters'];
+}
+
+/** What the router reads of a route. */
+export type RoutedBy = Pick<Route, 'id' | 'method' | 'path' | 'socket'>;
+
+export interface RouterOptions<Each extends RoutedBy> {
+  readonly routes: readonly Each[];
+  readonly answerOf: (route: Each) => Answer;
+  /** A page for a browser at an unknown address; undefined for other clients. */
+  readonly missingPage: (event: HttpEvent) => Promise<HttpResponse | undefined>;
+  readonly log: Logger;
+  readonly redact?: ((text: string) => string) | undefined;
+}
+
+export interface Router {
+  /**
+   * @param path still percent-encoded, without a query
+   * @param isHandshake whether a WebSocket is requested
+   */
+  find(method: string, path: string, isHandshake: boolean): Target;
+  /** The methods with a route at this path. */
+  methodsOf(path: string): readonly Method[];
+}
+
+/** Operation name of requests without a route. */
+const UNMATCHED = 'unmatched';
+
+/** Routes requests on every runtime; requests without a route get the same errors everywhere. */
+export function createRouter<Each extends RoutedBy>({
+  routes,
+  answerOf,
+  missingPage,
+  log,
+  redact,
+}: RouterOptions<Each>): Router {
+  const router = findMyWay({
+    // Long percent-encoded ids and tokens get their own error rather than "no such route".
+    maxParamLength: 8_192,
+    onMaxParamLength: NEVER_CALLED,
+    // Functions parse the query themselves, by their schemas.
+    querystringParser: () => NO_QUERY,
+  });
+  const methods = [...new Set(routes.map(({ method }) => method))];
+  for (const route of routes) {
+    const entry: Entry = {
+      operation: route.id,
+      answer: answerOf(route),
+      isSocket: route.socket === true,
+      rest: route.path.endsWith('/{path}') ? route.path.split('/').length - 1 : undefined,
+    };
+    router.on(
+      route.method === 'GET' ? ['GET', 'HEAD'] : route.method,
+      route.path.replace(/\{path\}$/, '*').replace(/\{(\w+)\}/g, ':$1'),
+      NEVER_CALLED,
+      entry,
+    );
+  }
+  const methodsOf = (path: string) => methods.filter((each) => router.find(each, path) !== null);
+
+  const unmatched: Answer = async (event) => {
+    const { method } = event.requestContext.http;
+    const path = event.rawPath;
+    if (BRIDGE.test(path)) return BRIDGE_NOT_FOUND();
+    // `OPTIONS *` asks about the server, not a route (RFC 9110 section 9.3.7).
+    const allowed = path === '*' ? [] : methodsOf(path);
+    if (allowed.length > 0) {
+      // RFC 9110 section 15.5.6: a 405 lists the allowed methods.
+      const error = noRoute('method_not_allowed', method, path);
+      const response = errorResponse(error, event.requestContext.requestId, log, UNMATCHED, redact);
+      return { ...response, headers: { ...response.headers, allow: allowed.join(', ') } };
+    }
+    const page = await missingPage(event);
+    if (page === undefined) throw noRoute('not_found', method, path);
+    return page;
+  };
+  const without = {
+    route: { operation: UNMATCHED, answer: unmatched },
+    socket: { operation: UNMATCHED, answer: noSocket },
+    end: { operation: UNMATCHED, answer: tooLong },
+    encoding: { operation: UNMATCHED, answer: unreadable },
+  };
+
+  return {
+    methodsOf,
+    find(method, path, isHandshake) {
+      if (!isPercentEncoded(path)) return without.encoding;
+      const found = router.find(method as Method, path);
+      if (found === null) return without.route;
+      const entry = found.store as Entry | null;
+      if (entry === null) return without.end;
+      const { operation, answer, isSocket, rest } = entry;
+      if (isHandshake && !isSocket) return without.socket;
+      const params = rest === undefined ? found.params : withEncodedRest(found.params, path, rest);
+      return { operation, answer, params };
+    },
+  };
+}
+
+/** One route, as the router keeps it. */
+interface Entry {
+  readonly operation: string;
+  readonly answer: Answer;
+  readonly isSocket: boolean;
+  /** Number of segments before the rest of the path, for a route that takes it. */
+  readonly rest: number | undefined;
+}
+
+/** Only `find` is used. */
+const NEVER_CALLED = () => undefined;
+const NO_QUERY = {};
+
+/**
+ * Paths that keep the bridge's behavior: a missing route for a method is a missing route, with
+ * exactly this message.
+ */
+const BRIDGE = /^\/v1\/(?:sandbox|pool|openapi)/;
+const BRIDGE_NOT_FOUND = (): HttpResponse => ({
+  statusCode: 404,
+  headers: { 'content-type': 'text/plain; charset=UTF-8' },
+  body: '404 Not Found',
+});
+
+const tooLong: Answer = () => {
+  throw new PortholeError('uri_too_long', 'The URL is too long.');
+};
+
+const unreadable: Answer = () => {
+  throw new PortholeError(
+    'invalid_request',
+    'The request cannot be read: its URL is not valid percent-encoded UTF-8.',
+  );
+};
+
+const noSocket: Answer = () => {
+  throw new PortholeError('not_found', 'There is no WebSocket here: GET /v1/openapi lists the routes.');
+};
+
+function noRoute(code: 'not_found' | 'method_not_allowed', method: string, path: string): PortholeError {
+  return new PortholeError(
+    code,
+    `There is no route ${method} ${shownPath(path)}: GET /v1/openapi lists them.`,
+  );
+}
+
+/** An unknown path in an error: truncated, and without possible tokens. */
+function shownPath(path: string): string {
+  return JSON.stringify(path.replace(/[a-z0-9-]{30,}/g, '…').slice(0, 100));
+}
+
+function isPercentEncoded(path: string): boolean {
+  if (!path.includes('%')) return true;
+  try {
+    decodeURI(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The rest of the path is passed on still encoded: the function decodes it exactly once. */
+function withEncodedRest(
+  { '*': _decoded, ...named }: Readonly<Record<string, string | undefined>>,
+  path: string,
+  segments: number,
+): HttpEvent['pathParameters'] {
+  return { ...named, path: path.split('/').slice(segments).join('/') };
+}

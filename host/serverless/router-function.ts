@@ -1,0 +1,181 @@
+import { Readable, type Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
+import { errorResponse } from '#handlers/http/render-errors.ts';
+import { makeFunction } from '#handlers/make-function.ts';
+import type { Route } from '#handlers/route.ts';
+import { type Answer, createRouter, type RoutedBy, type Router } from '../router.ts';
+import { notStreamable } from './data-plane-function.ts';
+import {
+  type GatewayEvent,
+  type GatewayRequest,
+  readGatewayEvent,
+  resultHeaders,
+  shaped,
+  toGatewayResult,
+} from './gateway-event.ts';
+import { type GatewayFunction, NO_CONTEXT } from './http-function.ts';
+import { lineLogger, logRequest } from './line-logger.ts';
+import { onceOpen, openFunction, type OpenFunction } from './open-function.ts';
+import { openNothing } from './open-nothing.ts';
+
+/** A route whose module is loaded by its first request. */
+export interface LazyRoute extends RoutedBy {
+  /** Whether its handler needs the database and the cluster. */
+  readonly opens: boolean;
+  /** Whether its response may have no end: then it cannot be buffered. */
+  readonly isEndless: boolean;
+  readonly load: () => Promise<Route>;
+}
+
+/** The global of AWS Lambda's Node.js runtime for responses that are streamed. */
+interface StreamingRuntime {
+  streamifyResponse(handler: StreamingHandler): StreamingHandler;
+  readonly HttpResponseStream: { from(stream: Writable, head: object): Writable };
+}
+
+type StreamingHandler = (event: GatewayEvent, stream: Writable, context?: Deadline) => Promise<void>;
+
+interface Deadline {
+  getRemainingTimeInMillis?(): number;
+}
+
+export interface RouterFunctions {
+  /** Buffers responses: for every trigger. */
+  readonly handler: GatewayFunction;
+  /**
+   * Streams responses: for function URLs with the invoke mode `RESPONSE_STREAM`, and REST APIs with
+   * the transfer mode `STREAM`. On a runtime without streams: `handler`.
+   */
+  readonly stream: GatewayFunction | StreamingHandler;
+}
+
+/** A stream ends this long before the runtime ends it, so that clients see an end, not a cut. */
+const EARLY_MS = 1_000;
+
+/**
+ * All routes in one function. The first request opens the services; the first request of a route
+ * loads its module.
+ */
+export function routerFunction(
+  routes: readonly LazyRoute[],
+  open: () => Promise<OpenFunction> = openFunction,
+  runtime = (globalThis as { awslambda?: StreamingRuntime }).awslambda,
+): RouterFunctions {
+  let log = lineLogger();
+  let redact: ((text: string) => string) | undefined;
+  const opened = onceOpen(async () => {
+    const found = await open();
+    ({ log } = found.services);
+    ({ redact } = found.options);
+    return found;
+  });
+  const unopened = onceOpen(openNothing);
+
+  const answerOf = ({ opens, load }: LazyRoute): Answer => {
+    const made = onceOpen(async () => {
+      const [route, { services, options }] = await Promise.all([load(), opens ? opened() : unopened()]);
+      return makeFunction(route, services, options);
+    });
+    return async (event) => (await made())(event, NO_CONTEXT);
+  };
+  const routerOf = (answers: (route: LazyRoute) => Answer): Router =>
+    createRouter({
+      routes,
+      answerOf: answers,
+      async missingPage(event) {
+        const [{ missingPage }, { services }] = await Promise.all([
+          import('#handlers/console/console-page.ts'),
+          unopened(),
+        ]);
+        return missingPage(event, services);
+      },
+      log,
+    });
+  const refuse = (id: string): Answer => {
+    return ({ rawPath }) => {
+      throw notStreamable(id, rawPath);
+    };
+  };
+  const buffering = routerOf((route) => (route.isEndless ? refuse(route.id) : answerOf(route)));
+
+  const serve = async (router: Router, { event, stage }: GatewayRequest, signal?: AbortSignal) => {
+    const { method } = event.requestContext.http;
+    const rawPath = withoutPrefix(event.rawPath, stage, router);
+    const { operation, answer, params } = router.find(method, rawPath, false);
+    const request: HttpEvent = { ...event, rawPath, pathParameters: params, signal };
+    const response = await attempt(operation, event, () => answer(request));
+    return { operation, response };
+  };
+  const attempt = async (
+    operation: string,
+    { requestContext: { requestId } }: HttpEvent,
+    respond: () => HttpResponse | Promise<HttpResponse>,
+  ): Promise<HttpResponse> => {
+    try {
+      return await respond();
+    } catch (error) {
+      return errorResponse(error, requestId, log, operation, redact);
+    }
+  };
+
+  const handler: GatewayFunction = async (given) => {
+    const began = performance.now();
+    const request = readGatewayEvent(given);
+    const { event, format } = request;
+    const { requestId, http } = event.requestContext;
+    const { operation, response } = await serve(buffering, request);
+    if (http.method === 'HEAD') dropBody(response);
+    const result = await toGatewayResult(response, requestId, format).catch((error: unknown) =>
+      toGatewayResult(errorResponse(error, requestId, log, operation, redact), requestId, format),
+    );
+    logRequest(log, operation, event, result.statusCode, began);
+    return result;
+  };
+  if (runtime === undefined) return { handler, stream: handler };
+
+  // A WebSocket needs the connection itself, which no runtime passes on.
+  const streaming = routerOf((route) => (route.socket === true ? refuse(route.id) : answerOf(route)));
+  const stream = runtime.streamifyResponse(async (given, underlying, context) => {
+    const began = performance.now();
+    const request = readGatewayEvent(given);
+    const { event, format } = request;
+    const { requestId, http } = event.requestContext;
+    const rest = context?.getRemainingTimeInMillis?.();
+    const ending = rest === undefined ? undefined : AbortSignal.timeout(Math.max(rest - EARLY_MS, 0));
+    const { operation, response } = await serve(streaming, request, ending);
+    if (http.method === 'HEAD') dropBody(response);
+    const { statusCode, headers, body = '' } = response;
+    const head = { statusCode, ...shaped(resultHeaders(headers, requestId), format) };
+    const out = runtime.HttpResponseStream.from(underlying, head);
+    // The runtime sends the head with the first write, even an empty one.
+    out.write('');
+    try {
+      await pipeline(body instanceof Readable ? body : Readable.from([body]), out);
+    } catch (err) {
+      log.debug({ err, request_id: requestId, operation }, 'answer cut off');
+    }
+    logRequest(log, operation, event, statusCode, began);
+  });
+  return { handler, stream };
+}
+
+function dropBody(response: HttpResponse): void {
+  if (response.body instanceof Readable) response.body.destroy();
+  response.body = '';
+}
+
+/**
+ * The path without what precedes it: the name of a stage, or the path of `PORTHOLE_PUBLIC_URL`
+ * where a domain is mapped with a base path. A route with that name wins.
+ */
+function withoutPrefix(path: string, stage: string | undefined, router: Router): string {
+  if (router.methodsOf(path).length > 0) return path;
+  const base = URL.parse(process.env['PORTHOLE_PUBLIC_URL'] ?? '')?.pathname.replace(/\/$/, '');
+  for (const prefix of [stage && `/${stage}`, base]) {
+    if (!prefix) continue;
+    if (path === prefix) return '/';
+    if (path.startsWith(`${prefix}/`)) return path.slice(prefix.length);
+  }
+  return path === '' ? '/' : path;
+}
