@@ -1,32 +1,16 @@
-import { z } from 'zod';
+import type { Configuration } from 'openid-client';
+import { PortholeError } from '#core/errors.ts';
 
-/** Largest document that is read from an issuer, in bytes. */
+/** Largest response that is read from an issuer, in bytes. */
 const MOST_BYTES = 262_144;
 
-/**
- * Reads a JSON response of limited size.
- * @throws when it exceeds the limit, is cut off or is not JSON
- */
-export async function boundedJson(response: Response): Promise<unknown> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > MOST_BYTES) throw new Error(`the answer has more than ${MOST_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return JSON.parse(Buffer.concat(chunks).toString()) as unknown;
+/** Timeout for requests to the issuer, in seconds. */
+export const ISSUER_SECONDS = 5;
+
+export interface OidcClient {
+  readonly id: string;
+  readonly secret: string | undefined;
 }
-
-/** Timeout for requests to the issuer, in milliseconds. */
-export const DISCOVERY_MS = 5_000;
-
-const Document = z.object({
-  issuer: z.string(),
-  jwks_uri: z.url(),
-  authorization_endpoint: z.url().optional(),
-  token_endpoint: z.url().optional(),
-});
 
 /**
  * Fetches an issuer's metadata (OpenID Connect Discovery 1.0, section 4). Endpoints of an https
@@ -34,23 +18,54 @@ const Document = z.object({
  * @throws when the issuer is unreachable, the metadata is for another issuer, or an endpoint is not
  * https
  */
-export async function discoverOidc(issuer: string): Promise<z.infer<typeof Document>> {
-  const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
-  const response = await fetch(url, { signal: AbortSignal.timeout(DISCOVERY_MS), redirect: 'error' });
-  if (!response.ok) throw new Error(`${url} answered ${response.status}`);
-  const { success, data } = Document.safeParse(await boundedJson(response));
-  if (!success || data.issuer !== issuer) throw new Error(`${url} does not describe the issuer ${issuer}`);
+export async function discoverOidc(issuer: string, client: OidcClient): Promise<Configuration> {
+  // Only installations with an identity provider load it.
+  const { allowInsecureRequests, ClientSecretBasic, customFetch, discovery, None } = await import(
+    'openid-client'
+  );
+  const url = new URL(issuer);
+  const authentication = client.secret === undefined ? None() : ClientSecretBasic(client.secret);
+  const found = await discovery(url, client.id, client.secret, authentication, {
+    timeout: ISSUER_SECONDS,
+    [customFetch]: boundedFetch,
+    // Plain HTTP is allowed only for an issuer that uses it itself, for example on loopback.
+    ...(url.protocol === 'http:' && { execute: [allowInsecureRequests] }),
+  });
+  const metadata = found.serverMetadata();
+  if (metadata.issuer !== issuer) throw new Error(`${issuer} has metadata of the issuer ${metadata.issuer}`);
   for (const name of ['jwks_uri', 'authorization_endpoint', 'token_endpoint'] as const) {
-    const endpoint = data[name];
+    const endpoint = metadata[name];
     if (endpoint !== undefined && !isOnTheWeb(endpoint, issuer)) {
-      throw new Error(`${url} has a ${name} that is not https: ${JSON.stringify(endpoint.slice(0, 100))}`);
+      throw new Error(`${issuer} has a ${name} that is not https: ${JSON.stringify(endpoint.slice(0, 100))}`);
     }
   }
-  return data;
+  return found;
 }
 
-/** Plain HTTP is allowed only for an issuer that uses it itself, for example on loopback. */
+/** The error for an issuer that fails or is unreachable. */
+export function unavailable(issuer: string, cause: unknown): PortholeError {
+  return new PortholeError(
+    'service_unavailable',
+    `The identity provider ${issuer} cannot be asked right now: try again.`,
+    { cause },
+  );
+}
+
 function isOnTheWeb(endpoint: string, issuer: string): boolean {
-  const { protocol } = new URL(endpoint);
+  const protocol = URL.parse(endpoint)?.protocol;
   return protocol === 'https:' || (protocol === 'http:' && issuer.startsWith('http:'));
+}
+
+/** Rejects a response that exceeds the limit. */
+async function boundedFetch(url: string, options: object): Promise<Response> {
+  const response = await fetch(url, options);
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > MOST_BYTES) throw new Error(`${url} answered more than ${MOST_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  const { status, headers } = response;
+  return new Response(bytes === 0 ? null : Buffer.concat(chunks), { status, headers });
 }

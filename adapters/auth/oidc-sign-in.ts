@@ -1,12 +1,14 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { z } from 'zod';
+import { createHash } from 'node:crypto';
+import type { Configuration } from 'openid-client';
+import type { SignInAnswer } from '#core/auth/sign-in.ts';
 import type { Person } from '#core/callers.ts';
+import { PortholeError } from '#core/errors.ts';
 import type { Clock } from '#core/shared/clock-and-ids.ts';
-import { boundedJson, DISCOVERY_MS, discoverOidc } from './oidc-discovery.ts';
-import { createOidcVerifier, type OidcOptions, unavailable } from './oidc-verifier.ts';
+import { discoverOidc, type OidcClient, unavailable } from './oidc-discovery.ts';
+import { createOidcVerifier, type OidcOptions } from './oidc-verifier.ts';
 
 export interface OidcSignInOptions extends OidcOptions {
-  readonly client: { readonly id: string; readonly secret: string | undefined };
+  readonly client: OidcClient;
 }
 
 /** Secrets kept between the redirect to the issuer and its callback. */
@@ -29,7 +31,10 @@ export interface OidcSignIn {
    * Returns undefined when the issuer rejects the code or its token is invalid.
    * @throws PortholeError `service_unavailable`
    */
-  end(code: string, begun: SignInSecrets & { readonly callback: string }): Promise<Person | undefined>;
+  end(
+    answer: SignInAnswer,
+    begun: SignInSecrets & { readonly callback: string },
+  ): Promise<Person | undefined>;
 }
 
 /**
@@ -38,31 +43,27 @@ export interface OidcSignIn {
  */
 const KNOWN_MS = 600_000;
 
-const Answer = z.object({ id_token: z.string().max(65_536) });
-
 export function createOidcSignIn(options: OidcSignInOptions, clock: Clock): OidcSignIn {
   const { issuer, client, orgClaim, adminClaim } = options;
-  let known: { readonly until: Date; readonly document: ReturnType<typeof discoverOidc> } | undefined;
-  const discover = () => {
+  const library = () => import('openid-client');
+  let known: { readonly until: Date; readonly issuer: Promise<Configuration> } | undefined;
+  const discover = async () => {
     const now = clock.now();
     if (known === undefined || known.until <= now) {
-      const asked = { until: new Date(now.getTime() + KNOWN_MS), document: discoverOidc(issuer) };
+      const asked = { until: new Date(now.getTime() + KNOWN_MS), issuer: discoverOidc(issuer, client) };
       known = asked;
-      asked.document.catch(() => {
+      asked.issuer.catch(() => {
         // Do not cache a failure: the issuer may recover.
         if (known === asked) known = undefined;
       });
     }
-    return known.document;
-  };
-  const verify = createOidcVerifier({ ...options, audience: client.id }, clock);
-  const ask = async <T>(question: () => Promise<T>): Promise<T> => {
     try {
-      return await question();
+      return await known.issuer;
     } catch (cause) {
       throw unavailable(issuer, cause);
     }
   };
+  const verify = createOidcVerifier({ ...options, audience: client.id }, clock);
   return {
     issuer,
     provider: createHash('sha256')
@@ -70,56 +71,53 @@ export function createOidcSignIn(options: OidcSignInOptions, clock: Clock): Oidc
       .digest('base64url'),
 
     async begin(callback) {
-      const { authorization_endpoint: endpoint } = await ask(discover);
-      if (endpoint === undefined) throw unavailable(issuer, new Error('it has no authorization_endpoint'));
-      const [state, nonce, verifier] = [secret(), secret(), secret()];
-      const url = new URL(endpoint);
-      for (const [name, value] of Object.entries({
-        response_type: 'code',
-        client_id: client.id,
+      const configuration = await discover();
+      if (configuration.serverMetadata().authorization_endpoint === undefined)
+        throw unavailable(issuer, new Error('it has no authorization_endpoint'));
+      const oidc = await library();
+      const [state, nonce] = [oidc.randomState(), oidc.randomNonce()];
+      const verifier = oidc.randomPKCECodeVerifier();
+      const url = oidc.buildAuthorizationUrl(configuration, {
         redirect_uri: callback,
         scope: 'openid profile email',
         state,
         nonce,
-        code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+        code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
-      })) {
-        url.searchParams.set(name, value);
-      }
+      });
       return { url: url.href, state, nonce, verifier };
     },
 
-    async end(code, { nonce, verifier, callback }) {
-      const response = await ask(async () => {
-        const { token_endpoint: endpoint } = await discover();
-        if (endpoint === undefined) throw new Error('it has no token_endpoint');
-        return fetch(endpoint, {
-          method: 'POST',
-          signal: AbortSignal.timeout(DISCOVERY_MS),
-          redirect: 'error',
-          headers: client.secret === undefined ? {} : { authorization: basic(client.id, client.secret) },
-          body: new URLSearchParams({
-            grant_type: 'authorization_code',
-            code,
-            redirect_uri: callback,
-            client_id: client.id,
-            code_verifier: verifier,
-          }),
+    async end(answer, { state, nonce, verifier, callback }) {
+      const configuration = await discover();
+      const oidc = await library();
+      const came = new URL(callback);
+      for (const [name, value] of Object.entries<string | undefined>({ ...answer }))
+        if (value !== undefined) came.searchParams.set(name, value);
+      try {
+        const tokens = await oidc.authorizationCodeGrant(configuration, came, {
+          pkceCodeVerifier: verifier,
+          expectedState: state,
+          expectedNonce: nonce,
+          idTokenExpected: true,
         });
-      });
-      if (response.status >= 500) throw unavailable(issuer, new Error(`it answered ${response.status}`));
-      if (!response.ok) return undefined;
-      const { success, data } = Answer.safeParse(await boundedJson(response).catch(() => undefined));
-      return success ? verify(data.id_token, nonce) : undefined;
+        // OpenID Connect Core 1.0 §3.1.3.7: the library checks it only for several audiences.
+        const azp = tokens.claims()?.azp;
+        if (azp !== undefined && azp !== client.id) return undefined;
+        return await verify(tokens.id_token ?? '');
+      } catch (error) {
+        if (isRejection(error, oidc)) return undefined;
+        throw error instanceof PortholeError ? error : unavailable(issuer, error);
+      }
     },
   };
 }
 
-function secret(): string {
-  return randomBytes(32).toString('base64url');
-}
-
-/** RFC 6749 section 2.3.1: both are form-encoded first. */
-function basic(id: string, password: string): string {
-  return `Basic ${Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(password)}`).toString('base64')}`;
+/** Whether the issuer, or a check of its response, rejects this sign-in. */
+function isRejection(error: unknown, oidc: typeof import('openid-client')): boolean {
+  if (error instanceof oidc.ResponseBodyError || error instanceof oidc.WWWAuthenticateChallengeError)
+    return error.status < 500;
+  if (!(error instanceof oidc.ClientError)) return false;
+  if (error.cause instanceof Response) return error.cause.status < 500;
+  return error.code !== undefined && error.code !== 'OAUTH_TIMEOUT';
 }

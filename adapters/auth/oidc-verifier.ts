@@ -1,8 +1,7 @@
-import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import type { Person } from '#core/callers.ts';
-import { PortholeError } from '#core/errors.ts';
 import type { Clock } from '#core/shared/clock-and-ids.ts';
-import { DISCOVERY_MS, discoverOidc } from './oidc-discovery.ts';
+import { discoverOidc, ISSUER_SECONDS, unavailable } from './oidc-discovery.ts';
 
 export interface OidcOptions {
   readonly issuer: string;
@@ -25,23 +24,23 @@ const ISSUER_AT_FAULT: ReadonlySet<string> = new Set([
 
 /**
  * Verifies bearer tokens of one issuer. Its keys are discovered (OpenID Connect Discovery 1.0,
- * section 4) at the first token and cached. The user is `sub`. With a `nonce`, the token must be
- * for this sign-in. Throws `service_unavailable` when the issuer is unreachable.
+ * section 4) at the first token and cached. The user is `sub`. Throws `service_unavailable` when
+ * the issuer is unreachable.
  */
 export function createOidcVerifier(
   options: OidcOptions,
   clock: Clock,
-): (token: string, nonce?: string) => Promise<Person | undefined> {
+): (token: string) => Promise<Person | undefined> {
   let keys: Promise<JWTVerifyGetKey> | undefined;
   const findKeys = () => {
-    keys ??= keysOf(options.issuer).catch((error: unknown) => {
+    keys ??= keysOf(options).catch((error: unknown) => {
       // Do not cache a failure: the issuer may recover.
       keys = undefined;
       throw error;
     });
     return keys;
   };
-  return async (token, nonce) => {
+  return async (token) => {
     let getKey: JWTVerifyGetKey;
     try {
       getKey = await findKeys();
@@ -56,7 +55,6 @@ export function createOidcVerifier(
         currentDate: clock.now(),
         requiredClaims: ['sub', 'exp'],
       });
-      if (nonce !== undefined && !isForSignIn(payload, nonce, options.audience)) return undefined;
       const org = payload[options.orgClaim];
       if (payload.sub === undefined || payload.sub === '' || typeof org !== 'string' || org === '')
         return undefined;
@@ -76,26 +74,10 @@ export function createOidcVerifier(
   };
 }
 
-/**
- * OpenID Connect Core 1.0, section 3.1.3.7: `nonce` must match. `azp` must be this client where it
- * is present or there are several audiences.
- */
-function isForSignIn(payload: JWTPayload, nonce: string, client: string): boolean {
-  if (payload['nonce'] !== nonce) return false;
-  const { azp } = payload;
-  return azp === undefined ? !Array.isArray(payload.aud) || payload.aud.length === 1 : azp === client;
-}
-
-async function keysOf(issuer: string): Promise<JWTVerifyGetKey> {
-  const { jwks_uri: url } = await discoverOidc(issuer);
-  return createRemoteJWKSet(new URL(url), { timeoutDuration: DISCOVERY_MS });
-}
-
-/** The error for an issuer that fails or is unreachable. */
-export function unavailable(issuer: string, cause: unknown): PortholeError {
-  return new PortholeError(
-    'service_unavailable',
-    `The identity provider ${issuer} cannot be asked right now: try again.`,
-    { cause },
-  );
+async function keysOf({ issuer, audience }: OidcOptions): Promise<JWTVerifyGetKey> {
+  const { jwks_uri: url } = (
+    await discoverOidc(issuer, { id: audience, secret: undefined })
+  ).serverMetadata();
+  if (url === undefined) throw new Error(`${issuer} has no jwks_uri`);
+  return createRemoteJWKSet(new URL(url), { timeoutDuration: ISSUER_SECONDS * 1_000 });
 }

@@ -104,10 +104,10 @@ export function createSealedSessions({ seals, clock, keys, oidc, ended }: Sealed
       );
       if (oidc === undefined || !success) return { returnTo: '/', problem: 'expired' };
       const { returnTo } = begun;
-      const { code } = answer;
       const problem = problemOf(answer, { state: begun.state, issuer: oidc.issuer });
-      if (problem !== undefined || code === undefined) return { returnTo, problem: problem ?? 'not_vouched' };
-      const person = await oidc.end(code, begun).catch((error: unknown) => {
+      if (problem !== undefined || answer.code === undefined)
+        return { returnTo, problem: problem ?? 'not_vouched' };
+      const person = await oidc.end(answer, begun).catch((error: unknown) => {
         if (error instanceof PortholeError && error.code === 'service_unavailable') return error;
         throw error;
       });

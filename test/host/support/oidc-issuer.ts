@@ -51,6 +51,7 @@ export async function startOidcIssuer(port = 0): Promise<OidcIssuer> {
       ...claims,
     })
       .setProtectedHeader({ alg, kid })
+      .setIssuedAt()
       .sign(alg === 'RS256' ? rsa.privateKey : ec.privateKey);
   const grants = new Map<string, { readonly challenge: string | undefined; readonly claims: JWTPayload }>();
   const exchange = async (body: string): Promise<object | undefined> => {
