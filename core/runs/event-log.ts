@@ -33,7 +33,7 @@ export class ReplayRing {
 }
 
 /** A list of events that grows: a run's timeline, or what happens in a sandbox. */
-interface EventLog<Position, Event extends { readonly seq: Position }> {
+export interface EventLog<Position, Event extends { readonly seq: Position }> {
   read(
     id: string,
     page: { readonly after: Position; readonly limit: number },

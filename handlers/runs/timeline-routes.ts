@@ -7,11 +7,12 @@ import {
   type ActivityPosition,
   SANDBOX_ACTIVITY_TYPES,
 } from '#core/runs/activity.ts';
-import { streamEvents } from '#core/runs/event-log.ts';
+import { type EventLog, streamEvents } from '#core/runs/event-log.ts';
 import { findRun } from '#core/runs/find-run.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import type { RunEvent, RunEventType } from '#core/runs/timeline.ts';
 import { sendHeartbeats } from '#core/sandboxes/sandbox-activity.ts';
+import type { Records } from '#core/shared/records.ts';
 import {
   EVENT_STREAM_HEADERS,
   EventId,
@@ -21,7 +22,7 @@ import {
   QUIET_FRAME,
 } from '../http/event-stream-response.ts';
 import { pageLimit } from '../http/read-input.ts';
-import { defineRoute, json } from '../route.ts';
+import { defineRoute, json, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
 import { RunPath } from './run-routes.ts';
 
@@ -68,86 +69,92 @@ function toEventDto({ seq, type, at, data }: RunEvent): z.infer<typeof EventDto>
   return { id: String(seq), type, at: at.toISOString(), data };
 }
 
-export const followTimelineRoute = defineRoute({
-  id: 'followTimeline',
-  method: 'GET',
-  path: '/api/runs/{id}/events',
-  tag: 'Runs',
-  summary: "Follow a run's timeline",
-  description:
-    'Server-sent events: every event of the timeline, then each new one as it happens. `id` and `event` are the `id` and `type` of the event in `data`. ' +
-    'The header `Last-Event-ID` resumes without a gap or a repeat. A comment comes every 15 seconds in which nothing else does. The stream ends after an hour, and for the ' +
-    "run's agent with its run: come back with `Last-Event-ID`.",
-  access: 'caller',
-  class: 'stream',
-  agents: true,
-  channel: true,
-  params: RunPath,
-  query: z.object({ after: EventId.optional().describe('The same as `Last-Event-ID`, which wins') }),
-  responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
-  streams: true,
-  errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
-  async handle({ params, query, headers, caller, signal }, services) {
-    const run = await findRun(services, caller, params.id, { agents: true });
-    const following = followingOf(services, run.id, NUMBERED, { headers, query: query.after, signal });
-    const follower = await followerOf(services, caller, run);
-    const events = streamEvents(services.records.timeline, services.clock, following);
-    return {
-      statusCode: 200,
-      headers: { ...EVENT_STREAM_HEADERS },
-      body: Readable.from(
-        frames(services, events, { ...follower, idOf: ({ seq }) => String(seq), toDto: toEventDto }),
-      ),
-    };
-  },
-});
-
-interface FrameOptions<Event> {
-  readonly untilCompleted: boolean;
-  readonly sandboxId: string;
-  readonly watch: () => () => void;
-  /** The value of the frame's `id`. */
+/** How a log of a run is followed. */
+interface FollowedLog<Position, Event extends { readonly seq: Position }> {
+  /** How the id of a frame is read, and the position before the first event. */
+  readonly position: { readonly schema: z.ZodType<Position>; readonly first: Position };
+  readonly logOf: (records: Records, run: RunRecord) => EventLog<Position, Event>;
+  /** The id of the event's frame. */
   readonly idOf: (event: Event) => string;
-  readonly toDto: (event: Event) => { readonly type: string };
+  readonly toDto: (event: Event) => object;
 }
 
-async function* frames<Event extends { readonly type: string }>(
-  { followGuest }: Pick<Services, 'followGuest'>,
-  events: AsyncGenerator<Event | undefined, void>,
-  { untilCompleted, sandboxId, watch, idOf, toDto }: FrameOptions<Event>,
-): AsyncGenerator<string, void> {
-  const unwatch = watch();
-  const unfollow = followGuest(sandboxId);
-  try {
-    yield FIRST_FRAME;
-    for await (const event of events) {
-      if (event === undefined) {
-        yield QUIET_FRAME;
-        continue;
+/** A route that streams a log of a run: its events, then each new one. */
+function followRoute<Position, Event extends { readonly seq: Position; readonly type: string }>(
+  texts: Required<Pick<Route, 'id' | 'path' | 'summary' | 'description'>>,
+  { position, logOf, idOf, toDto }: FollowedLog<Position, Event>,
+): Route {
+  return defineRoute({
+    ...texts,
+    method: 'GET',
+    tag: 'Runs',
+    access: 'caller',
+    class: 'stream',
+    agents: true,
+    channel: true,
+    params: RunPath,
+    query: z.object({
+      after: position.schema.optional().describe('The same as `Last-Event-ID`, which wins'),
+    }),
+    responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
+    streams: true,
+    errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
+    async handle({ params, query, headers, caller, signal }, services) {
+      const run = await findRun(services, caller, params.id, { agents: true });
+      const following = followingOf(services, run.id, position, { headers, query: query.after, signal });
+      const heartbeat = await heartbeatOf(services, caller, run);
+      const events = streamEvents(logOf(services.records, run), services.clock, following);
+      async function* frames(): AsyncGenerator<string, void> {
+        const stop = heartbeat();
+        const unfollow = services.followGuest(run.sandboxId);
+        try {
+          yield FIRST_FRAME;
+          for await (const event of events) {
+            if (event === undefined) {
+              yield QUIET_FRAME;
+              continue;
+            }
+            yield `id: ${idOf(event)}\nevent: ${event.type}\ndata: ${JSON.stringify(toDto(event))}\n\n`;
+            // An agent's token ends with its run.
+            if (caller.kind === 'agent' && event.type === 'run.completed') return;
+          }
+        } finally {
+          unfollow();
+          stop();
+        }
       }
-      yield `id: ${idOf(event)}\nevent: ${event.type}\ndata: ${JSON.stringify(toDto(event))}\n\n`;
-      // An agent's token ends with its run.
-      if (untilCompleted && event.type === 'run.completed') return;
-    }
-  } finally {
-    unfollow();
-    unwatch();
-  }
+      return { statusCode: 200, headers: { ...EVENT_STREAM_HEADERS }, body: Readable.from(frames()) };
+    },
+  });
 }
 
-/** Who keeps the sandbox alive by following: a person does; an agent must not keep itself alive. */
-async function followerOf(
+/** Following keeps the sandbox alive: a person does; an agent must not keep itself alive. */
+async function heartbeatOf(
   services: Services,
   caller: Caller,
   { sandboxId }: RunRecord,
-): Promise<Pick<FrameOptions<never>, 'untilCompleted' | 'sandboxId' | 'watch'>> {
+): Promise<() => () => void> {
   const sandbox = caller.kind === 'agent' ? undefined : await services.records.sandboxes.get(sandboxId);
-  return {
-    untilCompleted: caller.kind === 'agent',
-    sandboxId,
-    watch: () => (sandbox === undefined ? () => undefined : sendHeartbeats(services, sandbox)),
-  };
+  return () => (sandbox === undefined ? () => undefined : sendHeartbeats(services, sandbox));
 }
+
+export const followTimelineRoute = followRoute(
+  {
+    id: 'followTimeline',
+    path: '/api/runs/{id}/events',
+    summary: "Follow a run's timeline",
+    description:
+      'Server-sent events: every event of the timeline, then each new one as it happens. `id` and `event` are the `id` and `type` of the event in `data`. ' +
+      'The header `Last-Event-ID` resumes without a gap or a repeat. A comment comes every 15 seconds in which nothing else does. The stream ends after an hour, and for the ' +
+      "run's agent with its run: come back with `Last-Event-ID`.",
+  },
+  {
+    position: NUMBERED,
+    logOf: ({ timeline }) => timeline,
+    idOf: ({ seq }) => String(seq),
+    toDto: toEventDto,
+  },
+);
 
 export const readTimelineRoute = defineRoute({
   id: 'readTimeline',
@@ -251,33 +258,18 @@ export const readActivityRoute = defineRoute({
 
 const NOTHING_KNOWN: ActivityPosition = { run: 0, sandbox: 0 };
 
-export const followActivityRoute = defineRoute({
-  id: 'followActivity',
-  method: 'GET',
-  path: '/api/runs/{id}/activity/events',
-  tag: 'Runs',
-  summary: 'Follow everything that happens in a run',
-  description:
-    'Server-sent events: the events of `GET /api/runs/{id}/activity`, then each new one as it happens. `event` is the `type` of the event in `data`, and `id` a cursor: the header `Last-Event-ID` resumes without a gap or a repeat. Otherwise like `GET /api/runs/{id}/events`.',
-  access: 'caller',
-  class: 'stream',
-  agents: true,
-  channel: true,
-  params: RunPath,
-  query: z.object({ after: ActivityCursor.optional().describe('The same as `Last-Event-ID`, which wins') }),
-  responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
-  streams: true,
-  errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
-  async handle({ params, query, headers, caller, signal }, services) {
-    const run = await findRun(services, caller, params.id, { agents: true });
-    const position = { schema: ActivityCursor, first: NOTHING_KNOWN };
-    const following = followingOf(services, run.id, position, { headers, query: query.after, signal });
-    const follower = await followerOf(services, caller, run);
-    const events = streamEvents(activityLog(services.records, run), services.clock, following);
-    return {
-      statusCode: 200,
-      headers: { ...EVENT_STREAM_HEADERS },
-      body: Readable.from(frames(services, events, { ...follower, idOf: cursorOf, toDto: toActivityDto })),
-    };
+export const followActivityRoute = followRoute(
+  {
+    id: 'followActivity',
+    path: '/api/runs/{id}/activity/events',
+    summary: 'Follow everything that happens in a run',
+    description:
+      'Server-sent events: the events of `GET /api/runs/{id}/activity`, then each new one as it happens. `event` is the `type` of the event in `data`, and `id` a cursor: the header `Last-Event-ID` resumes without a gap or a repeat. Otherwise like `GET /api/runs/{id}/events`.',
   },
-});
+  {
+    position: { schema: ActivityCursor, first: NOTHING_KNOWN },
+    logOf: activityLog,
+    idOf: cursorOf,
+    toDto: toActivityDto,
+  },
+);

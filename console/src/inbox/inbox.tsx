@@ -8,8 +8,7 @@ import { Button } from '../parts/button.tsx';
 import { formText } from '../parts/controls.tsx';
 import { Empty, Loading, Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
-import { elementName, sourceName } from './element-names.ts';
-import { PinComment } from './pin-comment.tsx';
+import { elementName, PinComment, sourceName } from './pin-comment.tsx';
 import './inbox.css';
 
 type Message = Answer<'GET /api/runs/{id}/inbox'>['messages'][number];

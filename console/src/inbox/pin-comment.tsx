@@ -1,11 +1,11 @@
 import { type MouseEvent, useEffect, useState } from 'react';
+import { plainText } from '#core/shared/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
 import { Button } from '../parts/button.tsx';
 import { formText } from '../parts/controls.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
-import { elementName, sourceName } from './element-names.ts';
 import './inbox.css';
 
 type Look = Answer<'POST /api/runs/{id}/previews/{port}/look'>;
@@ -104,4 +104,19 @@ function Pin({ runId, port, path, element, onPin }: PinProps) {
       {finding.problem === undefined ? null : <Problem words={finding.problem} />}
     </>
   );
+}
+
+type Named = Pick<Element, 'selector' | 'role' | 'name' | 'component' | 'file' | 'line'>;
+
+/** An element in a few words, e.g. `button "Save"`. Texts of the page are untrusted. */
+export function elementName({ role, name, selector }: Named): string {
+  const words = [role, name === null ? null : `“${plainText(name, 80)}”`].filter((word) => word !== null);
+  return words.length === 0 ? plainText(selector, 120) : words.join(' ');
+}
+
+/** Component and source file of an element, if known. */
+export function sourceName({ component, file, line }: Named): string | undefined {
+  const place = file === null ? null : `${plainText(file, 120)}${line === null ? '' : `:${line}`}`;
+  const parts = [component === null ? null : `<${plainText(component, 60)}>`, place];
+  return parts.filter((part) => part !== null).join(' ') || undefined;
 }

@@ -22,7 +22,7 @@ interface Option {
   readonly words: string;
 }
 
-interface ListKind {
+export interface ListKind {
   /** Plural noun of what is listed. */
   readonly noun: string;
   /** Field of the API for the state. */

@@ -1,9 +1,15 @@
 import { useCallback, useContext, useEffect, useMemo, useRef, useState } from 'react';
+import { serverNow } from '../live/clock.ts';
 import { SessionContext } from '../live/session-state.ts';
 import { problemOf, useVisible } from '../live/use-live.ts';
+import { usePlace } from '../sandboxes/use-place.ts';
+import { useSelection } from './bulk-actions.tsx';
+import { filterOf, type ListKind } from './list-filters.tsx';
 
-/** Page size of requests. */
+/** Page size of requests, and how many rows "Show more" adds. */
 const PAGE = 200;
+/** Rows at first. */
+const FIRST = 50;
 /** Poll interval; longer for longer lists. */
 const POLL_MS = 5_000;
 
@@ -20,7 +26,7 @@ interface PageQuery {
   readonly count?: 'true';
 }
 
-export interface List<Item> {
+interface List<Item> {
   /** Undefined until the first answer; those of the last filter until the next answer. */
   readonly items: readonly Item[] | undefined;
   /** How many match. */
@@ -31,8 +37,31 @@ export interface List<Item> {
   readonly reload: () => void;
 }
 
+/** A list with its filter, which is in the address, and its selected rows. */
+export function useFilteredList<Item, Filter extends object>(
+  kind: ListKind,
+  read: (query: Filter & PageQuery, signal: AbortSignal) => Promise<ListPage<Item>>,
+  idOf: (item: Item) => string,
+) {
+  const [place, go] = usePlace();
+  const [wanted, setWanted] = useState(FIRST);
+  const { query, isFiltered } = filterOf(place, kind, serverNow());
+  const list = useList(read, idOf, query as Filter, wanted);
+  const items = list.items ?? [];
+  const selection = useSelection(items.map(idOf));
+  return {
+    ...list,
+    filters: { ...kind, place, go },
+    isFiltered,
+    selection,
+    selected: items.filter((item) => selection.ids.has(idOf(item))),
+    deselect: () => selection.select([...selection.ids], false),
+    showMore: () => setWanted((before) => before + PAGE),
+  };
+}
+
 /** The first matches of a filter, up to `wanted`, polled while the page is visible. */
-export function useList<Item, Filter extends object>(
+function useList<Item, Filter extends object>(
   read: (query: Filter & PageQuery, signal: AbortSignal) => Promise<ListPage<Item>>,
   idOf: (item: Item) => string,
   filter: Filter,

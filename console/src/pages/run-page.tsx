@@ -17,8 +17,7 @@ import { useRunEvents } from '../runs/use-run-events.ts';
 import { Started } from '../sandboxes/started.tsx';
 import '../sandboxes/sandboxes.css';
 import { Terminals } from '../sandboxes/terminals.tsx';
-import { Away } from '../workspace/away.tsx';
-import { Workspace } from '../workspace/workspace.tsx';
+import { Away, Workspace } from '../workspace/workspace.tsx';
 
 const COLUMNS = {
   wide: [['preview'], ['files', 'terminal'], ['timeline', 'inbox']],

@@ -1,21 +1,18 @@
-import { useState } from 'react';
 import { Link } from 'wouter';
 import { plainText } from '#core/shared/plain-text.ts';
 import { type Answer, call, type CallInput } from '../api/client.ts';
 import { Policies } from '../approvals/policies.tsx';
-import { BulkActions, RowCheckbox, type Selection, useSelection } from '../lists/bulk-actions.tsx';
-import { filterOf, ListFilters, ListTotal, NO_FILTER } from '../lists/list-filters.tsx';
-import { useList } from '../lists/use-list.ts';
-import { serverNow } from '../live/clock.ts';
+import { BulkActions, RowCheckbox, type Selection } from '../lists/bulk-actions.tsx';
+import { ListFilters, ListTotal, NO_FILTER } from '../lists/list-filters.tsx';
+import { type ListPage, useFilteredList } from '../lists/use-list.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Loading, Problem, State } from '../parts/feedback.tsx';
 import { FirstRun } from '../runs/first-run.tsx';
 import { NewRun } from '../runs/new-run.tsx';
 import { Ago } from '../sandboxes/ago.tsx';
-import { usePlace } from '../sandboxes/use-place.ts';
 
 type Run = Answer<'GET /api/runs'>['runs'][number];
-type RunFilter = Omit<NonNullable<CallInput<'GET /api/runs'>['query']>, 'limit' | 'after' | 'count'>;
+type RunQuery = NonNullable<CallInput<'GET /api/runs'>['query']>;
 
 const KIND = {
   noun: 'runs',
@@ -31,12 +28,8 @@ const KIND = {
     { id: 'title', words: 'Title' },
   ],
 } as const;
-const PAGE = 50;
 
-async function readRuns(
-  query: NonNullable<CallInput<'GET /api/runs'>['query']>,
-  signal: AbortSignal,
-): Promise<{ readonly items: readonly Run[]; readonly next: string | null; readonly total: number | null }> {
+async function readRuns(query: RunQuery, signal: AbortSignal): Promise<ListPage<Run>> {
   const { runs, next, total } = await call('GET /api/runs', { query, signal });
   return { items: runs, next, total };
 }
@@ -46,11 +39,8 @@ const nameOf = ({ title, run_id: id }: Run) => plainText(title ?? '', 200) || id
 
 /** The user's runs. The filter is in the address. */
 export function RunsPage({ isAdmin }: { readonly isAdmin: boolean }) {
-  const [place, go] = usePlace();
-  const [wanted, setWanted] = useState(PAGE);
-  const { query, isFiltered } = filterOf(place, KIND, serverNow());
-  const { items, total, hasMore, problem, reload } = useList(readRuns, idOf, query as RunFilter, wanted);
-  const selection = useSelection((items ?? []).map(idOf));
+  const list = useFilteredList(KIND, readRuns, idOf);
+  const { items, total, hasMore, problem, reload, filters, isFiltered, selection } = list;
   return (
     <>
       <div className="page-head">
@@ -66,9 +56,9 @@ export function RunsPage({ isAdmin }: { readonly isAdmin: boolean }) {
         <FirstRun />
       ) : (
         <>
-          <ListFilters {...KIND} place={place} go={go} hasOwners={isAdmin} />
+          <ListFilters {...filters} hasOwners={isAdmin} />
           <BulkActions
-            items={items.filter((run) => selection.ids.has(run.run_id))}
+            items={list.selected}
             nouns={['run', 'runs']}
             nameOf={nameOf}
             actions={[
@@ -83,12 +73,12 @@ export function RunsPage({ isAdmin }: { readonly isAdmin: boolean }) {
                 ),
               },
             ]}
-            onClear={() => selection.select([...selection.ids], false)}
+            onClear={list.deselect}
             onChange={reload}
           />
           {items.length === 0 ? (
             <Empty title="No run matches">
-              <Button onPress={() => go(NO_FILTER)}>Show all</Button>
+              <Button onPress={() => filters.go(NO_FILTER)}>Show all</Button>
             </Empty>
           ) : (
             <RunTable runs={items} selection={selection} />
@@ -98,7 +88,7 @@ export function RunsPage({ isAdmin }: { readonly isAdmin: boolean }) {
             shown={items.length}
             total={total}
             hasMore={hasMore}
-            onMore={() => setWanted((before) => before + PAGE)}
+            onMore={list.showMore}
           />
         </>
       )}

@@ -11,8 +11,7 @@ import { Started } from '../sandboxes/started.tsx';
 import '../sandboxes/sandboxes.css';
 import { Terminals } from '../sandboxes/terminals.tsx';
 import { networkWords } from '../sandboxes/network-words.ts';
-import { Away } from '../workspace/away.tsx';
-import { Workspace } from '../workspace/workspace.tsx';
+import { Away, Workspace } from '../workspace/workspace.tsx';
 
 const CHANGES_FILES: ReadonlySet<string> = new Set(['file_written', 'file_deleted', 'exec']);
 

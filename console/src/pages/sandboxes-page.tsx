@@ -1,10 +1,9 @@
-import { memo, useState } from 'react';
+import { memo } from 'react';
 import { Link } from 'wouter';
 import { type Answer, call, type CallInput } from '../api/client.ts';
-import { BulkActions, RowCheckbox, type Selection, useSelection } from '../lists/bulk-actions.tsx';
-import { filterOf, ListFilters, ListTotal, NO_FILTER } from '../lists/list-filters.tsx';
-import { useList } from '../lists/use-list.ts';
-import { serverNow } from '../live/clock.ts';
+import { BulkActions, RowCheckbox, type Selection } from '../lists/bulk-actions.tsx';
+import { ListFilters, ListTotal, NO_FILTER } from '../lists/list-filters.tsx';
+import { type ListPage, useFilteredList } from '../lists/use-list.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Loading, Problem, State } from '../parts/feedback.tsx';
 import { Ago } from '../sandboxes/ago.tsx';
@@ -12,10 +11,9 @@ import { NewSandbox } from '../sandboxes/new-sandbox.tsx';
 import { QuotaBar } from '../sandboxes/quota-bar.tsx';
 import { SandboxActions } from '../sandboxes/sandbox-actions.tsx';
 import '../sandboxes/sandboxes.css';
-import { usePlace } from '../sandboxes/use-place.ts';
 
 type Sandbox = Answer<'GET /v1/sandbox'>['sandboxes'][number];
-type SandboxFilter = Omit<NonNullable<CallInput<'GET /v1/sandbox'>['query']>, 'limit' | 'after' | 'count'>;
+type SandboxQuery = NonNullable<CallInput<'GET /v1/sandbox'>['query']>;
 
 const KIND = {
   noun: 'sandboxes',
@@ -33,17 +31,8 @@ const KIND = {
     { id: 'name', words: 'Name' },
   ],
 } as const;
-const PAGE = 50;
-const MORE = 200;
 
-async function readSandboxes(
-  query: NonNullable<CallInput<'GET /v1/sandbox'>['query']>,
-  signal: AbortSignal,
-): Promise<{
-  readonly items: readonly Sandbox[];
-  readonly next: string | null;
-  readonly total: number | null;
-}> {
+async function readSandboxes(query: SandboxQuery, signal: AbortSignal): Promise<ListPage<Sandbox>> {
   const { sandboxes, next, total } = await call('GET /v1/sandbox', { query, signal });
   return { items: sandboxes, next, total };
 }
@@ -53,16 +42,8 @@ const nameOf = ({ id, name, session_key: session }: Sandbox) => name ?? session 
 
 /** The user's sandboxes. The filter is in the address. */
 export function SandboxesPage({ isAdmin }: { readonly isAdmin: boolean }) {
-  const [place, go] = usePlace();
-  const [wanted, setWanted] = useState(PAGE);
-  const { query, isFiltered } = filterOf(place, KIND, serverNow());
-  const { items, total, hasMore, problem, reload } = useList(
-    readSandboxes,
-    idOf,
-    query as SandboxFilter,
-    wanted,
-  );
-  const selection = useSelection((items ?? []).map(idOf));
+  const list = useFilteredList(KIND, readSandboxes, idOf);
+  const { items, total, hasMore, problem, reload, filters, isFiltered, selection } = list;
   return (
     <>
       <div className="page-head">
@@ -70,7 +51,7 @@ export function SandboxesPage({ isAdmin }: { readonly isAdmin: boolean }) {
         <NewSandbox onMade={reload} />
       </div>
       <QuotaBar seen={(items ?? []).map(({ id, state }) => id.slice(0, 4) + state).join()} />
-      <ListFilters {...KIND} place={place} go={go} hasOwners={isAdmin} />
+      <ListFilters {...filters} hasOwners={isAdmin} />
       {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
       {items === undefined ? (
         problem === undefined ? (
@@ -79,7 +60,7 @@ export function SandboxesPage({ isAdmin }: { readonly isAdmin: boolean }) {
       ) : items.length === 0 ? (
         <Empty title={isFiltered ? 'No sandbox matches' : 'No sandboxes yet'}>
           {isFiltered ? (
-            <Button onPress={() => go(NO_FILTER)}>Show all</Button>
+            <Button onPress={() => filters.go(NO_FILTER)}>Show all</Button>
           ) : (
             <p>A sandbox is an isolated machine for an agent, with files, commands and terminals.</p>
           )}
@@ -87,7 +68,7 @@ export function SandboxesPage({ isAdmin }: { readonly isAdmin: boolean }) {
       ) : (
         <>
           <BulkActions
-            items={items.filter(({ id }) => selection.ids.has(id))}
+            items={list.selected}
             nouns={['sandbox', 'sandboxes']}
             nameOf={nameOf}
             actions={[
@@ -110,7 +91,7 @@ export function SandboxesPage({ isAdmin }: { readonly isAdmin: boolean }) {
                 ),
               },
             ]}
-            onClear={() => selection.select([...selection.ids], false)}
+            onClear={list.deselect}
             onChange={reload}
           />
           <SandboxTable sandboxes={items} selection={selection} onChange={reload} />
@@ -119,7 +100,7 @@ export function SandboxesPage({ isAdmin }: { readonly isAdmin: boolean }) {
             shown={items.length}
             total={total}
             hasMore={hasMore}
-            onMore={() => setWanted((before) => before + MORE)}
+            onMore={list.showMore}
           />
         </>
       )}

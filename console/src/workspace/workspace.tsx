@@ -1,5 +1,7 @@
 import { type CSSProperties, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import { Icon } from '../parts/controls.tsx';
+import { Empty, Loading } from '../parts/feedback.tsx';
+import { ResumeButton } from '../previews/resume-button.tsx';
 import { usePlace } from '../sandboxes/use-place.ts';
 import {
   arrangePanes,
@@ -206,4 +208,28 @@ function valueAfter(key: string, value: number, isVertical: boolean, step: numbe
   if (key === (isVertical ? 'ArrowRight' : 'ArrowDown')) return value + step;
   if (key === 'Home') return LEAST;
   return key === 'End' ? MOST : undefined;
+}
+
+interface AwayProps {
+  readonly sandboxId: string;
+  /** Undefined: not known yet. */
+  readonly state: string | undefined;
+}
+
+/** In place of what only a running sandbox has. */
+export function Away({ sandboxId, state }: AwayProps) {
+  if (state === undefined) return <Loading />;
+  if (state === 'deleted') return <Empty title="The sandbox was deleted, and its files with it" />;
+  return (
+    <Empty title={`The sandbox is ${state}`}>
+      {state === 'stopped' ? (
+        <>
+          <p>Its files are kept.</p>
+          <ResumeButton sandboxId={sandboxId} />
+        </>
+      ) : (
+        <p>This pane fills once it runs.</p>
+      )}
+    </Empty>
+  );
 }
