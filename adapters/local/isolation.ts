@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { withKeyringAndFilter } from './kernel-bounds.ts';
+import { findCallsAddon } from './kernel-bounds.ts';
 import { launchBubblewrap } from './launch-bubblewrap.ts';
 import { launchUnshare } from './launch-unshare.ts';
 import type { Launcher } from './launch.ts';
@@ -28,13 +28,13 @@ export interface Isolation {
  */
 export function filtersSystemCalls(isolation: IsolationKind): boolean {
   if (isolation === 'none' || systemCallFilter(process.arch) === undefined) return false;
-  return isolation === 'bubblewrap' || withKeyringAndFilter([]) !== undefined;
+  return isolation === 'bubblewrap' || findCallsAddon() !== undefined;
 }
 
 const NOT_FILTERED =
   'System calls of sandboxes are NOT filtered: code inside can use the kernel keys of the user who started Porthole, exchange data ' +
   'with other sandboxes through them, and make sockets to the hypervisor of a virtual machine. ' +
-  'Install bubblewrap or Perl (apt-get install bubblewrap). The filter is written for x64 and arm64.';
+  'Install bubblewrap (apt-get install bubblewrap), or Porthole with its optional packages. The filter is written for x64 and arm64.';
 
 const NOT_ISOLATED =
   'Sandboxes are NOT isolated: commands run as ordinary child processes. They can read and write every file that this user can, ' +

@@ -1,41 +1,47 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 
-const PERL = '/usr/bin/perl';
+const require = createRequire(import.meta.url);
 
-/** Numbers of system calls that neither a shell nor Node can make. */
-const NUMBERS: Readonly<Partial<Record<NodeJS.Architecture, { keyctl: number; prctl: number }>>> = {
-  x64: { keyctl: 250, prctl: 157 },
-  arm64: { keyctl: 219, prctl: 167 },
-};
-
-/**
- * KEYCTL_JOIN_SESSION_KEYRING without a name: a new one. It fails where the user has no room for
- * keys; the filter refuses keyctl anyway.
- */
-const JOIN = 'syscall(0 + shift, 1, 0);';
-
-/** PR_SET_SECCOMP with the filter on descriptor 5. */
-const FILTER = `my $prctl = shift; open my $in, "<&=", 5 or die; local $/; my $filter = <$in>; close $in;
-syscall(0 + $prctl, 22, 2, pack("S x6 P", length($filter) / 8, $filter)) == 0 or die "no seccomp filter: $!\\n";`;
-
-const RUN = 'exec { $ARGV[0] } @ARGV or die "$ARGV[0]: $!\\n"';
-
-/**
- * Starts `command` with a new session keyring. The kernel hands a login's session keyring on
- * through user namespaces, with all rights of its possessor. Returns `command` unchanged if this
- * machine has no Perl.
- */
-export function withNewKeyring(command: readonly string[]): string[] {
-  const numbers = NUMBERS[process.arch];
-  if (numbers === undefined || !existsSync(PERL)) return [...command];
-  return [PERL, '-e', `${JOIN}${RUN}`, String(numbers.keyctl), ...command];
+/** The addon for calls that Node lacks; undefined where its optional package is not installed. */
+export function findCallsAddon(): string | undefined {
+  try {
+    return require.resolve(`@koromix/koffi-linux-${process.arch}/linux_${process.arch}/koffi.node`);
+  } catch {
+    return undefined;
+  }
 }
 
-/** The same, with the system call filter on descriptor 5. Undefined if this machine has no Perl. */
-export function withKeyringAndFilter(command: readonly string[]): string[] | undefined {
-  const numbers = NUMBERS[process.arch];
-  if (numbers === undefined || !existsSync(PERL)) return undefined;
-  return [PERL, '-e', `${JOIN}${FILTER}${RUN}`, String(numbers.keyctl), String(numbers.prctl), ...command];
+/** Number of keyctl(2). */
+const KEYCTL: Readonly<Partial<Record<NodeJS.Architecture, number>>> = { x64: 250, arm64: 219 };
+const JOIN_SESSION_KEYRING = 1;
+
+interface ForeignCalls {
+  load(library: null): {
+    func(name: string, result: string, parameters: readonly string[]): (...values: unknown[]) => number;
+  };
+}
+
+let join: (() => void) | undefined;
+
+/**
+ * Gives this thread, and what it starts from now on, a new and empty session keyring. The kernel
+ * hands a login's session keyring on through user namespaces, with all rights of its possessor.
+ * Does nothing without the addon, or where the user has no room for keys: the system call filter
+ * refuses keyctl anyway.
+ */
+export function joinNewKeyring(): void {
+  join ??= openJoin();
+  join();
+}
+
+function openJoin(): () => void {
+  const addon = findCallsAddon();
+  const number = KEYCTL[process.arch];
+  if (process.platform !== 'linux' || addon === undefined || number === undefined) return () => {};
+  const calls = require(addon) as ForeignCalls;
+  const keyctl = calls.load(null).func('syscall', 'long', ['long', 'long', 'void *']);
+  return () => void keyctl(number, JOIN_SESSION_KEYRING, null);
 }
 
 /**

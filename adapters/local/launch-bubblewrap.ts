@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dropRoot } from './drop-root.ts';
-import { boundInotify, withNewKeyring } from './kernel-bounds.ts';
+import { boundInotify } from './kernel-bounds.ts';
 import { type Launcher, SHARE, sharedOf } from './launch.ts';
 import { INSIDE } from './runtime-files.ts';
 import { PROC_READ_ONLY, sandboxView, type ViewEntry } from './sandbox-view.ts';
@@ -66,7 +66,7 @@ export const launchBubblewrap: Launcher = (plan) => {
   const shown = ['bwrap', '--args', '4', ...filtered, '--', ...plan.command];
   const { argv, sources } = dropRoot(plan, (sources) => {
     const shared = Object.values(sharedOf(sources) ?? {}) as string[];
-    return [...outer, ...shared, '--', ...withNewKeyring(shown)];
+    return [...outer, ...shared, '--', ...shown];
   });
   const shared = sharedOf(sources);
   const inner = ['--unshare-user', '--uid', String(INSIDE.uid), '--gid', String(INSIDE.gid)];
@@ -80,6 +80,7 @@ export const launchBubblewrap: Launcher = (plan) => {
   inner.push('--chdir', '/', '--remount-ro', '/dev', '--remount-ro', '/');
   return {
     argv,
+    newKeyring: true,
     input: inner.map((flag) => `${flag}\0`).join(''),
     ...(filter === undefined ? {} : { filter }),
     ...(shared === undefined ? {} : { shared }),

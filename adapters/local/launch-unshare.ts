@@ -1,8 +1,8 @@
 import { dropRoot } from './drop-root.ts';
-import { boundInotify, withKeyringAndFilter } from './kernel-bounds.ts';
+import { boundInotify, findCallsAddon } from './kernel-bounds.ts';
 import { type Launcher, SHARE, sharedOf, spareFolder } from './launch.ts';
 import { INSIDE } from './runtime-files.ts';
-import { PROC_READ_ONLY, sandboxView, type ViewEntry } from './sandbox-view.ts';
+import { INSIDE_PATHS, PROC_READ_ONLY, sandboxView, type ViewEntry } from './sandbox-view.ts';
 import { systemCallFilter } from './system-call-filter.ts';
 
 /**
@@ -10,11 +10,11 @@ import { systemCallFilter } from './system-call-filter.ts';
  * machine's tools, then starts the sandbox and ends with it. It closes its copy of the guest's
  * listening descriptor: otherwise connecting to a dead guest would hang.
  */
-const OUTER = `${SHARE}
+const OUTER = `node=$1; runtime=$2; shift 2
+${SHARE}
 ip link set lo up 2>/dev/null ||
-perl -e 'use Socket; socket(S, AF_INET, SOCK_DGRAM, 0) && ioctl(S, 0x8914, pack("a16 s x22", "lo", 0x49)) or exit 1' 2>/dev/null ||
-python3 -c 'import fcntl, socket, struct; fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh22x", b"lo", 0x49))' 2>/dev/null ||
-{ echo "cannot bring lo up: none of ip, perl and python3 can" >&2; exit 1; }
+"$node" --disable-warning=ExperimentalWarning "$runtime/guest/launch-helper.mts" loopback ||
+{ echo "install iproute2" >&2; exit 1; }
 setpriv --pdeathsig KILL -- "$@" &
 exec 3<&-
 wait $!`;
@@ -77,6 +77,9 @@ exec setpriv --no-new-privs --bounding-set=-all,+setfcap --inh-caps=-all -- "$@"
  */
 const NO_USER_NAMESPACES = 'echo 1 2>/dev/null >/proc/sys/user/max_user_namespaces\n';
 
+/** For a start in the least time. */
+const HELPER_FLAGS = ['--disable-warning=ExperimentalWarning', '--v8-pool-size=0'];
+
 /** The shell stays pid 1 and reaps orphans; killing the guest ends it, and with it everything. */
 const FIRST = '"$@"; exit $?';
 
@@ -87,16 +90,15 @@ function line(entry: ViewEntry): string[] {
 }
 
 /**
- * The same sandbox as bubblewrap's, through util-linux and Perl, for machines without bubblewrap.
- * Most releases of util-linux cannot set a seccomp filter, so Perl does. Without Perl there is no
- * filter, and the keys of the host's login can be used inside.
+ * The same sandbox as bubblewrap's, through util-linux, for machines without bubblewrap. Most
+ * releases of util-linux cannot set a seccomp filter, so a helper does.
  */
 export const launchUnshare: Launcher = (plan) => {
   const { userNamespaces = false } = plan;
   const outside = `${boundInotify()}${OUTER}`;
   const inside = `${userNamespaces ? '' : NO_USER_NAMESPACES}${INNER}`;
-  const filtered = withKeyringAndFilter(plan.command);
-  const filter = filtered === undefined ? undefined : systemCallFilter(process.arch, userNamespaces);
+  const filter = findCallsAddon() === undefined ? undefined : systemCallFilter(process.arch, userNamespaces);
+  const filtered = filter === undefined ? [] : [INSIDE.node, ...HELPER_FLAGS, INSIDE_PATHS.helper, 'filter'];
   const { argv, sources } = dropRoot(plan, (sources, taken) => {
     const at = spareFolder([...Object.values(sources as unknown as Record<string, string>), ...taken]);
     const outer = [
@@ -119,6 +121,8 @@ export const launchUnshare: Launcher = (plan) => {
     const user = ['unshare', '--user', `--map-user=${INSIDE.uid}`, `--map-group=${INSIDE.gid}`, '--'];
     return [
       ...outer,
+      sources.node,
+      sources.runtime,
       ...shared,
       '--',
       ...inner,
@@ -130,12 +134,14 @@ export const launchUnshare: Launcher = (plan) => {
       FIRST,
       'sh',
       ...user,
-      ...(filtered ?? plan.command),
+      ...filtered,
+      ...plan.command,
     ];
   });
   const shared = sharedOf(sources);
   return {
     argv,
+    newKeyring: true,
     ...(filter === undefined ? {} : { filter }),
     ...(shared === undefined ? {} : { shared }),
   };

@@ -17,6 +17,8 @@ export interface LaunchPlan {
 /** A command line that becomes the sandbox: its process and the sandbox end together. */
 export type Launcher = (plan: LaunchPlan) => {
   readonly argv: string[];
+  /** Whether it gets a session keyring that no other process has. @default false */
+  readonly newKeyring?: boolean;
   /** Input on descriptor 4, if given: arguments that must not show in a command line. */
   readonly input?: string;
   /** Input on descriptor 5, if given. */

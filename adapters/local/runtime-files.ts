@@ -1,7 +1,16 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { bundleGuest, guestDigest } from '#adapters/guest/guest-bundle.ts';
+import { findCallsAddon } from './kernel-bounds.ts';
 
 /** The user inside the sandbox; on the host it is the host's own, or one that no account uses. */
 export const INSIDE = {
@@ -17,13 +26,16 @@ const ETC = {
   hosts: '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n',
 } as const;
 
+const HELPER = join(import.meta.dirname, 'launch-helper.mts');
+
 /**
  * Writes the runtime files of sandboxes, `guest/` and `etc/`, into a folder named after their
  * content, and returns that folder.
  */
 export async function writeRuntimeFiles(dataDir: string): Promise<string> {
   const digest = createHash('sha256')
-    .update(JSON.stringify([guestDigest(), ETC, commandHead()]))
+    .update(JSON.stringify([guestDigest(), ETC, commandHead(), findCallsAddon()]))
+    .update(readFileSync(HELPER))
     .digest('hex')
     .slice(0, 16);
   const folder = join(dataDir, 'runtime', digest);
@@ -35,6 +47,9 @@ export async function writeRuntimeFiles(dataDir: string): Promise<string> {
     ...Object.entries(programs).map(([name, text]) => [`guest/${name}`, text] as const),
     ...Object.entries(ETC).map(([name, text]) => [`etc/${name}`, text] as const),
   ];
+  const calls = findCallsAddon();
+  if (calls !== undefined) copyFileSync(calls, join(fresh, 'guest/calls.node'));
+  copyFileSync(HELPER, join(fresh, 'guest/launch-helper.mts'));
   for (const [name, text] of files) writeFileSync(join(fresh, name), text, { mode: 0o644 });
   const command = porthole.replace(/^#!.*/, commandHead);
   writeFileSync(join(fresh, 'guest/bin/porthole'), command, { mode: 0o755 });

@@ -72,6 +72,7 @@ const OURS = '/opt/porthole';
 export const INSIDE_PATHS = {
   node: INSIDE.node,
   guest: `${OURS}/guest/guest.js`,
+  helper: `${OURS}/guest/launch-helper.mts`,
   pty: `${OURS}/pty`,
   state: '/var/lib/porthole',
   channel: '/run/porthole',

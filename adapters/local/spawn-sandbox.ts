@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:net';
 import { constants, getPriority, setPriority } from 'node:os';
 import type { Writable } from 'node:stream';
+import { joinNewKeyring } from './kernel-bounds.ts';
 import type { Launcher } from './launch.ts';
 import { identify, type ProcessIdentity } from './process-identity.ts';
 
@@ -47,10 +48,11 @@ function descriptorOf(listener: Server): number {
 
 /** Starts a sandbox's outermost process in its own session, so that it outlives this host. */
 export async function spawnSandbox(
-  { argv, input, filter }: Pick<ReturnType<Launcher>, 'argv' | 'input' | 'filter'>,
+  { argv, newKeyring, input, filter }: Omit<ReturnType<Launcher>, 'shared'>,
   listener?: Server,
 ): Promise<Spawned> {
   const gate = `${GATE} ${input === undefined ? NOWHERE : TO_DESCRIPTOR_4}`;
+  if (newKeyring) joinNewKeyring();
   const child: ChildProcess = spawn('sh', ['-c', gate, 'sh', ...argv], {
     cwd: '/',
     env: SYSTEM_PATH,

@@ -27,7 +27,14 @@ export async function prepare({ folder, as }: HostPlace): Promise<void> {
   chmodSync(folder, 0o755);
   const code = join(folder, 'code');
   const adapters = ['guest', 'local', 'sandboxes'].map((name) => `adapters/${name}`);
-  for (const part of ['core', 'guest', ...adapters, 'test/adapters/local', 'node_modules/zod']) {
+  for (const part of [
+    'core',
+    'guest',
+    ...adapters,
+    'test/adapters/local',
+    'node_modules/zod',
+    'node_modules/@koromix',
+  ]) {
     cpSync(join(REPO, part), join(code, part), { recursive: true });
   }
   // As installed without development packages: the guest is already built.
@@ -35,8 +42,9 @@ export async function prepare({ folder, as }: HostPlace): Promise<void> {
   for (const [name, text] of Object.entries(await bundleGuest())) {
     writeFileSync(join(code, 'dist/guest', name), text);
   }
-  const trees = 'test/contracts/hostile-trees.ts';
-  cpSync(join(REPO, trees), join(code, trees));
+  for (const file of ['test/contracts/hostile-trees.ts', 'test/support/with-guests.ts']) {
+    cpSync(join(REPO, file), join(code, file));
+  }
   copyFileSync(join(REPO, 'package.json'), join(code, 'package.json'));
   copyFileSync(process.execPath, join(folder, 'node'), constants.COPYFILE_FICLONE);
   for (const name of ['data', 'home']) {

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { DrivenHost, prepare } from '#test/adapters/local/driven-host.ts';
 import { comesTrue, processesWith } from '#test/adapters/local/host-processes.ts';
-import { ownerOf } from '#adapters/local/drop-root.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import { suite } from '#test/support/suite.ts';
@@ -202,14 +201,6 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
         expect(await host.shell(attacker, revoke)).toBe('-1\n');
         expect(await host.shell(attacker, 'cat /proc/keys')).not.toContain('porthole-login');
       });
-
-      if (as === 'root') {
-        test('has a session keyring that belongs to its own user', () => {
-          expect(readFileSync('/proc/key-users', 'utf8')).toMatch(
-            new RegExp(`^ *${ownerOf(attacker)}:`, 'm'),
-          );
-        });
-      }
 
       test('cannot make namespaces, in which it could mount memory that no process is charged for', async () => {
         const tries = ['--user', '--user --map-root-user', '--net', '--mount', '--pid --fork'];
