@@ -1,9 +1,12 @@
 import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
-import { brokerBudgetPlan, brokerDeploymentPlan, brokerServicePlan } from './broker.plan.ts';
 import type { PortholeArgs } from './porthole-args.ts';
 import { StackConfigError } from './read-stack-config.ts';
 import { Settled } from './settled.ts';
+import { BROKER_NAME, BROKER_PORT } from './environment.plan.ts';
+import { STACK_LABELS, componentLabels } from './labels.ts';
+import { ENVIRONMENT_NAME, podPlan } from './pod.plan.ts';
+import type { StackConfig } from './stack-config-schema.ts';
 
 /** The broker of the sandboxes' connections. */
 export class Broker extends pulumi.ComponentResource {
@@ -22,4 +25,91 @@ export class Broker extends pulumi.ComponentResource {
     const service = new kubernetes.core.v1.Service(`${name}-service`, resolve(brokerServicePlan(own)), after);
     this.registerOutputs({ deployment: deployment.id, budget: budget.id, service: service.id });
   }
+}
+
+/** What the function host's image runs as the broker. */
+export const BROKER_ARGUMENTS = ['host/broker.ts'];
+
+/** Time for open connections to end, and for the Service to remove a terminating pod. */
+const DRAIN_SECONDS = 60;
+const LEAVE_ROTATION_SECONDS = 5;
+
+/** The only secrets of the functions that the broker gets: it serves no API. */
+const SECRETS = ['DATABASE_URL', 'PORTHOLE_SIGNING_KEYS'];
+
+type BrokerConfig = Pick<StackConfig, 'namespaces' | 'functions' | 'gateway' | 'environment'> & {
+  readonly broker: NonNullable<StackConfig['broker']>;
+};
+
+/** The broker makes the connections of sandboxes; its pods have the functions' image. */
+export function brokerDeploymentPlan(config: BrokerConfig) {
+  const { broker, functions } = config;
+  const pod = podPlan(config, 'broker');
+  const { envFrom, ...container } = pod.container;
+  const secret = functions.existingSecret ?? ENVIRONMENT_NAME;
+  const probe = { tcpSocket: { port: 'broker' }, timeoutSeconds: 3 };
+  return {
+    metadata: metadata(config),
+    spec: {
+      replicas: broker.replicas,
+      revisionHistoryLimit: 3,
+      selector: { matchLabels: pod.labels },
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+      template: {
+        metadata: { labels: pod.labels },
+        spec: {
+          ...pod.spec,
+          terminationGracePeriodSeconds: LEAVE_ROTATION_SECONDS + DRAIN_SECONDS,
+          containers: [
+            {
+              ...container,
+              name: 'broker',
+              args: BROKER_ARGUMENTS,
+              envFrom: envFrom.filter((source) => 'configMapRef' in source),
+              env: [
+                // Without keys of callers the functions would refuse to listen on other addresses.
+                { name: 'HOST', value: '127.0.0.1' },
+                ...SECRETS.map((name) => ({
+                  name,
+                  valueFrom: { secretKeyRef: { name: secret, key: name } },
+                })),
+              ],
+              ports: [{ name: 'broker', containerPort: BROKER_PORT, protocol: 'TCP' }],
+              resources: {
+                requests: { cpu: broker.cpu, memory: broker.memory },
+                limits: { memory: broker.memory },
+              },
+              startupProbe: { ...probe, periodSeconds: 1, failureThreshold: 60 },
+              readinessProbe: { ...probe, periodSeconds: 5, failureThreshold: 2 },
+              livenessProbe: { ...probe, periodSeconds: 10, failureThreshold: 6 },
+              lifecycle: { preStop: { sleep: { seconds: LEAVE_ROTATION_SECONDS } } },
+            },
+          ],
+        },
+      },
+    },
+  };
+}
+
+export function brokerServicePlan(config: BrokerConfig) {
+  return {
+    metadata: metadata(config),
+    spec: {
+      type: 'ClusterIP',
+      selector: componentLabels('broker'),
+      ports: [{ name: 'broker', port: BROKER_PORT, targetPort: 'broker', protocol: 'TCP' }],
+    },
+  };
+}
+
+/** A node drain evicts one pod at a time. */
+export function brokerBudgetPlan(config: BrokerConfig) {
+  return {
+    metadata: metadata(config),
+    spec: { maxUnavailable: 1, selector: { matchLabels: componentLabels('broker') } },
+  };
+}
+
+function metadata({ namespaces }: BrokerConfig) {
+  return { name: BROKER_NAME, namespace: namespaces.functions, labels: STACK_LABELS };
 }

@@ -1,5 +1,5 @@
 import { isSentBy } from '../constructs/admission-expressions.ts';
-import { userNames } from './access.plan.ts';
+import { userNames } from './access.ts';
 import { STACK_LABELS } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 

@@ -11,3 +11,12 @@ export function componentLabels(
     'app.kubernetes.io/component': component,
   } as const;
 }
+
+/** Service accounts of the stack, all in the functions' namespace. */
+export const SERVICE_ACCOUNTS = {
+  functions: 'porthole',
+  broker: 'porthole-broker',
+  reaper: 'porthole-reaper',
+  lifecycle: 'porthole-lifecycle',
+  'snapshots-clean': 'porthole-snapshots-clean',
+} as const;

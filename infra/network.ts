@@ -2,17 +2,14 @@ import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
 import type { PortholeArgs } from './porthole-args.ts';
 import { Settled } from './settled.ts';
-import {
-  brokerPlan,
-  channelPlan,
-  closedPlan,
-  egressPlan,
-  fromGatewayPlan,
-  functionsPlan,
-  internetPlan,
-  toBrokerPlan,
-  toGuestPlan,
-} from './network.plan.ts';
+import { NAMESPACE_NAME, NETWORK_LABELS, SANDBOX_POD_LABELS } from '../constructs/names.ts';
+import { networkRangeSpec, podsOf } from '../constructs/port-range-manifests.ts';
+import { GUEST_PORT } from '../guest/protocol/guest-pod.ts';
+import { BROKER_PORT, CHANNEL_PORT, functionsPort } from './environment.plan.ts';
+import { STACK_LABELS, componentLabels } from './labels.ts';
+import { portRange } from './preview-services.plan.ts';
+import type { StackConfig } from './stack-config-schema.ts';
+import { exceptionsOf } from '../core/auth/address-range.ts';
 
 /** Network policies of sandboxes and of the functions. */
 export class Network extends pulumi.ComponentResource {
@@ -40,4 +37,182 @@ export class Network extends pulumi.ComponentResource {
     ];
     this.registerOutputs({ policies: [closed, ...opened].map(({ id }) => id) });
   }
+}
+
+type NetworkConfig = Pick<
+  StackConfig,
+  'namespaces' | 'gateway' | 'preview' | 'sandboxes' | 'functions' | 'broker' | 'environment'
+>;
+
+const TO_DNS = {
+  to: [
+    {
+      namespaceSelector: { matchLabels: { [NAMESPACE_NAME]: 'kube-system' } },
+      podSelector: { matchLabels: { 'k8s-app': 'kube-dns' } },
+    },
+  ],
+  ports: [
+    { protocol: 'UDP', port: 53 },
+    { protocol: 'TCP', port: 53 },
+  ],
+};
+
+/** Default deny, in and out of sandboxes: network policies are additive, so others can allow. */
+export function closedPlan(config: NetworkConfig) {
+  return policy(config, 'porthole-sandboxes-closed', { policyTypes: ['Ingress', 'Egress'] });
+}
+
+/**
+ * The gateway's own pods reach the ports that previews may expose, the same range that the API
+ * checks, and the guest if it serves previews.
+ */
+export function fromGatewayPlan(config: NetworkConfig) {
+  const { podNamespace, podLabels } = config.gateway;
+  return policy(
+    config,
+    'porthole-previews-from-gateway',
+    networkRangeSpec(portRange(config), { namespace: podNamespace, labels: podLabels }),
+  );
+}
+
+/** The stack's own pods call the guests. */
+export function toGuestPlan(config: NetworkConfig) {
+  return policy(config, 'porthole-guests-from-functions', {
+    policyTypes: ['Ingress'],
+    ingress: [
+      {
+        from: [podsOf(config.namespaces.functions, STACK_LABELS)],
+        ports: [{ protocol: 'TCP', port: GUEST_PORT }],
+      },
+    ],
+  });
+}
+
+/**
+ * IPv4-mapped IPv6 addresses. API servers parse the range as IPv4, and reject it in an IPv6 range.
+ * No packet has such an address: kernels send IPv4 instead.
+ */
+const MAPPED = '::ffff:0:0/96';
+
+/** A range without the addresses that sandboxes may never reach. */
+function block(cidr: string) {
+  return { ipBlock: { cidr, except: exceptionsOf(cidr).filter((range) => range !== MAPPED) } };
+}
+
+/** The internet, without metadata and private addresses. */
+const INTERNET = ['0.0.0.0/0', '::/0'].map(block);
+
+/**
+ * Egress of sandboxes with a network: the internet, and the cluster's DNS. Undefined with a broker,
+ * which is then their only way out.
+ */
+export function internetPlan(config: NetworkConfig) {
+  if (config.broker !== undefined) return undefined;
+  const { spec, ...rest } = policy(config, 'porthole-sandboxes-internet', {
+    policyTypes: ['Egress'],
+    egress: [{ to: INTERNET }, TO_DNS],
+  });
+  const podSelector = { matchLabels: { ...SANDBOX_POD_LABELS, ...NETWORK_LABELS } };
+  return { ...rest, spec: { ...spec, podSelector } };
+}
+
+/** Egress of all sandboxes, and the cluster's DNS; undefined if none is configured. */
+export function egressPlan(config: NetworkConfig) {
+  const { egress } = config.sandboxes;
+  if (egress.length === 0) return undefined;
+  return policy(config, 'porthole-sandboxes-egress', {
+    policyTypes: ['Egress'],
+    egress: [{ to: egress.map(block) }, TO_DNS],
+  });
+}
+
+/** Sandboxes call the broker; undefined without one. */
+export function toBrokerPlan(config: NetworkConfig) {
+  if (config.broker === undefined) return undefined;
+  return policy(config, 'porthole-sandboxes-broker', {
+    policyTypes: ['Egress'],
+    egress: [
+      {
+        to: [podsOf(config.namespaces.functions, componentLabels('broker'))],
+        ports: [{ protocol: 'TCP', port: BROKER_PORT }],
+      },
+    ],
+  });
+}
+
+/**
+ * The broker's pods: sandboxes reach their port, and they reach the internet, the cluster's DNS,
+ * the guests, which say what command asks for a host, and the ranges of the database and the API
+ * server. Undefined without a broker.
+ */
+export function brokerPlan({ namespaces, broker }: NetworkConfig) {
+  if (broker === undefined) return undefined;
+  const sandboxes = podsOf(namespaces.previews, SANDBOX_POD_LABELS);
+  return {
+    metadata: { name: 'porthole-broker', namespace: namespaces.functions, labels: STACK_LABELS },
+    spec: {
+      podSelector: { matchLabels: componentLabels('broker') },
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [{ from: [sandboxes], ports: [{ protocol: 'TCP', port: BROKER_PORT }] }],
+      egress: [
+        { to: [...INTERNET, ...broker.egress.map(block)] },
+        TO_DNS,
+        { to: [sandboxes], ports: [{ protocol: 'TCP', port: GUEST_PORT }] },
+      ],
+    },
+  };
+}
+
+/** The one port of the functions' own pods that sandboxes call; undefined without a channel. */
+export function channelPlan(config: NetworkConfig) {
+  if (!config.sandboxes.channel) return undefined;
+  return policy(config, 'porthole-sandboxes-channel', {
+    policyTypes: ['Egress'],
+    egress: [
+      {
+        to: [podsOf(config.namespaces.functions, componentLabels('functions'))],
+        ports: [{ protocol: 'TCP', port: CHANNEL_PORT }],
+      },
+    ],
+  });
+}
+
+/**
+ * Ingress of the stack's own pods: the gateway reaches the API, sandboxes the channel. The CronJobs
+ * have none. Egress stays open: the addresses of the database, the identity provider and the API
+ * server are not known here, and several network plugins match an API server with no address range.
+ */
+export function functionsPlan(config: NetworkConfig) {
+  const { namespaces, gateway, functions, sandboxes } = config;
+  return {
+    metadata: { name: 'porthole-functions', namespace: namespaces.functions, labels: STACK_LABELS },
+    spec: {
+      podSelector: { matchLabels: STACK_LABELS },
+      policyTypes: ['Ingress'],
+      ingress: [
+        {
+          from: [
+            podsOf(gateway.podNamespace, gateway.podLabels),
+            ...functions.allowFrom.map(({ namespace, podLabels }) => podsOf(namespace, podLabels)),
+          ],
+          ports: [{ protocol: 'TCP', port: functionsPort(config) }],
+        },
+        ...(sandboxes.channel
+          ? [
+              {
+                from: [podsOf(namespaces.previews, SANDBOX_POD_LABELS)],
+                ports: [{ protocol: 'TCP', port: CHANNEL_PORT }],
+              },
+            ]
+          : []),
+      ],
+    },
+  };
+}
+
+function policy<Rules extends object>({ namespaces }: NetworkConfig, name: string, rules: Rules) {
+  return {
+    metadata: { name, namespace: namespaces.previews, labels: STACK_LABELS },
+    spec: { podSelector: { matchLabels: SANDBOX_POD_LABELS }, ...rules },
+  };
 }

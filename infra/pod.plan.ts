@@ -1,6 +1,5 @@
 import { placementFields } from '../constructs/pod-placement.ts';
-import { SERVICE_ACCOUNTS } from './access.plan.ts';
-import { componentLabels } from './labels.ts';
+import { componentLabels, SERVICE_ACCOUNTS } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 import { authorities } from './authorities.plan.ts';
 import { dataFolder } from './environment.plan.ts';

@@ -9,16 +9,13 @@ import { servedZones, sharedGateway } from './gateway.plan.ts';
 import { Gateway } from './preview-gateway-routes.ts';
 import type { PortholeArgs } from './porthole-args.ts';
 import { Settled } from './settled.ts';
-import { Lifecycle } from './lifecycle.ts';
+import { Lifecycle, Reaper, Snapshots, WarmPool } from './scheduled-jobs.ts';
 import { Namespaces } from './namespaces.ts';
 import { Network } from './network.ts';
 import { Quota } from './quota.ts';
-import { Reaper } from './reaper.ts';
 import { Routes } from './routes.ts';
 import { Sandboxes } from './sandbox-templates.ts';
-import { Snapshots } from './snapshots.ts';
 import { StackConfigError } from './read-stack-config.ts';
-import { WarmPool } from './warm-pool.ts';
 
 /**
  * Porthole on a cluster: one child a concern. Guards are in force before the first function starts.

@@ -1,5 +1,5 @@
 import { serviceRangeSpec } from '../constructs/port-range-manifests.ts';
-import { userNames } from './access.plan.ts';
+import { userNames } from './access.ts';
 import { policyMetadata } from './expressions.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 

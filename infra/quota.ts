@@ -2,7 +2,9 @@ import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
 import type { PortholeArgs } from './porthole-args.ts';
 import { Settled } from './settled.ts';
-import { quotaPlan, sandboxQuotaPlan } from './quota.plan.ts';
+import { sandboxProvider } from './sandbox-provider.plan.ts';
+import { STACK_LABELS } from './labels.ts';
+import type { StackConfig } from './stack-config-schema.ts';
 
 /** The global caps on previews and on sandboxes, which the API server itself keeps. */
 export class Quota extends pulumi.ComponentResource {
@@ -16,4 +18,43 @@ export class Quota extends pulumi.ComponentResource {
     });
     this.registerOutputs({ previews: previews.id, sandboxes: sandboxes.id });
   }
+}
+
+/** Routes of the stack itself: the API's, and the wildcard for the fallback pages. */
+export const FIXED_ROUTES = 2;
+
+/** The cap on all previews together: a ResourceQuota, so concurrent functions cannot exceed it. */
+export function quotaPlan({
+  namespaces,
+  preview,
+  sandboxes,
+}: Pick<StackConfig, 'namespaces' | 'preview' | 'sandboxes'>) {
+  const fixed = namespaces.functions === namespaces.previews ? FIXED_ROUTES : 0;
+  const routes = preview.maxTotal + fixed + sandboxes.otherRoutes;
+  return {
+    metadata: { name: 'porthole-previews', namespace: namespaces.previews, labels: STACK_LABELS },
+    spec: { hard: { 'count/httproutes.gateway.networking.k8s.io': String(routes) } },
+  };
+}
+
+/**
+ * The cap on all sandboxes together: on pods, or on claims with agent-sandbox. Separate from the
+ * cap on previews, because every creation writes to the quota that counts it.
+ */
+export function sandboxQuotaPlan({ namespaces, sandboxes }: Pick<StackConfig, 'namespaces' | 'sandboxes'>) {
+  const { maxTotal, otherPods, warmPools } = sandboxes;
+  const provider = sandboxProvider(sandboxes);
+  const waiting = Object.values(warmPools).reduce((sum, { replicas }) => sum + replicas, 0);
+  const pods = String(maxTotal + waiting + otherPods);
+  return {
+    metadata: { name: 'porthole-sandboxes', namespace: namespaces.previews, labels: STACK_LABELS },
+    spec: {
+      hard: {
+        ...(provider !== 'agent-sandbox' && { 'count/pods': pods, 'count/persistentvolumeclaims': pods }),
+        ...(provider !== 'kubernetes' && {
+          'count/sandboxclaims.extensions.agents.x-k8s.io': String(maxTotal),
+        }),
+      },
+    },
+  };
 }

@@ -1,7 +1,6 @@
 import { messageOf } from '../host/config/config.ts';
 import type { z } from 'zod';
 import { archiveProblems } from './archives.plan.ts';
-import { brokerProblems } from './broker.plan.ts';
 import { sandboxProblems } from './sandbox-provider.plan.ts';
 import { startProblems, variableProblems } from './variables.ts';
 import { gatewayProblems, secretNamespaces } from './gateway.plan.ts';
@@ -226,4 +225,14 @@ function secretProblems(config: StackConfig): [key: string, problem: string][] {
     ]);
   }
   return problems;
+}
+
+/** Keys below `broker`, and what is wrong with them. */
+function brokerProblems({
+  broker,
+  functions,
+  databaseUrl,
+}: Pick<StackConfig, 'broker' | 'functions' | 'databaseUrl'>): [key: string, problem: string][] {
+  if (broker === undefined || databaseUrl !== undefined || functions.existingSecret !== undefined) return [];
+  return [['broker', 'needs databaseUrl: it reads the policies of sandboxes from the same database']];
 }

@@ -2,7 +2,11 @@ import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
 import type { PortholeArgs } from './porthole-args.ts';
 import { Settled } from './settled.ts';
-import { apiRoutePlan, fallbackRoutesPlan } from './routes.plan.ts';
+import { FUNCTIONS_NAME } from './environment.plan.ts';
+import { type GatewayReference, parentReference } from '../constructs/gateway-manifests.ts';
+import { servedZones, sharedGateway } from './gateway.plan.ts';
+import { STACK_LABELS } from './labels.ts';
+import type { StackConfig } from './stack-config-schema.ts';
 
 /**
  * The routes that exist as long as the stack: the API's, and a wildcard behind the previews of each
@@ -24,4 +28,37 @@ export class Routes extends pulumi.ComponentResource {
     );
     this.registerOutputs({ api: api.id, fallbacks: fallbacks.map(({ id }) => id) });
   }
+}
+
+type RoutesConfig = Pick<StackConfig, 'zone' | 'zones' | 'apiHost' | 'namespaces' | 'gateway'>;
+
+/** The API's own route. */
+export function apiRoutePlan(config: RoutesConfig) {
+  const { apiListener, kind, name, namespace } = sharedGateway(config);
+  return route(config, 'porthole-api', config.apiHost, { kind, name, namespace, sectionName: apiListener });
+}
+
+/**
+ * For each zone, every host that no preview's route claims: an exact hostname always wins over this
+ * wildcard, so what comes here is a preview that is starting, ended or unknown, and the functions
+ * answer with Porthole's page for it.
+ */
+export function fallbackRoutesPlan(config: RoutesConfig) {
+  return servedZones(config).map(({ zone, gateway }, at) =>
+    route(config, at === 0 ? 'porthole-fallback' : `porthole-fallback.${zone}`, `*.${zone}`, gateway),
+  );
+}
+
+function route({ namespaces }: RoutesConfig, name: string, hostname: string, parent: GatewayReference) {
+  return {
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'HTTPRoute',
+    metadata: { name, namespace: namespaces.functions, labels: STACK_LABELS },
+    spec: {
+      parentRefs: [parentReference(parent)],
+      hostnames: [hostname],
+      // A command's stream, a terminal and the wait for an approval last as long as they last.
+      rules: [{ backendRefs: [{ name: FUNCTIONS_NAME, port: 80 }], timeouts: { request: '0s' } }],
+    },
+  };
 }

@@ -1,14 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { readConfig } from '#host/config/config.ts';
-import { accessPlan } from '../../infra/access.plan.ts';
+import { accessPlan } from '../../infra/access.ts';
 import { archiveEnvironmentPlan, archiveSecretPlan } from '../../infra/archives.plan.ts';
 import { environmentPlan, secretsPlan } from '../../infra/environment.plan.ts';
-import { deploymentPlan } from '../../infra/functions.plan.ts';
-import { lifecyclePlan } from '../../infra/lifecycle.plan.ts';
-import { reaperPlan } from '../../infra/reaper.plan.ts';
-import { snapshotsPlan } from '../../infra/snapshots.plan.ts';
+import { deploymentPlan } from '../../infra/functions.ts';
+import { lifecyclePlan, reaperPlan, snapshotsPlan, warmPoolPlan } from '../../infra/scheduled-jobs.ts';
 import { readStackConfig } from '../../infra/read-stack-config.ts';
-import { warmPoolPlan } from '../../infra/warm-pool.plan.ts';
 import { stackFile, values } from './support/stack-files.ts';
 
 const KEYS = { 'porthole:archiveAccessKeyId': 'AKID', 'porthole:archiveSecretAccessKey': 'of-the-bucket' };

@@ -11,7 +11,7 @@ import {
   functionsPlan,
   internetPlan,
   toBrokerPlan,
-} from '../../infra/network.plan.ts';
+} from '../../infra/network.ts';
 import { readStackConfig } from '../../infra/read-stack-config.ts';
 import { stackFile, values } from './support/stack-files.ts';
 

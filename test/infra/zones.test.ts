@@ -3,9 +3,9 @@ import { readConfig } from '#host/config/config.ts';
 import { previewRoutesPlan } from '../../infra/preview-routes.plan.ts';
 import { environmentPlan, secretsPlan } from '../../infra/environment.plan.ts';
 import { existingGatewayProblems, gatewayPlans } from '../../infra/gateway.plan.ts';
-import { namespacesPlan } from '../../infra/namespaces.plan.ts';
+import { namespacesPlan } from '../../infra/namespaces.ts';
 import { readStackConfig } from '../../infra/read-stack-config.ts';
-import { apiRoutePlan, fallbackRoutesPlan } from '../../infra/routes.plan.ts';
+import { apiRoutePlan, fallbackRoutesPlan } from '../../infra/routes.ts';
 import { zoneClaimsPlan } from '../../infra/zone-claims.plan.ts';
 import { stackFile, values } from './support/stack-files.ts';
 

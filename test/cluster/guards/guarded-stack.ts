@@ -9,11 +9,12 @@ import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts
 import { previewManifests } from '#constructs/preview-objects.ts';
 import type { PreviewSpec } from '#core/previews/preview-plane.ts';
 import { previewHost, previewName } from '#core/previews/preview-token.ts';
-import { accessPlan, SERVICE_ACCOUNTS } from '../../../infra/access.plan.ts';
+import { accessPlan } from '../../../infra/access.ts';
+import { SERVICE_ACCOUNTS } from '../../../infra/labels.ts';
 import { type Need, rulesOf } from '../../../infra/needs.ts';
-import { admissionPlan, bindingPlan } from '../../../infra/admission.plan.ts';
+import { admissionPlan, bindingPlan } from '../../../infra/admission.ts';
 import { gatewayPlans } from '../../../infra/gateway.plan.ts';
-import { namespacesPlan } from '../../../infra/namespaces.plan.ts';
+import { namespacesPlan } from '../../../infra/namespaces.ts';
 import { templatesPlan, warmPoolsPlan } from '../../../infra/sandboxes.plan.ts';
 import { readStackConfig } from '../../../infra/read-stack-config.ts';
 import type { StackConfig } from '../../../infra/stack-config-schema.ts';

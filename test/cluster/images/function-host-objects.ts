@@ -1,8 +1,8 @@
-import { accessPlan } from '../../../infra/access.plan.ts';
+import { accessPlan } from '../../../infra/access.ts';
 import { environmentPlan, secretsPlan } from '../../../infra/environment.plan.ts';
-import { deploymentPlan } from '../../../infra/functions.plan.ts';
+import { deploymentPlan } from '../../../infra/functions.ts';
 import { ENVIRONMENT_NAME } from '../../../infra/pod.plan.ts';
-import { reaperPlan } from '../../../infra/reaper.plan.ts';
+import { reaperPlan } from '../../../infra/scheduled-jobs.ts';
 import { readStackConfig } from '../../../infra/read-stack-config.ts';
 import { stackFile, values } from '../../infra/support/stack-files.ts';
 import type { BuiltImages } from './built-images.ts';
