@@ -2,6 +2,7 @@ import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { build, type Plugin } from 'esbuild';
+import { readToolPrograms } from '#adapters/editor/tool-programs.ts';
 import {
   BUNDLED_CONSOLE,
   CONSOLE_FOLDER,
@@ -94,6 +95,17 @@ function zodPlugin(): Plugin {
     },
   };
 }
+
+/** Puts the programs that run tools into the bundle, which has no files beside it. */
+const toolProgramsPlugin: Plugin = {
+  name: 'tool-programs',
+  setup(build) {
+    build.onLoad({ filter: /\/adapters\/editor\/tool-programs\.ts$/ }, () => ({
+      contents: `export const readToolPrograms = () => (${JSON.stringify(readToolPrograms())});`,
+      loader: 'js',
+    }));
+  },
+};
 
 /** One function, as deployment tools read it. */
 export interface BundledFunction {
@@ -201,7 +213,7 @@ async function bundle(
     minifyWhitespace: true,
     external: EXTERNAL,
     banner: { js: BANNER },
-    plugins: [entriesPlugin(entries), leftOutPlugin(leftOut), localesPlugin, zodPlugin()],
+    plugins: [entriesPlugin(entries), leftOutPlugin(leftOut), localesPlugin, toolProgramsPlugin, zodPlugin()],
     metafile: true,
     logLevel: 'error',
   });

@@ -14,6 +14,7 @@ import type { SandboxService } from '#core/sandboxes/sandbox-service.ts';
 import type { SchemaValidator } from '#core/editor/tool-schemas.ts';
 import type { WarmPool } from '#core/sandboxes/warm-pool.ts';
 import type { EditorOptions } from '#core/editor/editor-limits.ts';
+import type { ToolPrograms } from '#core/editor/execute-tool.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import type { LifecycleLimits } from '#core/sandboxes/sandbox-lifecycle.ts';
 import type { Quotas } from '#core/sandboxes/sandbox-quotas.ts';
@@ -97,6 +98,7 @@ export interface Services {
     | undefined;
   readonly schemas: SchemaValidator;
   readonly editor: EditorOptions;
+  readonly toolPrograms: () => ToolPrograms;
   readonly clock: WakingClock;
   /**
    * Aborts when this process is about to end: pending waits end, so that clients reconnect to

@@ -7,6 +7,7 @@ import {
   loadOrCreateJwks,
 } from '#adapters/auth/key-set.ts';
 import { createSealedTexts, createSeals, type SealedTexts } from '#adapters/auth/sealed-texts.ts';
+import { readToolPrograms } from '#adapters/editor/tool-programs.ts';
 import { createSignedTokens } from '#adapters/auth/signed-tokens.ts';
 import { createPageBrowser } from '#adapters/browser/chromium-pages.ts';
 import { readMachineTools } from '#adapters/egress/machine-tools.ts';
@@ -16,6 +17,7 @@ import { randomIds, systemClock } from '#adapters/system/clock-and-random-ids.ts
 import { type S3ArchiveOptions, s3ArchiveStore } from '#adapters/system/s3-archive-store.ts';
 import { workerSchemaValidator } from '#adapters/system/worker-schema-validator.ts';
 import { createPendingApprovals } from '#core/approvals/pending-approvals.ts';
+import type { ToolPrograms } from '#core/editor/execute-tool.ts';
 import { archiveSandbox, type ArchiveSandboxDeps } from '#core/archives/archive-sandbox.ts';
 import { ARCHIVED_WITHIN_MS } from '#core/archives/archive-store.ts';
 import { GuessLimit } from '#core/auth/guess-limit.ts';
@@ -184,6 +186,7 @@ export async function openServices({
     });
     opened.defer(() => watcher.close());
     let openapi: Promise<object> | undefined;
+    let toolPrograms: ToolPrograms | undefined;
     const services: Services = {
       records,
       plane,
@@ -214,6 +217,7 @@ export async function openServices({
       terminals,
       schemas: workerSchemaValidator(),
       editor: config.editor,
+      toolPrograms: () => (toolPrograms ??= readToolPrograms()),
       clock,
       stopping,
       ids: randomIds,

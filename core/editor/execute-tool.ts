@@ -14,7 +14,12 @@ import { readAtMost } from '../shared/reads.ts';
 import { runToEnd } from '../processes/collect-command.ts';
 import { readWorkspaceFile } from '../files/workspace-files.ts';
 import { keepOutput, MOST_PRINTED } from './keep-output.ts';
-import { NODE_RUNNER, PYTHON_RUNNER } from './tool-runners.ts';
+
+export interface ExecuteToolDeps {
+  readonly provider: Sandboxes;
+  readonly toolPrograms: () => ToolPrograms;
+  readonly editor: EditorOptions;
+}
 
 /** One run of a tool's code in a sandbox. */
 export interface ToolExecution {
@@ -35,19 +40,17 @@ export interface Executed {
 }
 
 /**
- * `$1` is the run, `$2` the memory limit of a process, in KiB; the rest is the command, which gets
- * the run's folder as its last argument. It starts in the session's folder. Stdin is the request.
- * The limit is on data and not on address space: Node reserves many gigabytes of address space.
+ * The programs that run a tool in its sandbox: `start` and `end` for `sh -c`, `python` for
+ * `python3 -c`, `node` for `node -e`.
  */
-const LAUNCH = `
-cd -P -- "\${WORKSPACE:-/workspace}" || exit 170
-folder=$PWD/runs/$1
-mkdir -p -- "$PWD/session" "$folder/inputs" && cat > "$folder/request.json" || exit 170
-command -v "$3" >/dev/null 2>&1 || exit 169
-cd -- "$PWD/session" && ulimit -c 0 && ulimit -d "$2" || exit 170
-shift 2
-exec "$@" "$folder" </dev/null
-`;
+export interface ToolPrograms {
+  readonly start: string;
+  readonly end: string;
+  readonly python: string;
+  readonly node: string;
+}
+
+/** Exit codes of `start`. */
 const NO_INTERPRETER = 169;
 const NOT_LAUNCHED = 170;
 
@@ -57,21 +60,6 @@ const NOT_LAUNCHED = 170;
  */
 const MARK = 'PORTHOLE_TOOL_RUN';
 
-/**
- * Kills background processes of run `$1`, repeatedly because they may fork, and removes its files.
- * Runs of a sandbox are sequential, so no other run is affected.
- */
-const TIDY = `
-for again in 1 2 3 4 5 6 7 8 9 10; do
-  left=
-  for file in $(grep -lzxF -- "${MARK}=$1" /proc/[0-9]*/environ 2>/dev/null); do
-    file=\${file#/proc/}
-    left="$left \${file%/environ}"
-  done
-  [ -n "$left" ] || break
-  kill -KILL $left 2>/dev/null
-done
-cd -P -- "\${WORKSPACE:-/workspace}" && rm -rf -- "./runs/$1"`;
 /** Timeout of the clean-up, in milliseconds; the sandbox's end removes the rest. */
 const TIDIED_WITHIN_MS = 10_000;
 
@@ -80,18 +68,18 @@ const NODE_RESERVES_MIB = 576;
 
 /** Runs a tool's function once. Always ends within the limit plus some seconds, with an outcome. */
 export async function executeTool(
-  provider: Sandboxes,
-  limits: EditorOptions,
+  { provider, toolPrograms, editor }: ExecuteToolDeps,
   execution: ToolExecution,
   signal?: AbortSignal,
 ): Promise<Executed> {
   const { sandboxId, runId, source, inputs, context } = execution;
-  const { runTimeoutMs, runMemoryMebibytes } = limits;
-  const { command, kibibytes } = commandOf(source.language, runMemoryMebibytes);
+  const { runTimeoutMs, runMemoryMebibytes } = editor;
+  const programs = toolPrograms();
+  const { command, kibibytes } = commandOf(programs, source.language, runMemoryMebibytes);
   const process = await provider.exec(
     sandboxId,
     {
-      argv: ['sh', '-c', LAUNCH, 'sh', runId, String(kibibytes), ...command],
+      argv: ['sh', '-c', programs.start, 'sh', runId, String(kibibytes), ...command],
       env: { [MARK]: runId },
       stdin: true,
     },
@@ -122,7 +110,7 @@ export async function executeTool(
   await runToEnd(
     provider,
     sandboxId,
-    { argv: ['sh', '-c', TIDY, 'sh', runId] },
+    { argv: ['sh', '-c', programs.end, 'sh', runId, `${MARK}=${runId}`] },
     signal,
     TIDIED_WITHIN_MS,
   ).catch(() => undefined);
@@ -147,15 +135,15 @@ export function toolError(code: ToolRunErrorCode, message: string): ToolRunError
   return { code, message, traceback: null };
 }
 
-function commandOf(language: ToolLanguage, mebibytes: number) {
+function commandOf(programs: ToolPrograms, language: ToolLanguage, mebibytes: number) {
   if (language === 'python') {
     return {
-      command: ['python3', '-u', '-X', 'utf8', '-c', PYTHON_RUNNER],
+      command: ['python3', '-u', '-X', 'utf8', '-c', programs.python],
       kibibytes: mebibytes * 1024,
     };
   }
   return {
-    command: ['node', `--max-old-space-size=${mebibytes}`, '-e', NODE_RUNNER, '--'],
+    command: ['node', `--max-old-space-size=${mebibytes}`, '-e', programs.node, '--'],
     kibibytes: (mebibytes + NODE_RESERVES_MIB) * 1024,
   };
 }

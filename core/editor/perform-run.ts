@@ -7,7 +7,7 @@ import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { Owner } from '../shared/clock-and-ids.ts';
 import { draftLocked, EDITOR_OWNER, type EditorOptions, sessionOf, tagsOf } from './editor-limits.ts';
 import type { LockClaim, NewToolRun, RunBeginning, SnapshotRecord, ToolRunRecord } from './editor-store.ts';
-import { type Executed, executeTool, failure, toolError } from './execute-tool.ts';
+import { type Executed, executeTool, failure, toolError, type ToolPrograms } from './execute-tool.ts';
 import {
   cleanSnapshots,
   snapshotExpired,
@@ -40,6 +40,7 @@ async function stopSurplus(deps: SnapshotSandboxDeps, owner: Owner): Promise<voi
 
 export interface PerformRunDeps extends SnapshotSandboxDeps {
   readonly editor: EditorOptions;
+  readonly toolPrograms: () => ToolPrograms;
   /** Aborted when this process shuts down. */
   readonly stopping: AbortSignal;
   /** Logs failures that the tool did not cause. */
@@ -143,7 +144,7 @@ async function tryRun(
   /** The sandbox, instead of `sandbox`, if execution failed in it. */
   readonly broken?: SandboxRecord | undefined;
 }> {
-  const { provider, editor, stopping, log } = deps;
+  const { stopping, log } = deps;
   let made: SandboxRecord | undefined;
   try {
     const sandbox = await snapshotSandbox(deps, snapshot, stopping);
@@ -162,7 +163,7 @@ async function tryRun(
       input_files: files.map(({ name, size }) => ({ name, size })),
     };
     const execution = { sandboxId: sandbox.id, runId: run.id, source: snapshot, inputs: run.inputs, context };
-    const executed = await executeTool(provider, editor, execution, stopping);
+    const executed = await executeTool(deps, execution, stopping);
     // Background processes of the run would continue for ever.
     if (executed.isCutOff) await stopSandbox(deps, sandbox);
     return { executed, sandbox };
