@@ -63,7 +63,7 @@ const HTTP_API: ResultFormat = { headers: 'cookies apart', ...FUNCTION_LIMIT };
 export interface GatewayRequest {
   /** Without parameters of the path. */
   readonly event: HttpEvent;
-  /** The stage whose name may precede the path. */
+  /** Name of the stage, which may precede the path. */
   readonly stage: string | undefined;
   readonly format: ResultFormat;
 }

@@ -19,7 +19,7 @@ import { lineLogger, logRequest } from './line-logger.ts';
 import { onceOpen, openFunction, type OpenFunction } from './open-function.ts';
 import { openNothing } from './open-nothing.ts';
 
-/** A route whose module is loaded by its first request. */
+/** A route with a module that its first request loads. */
 export interface LazyRoute extends RoutedBy {
   /** Whether its handler needs the database and the cluster. */
   readonly opens: boolean;

@@ -55,7 +55,7 @@ const ROUTES = [
   route({ id: 'secret', path: '/api/secret', access: 'caller' }),
 ];
 
-/** The functions of these routes, and the ids of the routes whose module was loaded. */
+/** The functions of these routes, and the ids of the routes with a loaded module. */
 function functions(runtime?: Parameters<typeof routerFunction>[2]) {
   const loaded: string[] = [];
   let opened = 0;
