@@ -23,6 +23,7 @@ import { skillRecords } from './skill-records.ts';
 import { instantText, type Notifier, type SqlDialect } from './sql-dialect.ts';
 import { previewRecords } from './sql-preview-records.ts';
 import { runRecords } from './sql-run-records.ts';
+import { sandboxCapacity } from './sql-sandbox-capacity.ts';
 import { sandboxRecords } from './sql-sandbox-records.ts';
 import { type RecordsLog, type SqlSession, sqlSession } from './sql-session.ts';
 import { toolRecords } from './tool-records.ts';
@@ -91,9 +92,11 @@ export function sqlRecords(
 ): Records {
   const session = sqlSession(db, dialect, notifier, log);
   const sealing = ownerSeals(seals, log);
+  const env = sandboxEnv(sealing);
   return {
     runs: runRecords(session),
-    sandboxes: sandboxRecords(session, sandboxEnv(sealing)),
+    sandboxes: sandboxRecords(session, env),
+    capacity: sandboxCapacity(session, env),
     previews: previewRecords(session),
     timeline: timelineRecords(session),
     approvals: approvalRecords(session),

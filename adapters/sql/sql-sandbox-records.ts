@@ -1,20 +1,15 @@
 import { type Insertable, type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type {
-  QuotaLimits,
   NewSandboxRecord,
-  Reservation,
   SandboxRecord,
   SandboxFilter,
   SandboxRecords,
-  SandboxOptions,
   SandboxSort,
 } from '#core/sandboxes/sandbox-records.ts';
-import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
 import type { SandboxSkill } from '#core/skills/skill-store.ts';
 import { type NetworkPolicy, NO_NETWORK } from '#core/network/network-policy.ts';
 import { NO_SECRETS } from '#core/network/network-secrets.ts';
-import { binds, isWithin, type Usage } from '#core/sandboxes/sandbox-quotas.ts';
 import { SERVICE_OWNERS } from '#core/sandboxes/sandbox-owner.ts';
 import { DEFAULT_IMAGE } from '#core/shared/reads.ts';
 import { instantText, type SqlDialect } from './sql-dialect.ts';
@@ -51,92 +46,8 @@ export function sandboxRecords(
         .$if(generation !== undefined, (query) => query.where('generation', '=', generation as number))
         .execute();
     });
-  /** What prevents another sandbox of the owner, as of this transaction. */
-  const existing = async (
-    trx: Kysely<SqlSchema>,
-    owner: Owner,
-    { sessionKey, name, resources, quotaLimits }: Omit<SandboxOptions, 'tags' | 'env' | 'network'>,
-  ): Promise<Reservation | undefined> => {
-    await lockOwner(trx, owner);
-    const own = ownOf(trx, owner);
-    for (const [kind, column, value] of [
-      ['same_session', 'session_key', sessionKey],
-      ['same_name', 'name', name],
-    ] as const) {
-      if (value === null) continue;
-      const held = await own.selectAll().where(column, '=', value).executeTakeFirst();
-      if (held !== undefined) return { kind, sandbox: toRecord(held) };
-    }
-    const used = await pastQuota(trx, owner, quotaLimits, ({ defaultSize }) => ({
-      sandboxes: 1,
-      ...defaultSize,
-      ...resources,
-    }));
-    return used && { kind: 'over_quota', used };
-  };
-  const lockOwner = (trx: Kysely<SqlSchema>, owner: Owner) =>
-    dialect.lockKey(trx, JSON.stringify(['sandboxes', owner.org, owner.user]));
-  const insert = async (db: Kysely<SqlSchema>, sandbox: NewSandboxRecord) => {
-    const { id, ...rest } = toRow(sandbox, kept);
-    return db
-      .insertInto('sandboxes')
-      .values({ id, ...rest })
-      .onConflict((conflict) =>
-        conflict
-          .column('id')
-          .doUpdateSet((row) => ({ ...rest, generation: row('sandboxes.generation', '+', 1) }))
-          .where('sandboxes.observed', '=', 'destroyed'),
-      )
-      .returningAll()
-      .executeTakeFirst();
-  };
   return {
-    create: (sandbox) => once(async (db) => (await insert(db, sandbox))?.generation),
-
-    reserve: (sandbox, quotaLimits) =>
-      once((db) =>
-        inTransaction(db, async (trx): Promise<Reservation> => {
-          const refusal = await existing(trx, sandbox.owner, { ...sandbox, quotaLimits });
-          if (refusal !== undefined) return refusal;
-          const made = await insert(trx, sandbox);
-          return made === undefined ? { kind: 'id_taken' } : { kind: 'reserved', sandbox: toRecord(made) };
-        }),
-      ),
-
-    usage: (owner, defaultSize) => repeatable((db) => usageOf(db, owner, defaultSize)),
-
-    wake: ({ id, generation }, at, quotaLimits) =>
-      once((db) =>
-        inTransaction(db, async (trx) => {
-          const stopped = trx
-            .selectFrom('sandboxes')
-            .selectAll()
-            .where('id', '=', id)
-            .where('generation', '=', generation)
-            .where('desired', '=', 'stopped');
-          const found = await stopped.executeTakeFirst();
-          if (found === undefined) return 'unchanged';
-          const { owner, resources } = toRecord(found);
-          await lockOwner(trx, owner);
-          const used = await pastQuota(trx, owner, quotaLimits, ({ defaultSize }) => ({
-            sandboxes: 1,
-            ...defaultSize,
-            ...resources,
-            // Counts while it is stopped as well.
-            diskMb: 0,
-          }));
-          if (used !== undefined) return used;
-          const woken = await trx
-            .updateTable('sandboxes')
-            .set({ desired: 'running', stopped_at: null, heartbeat_at: instantText(at) })
-            .where('id', '=', id)
-            .where('generation', '=', generation)
-            .where('desired', '=', 'stopped')
-            .returning('id')
-            .executeTakeFirst();
-          return woken === undefined ? 'unchanged' : 'woken';
-        }),
-      ),
+    create: (sandbox) => once(async (db) => (await insertSandbox(db, sandbox, kept))?.generation),
 
     moveDesired: ({ id, generation }, from, to, at, seen) =>
       once(async (db) => {
@@ -271,90 +182,13 @@ export function sandboxRecords(
           .execute();
         return new Set(rows.map((row) => row.id));
       }),
-
-    wantedBy: (owner, place) =>
-      repeatable(async (db) => {
-        const rows = await db
-          .selectFrom('sandboxes')
-          .selectAll()
-          .where(LIVE)
-          .where('place', '=', place)
-          .where(ownedBy(owner))
-          .where('desired', '=', 'running')
-          .where('observed', '!=', 'destroyed')
-          .orderBy('created_at')
-          .orderBy('id')
-          .limit(1_000)
-          .execute();
-        return rows.map(toRecord);
-      }),
-
-    countWanted: (place) =>
-      repeatable(async (db) => {
-        const { count } = await db
-          .selectFrom('sandboxes')
-          .select(({ fn }) => fn.countAll().as('count'))
-          .where(LIVE)
-          .where('place', '=', place)
-          .where('desired', '=', 'running')
-          .where('observed', '!=', 'destroyed')
-          .executeTakeFirstOrThrow();
-        return Number(count);
-      }),
-
-    takeWarm: (place, from, to, at, { id, sandboxOptions } = {}) => {
-      const take = async (db: Kysely<SqlSchema>) => {
-        if (sandboxOptions !== undefined && (await existing(db, to, sandboxOptions)) !== undefined)
-          return undefined;
-        const taken = await db
-          .updateTable('sandboxes')
-          .set({
-            owner_org: to.org,
-            owner_user: to.user,
-            observed: 'creating',
-            created_at: instantText(at),
-            last_active_at: null,
-            heartbeat_at: null,
-            ttl_seconds: sandboxOptions?.ttlSeconds ?? null,
-            delete_with_thread: sandboxOptions?.deleteWithThread === true ? 1 : 0,
-            skills: JSON.stringify(sandboxOptions?.skills ?? []),
-            ...(sandboxOptions && {
-              session_key: sandboxOptions.sessionKey,
-              name: sandboxOptions.name,
-              tags: JSON.stringify(sandboxOptions.tags),
-              network: sandboxOptions.network?.mode === 'open' ? 1 : 0,
-              network_policy: JSON.stringify(sandboxOptions.network ?? NO_NETWORK),
-              env: kept.text(sandboxOptions.env, to),
-            }),
-          })
-          .where('id', '=', (builder) =>
-            builder
-              .selectFrom('sandboxes')
-              .select('id')
-              .where(LIVE)
-              .where('place', '=', place)
-              .where(ownedBy(from))
-              .where('desired', '=', 'running')
-              .where('observed', '=', 'running')
-              .$if(id !== undefined, (query) => query.where('id', '=', id as string))
-              .orderBy('created_at')
-              .orderBy('id')
-              .limit(1)
-              .modifyEnd(dialect.skipLocked),
-          )
-          .returningAll()
-          .executeTakeFirst();
-        return taken && toRecord(taken);
-      };
-      return once((db) => (sandboxOptions === undefined ? take(db) : inTransaction(db, take)));
-    },
   };
 }
 
 /**
  * Literals in exactly this shape: only then do both databases use the indexes of live sandboxes.
  */
-const LIVE = sql<boolean>`not (desired = 'destroyed' and observed = 'destroyed')`;
+export const LIVE = sql<boolean>`not (desired = 'destroyed' and observed = 'destroyed')`;
 
 const ORDERS: Readonly<Record<SandboxSort, ListOrder>> = {
   newest: NEWEST,
@@ -403,7 +237,7 @@ function later(column: 'heartbeat_at' | 'last_active_at', at: Date) {
   return sql<string>`case when ${known} < ${instantText(at)} then ${instantText(at)} else ${known} end`;
 }
 
-function ownedBy({ org, user }: Owner) {
+export function ownedBy({ org, user }: Owner) {
   return sql<boolean>`owner_org = ${org} and owner_user = ${user}`;
 }
 
@@ -413,48 +247,28 @@ function notOfService() {
   return sql<boolean>`${sql.join(each, sql` and `)}`;
 }
 
-/** The owner's sandboxes that count. */
-function ownOf(db: Kysely<SqlSchema>, owner: Owner) {
-  return db.selectFrom('sandboxes').where(LIVE).where(ownedBy(owner)).where('desired', '!=', 'destroyed');
-}
-
-/**
- * The owner's usage, if the addition would exceed the quota; undefined if there is no quota or it
- * is kept.
- */
-async function pastQuota(
-  trx: Kysely<SqlSchema>,
-  owner: Owner,
-  quotaLimits: QuotaLimits | undefined,
-  more: (quotaLimits: QuotaLimits) => Usage,
-): Promise<Usage | undefined> {
-  if (quotaLimits === undefined || !binds(quotaLimits.quota)) return undefined;
-  const used = await usageOf(trx, owner, quotaLimits.defaultSize);
-  return isWithin(quotaLimits.quota, used, more(quotaLimits)) ? undefined : used;
-}
-
-async function usageOf(db: Kysely<SqlSchema>, owner: Owner, size: SandboxSize): Promise<Usage> {
-  const running = (amount: RawBuilder<number>) =>
-    sql<string | number>`coalesce(sum(case when desired = 'running' then ${amount} else 0 end), 0)`;
-  const { sandboxes, cpu, memory, disk } = await ownOf(db, owner)
-    .select([
-      running(sql`1`).as('sandboxes'),
-      running(sql`coalesce(cpu_millis, ${millis(size.cpu)})`).as('cpu'),
-      running(sql`coalesce(memory_mb, ${size.memoryMb})`).as('memory'),
-      sql<string | number>`coalesce(sum(coalesce(disk_mb, ${size.diskMb})), 0)`.as('disk'),
-    ])
-    .executeTakeFirstOrThrow();
-  // PostgreSQL returns sums as text.
-  return {
-    sandboxes: Number(sandboxes),
-    cpu: Number(cpu) / 1_000,
-    memoryMb: Number(memory),
-    diskMb: Number(disk),
-  };
-}
-
-function millis(cpu: number): number {
+export function millis(cpu: number): number {
   return Math.round(cpu * 1_000);
+}
+
+/** Undefined if a sandbox with its id exists that is not observed destroyed. */
+export async function insertSandbox(
+  db: Kysely<SqlSchema>,
+  sandbox: NewSandboxRecord,
+  kept: SandboxEnv,
+): Promise<Selectable<SandboxesTable> | undefined> {
+  const { id, ...rest } = toRow(sandbox, kept);
+  return db
+    .insertInto('sandboxes')
+    .values({ id, ...rest })
+    .onConflict((conflict) =>
+      conflict
+        .column('id')
+        .doUpdateSet((row) => ({ ...rest, generation: row('sandboxes.generation', '+', 1) }))
+        .where('sandboxes.observed', '=', 'destroyed'),
+    )
+    .returningAll()
+    .executeTakeFirst();
 }
 
 function toRow(sandbox: NewSandboxRecord, kept: SandboxEnv): Insertable<SandboxesTable> {
@@ -491,7 +305,7 @@ function networkOf({ network, network_policy: text }: Selectable<SandboxesTable>
   return { ...NO_NETWORK, mode: network === 1 ? 'open' : 'off' };
 }
 
-function sandboxOf(row: Selectable<SandboxesTable>, kept: SandboxEnv): SandboxRecord {
+export function sandboxOf(row: Selectable<SandboxesTable>, kept: SandboxEnv): SandboxRecord {
   const owner = { user: row.owner_user, org: row.owner_org };
   return {
     id: row.id,

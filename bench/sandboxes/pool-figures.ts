@@ -46,7 +46,7 @@ export async function benchPool({ slots, burst, rounds, cold }: PoolFigures): Pr
     const arms = {
       'warm create': timed(() => createSandbox(services, { owner: OWNER }, async ({ id }) => id)),
       'bare hand-over': timed(
-        async () => (await records.sandboxes.takeWarm(place, POOL_OWNER, OWNER, clock.now()))?.id,
+        async () => (await records.capacity.takeWarm(place, POOL_OWNER, OWNER, clock.now()))?.id,
       ),
     };
     await interleave(arms, Math.min(3, rounds));

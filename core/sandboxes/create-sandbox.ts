@@ -1,13 +1,8 @@
 import { PortholeError } from '../errors.ts';
 import type { Clock, Ids, Owner } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
-import type {
-  QuotaLimits,
-  NewSandboxRecord,
-  Reservation,
-  SandboxRecord,
-  SandboxOptions,
-} from './sandbox-records.ts';
+import type { QuotaLimits, Reservation, SandboxOptions } from './sandbox-capacity.ts';
+import type { NewSandboxRecord, SandboxRecord } from './sandbox-records.ts';
 import type { Sandboxes, SandboxSize, SandboxSpec } from './sandbox-provider.ts';
 import type { NetworkAccess } from '../network/network.ts';
 import type { SandboxSkill } from '../skills/skill-store.ts';
@@ -109,7 +104,7 @@ export async function reserveSandbox(
 ): Promise<Extract<Reservation, { kind: 'reserved' | 'same_session' | 'id_taken' }>> {
   const wanted = await withNetwork(deps, asked);
   const quotaLimits = quotaLimitsOf(deps, wanted.owner);
-  const reservation = await deps.records.sandboxes.reserve(newRecord(deps, id, wanted), quotaLimits);
+  const reservation = await deps.records.capacity.reserve(newRecord(deps, id, wanted), quotaLimits);
   if (reservation.kind === 'over_quota') {
     const more = { sandboxes: 1, ...deps.provider.defaultSize, ...wanted.resources };
     throw quotaExceeded(quotaOf(deps.quotas, wanted.owner), reservation.used, more);
@@ -136,8 +131,8 @@ async function keepToCapacity(
   const { records, place, maxInstances = 0 } = deps;
   if (maxInstances === 0) return;
   const [waiting, total] = await Promise.all([
-    records.sandboxes.wantedBy(POOL_OWNER, place),
-    records.sandboxes.countWanted(place),
+    records.capacity.wantedBy(POOL_OWNER, place),
+    records.capacity.countWanted(place),
   ]);
   if (total - waiting.length <= maxInstances) return;
   await destroySandbox(deps, sandbox);

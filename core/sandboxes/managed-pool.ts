@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Owner } from '../shared/clock-and-ids.ts';
-import type { SandboxRecord, SandboxOptions } from './sandbox-records.ts';
+import type { SandboxOptions } from './sandbox-capacity.ts';
+import type { SandboxRecord } from './sandbox-records.ts';
 import {
   type WarmPool,
   type WarmPoolConfig,
@@ -84,7 +85,7 @@ class ManagedPool implements WarmPool {
   ): Promise<SandboxRecord | undefined> {
     const { records, clock, place } = this.#deps;
     while (this.#open) {
-      const taken = await records.sandboxes.takeWarm(place, POOL_OWNER, owner, clock.now(), {
+      const taken = await records.capacity.takeWarm(place, POOL_OWNER, owner, clock.now(), {
         sandboxOptions,
       });
       if (taken === undefined) return undefined;
@@ -196,7 +197,7 @@ class ManagedPool implements WarmPool {
   /** Takes it out of the pool first, so that no caller gets a sandbox that is being removed. */
   async #remove({ id }: SandboxRecord): Promise<void> {
     const { records, clock, place } = this.#deps;
-    const own = await records.sandboxes.takeWarm(place, POOL_OWNER, POOL_OWNER, clock.now(), { id });
+    const own = await records.capacity.takeWarm(place, POOL_OWNER, POOL_OWNER, clock.now(), { id });
     if (own !== undefined) await destroySandbox(this.#deps, own);
   }
 
@@ -208,8 +209,8 @@ class ManagedPool implements WarmPool {
   async #sight(): Promise<{ readonly pool: readonly SandboxRecord[]; readonly total: number }> {
     const { records, place } = this.#deps;
     const [pool, total] = await Promise.all([
-      records.sandboxes.wantedBy(POOL_OWNER, place),
-      records.sandboxes.countWanted(place),
+      records.capacity.wantedBy(POOL_OWNER, place),
+      records.capacity.countWanted(place),
     ]);
     return { pool, total };
   }

@@ -32,7 +32,7 @@ export async function findSandbox(
 }
 
 interface ResumeSandboxDeps {
-  readonly records: Pick<Records, 'sandboxes'>;
+  readonly records: Pick<Records, 'sandboxes' | 'capacity'>;
   readonly provider: Pick<Sandboxes, 'resume' | 'stop' | 'defaultSize'>;
   readonly clock: Clock;
   /** What each owner may have running. */
@@ -53,7 +53,7 @@ export async function resumeSandbox(
   const now = clock.now();
   await records.sandboxes.touch(sandbox, now);
   const { owner } = sandbox;
-  const woken = await records.sandboxes.wake(sandbox, now, quotaLimitsOf({ quotas, provider }, owner));
+  const woken = await records.capacity.wake(sandbox, now, quotaLimitsOf({ quotas, provider }, owner));
   if (typeof woken !== 'string') {
     const more = { sandboxes: 1, ...provider.defaultSize, ...sandbox.resources, diskMb: 0 };
     throw quotaExceeded(quotaOf(quotas, owner), woken, more);

@@ -1,6 +1,5 @@
 import type { NetworkPolicy } from '../network/network-policy.ts';
 import type { SandboxSecrets } from '../network/network-secrets.ts';
-import type { Quota, Usage } from './sandbox-quotas.ts';
 import type { Owner } from '../shared/clock-and-ids.ts';
 import type { ListFilter, Page, PageRequest } from '../shared/reads.ts';
 import type { SandboxSize } from './sandbox-provider.ts';
@@ -65,42 +64,6 @@ export type NewSandboxRecord = Omit<
 > &
   Partial<Pick<SandboxRecord, 'ttlSeconds' | 'deleteWithThread' | 'secrets' | 'skills'>>;
 
-/** The result of reserving a sandbox. */
-export type Reservation =
-  | { readonly kind: 'reserved'; readonly sandbox: SandboxRecord }
-  /** The owner has a sandbox with that session key, or that name; nothing changed. */
-  | { readonly kind: 'same_session'; readonly sandbox: SandboxRecord }
-  | { readonly kind: 'same_name'; readonly sandbox: SandboxRecord }
-  | { readonly kind: 'id_taken' }
-  /** The owner would exceed the quota; nothing changed. */
-  | { readonly kind: 'over_quota'; readonly used: Usage };
-
-/** An owner's quota, and the size that counts for a sandbox that requests none. */
-export interface QuotaLimits {
-  readonly quota: Quota;
-  readonly defaultSize: SandboxSize;
-}
-
-/** The fields that a pooled sandbox gets when it is taken. */
-export interface SandboxOptions {
-  readonly sessionKey: string | null;
-  readonly name: string | null;
-  readonly tags: Readonly<Record<string, string>>;
-  /** @default null */
-  readonly ttlSeconds?: number | null | undefined;
-  /** @default false */
-  readonly deleteWithThread?: boolean | undefined;
-  /** @default none */
-  readonly skills?: readonly SandboxSkill[] | undefined;
-  readonly env: Readonly<Record<string, string>>;
-  /** @default none */
-  readonly network?: NetworkPolicy | undefined;
-  /** The size it counts as. */
-  readonly resources: Partial<SandboxSize>;
-  /** Undefined: no limit. */
-  readonly quotaLimits?: QuotaLimits | undefined;
-}
-
 export interface SandboxFilter extends ListFilter {
   readonly state?: ObservedState | undefined;
   readonly name?: string | undefined;
@@ -117,24 +80,6 @@ export interface SandboxRecords {
    * id exists that is not observed destroyed; a destroyed one is overwritten.
    */
   create(sandbox: NewSandboxRecord): Promise<number | undefined>;
-  /**
-   * Inserts it as `create` does, unless its owner has one with that session key or name, or would
-   * exceed the quota. Counts and inserts in one transaction, so that concurrent requests cannot
-   * bypass either check.
-   */
-  reserve(sandbox: NewSandboxRecord, quotaLimits?: QuotaLimits): Promise<Reservation>;
-  /** An owner's usage, as quotas count it. */
-  usage(owner: Owner, defaultSize: SandboxSize): Promise<Usage>;
-  /**
-   * Sets the desired state of a stopped sandbox to `running` at `at`, restarts its ttl and counts
-   * it, in one transaction. `unchanged` if its desired state was not `stopped`, or the generation
-   * differs; the owner's usage if the quota would be exceeded.
-   */
-  wake(
-    sandbox: Pick<SandboxRecord, 'id' | 'generation'>,
-    at: Date,
-    quotaLimits?: QuotaLimits,
-  ): Promise<'woken' | 'unchanged' | Usage>;
   /** Undefined for unknown ids. Records of destroyed sandboxes are kept. */
   get(id: string): Promise<SandboxRecord | undefined>;
   /**
@@ -195,23 +140,4 @@ export interface SandboxRecords {
   live(page: PageRequest, place?: string): Promise<Page<SandboxRecord>>;
   /** The ids among `ids` that are observed destroyed; excludes unknown ids. */
   destroyedAmong(ids: readonly string[]): Promise<ReadonlySet<string>>;
-  /**
-   * One owner's sandboxes in an installation that are desired to run and not observed destroyed,
-   * oldest first, at most 1000.
-   */
-  wantedBy(owner: Owner, place: string): Promise<readonly SandboxRecord[]>;
-  /** How many in an installation are desired to run and not observed destroyed. */
-  countWanted(place: string): Promise<number>;
-  /**
-   * Transfers the oldest sandbox of `from` in the installation that is desired and observed to run,
-   * or the one with `id`, to `to`, created at `at`: it is `creating` again. Concurrent callers get
-   * different sandboxes. Undefined if none is left, or if `reserve` would refuse `sandboxOptions`.
-   */
-  takeWarm(
-    place: string,
-    from: Owner,
-    to: Owner,
-    at: Date,
-    options?: { readonly id?: string | undefined; readonly sandboxOptions?: SandboxOptions | undefined },
-  ): Promise<SandboxRecord | undefined>;
 }

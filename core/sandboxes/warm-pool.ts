@@ -1,5 +1,6 @@
 import type { Owner } from '../shared/clock-and-ids.ts';
-import type { SandboxOptions, SandboxRecord } from './sandbox-records.ts';
+import type { SandboxOptions } from './sandbox-capacity.ts';
+import type { SandboxRecord } from './sandbox-records.ts';
 
 export interface WarmPoolConfig {
   /** Sandboxes to keep ready; 0: none. */

@@ -13,6 +13,7 @@ import type { InboxRecords } from '../inbox/inbox-store.ts';
 import type { LookRecords } from '../pages/look-store.ts';
 import type { PreviewRecords } from '../previews/preview-records.ts';
 import type { RunRecords } from '../runs/run-records.ts';
+import type { SandboxCapacity } from '../sandboxes/sandbox-capacity.ts';
 import type { SandboxEventRecords } from '../sandboxes/sandbox-events.ts';
 import type { SandboxRecords } from '../sandboxes/sandbox-records.ts';
 import type { SkillRecords } from '../skills/skill-store.ts';
@@ -28,6 +29,7 @@ import type { TimelineRecords } from '../runs/timeline.ts';
 export interface Records {
   readonly runs: RunRecords;
   readonly sandboxes: SandboxRecords;
+  readonly capacity: SandboxCapacity;
   readonly previews: PreviewRecords;
   readonly timeline: TimelineRecords;
   readonly approvals: ApprovalRecords;

@@ -52,7 +52,7 @@ export const getQuotaRoute = defineRoute({
     const [activeRuns, livePreviews, used, held] = await Promise.all([
       records.runs.countActive(owner),
       countPreviews(plane, owner.user),
-      records.sandboxes.usage(owner, provider.defaultSize),
+      records.capacity.usage(owner, provider.defaultSize),
       provider.enforcement(false),
     ]);
     return json(200, {

@@ -65,7 +65,7 @@ export function warmClaimsContract(
     const [one, two] = [openPool(deps), openPool(deps)];
     await one.prime();
     await two.prime();
-    const first = new Set((await records.sandboxes.wantedBy(POOL_OWNER, 'here')).map(({ id }) => id));
+    const first = new Set((await records.capacity.wantedBy(POOL_OWNER, 'here')).map(({ id }) => id));
     expect(first.size).toBe(slots);
 
     const got: SandboxRecord[] = [];
@@ -118,7 +118,7 @@ export function warmClaimsContract(
     });
     await one.refresh();
     expect(await one.stats()).toMatchObject({ warm: slots, assigned: claims - crashes });
-    const warm = (await records.sandboxes.wantedBy(POOL_OWNER, 'here')).map(({ id }) => id);
+    const warm = (await records.capacity.wantedBy(POOL_OWNER, 'here')).map(({ id }) => id);
     expect((await collect(provider.list())).toSorted()).toEqual(
       [...warm, ...got.map(({ id }) => id)].toSorted(),
     );

@@ -64,6 +64,7 @@ export function interleavedRecords(records: Records, turn: Turn): Records {
     ...records,
     runs: between(records.runs),
     sandboxes: between(records.sandboxes),
+    capacity: between(records.capacity),
     previews: between<PreviewRecords>(records.previews),
     timeline: { ...between(records.timeline), watch: records.timeline.watch },
   };

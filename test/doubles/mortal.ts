@@ -1,8 +1,9 @@
 import type { Records } from '#core/shared/records.ts';
+import type { SandboxCapacity } from '#core/sandboxes/sandbox-capacity.ts';
 import type { SandboxRecords } from '#core/sandboxes/sandbox-records.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 
-type Step = keyof Sandboxes | keyof SandboxRecords;
+type Step = keyof Sandboxes | keyof SandboxRecords | keyof SandboxCapacity;
 
 /**
  * A process that is killed right before, or right after, it first performs an action on a sandbox:
@@ -35,7 +36,7 @@ export function mortal<T extends { readonly records: Records; readonly provider:
   return {
     ...services,
     provider: dying(provider),
-    records: { ...records, sandboxes: dying(records.sandboxes) },
+    records: { ...records, sandboxes: dying(records.sandboxes), capacity: dying(records.capacity) },
   };
 }
 

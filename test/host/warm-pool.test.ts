@@ -17,7 +17,7 @@ const NEVER = { WARM_POOL_REFRESH_INTERVAL: '86400000' };
 const OFTEN = { WARM_POOL_REFRESH_INTERVAL: '100' };
 
 const warmIds = async ({ host: { services } }: TestHost): Promise<string[]> =>
-  (await services.records.sandboxes.wantedBy(POOL_OWNER, services.place)).map(({ id }) => id);
+  (await services.records.capacity.wantedBy(POOL_OWNER, services.place)).map(({ id }) => id);
 
 const sandboxes = ({ host: { services } }: TestHost): Promise<string[]> => collect(services.provider.list());
 

@@ -58,12 +58,12 @@ const LOOKUPS: Readonly<Record<string, (records: Records) => Promise<unknown>>> 
   'sandboxes.live': ({ sandboxes }) => sandboxes.live({ limit: 5 }),
   'sandboxes.live, later page': ({ sandboxes }) => sandboxes.live({ limit: 5, after: AFTER }),
   'sandboxes.destroyedAmong': ({ sandboxes }) => sandboxes.destroyedAmong(['box', 'box-2']),
-  'sandboxes.wantedBy': ({ sandboxes }) => sandboxes.wantedBy(OWNER, 'here'),
-  'sandboxes.countWanted': ({ sandboxes }) => sandboxes.countWanted('here'),
-  'sandboxes.reserve': ({ sandboxes }) =>
-    sandboxes.reserve(sandbox('box-9', { owner: OWNER, sessionKey: 's', name: 'n' }), THREE),
-  'sandboxes.usage': ({ sandboxes }) => sandboxes.usage(OWNER, THREE.defaultSize),
-  'sandboxes.wake': ({ sandboxes }) => sandboxes.wake({ id: 'box', generation: 1 }, AT, THREE),
+  'capacity.wantedBy': ({ capacity }) => capacity.wantedBy(OWNER, 'here'),
+  'capacity.countWanted': ({ capacity }) => capacity.countWanted('here'),
+  'capacity.reserve': ({ capacity }) =>
+    capacity.reserve(sandbox('box-9', { owner: OWNER, sessionKey: 's', name: 'n' }), THREE),
+  'capacity.usage': ({ capacity }) => capacity.usage(OWNER, THREE.defaultSize),
+  'capacity.wake': ({ capacity }) => capacity.wake({ id: 'box', generation: 1 }, AT, THREE),
   'sandboxes.moveDesired': ({ sandboxes }) =>
     sandboxes.moveDesired({ id: 'box', generation: 1 }, 'running', 'stopped', AT, {
       lastActiveAt: AT,
@@ -80,8 +80,8 @@ const LOOKUPS: Readonly<Record<string, (records: Records) => Promise<unknown>>> 
   'sandboxes.list of an owner, last used first': ({ sandboxes }) =>
     sandboxes.list(OWNER, { text: 'a' }, { limit: 5 }, 'active'),
   'sandboxes.count': ({ sandboxes }) => sandboxes.count(OWNER, { text: 'a', image: 'b' }),
-  'sandboxes.takeWarm': ({ sandboxes }) => sandboxes.takeWarm('here', OWNER, OWNER, AT),
-  'sandboxes.takeWarm of one': ({ sandboxes }) => sandboxes.takeWarm('here', OWNER, OWNER, AT, { id: 'box' }),
+  'capacity.takeWarm': ({ capacity }) => capacity.takeWarm('here', OWNER, OWNER, AT),
+  'capacity.takeWarm of one': ({ capacity }) => capacity.takeWarm('here', OWNER, OWNER, AT, { id: 'box' }),
   'previews.generation': ({ previews }) => previews.generation('run_1', 3000),
   'previews.end': ({ previews }) =>
     previews.end('run_1', 3000, 1, { tokenSha256: 'a', runId: 'run_1', reason: 'stopped', at: AT }),

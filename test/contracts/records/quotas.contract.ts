@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Records } from '#core/shared/records.ts';
-import type { QuotaLimits } from '#core/sandboxes/sandbox-records.ts';
+import type { QuotaLimits } from '#core/sandboxes/sandbox-capacity.ts';
 import type { Quota } from '#core/sandboxes/sandbox-quotas.ts';
 import { POOL_OWNER } from '#core/sandboxes/sandbox-owner.ts';
 import { ALICE, BOB, NOON, run, sandbox, THREE } from './samples.ts';
@@ -16,7 +16,7 @@ export function quotasContract(instances: () => { readonly records: Records; rea
       ({ records, peer } = instances());
     });
     const bound = (quota: Quota): QuotaLimits => ({ ...THREE, quota });
-    const either = (at: number) => (at % 2 ? peer : records).sandboxes;
+    const either = (at: number) => (at % 2 ? peer : records).capacity;
 
     test('count CPUs and memory of what is wanted to run, and the disk of what is stopped as well', async () => {
       const resources = { cpu: 0.1, memoryMb: 100, diskMb: 10 };
@@ -27,13 +27,13 @@ export function quotasContract(instances: () => { readonly records: Records; rea
       await records.sandboxes.create(sandbox('going', { desired: 'destroyed' }));
       await records.sandboxes.create(sandbox('gone', { desired: 'destroyed', observed: 'destroyed' }));
       await records.sandboxes.create(sandbox('bobs', { owner: BOB }));
-      expect(await peer.sandboxes.usage(ALICE, THREE.defaultSize)).toEqual({
+      expect(await peer.capacity.usage(ALICE, THREE.defaultSize)).toEqual({
         sandboxes: 3,
         cpu: 1.3,
         memoryMb: 100 + 1_024 + 1_024,
         diskMb: 10 + 2_048 + 2_048 + 7,
       });
-      expect(await peer.sandboxes.usage(POOL_OWNER, THREE.defaultSize)).toEqual({
+      expect(await peer.capacity.usage(POOL_OWNER, THREE.defaultSize)).toEqual({
         sandboxes: 0,
         cpu: 0,
         memoryMb: 0,
@@ -53,7 +53,7 @@ export function quotasContract(instances: () => { readonly records: Records; rea
       );
       expect(asked.filter(({ kind }) => kind === 'reserved')).toHaveLength(fit);
       expect(asked.filter(({ kind }) => kind === 'over_quota')).toHaveLength(50 - fit);
-      expect(await records.sandboxes.usage(ALICE, THREE.defaultSize)).toMatchObject({ sandboxes: fit });
+      expect(await records.capacity.usage(ALICE, THREE.defaultSize)).toMatchObject({ sandboxes: fit });
     });
 
     test('of active runs are kept by 50 that are made at once, and count no completed one', async () => {
@@ -78,7 +78,7 @@ export function quotasContract(instances: () => { readonly records: Records; rea
       );
       expect(woken.filter((each) => each === 'woken')).toHaveLength(4);
       expect(woken.filter((each) => typeof each !== 'string')).toHaveLength(46);
-      expect(await records.sandboxes.usage(ALICE, THREE.defaultSize)).toMatchObject({ cpu: 4 });
+      expect(await records.capacity.usage(ALICE, THREE.defaultSize)).toMatchObject({ cpu: 4 });
     });
 
     test('are kept by those who create and those who resume together', async () => {
@@ -91,7 +91,7 @@ export function quotasContract(instances: () => { readonly records: Records; rea
           either(at + 1).reserve(sandbox(`new-${at}`), THREE),
         ]),
       );
-      expect(await records.sandboxes.usage(ALICE, THREE.defaultSize)).toMatchObject({ sandboxes: 3 });
+      expect(await records.capacity.usage(ALICE, THREE.defaultSize)).toMatchObject({ sandboxes: 3 });
     });
 
     test('are kept by 50 who take what waits', async () => {
@@ -115,20 +115,20 @@ export function quotasContract(instances: () => { readonly records: Records; rea
     test('of disk do not keep a stopped sandbox from running, which they count already', async () => {
       await records.sandboxes.create(sandbox('box', { desired: 'stopped', observed: 'stopped' }));
       const box = { id: 'box', generation: 1 };
-      expect(await records.sandboxes.wake(box, NOON, bound({ diskMb: 1 }))).toBe('woken');
+      expect(await records.capacity.wake(box, NOON, bound({ diskMb: 1 }))).toBe('woken');
     });
 
     test('do not apply where nothing new is requested', async () => {
       await records.sandboxes.create(sandbox('box'));
-      expect(await records.sandboxes.wake({ id: 'box', generation: 1 }, NOON, bound({ cpu: 0 }))).toBe(
+      expect(await records.capacity.wake({ id: 'box', generation: 1 }, NOON, bound({ cpu: 0 }))).toBe(
         'unchanged',
       );
-      expect(await records.sandboxes.wake({ id: 'none', generation: 1 }, NOON, bound({ cpu: 0 }))).toBe(
+      expect(await records.capacity.wake({ id: 'none', generation: 1 }, NOON, bound({ cpu: 0 }))).toBe(
         'unchanged',
       );
       await records.sandboxes.setDesired('box', 'stopped');
-      expect(await records.sandboxes.wake({ id: 'box', generation: 2 }, NOON, bound({}))).toBe('unchanged');
-      expect(await records.sandboxes.wake({ id: 'box', generation: 1 }, NOON)).toBe('woken');
+      expect(await records.capacity.wake({ id: 'box', generation: 2 }, NOON, bound({}))).toBe('unchanged');
+      expect(await records.capacity.wake({ id: 'box', generation: 1 }, NOON)).toBe('woken');
       expect(await peer.sandboxes.get('box')).toMatchObject({ desired: 'running', stoppedAt: null });
     });
   });

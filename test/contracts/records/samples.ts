@@ -3,7 +3,8 @@ import { NO_NETWORK } from '#core/network/network-policy.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type { EndReason, Tombstone } from '#core/previews/preview-records.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
-import type { QuotaLimits, SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
+import type { QuotaLimits } from '#core/sandboxes/sandbox-capacity.ts';
+import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 
 export const ALICE: Owner = { user: 'alice', org: 'acme' };
 export const BOB: Owner = { user: 'bob', org: 'acme' };

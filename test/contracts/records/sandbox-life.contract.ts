@@ -2,7 +2,7 @@ import { NO_SECRETS, type SandboxSecrets } from '#core/network/network-secrets.t
 import { type NetworkPolicy, NO_NETWORK } from '#core/network/network-policy.ts';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Records } from '#core/shared/records.ts';
-import type { Reservation } from '#core/sandboxes/sandbox-records.ts';
+import type { Reservation } from '#core/sandboxes/sandbox-capacity.ts';
 import { POOL_OWNER } from '#core/sandboxes/sandbox-owner.ts';
 import { ALICE, BOB, minutes, NOON, sandbox, THREE } from './samples.ts';
 
@@ -77,14 +77,14 @@ export function sandboxLifeContract(
           secrets: SECRETS,
           env: { TOKEN: 'a\n"ß' },
         });
-        expect(await records.sandboxes.reserve(given)).toEqual({ kind: 'reserved', sandbox: given });
+        expect(await records.capacity.reserve(given)).toEqual({ kind: 'reserved', sandbox: given });
         expect(await peer.sandboxes.get('box')).toEqual(given);
       });
 
       test('one of 50 who ask at once with a session key gets it, the others that very one', async () => {
         const asked = await Promise.all(
           Array.from({ length: 50 }, (_, at) =>
-            (at % 2 ? peer : records).sandboxes.reserve(sandbox(`box-${at}`, { sessionKey: 'same' })),
+            (at % 2 ? peer : records).capacity.reserve(sandbox(`box-${at}`, { sessionKey: 'same' })),
           ),
         );
         expect(kinds(asked)).toEqual({ reserved: 1, same_session: 49 });
@@ -94,7 +94,7 @@ export function sandboxLifeContract(
       test('no number of requests at once gets past the quota', async () => {
         const asked = await Promise.all(
           Array.from({ length: 40 }, (_, at) =>
-            (at % 2 ? peer : records).sandboxes.reserve(sandbox(`box-${at}`), THREE),
+            (at % 2 ? peer : records).capacity.reserve(sandbox(`box-${at}`), THREE),
           ),
         );
         expect(kinds(asked)).toEqual({ over_quota: 37, reserved: 3 });
@@ -106,35 +106,35 @@ export function sandboxLifeContract(
         await records.sandboxes.create(sandbox('other', { owner: BOB }));
         await records.sandboxes.create(sandbox('one'));
         const most = (sandboxes: number) => ({ ...THREE, quota: { sandboxes } });
-        expect(await records.sandboxes.reserve(sandbox('two'), most(1))).toEqual({
+        expect(await records.capacity.reserve(sandbox('two'), most(1))).toEqual({
           kind: 'over_quota',
           used: { sandboxes: 1, cpu: 1, memoryMb: 1_024, diskMb: 4_096 },
         });
-        expect(await records.sandboxes.reserve(sandbox('two'), most(2))).toMatchObject({ kind: 'reserved' });
+        expect(await records.capacity.reserve(sandbox('two'), most(2))).toMatchObject({ kind: 'reserved' });
       });
 
       test('keys and names are free again once a sandbox is unwanted, and do not affect other owners', async () => {
-        await records.sandboxes.reserve(sandbox('first', { sessionKey: 's', name: 'n' }));
-        expect(await peer.sandboxes.reserve(sandbox('second', { name: 'n' }))).toMatchObject({
+        await records.capacity.reserve(sandbox('first', { sessionKey: 's', name: 'n' }));
+        expect(await peer.capacity.reserve(sandbox('second', { name: 'n' }))).toMatchObject({
           kind: 'same_name',
           sandbox: { id: 'first' },
         });
         expect(
-          await peer.sandboxes.reserve(sandbox('bobs', { owner: BOB, sessionKey: 's', name: 'n' })),
+          await peer.capacity.reserve(sandbox('bobs', { owner: BOB, sessionKey: 's', name: 'n' })),
         ).toMatchObject({ kind: 'reserved' });
         await records.sandboxes.setDesired('first', 'destroyed');
-        expect(await peer.sandboxes.reserve(sandbox('second', { sessionKey: 's', name: 'n' }))).toMatchObject(
-          { kind: 'reserved' },
-        );
+        expect(await peer.capacity.reserve(sandbox('second', { sessionKey: 's', name: 'n' }))).toMatchObject({
+          kind: 'reserved',
+        });
       });
 
       test('reports a taken id, and reuses the id of a destroyed sandbox', async () => {
         await records.sandboxes.create(sandbox('box'));
-        expect(await records.sandboxes.reserve(sandbox('box'))).toEqual({ kind: 'id_taken' });
+        expect(await records.capacity.reserve(sandbox('box'))).toEqual({ kind: 'id_taken' });
         await records.sandboxes.create(
           sandbox('old', { desired: 'destroyed', observed: 'destroyed', name: 'x' }),
         );
-        expect(await records.sandboxes.reserve(sandbox('old'))).toMatchObject({
+        expect(await records.capacity.reserve(sandbox('old'))).toMatchObject({
           kind: 'reserved',
           sandbox: { generation: 2, name: null, stoppedAt: null },
         });
@@ -253,7 +253,7 @@ export function sandboxLifeContract(
         ...most(1),
       };
       const take = (more: object = {}) =>
-        records.sandboxes.takeWarm('here', POOL_OWNER, ALICE, minutes(1), {
+        records.capacity.takeWarm('here', POOL_OWNER, ALICE, minutes(1), {
           sandboxOptions: { ...sandboxOptions, ...more },
         });
       expect(await take()).toMatchObject({

@@ -29,11 +29,9 @@ export function warmSandboxesContract(
         warm('first', { createdAt: minutes(1), image: null }),
       );
       const taken = warm('first', { owner: ALICE, observed: 'creating', createdAt: minutes(5) });
-      expect(await records.sandboxes.takeWarm('here', POOL, ALICE, minutes(5))).toEqual(taken);
+      expect(await records.capacity.takeWarm('here', POOL, ALICE, minutes(5))).toEqual(taken);
       expect(await peer.sandboxes.get('first')).toEqual(taken);
-      expect(await peer.sandboxes.wantedBy(POOL, 'here')).toEqual([
-        warm('second', { createdAt: minutes(2) }),
-      ]);
+      expect(await peer.capacity.wantedBy(POOL, 'here')).toEqual([warm('second', { createdAt: minutes(2) })]);
     });
 
     test('are taken when they run, are wanted to, and are in this place; no others', async () => {
@@ -44,16 +42,16 @@ export function warmSandboxesContract(
         warm('elsewhere', { place: 'there' }),
         warm('of-bob', { owner: BOB }),
       );
-      expect(await records.sandboxes.takeWarm('here', POOL, ALICE, NOON)).toBeUndefined();
-      expect((await records.sandboxes.takeWarm('there', POOL, ALICE, NOON))?.id).toBe('elsewhere');
+      expect(await records.capacity.takeWarm('here', POOL, ALICE, NOON)).toBeUndefined();
+      expect((await records.capacity.takeWarm('there', POOL, ALICE, NOON))?.id).toBe('elsewhere');
     });
 
     test('are taken by name, where one is named', async () => {
       await leave(warm('first', { createdAt: minutes(1) }), warm('second', { createdAt: minutes(2) }));
-      expect((await records.sandboxes.takeWarm('here', POOL, ALICE, NOON, { id: 'second' }))?.id).toBe(
+      expect((await records.capacity.takeWarm('here', POOL, ALICE, NOON, { id: 'second' }))?.id).toBe(
         'second',
       );
-      expect(await records.sandboxes.takeWarm('here', POOL, ALICE, NOON, { id: 'second' })).toBeUndefined();
+      expect(await records.capacity.takeWarm('here', POOL, ALICE, NOON, { id: 'second' })).toBeUndefined();
       expect((await records.sandboxes.get('first'))?.owner).toEqual(POOL);
     });
 
@@ -61,7 +59,7 @@ export function warmSandboxesContract(
       await leave(...Array.from({ length: 20 }, (_, at) => warm(`box-${at}`)));
       const taken = await Promise.all(
         Array.from({ length: 50 }, (_, at) =>
-          (at % 2 ? peer : records).sandboxes.takeWarm(
+          (at % 2 ? peer : records).capacity.takeWarm(
             'here',
             POOL,
             { user: `user-${at}`, org: 'acme' },
@@ -71,7 +69,7 @@ export function warmSandboxesContract(
       );
       const ids = taken.flatMap((sandbox) => (sandbox === undefined ? [] : [sandbox.id]));
       expect(new Set(ids).size).toBe(ids.length);
-      const left = await records.sandboxes.wantedBy(POOL, 'here');
+      const left = await records.capacity.wantedBy(POOL, 'here');
       expect(ids.length + left.length).toBe(20);
       for (const sandbox of taken) {
         if (sandbox !== undefined) expect(await records.sandboxes.get(sandbox.id)).toEqual(sandbox);
@@ -87,9 +85,9 @@ export function warmSandboxesContract(
         warm('elsewhere', { place: 'there' }),
         sandbox('hers'),
       );
-      const listed = await peer.sandboxes.wantedBy(POOL, 'here');
+      const listed = await peer.capacity.wantedBy(POOL, 'here');
       expect(listed.map(({ id }) => id)).toEqual(['old', 'new']);
-      expect(await peer.sandboxes.countWanted('here')).toBe(3);
+      expect(await peer.capacity.countWanted('here')).toBe(3);
     });
   });
 }

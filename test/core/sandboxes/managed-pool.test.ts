@@ -45,7 +45,7 @@ describe('with sandboxes', () => {
   });
   afterEach(() => harness.dispose());
 
-  const mine = async () => (await harness.records.sandboxes.wantedBy(POOL_OWNER, 'here')).map(({ id }) => id);
+  const mine = async () => (await harness.records.capacity.wantedBy(POOL_OWNER, 'here')).map(({ id }) => id);
 
   test('hands out nothing before it has checked what a restart left', async () => {
     const before = harness.open(poolConfig());
@@ -196,7 +196,7 @@ describe('with sandboxes that', () => {
     await pool.prime();
     expect(asked).toBe(3);
     expect(harness.failures.map(String)).toEqual(Array(3).fill('Error: no space'));
-    expect(await harness.records.sandboxes.wantedBy(POOL_OWNER, 'here')).toEqual([]);
+    expect(await harness.records.capacity.wantedBy(POOL_OWNER, 'here')).toEqual([]);
     await pool.refresh();
     expect(asked).toBe(6);
     await harness.dispose();
@@ -216,7 +216,7 @@ describe('with sandboxes that', () => {
     await begun.promise;
     await pool.close();
     await primed;
-    expect(await harness.records.sandboxes.wantedBy(POOL_OWNER, 'here')).toEqual([]);
+    expect(await harness.records.capacity.wantedBy(POOL_OWNER, 'here')).toEqual([]);
     expect(harness.failures).toEqual([]);
     await harness.dispose();
   });
