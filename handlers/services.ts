@@ -7,6 +7,7 @@ import type { Guests } from '#core/processes/guest.ts';
 import type { NetworkAccess } from '#core/network/network.ts';
 import type { CatalogueImage } from '#core/images/image-store.ts';
 import type { PageBrowser } from '#core/pages/page-browser.ts';
+import type { PageRechecker } from '#core/pages/recheck-pages.ts';
 import type { PreviewPlane } from '#core/previews/preview-plane.ts';
 import type { Records } from '#core/shared/records.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
@@ -59,6 +60,8 @@ export interface Services {
   readonly probe: AppProbe;
   /** Opens previews in a browser. */
   readonly pages: PageBrowser;
+  /** Checks pages again when their sources change. */
+  readonly rechecker: Pick<PageRechecker, 'follow' | 'awaitChange'>;
   /** The installation that owns the provider's sandboxes. */
   readonly place: string;
   /** The configured URL at which people and clients reach this API. */

@@ -22,6 +22,7 @@ import { archiveSandbox, type ArchiveSandboxDeps } from '#core/archives/archive-
 import { ARCHIVED_WITHIN_MS } from '#core/archives/archive-store.ts';
 import { GuessLimit } from '#core/auth/guess-limit.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
+import { PageRechecker } from '#core/pages/recheck-pages.ts';
 import { publishingPlane } from '#core/previews/preview-events.ts';
 import { guestsOf } from '#core/processes/guest.ts';
 import { GuestWatcher } from '#core/processes/watch-guests.ts';
@@ -168,6 +169,20 @@ export async function openServices({
       failed: (reason) => log.warn({ reason }, 'browser failed'),
     });
     opened.defer(() => pages.close());
+    const rechecker = new PageRechecker(
+      {
+        records,
+        plane,
+        provider: controlled,
+        probe: appProbe,
+        pages,
+        preview: config.preview,
+        clock,
+        ids: randomIds,
+      },
+      (id, err) => log.warn({ err, run_id: id }, 'pages of a run not checked again'),
+    );
+    opened.defer(() => rechecker.close());
     const authenticator = createAuthenticator({
       ...config,
       seals: createSeals(keys),
@@ -198,6 +213,7 @@ export async function openServices({
       pool,
       probe: appProbe,
       pages,
+      rechecker,
       place,
       publicUrl: config.publicUrl,
       oidcIssuer: config.oidc?.issuer,

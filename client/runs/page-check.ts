@@ -28,6 +28,14 @@ export interface CheckOptions extends CallOptions {
   readonly steps?: readonly PageStep[] | undefined;
 }
 
+export interface WaitingCheckOptions extends CheckOptions {
+  /**
+   * Seconds to wait first, until a file or a server changes and a second is quiet; at most 240.
+   * Checks the page as it is if nothing changes.
+   */
+  readonly wait_for_change?: number | undefined;
+}
+
 export interface LookOptions extends CheckOptions {
   /** Captures the full page. */
   readonly full_page?: boolean | undefined;
@@ -52,6 +60,8 @@ export interface PageCheck {
   readonly status: number | null;
   readonly url: string;
   readonly title: string | null;
+  /** Whether something changed in the time of `wait_for_change`; null without it. */
+  readonly changed?: boolean | null;
   readonly [field: string]: unknown;
 }
 

@@ -8,7 +8,7 @@ import type { Processes, Runnable } from '../sandboxes/processes.ts';
 import type { Sandbox } from '../sandboxes/sandbox.ts';
 import type { Ports, Servers } from '../sandboxes/servers.ts';
 import { Inbox, LOOK_MS } from './inbox.ts';
-import type { CheckOptions, LookOptions, PageCheck, PageLook } from './page-check.ts';
+import type { LookOptions, PageCheck, PageLook, WaitingCheckOptions } from './page-check.ts';
 import { Preview, type PreviewInfo, type PreviewOptions } from './preview.ts';
 import { Server, type ServeOptions } from './server.ts';
 
@@ -173,12 +173,12 @@ export class Run {
   }
 
   /** Opens a page of a live preview in a browser, and says whether it works. */
-  check(port: number, { signal, ...page }: CheckOptions = {}): Promise<PageCheck> {
+  check(port: number, { signal, ...page }: WaitingCheckOptions = {}): Promise<PageCheck> {
     return this.#http.json<PageCheck>({
       method: 'POST',
       path: `${this.#path}/previews/${port}/check`,
       json: page,
-      timeoutMs: LOOK_MS,
+      timeoutMs: LOOK_MS + (page.wait_for_change ?? 0) * 1_000,
       signal,
     });
   }

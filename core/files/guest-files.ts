@@ -283,16 +283,24 @@ export async function moveWorkspaceFile(
 /** Larger than any event. */
 const MAX_EVENT = 65_536;
 
-/** Changes below a folder; yields undefined periodically without changes. Ends with the folder. */
+/**
+ * Changes below a folder; yields undefined periodically without changes. Ends with the folder.
+ * @param skipped names of folders to leave unwatched, at any depth
+ */
 export async function* watchWorkspace(
   provider: GuestProvider,
   sandboxId: string,
-  folder: string,
-  recursive: boolean,
+  {
+    folder,
+    recursive,
+    skipped = [],
+  }: { readonly folder: string; readonly recursive: boolean; readonly skipped?: readonly string[] },
   signal: AbortSignal,
 ): AsyncGenerator<WatchEvent | undefined, void, undefined> {
-  const path = `/v1/watch?${query({ path: folder, recursive: String(recursive) })}`;
-  const answer = await provider.callGuest(sandboxId, { method: 'GET', path }, signal);
+  const fields = new URLSearchParams({ path: folder, recursive: String(recursive) });
+  for (const name of skipped) fields.append('skip', name);
+  const call = { method: 'GET', path: `/v1/watch?${fields.toString()}` } as const;
+  const answer = await provider.callGuest(sandboxId, call, signal);
   let rest = '';
   try {
     answer.setEncoding('utf8');

@@ -9,7 +9,7 @@ import { listPreviews } from '../previews/live-previews.ts';
 import type { Actor } from '../previews/preview-events.ts';
 import type { RunRecord } from '../runs/run-records.ts';
 import type { PageResult } from './classify-page.ts';
-import { type LookAtPageDeps, lookAtPage } from './look-at-page.ts';
+import { type LookAtPageDeps, lookAtPage, type PageRequest } from './look-at-page.ts';
 import type { Viewport } from './page-browser.ts';
 import { causeText } from './page-report.ts';
 
@@ -34,7 +34,7 @@ interface Checked {
  */
 export async function checkStartPage(
   deps: LookAtPageDeps,
-  { run, port, by }: Checked & { readonly port: number },
+  request: Checked & Pick<PageRequest, 'port' | 'isKnown'>,
   signal?: AbortSignal,
 ): Promise<PageResult | undefined> {
   if (!deps.pages.isInstalled()) return undefined;
@@ -42,7 +42,7 @@ export async function checkStartPage(
   const until = signal === undefined ? limit : AbortSignal.any([signal, limit]);
   const visit = { path: '/', viewport: DESKTOP, steps: [], waitFor: undefined, picture: undefined };
   try {
-    const { result, causes } = await lookAtPage(deps, { run, port, by, ...visit }, until);
+    const { result, causes } = await lookAtPage(deps, { ...request, ...visit }, until);
     return { result, causes };
   } catch (error) {
     signal?.throwIfAborted();

@@ -24,6 +24,8 @@ export interface PageRequest extends Omit<PageVisit, 'origin' | 'siblings' | 'pr
   readonly run: RunRecord;
   readonly port: number;
   readonly by?: Actor | undefined;
+  /** Whether a result needs no record: the timeline says the same already. */
+  readonly isKnown?: ((result: PageResult) => boolean) | undefined;
 }
 
 export interface PageLook extends PageResult {
@@ -74,7 +76,9 @@ export async function lookAtPage(
     };
     await records.looks.add(look, { owner: run.owner, ...KEPT });
   }
-  await records.timeline.append(run.id, [pageLooked({ port, path, by, look: id }, result, at)], at);
+  if (request.isKnown?.(result) !== true) {
+    await records.timeline.append(run.id, [pageLooked({ port, path, by, look: id }, result, at)], at);
+  }
   return { ...result, observation, difference: last === undefined ? null : compareLooks(last, observation) };
 }
 
@@ -88,7 +92,7 @@ export async function openPage(
   request: PageRequest & Pick<PageVisit, 'previous'>,
   signal?: AbortSignal,
 ): Promise<PageObservation> {
-  const { run, port, by: _, ...visit } = request;
+  const { run, port, by: _, isKnown: __, ...visit } = request;
   const live = await listPreviews(deps, run, signal);
   const preview = live.find(({ targetPort }) => targetPort === port);
   if (preview === undefined) throw await notLive(deps, run, port, signal);

@@ -3,6 +3,7 @@ import { type GuestEvent, type GuestEventName, guestEvents } from '#guest/protoc
 import type { Clock } from '../shared/clock-and-ids.ts';
 import type { Guests } from './guest.ts';
 import type { ServerSentEvent } from './guest-answers.ts';
+import { FollowedTasks } from '../shared/followed-tasks.ts';
 import type { Records } from '../shared/records.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { changesSince, guestEventsOf, type PortSeen } from '../sandboxes/sandbox-events.ts';
@@ -42,12 +43,12 @@ export class GuestWatcher {
   readonly #watched = new Map<string, Promise<void>>();
   /** Started again while the end of their last run was still being published. */
   readonly #again = new Set<string>();
-  readonly #followings = new Set<Promise<void>>();
   readonly #over = new AbortController();
-  readonly #followed = new Map<string, { followers: number; readonly over: AbortController }>();
+  readonly #followed: FollowedTasks;
 
   constructor(deps: WatchGuestsDeps) {
     this.#deps = deps;
+    this.#followed = new FollowedTasks(deps.failed);
   }
 
   /**
@@ -55,26 +56,7 @@ export class GuestWatcher {
    * one stream.
    */
   follow(id: string): () => void {
-    const entry = this.#followed.get(id) ?? { followers: 0, over: new AbortController() };
-    entry.followers += 1;
-    if (entry.followers === 1) {
-      this.#followed.set(id, entry);
-      const signal = AbortSignal.any([entry.over.signal, this.#over.signal]);
-      const following = this.#followAlways(id, signal).catch((error: unknown) => {
-        if (!signal.aborted) this.#deps.failed(id, error);
-      });
-      this.#followings.add(following);
-      void following.finally(() => this.#followings.delete(following));
-    }
-    let isOver = false;
-    return () => {
-      if (isOver) return;
-      isOver = true;
-      entry.followers -= 1;
-      if (entry.followers > 0) return;
-      this.#followed.delete(id);
-      entry.over.abort();
-    };
+    return this.#followed.follow(id, (signal) => this.#followAlways(id, signal));
   }
 
   /**
@@ -100,7 +82,7 @@ export class GuestWatcher {
 
   async close(): Promise<void> {
     this.#over.abort();
-    await Promise.all([...this.#watched.values(), ...this.#followings]);
+    await Promise.all([...this.#watched.values(), this.#followed.close()]);
   }
 
   async #followAlways(id: string, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,15 @@
 /** The text of `porthole --help` in a sandbox. */
-export type CommandName = 'serve' | 'ps' | 'logs' | 'stop' | 'preview' | 'status' | 'doctor' | 'inbox';
+export type CommandName =
+  | 'serve'
+  | 'ps'
+  | 'logs'
+  | 'stop'
+  | 'preview'
+  | 'status'
+  | 'doctor'
+  | 'check'
+  | 'look'
+  | 'inbox';
 
 interface Help {
   readonly usage: string;
@@ -64,6 +74,32 @@ after the sandbox was stopped. The same line twice starts it once.
     summary: 'say whether a preview of a port shows the app, and what to do if not',
     details:
       'Opens a live preview in a browser, where one is installed, and names the fault of a broken page.\nExits with 0 when the page shows.',
+  },
+  check: {
+    usage: 'check PORT',
+    summary: 'say whether the page of a preview works, or what is broken, with file and line',
+    details: `Opens the page of a live preview in the browser of Porthole, as a person would.
+Exits with 0 when it works, 1 when it is broken or cannot be opened, 2 when that is unclear.
+
+  --path PATH          path and query of the page; / without it
+  --device KIND        desktop, tablet or phone
+  --wait SECONDS       first wait until files of the workspace change, up to 240 seconds
+  --json               everything that was seen, as JSON
+
+  porthole check 3000 --path /login`,
+  },
+  look: {
+    usage: 'look PORT',
+    summary: 'the same as check, with a picture or an outline of the page',
+    details: `Prints an outline of roles and names, or writes a picture. Exits like check.
+
+  --out FILE           write the picture here, instead of the outline
+  --full-page          a picture of all of the page
+  --path PATH          path and query of the page; / without it
+  --device KIND        desktop, tablet or phone
+  --json               everything that was seen, as JSON
+
+  porthole look 3000 --out page.png`,
   },
   inbox: {
     usage: 'inbox [TEXT]',

@@ -3,9 +3,16 @@ import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { CommandError, EXIT, GuestCalls, unreachable } from './guest-calls.ts';
 import { commandHelp, type CommandName, COMMANDS, generalHelp, isCommand } from './help.ts';
 import { printInbox, replyToMessage } from './inbox-commands.ts';
+import { checkPage, lookAtPage, type PageRequest } from './page-commands.ts';
 import { previewDoctor, previewStatus, startPreview, stopPreview } from './preview-commands.ts';
 import { printLogs } from './print-logs.ts';
 import { listStarted, serve, stopStarted } from './server-commands.ts';
+
+const PAGE_OPTIONS = {
+  path: { type: 'string' },
+  device: { type: 'string' },
+  json: { type: 'boolean' },
+} as const;
 
 const OPTIONS = {
   serve: {
@@ -23,6 +30,8 @@ const OPTIONS = {
   preview: {},
   status: {},
   doctor: {},
+  check: { ...PAGE_OPTIONS, wait: { type: 'string' } },
+  look: { ...PAGE_OPTIONS, out: { type: 'string' }, 'full-page': { type: 'boolean' } },
   inbox: {
     all: { type: 'boolean', short: 'a' },
     json: { type: 'boolean' },
@@ -124,6 +133,15 @@ const ACTIONS: Readonly<Record<CommandName, (invocation: Invocation) => Promise<
   preview: async ({ target, env, usage }) => startPreview(env, portOf(target, usage)),
   status: async ({ env }) => previewStatus(env),
   doctor: async ({ target, env, usage }) => previewDoctor(env, portOf(target, usage)),
+  check: async (invocation) => {
+    const { env, usage, text } = invocation;
+    const waitSeconds = count(text('wait'), '--wait', usage);
+    return checkPage(env, { ...pageOf(invocation), waitSeconds });
+  },
+  look: async (invocation) => {
+    const { env, text, flag } = invocation;
+    return lookAtPage(env, { ...pageOf(invocation), out: text('out'), fullPage: flag('full-page') });
+  },
   inbox: async ({ target, env, usage, text, flag }) => {
     const reply = text('reply');
     if ((reply === undefined) !== (target === '')) throw usage('A reply needs --reply MESSAGE and a text.');
@@ -131,6 +149,10 @@ const ACTIONS: Readonly<Record<CommandName, (invocation: Invocation) => Promise<
     return printInbox(env, { all: flag('all'), asJson: flag('json') });
   },
 };
+
+function pageOf({ target, usage, text, flag }: Invocation): PageRequest {
+  return { port: portOf(target, usage), path: text('path'), device: text('device'), asJson: flag('json') };
+}
 
 /** `inbox` takes an argument or none, `ps` and `status` none, all others exactly one. */
 function checkCount(name: CommandName, positionals: readonly string[], usage: Usage): void {

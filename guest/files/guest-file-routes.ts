@@ -75,8 +75,11 @@ export function fileRoutes(root: string): Routes<Handler> {
       sendJson(response, 200, { ok: true });
     }),
     'GET /v1/watch': answering(async (request, response, { url, signal }) => {
-      const recursive = url.searchParams.get('recursive') === 'true';
-      const events = watchFolder(workspaceOf(request), pathOf(url), recursive, signal);
+      const subfolders = {
+        recursive: url.searchParams.get('recursive') === 'true',
+        skipped: new Set(url.searchParams.getAll('skip')),
+      };
+      const events = watchFolder(workspaceOf(request), pathOf(url), subfolders, signal);
       const comment = setInterval(() => response.headersSent && response.write(':\n\n'), COMMENT_MS);
       try {
         for await (const event of events) {

@@ -14,23 +14,29 @@ const MOST_CHANGES = 4_096;
 /** How long changes are batched, in milliseconds: an editor makes several per save. */
 const GATHER_MS = 50;
 
+export interface WatchedSubfolders {
+  readonly recursive: boolean;
+  /** Names of folders to leave unwatched, at any depth. */
+  readonly skipped: ReadonlySet<string>;
+}
+
 /**
  * Changes in a folder, until `signal` aborts or the folder is gone. First comes `ready`: later
  * changes are reported. A path is `changed` with its current state, or `deleted`; several changes
  * of one path may be reported as one.
- * @param recursive whether subfolders are watched: at most 1,024
+ * @param subfolders whether subfolders are watched, at most 1,024, and names of those that are not
  * @throws PortholeError as `openFolder` does
  */
 export async function* watchFolder(
   workspace: Workspace,
   path: string,
-  recursive: boolean,
+  subfolders: WatchedSubfolders,
   signal: AbortSignal,
 ): AsyncGenerator<WatchEvent, void, undefined> {
   const { descent, names } = await openFolder(workspace, path, false);
   await descent.close();
   const folder = resolveWorkspacePath(path, 'path');
-  const watcher = new FolderWatcher(workspace, folder, names, recursive);
+  const watcher = new FolderWatcher(workspace, folder, names, subfolders);
   try {
     await watcher.add([]);
     yield { type: 'ready', path: folder };
@@ -59,6 +65,7 @@ class FolderWatcher {
   /** Resolved path of the folder. */
   readonly #start: readonly string[];
   readonly #recursive: boolean;
+  readonly #skipped: ReadonlySet<string>;
   /** By path below the start. */
   readonly #watchers = new Map<string, FSWatcher>();
   /** Changed paths; whether the name was created or removed. */
@@ -68,11 +75,12 @@ class FolderWatcher {
   #wasLimited = false;
   #wake: (() => void) | undefined;
 
-  constructor(workspace: Workspace, folder: string, start: readonly string[], recursive: boolean) {
+  constructor(workspace: Workspace, folder: string, start: readonly string[], subfolders: WatchedSubfolders) {
     this.#workspace = workspace;
     this.#folder = folder;
     this.#start = start;
-    this.#recursive = recursive;
+    this.#recursive = subfolders.recursive;
+    this.#skipped = subfolders.skipped;
   }
 
   /**
@@ -80,7 +88,7 @@ class FolderWatcher {
    */
   async add(below: readonly string[], reports = false, slices = new Slices()): Promise<void> {
     const key = below.join('/');
-    if (this.#watchers.has(key)) return;
+    if (this.#watchers.has(key) || this.#skipped.has(below.at(-1) ?? '')) return;
     if (this.#watchers.size >= MOST_FOLDERS) {
       this.#isLimited = true;
       return;

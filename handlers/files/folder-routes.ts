@@ -120,7 +120,8 @@ export const watchFilesRoute = defineRoute({
       services.stopping,
       ...(signal === undefined ? [] : [signal]),
     ]);
-    const events = watchWorkspace(provider, sandbox.id, folder, recursive === 'true', over);
+    const wanted = { folder, recursive: recursive === 'true' };
+    const events = watchWorkspace(provider, sandbox.id, wanted, over);
     // A problem with the folder is an error response, not the end of a stream.
     const first = await events.next();
     return {

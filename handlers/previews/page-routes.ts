@@ -15,8 +15,10 @@ import type {
 } from '#core/pages/page-browser.ts';
 import { type PageReport, pageReport, summaryOf } from '#core/pages/page-report.ts';
 import { findRun } from '#core/runs/find-run.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
 import { defineRoute, json } from '../route.ts';
 import { RunPath } from '../runs/run-routes.ts';
+import type { Services } from '../services.ts';
 
 const PATH_MESSAGE = 'must be a path on the preview, from its first / on, e.g. /login';
 /** Rejects schemes and hosts: `//host` and `/\host` would leave the preview. */
@@ -78,14 +80,25 @@ export const visitFields = {
   steps: z.array(Step).max(20).default([]).describe('What to do on the page first, in this order'),
 };
 
-export const CheckBody = z.strictObject(visitFields).meta({ id: 'CheckPageRequest' });
+export const waitForChange = z
+  .number()
+  .int()
+  .min(1)
+  .max(240)
+  .optional()
+  .describe(
+    'Seconds to wait first, until a file or a server of the run changes and a second is quiet: the page is checked once then, or as it is at the end',
+  );
+export const CheckBody = z
+  .strictObject({ ...visitFields, wait_for_change: waitForChange })
+  .meta({ id: 'CheckPageRequest' });
 export const LookBody = z
   .strictObject({ ...visitFields, full_page: z.boolean().default(false).describe('A picture of all of it') })
   .meta({ id: 'LookAtPageRequest' });
 
 /** Never throws TypeError: the schema has validated the input. */
 export function toVisit(
-  body: z.output<typeof CheckBody> & { readonly full_page?: boolean },
+  body: z.output<z.ZodObject<typeof visitFields>>,
 ): Omit<PageVisit, 'origin' | 'siblings' | 'picture'> {
   const { path, device, viewport, wait_for: waitFor, steps } = body;
   return {
@@ -119,66 +132,71 @@ const PageCauseDto = z
   })
   .meta({ id: 'PageCause' });
 
-/** The result of `check`; `look` has more fields. */
-export const CheckDto = z
-  .object({
-    result: z
-      .enum(['works', 'broken', 'unclear'])
-      .describe('`unclear`: something failed that the app may handle, or that a look does not load'),
-    summary: z.string().describe('`works`, or the result with its likeliest cause and where it is'),
-    causes: z.array(PageCauseDto).describe('The most likely first'),
-    status: z.number().int().nullable().describe('Of the document; null where none came'),
-    url: z.string().describe('Path that is shown in the end'),
-    title: z.string().nullable(),
-    text: z.string().nullable().describe('The beginning of what can be read on the page'),
-    redirects: z.array(z.object({ status: z.number().int(), url: z.string() })),
-    errors: z
-      .array(z.object({ message: z.string(), frames: z.array(z.object({ function: z.string(), ...place })) }))
-      .describe('Uncaught errors and unhandled rejections, with frames in the source'),
-    failed_requests: z
-      .array(
-        z.object({
-          method: z.string(),
-          url: z.string(),
-          type: z.string(),
-          status: z.number().int().nullable(),
-          reason: z.enum([
-            'status',
-            'cors',
-            'csp',
-            'mixed_content',
-            'visitor_machine',
-            'other_origin',
-            'refused',
-            'network',
-          ]),
-          detail: z.string(),
-          initiator: z.object(place).nullable(),
-        }),
-      )
-      .describe('`other_origin`: a look loads the previews of the run and nothing else'),
-    console: z
-      .array(
-        z.object({ level: z.enum(['error', 'warning', 'info', 'log', 'debug']), text: z.string(), ...place }),
-      )
-      .describe('The worst first'),
-    overlays: z.array(z.object({ framework: z.string(), message: z.string(), ...place })),
-    hot_reload: z.enum(['connected', 'refused', 'none']).describe('The WebSocket of the dev server'),
-    still_loading: z.array(z.string()),
-    blocked: z.record(z.string(), z.number().int()).describe('`dialog`, `popup`, `download`: how often'),
-    failed_step: z
-      .object({ step: z.number().int(), reason: z.string(), nearest: z.array(z.string()) })
-      .nullable()
-      .describe('The step that failed (1, 2, 3 …; 0: `wait_for`), and elements by role and name'),
-    timings: z.object({
-      ttfb_ms: z.number().nullable(),
-      fcp_ms: z.number().nullable(),
-      lcp_ms: z.number().nullable(),
-      load_ms: z.number().nullable(),
-    }),
-    left_out: z.record(z.string(), z.number().int()).describe('Entries of lists that are not shown'),
-  })
-  .meta({ id: 'PageCheck' });
+/** What `check` and `look` both say. */
+const SeenDto = z.object({
+  result: z
+    .enum(['works', 'broken', 'unclear'])
+    .describe('`unclear`: something failed that the app may handle, or that a look does not load'),
+  summary: z.string().describe('`works`, or the result with its likeliest cause and where it is'),
+  causes: z.array(PageCauseDto).describe('The most likely first'),
+  status: z.number().int().nullable().describe('Of the document; null where none came'),
+  url: z.string().describe('Path that is shown in the end'),
+  title: z.string().nullable(),
+  text: z.string().nullable().describe('The beginning of what can be read on the page'),
+  redirects: z.array(z.object({ status: z.number().int(), url: z.string() })),
+  errors: z
+    .array(z.object({ message: z.string(), frames: z.array(z.object({ function: z.string(), ...place })) }))
+    .describe('Uncaught errors and unhandled rejections, with frames in the source'),
+  failed_requests: z
+    .array(
+      z.object({
+        method: z.string(),
+        url: z.string(),
+        type: z.string(),
+        status: z.number().int().nullable(),
+        reason: z.enum([
+          'status',
+          'cors',
+          'csp',
+          'mixed_content',
+          'visitor_machine',
+          'other_origin',
+          'refused',
+          'network',
+        ]),
+        detail: z.string(),
+        initiator: z.object(place).nullable(),
+      }),
+    )
+    .describe('`other_origin`: a look loads the previews of the run and nothing else'),
+  console: z
+    .array(
+      z.object({ level: z.enum(['error', 'warning', 'info', 'log', 'debug']), text: z.string(), ...place }),
+    )
+    .describe('The worst first'),
+  overlays: z.array(z.object({ framework: z.string(), message: z.string(), ...place })),
+  hot_reload: z.enum(['connected', 'refused', 'none']).describe('The WebSocket of the dev server'),
+  still_loading: z.array(z.string()),
+  blocked: z.record(z.string(), z.number().int()).describe('`dialog`, `popup`, `download`: how often'),
+  failed_step: z
+    .object({ step: z.number().int(), reason: z.string(), nearest: z.array(z.string()) })
+    .nullable()
+    .describe('The step that failed (1, 2, 3 …; 0: `wait_for`), and elements by role and name'),
+  timings: z.object({
+    ttfb_ms: z.number().nullable(),
+    fcp_ms: z.number().nullable(),
+    lcp_ms: z.number().nullable(),
+    load_ms: z.number().nullable(),
+  }),
+  left_out: z.record(z.string(), z.number().int()).describe('Entries of lists that are not shown'),
+});
+
+export const CheckDto = SeenDto.extend({
+  changed: z
+    .boolean()
+    .nullable()
+    .describe('Whether something changed in the time of `wait_for_change`; null without it'),
+}).meta({ id: 'PageCheck' });
 
 /** A check of the page at `/`, as part of another response. */
 export const PageResultDto = CheckDto.pick({ result: true, summary: true, causes: true }).meta({
@@ -243,7 +261,7 @@ function toDifferenceDto(difference: LookDifference): z.output<typeof Difference
   };
 }
 
-export const LookDto = CheckDto.extend({
+export const LookDto = SeenDto.extend({
   outline: z
     .string()
     .nullable()
@@ -254,13 +272,17 @@ export const LookDto = CheckDto.extend({
   ),
 }).meta({ id: 'PageLook' });
 
-export function toCheckDto({
+export function toCheckDto(report: PageReport, changed: boolean | null): z.input<typeof CheckDto> {
+  return { ...toSeenDto(report), changed };
+}
+
+function toSeenDto({
   result,
   summary,
   causes,
   leftOut,
   observation: seen,
-}: PageReport): z.input<typeof CheckDto> {
+}: PageReport): z.input<typeof SeenDto> {
   return {
     result,
     summary,
@@ -299,7 +321,7 @@ export function toPageResultDto(page: PageResult): z.output<typeof PageResultDto
 export function toLookDto(report: PageReport): z.input<typeof LookDto> {
   const { outline, picture } = report.observation;
   return {
-    ...toCheckDto(report),
+    ...toSeenDto(report),
     outline,
     screenshot: picture && toPictureDto(picture),
     difference: report.difference && toDifferenceDto(report.difference),
@@ -355,6 +377,7 @@ export const lookAtPageRoute = defineRoute({
   access: 'caller',
   class: 'stream',
   agents: true,
+  channel: true,
   params: PreviewPath,
   body: LookBody,
   responses: { 200: { description: 'What was seen', schema: LookDto } },
@@ -368,6 +391,21 @@ export const lookAtPageRoute = defineRoute({
   },
 });
 
+/** Null if the caller does not wait. */
+export async function awaitChange(
+  { rechecker, stopping }: Pick<Services, 'rechecker' | 'stopping'>,
+  run: RunRecord,
+  seconds: number | undefined,
+  signal: AbortSignal | undefined,
+): Promise<boolean | null> {
+  if (seconds === undefined) return null;
+  const ends = [AbortSignal.timeout(seconds * 1_000), stopping];
+  const until = AbortSignal.any(signal === undefined ? ends : [...ends, signal]);
+  const isChanged = await rechecker.awaitChange(run, until);
+  signal?.throwIfAborted();
+  return isChanged;
+}
+
 export const checkPageRoute = defineRoute({
   id: 'checkPage',
   method: 'POST',
@@ -379,15 +417,17 @@ export const checkPageRoute = defineRoute({
   access: 'caller',
   class: 'stream',
   agents: true,
+  channel: true,
   params: PreviewPath,
   body: CheckBody,
   responses: { 200: { description: 'Whether it works', schema: CheckDto } },
   errors: ERRORS,
   async handle({ params, body, caller, signal }, services) {
     const run = await findRun(services, caller, params.id, { agents: true });
+    const changed = await awaitChange(services, run, body.wait_for_change, signal);
     const wanted = { ...toVisit(body), picture: undefined };
     const by = actorOn(run, caller);
     const look = await lookAtPage(services, { run, port: params.port, by, ...wanted }, signal);
-    return json(200, toCheckDto(pageReport('check', look)));
+    return json(200, toCheckDto(pageReport('check', look), changed));
   },
 });

@@ -102,10 +102,10 @@ function followRoute<Position, Event extends { readonly seq: Position; readonly 
     async handle({ params, query, headers, caller, signal }, services) {
       const run = await findRun(services, caller, params.id, { agents: true });
       const following = followingOf(services, run.id, position, { headers, query: query.after, signal });
-      const heartbeat = await heartbeatOf(services, caller, run);
+      const watch = await watchOf(services, caller, run);
       const events = streamEvents(logOf(services.records, run), services.clock, following);
       async function* frames(): AsyncGenerator<string, void> {
-        const stop = heartbeat();
+        const unwatch = watch();
         const unfollow = services.followGuest(run.sandboxId);
         try {
           yield FIRST_FRAME;
@@ -120,7 +120,7 @@ function followRoute<Position, Event extends { readonly seq: Position; readonly 
           }
         } finally {
           unfollow();
-          stop();
+          unwatch();
         }
       }
       return { statusCode: 200, headers: { ...EVENT_STREAM_HEADERS }, body: Readable.from(frames()) };
@@ -128,14 +128,18 @@ function followRoute<Position, Event extends { readonly seq: Position; readonly 
   });
 }
 
-/** Following keeps the sandbox alive: a person does; an agent must not keep itself alive. */
-async function heartbeatOf(
-  services: Services,
-  caller: Caller,
-  { sandboxId }: RunRecord,
-): Promise<() => () => void> {
-  const sandbox = caller.kind === 'agent' ? undefined : await services.records.sandboxes.get(sandboxId);
-  return () => (sandbox === undefined ? () => undefined : sendHeartbeats(services, sandbox));
+/**
+ * A person who follows keeps the sandbox alive, and has its pages checked again after changes. An
+ * agent must not keep itself alive.
+ */
+async function watchOf(services: Services, caller: Caller, run: RunRecord): Promise<() => () => void> {
+  if (caller.kind === 'agent') return () => () => undefined;
+  const sandbox = await services.records.sandboxes.get(run.sandboxId);
+  return () => {
+    const ends = [services.rechecker.follow(run)];
+    if (sandbox !== undefined) ends.push(sendHeartbeats(services, sandbox));
+    return () => ends.forEach((end) => end());
+  };
 }
 
 export const followTimelineRoute = followRoute(

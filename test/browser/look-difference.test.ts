@@ -1,8 +1,10 @@
 import { PNG } from 'pngjs';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { chromiumMissing } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
+import { execute } from '#test/host/support/commands.ts';
+import { type EventStream, openEventStream } from '#test/host/support/event-stream.ts';
 import { openSandbox, type SandboxWithPreview } from './app-in-sandbox.ts';
 
 const NAMES = ['Orders', 'Invoices', 'Customers', 'Products', 'Reports', 'Settings', 'Team', 'Help'];
@@ -126,5 +128,67 @@ suite('the difference to the last look', chromiumMissing, () => {
       events: { type: string; data: Record<string, unknown> }[];
     }>();
     expect(events.findLast(({ type }) => type === 'preview.looked')?.data['look']).toBe(newest?.look_id);
+  });
+
+  describe('a page that was checked', () => {
+    const BROKEN = '<!doctype html><title>Shop</title><h1>Shop</h1><script>undefined.lines</script>';
+    const check = async (body: object = {}) =>
+      (await porthole.call('POST', `/api/runs/${opened.runId}/previews/3000/check`, { body })).json<{
+        result: string;
+        changed: boolean | null;
+      }>();
+    /** The results that the timeline has after a known event, until one satisfies `isLast`. */
+    const followed = async (stream: EventStream, isLast: (result: unknown) => boolean) => {
+      const results: unknown[] = [];
+      while (!isLast(results.at(-1))) {
+        const frame = await stream.next();
+        if (frame?.event !== 'preview.looked') continue;
+        results.push((JSON.parse(frame.data ?? '') as { data: { result: string } }).data.result);
+      }
+      return results;
+    };
+
+    test(
+      'is checked again after each change while a person follows its run, and recorded once',
+      async () => {
+        await write(pageOf());
+        expect(await check()).toMatchObject({ result: 'works', changed: null });
+        const { events } = (
+          await porthole.call('GET', `/api/runs/${opened.runId}/timeline?limit=1000`)
+        ).json<{ events: { id: string }[] }>();
+        const path = `/api/runs/${opened.runId}/events?after=${events.at(-1)?.id}`;
+        const stream = await openEventStream(porthole.host.port, path);
+        // Until the sandbox reports changes, none can be missed.
+        const ready = check({ wait_for_change: 240 });
+        let build = 0;
+        const building = setInterval(() => void write(pageOf(undefined, (build += 1))), 3_000);
+        expect(await ready.finally(() => clearInterval(building))).toMatchObject({ changed: true });
+        await write(BROKEN);
+        await followed(stream, (result) => result === 'broken');
+        await write(`${BROKEN}<p>Other</p>`);
+        await write(pageOf());
+        const results = await followed(stream, (result) => result === 'works');
+        stream.leave();
+        expect(results).toEqual(['works']);
+      },
+      LIMIT,
+    );
+
+    test('is checked as it is when nothing changes in the time', async () => {
+      expect(await check({ wait_for_change: 1 })).toMatchObject({ result: 'works', changed: false });
+    });
+
+    test('is checked and looked at by the command of its sandbox', async () => {
+      const inside = (...argv: string[]) => execute(porthole, opened.sandbox, ['porthole', ...argv]);
+      expect(await inside('check', '3000')).toMatchObject({ exitCode: 0, stdout: Buffer.from('works\n') });
+      await write(BROKEN);
+      const broken = await inside('look', '3000', '--out', 'page.png');
+      expect([broken.exitCode, broken.stdout.toString()]).toEqual([
+        1,
+        expect.stringMatching(/^broken: Uncaught TypeError/),
+      ]);
+      const type = await execute(porthole, opened.sandbox, ['head', '-c', '4', 'page.png']);
+      expect(type.stdout.toString('latin1')).toBe('\x89PNG');
+    });
   });
 });

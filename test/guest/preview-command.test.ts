@@ -1,6 +1,6 @@
 /** `porthole` in a sandbox, against a server with answers defined here. */
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -194,6 +194,48 @@ describe('porthole in a sandbox', () => {
     expect(await porthole(['doctor', '3000'])).toEqual({ code: 0, stdout: 'It works.\n', stderr: '' });
     answer = json(200, { advice: 'No.', ports: [{ ready: false, advice: 'No.' }] });
     expect(await porthole(['doctor', '3000'])).toEqual({ code: 1, stdout: 'No.\n', stderr: '' });
+  });
+
+  test.each([
+    ['works', 0, 'works', []],
+    [
+      'broken',
+      1,
+      'broken: Uncaught Error (app.js:2)',
+      [{ message: 'GET /api answered 500', file: 'app.js', line: 2 }],
+    ],
+    ['unclear', 2, 'unclear: GET /api answered 404.', []],
+  ] as const)('says that a page is %s, and exits %d', async (result, code, summary, others) => {
+    answer = json(200, {
+      result,
+      summary,
+      causes: [{ message: 'first', file: null, line: null }, ...others],
+    });
+    const more = others.length === 0 ? '' : '  also: GET /api answered 500 (app.js:2)\n';
+    expect(await porthole(['check', '3000', '--path', '/login', '--wait', '30'])).toEqual({
+      code,
+      stdout: `${summary}\n${more}`,
+      stderr: '',
+    });
+    expect([asked[0]?.line, JSON.parse(asked[0]?.body ?? '')]).toEqual([
+      'POST /api/runs/run_1/previews/3000/check',
+      { path: '/login', wait_for_change: 30 },
+    ]);
+  });
+
+  test('writes the picture of a page, or prints its outline', async () => {
+    const seen = { result: 'works', summary: 'works', causes: [], outline: '- heading "Shop"' };
+    answer = json(200, { ...seen, screenshot: { data: Buffer.from('picture').toString('base64') } });
+    expect(await porthole(['look', '3000'])).toMatchObject({ code: 0, stdout: 'works\n- heading "Shop"\n' });
+    const out = join(folder, 'page.png');
+    expect(await porthole(['look', '3000', '--out', out, '--full-page'])).toEqual({
+      code: 0,
+      stdout: 'works\n',
+      stderr: '',
+    });
+    expect(readFileSync(out, 'utf8')).toBe('picture');
+    expect(JSON.parse(asked.at(-1)?.body ?? '')).toEqual({ full_page: true });
+    expect((await porthole(['look', '3000', '--out', folder])).stderr).toMatch(/cannot be written/);
   });
 
   test('acts for the newest run, or for the one that is named', async () => {

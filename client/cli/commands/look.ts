@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { fromBase64 } from '../../streams/from-base64.ts';
 import type { CheckOptions, PageCheck } from '../../runs/page-check.ts';
 import { type CommandSpec, type Context, JSON_OPTION, UsageError } from '../command.ts';
+import { readDuration } from '../duration.ts';
 import { plain } from '../plain.ts';
 import { readPort } from '../read-port.ts';
 import { runOf } from '../run-of.ts';
@@ -17,12 +18,17 @@ export const checkCommand: CommandSpec = {
   usage: '<sandbox|run> <port>',
   summary: 'say whether a page of a preview works for a person, and what is broken if not',
   details: 'It opens the preview in a browser on the machine of Porthole. Exit code 0 where it works.',
-  options: OPTIONS,
+  options: {
+    wait: { type: 'string', value: 'TIME', help: 'first wait for a change of a file or server, at most 4m' },
+    ...OPTIONS,
+  },
   examples: [['porthole check try 3000 --path /login', 'works, or what is broken, with file and line']],
   positionals: [2, 2],
   async run(context) {
     const { port, run, page } = await target(context);
-    const seen = await run.check(port, page);
+    const wait = context.given.text('wait');
+    const seconds = wait === undefined ? undefined : readDuration('wait', wait);
+    const seen = await run.check(port, { ...page, wait_for_change: seconds });
     await say(context, seen);
     return seen.result === 'works' ? 0 : 1;
   },

@@ -3,13 +3,16 @@ import { actorOn } from '#core/callers.ts';
 import { isSame, type LookDifference } from '#core/pages/compare-looks.ts';
 import { causeText, type PageReport, pageReport } from '#core/pages/page-report.ts';
 import { lookAtPage, type PageRequest } from '#core/pages/look-at-page.ts';
+import type { RunRecord } from '#core/runs/run-records.ts';
 import {
+  awaitChange,
   CheckDto,
   LookDto,
   toCheckDto,
   toLookDto,
   toVisit,
   visitFields,
+  waitForChange,
 } from '../../previews/page-routes.ts';
 import { defineTool, type ToolContext } from '../mcp-tool.ts';
 import { port, runId } from './inputs-tool.ts';
@@ -23,13 +26,16 @@ export const checkPageTool = defineTool({
   title: 'Check whether a page works',
   description:
     'Open a page of a live preview in a browser, as a person would, and say whether it works, or what is broken with file and line. ' +
-    `Call it after each change of a page, and before you report it as done. ${TRUST}`,
-  input: z.strictObject(fields),
+    `Call it after each change of a page, and before you report it as done. To wait for a build or another person first, set wait_for_change. ${TRUST}`,
+  input: z.strictObject({ ...fields, wait_for_change: waitForChange }),
   output: CheckDto,
   annotations: { readOnlyHint: false, destructiveHint: false },
-  async run(input, context) {
-    const report = pageReport('check', await look(input, undefined, context));
-    return { data: toCheckDto(report), text: reportText(report) };
+  async run({ wait_for_change: seconds, ...input }, context) {
+    const { services, signal } = context;
+    const run = await runOf(context, input.run_id);
+    const changed = await awaitChange(services, run, seconds, signal);
+    const report = pageReport('check', await look(run, input, undefined, context));
+    return { data: toCheckDto(report, changed), text: reportText(report) };
   },
 });
 
@@ -45,7 +51,8 @@ export const lookAtPageTool = defineTool({
   isShown: true,
   annotations: { readOnlyHint: false, destructiveHint: false },
   async run({ full_page: fullPage, ...input }, context) {
-    const report = pageReport('look', await look(input, { fullPage }, context));
+    const run = await runOf(context, input.run_id);
+    const report = pageReport('look', await look(run, input, { fullPage }, context));
     const { screenshot: _, ...data } = toLookDto(report);
     const { outline, picture } = report.observation;
     const image = picture === null ? undefined : { mimeType: picture.mediaType, data: picture.base64 };
@@ -58,11 +65,11 @@ export const lookAtPageTool = defineTool({
 type Input = z.output<z.ZodObject<typeof fields>>;
 
 async function look(
-  { run_id, port: at, ...visit }: Input,
+  run: RunRecord,
+  { port: at, ...visit }: Omit<Input, 'run_id'>,
   picture: PageRequest['picture'],
   context: ToolContext,
 ) {
-  const run = await runOf(context, run_id);
   const by = actorOn(run, context.caller);
   const wanted = { run, port: at, by, ...toVisit(visit), picture };
   return lookAtPage(context.services, wanted, context.signal);

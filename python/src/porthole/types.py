@@ -119,7 +119,12 @@ class InboxMessage(TypedDict):
     has_picture: bool
 
 
-class PageCheck(TypedDict):
+class _Changed(TypedDict, total=False):
+    #: Of `check`: whether something changed in the time of `wait_for_change`; None without it.
+    changed: bool | None
+
+
+class PageCheck(_Changed):
     """Whether a page works for a person. Its texts are the page's: untrusted."""
 
     result: Literal["works", "broken", "unclear"]

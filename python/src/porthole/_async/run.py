@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import httpx
 
 from .._io_async import AsyncKeepAlive
-from .._requests import given, segment
+from .._requests import TIMEOUT, given, segment
 from ..errors import PortholeError
 from ..types import (
     Approval,
@@ -263,11 +263,12 @@ class AsyncRun:
     async def check(self, port: int, **page: Any) -> PageCheck:
         """Opens a page of a live preview in a browser, and says whether it works.
 
-        `page`: `path`, `device`, `viewport`, `wait_for` and `steps`.
+        `page`: `path`, `device`, `viewport`, `wait_for`, `steps`, and `wait_for_change`: seconds to
+        wait first until a file or a server changes.
         """
-        return cast(
-            PageCheck, await self._http.json("POST", f"{self._path}/previews/{port}/check", json=page)
-        )
+        timeout = TIMEOUT + page.get("wait_for_change", 0)
+        path = f"{self._path}/previews/{port}/check"
+        return cast(PageCheck, await self._http.json("POST", path, json=page, timeout=timeout))
 
     async def look(self, port: int, **page: Any) -> PageLook:
         """Like `check`, with a screenshot and an outline; `full_page` captures the full page."""
