@@ -50,6 +50,10 @@ const BENCHES: Record<string, (quick: boolean) => Promise<BenchResult[]>> = {
     const { benchStart } = await import('./start.ts');
     return benchStart(quick ? { rounds: 1 } : {});
   },
+  functions: async (quick) => {
+    const { benchFunctions } = await import('./functions.ts');
+    return benchFunctions(quick ? { rounds: 1 } : {});
+  },
 };
 
 const args = process.argv.slice(2);

@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
-import { createLoopbackPlane } from '#adapters/gateway/loopback-plane.ts';
 import { guestCalls } from '#adapters/guest/guest-client.ts';
 import {
   type ClusterAccess,
@@ -126,9 +125,14 @@ export async function openKubernetesPlatform(
       images,
       skillsFailed: skillsFailed(log),
     });
+    // Loaded on demand: it contains a whole proxy.
     const loopback = preview.enabled
       ? undefined
-      : createLoopbackPlane({ maxTotal: preview.maxTotal, clock, provider });
+      : (await import('#adapters/gateway/loopback-plane.ts')).createLoopbackPlane({
+          maxTotal: preview.maxTotal,
+          clock,
+          provider,
+        });
     const plane =
       loopback ??
       createKubernetesPlane({

@@ -33,8 +33,8 @@ export interface Router {
    * @param isHandshake whether a WebSocket is requested
    */
   find(method: string, path: string, isHandshake: boolean): Target;
-  /** The methods with a route at this path. */
-  methodsOf(path: string): readonly Method[];
+  /** Whether a route has this method and path. */
+  has(method: string, path: string): boolean;
 }
 
 /** Operation name of requests without a route. */
@@ -48,29 +48,39 @@ export function createRouter<Each extends RoutedBy>({
   log,
   redact,
 }: RouterOptions<Each>): Router {
-  const router = findMyWay({
-    // Long percent-encoded ids and tokens get their own error rather than "no such route".
-    maxParamLength: 8_192,
-    onMaxParamLength: NEVER_CALLED,
-    // Functions parse the query themselves, by their schemas.
-    querystringParser: () => NO_QUERY,
-  });
   const methods = [...new Set(routes.map(({ method }) => method))];
-  for (const route of routes) {
-    const entry: Entry = {
-      operation: route.id,
-      answer: answerOf(route),
-      isSocket: route.socket === true,
-      rest: route.path.endsWith('/{path}') ? route.path.split('/').length - 1 : undefined,
-    };
-    router.on(
-      route.method === 'GET' ? ['GET', 'HEAD'] : route.method,
-      route.path.replace(/\{path\}$/, '*').replace(/\{(\w+)\}/g, ':$1'),
-      NEVER_CALLED,
-      entry,
-    );
-  }
-  const methodsOf = (path: string) => methods.filter((each) => router.find(each, path) !== null);
+  const trees = new Map<Method, ReturnType<typeof findMyWay>>();
+  /** The routes of a method. Compiled at its first request: all would delay a first one by 40 ms. */
+  const treeOf = (method: Method) => {
+    const known = trees.get(method);
+    if (known !== undefined) return known;
+    const tree = findMyWay({
+      // Long percent-encoded ids and tokens get their own error rather than "no such route".
+      maxParamLength: 8_192,
+      onMaxParamLength: NEVER_CALLED,
+      // Functions parse the query themselves, by their schemas.
+      querystringParser: () => NO_QUERY,
+    });
+    for (const route of routes) {
+      if (route.method !== method) continue;
+      const entry: Entry = {
+        operation: route.id,
+        answer: answerOf(route),
+        isSocket: route.socket === true,
+        rest: route.path.endsWith('/{path}') ? route.path.split('/').length - 1 : undefined,
+      };
+      const path = route.path.replace(/\{path\}$/, '*').replace(/\{(\w+)\}/g, ':$1');
+      tree.on(method, path, NEVER_CALLED, entry);
+    }
+    trees.set(method, tree);
+    return tree;
+  };
+  const lookUp = (asked: string, path: string) => {
+    // RFC 9110 section 9.3.2: HEAD is GET without the body.
+    const method = asked === 'HEAD' ? 'GET' : (asked as Method);
+    return methods.includes(method) ? treeOf(method).find(method, path) : null;
+  };
+  const methodsOf = (path: string) => methods.filter((each) => lookUp(each, path) !== null);
 
   const unmatched: Answer = async (event) => {
     const { method } = event.requestContext.http;
@@ -96,10 +106,10 @@ export function createRouter<Each extends RoutedBy>({
   };
 
   return {
-    methodsOf,
+    has: (method, path) => lookUp(method, path) !== null,
     find(method, path, isHandshake) {
       if (!isPercentEncoded(path)) return without.encoding;
-      const found = router.find(method as Method, path);
+      const found = lookUp(method, path);
       if (found === null) return without.route;
       const entry = found.store as Entry | null;
       if (entry === null) return without.end;

@@ -4,7 +4,8 @@ import type { Records } from '../shared/records.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import { isWithin, type NetworkMode, type NetworkPolicy, type NetworkRule } from './network-policy.ts';
 import { isNetworkTool } from './ask-owner.ts';
-import { requestedSecrets, type SandboxSecrets, type SecretInput } from './network-secrets.ts';
+import type { SandboxSecrets } from './network-secrets.ts';
+import { requestedSecrets, type SecretInput } from './requested-secrets.ts';
 import { MOST_RULES, readRule, type RuleInput } from './network-rule.ts';
 
 /** A requested change of a sandbox's network. Omitted fields stay unchanged. */

@@ -101,7 +101,7 @@ export function routerFunction(
 
   const serve = async (router: Router, { event, stage }: GatewayRequest, signal?: AbortSignal) => {
     const { method } = event.requestContext.http;
-    const rawPath = withoutPrefix(event.rawPath, stage, router);
+    const rawPath = withoutPrefix(method, event.rawPath, stage, router);
     const { operation, answer, params } = router.find(method, rawPath, false);
     const request: HttpEvent = { ...event, rawPath, pathParameters: params, signal };
     const response = await attempt(operation, event, () => answer(request));
@@ -169,8 +169,8 @@ function dropBody(response: HttpResponse): void {
  * The path without what precedes it: the name of a stage, or the path of `PORTHOLE_PUBLIC_URL`
  * where a domain is mapped with a base path. A route with that name wins.
  */
-function withoutPrefix(path: string, stage: string | undefined, router: Router): string {
-  if (router.methodsOf(path).length > 0) return path;
+function withoutPrefix(method: string, path: string, stage: string | undefined, router: Router): string {
+  if (router.has(method, path)) return path;
   const base = URL.parse(process.env['PORTHOLE_PUBLIC_URL'] ?? '')?.pathname.replace(/\/$/, '');
   for (const prefix of [stage && `/${stage}`, base]) {
     if (!prefix) continue;

@@ -75,7 +75,7 @@ describe('function bundles', () => {
     const modules = built.functions.map(({ id }) => [id, pathToFileURL(built.module(id)).href]);
     const script = `const loaded = [];
       for (const [id, module] of ${JSON.stringify(modules)}) loaded.push([id, typeof (await import(module)).handler]);
-      const early = process.moduleLoadList.filter((name) => /^NativeModule (http|https|tls|dns|sqlite|child_process)$/.test(name));
+      const early = process.getActiveResourcesInfo().filter((name) => !/Pipe|TTY|^(FS|Close)Req/.test(name));
       console.log(JSON.stringify({ loaded, early }));`;
     const printed = await command([process.execPath, '--input-type=module', '--eval', script]);
     expect(JSON.parse(printed)).toEqual({

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
-import { parse } from 'yaml';
 import { z } from 'zod';
 import { type ClusterAccess, fileToken } from './cluster-access.ts';
 
@@ -52,11 +51,11 @@ export async function kubeconfigAccess(
 /** @throws Error like `kubeconfigAccess` */
 export async function readKubeconfig(path: string, context?: string): Promise<KubeconfigAccess> {
   const file = resolve(path);
-  const parsed = Kubeconfig.safeParse(parse(await readFile(file, 'utf8')));
-  if (!parsed.success) {
-    throw new Error(`${file} is no kubeconfig file: ${z.prettifyError(parsed.error)}`);
+  const read = Kubeconfig.safeParse(await parsed(await readFile(file, 'utf8')));
+  if (!read.success) {
+    throw new Error(`${file} is no kubeconfig file: ${z.prettifyError(read.error)}`);
   }
-  const config = parsed.data;
+  const config = read.data;
   const pick = <T extends { readonly name: string }>(kind: string, list: readonly T[], name?: string): T => {
     const found = list.find((each) => each.name === name);
     if (found !== undefined) return found;
@@ -97,4 +96,11 @@ export async function readKubeconfig(path: string, context?: string): Promise<Ku
     ...(token !== undefined && { token: async () => token }),
     ...(token === undefined && tokenFile !== undefined && { token: fileToken(resolve(folder, tokenFile)) }),
   };
+}
+
+/** JSON is YAML. Functions get JSON, because loading the YAML parser takes as long as Node itself. */
+async function parsed(text: string): Promise<unknown> {
+  if (text.startsWith('{')) return JSON.parse(text);
+  const { parse } = await import('yaml');
+  return parse(text);
 }

@@ -5,12 +5,11 @@ import {
   commandEnvironment,
   NO_SECRETS,
   type NetworkSecret,
-  requestedSecrets,
-  type SecretInput,
   secretsFor,
   withoutValues,
   withSecrets,
 } from '#core/network/network-secrets.ts';
+import { requestedSecrets, type SecretInput } from '#core/network/requested-secrets.ts';
 
 const POLICY: NetworkPolicy = { ...NO_NETWORK, mode: 'allowlist', allow: [{ host: 'api.example.com' }] };
 const AUTHORITY = { certificate: 'certificate', key: 'key' };
