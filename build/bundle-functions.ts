@@ -211,7 +211,7 @@ async function bundle(
       format: 'esm',
       minify: true,
       comments: false,
-      // For stack traces, with `NODE_OPTIONS=--enable-source-maps`. Not part of what a function loads.
+      // For stack traces, with `NODE_OPTIONS=--enable-source-maps`; no function loads them.
       sourcemap: kind === 'router',
       entryFileNames: '[name].mjs',
       chunkFileNames: 'chunks/[name]-[hash].mjs',

@@ -50,7 +50,7 @@ export function createRouter<Each extends RoutedBy>({
 }: RouterOptions<Each>): Router {
   const methods = [...new Set(routes.map(({ method }) => method))];
   const trees = new Map<Method, ReturnType<typeof findMyWay>>();
-  /** The routes of a method. Compiled at its first request: all would delay a first one by 40 ms. */
+  /** The routes of a method, compiled at its first request: all of them take 40 ms. */
   const treeOf = (method: Method) => {
     const known = trees.get(method);
     if (known !== undefined) return known;

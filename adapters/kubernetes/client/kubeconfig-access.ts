@@ -98,7 +98,7 @@ export async function readKubeconfig(path: string, context?: string): Promise<Ku
   };
 }
 
-/** JSON is YAML. Functions get JSON, because loading the YAML parser takes as long as Node itself. */
+/** JSON is YAML. Functions get JSON: loading the YAML parser takes as long as starting Node. */
 async function parsed(text: string): Promise<unknown> {
   if (text.startsWith('{')) return JSON.parse(text);
   const { parse } = await import('yaml');
