@@ -3,6 +3,7 @@
  * of this process, but not of the host. Exits when the host does.
  */
 import { readFile } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
 import type { Interruption, PageObservation, PageVisit } from '#core/pages/page-browser.ts';
 import { visitPage } from './visit-page.ts';
@@ -13,38 +14,52 @@ export type ToBrowser =
 
 export type FromBrowser =
   | { readonly id: number; readonly observation: PageObservation }
-  | { readonly id: number; readonly failure: string };
+  | { readonly id: number; readonly failure: string }
+  /** Process groups of all Chromium browsers that run now. */
+  | { readonly browsers: readonly number[] };
 
 /** Memory limit of a renderer, in bytes. An ordinary page takes about 100 MiB. */
 const LARGEST_RENDERER = 512 * 1_048_576;
 const WATCH_MS = 200;
 const PAGE_SIZE = 4_096;
 
-/** A page that floods the browser's pipe delays others: the next look gets another browser. */
+/** After these, the page may still disturb its browser: the next look gets another one. */
 const RETIRING: readonly (Interruption | null)[] = ['unresponsive', 'console_flood'];
+/** A page holds a browser that answers later than this, in milliseconds. */
+const STUCK_MS = 6_000;
 
 /** A browser, and the looks that use it. */
 interface Launched {
   readonly browser: Promise<Browser>;
   users: number;
+  /** Whether it has been killed, or has crashed. */
+  isEnded: boolean;
 }
 
 let current: Launched | undefined;
 const running = new Map<number, AbortController>();
-const pids = new WeakMap<Browser, number>();
+/** Process id of each browser, which leads a process group. */
+const pids = new Map<Browser, number>();
 
 function begin(program: string): Launched {
-  const begun: Launched = { browser: launch(program), users: 0 };
+  const begun: Launched = { browser: launch(program), users: 0, isEnded: false };
   const forget = (): void => {
+    begun.isEnded = true;
     if (current === begun) current = undefined;
   };
-  begun.browser.then((browser) => void browser.once('disconnected', forget), forget);
+  begun.browser.catch(forget);
+  const follow = async (): Promise<void> => {
+    const browser = await begun.browser;
+    browser.once('disconnected', forget);
+    await watch(begun, browser);
+  };
+  follow().catch(() => undefined);
   return begun;
 }
 
 async function launch(program: string): Promise<Browser> {
   const { chromium } = await import('playwright-core');
-  const browser = await chromium.launch({
+  return chromium.launch({
     executablePath: program,
     // The host decides when this process ends.
     handleSIGINT: false,
@@ -62,63 +77,106 @@ async function launch(program: string): Promise<Browser> {
       '--disable-features=WebRtcHideLocalIpsWithMdns,PreloadMediaEngagementData',
       // WebRTC would send UDP past the proxy.
       '--force-webrtc-ip-handling-policy=disable_non_proxied_udp',
+      // The proxy resolves names. Prefetches of DNS would ask a resolver without it.
+      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
     ],
   });
-  watchMemory(browser).catch(() => undefined);
-  return browser;
 }
 
-/** SIGKILL: a browser with a full pipe does not read the command to close. */
-async function end({ browser }: Launched): Promise<void> {
+/** SIGKILL: a browser that a page holds does not read the command to close. */
+async function end(launched: Launched): Promise<void> {
+  launched.isEnded = true;
   try {
-    const ended = await browser;
+    const ended = await launched.browser;
     const pid = pids.get(ended);
-    if (pid !== undefined) process.kill(pid, 'SIGKILL');
+    if (pid !== undefined) killGroup(pid);
     await ended.close();
   } catch {
     // It has already exited.
   }
 }
 
-/** Kills renderers over the memory limit. This affects only their page, which reports a crash. */
-async function watchMemory(browser: Browser): Promise<void> {
+/** Chromium with its processes: Playwright starts it as the leader of a group. */
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has already exited.
+  }
+}
+
+/**
+ * Kills renderers over the memory limit, which affects only their page, and the browser when it no
+ * longer answers: a page can flood it with messages.
+ */
+async function watch(launched: Launched, browser: Browser): Promise<void> {
   const cdp = await browser.newBrowserCDPSession();
-  const started = await cdp.send('SystemInfo.getProcessInfo');
-  const own = started.processInfo.find(({ type }) => type === 'browser');
+  const processes = async () => (await cdp.send('SystemInfo.getProcessInfo')).processInfo;
+  const own = (await processes()).find(({ type }) => type === 'browser');
+  const report = (): void => void (process.connected && process.send?.({ browsers: [...pids.values()] }));
   if (own !== undefined) pids.set(browser, own.id);
-  if (process.platform !== 'linux') return;
-  const timer = setInterval(() => {
-    if (running.size === 0) return;
-    (async () => {
-      const { processInfo } = await cdp.send('SystemInfo.getProcessInfo');
-      for (const { type, id } of processInfo) {
-        if (type !== 'renderer') continue;
-        const [, pages = '0'] = (await readFile(`/proc/${id}/statm`, 'utf8')).split(' ');
-        if (Number(pages) * PAGE_SIZE > LARGEST_RENDERER) process.kill(id, 'SIGKILL');
-      }
-    })().catch(() => undefined);
-  }, WATCH_MS);
-  browser.once('disconnected', () => clearInterval(timer));
+  report();
+  browser.once('disconnected', () => {
+    pids.delete(browser);
+    report();
+  });
+  while (browser.isConnected()) {
+    await pause(WATCH_MS, undefined, { ref: false });
+    if (launched.users === 0) continue;
+    const found = await Promise.race([processes(), pause(STUCK_MS, undefined, { ref: false })]);
+    if (found === undefined) return end(launched);
+    if (process.platform !== 'linux') continue;
+    for (const { type, id } of found) {
+      if (type === 'renderer' && (await residentBytes(id)) > LARGEST_RENDERER) process.kill(id, 'SIGKILL');
+    }
+  }
+}
+
+/** 0 once the process has ended. */
+async function residentBytes(pid: number): Promise<number> {
+  const sizes = await readFile(`/proc/${pid}/statm`, 'utf8').catch(() => '');
+  return Number(sizes.split(' ')[1] ?? 0) * PAGE_SIZE;
+}
+
+/**
+ * Visits the page in the shared browser. If that ends meanwhile, another page may be the cause: the
+ * visit is repeated in a browser that no other look uses.
+ */
+async function observe(visit: PageVisit, program: string, signal: AbortSignal): Promise<PageObservation> {
+  const used = (current ??= begin(program));
+  used.users += 1;
+  try {
+    const browser = await used.browser;
+    const seen = await visitPage(browser, visit, signal);
+    if (current === used && RETIRING.includes(seen.interruption)) current = undefined;
+    if (!used.isEnded) return seen;
+  } catch (error) {
+    if (current === used) current = undefined;
+    if (signal.aborted || !used.isEnded) throw error;
+  } finally {
+    used.users -= 1;
+    if (current !== used && used.users === 0) void end(used);
+  }
+  const own = begin(program);
+  own.users = 1;
+  try {
+    const seen = await visitPage(await own.browser, visit, signal);
+    return own.isEnded ? { ...seen, navigationError: null, interruption: 'unresponsive' } : seen;
+  } finally {
+    void end(own);
+  }
 }
 
 async function answer(id: number, visit: PageVisit, program: string): Promise<void> {
   const controller = new AbortController();
   running.set(id, controller);
   let reply: FromBrowser;
-  const used = (current ??= begin(program));
-  used.users += 1;
   try {
-    const browser = await used.browser;
-    const observation = await visitPage(browser, visit, controller.signal);
-    if (current === used && RETIRING.includes(observation.interruption)) current = undefined;
-    reply = { id, observation };
+    reply = { id, observation: await observe(visit, program, controller.signal) };
   } catch (error) {
-    if (current === used) current = undefined;
     reply = { id, failure: (error as Error).message.slice(0, 2_000) };
   } finally {
     running.delete(id);
-    used.users -= 1;
-    if (current !== used && used.users === 0) void end(used);
   }
   process.send?.(reply);
 }
@@ -127,6 +185,9 @@ process.on('message', (message: ToBrowser) => {
   if ('abort' in message) running.get(message.id)?.abort();
   else void answer(message.id, message.visit, message.program);
 });
-// Chromium exits when its pipe to this process closes.
-process.once('disconnect', () => process.exit(0));
+// Chromium exits when its pipe to this process closes, unless a page holds it.
+process.once('disconnect', () => {
+  for (const pid of pids.values()) killGroup(pid);
+  process.exit(0);
+});
 process.on('SIGINT', () => undefined);

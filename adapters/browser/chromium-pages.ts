@@ -40,6 +40,8 @@ const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-s
 export function createPageBrowser({ program, failed, idleMs = IDLE_MS }: PageBrowserOptions): PageBrowser {
   const queue = new FairQueue(LIMITS);
   const waiting = new Map<number, Waiting>();
+  /** Processes that were ended on purpose. */
+  const ended = new WeakSet<ChildProcess>();
   let child: ChildProcess | undefined;
   let idle: NodeJS.Timeout | undefined;
   let last = 0;
@@ -54,7 +56,13 @@ export function createPageBrowser({ program, failed, idleMs = IDLE_MS }: PageBro
       env: { ...environment(), TMPDIR: folder },
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
+    /** Process groups that a browser process which is killed leaves behind. */
+    let browsers: readonly number[] = [];
     started.on('message', (message: FromBrowser) => {
+      if ('browsers' in message) {
+        browsers = message.browsers;
+        return;
+      }
       const answer = waiting.get(message.id)?.answer;
       if ('observation' in message) answer?.resolve(message.observation);
       else {
@@ -62,14 +70,18 @@ export function createPageBrowser({ program, failed, idleMs = IDLE_MS }: PageBro
         answer?.reject(unusable());
       }
     });
-    const end = (): void => {
+    const end = (reason: string): void => {
       if (child === started) child = undefined;
+      if (!ended.has(started)) failed(reason);
+      for (const pid of browsers) killGroup(pid);
       for (const { asked, answer } of waiting.values()) if (asked === started) answer.reject(unusable());
       cleaned = rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }).catch(
         (error: Error) => failed(error.message),
       );
     };
-    started.once('exit', end).once('error', end);
+    started
+      .once('exit', (code, signal) => end(`The browser process ended: ${signal ?? code}`))
+      .once('error', (error) => end(error.message));
     started.unref();
     started.channel?.unref();
     return started;
@@ -77,6 +89,7 @@ export function createPageBrowser({ program, failed, idleMs = IDLE_MS }: PageBro
 
   /** The next look starts another process. */
   const rest = (): void => {
+    if (child !== undefined) ended.add(child);
     child?.disconnect();
     child = undefined;
   };
@@ -140,12 +153,21 @@ export function createPageBrowser({ program, failed, idleMs = IDLE_MS }: PageBro
       clearTimeout(idle);
       const open = child;
       if (open === undefined) return;
-      const ended = once(open, 'exit');
+      ended.add(open);
+      const exited = once(open, 'exit');
       open.kill('SIGKILL');
-      await ended;
+      await exited;
       await cleaned;
     },
   };
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 /** The installed Chromium or Chrome. */

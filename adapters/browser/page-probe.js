@@ -146,7 +146,7 @@
     const root = element.shadowRoot;
     if (root === null) continue;
     add(
-      'Vite',
+      root.querySelector('#message-content') === null ? 'Vite' : 'Astro',
       say(root, '.message-body', '.message', '#message-content', '#message', 'h1'),
       say(root, '.file', '#code header', '.frame'),
     );
@@ -186,10 +186,12 @@
     if (root != null) add('Nuxt', say(root, 'h1', '.message', 'body'), say(root, 'main', 'body'));
   }
   if (document.querySelector('#summary .exception_value') !== null) {
+    const trace = document.querySelector('#traceback_area')?.value ?? '';
+    const [, template, line] = /^In template (.+), error at line (\d+)$/m.exec(trace) ?? [];
     add(
       'Django',
       say(document, '#summary h1') + ': ' + say(document, '#summary .exception_value'),
-      document.querySelector('#traceback_area')?.value.slice(-600),
+      template === undefined ? trace.slice(-600) : `File "${template}", line ${line}`,
     );
   } else if (document.querySelector('div.debugger .errormsg, div.debugger blockquote') !== null) {
     add(

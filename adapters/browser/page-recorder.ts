@@ -47,6 +47,8 @@ export class PageRecorder {
   readonly #requests = new Map<string, Request>();
   readonly #inFlight = new Map<string, Request>();
   readonly #failedIds = new Set<string>();
+  /** Requests for data that were answered with a page. */
+  readonly #answeredByPages = new Map<string, Request>();
   readonly #allowed: ReadonlySet<string>;
   readonly #shorten: (text: string) => string;
   readonly #interrupt: (why: 'navigations' | 'console_flood') => void;
@@ -92,6 +94,20 @@ export class PageRecorder {
     // A handshake that is under way may still be refused.
     const isConnecting = [...this.sockets.values()].some(({ state }) => state === 'connecting');
     return this.#inFlight.size > 0 || isConnecting ? 0 : performance.now() - this.#lastChange;
+  }
+
+  /**
+   * Counts requests for data that were answered with a page as failed, where that is a fault: dev
+   * servers answer unknown paths with the page of the app.
+   */
+  failPagesForData(): void {
+    const isParsed = this.errors.some(({ message }) =>
+      /is not valid JSON|Unexpected token '?</.test(message),
+    );
+    for (const [requestId, known] of this.#answeredByPages) {
+      if (isParsed || lacksValue(known.url))
+        this.#fail(requestId, known, 'status', 'text/html instead of data', 200);
+    }
   }
 
   /** Resets the navigation count: a step may navigate again. */
@@ -150,6 +166,8 @@ export class PageRecorder {
         const gateway = headerOf(response.headers, 'x-porthole-status');
         const detail = gateway === null ? `HTTP ${response.status}` : `HTTP ${response.status} (${gateway})`;
         this.#fail(requestId, known, 'status', detail, response.status);
+      } else if (response.mimeType === 'text/html' && (type === 'Fetch' || type === 'XHR')) {
+        if (known !== undefined) this.#answeredByPages.set(requestId, known);
       }
     });
     const ended = (requestId: string): void => {
@@ -280,6 +298,11 @@ export interface RecorderOptions {
   /** Removes the preview's own origin from a text. */
   readonly shorten: (text: string) => string;
   readonly interrupt: (why: 'navigations' | 'console_flood') => void;
+}
+
+/** Whether a value that the URL is made from was missing. */
+function lacksValue(url: string): boolean {
+  return /\/(?:undefined|null|NaN)(?:[/?#]|$)/.test(url);
 }
 
 /** Names and addresses of the machine that the browser runs on, and of private networks. */

@@ -22,6 +22,8 @@ const PROBE = readFileSync(new URL('./page-probe.js', import.meta.url), 'utf8');
 const LOOK_MS = 20_000;
 const MEASURE_MS = 5_000;
 const NAVIGATE_MS = 12_000;
+/** Longest wait for the load event, and for a main thread that is blocked before it. */
+const LOAD_MS = 8_000;
 /** Longest wait for a page that is still loading or blank. */
 const SETTLE_MS = 4_000;
 /** Wait for a dev server's error overlay, which arrives after the failed script. */
@@ -179,8 +181,14 @@ class Look {
     }
     const { waitFor } = this.#visit;
     if (waitFor === undefined) return null;
-    if ('state' in waitFor) await this.#quiet(NETWORK_IDLE_MS, NAVIGATE_MS);
-    else {
+    if ('state' in waitFor) {
+      await this.#quiet(NETWORK_IDLE_MS, LOAD_MS);
+      if (this.#recorder.quietMs < NETWORK_IDLE_MS && this.#interruption === null) {
+        const loading = this.#recorder.pending.slice(0, 3).join(', ') || 'new requests';
+        const reason = `the network was not idle within ${LOAD_MS / 1_000} s, still loading: ${loading}`;
+        return { step: 0, reason, nearest: [] };
+      }
+    } else {
       try {
         await awaitCondition(page, waitFor);
       } catch (error) {
@@ -196,7 +204,8 @@ class Look {
    * state.
    */
   async #settle(page: Page, cdp: CDPSession): Promise<Measured | undefined> {
-    await page.waitForLoadState('load', { timeout: SETTLE_MS * 2 }).catch(() => undefined);
+    const loaded = page.waitForLoadState('load', { timeout: LOAD_MS }).catch(() => undefined);
+    await Promise.race([loaded, this.#untilBlocked(cdp, loaded)]);
     const until = performance.now() + SETTLE_MS;
     let failedAt: number | undefined;
     for (;;) {
@@ -213,6 +222,21 @@ class Look {
         hasHotReload && failedAt !== undefined && performance.now() < failedAt + OVERLAY_MS;
       if (!awaitsOverlay && (hasFailed || !(isBlank || facts.loading))) return seen;
       await pause(POLL_MS * 4);
+    }
+  }
+
+  /** Interrupts the look if a script blocks the main thread while the page loads. */
+  async #untilBlocked(cdp: CDPSession, loaded: Promise<void>): Promise<void> {
+    const loading = { isOver: false };
+    void loaded.then(() => (loading.isOver = true));
+    while (!loading.isOver) {
+      try {
+        await within(cdp.send('Runtime.evaluate', { expression: '0' }), LOAD_MS);
+      } catch (error) {
+        // A document that is replaced meanwhile rejects, too.
+        if (error === NOT_IN_TIME && this.#interruption === null) this.#interrupt('unresponsive');
+      }
+      await Promise.race([loaded, pause(POLL_MS * 10)]);
     }
   }
 
@@ -301,6 +325,7 @@ class Look {
             leftMs,
           ).catch(() => null);
     const url = isShown ? page.url() : this.#visit.origin + this.#visit.path;
+    recorder.failPagesForData();
     return {
       ...open,
       status: recorder.document?.status ?? null,

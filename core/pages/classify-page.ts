@@ -103,6 +103,7 @@ const NAVIGATION: Readonly<Record<string, string>> = {
   'net::ERR_TOO_MANY_REDIRECTS': 'The page redirects without end',
   'net::ERR_EMPTY_RESPONSE': 'The server closed the connection without an answer',
   'net::ERR_SOCKS_CONNECTION_FAILED': "The preview's address cannot be reached from Porthole's machine",
+  'net::ERR_INVALID_AUTH_CREDENTIALS': 'The page asks for a user name and a password (status 401)',
   timeout: 'The server did not answer within 12 s',
   download: 'The address is a download, not a page',
 };
@@ -150,6 +151,10 @@ function ofNavigation(seen: PageObservation): Ranked[] {
     const stopped = cause(2, 'interrupted', `${INTERRUPTED[interruption]}.`);
     // The page or this machine may only be slow.
     found.push(interruption === 'time' && facts !== null ? unsure(stopped) : stopped);
+  }
+  if (facts === null && found.length === 0) {
+    // Some pages cannot be measured, for instance for the depth of their elements.
+    found.push(unsure(cause(2, 'interrupted', 'The page cannot be measured.')));
   }
   if (failedStep !== null) {
     const { step, reason, nearest } = failedStep;
@@ -224,12 +229,7 @@ function ofRequest(request: FailedRequest): Ranked | undefined {
   if (type === 'ping' || type === 'prefetch' || type === 'manifest') return undefined;
   switch (reason) {
     case 'visitor_machine':
-      return cause(
-        4,
-        'visitor_machine',
-        `The page requests ${url}, which is the visitor's own machine and not the sandbox: use a relative URL, or the preview of that port.`,
-        initiator,
-      );
+      return ofVisitorMachine(url, initiator);
     case 'other_origin':
       return unsure(
         cause(
@@ -263,9 +263,17 @@ function ofRequest(request: FailedRequest): Ranked | undefined {
   }
 }
 
+function ofVisitorMachine(url: string, initiator: SourcePlace | null): Ranked {
+  const instead = 'use a relative URL, or the preview of that port';
+  const sentence = `The page requests ${url}, which is the visitor's own machine and not the sandbox: ${instead}.`;
+  return cause(4, 'visitor_machine', sentence, initiator);
+}
+
 /** A request without an answer, or with an error answer. */
 function ofAnswer({ type, status, url, method, detail, initiator }: FailedRequest): Ranked | undefined {
-  const how = status === null ? `failed (${detail})` : `answered ${status}`;
+  const isPage = status !== null && status < 400;
+  const answered = isPage ? `answered ${status} with a page instead of data` : `answered ${status}`;
+  const how = status === null ? `failed (${detail})` : answered;
   const hint = /\/(?:undefined|null|NaN)(?:[/?]|$)|^undefined/.test(url)
     ? ': a value that its URL is made from is missing (an environment variable?)'
     : '';
@@ -276,7 +284,7 @@ function ofAnswer({ type, status, url, method, detail, initiator }: FailedReques
     const failed = cause(13, 'request_failed', `${method} ${url} ${how}${hint}.`, initiator);
     if (status === 401 || status === 403) return undefined;
     // The app may handle it.
-    return status !== null && status < 500 && hint === '' ? unsure(failed) : failed;
+    return status !== null && status < 500 && !isPage && hint === '' ? unsure(failed) : failed;
   }
   if (type === 'image' || type === 'font' || type === 'media') {
     return cause(20, 'resource_failed', `The ${type} ${url} ${how}${hint}.`, initiator);
@@ -289,6 +297,7 @@ function ofSockets({ sockets }: PageObservation): Ranked[] {
   return sockets
     .filter(({ state }) => state === 'refused')
     .map(({ url, hotReload }) => {
+      if (/^wss?:\/\/(?:localhost|127\.|\[::1\])/.test(url)) return ofVisitorMachine(url, null);
       const what = hotReload ? 'The hot-reload WebSocket' : 'The WebSocket';
       const found = cause(14, 'socket_refused', `${what} ${url} was refused.`);
       return hotReload ? unsure(found) : found;

@@ -182,6 +182,29 @@ describe('page classification', () => {
       'broken',
       'broken: The page is blank: div#root is empty.',
     ],
+    [
+      'the page that a dev server sends for data',
+      seen({
+        errors: [
+          { message: 'SyntaxError: Unexpected token \'<\', "<!doctype" is not valid JSON', frames: [] },
+        ],
+        failed: [request({ status: 200, reason: 'status', detail: 'text/html instead of data' })],
+      }),
+      'broken',
+      'broken: GET /api/items answered 200 with a page instead of data (src/main.tsx:3:16)',
+    ],
+    [
+      "a WebSocket of the visitor's machine",
+      seen({ sockets: [{ url: 'ws://localhost:4000/', state: 'refused', hotReload: false }] }),
+      'broken',
+      "broken: The page requests ws://localhost:4000/, which is the visitor's own machine and not the sandbox: use a relative URL, or the preview of that port.",
+    ],
+    [
+      'a page that cannot be measured',
+      { ...seen(), facts: null },
+      'unclear',
+      'unclear: The page cannot be measured.',
+    ],
     ['an answer in JSON', seen({ contentType: 'application/json' }, BLANK), 'works', 'works'],
     [
       'a slow page that shows',
