@@ -22,10 +22,12 @@ const PROGRESS_EVERY_MS = 1_000;
 export type Say = (line: string) => void;
 
 /** `porthole backup` and `porthole restore`, on the data folder of this machine's host. */
-export async function operate([command = '', path = '', ...others]: readonly string[]): Promise<void> {
+export async function operate([command = '', ...words]: readonly string[]): Promise<void> {
+  const isJson = words.includes('--json');
+  const [path = '', ...others] = words.filter((word) => word !== '--json');
   const say = (line: string) => void process.stderr.write(`${line}\n`);
   if (path === '' || path.startsWith('-') || others.length > 0) {
-    say(`usage: porthole ${command} ${command === 'backup' ? '<folder|file>' : '<file>'}
+    say(`usage: porthole ${command} ${command === 'backup' ? '<folder|file>' : '<file>'} [--json]
 
 The data folder is that of PORTHOLE_DATA_DIR; default .porthole in this folder.`);
     process.exitCode = path === '--help' || path === '-h' ? 0 : 2;
@@ -34,7 +36,8 @@ The data folder is that of PORTHOLE_DATA_DIR; default .porthole in this folder.`
   try {
     const dataDir = EnvironmentSchema.shape.PORTHOLE_DATA_DIR.parse(process.env['PORTHOLE_DATA_DIR']);
     const done = await (command === 'backup' ? backUp(dataDir, path, say) : restore(path, dataDir, say));
-    process.stdout.write(`${done}\n`);
+    const shown = isJson ? JSON.stringify({ [command === 'backup' ? 'file' : 'folder']: done }) : done;
+    process.stdout.write(`${shown}\n`);
   } catch (error) {
     say(explain(error));
     process.exitCode = 1;

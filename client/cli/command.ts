@@ -8,6 +8,8 @@ export interface OptionSpec {
   readonly multiple?: boolean;
   /** Placeholder of the value in the help, e.g. `NAME`. */
   readonly value?: string;
+  /** All values, if they are known; `readChoice` reads the option. */
+  readonly choices?: readonly string[];
   readonly help: string;
 }
 
@@ -61,6 +63,21 @@ export interface CommandSpec {
 
 /** Wrong usage: exit code 2. The message says what, the value and the remedy. */
 export class UsageError extends Error {}
+
+/**
+ * The value of an option with these choices.
+ * @throws UsageError
+ */
+export function readChoice<T extends string>(
+  given: Given,
+  option: string,
+  choices: readonly T[],
+): T | undefined {
+  const text = given.text(option);
+  const choice = choices.find((each) => each === text);
+  if (text === undefined || choice !== undefined) return choice;
+  throw new UsageError(`--${option} must be one of ${choices.join(', ')}, got ${JSON.stringify(text)}.`);
+}
 
 /** The option of every command that prints. */
 export const JSON_OPTION = { json: { type: 'boolean', help: 'print JSON, as the API has it' } } as const;

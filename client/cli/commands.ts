@@ -1,6 +1,8 @@
 import { type CommandSpec, JSON_OPTION } from './command.ts';
-import { copyCommand } from './commands/copy.ts';
+import { completionCommand } from './commands/completion.ts';
+import { copyCommand, moveCommand } from './commands/copy.ts';
 import { createCommand } from './commands/create.ts';
+import { curlCommand } from './commands/curl.ts';
 import { approveCommand, denyCommand } from './commands/decide.ts';
 import { delegateCommand } from './commands/delegate.ts';
 import { deleteCommand } from './commands/delete.ts';
@@ -63,12 +65,14 @@ export const COMMANDS: readonly CommandSpec[] = [
   shellCommand,
   syncCommand,
   copyCommand,
+  moveCommand,
   psCommand,
   logsCommand,
   eventsCommand,
   networkCommand,
   previewCommand,
   openCommand,
+  curlCommand,
   statusCommand,
   doctorCommand,
   checkCommand,
@@ -80,4 +84,5 @@ export const COMMANDS: readonly CommandSpec[] = [
   stopCommand,
   resumeCommand,
   deleteCommand,
+  completionCommand(() => COMMANDS),
 ];

@@ -152,7 +152,8 @@ ${indented([
   ['porthole restore <file>', 'fill a new data folder from it'],
 ])}
 
-exits: the command's own code for exec and shell; else 0 done, 1 failed, 2 wrong usage, 130 ended by Ctrl-C
+exits: the command's own code for exec and shell; else 0 done, 1 failed or not as it should be (check, curl, doctor, look),
+2 wrong usage, 130 ended by Ctrl-C
 `;
 }
 

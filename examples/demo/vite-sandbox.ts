@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { PortholeApi } from './porthole-api.ts';
 
-const PROJECT = join(import.meta.dirname, '../vite-project');
+const PROJECT = join(import.meta.dirname, '../vite');
 /** Maximum size of one `PUT …/file/…`. */
 const MOST_BYTES = 32 * 1024 * 1024;
 

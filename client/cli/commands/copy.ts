@@ -52,3 +52,31 @@ export const copyCommand: CommandSpec = {
     return 0;
   },
 };
+
+export const moveCommand: CommandSpec = {
+  name: 'mv',
+  usage: '<from> <path>',
+  summary: 'move or rename a file or a folder in a sandbox',
+  options: {
+    force: { type: 'boolean', help: 'replace a file that is there' },
+    ...JSON_OPTION,
+  },
+  examples: [['porthole mv try:notes.txt docs/notes.txt', 'to /workspace/docs/notes.txt']],
+  positionals: [2, 2],
+  async run(context) {
+    const { given, signal, print } = context;
+    const [from = '', to = ''] = given.positionals;
+    const source = inSandbox(from);
+    const target = inSandbox(to);
+    if (source === undefined || (target !== undefined && target[0] !== source[0]))
+      throw new UsageError(
+        `the first must be <sandbox>:<path>, and the second a path there, got ${JSON.stringify(from)} and ${JSON.stringify(to)}.`,
+      );
+    const [word, path] = source;
+    const sandbox = await holdSandbox(context, word);
+    const options = { overwrite: given.is('force') ? true : undefined, signal };
+    await sandbox.files.move(path, target?.[1] ?? to, options);
+    if (given.is('json')) await print(JSON.stringify({ from: path, to: target?.[1] ?? to }));
+    return 0;
+  },
+};

@@ -1,4 +1,4 @@
-import { type CommandSpec, type Context, JSON_OPTION, UsageError } from '../command.ts';
+import { type CommandSpec, type Context, JSON_OPTION, readChoice, UsageError } from '../command.ts';
 import type { Run } from '../../runs/run.ts';
 
 const SCOPES = ['once', 'port', 'run', 'always'] as const;
@@ -10,18 +10,19 @@ export const approveCommand: CommandSpec = {
   usage: '<run> [request]',
   summary: 'approve what the agent of a run asks for; without a request, the only one that waits',
   options: {
-    scope: { type: 'string', value: 'SCOPE', help: `${SCOPES.join(', ')}; default once` },
+    scope: {
+      type: 'string',
+      value: 'SCOPE',
+      choices: SCOPES,
+      help: `${SCOPES.join(', ')}; default once`,
+    },
     ...JSON_OPTION,
   },
   examples: [[`porthole approve ${EXAMPLE} --scope port`, 'this port, for as long as the run goes on']],
   positionals: [1, 2],
   async run(context) {
     const { given, signal } = context;
-    const scope = SCOPES.find((each) => each === (given.text('scope') ?? 'once'));
-    if (scope === undefined)
-      throw new UsageError(
-        `--scope must be one of ${SCOPES.join(', ')}, got ${JSON.stringify(given.text('scope'))}.`,
-      );
+    const scope = readChoice(given, 'scope', SCOPES) ?? 'once';
     return decide(context, 'approved', (run, request) => run.approve(request, { scope, signal }));
   },
 };

@@ -15,6 +15,7 @@ export const delegateCommand: CommandSpec = {
       type: 'string',
       multiple: true,
       value: 'SCOPE',
+      choices: SCOPES,
       help: `${SCOPES.join(', ')}; default all three`,
     },
     command: { type: 'string', multiple: true, value: 'NAME', help: 'the only programs that may be run' },

@@ -34,8 +34,8 @@ export const execCommand: CommandSpec = {
     if (argv.length === 0)
       throw new UsageError('the command is missing: put it after --, as in porthole exec try -- ls.');
     const timeout = given.text('timeout');
-    if (given.is('interactive') && (given.is('json') || given.text('session') !== undefined))
-      throw new UsageError('-i goes with neither --json nor --session.');
+    if (given.is('interactive') && given.text('session') !== undefined)
+      throw new UsageError('-i does not go with --session: leave one of them out.');
     const sandbox = await holdSandbox(context);
     try {
       if (given.is('interactive')) return await withInput(context, sandbox, argv as [string, ...string[]]);
@@ -63,7 +63,7 @@ export const execCommand: CommandSpec = {
 
 /** Streams stdin to the command as it arrives. The command ends when this process does. */
 async function withInput(
-  { given, streams, signal }: Context,
+  { given, streams, signal, print }: Context,
   sandbox: Sandbox,
   argv: readonly [string, ...string[]],
 ): Promise<number> {
@@ -78,12 +78,22 @@ async function withInput(
     for await (const chunk of streams.stdin) await process.input(chunk as Buffer, { signal });
     await process.input('', { eof: true, signal });
   })();
+  const isJson = given.is('json');
+  const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
+  const said = { stdout: '', stderr: '' };
+  let truncated = false;
   // A command may end before its input does.
   typing.catch(() => undefined);
   try {
     for await (const event of process.output({ signal })) {
-      if (event.type === 'exit') return event.exit.code ?? 1;
-      if (event.type !== 'cut') await write(streams[event.type], event.data);
+      if (event.type === 'exit') {
+        const code = event.exit.code ?? 1;
+        if (isJson) await print(JSON.stringify({ exit_code: code, ...said, truncated }));
+        return code;
+      }
+      if (event.type === 'cut') truncated = true;
+      else if (isJson) said[event.type] += decoders[event.type].decode(event.data, { stream: true });
+      else await write(streams[event.type], event.data);
     }
     return 1;
   } finally {

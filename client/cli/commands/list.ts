@@ -1,7 +1,7 @@
 import type { SandboxInfo } from '../../sandboxes/sandbox-info.ts';
 import type { ListFilter } from '../../http/pages.ts';
 import type { RunInfo } from '../../runs/run.ts';
-import { type CommandSpec, type Given, JSON_OPTION, UsageError } from '../command.ts';
+import { type CommandSpec, type Given, JSON_OPTION, readChoice } from '../command.ts';
 import { readDuration } from '../duration.ts';
 import { plain } from '../plain.ts';
 import { readTags } from '../read-pairs.ts';
@@ -44,23 +44,20 @@ function readFilter(given: Given): ListFilter {
   };
 }
 
-/** @throws UsageError */
-function readChoice<T extends string>(given: Given, option: string, choices: readonly T[]): T | undefined {
-  const text = given.text(option);
-  const choice = choices.find((each) => each === text);
-  if (text === undefined || choice !== undefined) return choice;
-  throw new UsageError(`--${option} must be one of ${choices.join(', ')}, got ${JSON.stringify(text)}.`);
-}
-
 export const listCommand: CommandSpec = {
   name: 'list',
   usage: '',
   summary: 'list your sandboxes, newest first',
   options: {
     tag: { type: 'string', multiple: true, value: 'KEY=VALUE', help: 'only those that have it' },
-    state: { type: 'string', value: 'STATE', help: `only those that are ${STATES.join(', ')}` },
+    state: {
+      type: 'string',
+      value: 'STATE',
+      choices: STATES,
+      help: `only those that are ${STATES.join(', ')}`,
+    },
     ...FILTER_OPTIONS,
-    sort: { type: 'string', value: 'ORDER', help: SORTS.join(', ') },
+    sort: { type: 'string', value: 'ORDER', choices: SORTS, help: SORTS.join(', ') },
     ...JSON_OPTION,
   },
   examples: [
@@ -94,11 +91,16 @@ export const runsCommand: CommandSpec = {
   usage: '',
   summary: 'list your runs, newest first',
   options: {
-    status: { type: 'string', value: 'STATUS', help: `only those that are ${STATUSES.join(', ')}` },
-    sandbox: { type: 'string', value: 'ID', help: 'only those in the sandbox' },
+    status: {
+      type: 'string',
+      value: 'STATUS',
+      choices: STATUSES,
+      help: `only those that are ${STATUSES.join(', ')}`,
+    },
+    sandbox: { type: 'string', value: 'SANDBOX', help: 'only those in the sandbox' },
     tag: { type: 'string', value: 'KEY=VALUE', help: 'only those in a sandbox that has it' },
     ...FILTER_OPTIONS,
-    sort: { type: 'string', value: 'ORDER', help: RUN_SORTS.join(', ') },
+    sort: { type: 'string', value: 'ORDER', choices: RUN_SORTS, help: RUN_SORTS.join(', ') },
     ...JSON_OPTION,
   },
   examples: [

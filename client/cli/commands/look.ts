@@ -1,15 +1,17 @@
 import { writeFile } from 'node:fs/promises';
 import { fromBase64 } from '../../streams/from-base64.ts';
 import type { CheckOptions, PageCheck } from '../../runs/page-check.ts';
-import { type CommandSpec, type Context, JSON_OPTION, UsageError } from '../command.ts';
+import { type CommandSpec, type Context, JSON_OPTION, readChoice } from '../command.ts';
 import { readDuration } from '../duration.ts';
 import { plain } from '../plain.ts';
 import { readPort } from '../read-port.ts';
 import { runOf } from '../run-of.ts';
 
+const DEVICES = ['desktop', 'tablet', 'phone'] as const;
+
 const OPTIONS = {
   path: { type: 'string', value: 'PATH', help: 'path and query on the preview; default /' },
-  device: { type: 'string', value: 'KIND', help: 'desktop, tablet or phone' },
+  device: { type: 'string', value: 'KIND', choices: DEVICES, help: DEVICES.join(', ') },
   ...JSON_OPTION,
 } as const;
 
@@ -66,16 +68,9 @@ async function target(context: Context) {
   const { given, signal } = context;
   const [word = '', text = ''] = given.positionals;
   const port = readPort(text);
-  const device = given.text('device');
-  if (device !== undefined && !isDevice(device)) {
-    throw new UsageError(`--device ${JSON.stringify(device)} must be desktop, tablet or phone.`);
-  }
+  const device = readChoice(given, 'device', DEVICES);
   const page: CheckOptions = { path: given.text('path'), device, signal };
   return { port, run: await runOf(context, word, 'make'), page };
-}
-
-function isDevice(text: string): text is 'desktop' | 'tablet' | 'phone' {
-  return ['desktop', 'tablet', 'phone'].includes(text);
 }
 
 async function say({ given, print }: Context, { summary, causes, ...seen }: PageCheck): Promise<void> {

@@ -1,5 +1,5 @@
 import type { NetworkOptions, NetworkPolicy, NetworkRule } from '../../sandboxes/sandbox-info.ts';
-import { type CommandSpec, type Given, JSON_OPTION, UsageError } from '../command.ts';
+import { type CommandSpec, type Given, JSON_OPTION, readChoice } from '../command.ts';
 import { plain } from '../plain.ts';
 import { table } from '../table.ts';
 import { sandboxOf } from './inspect.ts';
@@ -12,6 +12,7 @@ export const NETWORK_OPTIONS = {
   network: {
     type: 'string',
     value: 'MODE',
+    choices: MODES,
     help: 'what it may reach: off, packages, allowlist or open; default: as the server is configured',
   },
   allow: {
@@ -29,10 +30,7 @@ export const NETWORK_OPTIONS = {
  * @throws UsageError
  */
 export function networkOf(given: Given): NetworkOptions {
-  const text = given.text('network');
-  const mode = MODES.find((each) => each === text);
-  if (text !== undefined && mode === undefined)
-    throw new UsageError(`--network must be ${MODES.join(', ')}, got ${JSON.stringify(text)}.`);
+  const mode = readChoice(given, 'network', MODES);
   return {
     ...(mode !== undefined && { network: mode }),
     ...(given.texts('allow').length > 0 && { allow: given.texts('allow') }),

@@ -14,6 +14,7 @@ export const shellCommand: CommandSpec = {
   options: {
     session: { type: 'string', value: 'ID', help: 'the terminal of that session' },
     shell: { type: 'string', value: 'PROGRAM', help: 'default bash' },
+    json: { type: 'boolean', help: 'print an object a line: {"text"}, and {"exit_code"} at the end' },
   },
   examples: [
     ['porthole shell try', 'a terminal'],
@@ -21,8 +22,9 @@ export const shellCommand: CommandSpec = {
   ],
   positionals: [1, 1],
   async run(context) {
-    const { given, streams, signal } = context;
+    const { given, streams, signal, print } = context;
     const { stdin, stdout } = streams;
+    const isJson = given.is('json');
     const sandbox = await holdSandbox(context);
     const size = stdout.isTTY ? { cols: stdout.columns, rows: stdout.rows } : {};
     await using terminal = sandbox.terminal({
@@ -39,8 +41,14 @@ export const shellCommand: CommandSpec = {
     stdin.on('data', type).once('end', end);
     stdout.on('resize', resize);
     try {
-      for await (const shown of terminal) await write(stdout, shown);
-      return (await terminal.exit).code;
+      const decoder = new TextDecoder();
+      for await (const shown of terminal) {
+        if (isJson) await print(JSON.stringify({ text: decoder.decode(shown, { stream: true }) }));
+        else await write(stdout, shown);
+      }
+      const { code } = await terminal.exit;
+      if (isJson) await print(JSON.stringify({ exit_code: code }));
+      return code;
     } finally {
       stdin.off('data', type).off('end', end).pause();
       stdout.off('resize', resize);

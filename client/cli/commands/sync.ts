@@ -1,5 +1,5 @@
 import { syncFolder } from '../../node/sync-folder.ts';
-import { type CommandSpec, JSON_OPTION } from '../command.ts';
+import { type CommandSpec } from '../command.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
 import { plain } from '../plain.ts';
 import { FolderEdits } from '../up/folder-edits.ts';
@@ -20,7 +20,7 @@ export const syncCommand: CommandSpec = {
     'keep-deleted': { type: 'boolean', help: 'delete nothing there' },
     watch: { type: 'boolean', help: 'go on with every edit, until Ctrl-C or until the sandbox stops' },
     full: { type: 'boolean', help: 'send everything, also what has not changed' },
-    ...JSON_OPTION,
+    json: { type: 'boolean', help: 'print an object a line: the sync, then a {"message"} for each edit' },
   },
   examples: [
     ['porthole sync . try', 'this folder, to /workspace'],
@@ -47,7 +47,10 @@ export const syncCommand: CommandSpec = {
         await print(`${sent} sent, ${removed} removed, ${unchanged} unchanged`);
       }
       if (!given.is('watch')) return 0;
-      const edits = new FolderEdits(sandbox, folder, { ...options, note });
+      const edits = new FolderEdits(sandbox, folder, {
+        ...options,
+        note: (message) => (given.is('json') ? print(JSON.stringify({ message })) : note(message)),
+      });
       edits.follow(result.folders);
       try {
         // The stream begins with past events. Every stop before the sandbox was resumed is older

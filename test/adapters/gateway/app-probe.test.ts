@@ -223,14 +223,7 @@ test('a real Vite is recognised, and its hot reload takes the handshake', async 
   const root = new URL('../../../', import.meta.url).pathname;
   const vite = spawn(
     process.execPath,
-    [
-      `${root}node_modules/vite/bin/vite.js`,
-      `${root}examples/vite-project`,
-      '--host',
-      '127.0.0.1',
-      '--port',
-      '0',
-    ],
+    [`${root}node_modules/vite/bin/vite.js`, `${root}examples/vite`, '--host', '127.0.0.1', '--port', '0'],
     { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, NO_COLOR: '1' } },
   );
   try {

@@ -1,0 +1,263 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { promisify } from 'node:util';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { suite } from '#test/support/suite.ts';
+import { COMMANDS } from '../../client/cli/commands.ts';
+import { expectedAfter } from '../../client/cli/commands/completion.ts';
+import { Porthole } from '../../client/node/index.ts';
+import { runCommand } from '../../client/cli/run-command.ts';
+import { porthole } from './support/porthole-command.ts';
+
+const CLIENT = join(import.meta.dirname, '../../client');
+const run = promisify(execFile);
+const linesOf = (text: string): string[] => text.split('\n').filter((line) => line !== '');
+
+let host: TestHost;
+let folder: string;
+let environment: Record<string, string>;
+let sandboxId: string;
+let runId: string;
+
+beforeAll(async () => {
+  host = await startTestHost();
+  folder = await mkdtemp(join(tmpdir(), 'porthole-every-'));
+  environment = {
+    PORTHOLE_URL: `http://127.0.0.1:${host.host.port}`,
+    XDG_CACHE_HOME: join(folder, 'cache'),
+    PATH: [folder, process.env['PATH']].join(delimiter),
+    HOME: folder,
+  };
+  await mkdir(join(folder, 'site'));
+  await writeFile(join(folder, 'site', 'index.html'), 'hello');
+  const command = join(folder, 'porthole');
+  const main = join(CLIENT, 'cli/main.ts');
+  await writeFile(
+    command,
+    `#!/bin/sh\nexec '${process.execPath}' --disable-warning=ExperimentalWarning '${main}' "$@"\n`,
+  );
+  await chmod(command, 0o755);
+  ({ id: sandboxId } = (await host.call('POST', '/v1/sandbox', { body: { name: 'try' } })).json<{
+    id: string;
+  }>());
+  const made = await host.call('POST', '/api/runs', { body: { title: 'Checkout', sandbox_id: sandboxId } });
+  ({ run_id: runId } = made.json<{ run_id: string }>());
+  const body = { command: 'echo listening; exec python3 -m http.server 3000 --bind 127.0.0.1', port: 3000 };
+  await host.call('PUT', `/v1/sandbox/${sandboxId}/servers/web`, { body });
+  await host.call('GET', `/v1/sandbox/${sandboxId}/ports/3000/wait`);
+});
+afterAll(async () => {
+  await host.end();
+  await rm(folder, { recursive: true });
+});
+
+/** Each command, with arguments with which it prints something. */
+const callsWith = (site: string): Readonly<Record<string, readonly string[]>> => ({
+  up: [site],
+  create: ['--name', 'other'],
+  list: [],
+  runs: [],
+  exec: ['try', '--', 'echo', '{"not": "ours"'],
+  shell: ['try', '--shell', 'sh'],
+  sync: [site, 'try:site'],
+  cp: [`${site}/index.html`, 'try:'],
+  mv: ['try:index.html', 'moved.html'],
+  ps: ['try'],
+  logs: ['try', 'web'],
+  events: ['try'],
+  network: ['try'],
+  preview: ['try', '3000', '--once'],
+  open: ['try', '3000'],
+  curl: ['try', '3000', '/'],
+  status: ['try'],
+  doctor: ['try', '3000'],
+  check: ['try', '4000'],
+  look: ['try', '4000'],
+  inbox: ['try', 'Hello'],
+  approve: [],
+  deny: [],
+  delegate: ['try'],
+  stop: ['other'],
+  resume: ['other'],
+  delete: ['other'],
+  completion: ['bash'],
+});
+
+describe('every command', () => {
+  test('prints JSON with --json, an object a line', async () => {
+    const calls = callsWith(join(folder, 'site'));
+    expect(Object.keys(calls)).toEqual(COMMANDS.map(({ name }) => name));
+    for (const [name, given] of Object.entries(calls)) {
+      const words = [name, '--json', ...given];
+      if (name === 'approve' || name === 'deny')
+        words.push(runId, await askForPreview(name === 'deny' ? 3001 : 3002));
+      // Only `up` starts another process: the one that follows the edits.
+      const { stdout, stderr } = await (name === 'up'
+        ? porthole(words, environment)
+        : inProcess(words, name === 'events'));
+      // `check` and `look` answer with an error, so that the test needs no browser.
+      const lines = linesOf(['check', 'look'].includes(name) ? stderr : stdout);
+      if (lines.length === 0) throw new Error(`${name} printed nothing there: ${stdout}${stderr}`);
+      for (const line of lines) expect([name, typeof JSON.parse(line)]).toEqual([name, 'object']);
+    }
+  });
+
+  test('prints its errors as JSON with --json', async () => {
+    for (const { name } of COMMANDS) {
+      const { code, stderr } = await inProcess([name, '--json', '--nonsense']);
+      expect([name, code]).toEqual([name, 2]);
+      expect(JSON.parse(stderr)).toMatchObject({
+        code: 'usage',
+        error: expect.stringContaining('--nonsense'),
+      });
+    }
+  });
+
+  /** @param untilLine ends the command after its first line, as Ctrl-C does */
+  async function inProcess(words: readonly string[], untilLine = false) {
+    const end = new AbortController();
+    const said = { stdout: '', stderr: '' };
+    const collect = (name: keyof typeof said) =>
+      new Writable({
+        write(chunk: Buffer, _encoding, done) {
+          said[name] += chunk.toString();
+          if (untilLine) end.abort();
+          done();
+        },
+      }) as unknown as NodeJS.WriteStream;
+    const stdin = Readable.from([Buffer.from('exit\n')]) as unknown as NodeJS.ReadStream;
+    const streams = { stdin, stdout: collect('stdout'), stderr: collect('stderr'), environment };
+    const code = await runCommand(words, streams, end.signal);
+    return { code, ...said };
+  }
+
+  /** The id of a request that waits for approval. */
+  async function askForPreview(port: number): Promise<string> {
+    const fresh = await host.call('POST', `/api/runs/${runId}/agent-token`);
+    const { agent_token: token } = fresh.json<{ agent_token: string }>();
+    const path = `/api/runs/${runId}/sandbox/preview`;
+    void host.call('POST', path, { body: { target_port: port }, token });
+    const made = await new Porthole({ url: environment['PORTHOLE_URL'] }).run(runId);
+    for await (const _ of made.events()) {
+      const [first] = await made.approvals();
+      if (first !== undefined) return first.request_id;
+    }
+    throw new Error('The run ended before it asked for approval.');
+  }
+});
+
+describe('completion', () => {
+  const words = (...typed: string[]): readonly string[] => {
+    const expected = expectedAfter(typed, COMMANDS);
+    return 'words' in expected
+      ? expected.words.map(([word]) => word)
+      : expected.names.map((name) => `<${name}>`);
+  };
+
+  test.each([
+    [['pre'], ['up', 'preview', 'completion', 'help']],
+    [
+      ['help', ''],
+      ['up', 'delete'],
+    ],
+    [
+      ['up', '--'],
+      ['--port', '--keep', '--json', '--help'],
+    ],
+    [
+      ['network', 'try', '--network', ''],
+      ['off', 'packages', 'allowlist', 'open'],
+    ],
+    [
+      ['list', '--state', ''],
+      ['creating', 'running', 'stopped'],
+    ],
+    [['runs', '--sandbox', ''], ['<sandbox>']],
+    [
+      ['ps', ''],
+      ['<sandbox>', '<run>'],
+    ],
+    [['preview', 'try', ''], ['<port>']],
+    [['logs', '-f', 'try', ''], ['<server>']],
+    [['approve', 'run_1', ''], ['<request>']],
+    [['delete', 'a', 'b', ''], ['<sandbox>']],
+    [
+      ['completion', ''],
+      ['bash', 'zsh', 'fish'],
+    ],
+  ])('offers after %j among others %j', (typed, expected) => {
+    expect(words(...typed)).toEqual(expect.arrayContaining(expected));
+  });
+
+  test.each([[['exec', 'try', '--', 'l']], [['stop', 'try', '']], [['nonsense', '']]])(
+    'offers nothing after %j',
+    (typed) => {
+      expect(words(...typed)).toEqual([]);
+    },
+  );
+
+  test('completes in bash, also names and ids of the server', async () => {
+    const lines = ['appr', 'ps tr', 'ps run_', 'up --network = pa', 'preview try 30', 'logs try w', 'cp tr'];
+    const script = `source <(porthole completion bash)
+for line; do
+  COMP_WORDS=(porthole $line); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
+  _porthole 2>/dev/null
+  printf '%s\\n' "\${COMPREPLY[*]}"
+done`;
+    const { stdout } = await run('bash', ['-c', script, 'bash', ...lines], { env: environment });
+    expect(linesOf(stdout)).toEqual([
+      'approve',
+      'try',
+      expect.stringContaining(runId),
+      'packages',
+      '3000',
+      'web',
+      'try:',
+    ]);
+  });
+
+  const missing = (shell: string) =>
+    process.env['PATH']?.split(delimiter).some((path) => existsSync(join(path, shell))) === true
+      ? undefined
+      : `${shell} is not installed (apt-get install ${shell})`;
+
+  suite('in zsh', missing('zsh'), () => {
+    test('completes with the meaning of each word', async () => {
+      const script = `source <(porthole completion zsh)
+_describe() { print -rl -- "\${(@P)2}" }
+_files() { print files }
+words=("$@"); CURRENT=$#; _porthole`;
+      const complete = async (...typed: string[]) =>
+        linesOf(
+          (await run('zsh', ['-f', '-c', script, 'zsh', 'porthole', ...typed], { env: environment })).stdout,
+        );
+      expect(await complete('appr')).toEqual([expect.stringMatching(/^approve:approve what the agent/)]);
+      expect(await complete('ps', 'tr')).toEqual(['try:running']);
+      expect(await complete('cp', 'tr')).toEqual(['try\\::running']);
+      expect(await complete('up', '--network=pa')).toEqual(['--network=packages:']);
+      expect(await complete('up', './si')).toEqual(['files']);
+    });
+  });
+
+  suite('in fish', missing('fish'), () => {
+    test('completes with the meaning of each word', async () => {
+      const complete = async (line: string) => {
+        const script = 'porthole completion fish | source; complete -C $argv[1]';
+        return linesOf(
+          (await run('fish', ['-N', '-c', script, line], { cwd: folder, env: environment })).stdout,
+        );
+      };
+      expect(await complete('porthole appr')).toEqual([
+        expect.stringMatching(/^approve\tapprove what the agent/),
+      ]);
+      expect(await complete('porthole ps tr')).toEqual(['try\trunning']);
+      expect(await complete('porthole up --network=pa')).toEqual(['--network=packages']);
+      expect(await complete('porthole up ./si')).toEqual([expect.stringContaining('./site/')]);
+    });
+  });
+});
