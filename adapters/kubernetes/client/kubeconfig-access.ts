@@ -70,9 +70,9 @@ export async function readKubeconfig(path: string, context?: string): Promise<Ku
       `${file} skips the check of the API server's certificate: name its authority as certificate-authority instead.`,
     );
   }
-  if (user.exec !== undefined || user['auth-provider'] !== undefined) {
+  if (user['auth-provider'] !== undefined) {
     throw new Error(
-      `User "${chosen.user}" of ${file} signs in through a plugin: use a token (kubectl create token) or a client certificate.`,
+      `User "${chosen.user}" of ${file} signs in through an auth-provider, which Kubernetes 1.26 removed: use an exec plugin, a token (kubectl create token) or a client certificate.`,
     );
   }
   const folder = dirname(file);
@@ -85,7 +85,7 @@ export async function readKubeconfig(path: string, context?: string): Promise<Ku
     pem(user['client-certificate-data'], user['client-certificate']),
     pem(user['client-key-data'], user['client-key']),
   ]);
-  const { token, tokenFile } = user;
+  const { token, tokenFile, exec } = user;
   return {
     server: new URL(cluster.server).origin,
     ca,
@@ -95,7 +95,23 @@ export async function readKubeconfig(path: string, context?: string): Promise<Ku
     namespace: chosen.namespace ?? 'default',
     ...(token !== undefined && { token: async () => token }),
     ...(token === undefined && tokenFile !== undefined && { token: fileToken(resolve(folder, tokenFile)) }),
+    ...(exec !== undefined && (await byPlugin({ name: chosen.user, exec }, folder))),
   };
+}
+
+/** Loaded on demand: the package is optional, and only plugins need it. */
+async function byPlugin(
+  user: { readonly name: string; readonly exec: unknown },
+  folder: string,
+): Promise<Pick<ClusterAccess, 'cert' | 'key' | 'token'>> {
+  const { execCredentials } = await import('./exec-credentials.ts').catch((cause: unknown) => {
+    if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw cause;
+    throw new Error(
+      `User "${user.name}" signs in through a plugin, which needs the package @kubernetes/client-node: install it, or use a token (kubectl create token).`,
+      { cause },
+    );
+  });
+  return execCredentials(user, folder);
 }
 
 /** JSON is YAML. Functions get JSON: loading the YAML parser takes as long as starting Node. */

@@ -1,7 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { execCredentials } from '#adapters/kubernetes/client/exec-credentials.ts';
+import { collection, SERVICES } from '#adapters/kubernetes/client/kubernetes-object.ts';
+import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
+import { startFakeApiServer } from '#test/doubles/api-server/fake-api-server.ts';
 import { inClusterAccess, isInCluster } from '#adapters/kubernetes/client/cluster-access.ts';
 import { kubeconfigAccess, readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 
@@ -67,7 +71,7 @@ users:
 - name: robot
   user: {token: a-secret}
 - name: plugged
-  user: {exec: {command: gke-gcloud-auth-plugin}}
+  user: {auth-provider: {name: gcp}}
 contexts:
 - name: here
   context: {cluster: mine, user: me, namespace: previews}
@@ -122,5 +126,99 @@ contexts:
     await expect(readKubeconfig(file)).rejects.not.toThrow('a-secret');
     mkdirSync(join(folder, 'empty'));
     await expect(readKubeconfig(join(folder, 'empty', 'none'))).rejects.toThrow('ENOENT');
+  });
+});
+
+describe('access by an exec plugin', () => {
+  /** A plugin that counts its runs, and prints the credential of the file `credential`. */
+  const plugin = (script = 'cat "$FOLDER/credential"') => {
+    const file = write('plugin', `#!/bin/sh\necho "$1 $KUBERNETES_EXEC_INFO" >> "$FOLDER/runs"\n${script}\n`);
+    chmodSync(file, 0o755);
+    return {
+      name: 'cloud',
+      exec: {
+        apiVersion: 'client.authentication.k8s.io/v1',
+        command: './plugin',
+        args: ['get-token'],
+        env: [{ name: 'FOLDER', value: folder }],
+        installHint: 'Install it from example.com.',
+        interactiveMode: 'IfAvailable',
+      },
+    };
+  };
+  const prints = (status: object) => write('credential', JSON.stringify({ kind: 'ExecCredential', status }));
+  const runs = () =>
+    existsSync(join(folder, 'runs')) ? readFileSync(join(folder, 'runs'), 'utf8').trim().split('\n') : [];
+  const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString();
+
+  test('calls the API server with the token of the plugin, and runs it again after a 401', async () => {
+    const server = await startFakeApiServer({ namespace: 'previews', now: () => new Date() });
+    const { name, exec } = plugin();
+    prints({ token: 'an-old-token', expirationTimestamp: inAnHour() });
+    const file = write(
+      'config',
+      JSON.stringify({
+        'current-context': 'eks',
+        clusters: [{ name: 'c', cluster: { server: server.access.server } }],
+        users: [{ name, user: { exec } }],
+        contexts: [{ name: 'eks', context: { cluster: 'c', user: name } }],
+      }),
+    );
+    const client = createKubernetesClient({ access: await readKubeconfig(file) });
+    try {
+      prints({ token: await server.access.token?.(false), expirationTimestamp: inAnHour() });
+      await client.create(collection(SERVICES, 'previews'), {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: { name: 'one' },
+        spec: { clusterIP: 'None', ports: [{ port: 80, targetPort: 3000 }] },
+      });
+      await client.get(collection(SERVICES, 'previews'), 'one');
+      expect(runs()).toHaveLength(2);
+      expect(runs()[0]).toBe(
+        'get-token {"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","spec":{"interactive":false}}',
+      );
+    } finally {
+      client.close();
+      await server.close();
+    }
+  });
+
+  test('runs the plugin again for an expired token, and once for simultaneous requests', async () => {
+    prints({ token: 'first', expirationTimestamp: new Date(0).toISOString() });
+    const access = await execCredentials(plugin(), folder);
+    prints({ token: 'second', expirationTimestamp: inAnHour() });
+    const tokens = [access.token?.(false), access.token?.(false), access.token?.(false)];
+    expect(await Promise.all(tokens)).toEqual(['second', 'second', 'second']);
+    expect(runs()).toHaveLength(2);
+  });
+
+  test('takes a client certificate', async () => {
+    prints({ clientCertificateData: 'a certificate', clientKeyData: 'a key' });
+    expect(await execCredentials(plugin(), folder)).toEqual({ cert: 'a certificate', key: 'a key' });
+  });
+
+  test.each([
+    ['no JSON', 'echo a-secret', 'failed: it printed no ExecCredential. Install it from example.com.'],
+    ['no status', `echo '{"token": "a-secret"}'`, 'failed: it printed no ExecCredential.'],
+    ['no credential', `echo '{"status": {}}'`, 'printed neither a token nor a client certificate'],
+    ['an error', 'echo "not signed in" >&2; exit 1', 'failed: not signed in. Install it'],
+    ['nothing in time', 'exec sleep 2', 'failed: it did not end within 1 s.'],
+  ])('says that the plugin printed %s, without what it printed', async (_what, script, message) => {
+    const failure = await execCredentials(plugin(script), folder, 1_000).catch(
+      (error: unknown) => error as Error,
+    );
+    expect(String(failure)).toContain(`The plugin ./plugin of user "cloud" ${message}`);
+    expect(String(failure) + String((failure as Error).cause)).not.toContain('a-secret');
+  });
+
+  test('refuses a plugin that is not installed, asks questions, or has no command', async () => {
+    const { name, exec } = plugin();
+    const refused = (part: object) =>
+      expect(execCredentials({ name, exec: { ...exec, ...part } }, folder)).rejects;
+    await refused({ command: 'porthole-no-such-plugin' }).toThrow('it is not installed. Install it from');
+    await refused({ interactiveMode: 'Always' }).toThrow('asks questions');
+    await refused({ command: '' }).toThrow('has an invalid plugin');
+    expect(runs()).toEqual([]);
   });
 });
