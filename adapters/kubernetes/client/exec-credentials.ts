@@ -32,7 +32,9 @@ export async function execCredentials(
   const { apiVersion, installHint } = plugin;
   const named = `The plugin ${plugin.command} of user "${user.name}"`;
   if (plugin.interactiveMode === 'Always') {
-    throw new Error(`${named} asks questions, which a server cannot answer: set interactiveMode to IfAvailable or Never.`);
+    throw new Error(
+      `${named} asks questions, which a server cannot answer: set interactiveMode to IfAvailable or Never.`,
+    );
   }
   const command = plugin.command.includes('/') ? resolve(folder, plugin.command) : plugin.command;
   const info = { apiVersion, kind: 'ExecCredential', spec: { interactive: false } };
