@@ -1,10 +1,15 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { CONSOLE_FOLDER, CONSOLE_MARK, PREVIEW_APP_PAGE } from '#handlers/console/console-folder.ts';
+import {
+  API_VIEWER,
+  CONSOLE_FOLDER,
+  CONSOLE_MARK,
+  PREVIEW_APP_PAGE,
+} from '#handlers/console/console-folder.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SOURCES = join(ROOT, 'console');
@@ -53,6 +58,10 @@ export async function buildConsole(folder = CONSOLE_FOLDER): Promise<void> {
       define: { BUILD_DIGEST: JSON.stringify(digest) },
     });
     await writeFile(join(aside, PREVIEW_APP_PAGE), await previewAppPage());
+    await cp(
+      join(ROOT, 'node_modules/@scalar/api-reference/dist/browser/standalone.js'),
+      join(aside, API_VIEWER),
+    );
     await compress(aside);
     await writeFile(join(aside, CONSOLE_MARK), digest);
     await mkdir(dirname(folder), { recursive: true });

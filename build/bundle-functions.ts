@@ -1,10 +1,11 @@
 import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
-import { createRequire, isBuiltin } from 'node:module';
-import { dirname, join, relative } from 'node:path';
+import { isBuiltin } from 'node:module';
+import { join, relative } from 'node:path';
 import { build, type OutputChunk, type Plugin } from 'rolldown';
 import { readToolPrograms } from '#adapters/editor/tool-programs.ts';
 import {
   BUNDLED_CONSOLE,
+  API_VIEWER,
   CONSOLE_FOLDER,
   CONSOLE_MARK,
   PREVIEW_APP_PAGE,
@@ -133,9 +134,8 @@ export interface BundledFunction {
 /** File name of the list of all functions. */
 export const MANIFEST = 'functions.json';
 
-/** Package that the page of the API's documentation reads at run time, outside its bundle. */
-const VIEWER = { package: 'swagger-ui-dist', of: 'getOpenApiAsset' } as const;
-const VIEWER_FILES = ['swagger-ui.css', 'swagger-ui-bundle.js', 'package.json', 'LICENSE'];
+/** The function of the viewer of the API's documentation. */
+const VIEWER = 'getOpenApiAsset';
 
 /** The function of the console's scripts and style; the others of its tag serve its page. */
 const CONSOLE_ASSETS = 'getConsoleAsset';
@@ -163,15 +163,18 @@ export async function bundleFunctions(folder: string): Promise<BundledFunction[]
     const group = entries.filter((entry) => entry.kind === kind);
     for (const [id, found] of await bundle(kind, group, folder)) files.set(id, found);
   }
-  const viewer = await copyViewer(folder);
   const built = await copyConsole(folder);
   const besides = ({ id, isConsole }: FunctionEntry): readonly string[] => {
-    if (id === ROUTER) return [...viewer, ...built];
-    if (id === VIEWER.of) return viewer;
+    const viewer = built.filter((file) => file.includes(API_VIEWER));
+    if (id === ROUTER) return built;
+    if (id === VIEWER) return viewer;
     if (id === MCP)
       return built.filter((file) => file.endsWith(PREVIEW_APP_PAGE) || file.endsWith(CONSOLE_MARK));
     if (!isConsole) return [];
-    return built.filter((file) => isAsset(file) === (id === CONSOLE_ASSETS) || file.endsWith(CONSOLE_MARK));
+    return built.filter(
+      (file) =>
+        !viewer.includes(file) && (isAsset(file) === (id === CONSOLE_ASSETS) || file.endsWith(CONSOLE_MARK)),
+    );
   };
   const functions = entries.map((entry): BundledFunction => {
     const { id, route, schedule, streams } = entry;
@@ -233,13 +236,6 @@ async function bundle(
     return [...found];
   };
   return new Map(entries.map((entry) => [entry.id, filesOf(entry)]));
-}
-
-async function copyViewer(folder: string): Promise<string[]> {
-  const from = dirname(createRequire(import.meta.url).resolve(`${VIEWER.package}/package.json`));
-  const below = join('node_modules', VIEWER.package);
-  for (const file of VIEWER_FILES) await cp(join(from, file), join(folder, below, file));
-  return VIEWER_FILES.map((file) => join(below, file));
 }
 
 /** Returns the copied files, relative to the folder. */

@@ -1,8 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { zoneNames } from '#core/previews/preview-limits.ts';
+import type { HttpResponse } from '../http/http-event.ts';
 import type { Services } from '../services.ts';
-import { BUNDLED_CONSOLE, CONSOLE_FOLDER, CONSOLE_MARK } from './console-folder.ts';
+import { API_VIEWER, BUNDLED_CONSOLE, CONSOLE_FOLDER, CONSOLE_MARK } from './console-folder.ts';
 
 /** State of a missing build. */
 export type ConsoleBuild =
@@ -70,16 +71,55 @@ export async function consoleFiles(places: readonly string[] = PLACES): Promise<
 async function readBuild(folder: string): Promise<ReadonlyMap<string, ConsoleFile>> {
   const names = await readdir(folder, { recursive: true });
   const entries = await Promise.all(
-    names.map(async (name) => {
-      const type = TYPES[name.split('.').at(-1) ?? ''];
-      if (type === undefined) return undefined;
-      const [plain, brotli, gzip] = await Promise.all(
-        [name, `${name}.br`, `${name}.gz`].map((each) => readFile(join(folder, each)).catch(() => undefined)),
-      );
-      return plain === undefined ? undefined : ([name, { type, plain, brotli, gzip }] as const);
-    }),
+    names
+      .filter((name) => name !== API_VIEWER)
+      .map(async (name) => [name, await readBuilt(folder, name)] as const),
   );
-  return new Map(entries.filter((each) => each !== undefined));
+  return new Map(
+    entries.flatMap(([name, file]): [string, ConsoleFile][] => (file === undefined ? [] : [[name, file]])),
+  );
+}
+
+async function readBuilt(folder: string, name: string): Promise<ConsoleFile | undefined> {
+  const type = TYPES[name.split('.').at(-1) ?? ''];
+  if (type === undefined) return undefined;
+  const [plain, brotli, gzip] = await Promise.all(
+    [name, `${name}.br`, `${name}.gz`].map((each) => readFile(join(folder, each)).catch(() => undefined)),
+  );
+  return plain && { type, plain, brotli, gzip };
+}
+
+/** Larger than the rest of the console, so it is not kept in memory. */
+export async function apiViewer(): Promise<ConsoleFile | undefined> {
+  for (const folder of PLACES) {
+    const file = await readBuilt(folder, API_VIEWER);
+    if (file !== undefined) return file;
+  }
+  return undefined;
+}
+
+/** The response with the form of the file that the client accepts. */
+export function encoded(
+  { type, plain, brotli, gzip }: ConsoleFile,
+  accepted: string | undefined,
+  headers: Record<string, string>,
+): HttpResponse {
+  const names = (accepted ?? '').split(',').map((each) => each.trim().split(';', 1)[0]);
+  const [encoding, body] =
+    brotli !== undefined && names.includes('br')
+      ? ['br', brotli]
+      : gzip !== undefined && names.includes('gzip')
+        ? ['gzip', gzip]
+        : [undefined, plain];
+  return {
+    statusCode: 200,
+    headers: {
+      ...headers,
+      'content-type': type,
+      ...(encoding === undefined ? {} : { 'content-encoding': encoding }),
+    },
+    body,
+  };
 }
 
 /**

@@ -11,3 +11,5 @@ export const BUNDLED_CONSOLE = 'console';
 export const CONSOLE_MARK = '.digest';
 /** The page that chat applications show for a preview (MCP Apps), in the same folder. */
 export const PREVIEW_APP_PAGE = 'preview-app.html';
+/** The viewer of the API's documentation, in the same folder; read when its page is opened. */
+export const API_VIEWER = 'api-viewer.js';

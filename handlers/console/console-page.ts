@@ -4,7 +4,7 @@ import type { HttpEvent, HttpResponse } from '../http/http-event.ts';
 import { prefers } from '../http/response-headers.ts';
 import { defineRoute } from '../route.ts';
 import type { Services } from '../services.ts';
-import { consoleBuild, type ConsoleFile, consoleFiles, consoleHeaders } from './console-files.ts';
+import { consoleBuild, consoleFiles, consoleHeaders, encoded } from './console-files.ts';
 import { MISSING_CONSOLE_POLICY, missingConsolePage } from './missing-console-page.ts';
 
 /** All pages are the same file: its script reads the address. */
@@ -112,26 +112,3 @@ export const consoleAssetRoute = defineRoute({
     });
   },
 });
-
-function encoded(
-  { type, plain, brotli, gzip }: ConsoleFile,
-  accepted: string | undefined,
-  headers: Record<string, string>,
-): HttpResponse {
-  const names = (accepted ?? '').split(',').map((each) => each.trim().split(';', 1)[0]);
-  const [encoding, body] =
-    brotli !== undefined && names.includes('br')
-      ? ['br', brotli]
-      : gzip !== undefined && names.includes('gzip')
-        ? ['gzip', gzip]
-        : [undefined, plain];
-  return {
-    statusCode: 200,
-    headers: {
-      ...headers,
-      'content-type': type,
-      ...(encoding === undefined ? {} : { 'content-encoding': encoding }),
-    },
-    body,
-  };
-}

@@ -115,7 +115,7 @@ describe('a bundled function without a backend', () => {
   test.each([
     ['/health', 'application/json'],
     ['/runs/r-1', 'text/html; charset=utf-8'],
-    ['/v1/openapi/assets/swagger-ui.css', 'text/css; charset=utf-8'],
+    ['/v1/openapi/assets/api-viewer.js', 'text/javascript; charset=utf-8'],
   ])('answers %s from the router', async (path, type) => {
     const script = `print(await handler(${JSON.stringify(gatewayEvent('GET', path))}))`;
     expect(await fresh('router', script)).toMatchObject({
@@ -135,13 +135,13 @@ describe('a bundled function without a backend', () => {
   });
 
   test('serves the documentation files from its bundle', async () => {
-    const event = gatewayEvent('GET', '/v1/openapi/assets/swagger-ui.css');
+    const event = gatewayEvent('GET', '/v1/openapi/assets/api-viewer.js');
     const result = (await fresh('getOpenApiAsset', `print(await handler(${JSON.stringify(event)}))`)) as {
       body: string;
       isBase64Encoded: boolean;
     };
     expect(result).toMatchObject({ statusCode: 200, isBase64Encoded: true });
-    expect(Buffer.from(result.body, 'base64').toString()).toContain('.swagger-ui');
+    expect(Buffer.from(result.body, 'base64').toString()).toContain('createApiReference');
   });
 
   test('serves the console and its assets from its bundle', async () => {

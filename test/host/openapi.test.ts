@@ -235,8 +235,8 @@ describe('the page of the API', () => {
   });
 
   test.each([
-    ['swagger-ui.css', 'text/css; charset=utf-8'],
-    ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
+    ['page.css', 'text/css; charset=utf-8'],
+    ['api-viewer.js', 'text/javascript; charset=utf-8'],
     ['start.js', 'text/javascript; charset=utf-8'],
   ])('its asset %s is served as %s', async (name, type) => {
     const asset = await porthole.call('GET', `/v1/openapi/assets/${name}`);
@@ -244,7 +244,7 @@ describe('the page of the API', () => {
     expect(asset.text.length).toBeGreaterThan(200);
   });
 
-  test.each(['__proto__', 'constructor', 'package.json', '..%2F..%2Fpackage.json', 'swagger-ui.css%00'])(
+  test.each(['__proto__', 'constructor', 'package.json', '..%2F..%2Fpackage.json', 'page.css%00'])(
     'there is no asset %s',
     async (name) => {
       expect((await porthole.call('GET', `/v1/openapi/assets/${name}`)).status).toBe(404);
