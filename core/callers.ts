@@ -1,7 +1,7 @@
 import { PortholeError } from './errors.ts';
 import type { PolicyRecord } from './approvals/approval-store.ts';
 import type { Owner } from './shared/clock-and-ids.ts';
-import type { RunRecord } from './runs/run-records.ts';
+import type { RunRecord, RunRecords, Sharing } from './runs/run-records.ts';
 import type { SandboxRecord } from './sandboxes/sandbox-records.ts';
 import type { Grant } from './delegations/delegation-store.ts';
 import { isOfService } from './sandboxes/sandbox-owner.ts';
@@ -26,6 +26,15 @@ export interface Person {
   readonly session?: SessionRef;
   /** When the caller's token expires; absent if the credential does not expire. */
   readonly expiresAt?: Date;
+  /** How the request may reach what is shared; absent: the operation is for owners only. */
+  readonly via?: SharedAccess;
+}
+
+/** What an operation needs of a run that its owner shares, and the run or sandbox that it names. */
+export interface SharedAccess {
+  readonly needs: Exclude<Sharing, 'private'>;
+  readonly of: 'run' | 'sandbox';
+  readonly id: string;
 }
 
 /** The agent of one run, by its callback token. */
@@ -88,13 +97,26 @@ export function superiorOf(caller: Exclude<Caller, Person>): string {
 }
 
 /**
- * Whether the caller may act on the run: its owner, an admin, or (where `agents`) the run's own
- * agent.
+ * Whether the caller may act on the run: its owner, an admin, (where `agents`) the run's own agent,
+ * or a person with whom it is shared, if the operation needs no more than that.
  */
 export function mayUseRun(caller: Caller, run: RunRecord, agents: boolean): boolean {
   if (caller.kind === 'agent') return agents && caller.runId === run.id;
   if (caller.kind === 'delegate') return false;
-  return caller.admin || sameOwner(caller, run.owner);
+  return caller.admin || sameOwner(caller, run.owner) || sharingAllows(caller, run.owner, run.sharing);
+}
+
+/** Whether the person belongs to the owner's organisation, and what is shared with it suffices. */
+export function sharingAllows({ org, via }: Person, owner: Owner, sharing: Sharing): boolean {
+  if (via === undefined || org !== owner.org) return false;
+  return sharing === 'work' || sharing === via.needs;
+}
+
+/** What a caller that may use the run may do in it: everything, work, or view. */
+export function accessTo(run: RunRecord, caller: Caller): 'owner' | 'work' | 'view' {
+  if (caller.kind !== 'person') return 'work';
+  if (caller.admin || sameOwner(caller, run.owner)) return 'owner';
+  return run.sharing === 'work' ? 'work' : 'view';
 }
 
 /** Whether the person may read and end the policy: its owner, or an admin. */
@@ -105,7 +127,8 @@ export function mayUsePolicy(person: Person, policy: Pick<PolicyRecord, 'owner'>
 /** The actor that the run's timeline records for a permitted caller. */
 export function actorOn(run: RunRecord, caller: Caller): Exclude<Actor, 'traffic'> {
   if (caller.kind !== 'person') return 'agent';
-  return sameOwner(caller, run.owner) ? 'owner' : 'admin';
+  if (sameOwner(caller, run.owner)) return 'owner';
+  return caller.admin ? 'admin' : 'member';
 }
 
 /** Who did something in a sandbox, as its events say it. */
@@ -127,11 +150,24 @@ export function mayUseSandbox(caller: Caller, sandbox: SandboxRecord, agents: bo
   return caller.admin || sameOwner(caller, sandbox.owner);
 }
 
+/** Whether it may, also as a person with whom a run in the sandbox is shared. */
+export async function mayReachSandbox(
+  { records }: { readonly records: { readonly runs: Pick<RunRecords, 'sharingIn'> } },
+  caller: Caller,
+  sandbox: SandboxRecord,
+  agents: boolean,
+): Promise<boolean> {
+  if (mayUseSandbox(caller, sandbox, agents)) return true;
+  if (caller.kind !== 'person' || caller.via === undefined || isOfService(sandbox)) return false;
+  const { id, owner } = sandbox;
+  return caller.org === owner.org && sharingAllows(caller, owner, await records.runs.sharingIn(id, owner));
+}
+
 /** Whether the caller is the owner, not only an admin. */
 export function ownsSandbox(caller: Caller, sandbox: Pick<SandboxRecord, 'owner'>): boolean {
   return caller.kind === 'person' && sameOwner(caller, sandbox.owner);
 }
 
-function sameOwner(person: Person, owner: Owner): boolean {
+export function sameOwner(person: Person, owner: Owner): boolean {
   return person.user === owner.user && person.org === owner.org;
 }

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
-import type { Caller } from '#core/callers.ts';
+import type { Caller, SharedAccess } from '#core/callers.ts';
 import type { ErrorCode } from '#core/errors.ts';
 import type { GrantLimit, Scope } from '#core/delegations/delegation-store.ts';
 import type { Handshake, HttpEvent, HttpResponse } from './http/http-event.ts';
@@ -75,6 +75,11 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   readonly access: 'anyone' | 'caller' | 'key' | 'local';
   /** Whether a run's agent may call it; default false. */
   readonly agents?: boolean;
+  /**
+   * What it needs of a run that is shared with the person's organisation, and whether its `id` is
+   * the run or the sandbox of one; default: people who are neither owner nor admin are refused.
+   */
+  readonly shared?: { readonly [of in SharedAccess['of']]?: SharedAccess['needs'] };
   /**
    * Scope that a delegate needs; default: delegates are refused. The route enforces a grant's
    * limits or refuses limited grants.

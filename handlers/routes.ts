@@ -96,6 +96,7 @@ import {
   replyRoute,
 } from './runs/inbox-routes.ts';
 import {
+  changeRunRoute,
   completeRunRoute,
   createRunRoute,
   getRunRoute,
@@ -134,6 +135,7 @@ export const ROUTES: readonly Route[] = [
   createRunRoute,
   listRunsRoute,
   getRunRoute,
+  changeRunRoute,
   completeRunRoute,
   rotateAgentTokenRoute,
   readTimelineRoute,

@@ -20,6 +20,7 @@ import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import type { LifecycleLimits } from '#core/sandboxes/sandbox-lifecycle.ts';
 import type { Quotas } from '#core/sandboxes/sandbox-quotas.ts';
 import type { BucketOptions } from '#core/mounts/resolve-mount.ts';
+import type { Sharing } from '#core/runs/run-records.ts';
 import type { ProvisionAccess } from '#core/runs/agent-token.ts';
 import type { GuessLimit } from '#core/auth/guess-limit.ts';
 import type { SandboxActivity } from '#core/sandboxes/sandbox-activity.ts';
@@ -68,6 +69,8 @@ export interface Services {
   readonly publicUrl: URL | undefined;
   /** The OpenID Connect issuer of accepted tokens. */
   readonly oidcIssuer: string | undefined;
+  /** How new runs are shared with the organisation of their owner. */
+  readonly runSharing: Sharing;
   /** Limits per person. */
   readonly quotas: Quotas;
   /** Maximum number of running sandboxes of all people together; 0: no limit. */

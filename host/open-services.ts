@@ -218,6 +218,7 @@ export async function openServices({
       publicUrl: config.publicUrl,
       oidcIssuer: config.oidc?.issuer,
       quotas: config.quotas,
+      runSharing: config.runSharing,
       maxInstances: config.pool.maxInstances,
       life: config.life,
       // On one machine the host's start does it.

@@ -24,6 +24,7 @@ import { agentTokenVersions } from './migrations/0020-agent-token-versions.ts';
 import { sandboxSecrets } from './migrations/0021-sandbox-secrets.ts';
 import { looksInbox } from './migrations/0022-looks-inbox.ts';
 import { lists } from './migrations/0023-lists.ts';
+import { sharing } from './migrations/0025-sharing.ts';
 import type { SqlSchema } from './schema.ts';
 import { instantText, type SqlDialect } from './sql-dialect.ts';
 import { inTransaction } from './sql-session.ts';
@@ -56,6 +57,7 @@ export const MIGRATIONS: readonly Migration[] = [
   sandboxSecrets,
   looksInbox,
   lists,
+  sharing,
 ];
 
 /** Every version up to this step refuses a database with unknown rows in `schema_migrations`. */

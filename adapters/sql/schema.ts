@@ -54,6 +54,7 @@ export interface RunsTable {
   title: string | null;
   sandbox_id: string;
   auto_approve_tools: number;
+  sharing: RunRecord['sharing'];
   status: RunRecord['status'];
   token_kid: string;
   agent_token_version: number;

@@ -1,7 +1,13 @@
 import { type CompiledQuery, type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
-import type { RunFilter, RunRecord, RunRecords, RunSort } from '#core/runs/run-records.ts';
+import {
+  type RunFilter,
+  type RunRecord,
+  type RunRecords,
+  type RunSort,
+  SHARING,
+} from '#core/runs/run-records.ts';
 import { withdrawWaiting } from './sql-approvals.ts';
 import { instantText, type SqlDialect } from './sql-dialect.ts';
 import {
@@ -97,6 +103,38 @@ export function runRecords(session: SqlSession): RunRecords {
         return row && toRecord(row);
       }),
 
+    share: (id, sharing, at, published = []) =>
+      repeatable(async (db) => {
+        const shared = await publishingTransaction(session, db, async (trx, publish) => {
+          await holdRun(trx, dialect, id);
+          const row = await trx
+            .updateTable('runs')
+            .set({ sharing })
+            .where('id', '=', id)
+            .where('sharing', '!=', sharing)
+            .returningAll()
+            .executeTakeFirst();
+          if (row !== undefined) await publish(id, published, at);
+          return row;
+        });
+        const row =
+          shared ?? (await db.selectFrom('runs').selectAll().where('id', '=', id).executeTakeFirst());
+        return row && toRecord(row);
+      }),
+
+    sharingIn: (sandboxId, { org, user }) =>
+      repeatable(async (db) => {
+        const rows = await db
+          .selectFrom('runs')
+          .select('sharing')
+          .distinct()
+          .where('sandbox_id', '=', sandboxId)
+          .where('owner_org', '=', org)
+          .where('owner_user', '=', user)
+          .execute();
+        return SHARING.findLast((each) => rows.some(({ sharing }) => sharing === each)) ?? 'private';
+      }),
+
     // Not idempotent: each rotation invalidates the token of the previous one. Wakes the watchers
     // of the run: streams that were begun with that token end.
     rotateToken: async (id) => {
@@ -148,9 +186,13 @@ const ORDERS: Readonly<Record<RunSort, ListOrder>> = {
 };
 
 function matching(dialect: SqlDialect, owner: Owner | undefined, filter: RunFilter): RawBuilder<boolean> {
-  const { text, status, sandboxId, image, tags = {} } = filter;
+  const { text, status, sandboxId, sharedWith, image, tags = {} } = filter;
   const conditions = [...commonConditions(filter)];
   if (owner !== undefined) conditions.push(sql`owner_org = ${owner.org} and owner_user = ${owner.user}`);
+  if (sharedWith !== undefined) {
+    const { org, user } = sharedWith;
+    conditions.push(sql`owner_org = ${org} and owner_user <> ${user} and sharing <> 'private'`);
+  }
   if (status !== undefined) conditions.push(sql`status = ${status}`);
   if (sandboxId !== undefined) conditions.push(sql`sandbox_id = ${sandboxId}`);
   if (text !== undefined)
@@ -185,6 +227,7 @@ function toRow(run: RunRecord): RunsTable {
     title: run.title,
     sandbox_id: run.sandboxId,
     auto_approve_tools: run.autoApproveTools ? 1 : 0,
+    sharing: run.sharing,
     status: run.status,
     token_kid: run.tokenKid,
     agent_token_version: run.tokenVersion,
@@ -200,6 +243,7 @@ function toRecord(row: Selectable<RunsTable>): RunRecord {
     title: row.title,
     sandboxId: row.sandbox_id,
     autoApproveTools: row.auto_approve_tools === 1,
+    sharing: row.sharing,
     status: row.status,
     tokenKid: row.token_kid,
     tokenVersion: row.agent_token_version,

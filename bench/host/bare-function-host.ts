@@ -52,6 +52,7 @@ await records.runs.create({
   autoApproveTools: false,
   status: 'running',
   tokenKid: 'bench',
+  sharing: 'private',
   tokenVersion: 0,
   createdAt: now,
   completedAt: null,

@@ -50,6 +50,7 @@ export async function previewFunctions({
     autoApproveTools: false,
     status: 'running',
     tokenKid: 'bench',
+    sharing: 'private',
     tokenVersion: 0,
     createdAt: systemClock.now(),
     completedAt: null,

@@ -13,6 +13,7 @@ import { listCommand, runsCommand } from './commands/list.ts';
 import { checkCommand, lookCommand } from './commands/look.ts';
 import { networkCommand } from './commands/network.ts';
 import { openCommand, previewCommand } from './commands/preview.ts';
+import { shareCommand } from './commands/share.ts';
 import { shellCommand } from './commands/shell.ts';
 import { resumeCommand, stopCommand } from './commands/stop-and-resume.ts';
 import { syncCommand } from './commands/sync.ts';
@@ -80,6 +81,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   inboxCommand,
   approveCommand,
   denyCommand,
+  shareCommand,
   delegateCommand,
   stopCommand,
   resumeCommand,

@@ -33,7 +33,7 @@ export interface InboxMessage {
   readonly message_id: string;
   /** The comment that this replies to. */
   readonly reply_to: string | null;
-  readonly by: 'owner' | 'admin' | 'agent';
+  readonly by: 'owner' | 'admin' | 'member' | 'agent';
   readonly at: string;
   /** When the other side read it. */
   readonly read_at: string | null;

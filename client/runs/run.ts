@@ -12,6 +12,12 @@ import type { LookOptions, PageCheck, PageLook, WaitingCheckOptions } from './pa
 import { Preview, type PreviewInfo, type PreviewOptions } from './preview.ts';
 import { Server, type ServeOptions } from './server.ts';
 
+/**
+ * With the owner's organisation: not at all; to see the run, its previews, files and output; or also to
+ * work in its sandbox.
+ */
+export type Sharing = 'private' | 'view' | 'work';
+
 /** A run in the API's format. */
 export interface RunInfo {
   readonly run_id: string;
@@ -19,6 +25,10 @@ export interface RunInfo {
   readonly title: string | null;
   readonly sandbox_id: string;
   readonly auto_approve_tools: boolean;
+  /** What the people of the owner's organisation may do in it. */
+  readonly sharing: Sharing;
+  /** What you may do in it; `owner` has no limit. */
+  readonly access: 'owner' | 'work' | 'view';
   readonly status: 'running' | 'completed';
   readonly created_at: string;
   readonly completed_at: string | null;
@@ -219,6 +229,17 @@ export class Run {
   /** @param reason shown to the agent */
   deny(requestId: string, reason?: string, { signal }: CallOptions = {}): Promise<void> {
     return this.#decide({ request_id: requestId, decision: 'deny', reason }, signal);
+  }
+
+  /** Shares the run with the people of its owner's organisation, or no longer. */
+  share(sharing: Sharing, { signal }: CallOptions = {}): Promise<RunInfo> {
+    return this.#http.json({
+      method: 'PATCH',
+      path: this.#path,
+      json: { sharing },
+      isIdempotent: true,
+      signal,
+    });
   }
 
   complete({ signal }: CallOptions = {}): Promise<void> {

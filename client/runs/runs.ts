@@ -18,6 +18,8 @@ export interface CreateRunOptions extends CallOptions {
 export interface ListRunsOptions extends CallOptions, ListFilter {
   readonly status?: 'running' | 'completed' | undefined;
   readonly sandboxId?: string | undefined;
+  /** Only runs of others that are shared with your organisation. */
+  readonly shared?: boolean | undefined;
   /** Its sandbox must have this tag. */
   readonly tag?: readonly [key: string, value: string] | undefined;
   /** @default newest */
@@ -58,8 +60,15 @@ export class Runs {
 
   /** Matching runs; pages are fetched on demand. */
   async *list(options: ListRunsOptions = {}): AsyncGenerator<Run, void> {
-    const { status, sandboxId, tag, sort, signal } = options;
-    const query = { ...filterQuery(options), status, sandbox_id: sandboxId, tag: tag?.join(':'), sort };
+    const { status, sandboxId, shared, tag, sort, signal } = options;
+    const query = {
+      ...filterQuery(options),
+      status,
+      sandbox_id: sandboxId,
+      shared: shared === true ? 'true' : undefined,
+      tag: tag?.join(':'),
+      sort,
+    };
     for await (const info of pages<RunInfo>(this.#http, 'api/runs', 'runs', query, signal)) {
       yield this.#run(info);
     }

@@ -1,4 +1,14 @@
-import { type Agent, type Delegate, type SessionRef, superiorOf } from '../callers.ts';
+import {
+  type Agent,
+  type Delegate,
+  mayReachSandbox,
+  mayUseRun,
+  type Person,
+  sameOwner,
+  type SessionRef,
+  type SharedAccess,
+  superiorOf,
+} from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { WakingClock } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
@@ -68,7 +78,8 @@ function watchWhileGood(
 export interface WatchCredentialDeps {
   readonly records: {
     readonly delegations: Pick<Records['delegations'], 'tokenVersion' | 'get' | 'watch'>;
-    readonly runs: Pick<Records['runs'], 'get'>;
+    readonly runs: Pick<Records['runs'], 'get' | 'sharingIn'>;
+    readonly sandboxes: Pick<Records['sandboxes'], 'get'>;
     readonly timeline: Pick<Records['timeline'], 'watch'>;
   };
   readonly clock: WakingClock;
@@ -123,6 +134,34 @@ function noLongerGood(caller: Agent | Delegate): PortholeError {
     'unauthorized',
     `This credential is no longer good: ask ${superiorOf(caller)} for another.`,
   );
+}
+
+/** A person whose request names something that its owner may share. */
+export type Colleague = Person & { readonly via: SharedAccess };
+
+/** Whether the person uses it because its owner shares it. */
+export async function isColleague({ records }: WatchCredentialDeps, person: Colleague): Promise<boolean> {
+  const { of, id } = person.via;
+  const found = await (of === 'run' ? records.runs.get(id) : records.sandboxes.get(id));
+  return found !== undefined && !person.admin && !sameOwner(person, found.owner);
+}
+
+/** Watches whether it is still shared while an operation of a guest lasts. */
+export function watchSharing({ records, clock }: WatchCredentialDeps, person: Colleague): WatchedCredential {
+  const { of, id } = person.via;
+  return watchWhileGood(clock, {
+    async goodUntil() {
+      if (of === 'run') {
+        const run = await records.runs.get(id);
+        return run !== undefined && mayUseRun(person, run, false) ? null : undefined;
+      }
+      const sandbox = await records.sandboxes.get(id);
+      if (sandbox === undefined) return undefined;
+      return (await mayReachSandbox({ records }, person, sandbox, false)) ? null : undefined;
+    },
+    watch: (notify) => (of === 'run' ? records.timeline.watch(id, notify) : () => undefined),
+    over: () => new PortholeError('forbidden', 'This is no longer shared with you: ask its owner.'),
+  });
 }
 
 /**

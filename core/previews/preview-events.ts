@@ -5,7 +5,7 @@ import type { Preview, PreviewPlane } from './preview-plane.ts';
 import { tokenFingerprint } from './preview-token.ts';
 
 /** The actor of a preview event. */
-export type Actor = 'agent' | 'owner' | 'admin' | 'traffic';
+export type Actor = 'agent' | 'owner' | 'admin' | 'member' | 'traffic';
 
 /** Why a preview ended without an explicit stop. */
 export type ReapReason = Exclude<PreviewDecision, 'alive' | 'stopped'> | 'over_cap';

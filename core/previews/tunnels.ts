@@ -43,6 +43,7 @@ async function implicitRun(
     autoApproveTools: false,
     status: 'running',
     tokenKid: tokens.currentKid(),
+    sharing: 'private',
     tokenVersion: 0,
     createdAt: clock.now(),
     completedAt: null,

@@ -12,8 +12,8 @@ import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { Clock } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
 import { outsideToken, type ProvisionAccess } from './agent-token.ts';
-import { runCompleted, runCreated, sandboxCreated } from './run-events.ts';
-import type { RunRecord } from './run-records.ts';
+import { runCompleted, runCreated, runShared, sandboxCreated } from './run-events.ts';
+import type { RunRecord, Sharing } from './run-records.ts';
 
 interface CompleteRunDeps {
   readonly records: Pick<Records, 'runs' | 'sandboxes'>;
@@ -79,6 +79,19 @@ async function isInUse(
 export interface CreateRunDeps extends CreateSandboxDeps {
   readonly tokens: Tokens;
   readonly provisionAccess: ProvisionAccess;
+  /** How new runs are shared. */
+  readonly runSharing: Sharing;
+}
+
+/** Shares the run with its owner's organisation, or no longer; sharing it so again changes nothing. */
+export async function shareRun(
+  { records, clock, ids }: Pick<CreateRunDeps, 'records' | 'clock' | 'ids'>,
+  person: Person,
+  run: RunRecord,
+  sharing: Sharing,
+): Promise<RunRecord> {
+  const event = runShared(sharing, person.user, ids.run());
+  return (await records.runs.share(run.id, sharing, clock.now(), [event])) ?? run;
 }
 
 interface NewRun {
@@ -115,6 +128,7 @@ export async function createRun(
       autoApproveTools: wanted.autoApproveTools,
       status: 'running',
       tokenKid: tokens.currentKid(),
+      sharing: deps.runSharing,
       tokenVersion: 0,
       createdAt: clock.now(),
       completedAt: null,

@@ -1,4 +1,4 @@
-import type { RunRecord } from './run-records.ts';
+import type { RunRecord, Sharing } from './run-records.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { NewEvent, RunEventType } from './timeline.ts';
 
@@ -17,6 +17,11 @@ export function agentConnected(version: number): NewEvent {
 
 export function runCompleted(): NewEvent {
   return { type: 'run.completed', key: 'run-completed', data: {} };
+}
+
+/** @param id of the change: a run may be shared so again */
+export function runShared(sharing: Sharing, by: string, id: string): NewEvent {
+  return { type: 'run.shared', key: `run-shared:${id}`, data: { sharing, by: 'person', user: by } };
 }
 
 export function sandboxCreated({ id, image }: Pick<SandboxRecord, 'id' | 'image'>): NewEvent {

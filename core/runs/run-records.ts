@@ -2,12 +2,20 @@ import type { Owner } from '../shared/clock-and-ids.ts';
 import type { ListFilter, Page, PageRequest } from '../shared/reads.ts';
 import type { NewEvent } from './timeline.ts';
 
+/**
+ * What the people of the owner's organisation may do in a run: nothing; read it, its previews, files
+ * and output; or also work in its sandbox. Approvals, sharing, ending and deleting stay the owner's.
+ */
+export const SHARING = ['private', 'view', 'work'] as const;
+export type Sharing = (typeof SHARING)[number];
+
 export interface RunRecord {
   readonly id: string;
   readonly owner: Owner;
   readonly title: string | null;
   readonly sandboxId: string;
   readonly autoApproveTools: boolean;
+  readonly sharing: Sharing;
   readonly status: 'running' | 'completed';
   /** The key that this run's preview tokens are derived with. */
   readonly tokenKid: string;
@@ -21,6 +29,8 @@ export interface RunRecord {
 export interface RunFilter extends ListFilter {
   readonly status?: RunRecord['status'] | undefined;
   readonly sandboxId?: string | undefined;
+  /** Only runs of others that are shared with this person's organisation. */
+  readonly sharedWith?: Owner | undefined;
 }
 
 /** Orders of a list of runs. */
@@ -56,6 +66,18 @@ export interface RunRecords {
    * Returns the resulting record, with the time of the first completion.
    */
   complete(id: string, at: Date, appended?: readonly NewEvent[]): Promise<RunRecord | undefined>;
+  /**
+   * Shares it so and appends the events, and wakes the watchers of the run, unless it is shared so
+   * already. Returns the resulting record.
+   */
+  share(
+    id: string,
+    sharing: Sharing,
+    at: Date,
+    appended?: readonly NewEvent[],
+  ): Promise<RunRecord | undefined>;
+  /** The widest sharing of the owner's runs in the sandbox. */
+  sharingIn(sandboxId: string, owner: Owner): Promise<Sharing>;
   /** Increments `tokenVersion`. Undefined, and nothing changed, if the run is not running. */
   rotateToken(id: string): Promise<RunRecord | undefined>;
   /** The ids among `ids` of completed runs. */

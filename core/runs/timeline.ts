@@ -2,6 +2,7 @@
 export type RunEventType =
   | 'run.created'
   | 'run.completed'
+  | 'run.shared'
   | 'agent.connected'
   | 'sandbox.created'
   | 'sandbox.stopped'

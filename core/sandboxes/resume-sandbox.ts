@@ -1,4 +1,4 @@
-import { type Caller, mayUseSandbox } from '../callers.ts';
+import { type Caller, mayReachSandbox } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { Clock } from '../shared/clock-and-ids.ts';
 import { joined } from '../shared/concurrency.ts';
@@ -25,9 +25,8 @@ export async function findSandbox(
   { agents = false }: { readonly agents?: boolean } = {},
 ): Promise<SandboxRecord> {
   const sandbox = await records.sandboxes.get(checkSandboxId(id));
-  if (sandbox === undefined || sandbox.desired === 'destroyed' || !mayUseSandbox(caller, sandbox, agents)) {
-    throw sandboxNotFound(id);
-  }
+  if (sandbox === undefined || sandbox.desired === 'destroyed') throw sandboxNotFound(id);
+  if (!(await mayReachSandbox({ records }, caller, sandbox, agents))) throw sandboxNotFound(id);
   return sandbox;
 }
 

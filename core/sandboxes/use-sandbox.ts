@@ -1,4 +1,4 @@
-import { type Caller, mayUseSandbox, ownerOf } from '../callers.ts';
+import { type Caller, mayReachSandbox, mayUseSandbox, ownerOf } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { SandboxRecord } from './sandbox-records.ts';
 import { checkSandboxId } from './sandbox-owner.ts';
@@ -40,11 +40,14 @@ export async function useSandbox(
   checkSandboxId(id);
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const known = await records.sandboxes.get(id);
-    if (known !== undefined && !mayUseSandbox(caller, known, agents)) throw sandboxNotFound(id);
+    const isOwn = known === undefined || mayUseSandbox(caller, known, agents);
+    if (!isOwn && !(await mayReachSandbox(deps, caller, known, agents))) throw sandboxNotFound(id);
     if (known !== undefined && known.desired !== 'destroyed') {
-      return asItIs && known.observed !== 'creating' ? known : readySandbox(deps, known);
+      // Who may only view starts nothing: that would use the owner's quota.
+      const isViewer = !isOwn && caller.kind === 'person' && caller.via?.needs === 'view';
+      return (asItIs || isViewer) && known.observed !== 'creating' ? known : readySandbox(deps, known);
     }
-    if (caller.kind !== 'person') throw sandboxNotFound(id);
+    if (caller.kind !== 'person' || !isOwn) throw sandboxNotFound(id);
     // An unfinished deletion is finished first.
     if (known !== undefined) await endSandbox(deps, known);
     const reserved = await reserveSandbox(deps, id, { owner: known?.owner ?? ownerOf(caller) });

@@ -13,6 +13,7 @@ import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 
 export const downloadFolderRoute = defineRoute({
   id: 'downloadFolder',
+  shared: { sandbox: 'view' },
   method: 'GET',
   path: '/v1/sandbox/{id}/archive',
   tag: 'Sandboxes',

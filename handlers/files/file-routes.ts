@@ -39,6 +39,7 @@ function absolutePath(encoded: string): string {
 
 export const deleteFileRoute = defineRoute({
   id: 'deleteFile',
+  shared: { sandbox: 'work' },
   method: 'DELETE',
   path: '/v1/sandbox/{id}/file/{path}',
   tag: 'Sandboxes',
@@ -78,6 +79,7 @@ const path = z.string().min(1).max(16_384);
 
 export const moveFileRoute = defineRoute({
   id: 'moveFile',
+  shared: { sandbox: 'work' },
   method: 'POST',
   path: '/v1/sandbox/{id}/move',
   tag: 'Sandboxes',
@@ -124,6 +126,7 @@ export const moveFileRoute = defineRoute({
 
 export const readFileRoute = defineRoute({
   id: 'readFile',
+  shared: { sandbox: 'view' },
   method: 'GET',
   path: '/v1/sandbox/{id}/file/{path}',
   tag: 'Sandboxes',
@@ -166,6 +169,7 @@ export const readFileRoute = defineRoute({
 
 export const writeFileRoute = defineRoute({
   id: 'writeFile',
+  shared: { sandbox: 'work' },
   method: 'PUT',
   path: '/v1/sandbox/{id}/file/{path}',
   tag: 'Sandboxes',

@@ -34,6 +34,7 @@ const Entry = z
 
 export const listFilesRoute = defineRoute({
   id: 'listFiles',
+  shared: { sandbox: 'view' },
   method: 'GET',
   path: '/v1/sandbox/{id}/files',
   tag: 'Sandboxes',
@@ -86,6 +87,7 @@ const LONGEST_MS = 3_600_000;
 
 export const watchFilesRoute = defineRoute({
   id: 'watchFiles',
+  shared: { sandbox: 'view' },
   method: 'GET',
   path: '/v1/sandbox/{id}/watch',
   tag: 'Sandboxes',

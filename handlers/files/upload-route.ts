@@ -55,6 +55,7 @@ const LIMITS = {
 
 export const uploadFilesRoute = defineRoute({
   id: 'uploadFiles',
+  shared: { sandbox: 'work' },
   method: 'POST',
   path: '/v1/sandbox/{id}/files',
   tag: 'Sandboxes',

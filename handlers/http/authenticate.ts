@@ -4,6 +4,7 @@ import {
   credentialOf,
   type Delegate,
   type Person,
+  type SharedAccess,
   superiorOf,
 } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
@@ -24,9 +25,20 @@ import type { Step } from './admit.ts';
  */
 export async function identify(
   authenticator: Authenticator,
-  route: Pick<Route, 'access' | 'agents' | 'delegates' | 'socket' | 'summary'>,
+  route: Pick<Route, 'access' | 'agents' | 'delegates' | 'shared' | 'socket' | 'summary'>,
   event: HttpEvent,
   publicOrigin?: string,
+): Promise<Caller | undefined> {
+  const caller = await callerOf(authenticator, route, event, publicOrigin);
+  const via = sharedAccess(route, event);
+  return caller?.kind === 'person' && via !== undefined ? { ...caller, via } : caller;
+}
+
+async function callerOf(
+  authenticator: Authenticator,
+  route: Parameters<typeof identify>[1],
+  event: HttpEvent,
+  publicOrigin: string | undefined,
 ): Promise<Caller | undefined> {
   if (route.access === 'anyone') return undefined;
   const credential = presentedCredential(event, route);
@@ -42,6 +54,15 @@ export async function identify(
   if (caller.kind === 'agent' && route.agents !== true) throw notFor(caller, route);
   if (caller.kind === 'delegate') checkDelegate(caller, route, event.pathParameters?.['id']);
   return caller;
+}
+
+function sharedAccess(
+  { shared: { run, sandbox } = {} }: Pick<Route, 'shared'>,
+  { pathParameters }: HttpEvent,
+): SharedAccess | undefined {
+  const id = pathParameters?.['id'] ?? '';
+  if (run !== undefined) return { needs: run, of: 'run', id };
+  return sandbox && { needs: sandbox, of: 'sandbox', id };
 }
 
 /**

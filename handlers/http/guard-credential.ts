@@ -3,10 +3,13 @@ import type { Caller, Delegate, SessionRef } from '#core/callers.ts';
 import type { MessageSocket } from '#core/terminals/message-socket.ts';
 import type { Sessions } from '#core/auth/sign-in.ts';
 import {
+  type Colleague,
+  isColleague,
   watchAgent,
   type WatchCredentialDeps,
   watchCredential,
   watchSession,
+  watchSharing,
   type WatchedCredential,
 } from '#core/auth/watch-credentials.ts';
 import type { HttpResponse } from './http-event.ts';
@@ -20,7 +23,8 @@ export interface GuardCredentialDeps extends WatchCredentialDeps {
 
 /**
  * Ends requests that outlive their credential: commands, downloads and terminals of delegates, of
- * agents, and of people with a session, once the delegation, token or session becomes invalid.
+ * agents, and of people with a session or in a shared run, once the delegation, token or session
+ * becomes invalid, or the run is no longer shared.
  * Other callers are not watched: removing a key from the configuration restarts the process.
  * @param signal aborts when the client disconnects
  * @param handle receives a signal that aborts then, or when the credential becomes invalid
@@ -36,8 +40,13 @@ export function guardCredential(
   if (caller?.kind === 'agent') {
     return response.then((given) => guarded(given, () => watchAgent(services, caller)));
   }
-  const session = caller?.kind === 'person' ? caller.session : undefined;
-  return session === undefined ? response : response.then((given) => guardSession(services, session, given));
+  if (caller?.kind !== 'person') return response;
+  const { session, via } = caller;
+  const shared =
+    via === undefined
+      ? response
+      : response.then((given) => guardSharing(services, { ...caller, via }, given));
+  return session === undefined ? shared : shared.then((given) => guardSession(services, session, given));
 }
 
 /** Most functions never read the signal, so it is created when it is first read. */
@@ -83,6 +92,17 @@ function guardSession(
   return sessions === undefined
     ? response
     : guarded(response, () => watchSession({ sessions, clock }, session));
+}
+
+/** Only what lasts needs another look at whether it is shared. */
+async function guardSharing(
+  services: GuardCredentialDeps,
+  person: Colleague,
+  response: HttpResponse,
+): Promise<HttpResponse> {
+  const lasts = response.body instanceof Readable || response.upgrade !== undefined;
+  if (!lasts || !(await isColleague(services, person))) return response;
+  return guarded(response, () => watchSharing(services, person));
 }
 
 /** Watches the credential of a response that is a stream or a socket. */

@@ -132,6 +132,7 @@ const PORT_MESSAGE = 'must be an integer between 1 and 65535';
 
 export const diagnoseSandboxRoute = defineRoute({
   id: 'diagnoseSandbox',
+  shared: { run: 'view' },
   method: 'GET',
   path: '/api/runs/{id}/sandbox/doctor',
   tag: 'Previews',

@@ -24,6 +24,7 @@ const ERRORS = ['invalid_run_id', 'foreign_run', 'run_not_found'] as const;
 
 export const listLooksRoute = defineRoute({
   id: 'listLooks',
+  shared: { run: 'view' },
   method: 'GET',
   path: '/api/runs/{id}/looks',
   tag: 'Previews',
@@ -60,6 +61,7 @@ export const listLooksRoute = defineRoute({
 
 export const getLookPictureRoute = defineRoute({
   id: 'getLookPicture',
+  shared: { run: 'view' },
   method: 'GET',
   path: '/api/runs/{id}/looks/{look}/{picture}',
   tag: 'Previews',

@@ -367,6 +367,7 @@ const ERRORS: readonly ErrorCode[] = [
 
 export const lookAtPageRoute = defineRoute({
   id: 'lookAtPage',
+  shared: { run: 'work' },
   method: 'POST',
   path: '/api/runs/{id}/previews/{port}/look',
   tag: 'Previews',
@@ -408,6 +409,7 @@ export async function awaitChange(
 
 export const checkPageRoute = defineRoute({
   id: 'checkPage',
+  shared: { run: 'work' },
   method: 'POST',
   path: '/api/runs/{id}/previews/{port}/check',
   tag: 'Previews',

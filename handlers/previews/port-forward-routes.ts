@@ -17,6 +17,7 @@ import { PageResultDto, toPageResultDto } from './page-routes.ts';
 
 export const keepPreviewAliveRoute = defineRoute({
   id: 'keepPreviewAlive',
+  shared: { run: 'work' },
   method: 'POST',
   path: '/api/runs/{id}/sandbox/preview/{token}/keepalive',
   tag: 'Previews',
@@ -160,6 +161,7 @@ export async function awaitStarted(
 
 export const listPortForwardsRoute = defineRoute({
   id: 'listPortForwards',
+  shared: { run: 'view' },
   method: 'GET',
   path: '/api/runs/{id}/sandbox/port-forward',
   tag: 'Previews',
@@ -213,6 +215,7 @@ export const StartPreviewBody = z
 
 export const startPortForwardRoute = defineRoute({
   id: 'startPortForward',
+  shared: { run: 'work' },
   method: 'POST',
   path: '/api/runs/{id}/sandbox/port-forward',
   tag: 'Previews',
@@ -246,6 +249,7 @@ export const startPortForwardRoute = defineRoute({
 
 export const stopPortForwardRoute = defineRoute({
   id: 'stopPortForward',
+  shared: { run: 'work' },
   method: 'DELETE',
   path: '/api/runs/{id}/sandbox/port-forward/{sessionId}',
   tag: 'Previews',

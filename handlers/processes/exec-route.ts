@@ -160,6 +160,7 @@ const Collected = z
 
 export const execCommandRoute = defineRoute({
   id: 'execCommand',
+  shared: { sandbox: 'work' },
   method: 'POST',
   path: '/v1/sandbox/{id}/exec',
   tag: 'Sandboxes',

@@ -15,6 +15,7 @@ const Body = z
 
 export const createSessionRoute = defineRoute({
   id: 'createSession',
+  shared: { sandbox: 'work' },
   method: 'POST',
   path: '/v1/sandbox/{id}/session',
   tag: 'Sandboxes',
@@ -55,6 +56,7 @@ export const createSessionRoute = defineRoute({
 
 export const deleteSessionRoute = defineRoute({
   id: 'deleteSession',
+  shared: { sandbox: 'work' },
   method: 'DELETE',
   path: '/v1/sandbox/{id}/session/{sid}',
   tag: 'Sandboxes',

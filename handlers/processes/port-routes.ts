@@ -7,6 +7,7 @@ import { GUEST_ERRORS, PortListDto, PortStateDto, timeout } from './process-dto.
 
 export const listPortsRoute = defineRoute({
   id: 'listPorts',
+  shared: { sandbox: 'view' },
   method: 'GET',
   path: '/v1/sandbox/{id}/ports',
   tag: 'Ports',
@@ -25,6 +26,7 @@ export const listPortsRoute = defineRoute({
 
 export const waitForPortRoute = defineRoute({
   id: 'waitForPort',
+  shared: { sandbox: 'view' },
   method: 'POST',
   path: '/v1/sandbox/{id}/ports/{port}/wait',
   tag: 'Ports',

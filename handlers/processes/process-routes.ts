@@ -99,6 +99,7 @@ function refOf({ params: { id, pid }, caller, signal }: Request): ProcessRef {
 
 export const createProcessRoute = defineRoute({
   ...common,
+  shared: { sandbox: 'work' },
   id: 'createProcess',
   method: 'POST',
   path: '/v1/sandbox/{id}/processes',
@@ -129,6 +130,7 @@ export function checkRunnable(
 
 export const listProcessesRoute = defineRoute({
   ...common,
+  shared: { sandbox: 'view' },
   id: 'listProcesses',
   method: 'GET',
   path: '/v1/sandbox/{id}/processes',
@@ -144,6 +146,7 @@ export const listProcessesRoute = defineRoute({
 
 export const getProcessRoute = defineRoute({
   ...common,
+  shared: { sandbox: 'view' },
   id: 'getProcess',
   method: 'GET',
   path: '/v1/sandbox/{id}/processes/{pid}',
@@ -158,6 +161,7 @@ export const getProcessRoute = defineRoute({
 
 export const deleteProcessRoute = defineRoute({
   ...common,
+  shared: { sandbox: 'work' },
   id: 'deleteProcess',
   method: 'DELETE',
   path: '/v1/sandbox/{id}/processes/{pid}',
@@ -174,6 +178,7 @@ export const deleteProcessRoute = defineRoute({
 
 export const followProcessRoute = defineRoute({
   ...common,
+  shared: { sandbox: 'view' },
   id: 'followProcess',
   method: 'GET',
   path: '/v1/sandbox/{id}/processes/{pid}/output',
@@ -194,6 +199,7 @@ export const followProcessRoute = defineRoute({
 
 export const sendProcessInputRoute = defineRoute({
   ...common,
+  shared: { sandbox: 'work' },
   id: 'sendProcessInput',
   method: 'POST',
   path: '/v1/sandbox/{id}/processes/{pid}/input',
@@ -227,6 +233,7 @@ export const sendProcessInputRoute = defineRoute({
 
 export const signalProcessRoute = defineRoute({
   ...common,
+  shared: { sandbox: 'work' },
   id: 'signalProcess',
   method: 'POST',
   path: '/v1/sandbox/{id}/processes/{pid}/signal',
@@ -243,6 +250,7 @@ export const signalProcessRoute = defineRoute({
 
 export const resizeProcessRoute = defineRoute({
   ...common,
+  shared: { sandbox: 'work' },
   id: 'resizeProcess',
   method: 'POST',
   path: '/v1/sandbox/{id}/processes/{pid}/resize',
@@ -258,6 +266,7 @@ export const resizeProcessRoute = defineRoute({
 
 export const waitForProcessRoute = defineRoute({
   ...common,
+  shared: { sandbox: 'view' },
   id: 'waitForProcess',
   method: 'POST',
   path: '/v1/sandbox/{id}/processes/{pid}/wait',

@@ -91,6 +91,7 @@ function refOf({
 
 export const putServerRoute = defineRoute({
   ...common,
+  shared: { sandbox: 'work' },
   id: 'putServer',
   method: 'PUT',
   path: '/v1/sandbox/{id}/servers/{name}',
@@ -115,6 +116,7 @@ export const putServerRoute = defineRoute({
 
 export const listServersRoute = defineRoute({
   ...common,
+  shared: { sandbox: 'view' },
   id: 'listServers',
   method: 'GET',
   path: '/v1/sandbox/{id}/servers',
@@ -129,6 +131,7 @@ export const listServersRoute = defineRoute({
 
 export const getServerRoute = defineRoute({
   ...common,
+  shared: { sandbox: 'view' },
   id: 'getServer',
   method: 'GET',
   path: '/v1/sandbox/{id}/servers/{name}',
@@ -143,6 +146,7 @@ export const getServerRoute = defineRoute({
 
 export const deleteServerRoute = defineRoute({
   ...common,
+  shared: { sandbox: 'work' },
   id: 'deleteServer',
   method: 'DELETE',
   path: '/v1/sandbox/{id}/servers/{name}',
@@ -174,6 +178,7 @@ function changeRoute(change: 'start' | 'stop' | 'restart', summary: string, desc
   return defineRoute({
     ...common,
     id: `${change}Server`,
+    shared: { sandbox: 'work' },
     method: 'POST',
     path: `/v1/sandbox/{id}/servers/{name}/${change}`,
     summary,
@@ -189,6 +194,7 @@ function changeRoute(change: 'start' | 'stop' | 'restart', summary: string, desc
 
 export const followServerRoute = defineRoute({
   ...common,
+  shared: { sandbox: 'view' },
   id: 'followServer',
   method: 'GET',
   path: '/v1/sandbox/{id}/servers/{name}/logs',

@@ -30,6 +30,7 @@ const Query = z.object({
 
 export const ptyTerminalRoute = defineRoute({
   id: 'ptyTerminal',
+  shared: { sandbox: 'work' },
   method: 'GET',
   path: '/v1/sandbox/{id}/pty',
   tag: 'Sandboxes',

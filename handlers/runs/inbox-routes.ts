@@ -52,7 +52,7 @@ const MessageDto = z
   .object({
     message_id: z.string().describe('`msg_` + ULID'),
     reply_to: z.string().nullable().describe('`message_id` of the comment; null for a comment'),
-    by: z.enum(['owner', 'admin', 'agent']),
+    by: z.enum(['owner', 'admin', 'member', 'agent']),
     at: z.iso.datetime(),
     read_at: z.iso.datetime().nullable().describe('When the other side read it'),
     text: z.string(),
@@ -122,6 +122,7 @@ const RUN_ERRORS = ['invalid_run_id', 'foreign_run', 'run_not_found'] as const;
 
 export const postCommentRoute = defineRoute({
   id: 'postComment',
+  shared: { run: 'work' },
   method: 'POST',
   path: '/api/runs/{id}/inbox',
   tag: 'Inbox',
@@ -160,6 +161,7 @@ function toPicture({ media_type, width, height, data }: z.output<typeof PictureB
 
 export const listInboxRoute = defineRoute({
   id: 'listInbox',
+  shared: { run: 'view' },
   method: 'GET',
   path: '/api/runs/{id}/inbox',
   tag: 'Inbox',
@@ -186,6 +188,7 @@ export const listInboxRoute = defineRoute({
 
 export const getMessageRoute = defineRoute({
   id: 'getInboxMessage',
+  shared: { run: 'view' },
   method: 'GET',
   path: '/api/runs/{id}/inbox/{message}',
   tag: 'Inbox',
@@ -250,6 +253,7 @@ export const markReadRoute = defineRoute({
 
 export const findElementRoute = defineRoute({
   id: 'findPageElement',
+  shared: { run: 'work' },
   method: 'POST',
   path: '/api/runs/{id}/previews/{port}/element',
   tag: 'Inbox',

@@ -1,12 +1,18 @@
 import { z } from 'zod';
-import { ownerOf, requirePerson } from '#core/callers.ts';
+import { accessTo, type Caller, ownerOf, requirePerson } from '#core/callers.ts';
 import { recordAgentConnected, rotateAgentToken } from '#core/runs/agent-token.ts';
-import { completeRun, createRun } from '#core/runs/create-run.ts';
+import { completeRun, createRun, shareRun } from '#core/runs/create-run.ts';
 import { findRun } from '#core/runs/find-run.ts';
-import { RUN_SORTS, type RunRecord } from '#core/runs/run-records.ts';
+import { RUN_SORTS, type RunRecord, SHARING } from '#core/runs/run-records.ts';
 import { filterQuery, listFilterOf, pageQuery, totalField } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 import { TagFilter } from '../sandboxes/sandbox-schemas.ts';
+
+const SharingDto = z
+  .enum(SHARING, `must be one of ${SHARING.join(', ')}`)
+  .describe(
+    "What the people of the owner's organisation may do: nothing (`private`), read the run, its previews, files and output (`view`), or also work in its sandbox (`work`)",
+  );
 
 /**
  * A run for its owner and its agent. Without the agent token: only the call that creates the run
@@ -19,19 +25,23 @@ const RunDto = z
     title: z.string().nullable(),
     sandbox_id: z.string(),
     auto_approve_tools: z.boolean(),
+    sharing: SharingDto,
+    access: z.enum(['owner', 'work', 'view']).describe('What you may do in it: `owner` has no limit'),
     status: z.enum(['running', 'completed']),
     created_at: z.iso.datetime(),
     completed_at: z.iso.datetime().nullable(),
   })
   .meta({ id: 'Run' });
 
-function toRunDto(run: RunRecord): z.infer<typeof RunDto> {
+function toRunDto(run: RunRecord, caller: Caller): z.infer<typeof RunDto> {
   return {
     run_id: run.id,
     owner: run.owner.user,
     title: run.title,
     sandbox_id: run.sandboxId,
     auto_approve_tools: run.autoApproveTools,
+    sharing: run.sharing,
+    access: accessTo(run, caller),
     status: run.status,
     created_at: run.createdAt.toISOString(),
     completed_at: run.completedAt?.toISOString() ?? null,
@@ -58,7 +68,7 @@ export const completeRunRoute = defineRoute({
   errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
   async handle({ params, caller }, services) {
     const run = await findRun(services, caller, params.id);
-    return json(200, toRunDto(await completeRun(services, run)));
+    return json(200, toRunDto(await completeRun(services, run), caller));
   },
 });
 
@@ -112,7 +122,27 @@ export const createRunRoute = defineRoute({
       },
       signal,
     );
-    return json(201, { ...toRunDto(run), agent_token: agentToken });
+    return json(201, { ...toRunDto(run, caller), agent_token: agentToken });
+  },
+});
+
+export const changeRunRoute = defineRoute({
+  id: 'changeRun',
+  method: 'PATCH',
+  path: '/api/runs/{id}',
+  tag: 'Runs',
+  summary: 'Share a run',
+  description:
+    'Only its owner and admins share a run, answer its agent, complete it and delete its sandbox, whatever `sharing` is. A narrower sharing also ends the terminals and streams that it no longer allows, within 15 seconds.',
+  access: 'caller',
+  params: RunPath,
+  body: z.strictObject({ sharing: SharingDto }).meta({ id: 'ChangeRunRequest' }),
+  responses: { 200: { description: 'The run', schema: RunDto } },
+  errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
+  async handle({ params, body, caller }, services) {
+    const person = requirePerson(caller, 'share runs');
+    const run = await findRun(services, person, params.id);
+    return json(200, toRunDto(await shareRun(services, person, run, body.sharing), caller));
   },
 });
 
@@ -145,6 +175,7 @@ export const rotateAgentTokenRoute = defineRoute({
 
 export const getRunRoute = defineRoute({
   id: 'getRun',
+  shared: { run: 'view' },
   method: 'GET',
   path: '/api/runs/{id}',
   tag: 'Runs',
@@ -158,7 +189,7 @@ export const getRunRoute = defineRoute({
   async handle({ params, caller }, services) {
     const run = await findRun(services, caller, params.id, { agents: true });
     if (caller.kind === 'agent') await recordAgentConnected(services, run);
-    return json(200, toRunDto(run));
+    return json(200, toRunDto(run, caller));
   },
 });
 
@@ -176,6 +207,10 @@ export const listRunsRoute = defineRoute({
     ...filterQuery,
     status: z.enum(['running', 'completed'], 'must be running or completed').optional(),
     sandbox_id: z.string().max(128).optional(),
+    shared: z
+      .literal('true', 'must be true')
+      .optional()
+      .describe('Only runs of others that are shared with your organisation'),
     tag: TagFilter.optional().describe('`key:value`'),
     sort: z
       .enum(RUN_SORTS, `must be one of ${RUN_SORTS.join(', ')}`)
@@ -192,13 +227,14 @@ export const listRunsRoute = defineRoute({
   },
   async handle({ query, caller }, { records }) {
     const person = requirePerson(caller, 'list runs');
-    const owner = person.admin ? undefined : ownerOf(person);
+    const sharedWith = query.shared === undefined ? undefined : ownerOf(person);
+    const owner = person.admin || sharedWith !== undefined ? undefined : ownerOf(person);
     const { limit, after, sort, status, sandbox_id: sandboxId } = query;
-    const filter = { ...listFilterOf(query), status, sandboxId };
+    const filter = { ...listFilterOf(query), status, sandboxId, sharedWith };
     const [page, total] = await Promise.all([
       records.runs.list(owner, { limit, after }, filter, sort),
       query.count === 'true' ? records.runs.count(owner, filter) : null,
     ]);
-    return json(200, { runs: page.items.map(toRunDto), next: page.next, total });
+    return json(200, { runs: page.items.map((run) => toRunDto(run, person)), next: page.next, total });
   },
 });

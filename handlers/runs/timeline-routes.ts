@@ -29,6 +29,7 @@ import { RunPath } from './run-routes.ts';
 const TYPES = [
   'run.created',
   'run.completed',
+  'run.shared',
   'agent.connected',
   'sandbox.created',
   'sandbox.stopped',
@@ -86,6 +87,7 @@ function followRoute<Position, Event extends { readonly seq: Position; readonly 
 ): Route {
   return defineRoute({
     ...texts,
+    shared: { run: 'view' },
     method: 'GET',
     tag: 'Runs',
     access: 'caller',
@@ -162,6 +164,7 @@ export const followTimelineRoute = followRoute(
 
 export const readTimelineRoute = defineRoute({
   id: 'readTimeline',
+  shared: { run: 'view' },
   method: 'GET',
   path: '/api/runs/{id}/timeline',
   tag: 'Runs',
@@ -223,6 +226,7 @@ function toActivityDto(event: ActivityEvent): z.infer<typeof ActivityEventDto> {
 
 export const readActivityRoute = defineRoute({
   id: 'readActivity',
+  shared: { run: 'view' },
   method: 'GET',
   path: '/api/runs/{id}/activity',
   tag: 'Runs',

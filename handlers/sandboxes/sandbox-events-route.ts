@@ -19,6 +19,7 @@ import { SandboxPath } from './sandbox-path.ts';
 
 export const followSandboxRoute = defineRoute({
   id: 'followSandbox',
+  shared: { sandbox: 'view' },
   method: 'GET',
   path: '/v1/sandbox/{id}/events',
   tag: 'Sandboxes',

@@ -51,6 +51,7 @@ export async function networkAttempts(
 
 export const getSandboxNetworkRoute = defineRoute({
   id: 'getSandboxNetwork',
+  shared: { sandbox: 'view' },
   method: 'GET',
   path: '/v1/sandbox/{id}/network',
   tag: 'Sandboxes',

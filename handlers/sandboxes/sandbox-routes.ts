@@ -135,6 +135,7 @@ async function networkOf({ network: access }: Services, body: z.infer<typeof Bod
 
 export const getSandboxRoute = defineRoute({
   id: 'getSandbox',
+  shared: { sandbox: 'view' },
   method: 'GET',
   path: '/v1/sandbox/{id}',
   tag: 'Sandboxes',
@@ -153,6 +154,7 @@ export const getSandboxRoute = defineRoute({
 
 export const isSandboxRunningRoute = defineRoute({
   id: 'isSandboxRunning',
+  shared: { sandbox: 'view' },
   method: 'GET',
   path: '/v1/sandbox/{id}/running',
   tag: 'Sandboxes',

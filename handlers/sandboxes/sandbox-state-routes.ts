@@ -43,6 +43,7 @@ const Heartbeat = z
 
 export const heartbeatRoute = defineRoute({
   id: 'heartbeat',
+  shared: { sandbox: 'work' },
   method: 'POST',
   path: '/v1/sandbox/{id}/heartbeat',
   tag: 'Sandboxes',
@@ -68,6 +69,7 @@ export const heartbeatRoute = defineRoute({
 
 export const resumeSandboxRoute = defineRoute({
   id: 'resumeSandbox',
+  shared: { sandbox: 'work' },
   method: 'POST',
   path: '/v1/sandbox/{id}/resume',
   tag: 'Sandboxes',

@@ -1,3 +1,4 @@
+import type { Sharing } from '#core/runs/run-records.ts';
 import type { z } from 'zod';
 import type { S3ArchiveOptions } from '#adapters/system/s3-archive-store.ts';
 import type { SandboxLimits } from '#adapters/docker/container-limits.ts';
@@ -101,6 +102,8 @@ export interface Config {
   readonly local: Pick<LocalProviderOptions, 'defaultSize' | 'userNamespaces'>;
   /** Undefined with another provider. */
   readonly docker: DockerOptions | undefined;
+  /** How new runs are shared with the organisation of their owner. */
+  readonly runSharing: Sharing;
   readonly pool: WarmPoolConfig;
   readonly quotas: Quotas;
   readonly requestLimits: RequestLimits;
@@ -232,6 +235,7 @@ function shape(env: Environment): Config {
       idle: env.SANDBOX_IDLE_TIMEOUT_MINUTES * 60_000,
       retention: env.SANDBOX_RETENTION_HOURS * 3_600_000,
     }),
+    runSharing: env.PORTHOLE_RUN_SHARING,
     pool: Object.freeze({
       warmTarget: env.WARM_POOL_TARGET,
       refreshInterval: env.WARM_POOL_REFRESH_INTERVAL,

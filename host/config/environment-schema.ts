@@ -1,3 +1,4 @@
+import { SHARING } from '#core/runs/run-records.ts';
 import { z } from 'zod';
 import { DEFAULT_LIMITS } from '#adapters/docker/container-limits.ts';
 import { JwksSchema } from '#adapters/auth/key-set.ts';
@@ -272,6 +273,12 @@ export const EnvironmentSchema = z.object({
     .prefault('{}')
     .describe(
       'Concurrent requests of this process, JSON {cheap, heavy, stream: {per_owner, total, waiting}, wrong_secrets_per_minute}; heavy: listings, archives and transfers; stream: event streams, commands and terminals. By default 32, 2 and 128 per owner; beyond `waiting` the answer is 429. An address may try 30 different wrong keys or tokens a minute',
+    ),
+  PORTHOLE_RUN_SHARING: z
+    .enum(SHARING)
+    .default('private')
+    .describe(
+      "How new runs are shared with their owner's organisation: private, view (read the run, its previews, files and output) or work (also work in its sandbox). The owner can change it",
     ),
   WARM_POOL_TARGET: whole(0, 1_000)
     .default(0)

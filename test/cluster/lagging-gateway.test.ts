@@ -106,6 +106,7 @@ suite('starts behind a gateway that lags up to five seconds', missing(), () => {
             autoApproveTools: false,
             status: 'running',
             tokenKid: tokens.currentKid(),
+            sharing: 'private',
             tokenVersion: 0,
             createdAt: systemClock.now(),
             completedAt: null,

@@ -114,6 +114,43 @@ export function recordsContract(
         expect(await records.runs.rotateToken('run_none')).toBeUndefined();
       });
 
+      test('are shared, and say so once', async () => {
+        await records.runs.create(run('run_1'));
+        await records.runs.create(run('run_2', { sharing: 'work', owner: BOB }));
+        const event = { type: 'run.shared', key: 'k', data: { sharing: 'view' } } as const;
+        const viewed = run('run_1', { sharing: 'view' });
+        expect(await records.runs.share('run_1', 'view', NOON, [event])).toEqual(viewed);
+        expect(await peer.runs.share('run_1', 'view', NOON, [{ ...event, key: 'other' }])).toEqual(viewed);
+        const { events } = await peer.timeline.read('run_1', { after: 0, limit: 9 });
+        expect(events.map(({ type }) => type)).toEqual(['run.shared']);
+        expect(await peer.runs.get('run_1')).toEqual(viewed);
+        expect(await records.runs.share('run_none', 'view', NOON)).toBeUndefined();
+      });
+
+      test('share a sandbox as widely as the widest of its owner', async () => {
+        for (const [at, sharing] of (['private', 'work', 'view'] as const).entries()) {
+          await records.runs.create(run(`run_${at}`, { sharing }));
+        }
+        await records.runs.create(run('run_bob', { sharing: 'view', owner: BOB }));
+        expect(await peer.runs.sharingIn('box', ALICE)).toBe('work');
+        expect(await peer.runs.sharingIn('box', BOB)).toBe('view');
+        expect(await peer.runs.sharingIn('other', ALICE)).toBe('private');
+        await records.runs.share('run_1', 'private', NOON);
+        expect(await peer.runs.sharingIn('box', ALICE)).toBe('view');
+      });
+
+      test('are listed for the organisation that they are shared with', async () => {
+        await records.runs.create(run('run_1', { sharing: 'view' }));
+        await records.runs.create(run('run_2'));
+        await records.runs.create(run('run_3', { sharing: 'work', owner: BOB }));
+        await records.runs.create(run('run_4', { sharing: 'work', owner: { user: 'eve', org: 'globex' } }));
+        const found = async (sharedWith: Owner) =>
+          (await peer.runs.list(undefined, { limit: 9 }, { sharedWith })).items.map(({ id }) => id);
+        expect(await found(BOB)).toEqual(['run_1']);
+        expect(await found(ALICE)).toEqual(['run_3']);
+        expect(await peer.runs.count(undefined, { sharedWith: BOB })).toBe(1);
+      });
+
       test('complete once and keep the time of the first completion', async () => {
         await records.runs.create(run('run_1'));
         const completed = run('run_1', { status: 'completed', completedAt: minutes(1) });

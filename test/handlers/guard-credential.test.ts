@@ -25,7 +25,8 @@ const depsWith = (lasts: () => Promise<boolean>): GuardCredentialDeps => ({
       get: () => Promise.reject(gone),
       watch: () => () => undefined,
     },
-    runs: { get: () => Promise.reject(gone) },
+    runs: { get: () => Promise.reject(gone), sharingIn: () => Promise.reject(gone) },
+    sandboxes: { get: () => Promise.reject(gone) },
     timeline: { watch: () => () => undefined },
   },
 });

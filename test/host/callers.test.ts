@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { SHARING } from '#core/runs/run-records.ts';
 import { ROUTES } from '#handlers/routes.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
-import { ADA_ADMIN, ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';
+import { ADA_ADMIN, ALICE, BOB, CAROL, PEOPLE, SERVICE_KEY } from './support/people.ts';
 import { type Probe, routeProbes, statusOf } from './support/route-probes.ts';
 import { type MadeRun, makeRun } from './support/runs.ts';
 
@@ -11,6 +12,9 @@ const PAGE = join(import.meta.dirname, '../../docs/callers.md');
 const CALLERS = [
   'owner',
   'another user',
+  'colleague, private',
+  'colleague, view',
+  'colleague, work',
   'admin',
   'service key',
   'own agent',
@@ -65,6 +69,11 @@ describe('each kind of caller', () => {
 
   const freshRun = () => makeRun(porthole, ALICE, { sandbox_id: shared.sandboxId, auto_approve_tools: true });
 
+  async function share(runId: string, sharing: string | undefined): Promise<void> {
+    const answer = await porthole.call('PATCH', `/api/runs/${runId}`, { token: ALICE, body: { sharing } });
+    expect(answer.status).toBe(200);
+  }
+
   const probes = () => routeProbes(porthole);
 
   async function probeOf(route: (typeof ROUTES)[number]): Promise<{ run: MadeRun; probe: Probe }> {
@@ -84,9 +93,13 @@ describe('each kind of caller', () => {
         if (isChanged) made = await probeOf(route);
         const { run, probe } = made;
         const { tokens } = porthole.host.services;
+        // One run is shared at a time: the widest sharing in a sandbox counts.
+        const sharing = caller.startsWith('colleague') ? caller.split(', ')[1] : 'private';
+        await share(run.runId, sharing);
         const credentials: Readonly<Record<string, string | undefined>> = {
           owner: ALICE,
           'another user': BOB,
+          ...Object.fromEntries(SHARING.map((sharing) => [`colleague, ${sharing}`, CAROL])),
           admin: ADA_ADMIN,
           'service key': SERVICE_KEY,
           'own agent': run.agentToken,
@@ -108,6 +121,7 @@ describe('each kind of caller', () => {
         statuses.push(status);
         // A call that succeeds may end its target; reads and refusals change nothing.
         isChanged = route.method !== 'GET' && status < 400;
+        if (isChanged) await share(run.runId, 'private');
       }
       expect(Object.fromEntries(CALLERS.map((caller, at) => [caller, statuses[at]]))).toEqual(
         Object.fromEntries(CALLERS.map((caller, at) => [caller, table.rows.get(name)?.[at]])),

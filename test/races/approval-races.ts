@@ -211,6 +211,7 @@ async function makeRun(records: Records, id: string): Promise<RunRecord> {
     autoApproveTools: false,
     status: 'running',
     tokenKid: 'key-1',
+    sharing: 'private',
     tokenVersion: 0,
     createdAt: NOON,
     completedAt: null,

@@ -39,6 +39,7 @@ const deps = {
   provisionAccess: async () => {},
   pool: { take: async () => undefined },
   quotas: NO_QUOTAS,
+  runSharing: 'private' as const,
   images: [],
 };
 say('go');

@@ -94,6 +94,7 @@ describe('in any order of their steps', () => {
         autoApproveTools: false,
         status: 'running',
         tokenKid: 'key-1',
+        sharing: 'private',
         tokenVersion: 0,
         createdAt: NOON,
         completedAt: null,

@@ -11,6 +11,8 @@ import { useAttempt } from '../parts/use-attempt.ts';
 import { elementName, PinComment, sourceName } from './pin-comment.tsx';
 import './inbox.css';
 
+const AUTHORS = { agent: 'Agent', owner: 'Owner', admin: 'Admin', member: 'Colleague' };
+
 type Message = Answer<'GET /api/runs/{id}/inbox'>['messages'][number];
 
 export interface InboxProps {
@@ -83,7 +85,7 @@ function Words({ message }: { readonly message: Message }) {
   return (
     <div className={by === 'agent' ? 'message reply' : 'message'}>
       <p className="quiet">
-        <strong>{by === 'agent' ? 'Agent' : by === 'admin' ? 'Admin' : 'You'}</strong>{' '}
+        <strong>{AUTHORS[by]}</strong>{' '}
         <time dateTime={at} title={new Date(at).toLocaleString()}>
           {timeAgo(now - Date.parse(at))}
         </time>

@@ -17,6 +17,11 @@ const AGES = [
   { id: 'month', words: 'Last 30 days', hours: 30 * 24 },
 ] as const;
 
+const WHOSE = [
+  { id: 'mine', words: 'Mine' },
+  { id: 'true', words: 'Shared with me' },
+] as const;
+
 interface Option {
   readonly id: string;
   readonly words: string;
@@ -31,15 +36,17 @@ export interface ListKind {
   readonly states: readonly Option[];
   /** The first one is the API's default. */
   readonly sorts: readonly Option[];
+  /** Whether others share some with the user. */
+  readonly isShared?: boolean;
 }
 
 /** Fields of the address that hold a filter. */
-const FIELDS = ['q', 'state', 'age', 'tag', 'image', 'owner', 'sort'] as const;
+const FIELDS = ['q', 'shared', 'state', 'age', 'tag', 'image', 'owner', 'sort'] as const;
 
 /** The query parameters of an address's filter; `query` has those that narrow the list. */
 export function filterOf(
   place: URLSearchParams,
-  { stateField, states, sorts }: ListKind,
+  { stateField, states, sorts, isShared = false }: ListKind,
   now: number,
 ): { readonly query: Readonly<Record<string, string>>; readonly isFiltered: boolean } {
   const text = (field: string) => place.get(field)?.trim() ?? '';
@@ -48,6 +55,7 @@ export function filterOf(
   const hours = AGES.find(({ id }) => id === place.get('age'))?.hours;
   const filters = {
     query: text('q'),
+    shared: isShared && place.get('shared') === 'true' ? 'true' : '',
     [stateField]: known(states, 'state'),
     tag: isTagFilter(text('tag')) ? text('tag') : '',
     image: text('image'),
@@ -77,7 +85,9 @@ export interface ListFiltersProps extends ListKind {
 }
 
 /** The filters of a list. They are in the address. */
-export function ListFilters({ noun, states, sorts, place, go, hasOwners }: ListFiltersProps) {
+export function ListFilters({ noun, states, sorts, isShared, place, go, hasOwners }: ListFiltersProps) {
+  const [isOpen, setIsOpen] = useState(false);
+  const set = FIELDS.filter((field) => field !== 'q' && place.has(field)).length;
   const input = (name: string) => ({
     value: place.get(name) ?? '',
     onChange: (value: string) => go({ [name]: value }),
@@ -91,8 +101,12 @@ export function ListFilters({ noun, states, sorts, place, go, hasOwners }: ListF
     };
   };
   return (
-    <div className="filters" role="search" aria-label={`Filter ${noun}`}>
+    <div className={isOpen ? 'filters open' : 'filters'} role="search" aria-label={`Filter ${noun}`}>
       <FilterInput label="Find" type="search" placeholder="Name, id or text" {...input('q')} />
+      <Button className="button fold" aria-expanded={isOpen} onPress={() => setIsOpen(!isOpen)}>
+        {set === 0 ? 'Filters' : `Filters (${set})`}
+      </Button>
+      {isShared === true ? <Choice label="Whose" {...choice('shared', WHOSE)} /> : null}
       <Choice label="State" {...choice('state', states)} />
       <Choice label="Age" {...choice('age', AGES)} />
       <FilterInput

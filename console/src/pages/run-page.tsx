@@ -5,13 +5,14 @@ import { type Answer, call } from '../api/client.ts';
 import { timeAgo } from '../live/clock.ts';
 import { useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import { Loading, Missing, Problem, State } from '../parts/feedback.tsx';
+import { Empty, Loading, Missing, Problem, State } from '../parts/feedback.tsx';
 import { Files } from '../files/files.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
 import { Inbox } from '../inbox/inbox.tsx';
 import { Previews } from '../previews/previews.tsx';
 import { portChanges } from '../previews/use-doctor.ts';
 import { ConnectAgent, hasToken } from '../runs/connect-agent.tsx';
+import { ShareRun } from '../runs/share-run.tsx';
 import { Timeline } from '../runs/timeline.tsx';
 import { useRunEvents } from '../runs/use-run-events.ts';
 import { Started } from '../sandboxes/started.tsx';
@@ -86,25 +87,33 @@ export function RunPage({ id }: { readonly id: string }) {
               )}
             </span>
             <Age run={run} />
+            {run.access === 'owner' ? null : (
+              <span>
+                {run.owner} lets you {run.access === 'work' ? 'work in it' : 'view it'}
+              </span>
+            )}
             {run.auto_approve_tools ? <span>Its previews open without a question</span> : null}
           </p>
         </div>
-        {run.status === 'running' ? (
+        {run.access === 'owner' ? (
           <div className="actions">
-            {connecting || hasToken(id) ? null : (
+            <ShareRun runId={id} sharing={run.sharing} onChange={reload} />
+            {run.status !== 'running' || connecting || hasToken(id) ? null : (
               <Button onPress={() => setConnecting(true)}>Connect your agent</Button>
             )}
-            <FormDialog
-              trigger={<Button>Complete</Button>}
-              title="Complete this run?"
-              action="Complete it"
-              onSubmit={async () => {
-                await call('POST /api/runs/{id}/complete', { path: { id } });
-                reload();
-              }}
-            >
-              <p>Its agent can do nothing more. What it has made stays in the sandbox.</p>
-            </FormDialog>
+            {run.status === 'running' ? (
+              <FormDialog
+                trigger={<Button>Complete</Button>}
+                title="Complete this run?"
+                action="Complete it"
+                onSubmit={async () => {
+                  await call('POST /api/runs/{id}/complete', { path: { id } });
+                  reload();
+                }}
+              >
+                <p>Its agent can do nothing more. What it has made stays in the sandbox.</p>
+              </FormDialog>
+            ) : null}
           </div>
         ) : null}
       </div>
@@ -123,14 +132,19 @@ export function RunPage({ id }: { readonly id: string }) {
           {
             id: 'terminal',
             name: 'Terminal',
-            content: isRunning ? (
-              <>
-                <Started sandboxId={run.sandbox_id} seen={ports.seen} hasPreviews />
-                <Terminals sandboxId={run.sandbox_id} onOver={lookAgain} />
-              </>
-            ) : (
-              away
-            ),
+            content:
+              run.access === 'view' ? (
+                <Empty title="You can only view this run">
+                  <p>Ask {run.owner} to let you work in it.</p>
+                </Empty>
+              ) : isRunning ? (
+                <>
+                  <Started sandboxId={run.sandbox_id} seen={ports.seen} hasPreviews />
+                  <Terminals sandboxId={run.sandbox_id} onOver={lookAgain} />
+                </>
+              ) : (
+                away
+              ),
           },
           {
             id: 'files',

@@ -16,6 +16,7 @@ type RunQuery = NonNullable<CallInput<'GET /api/runs'>['query']>;
 
 const KIND = {
   noun: 'runs',
+  isShared: true,
   stateField: 'status',
   states: [
     { id: 'any', words: 'Any' },

@@ -7,6 +7,7 @@ export type RunEvent = Api['GET /api/runs/{id}/activity']['answer']['events'][nu
 export const EVENT_TITLES: Readonly<Record<RunEvent['type'], string>> = {
   'run.created': 'Run started',
   'run.completed': 'Run completed',
+  'run.shared': 'Sharing changed',
   'agent.connected': 'Agent connected',
   'sandbox.created': 'Sandbox created',
   'sandbox.stopped': 'Sandbox stopped',
@@ -82,6 +83,13 @@ const SOURCES: Readonly<Record<string, string>> = {
   always_policy: 'as any port of all runs of its owner is approved',
 };
 
+/** What the people of the owner's organisation may do. */
+const SHARED: Readonly<Record<string, string>> = {
+  private: 'no longer shared',
+  view: 'the organisation can view',
+  work: 'the organisation can work',
+};
+
 const SCOPES: Readonly<Record<string, string>> = {
   port: 'this port for this run',
   run: 'any port of this run',
@@ -131,6 +139,7 @@ export function eventDetail({ type, data }: RunEvent): string {
     typeof exitCode === 'number' ? `exit code ${exitCode}` : text('signal'),
     typeof duration === 'number' ? lasted(duration) : undefined,
     type === 'network.requested' ? text('decision') : undefined,
+    type === 'run.shared' ? SHARED[text('sharing') ?? ''] : undefined,
     type === 'run.created' && text('owner') !== undefined ? `by ${text('owner')}` : undefined,
     type === 'sandbox.created' ? text('image') : undefined,
     text('decided_by') === undefined ? undefined : `by ${text('decided_by')}`,

@@ -11,6 +11,8 @@ Scope = Literal["fs:read", "fs:write", "exec"]
 Restart = Literal["always", "on-failure", "never"]
 # `keep` leaves a sandbox to its time to live.
 OnExit = Literal["keep", "delete"]
+# With the owner's organisation: not at all, to see the run, or also to work in its sandbox.
+Sharing = Literal["private", "view", "work"]
 Network = Literal["off", "packages", "allowlist", "open"]
 # One event of a timeline: `id` is where to resume; the other fields depend on `type`.
 Event = dict[str, Any]
@@ -22,6 +24,8 @@ class RunInfo(TypedDict):
     title: str | None
     sandbox_id: str
     auto_approve_tools: bool
+    sharing: Sharing
+    access: Literal["owner", "work", "view"]
     status: Literal["running", "completed"]
     created_at: str
     completed_at: str | None

@@ -36,6 +36,7 @@ describe('what the API server is asked', () => {
     autoApproveTools: false,
     status: 'running',
     tokenKid: 'key-1',
+    sharing: 'private',
     tokenVersion: 0,
     createdAt: NOON,
     completedAt: null,

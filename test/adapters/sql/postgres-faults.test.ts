@@ -42,6 +42,7 @@ function run(id: string): RunRecord {
     autoApproveTools: false,
     status: 'running',
     tokenKid: 'key-1',
+    sharing: 'private',
     tokenVersion: 0,
     createdAt: AT,
     completedAt: null,

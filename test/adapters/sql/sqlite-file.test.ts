@@ -22,6 +22,7 @@ const RUN: RunRecord = {
   autoApproveTools: false,
   status: 'running',
   tokenKid: 'key-1',
+  sharing: 'private',
   tokenVersion: 0,
   createdAt: new Date('2026-03-01T12:00:00.000Z'),
   completedAt: null,

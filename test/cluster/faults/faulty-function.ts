@@ -94,6 +94,7 @@ export async function faultyFunction(options: FaultyFunctionOptions): Promise<Fa
     autoApproveTools: false,
     status: 'running',
     tokenKid: tokens.currentKid(),
+    sharing: 'private',
     tokenVersion: 0,
     createdAt: systemClock.now(),
     completedAt: null,

@@ -93,6 +93,7 @@ export async function openPlaneHarness(here: Cluster, options: PlaneHarnessOptio
       autoApproveTools: false,
       status: 'running',
       tokenKid: 'key-1',
+      sharing: 'private',
       tokenVersion: 0,
       createdAt: new Date(),
       completedAt: null,

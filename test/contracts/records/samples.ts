@@ -31,6 +31,7 @@ export function run(id: string, rest: Partial<RunRecord> = {}): RunRecord {
     autoApproveTools: false,
     status: 'running',
     tokenKid: 'key-1',
+    sharing: 'private',
     tokenVersion: 0,
     createdAt: NOON,
     completedAt: null,

@@ -55,6 +55,7 @@ describe('provisioning runs to the guest', () => {
       autoApproveTools: false,
       status: 'running',
       tokenKid: 'key-1',
+      sharing: 'private',
       tokenVersion: 0,
       createdAt: NOON,
       completedAt: null,

@@ -62,6 +62,7 @@ describe('the timeline of a run', () => {
     provisionAccess: async () => {},
     pool: { take: async () => undefined },
     quotas: NO_QUOTAS,
+    runSharing: 'private' as const,
     plane: memoryPreviewPlane({ clock }),
     preview: OPTIONS,
     images: [],

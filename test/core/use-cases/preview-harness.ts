@@ -67,6 +67,7 @@ export async function previewHarness(change: Partial<PreviewOptions> = {}) {
       autoApproveTools: false,
       status: 'running',
       tokenKid: 'key-1',
+      sharing: 'private',
       tokenVersion: 0,
       createdAt: clock.now(),
       completedAt: null,

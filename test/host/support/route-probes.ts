@@ -48,6 +48,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
     const { records } = porthole.host.services;
     for (const { user, org } of [
       { user: 'bob', org: 'globex' },
+      { user: 'carol', org: 'acme' },
       { user: 'ada', org: 'ops' },
       { user: 'service', org: 'service' },
     ]) {
@@ -137,6 +138,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
       params: { id: sandboxId, port: '9' },
       body: { state: 'closed' },
     }),
+    changeRun: async () => ({ body: { sharing: 'view' } }),
     signIn: async () => ({ body: { key: ALICE } }),
     startPortForward: async ({ runId }) => ({ params: { id: runId }, body: { target_port: 3000 } }),
     startAgentPreview: async ({ runId }) => ({ params: { id: runId }, body: { target_port: 3000 } }),

@@ -22,6 +22,7 @@ from ..types import (
     RunInfo,
     Runnable,
     ServerInfo,
+    Sharing,
 )
 from .files import AsyncFiles
 from .http import AsyncHttp
@@ -318,6 +319,10 @@ class AsyncRun:
     async def deny(self, request_id: str, reason: str | None = None) -> None:
         """`reason` is shown to the agent."""
         await self._decide(request_id=request_id, decision="deny", reason=reason)
+
+    async def share(self, sharing: Sharing) -> RunInfo:
+        """Shares the run with the people of its owner's organisation, or no longer."""
+        return cast(RunInfo, await self._http.json("PATCH", self._path, json={"sharing": sharing}, idempotent=True))
 
     async def complete(self) -> None:
         await self._http.send("POST", f"{self._path}/complete", idempotent=True)

@@ -44,6 +44,7 @@ for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
         autoApproveTools: false,
         status: 'running',
         tokenKid: 'key-1',
+        sharing: 'private',
         tokenVersion: 0,
         createdAt: new Date(),
         completedAt: null,
