@@ -13,8 +13,8 @@ import { Preview, type PreviewInfo, type PreviewOptions } from './preview.ts';
 import { Server, type ServeOptions } from './server.ts';
 
 /**
- * With the owner's organisation: not at all; to see the run, its previews, files and output; or also to
- * work in its sandbox.
+ * With the owner's organisation: not at all; to see the run, its previews, files and output; or
+ * also to work in its sandbox.
  */
 export type Sharing = 'private' | 'view' | 'work';
 

@@ -136,7 +136,7 @@ function noLongerGood(caller: Agent | Delegate): PortholeError {
   );
 }
 
-/** A person whose request names something that its owner may share. */
+/** A person with a request that names something that its owner may share. */
 export type Colleague = Person & { readonly via: SharedAccess };
 
 /** Whether the person uses it because its owner shares it. */

@@ -83,7 +83,7 @@ export interface CreateRunDeps extends CreateSandboxDeps {
   readonly runSharing: Sharing;
 }
 
-/** Shares the run with its owner's organisation, or no longer; sharing it so again changes nothing. */
+/** Shares the run with its owner's organisation, or no longer; a second time changes nothing. */
 export async function shareRun(
   { records, clock, ids }: Pick<CreateRunDeps, 'records' | 'clock' | 'ids'>,
   person: Person,

@@ -3,8 +3,9 @@ import type { ListFilter, Page, PageRequest } from '../shared/reads.ts';
 import type { NewEvent } from './timeline.ts';
 
 /**
- * What the people of the owner's organisation may do in a run: nothing; read it, its previews, files
- * and output; or also work in its sandbox. Approvals, sharing, ending and deleting stay the owner's.
+ * What the people of the owner's organisation may do in a run: nothing; read it, its previews,
+ * files and output; or also work in its sandbox. Approvals, sharing, ending and deleting stay the
+ * owner's.
  */
 export const SHARING = ['private', 'view', 'work'] as const;
 export type Sharing = (typeof SHARING)[number];

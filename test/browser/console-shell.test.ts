@@ -87,6 +87,11 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
       path: () => `/runs/${runId}`,
       whole: (page) => page.getByText('Live', { exact: true }).waitFor(),
     },
+    'a run to share': {
+      path: () => `/runs/${runId}`,
+      press: button('Share'),
+      whole: dialog('Share this run'),
+    },
     'the terminal of a run': {
       path: () => `/runs/${runId}?pane=terminal`,
       whole: (page) => page.getByText('Connected').waitFor(),

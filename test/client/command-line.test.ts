@@ -326,6 +326,22 @@ describe('the command line', () => {
     );
   });
 
+  test('shares a run, and prints how it is shared', async () => {
+    const shared = await run('share', 'try', 'view');
+    expect(shared).toMatchObject({ code: 0, stdout: expect.stringMatching(/^run_\w+ view\n$/) });
+    const [runId = ''] = shared.stdout.split(' ');
+    expect((await run('share', runId)).stdout).toBe(shared.stdout);
+    expect(JSON.parse((await run('share', runId, 'private', '--json')).stdout)).toMatchObject({
+      run_id: runId,
+      sharing: 'private',
+      access: 'owner',
+    });
+    expect(await run('share', runId, 'all')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('share it as private, view, work, got all.'),
+    });
+  });
+
   test('stops, resumes and deletes', async () => {
     const other = (await run('create', '--name', 'other')).stdout.trim();
     expect((await run('stop', 'other')).stdout).toBe(`${other} stopped\n`);

@@ -17,7 +17,7 @@ const AGES = [
   { id: 'month', words: 'Last 30 days', hours: 30 * 24 },
 ] as const;
 
-const WHOSE = [
+const OWNERSHIPS = [
   { id: 'mine', words: 'Mine' },
   { id: 'true', words: 'Shared with me' },
 ] as const;
@@ -106,7 +106,7 @@ export function ListFilters({ noun, states, sorts, isShared, place, go, hasOwner
       <Button className="button fold" aria-expanded={isOpen} onPress={() => setIsOpen(!isOpen)}>
         {set === 0 ? 'Filters' : `Filters (${set})`}
       </Button>
-      {isShared === true ? <Choice label="Whose" {...choice('shared', WHOSE)} /> : null}
+      {isShared === true ? <Choice label="Show" {...choice('shared', OWNERSHIPS)} /> : null}
       <Choice label="State" {...choice('state', states)} />
       <Choice label="Age" {...choice('age', AGES)} />
       <FilterInput

@@ -54,10 +54,17 @@ export function RunsPage({ isAdmin }: { readonly isAdmin: boolean }) {
           <Loading />
         ) : null
       ) : items.length === 0 && !isFiltered ? (
-        <FirstRun />
+        <>
+          <FirstRun />
+          {isAdmin ? null : (
+            <p>
+              <Button onPress={() => filters.go({ shared: 'true' })}>Show runs shared with me</Button>
+            </p>
+          )}
+        </>
       ) : (
         <>
-          <ListFilters {...filters} hasOwners={isAdmin} />
+          <ListFilters {...filters} isShared={!isAdmin} hasOwners={isAdmin} />
           <BulkActions
             items={list.selected}
             nouns={['run', 'runs']}
