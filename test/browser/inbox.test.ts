@@ -5,7 +5,7 @@ import type { Browser } from 'playwright-core';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
-import { ensureConsoleBuilt, watch } from './support/console-fixture.ts';
+import { ensureConsoleBuilt, violations, watch } from './support/console-fixture.ts';
 import { openSandbox, type SandboxWithPreview } from './app-in-sandbox.ts';
 
 const FORM = `import { useState } from 'react';
@@ -78,6 +78,7 @@ interface Element {
 }
 
 const LIMIT = 120_000;
+const widthOf = (image: unknown) => (image as { readonly naturalWidth: number }).naturalWidth;
 
 suite('a comment on an element of a page', chromiumMissing, () => {
   let porthole: TestHost;
@@ -201,6 +202,47 @@ suite('a comment on an element of a page', chromiumMissing, () => {
       await page.getByRole('region', { name: 'Comments' }).getByText('It is larger now.').waitFor();
       await page.close();
       expect(watched.problems).toEqual([]);
+    },
+    LIMIT,
+  );
+
+  test(
+    'has what a check of the page found after one press, and a slider compares two looks',
+    async () => {
+      const { api, sandbox, runId } = opened;
+      const look = () => porthole.call('POST', `/api/runs/${runId}/previews/3000/look`, { body: {} });
+      await look();
+      await api.write(sandbox, 'index.html', `${HTML}<script>undefined.lines</script>`);
+      await look();
+      const page = await browser.newPage({ viewport: { width: 1_400, height: 1_000 } });
+      const watched = watch(page);
+      await page.goto(`${porthole.host.url}/runs/${runId}`);
+      const preview = page.getByRole('article', { name: 'Preview of port 3000' });
+      await preview.getByRole('button', { name: 'Page check' }).click();
+      await preview.getByRole('button', { name: 'Check page' }).click();
+      await preview.getByRole('button', { name: 'Send to the agent' }).click({ timeout: 30_000 });
+      await preview.getByText('Sent to the agent').waitFor();
+      expect((await messages()).at(-1)?.text).toMatch(
+        /^The page \/ on port 3000 is broken\. Porthole’s browser found:\n- Uncaught TypeError: .*lines/,
+      );
+
+      const pictures = page.getByRole('button', { name: 'Show the picture of the page' });
+      await pictures.first().click();
+      const dialog = page.getByRole('dialog');
+      const slider = dialog.getByRole('slider', { name: 'Before and after' });
+      await slider.focus();
+      const share = () =>
+        page.evaluate(`getComputedStyle(document.querySelector('img[alt^="Before"]')).clipPath`);
+      expect(await share()).toBe('inset(0px 50% 0px 0px)');
+      await page.keyboard.press('Home');
+      await page.keyboard.press('ArrowRight');
+      expect([await slider.inputValue(), await share()]).toEqual(['1', 'inset(0px 99% 0px 0px)']);
+      expect(await dialog.getByRole('img', { name: /^After/ }).evaluate(widthOf)).toBe(1_280);
+      expect(await violations(page)).toEqual([]);
+      await dialog.getByRole('button', { name: 'Close' }).click();
+      await page.close();
+      // The error of the page itself, and none of the console.
+      expect(watched.problems).toEqual([expect.stringContaining("reading 'lines'")]);
     },
     LIMIT,
   );

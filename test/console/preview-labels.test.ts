@@ -1,5 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { lastLook, previewStatus, REASONS } from '../../console/src/previews/preview-labels.ts';
+import {
+  findingsComment,
+  lastLook,
+  lookFindings,
+  previewStatus,
+  REASONS,
+} from '../../console/src/previews/preview-labels.ts';
 
 const found = (
   sandbox: 'absent' | 'creating' | 'running' | 'stopped',
@@ -118,4 +124,33 @@ describe('a preview that has a healthy server', () => {
     expect(lastLook([look, event('server.changed', { server: 'web' })], 3000)).toBeUndefined();
     expect(lastLook([look, event('port.listening', { port: 3000 })], 3000)).toBeUndefined();
   });
+});
+
+test('words what a check found for the agent, within the length of a comment', () => {
+  const cause = (message: string, file: string | null, line: number | null) => ({
+    kind: 'uncaught_error',
+    message,
+    file,
+    line,
+    column: null,
+  });
+  const causes = [
+    cause('Uncaught \u202eError', 'src/main.tsx', 3),
+    cause('GET /api answered 500.', null, null),
+  ];
+  expect(findingsComment({ port: 3000, path: '/login' }, { result: 'broken', causes })).toBe(
+    'The page /login on port 3000 is broken. Porthole’s browser found:\n- Uncaught Error (src/main.tsx:3)\n- GET /api answered 500.',
+  );
+  const many = Array.from({ length: 6 }, (_, at) => cause('x'.repeat(400 + at), null, null));
+  expect(findingsComment({ port: 3000, path: '/' }, { result: 'unclear', causes: many })).toHaveLength(2_000);
+});
+
+test('words what the timeline has of a check, and nothing for a page that works', () => {
+  const found = lookFindings({
+    data: { result: 'unclear', cause: 'GET /api answered 404.', place: 'a.ts:3' },
+  });
+  expect(found && findingsComment({ port: 3000, path: '/' }, found)).toBe(
+    'The page / on port 3000 may have a fault. Porthole’s browser found:\n- GET /api answered 404. (a.ts:3)',
+  );
+  expect(lookFindings({ data: { result: 'works' } })).toBeUndefined();
 });

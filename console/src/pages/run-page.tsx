@@ -151,7 +151,7 @@ export function RunPage({ id }: { readonly id: string }) {
             name: 'Files',
             content: isRunning ? <Files sandboxId={run.sandbox_id} seen={ports.seen} /> : away,
           },
-          { id: 'timeline', name: 'Timeline', content: <Timeline events={events} /> },
+          { id: 'timeline', name: 'Timeline', content: <Timeline runId={id} events={events} /> },
           {
             id: 'inbox',
             name: 'Comments',

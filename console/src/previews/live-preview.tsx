@@ -11,10 +11,10 @@ import type { RunEvent } from '../runs/event-labels.ts';
 import { AddressBar } from './address-bar.tsx';
 import { currentPath, START } from './frame-history.ts';
 import { type Device, DEVICES, type Zoom, ZOOMS } from './frame-size.ts';
-import { type PageCheck, PageFindings } from './page-findings.tsx';
+import { PageFindings } from './page-findings.tsx';
 import { PortLog } from './port-log.tsx';
 import { PreviewFrame, useFrameLoads } from './preview-frame.tsx';
-import { lastLook, previewStatus, STATE_LABELS } from './preview-labels.ts';
+import { lastLook, type PageCheck, previewStatus, STATE_LABELS } from './preview-labels.ts';
 import { ResumeButton } from './resume-button.tsx';
 import { SharePreview } from './share-preview.tsx';
 import { type PortChanges, useDoctor } from './use-doctor.ts';
@@ -50,7 +50,8 @@ export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LiveP
   const article = useRef<HTMLElement>(null);
   const { expiry, problem: notKept } = useKeepalive(run.run_id, preview);
   const { value: found, problem: unseen } = useDoctor(run.run_id, ports, port);
-  const { state, reason } = previewStatus(preview, found, unseen, lastLook(events, port));
+  const look = lastLook(events, port);
+  const { state, reason } = previewStatus(preview, found, unseen, look);
   const listener = found?.ports.find(({ listener: each }) => each !== null)?.listener;
   const { isShown, loads } = useFrameLoads(state, found, found !== undefined && listener === undefined);
   const [opened, setOpened] = useState({ history: START, count: 0 });
@@ -188,6 +189,7 @@ export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LiveP
               check={check}
               onCheck={setCheck}
               reason={reason}
+              look={look}
             />
           ) : (
             <PortLog sandboxId={run.sandbox_id} port={port} pid={listener?.process?.pid} seen={ports.seen} />

@@ -1,12 +1,13 @@
+import { useState } from 'react';
 import { plainText } from '#core/shared/plain-text.ts';
-import { type Answer, call } from '../api/client.ts';
+import { call } from '../api/client.ts';
 import { Button } from '../parts/button.tsx';
 import { Icon } from '../parts/controls.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
+import type { RunEvent } from '../runs/event-labels.ts';
 import { usePlace } from '../sandboxes/use-place.ts';
-
-export type PageCheck = Answer<'POST /api/runs/{id}/previews/{port}/check'>;
+import { findingsComment, lookFindings, type PageCheck } from './preview-labels.ts';
 
 interface PageFindingsProps {
   readonly runId: string;
@@ -20,11 +21,29 @@ interface PageFindingsProps {
   readonly onCheck: (check: PageCheck) => void;
   /** What is wrong, if another person or an agent looked at the page. */
   readonly reason: string | undefined;
+  /** The last check of the port's page, by anyone. */
+  readonly look: RunEvent | undefined;
 }
 
 /** What a browser found on the page: causes, console messages and failed requests. */
-export function PageFindings({ runId, port, path, canCheck, check, onCheck, reason }: PageFindingsProps) {
+export function PageFindings({
+  runId,
+  port,
+  path,
+  canCheck,
+  check,
+  onCheck,
+  reason,
+  look,
+}: PageFindingsProps) {
   const { busy, problem, attempt } = useAttempt();
+  const isOutdated =
+    check !== undefined &&
+    look?.data['path'] === check.url.replace(/[?#].*/, '') &&
+    look.data['result'] !== check.result;
+  const current = isOutdated ? undefined : check;
+  const findings = current ?? (look && lookFindings(look));
+  const shown = current?.url ?? String(look?.data['path'] ?? path);
   const run = () =>
     attempt(async () =>
       onCheck(
@@ -56,7 +75,38 @@ export function PageFindings({ runId, port, path, canCheck, check, onCheck, reas
         ) : null}
       </div>
       {problem === undefined ? null : <Problem words={problem} onRetry={() => void run()} />}
+      {isOutdated ? <p role="status">The page has changed since. {reason ?? 'It works now.'}</p> : null}
+      {findings === undefined || findings.causes.length === 0 ? null : (
+        <SendFindings
+          key={`${findings.result} ${findings.causes[0]?.message}`}
+          runId={runId}
+          text={findingsComment({ port, path: shown }, findings)}
+        />
+      )}
       {check === undefined ? reason === undefined ? null : <p>{reason}</p> : <Report check={check} />}
+    </div>
+  );
+}
+
+/** Sends what a check found to the agent: text from the API, never from the page in the frame. */
+function SendFindings({ runId, text }: { readonly runId: string; readonly text: string }) {
+  const { busy, problem, attempt } = useAttempt();
+  const [isSent, setIsSent] = useState(false);
+  const send = () =>
+    attempt(async () => {
+      await call('POST /api/runs/{id}/inbox', { path: { id: runId }, body: { text } });
+      setIsSent(true);
+    });
+  return (
+    <div>
+      {isSent ? (
+        <p role="status">Sent to the agent, with the comments of this run.</p>
+      ) : (
+        <Button isDisabled={busy} onPress={() => void send()}>
+          {busy ? 'Sending…' : 'Send to the agent'}
+        </Button>
+      )}
+      {problem === undefined ? null : <Problem words={problem} onRetry={() => void send()} />}
     </div>
   );
 }

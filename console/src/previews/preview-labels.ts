@@ -3,6 +3,7 @@ import type { Api } from '../api/api.ts';
 import type { RunEvent } from '../runs/event-labels.ts';
 
 type Listed = Api['GET /api/runs/{id}/sandbox/port-forward']['answer'][number];
+export type PageCheck = Api['POST /api/runs/{id}/previews/{port}/check']['answer'];
 type Diagnosis = Api['GET /api/runs/{id}/sandbox/doctor']['answer'];
 export type PreviewReason = NonNullable<Api['POST /api/runs/{id}/sandbox/port-forward']['answer']['reason']>;
 
@@ -68,6 +69,36 @@ export function previewStatus(
   if (found.sandbox === 'creating') return { state: 'not serving', reason: REASONS.starting };
   if (found.sandbox === 'absent') return { state: 'not serving', reason: found.advice };
   return { state: 'not serving', reason: finding?.advice ?? REASONS.nothing_listens };
+}
+
+/** Characters of a comment of the inbox. */
+const LONGEST_COMMENT = 2_000;
+
+/** What a check found: a fault, its causes, the most likely first. */
+interface Findings {
+  readonly result: string;
+  readonly causes: readonly Pick<PageCheck['causes'][number], 'message' | 'file' | 'line'>[];
+}
+
+/** What the timeline has of a check; undefined for a page that works. */
+export function lookFindings({ data }: Pick<RunEvent, 'data'>): Findings | undefined {
+  const { result, cause, place } = data;
+  if (typeof result !== 'string' || typeof cause !== 'string') return undefined;
+  return { result, causes: [{ message: cause, file: typeof place === 'string' ? place : null, line: null }] };
+}
+
+/** The comment that reports what a check found to the agent. Texts of the page, cut to fit. */
+export function findingsComment(
+  { port, path }: { readonly port: number; readonly path: string },
+  { result, causes }: Findings,
+): string {
+  const lines = causes.map(({ message, file, line }) => {
+    const place = file === null ? '' : ` (${line === null ? file : `${file}:${line}`})`;
+    return `- ${plainText(`${message}${place}`, 500)}`;
+  });
+  const what = result === 'broken' ? 'is broken' : 'may have a fault';
+  const head = `The page ${plainText(path, 200)} on port ${port} ${what}. Porthole’s browser found:`;
+  return [head, ...lines].join('\n').slice(0, LONGEST_COMMENT);
 }
 
 /** Texts of the page: untrusted, and truncated. */

@@ -3,6 +3,7 @@ import { Link } from 'wouter';
 import { Button } from '../parts/button.tsx';
 import { Choice, TextInput } from '../parts/controls.tsx';
 import { Empty } from '../parts/feedback.tsx';
+import { LookPicture } from '../previews/look-picture.tsx';
 import { placeAfter, usePlace } from '../sandboxes/use-place.ts';
 import { EVENT_KINDS, EVENT_TITLES, eventDetail, eventMatches, type RunEvent } from './event-labels.ts';
 
@@ -17,8 +18,13 @@ const TONES: Readonly<Partial<Record<RunEvent['type'], string>>> = {
 /** Events shown at a time: thousands are slow to render. */
 const PAGE = 100;
 
+interface TimelineProps {
+  readonly runId: string;
+  readonly events: readonly RunEvent[];
+}
+
 /** What happened in a run, newest first. `?event=` of the address leads to one event. */
-export function Timeline({ events }: { readonly events: readonly RunEvent[] }) {
+export function Timeline({ runId, events }: TimelineProps) {
   const [most, setMost] = useState(PAGE);
   const [kind, setKind] = useState('all');
   const [text, setText] = useState('');
@@ -47,7 +53,7 @@ export function Timeline({ events }: { readonly events: readonly RunEvent[] }) {
       {found.length === 0 ? <Empty title="No event matches" /> : null}
       <ol className="timeline" reversed>
         {shown.map((event) => (
-          <TimelineEvent key={event.id} event={event} isLinked={event.id === linked} />
+          <TimelineEvent key={event.id} runId={runId} event={event} isLinked={event.id === linked} />
         ))}
       </ol>
       {rest > 0 ? (
@@ -59,8 +65,15 @@ export function Timeline({ events }: { readonly events: readonly RunEvent[] }) {
   );
 }
 
-function TimelineEvent({ event, isLinked }: { readonly event: RunEvent; readonly isLinked: boolean }) {
+interface TimelineEventProps {
+  readonly runId: string;
+  readonly event: RunEvent;
+  readonly isLinked: boolean;
+}
+
+function TimelineEvent({ runId, event, isLinked }: TimelineEventProps) {
   const at = new Date(event.at);
+  const { look } = event.data;
   const item = useRef<HTMLLIElement>(null);
   useEffect(() => {
     if (isLinked) item.current?.scrollIntoView({ block: 'center' });
@@ -70,6 +83,7 @@ function TimelineEvent({ event, isLinked }: { readonly event: RunEvent; readonly
       <div>
         <strong>{EVENT_TITLES[event.type]}</strong> <span>{eventDetail(event)}</span>
       </div>
+      {typeof look === 'string' ? <LookPicture runId={runId} look={look} /> : null}
       <Link
         href={`${location.pathname}${placeAfter(location.search, { event: event.id })}`}
         title="Link to this event"
