@@ -78,10 +78,9 @@ export function ownerOf(person: Person): Owner {
 /** @throws PortholeError `forbidden` for agents and delegates, which own nothing */
 export function requirePerson(caller: Caller, action: string): Person {
   if (caller.kind === 'person') return caller;
-  throw new PortholeError(
-    'forbidden',
-    `${credentialOf(caller)} cannot ${action}: ask ${superiorOf(caller)} to do it.`,
-  );
+  throw new PortholeError('forbidden', `${credentialOf(caller)} cannot ${action}`, {
+    remedy: `ask ${superiorOf(caller)} to do it.`,
+  });
 }
 
 /** The name of a caller's credential in messages. */

@@ -1,6 +1,7 @@
 /**
- * Every error of the API: code → HTTP status, and whether retrying unchanged may help.
- * The codes are part of the API; the OpenAPI document lists them from here.
+ * Every error of the API: code → HTTP status, whether retrying unchanged may help, and the remedy
+ * of errors that give none themselves. The codes are part of the API; the OpenAPI document lists
+ * them from here.
  */
 export const ERROR_CATALOGUE = {
   invalid_request: { status: 400, retryable: false },
@@ -9,10 +10,16 @@ export const ERROR_CATALOGUE = {
   port_out_of_range: { status: 400, retryable: false },
   image_not_supported: { status: 400, retryable: false },
   exec_error: { status: 400, retryable: false },
-  unauthorized: { status: 401, retryable: false },
+  unauthorized: {
+    status: 401,
+    retryable: false,
+    // The same for every credential: a stranger learns nothing about the one that was sent.
+    remedy:
+      'Send a valid key or token as Authorization: Bearer. The token of an agent ends with its run: make a new run with POST /api/runs.',
+  },
   forbidden: { status: 403, retryable: false },
   foreign_run: { status: 403, retryable: false },
-  approval_denied: { status: 403, retryable: false },
+  approval_denied: { status: 403, retryable: false, remedy: 'Ask the owner of the run what to do instead.' },
   approval_timed_out: { status: 403, retryable: true },
   origin_not_allowed: { status: 403, retryable: false },
   unknown_host: { status: 403, retryable: false },
@@ -42,8 +49,12 @@ export const ERROR_CATALOGUE = {
   wait_timed_out: { status: 408, retryable: true },
   no_bound_sandbox: { status: 409, retryable: true },
   preview_not_enabled: { status: 409, retryable: false },
-  run_ended: { status: 409, retryable: false },
-  sandbox_not_running: { status: 409, retryable: true },
+  run_ended: { status: 409, retryable: false, remedy: 'Make a new run with POST /api/runs.' },
+  sandbox_not_running: {
+    status: 409,
+    retryable: true,
+    remedy: 'Resume the sandbox with POST /v1/sandbox/{id}/resume.',
+  },
   preview_conflict: { status: 409, retryable: true },
   sandbox_exists: { status: 409, retryable: false },
   approval_decided: { status: 409, retryable: false },
@@ -80,7 +91,11 @@ export const ERROR_CATALOGUE = {
   too_many_messages: { status: 429, retryable: false },
   too_many_delegations: { status: 429, retryable: true },
   headers_too_large: { status: 431, retryable: false },
-  internal_error: { status: 500, retryable: true },
+  internal_error: {
+    status: 500,
+    retryable: true,
+    remedy: 'Try again. If it stays so, give the request_id to your administrator.',
+  },
   not_streamable: { status: 501, retryable: false },
   browser_missing: { status: 501, retryable: false },
   network_not_supported: { status: 501, retryable: false },
@@ -108,27 +123,32 @@ export type ErrorDetails = Readonly<
 
 /**
  * The one error class of Porthole. `message` says what is wrong, the offending value and the
- * remedy; it is shown to callers, so it never holds a token, a key or a host path. Whatever led
- * here goes into `cause`, for the log.
+ * remedy, which is a field of the response, too. Callers see both, so they never hold a token, a
+ * key or a host path. Whatever led here goes into `cause`, for the log.
  */
 export class PortholeError extends Error {
   readonly code: ErrorCode;
   /** Machine-readable details: more fields of the response. */
   readonly details: ErrorDetails;
 
+  readonly #remedy: string | undefined;
+
   /** When a retry may succeed, if known. */
   readonly retryAfterSeconds: number | undefined;
 
+  /** @param remedy ends the message, after a colon or the period of `what` */
   constructor(
     code: ErrorCode,
-    message: string,
-    options?: { cause?: unknown; details?: ErrorDetails; retryAfterSeconds?: number },
+    what: string,
+    options?: { cause?: unknown; details?: ErrorDetails; remedy?: string; retryAfterSeconds?: number },
   ) {
-    super(message, options);
+    const remedy = options?.remedy;
+    super(remedy === undefined ? what : `${what}${what.endsWith('.') ? '' : ':'} ${remedy}`, options);
     this.name = 'PortholeError';
     this.code = code;
     this.details = options?.details ?? {};
     this.retryAfterSeconds = options?.retryAfterSeconds;
+    this.#remedy = remedy;
   }
 
   get status(): number {
@@ -139,6 +159,14 @@ export class PortholeError extends Error {
   get shownCode(): ErrorCode {
     const entry = ERROR_CATALOGUE[this.code];
     return 'shownAs' in entry ? entry.shownAs : this.code;
+  }
+
+  /** What to do next, as a sentence. */
+  get remedy(): string | undefined {
+    const entry = ERROR_CATALOGUE[this.code];
+    const remedy = this.#remedy ?? ('remedy' in entry ? entry.remedy : undefined);
+    if (remedy === undefined) return undefined;
+    return `${remedy.slice(0, 1).toUpperCase()}${remedy.slice(1)}${/[.?!]$/.test(remedy) ? '' : '.'}`;
   }
 
   get retryable(): boolean {

@@ -33,7 +33,13 @@ export function makeFunction(
   const { redact = byForm } = options;
   const chain: Step[] = [
     // Outermost, so that any error of a later step becomes a response.
-    renderErrors(services.log, route.id, redact, ({ headers }) => route.challenge?.(services, headers)),
+    renderErrors(
+      services.log,
+      route.id,
+      redact,
+      ({ headers }) => route.challenge?.(services, headers),
+      route.bridge,
+    ),
     ...(route.path.startsWith('/v1/sandbox/{id}') ? [checkBridgeId()] : []),
     // Before authentication: a foreign page must not learn whether a credential is valid.
     ...(route.anyOrigin === true

@@ -28,8 +28,7 @@ export class HandshakeResponse extends ServerResponse {
 /** @throws PortholeError `invalid_request` if it violates RFC 6455 section 4.2.1 */
 export function checkHandshake({ headers }: IncomingMessage): void {
   if (headers['sec-websocket-version'] === '13' && isWebSocketKey(headers['sec-websocket-key'])) return;
-  throw new PortholeError(
-    'invalid_request',
-    'The WebSocket handshake is broken: send Sec-WebSocket-Version: 13, and as Sec-WebSocket-Key 16 bytes in base64.',
-  );
+  throw new PortholeError('invalid_request', 'The WebSocket handshake is broken', {
+    remedy: 'send Sec-WebSocket-Version: 13, and as Sec-WebSocket-Key 16 bytes in base64.',
+  });
 }

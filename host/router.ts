@@ -157,14 +157,15 @@ const unreadable: Answer = () => {
 };
 
 const noSocket: Answer = () => {
-  throw new PortholeError('not_found', 'There is no WebSocket here: GET /v1/openapi lists the routes.');
+  throw new PortholeError('not_found', 'There is no WebSocket here', {
+    remedy: 'GET /v1/openapi lists the routes.',
+  });
 };
 
 function noRoute(code: 'not_found' | 'method_not_allowed', method: string, path: string): PortholeError {
-  return new PortholeError(
-    code,
-    `There is no route ${method} ${shownPath(path)}: GET /v1/openapi lists them.`,
-  );
+  return new PortholeError(code, `There is no route ${method} ${shownPath(path)}`, {
+    remedy: 'GET /v1/openapi lists them.',
+  });
 }
 
 /** An unknown path in an error: truncated, and without possible tokens. */

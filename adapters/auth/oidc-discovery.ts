@@ -46,8 +46,8 @@ export async function discoverOidc(issuer: string, client: OidcClient): Promise<
 export function unavailable(issuer: string, cause: unknown): PortholeError {
   return new PortholeError(
     'service_unavailable',
-    `The identity provider ${issuer} cannot be asked right now: try again.`,
-    { cause },
+    `The identity provider ${issuer} cannot be asked right now`,
+    { remedy: 'try again.', cause },
   );
 }
 

@@ -84,10 +84,9 @@ export function createSealedSessions({ seals, clock, keys, oidc, ended }: Sealed
 
     async beginOidc(callback, returnTo) {
       if (oidc === undefined) {
-        throw new PortholeError(
-          'not_found',
-          'There is no identity provider to sign in at: set OIDC_CLIENT_ID, or sign in with a key.',
-        );
+        throw new PortholeError('not_found', 'There is no identity provider to sign in at', {
+          remedy: 'set OIDC_CLIENT_ID, or sign in with a key.',
+        });
       }
       const { url, ...begun } = await oidc.begin(callback);
       const expiresAt = new Date(clock.now().getTime() + SIGN_IN_MS);

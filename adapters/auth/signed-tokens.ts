@@ -41,10 +41,9 @@ export function createSignedTokens(keys: KeySet): Tokens {
     preview(kid, runId, targetPort, generation) {
       const key = keys.byKid.get(kid);
       if (key === undefined) {
-        throw new PortholeError(
-          'internal_error',
-          `The signing key ${kid} of run ${runId} is gone: put it back into the key set.`,
-        );
+        throw new PortholeError('internal_error', `The signing key ${kid} of run ${runId} is gone`, {
+          remedy: 'put it back into the key set.',
+        });
       }
       return formatPreviewToken(key.previewMac(`${runId}\0${targetPort}\0${generation}`));
     },

@@ -137,10 +137,9 @@ export function createPageBrowser({ program, failed, idleMs = IDLE_MS }: PageBro
       if (!isDriverInstalled()) throw driverMissing();
       const place = await queue.enter(owner, () => signal);
       if (place === undefined) {
-        throw new PortholeError(
-          'too_many_looks',
-          `${LIMITS.waiting} looks wait already: try again once they are done.`,
-        );
+        throw new PortholeError('too_many_looks', `${LIMITS.waiting} looks wait already`, {
+          remedy: 'try again once they are done.',
+        });
       }
       try {
         signal?.throwIfAborted();
@@ -195,10 +194,10 @@ function missing(program: string | undefined): PortholeError {
     program === undefined
       ? 'No Chromium on this machine'
       : `PORTHOLE_BROWSER=${JSON.stringify(program)} is not a program that can be run`;
-  return new PortholeError(
-    'browser_missing',
-    `${what}: install one (Debian, Ubuntu: apt-get install chromium; macOS: brew install --cask chromium), or set PORTHOLE_BROWSER to its path.`,
-  );
+  return new PortholeError('browser_missing', `${what}`, {
+    remedy:
+      'install one (Debian, Ubuntu: apt-get install chromium; macOS: brew install --cask chromium), or set PORTHOLE_BROWSER to its path.',
+  });
 }
 
 /** It is an optional dependency, which the image of the functions leaves out. */
@@ -212,12 +211,13 @@ function isDriverInstalled(): boolean {
 }
 
 function driverMissing(): PortholeError {
-  return new PortholeError(
-    'browser_missing',
-    'playwright-core is not installed: run npm ci without --omit=optional.',
-  );
+  return new PortholeError('browser_missing', 'playwright-core is not installed', {
+    remedy: 'run npm ci without --omit=optional.',
+  });
 }
 
 function unusable(): PortholeError {
-  return new PortholeError('browser_failed', 'The browser ended before it answered: try again.');
+  return new PortholeError('browser_failed', 'The browser ended before it answered', {
+    remedy: 'try again.',
+  });
 }

@@ -4,18 +4,17 @@ import { EngineError } from './engine.ts';
 
 /** Another object has the name of a sandbox's container or volume. */
 export function notOurs(id: string, what: 'container' | 'volume', name: string): PortholeError {
-  return new PortholeError(
-    'internal_error',
-    `Sandbox ${id}: ${what} ${name} is not Porthole's. Remove it, or use another container engine.`,
-  );
+  return new PortholeError('internal_error', `Sandbox ${id}: ${what} ${name} is not Porthole's.`, {
+    remedy: 'Remove it, or use another container engine.',
+  });
 }
 
 /** A text that is not a valid image name. */
 export function noImageName(id: string, image: string, cause?: unknown): PortholeError {
   return new PortholeError(
     'invalid_request',
-    `Sandbox ${id}: ${image.slice(0, 200)} is no name of an image. Give one such as docker.io/library/node:24.`,
-    { cause },
+    `Sandbox ${id}: ${image.slice(0, 200)} is no name of an image.`,
+    { remedy: 'Give one such as docker.io/library/node:24.', cause },
   );
 }
 

@@ -108,7 +108,8 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
       if (live.size >= maxTotal) {
         throw new PortholeError(
           'too_many_previews',
-          `All ${maxTotal} previews that may live at once are taken: stop one first.`,
+          `All ${maxTotal} previews that may live at once are taken`,
+          { remedy: 'stop one first.' },
         );
       }
       const stored = {

@@ -116,7 +116,8 @@ export function createLoopbackPlane({
       if (sessions.size + opening.size >= maxTotal) {
         throw new PortholeError(
           'too_many_previews',
-          `All ${maxTotal} sessions that may be open at once are taken: stop one first.`,
+          `All ${maxTotal} sessions that may be open at once are taken`,
+          { remedy: 'stop one first.' },
         );
       }
       const pending = begin(spec, name);

@@ -80,6 +80,7 @@ export async function endProcesses(id: string, started: StartRecord): Promise<vo
   }
   throw new PortholeError(
     'exec_transport_error',
-    `Sandbox ${id} does not end: its processes outlast SIGKILL. Try again later.`,
+    `Sandbox ${id} does not end: its processes outlast SIGKILL.`,
+    { remedy: 'Try again later.' },
   );
 }

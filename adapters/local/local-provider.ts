@@ -186,7 +186,8 @@ class FolderProvider implements LocalProvider {
     if (image !== undefined) {
       throw new PortholeError(
         'image_not_supported',
-        `Image ${image}: sandboxes on this machine have no images. Leave it out, or use the docker or kubernetes provider.`,
+        `Image ${image}: sandboxes on this machine have no images.`,
+        { remedy: 'Leave it out, or use the docker or kubernetes provider.' },
       );
     }
     checkSandboxId(id);

@@ -107,11 +107,10 @@ export class SandboxStarter {
       folder.forgetStarted();
       signal?.throwIfAborted();
       const { code, said } = await spawned.ended;
-      throw new PortholeError(
-        'exec_transport_error',
-        `Sandbox ${id} does not start. Try again; the cause is in Porthole's log.`,
-        { cause: new Error(`exit code ${code}: ${said}`, { cause: error }) },
-      );
+      throw new PortholeError('exec_transport_error', `Sandbox ${id} does not start.`, {
+        remedy: "Try again; the cause is in Porthole's log.",
+        cause: new Error(`exit code ${code}: ${said}`, { cause: error }),
+      });
     } finally {
       spawned.release();
     }
@@ -179,8 +178,8 @@ async function makeCgroup(
   } catch (error) {
     throw new PortholeError(
       'exec_transport_error',
-      `Sandbox ${id} does not start: its cgroup cannot be made. Try again; the cause is in Porthole's log.`,
-      { cause: error },
+      `Sandbox ${id} does not start: its cgroup cannot be made.`,
+      { remedy: "Try again; the cause is in Porthole's log.", cause: error },
     );
   }
 }

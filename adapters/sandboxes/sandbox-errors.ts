@@ -4,14 +4,16 @@ import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
 
 /** A connection to a sandbox that failed or broke the protocol. */
 export function transportError(id: string, what: string, cause?: unknown): PortholeError {
-  return new PortholeError('exec_transport_error', `Sandbox ${id}: ${what}. Try again.`, { cause });
+  return new PortholeError('exec_transport_error', `Sandbox ${id}: ${what}.`, {
+    remedy: 'Try again.',
+    cause,
+  });
 }
 
 export function sandboxNotFound(id: string): PortholeError {
-  return new PortholeError(
-    'sandbox_not_found',
-    `Sandbox ${id.slice(0, 200)} does not exist. List the sandboxes, or create one.`,
-  );
+  return new PortholeError('sandbox_not_found', `Sandbox ${id.slice(0, 200)} does not exist.`, {
+    remedy: 'List the sandboxes, or create one.',
+  });
 }
 
 export function sandboxNotRunning(id: string, reason: string, cause?: unknown): PortholeError {
@@ -20,10 +22,9 @@ export function sandboxNotRunning(id: string, reason: string, cause?: unknown): 
 
 /** The error for a port that refuses on both addresses. */
 export function nothingListens(id: string, port: number): PortholeError {
-  return new PortholeError(
-    'nothing_listens',
-    `Nothing listens on port ${port} in sandbox ${id}. Start a server there, on 127.0.0.1, ::1 or all addresses.`,
-  );
+  return new PortholeError('nothing_listens', `Nothing listens on port ${port} in sandbox ${id}.`, {
+    remedy: 'Start a server there, on 127.0.0.1, ::1 or all addresses.',
+  });
 }
 
 /** @throws PortholeError `invalid_port` */
@@ -65,10 +66,9 @@ export function isSandboxId(id: string): boolean {
 
 /** @param why what is missing here, and how to fix it */
 export function networkNotSupported(why: string): PortholeError {
-  return new PortholeError(
-    'network_not_supported',
-    `Network access isn't available: ${why}. Retry with network: false.`,
-  );
+  return new PortholeError('network_not_supported', `Network access isn't available: ${why}.`, {
+    remedy: 'Retry with network: false.',
+  });
 }
 
 /**
@@ -84,8 +84,7 @@ export function checkAtMost(asked: Partial<SandboxSize> | undefined, most: Sandb
     ...(diskMb > most.diskMb ? [`resources.disk_mb ${diskMb} is more than the ${most.diskMb}`] : []),
   ];
   if (tooMuch.length === 0) return;
-  throw new PortholeError(
-    'resources_not_supported',
-    `${tooMuch.join(', ')} that a sandbox can have here: ask for less.`,
-  );
+  throw new PortholeError('resources_not_supported', `${tooMuch.join(', ')} that a sandbox can have here`, {
+    remedy: 'ask for less.',
+  });
 }

@@ -99,7 +99,9 @@ function parseAfter(after: string, order: ListOrder): Position {
     const position = order.name === NEWEST.name ? instantPosition(text) : textPosition(text);
     if (position !== undefined && formatAfter(position, order) === after) return position;
   }
-  throw new PortholeError('invalid_request', 'after is not the next of a page: start again without it');
+  throw new PortholeError('invalid_request', 'after is not the next of a page', {
+    remedy: 'start again without it',
+  });
 }
 
 function instantPosition(text: string): Position | undefined {

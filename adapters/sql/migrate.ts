@@ -95,7 +95,8 @@ export async function migrate(
       if (migrations.some((migration) => migration.name === name)) continue;
       throw new PortholeError(
         'service_unavailable',
-        `the records database has the migration ${name}, which this version does not know: start the version that made it, or a newer one`,
+        `the records database has the migration ${name}, which this version does not know`,
+        { remedy: 'start the version that made it, or a newer one' },
       );
     }
     for (const migration of migrations) {

@@ -169,7 +169,8 @@ async function checkBound(
   if (Number(count) < most) return;
   throw new PortholeError(
     'too_many_approvals',
-    `Run ${runId} has asked for ${most} approvals within a few minutes, which is the most: wait, or let its owner allow the tool for the run.`,
+    `Run ${runId} has asked for ${most} approvals within a few minutes, which is the most`,
+    { remedy: 'wait, or let its owner allow the tool for the run.' },
   );
 }
 

@@ -48,10 +48,9 @@ function timelineRecords(session: SqlSession): TimelineRecords {
       repeatable(async (db) => {
         checkLimit(limit);
         if (!Number.isInteger(after) || after < 0 || after > MAX_SEQ) {
-          throw new PortholeError(
-            'invalid_request',
-            `after must be the id of an event, got ${after}: start again without it`,
-          );
+          throw new PortholeError('invalid_request', `after must be the id of an event, got ${after}`, {
+            remedy: 'start again without it',
+          });
         }
         const rows = await db
           .selectFrom('run_events')

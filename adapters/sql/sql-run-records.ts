@@ -45,7 +45,9 @@ export function runRecords(session: SqlSession): RunRecords {
             .returning('id')
             .executeTakeFirst();
           if (!created) {
-            throw new PortholeError('internal_error', `the run id ${run.id} is taken: make a fresh one`);
+            throw new PortholeError('internal_error', `the run id ${run.id} is taken`, {
+              remedy: 'make a fresh one',
+            });
           }
           await publish(run.id, events, run.createdAt);
           return true;

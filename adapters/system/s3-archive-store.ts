@@ -59,10 +59,9 @@ export function s3ArchiveStore({ bucket, endpoint, region, credentials }: S3Arch
         return body === null ? Readable.from([]) : Readable.fromWeb(body);
       } catch (error) {
         if (codeOf(error) === 'NoSuchKey') {
-          throw new PortholeError(
-            'archive_not_found',
-            'The archive is no longer in its bucket: delete its record.',
-          );
+          throw new PortholeError('archive_not_found', 'The archive is no longer in its bucket', {
+            remedy: 'delete its record.',
+          });
         }
         throw failure('read', error);
       }
@@ -89,9 +88,8 @@ function codeOf(error: unknown): unknown {
 
 /** The cause is only for the log. */
 function failure(what: string, cause: unknown): PortholeError {
-  return new PortholeError(
-    'archive_error',
-    `The archive could not be ${what}: try again, or look at PORTHOLE_ARCHIVE_BUCKET and its server.`,
-    { cause },
-  );
+  return new PortholeError('archive_error', `The archive could not be ${what}`, {
+    remedy: 'try again, or look at PORTHOLE_ARCHIVE_BUCKET and its server.',
+    cause,
+  });
 }

@@ -89,12 +89,18 @@ async function complain(
   isJson: boolean,
   command: string | undefined,
 ): Promise<void> {
-  const message = error instanceof Error ? error.message : String(error);
-  const words = message.replace('the URL is right', 'PORTHOLE_URL is right') + remedyOf(error, environment);
+  const message = inWords(error instanceof Error ? error.message : String(error));
+  const remedy = remedyOf(error, environment);
+  const isSaid = remedy === undefined || message.includes(remedy.slice(1, -1));
+  const id = error instanceof PortholeError && error.requestId;
+  const words = [
+    isSaid ? message : `${message.replace(/[.:]?$/, '.')} ${remedy}`,
+    ...(typeof id === 'string' ? [`(request ${id})`] : []),
+  ].join(' ');
   if (isJson) {
     const code =
       error instanceof PortholeError ? error.code : error instanceof UsageError ? 'usage' : 'failed';
-    return write(stderr, `${JSON.stringify({ error: words, code })}\n`);
+    return write(stderr, `${JSON.stringify({ error: words, code, remedy })}\n`);
   }
   const help = command === undefined ? 'porthole --help' : `porthole ${command} --help`;
   return write(
@@ -103,15 +109,18 @@ async function complain(
   );
 }
 
-/** What the API's message leaves out: the remedy for a refused key, else the request id. */
-function remedyOf(error: unknown, { PORTHOLE_API_KEY: key }: Streams['environment']): string {
-  if (!(error instanceof PortholeError)) return '';
-  if (error.code === 'unauthorized') {
-    return key === undefined || key === ''
-      ? ': set PORTHOLE_API_KEY to your key.'
-      : ': PORTHOLE_API_KEY is invalid or expired.';
-  }
-  return error.requestId === undefined ? '' : ` (request ${error.requestId})`;
+/** The remedy of an error in the words of the command line. */
+function remedyOf(error: unknown, { PORTHOLE_API_KEY: key }: Streams['environment']): string | undefined {
+  if (!(error instanceof PortholeError)) return undefined;
+  if (error.code !== 'unauthorized') return error.remedy === undefined ? undefined : inWords(error.remedy);
+  return key === undefined || key === ''
+    ? 'Set PORTHOLE_API_KEY to your key.'
+    : 'PORTHOLE_API_KEY is invalid or expired. If it is the token of an agent, its run has ended: make a new run.';
+}
+
+/** The library says URL where the command line has a variable. */
+function inWords(text: string): string {
+  return text.replace('the URL is right', 'PORTHOLE_URL is right');
 }
 
 async function say({ stdout }: Streams, text: string): Promise<number> {

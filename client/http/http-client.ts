@@ -18,7 +18,13 @@ export async function readError(
 ): Promise<PortholeError> {
   const { status } = response;
   const bytes = await readAtMost(response.body, MAX_BYTES).catch(() => new Uint8Array());
-  const { error, code, retryable, request_id: requestId } = parseObject(new TextDecoder().decode(bytes));
+  const {
+    error,
+    code,
+    retryable,
+    remedy,
+    request_id: requestId,
+  } = parseObject(new TextDecoder().decode(bytes));
   const isOurs = typeof error === 'string' && typeof code === 'string';
   const message = isOurs
     ? error
@@ -28,6 +34,11 @@ export async function readError(
     code: isOurs ? code : `status_${status}`,
     retryable: typeof retryable === 'boolean' ? retryable : undefined,
     retryAfterMs: readRetryAfter(response.headers.get('retry-after'), new Date()),
+    remedy: !isOurs
+      ? 'See that the URL is that of its API.'
+      : typeof remedy === 'string'
+        ? redact(remedy, secrets)
+        : undefined,
     requestId: typeof requestId === 'string' ? requestId : undefined,
   });
 }
@@ -188,7 +199,12 @@ export class HttpClient {
 
   #unreachable(call: Call, reason: string, cause: unknown): PortholeError {
     const words = `Porthole could not be reached at ${this.url.origin} for ${nameOf(call)} (${reason}): see that it runs, and that the URL is right.`;
-    return new PortholeError(redact(words, [this.#apiKey]), { status: 0, code: 'unreachable', cause });
+    return new PortholeError(redact(words, [this.#apiKey]), {
+      status: 0,
+      code: 'unreachable',
+      remedy: 'See that it runs, and that the URL is right.',
+      cause,
+    });
   }
 }
 

@@ -14,6 +14,8 @@ export interface ErrorFacts {
   readonly retryable?: boolean | undefined;
   /** The delay that the API requests, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
+  /** What to do next, as a sentence. */
+  readonly remedy?: string | undefined;
   /** Id by which the operator finds the cause. */
   readonly requestId?: string | undefined;
   readonly cause?: unknown;
@@ -29,10 +31,12 @@ export class PortholeError extends Error {
   /** Whether the same call may succeed later. */
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
+  /** What to do next, as a sentence; the message may say it, too. */
+  readonly remedy: string | undefined;
   readonly requestId: string | undefined;
 
   constructor(message: string, facts: ErrorFacts) {
-    const { status, code, retryable, retryAfterMs, requestId, cause } = facts;
+    const { status, code, retryable, retryAfterMs, remedy, requestId, cause } = facts;
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'PortholeError';
     this.status = status;
@@ -40,6 +44,7 @@ export class PortholeError extends Error {
     // Porthole sends this field; the default is for responses of proxies and lost connections.
     this.retryable = retryable ?? (status === 0 || status === 429 || (status >= 500 && status !== 501));
     this.retryAfterMs = retryAfterMs;
+    this.remedy = remedy;
     this.requestId = requestId;
   }
 }

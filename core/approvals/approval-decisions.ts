@@ -89,10 +89,9 @@ export async function deletePolicy(
 ): Promise<void> {
   const policy = await records.policies.get(id);
   if (policy !== undefined && mayUsePolicy(person, policy) && (await records.policies.delete(id))) return;
-  throw new PortholeError(
-    'policy_not_found',
-    `There is no policy ${id}: GET /api/approval-policies lists yours.`,
-  );
+  throw new PortholeError('policy_not_found', `There is no policy ${id}`, {
+    remedy: 'GET /api/approval-policies lists yours.',
+  });
 }
 
 /** What an agent wants to do with a tool. */

@@ -26,7 +26,8 @@ export function policyPort(scope: Exclude<ApprovalScope, 'once'>, args: ToolArgu
   if (targetPort !== null) return targetPort;
   throw new PortholeError(
     'invalid_request',
-    'scope: port is for requests that name a target_port, and this one names none: use once, run or always',
+    'scope: port is for requests that name a target_port, and this one names none',
+    { remedy: 'use once, run or always' },
   );
 }
 

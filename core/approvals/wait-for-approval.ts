@@ -154,10 +154,9 @@ async function leave(
 }
 
 function stopped(): PortholeError {
-  return new PortholeError(
-    'service_unavailable',
-    'Porthole ends here while the approval is awaited: send the same request again, it is still waited for.',
-  );
+  return new PortholeError('service_unavailable', 'Porthole ends here while the approval is awaited', {
+    remedy: 'send the same request again, it is still waited for.',
+  });
 }
 
 async function refusal(
@@ -172,10 +171,9 @@ async function refusal(
     );
   }
   if (status === 'timed_out') {
-    return new PortholeError(
-      'approval_timed_out',
-      `No decision within five minutes (${request}). Retry when an approver is available.`,
-    );
+    return new PortholeError('approval_timed_out', `No decision within five minutes (${request}).`, {
+      remedy: 'Retry when an approver is available.',
+    });
   }
   const completedAt = (await records.runs.get(runId))?.completedAt ?? null;
   if (completedAt !== null && completedAt >= requestedAt) {
@@ -186,7 +184,8 @@ async function refusal(
   }
   return new PortholeError(
     'service_unavailable',
-    `The ${request} was withdrawn while this server was paused: send the same request again.`,
+    `The ${request} was withdrawn while this server was paused`,
+    { remedy: 'send the same request again.' },
   );
 }
 

@@ -102,10 +102,9 @@ export async function findArchive(
 }
 
 export function archiveNotFound(id: string): PortholeError {
-  return new PortholeError(
-    'archive_not_found',
-    `There is no archive ${JSON.stringify(id.slice(0, 200))}: GET /api/archives lists yours.`,
-  );
+  return new PortholeError('archive_not_found', `There is no archive ${JSON.stringify(id.slice(0, 200))}`, {
+    remedy: 'GET /api/archives lists yours.',
+  });
 }
 
 /** Whether the caller may delete an archive: its owner and admins may. */

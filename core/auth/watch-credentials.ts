@@ -130,10 +130,9 @@ export function watchCredential(
 }
 
 function noLongerGood(caller: Agent | Delegate): PortholeError {
-  return new PortholeError(
-    'unauthorized',
-    `This credential is no longer good: ask ${superiorOf(caller)} for another.`,
-  );
+  return new PortholeError('unauthorized', 'This credential is no longer good', {
+    remedy: `ask ${superiorOf(caller)} for another.`,
+  });
 }
 
 /** A person with a request that names something that its owner may share. */
@@ -174,6 +173,6 @@ export function watchSession(
 ): WatchedCredential {
   return watchWhileGood(clock, {
     goodUntil: async () => ((await sessions.lasts(session)) ? session.expiresAt : undefined),
-    over: () => new PortholeError('unauthorized', 'This session is over: sign in again.'),
+    over: () => new PortholeError('unauthorized', 'This session is over', { remedy: 'sign in again.' }),
   });
 }

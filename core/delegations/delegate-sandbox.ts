@@ -62,7 +62,8 @@ export async function createDelegation(
   if (!(await records.delegations.create(delegation, MAX_DELEGATIONS))) {
     throw new PortholeError(
       'too_many_delegations',
-      `Sandbox ${id} has ${MAX_DELEGATIONS} delegations, the most that it may have at a time: revoke one, or let some expire.`,
+      `Sandbox ${id} has ${MAX_DELEGATIONS} delegations, the most that it may have at a time`,
+      { remedy: 'revoke one, or let some expire.' },
     );
   }
   return { delegation, token: await credentialOf(tokens, delegation) };
@@ -73,7 +74,8 @@ function checkGrant({ scopes, commands, paths }: Grant): Grant {
   if (commands !== null && !scopes.includes('exec')) {
     throw new PortholeError(
       'invalid_request',
-      'commands: they limit the scope exec, which is not asked for: leave them out, or add exec to scopes.',
+      'commands: they limit the scope exec, which is not asked for',
+      { remedy: 'leave them out, or add exec to scopes.' },
     );
   }
   if (paths !== null && scopes.includes('exec')) {
@@ -99,16 +101,16 @@ export async function renewDelegation(
   if (delegation !== undefined) return { delegation, token: await credentialOf(tokens, delegation) };
   const known = (await delegations.list(sandbox, clock.now())).some(({ id }) => id === delegationId);
   if (!known) throw delegationNotFound(delegationId);
-  throw new PortholeError(
-    'delegation_not_renewable',
-    `Delegation ${delegationId} was made to end once: make another one.`,
-  );
+  throw new PortholeError('delegation_not_renewable', `Delegation ${delegationId} was made to end once`, {
+    remedy: 'make another one.',
+  });
 }
 
 export function delegationNotFound(id: string): PortholeError {
   return new PortholeError(
     'delegation_not_found',
-    `This sandbox has no delegation ${JSON.stringify(id.slice(0, 80))} that lasts: it has expired, was revoked or never was. Make another one.`,
+    `This sandbox has no delegation ${JSON.stringify(id.slice(0, 80))} that lasts: it has expired, was revoked or never was.`,
+    { remedy: 'Make another one.' },
   );
 }
 

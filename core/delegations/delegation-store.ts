@@ -54,7 +54,8 @@ export function checkCommand(
   if (sessionId !== undefined) {
     throw new PortholeError(
       'forbidden',
-      'This credential runs only certain commands, and a session could change their meaning: leave out Session-Id.',
+      'This credential runs only certain commands, and a session could change their meaning',
+      { remedy: 'leave out Session-Id.' },
     );
   }
   const name = argv[0] ?? '';

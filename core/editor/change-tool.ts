@@ -128,8 +128,8 @@ export async function saveDraft(
   if (saving.kind === 'stale') {
     throw new PortholeError(
       'draft_conflict',
-      `The draft is at revision ${saving.draft.revision}, not ${revision}: read it again, and save on top of that.`,
-      { details: { revision: saving.draft.revision } },
+      `The draft is at revision ${saving.draft.revision}, not ${revision}`,
+      { remedy: 'read it again, and save on top of that.', details: { revision: saving.draft.revision } },
     );
   }
   return saving.draft;
@@ -145,7 +145,8 @@ async function sourceOf(
   if (found.tool.id !== toolId) {
     throw new PortholeError(
       'tool_version_not_found',
-      `Tool version ${versionId} is not one of tool ${toolId}: GET /api/v1/editor/tools/${toolId}/versions lists them.`,
+      `Tool version ${versionId} is not one of tool ${toolId}`,
+      { remedy: `GET /api/v1/editor/tools/${toolId}/versions lists them.` },
     );
   }
   const { entrypoint, sourceCode, language, inputSchema, settingsSchema, usageInstructions } = found.version;

@@ -40,18 +40,16 @@ export function draftLocked(
   const active = activeLock(lock, now);
   const route = `POST /api/v1/editor/tools/${toolId}/draft/lock`;
   if (active === undefined) {
-    return new PortholeError(
-      'draft_locked',
-      `This draft is not locked. Lock it with ${route}, and send the lock's token as Draft-Lock-Token.`,
-    );
+    return new PortholeError('draft_locked', 'This draft is not locked.', {
+      remedy: `Lock it with ${route}, and send the lock's token as Draft-Lock-Token.`,
+    });
   }
   const { holder, expiresAt } = active;
   const until = expiresAt.toISOString();
-  return new PortholeError(
-    'draft_locked',
-    `The draft is locked by ${holder.user} until ${until}: send the token of that lock as Draft-Lock-Token, or take the lock with ${route} once it is free.`,
-    { details: { holder: holder.user, expires_at: until } },
-  );
+  return new PortholeError('draft_locked', `The draft is locked by ${holder.user} until ${until}`, {
+    remedy: `send the token of that lock as Draft-Lock-Token, or take the lock with ${route} once it is free.`,
+    details: { holder: holder.user, expires_at: until },
+  });
 }
 
 /**

@@ -47,10 +47,9 @@ export async function findVersion(
   const version = await records.tools.version(id);
   const tool = version && (await records.tools.get(version.toolId));
   if (version === undefined || tool === undefined || !mayUse(person, tool)) {
-    throw new PortholeError(
-      'tool_version_not_found',
-      `Tool version ${id} does not exist: GET /api/v1/editor/tools/{tool_id}/versions lists those of a tool.`,
-    );
+    throw new PortholeError('tool_version_not_found', `Tool version ${id} does not exist`, {
+      remedy: 'GET /api/v1/editor/tools/{tool_id}/versions lists those of a tool.',
+    });
   }
   return { person, found: { tool, version } };
 }
@@ -64,19 +63,17 @@ export async function findToolRun(
   const person = requirePerson(caller, 'use the editor');
   const found = await records.toolRuns.get(id);
   if (found === undefined || !mayUse(person, found)) {
-    throw new PortholeError(
-      'tool_run_not_found',
-      `Tool run ${id} does not exist: GET /api/v1/editor/tool-runs?tool_id= lists those of a tool.`,
-    );
+    throw new PortholeError('tool_run_not_found', `Tool run ${id} does not exist`, {
+      remedy: 'GET /api/v1/editor/tool-runs?tool_id= lists those of a tool.',
+    });
   }
   return { person, found };
 }
 
 export function toolNotFound(id: string): PortholeError {
-  return new PortholeError(
-    'tool_not_found',
-    `Tool ${id} does not exist: POST /api/v1/editor/tools makes one.`,
-  );
+  return new PortholeError('tool_not_found', `Tool ${id} does not exist`, {
+    remedy: 'POST /api/v1/editor/tools makes one.',
+  });
 }
 
 function mayUse({ admin, user, org }: Person, { owner }: { readonly owner: Owner }): boolean {

@@ -198,11 +198,10 @@ function refusal(
   if (begun.kind === 'not_locked') return draftLocked(begun.draft, claim.at);
   if (begun.kind === 'expired') return snapshotExpired(run);
   if (begun.kind === 'busy') {
-    return new PortholeError(
-      'snapshot_busy',
-      `Run ${begun.runId} of this snapshot is under way: wait for its end, because they share files and state.`,
-      { details: { run_id: begun.runId } },
-    );
+    return new PortholeError('snapshot_busy', `Run ${begun.runId} of this snapshot is under way`, {
+      remedy: 'wait for its end, because they share files and state.',
+      details: { run_id: begun.runId },
+    });
   }
   if (begun.kind === 'full') {
     return new PortholeError(
@@ -213,6 +212,7 @@ function refusal(
   }
   return new PortholeError(
     'too_many_tool_runs',
-    `You have ${begun.running} runs under way, which is the most: wait for one to end.`,
+    `You have ${begun.running} runs under way, which is the most`,
+    { remedy: 'wait for one to end.' },
   );
 }

@@ -32,13 +32,15 @@ export async function startAction(
   if (snapshotId === undefined) {
     throw new PortholeError(
       'snapshot_required',
-      `An action needs the snapshot_id of the run that offers it: send snapshot_id, ${parent.snapshotId} for run ${parent.id}.`,
+      'An action needs the snapshot_id of the run that offers it',
+      { remedy: `send snapshot_id, ${parent.snapshotId} for run ${parent.id}.` },
     );
   }
   if (snapshotId !== parent.snapshotId) {
     throw new PortholeError(
       'snapshot_mismatch',
-      `Snapshot ${JSON.stringify(snapshotId)} is not that of run ${parent.id}: send ${parent.snapshotId}.`,
+      `Snapshot ${JSON.stringify(snapshotId)} is not that of run ${parent.id}`,
+      { remedy: `send ${parent.snapshotId}.` },
     );
   }
   const createdAt = deps.clock.now();

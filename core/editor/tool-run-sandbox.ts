@@ -98,10 +98,9 @@ export async function runSandbox(
 /** @throws PortholeError `invalid_inputs` */
 export function checkInputs(inputs: JsonValue): void {
   if (isTooDeep(inputs)) {
-    throw new PortholeError(
-      'invalid_inputs',
-      `The inputs nest deeper than ${MOST_DEPTH} levels: make them flatter.`,
-    );
+    throw new PortholeError('invalid_inputs', `The inputs nest deeper than ${MOST_DEPTH} levels`, {
+      remedy: 'make them flatter.',
+    });
   }
   const fault = jsonFault(inputs);
   if (fault !== undefined)

@@ -72,7 +72,8 @@ export async function checkSchemas(
     case 'too_costly':
       throw new PortholeError(
         'invalid_schema',
-        'Validating against the schemas takes longer than one second: a pattern that backtracks, or too many rules. Simplify them.',
+        'Validating against the schemas takes longer than one second: a pattern that backtracks, or too many rules.',
+        { remedy: 'Simplify them.' },
       );
   }
 }

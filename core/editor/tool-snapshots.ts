@@ -19,10 +19,9 @@ import { formatFault, isTooDeep, jsonFault, MOST_DEPTH } from './tool-json.ts';
  */
 export function measureSnapshot(payload: unknown, most: number): number {
   if (isTooDeep(payload)) {
-    throw new PortholeError(
-      'invalid_snapshot',
-      `The snapshot nests deeper than ${MOST_DEPTH} levels: make it flatter.`,
-    );
+    throw new PortholeError('invalid_snapshot', `The snapshot nests deeper than ${MOST_DEPTH} levels`, {
+      remedy: 'make it flatter.',
+    });
   }
   const fault = jsonFault(payload);
   if (fault !== undefined)
@@ -33,11 +32,10 @@ export function measureSnapshot(payload: unknown, most: number): number {
 }
 
 export function snapshotTooLarge(most: number, what: string): PortholeError {
-  return new PortholeError(
-    'snapshot_too_large',
-    `The snapshot ${what}; the limit is ${most} bytes: shorten source_code or the schemas.`,
-    { details: { limit: most } },
-  );
+  return new PortholeError('snapshot_too_large', `The snapshot ${what}; the limit is ${most} bytes`, {
+    remedy: 'shorten source_code or the schemas.',
+    details: { limit: most },
+  });
 }
 
 function canonical(payload: unknown): string {
@@ -147,9 +145,8 @@ export function snapshotExpired({
 }: Pick<ToolRunRecord, 'snapshotId' | 'snapshotExpiresAt' | 'versionId'>): PortholeError {
   const runAgain = `/api/v1/editor/tool-versions/${versionId}/run-sandbox`;
   const at = snapshotExpiresAt.toISOString();
-  return new PortholeError(
-    'snapshot_expired',
-    `Snapshot ${snapshotId} expired at ${at}: run again, with POST ${runAgain}, and act on that run.`,
-    { details: { run_again: runAgain, expires_at: at } },
-  );
+  return new PortholeError('snapshot_expired', `Snapshot ${snapshotId} expired at ${at}`, {
+    remedy: `run again, with POST ${runAgain}, and act on that run.`,
+    details: { run_again: runAgain, expires_at: at },
+  });
 }

@@ -32,8 +32,8 @@ function connectionLost(sandboxId: string, cause: unknown): PortholeError {
   if (cause instanceof PortholeError) return cause;
   return new PortholeError(
     'exec_transport_error',
-    `Sandbox ${sandboxId}: the connection to its guest was lost. Try again.`,
-    { cause },
+    `Sandbox ${sandboxId}: the connection to its guest was lost.`,
+    { remedy: 'Try again.', cause },
   );
 }
 

@@ -60,14 +60,16 @@ async function* placed(
 }
 
 function noFiles(): PortholeError {
-  return new PortholeError('invalid_request', 'There is no file in the form: add parts with a filename.');
+  return new PortholeError('invalid_request', 'There is no file in the form', {
+    remedy: 'add parts with a filename.',
+  });
 }
 
 /** @throws PortholeError as `destination` does, and for a duplicate path */
 function newDestination(folder: string, filename: string, paths: Set<string>): string {
   const path = destination(folder, filename);
   if (paths.has(path))
-    throw new PortholeError('invalid_request', `${path} is there twice: name each file once.`);
+    throw new PortholeError('invalid_request', `${path} is there twice`, { remedy: 'name each file once.' });
   paths.add(path);
   return path;
 }

@@ -48,7 +48,8 @@ export async function readWorkspaceFile(
         if (size === undefined || at === size) return;
         throw new PortholeError(
           'exec_transport_error',
-          `read failed: ${absolute}: ${at} of ${size} bytes. It became shorter while it was read: read it again.`,
+          `read failed: ${absolute}: ${at} of ${size} bytes. It became shorter while it was read`,
+          { remedy: 'read it again.' },
         );
       } catch (error) {
         if (at === size) return;

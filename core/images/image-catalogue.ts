@@ -74,7 +74,11 @@ export async function findImage(deps: CatalogueDeps, name: string): Promise<Cata
   const known = names.length === 0 ? 'no images' : names.slice(0, MOST_REPORTED).join(', ') + more;
   throw new PortholeError(
     'image_not_supported',
-    `Image ${JSON.stringify(name.slice(0, 100))} is not in the catalogue, which offers ${known} here. Choose one of them, leave image out for the default, or ask an admin to add it with POST /api/images.`,
+    `Image ${JSON.stringify(name.slice(0, 100))} is not in the catalogue, which offers ${known} here.`,
+    {
+      remedy:
+        'Choose one of them, leave image out for the default, or ask an admin to add it with POST /api/images.',
+    },
   );
 }
 
@@ -95,10 +99,9 @@ export async function putImage(
 export async function deleteImage(deps: CatalogueDeps, name: string): Promise<void> {
   refuseConfigured(deps, name);
   if (await deps.records.images.delete(name)) return;
-  throw new PortholeError(
-    'image_not_found',
-    `There is no image ${JSON.stringify(name)}: GET /api/images lists them.`,
-  );
+  throw new PortholeError('image_not_found', `There is no image ${JSON.stringify(name)}`, {
+    remedy: 'GET /api/images lists them.',
+  });
 }
 
 function configuredImage({ images }: CatalogueDeps, name: string): CatalogueImage | undefined {
@@ -109,6 +112,7 @@ function refuseConfigured(deps: CatalogueDeps, name: string): void {
   if (configuredImage(deps, name) === undefined) return;
   throw new PortholeError(
     'image_configured',
-    `Image ${JSON.stringify(name)} belongs to the configuration of this installation: change PORTHOLE_IMAGES, or choose another name.`,
+    `Image ${JSON.stringify(name)} belongs to the configuration of this installation`,
+    { remedy: 'change PORTHOLE_IMAGES, or choose another name.' },
   );
 }

@@ -54,10 +54,11 @@ export async function postMessage(
   const added = await records.inbox.add(message, picture, { owner: run.owner, most: MOST_MESSAGES, event });
   if (added === 'added') return message;
   throw added === 'ended'
-    ? new PortholeError('run_ended', `Run ${run.id} is completed: start another run.`)
+    ? new PortholeError('run_ended', `Run ${run.id} is completed`, { remedy: 'start another run.' })
     : new PortholeError(
         'too_many_messages',
-        `The inbox of run ${run.id} has ${MOST_MESSAGES} messages, the maximum: start another run.`,
+        `The inbox of run ${run.id} has ${MOST_MESSAGES} messages, the maximum`,
+        { remedy: 'start another run.' },
       );
 }
 
@@ -84,7 +85,8 @@ export async function findMessage(
   if (found !== undefined) return found;
   throw new PortholeError(
     'message_not_found',
-    `Run ${run.id} has no message ${JSON.stringify(id.slice(0, 40))}: GET /api/runs/${run.id}/inbox lists them.`,
+    `Run ${run.id} has no message ${JSON.stringify(id.slice(0, 40))}`,
+    { remedy: `GET /api/runs/${run.id}/inbox lists them.` },
   );
 }
 

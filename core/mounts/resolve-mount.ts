@@ -55,7 +55,8 @@ export function resolveMount(
       // The same message if it does not exist, so that names of bindings cannot be probed.
       throw new PortholeError(
         'forbidden',
-        `The binding ${JSON.stringify(source.name.slice(0, 100))} does not exist, or is not open to you. Ask your administrator to name you or your org in its open_to (PORTHOLE_BUCKETS).`,
+        `The binding ${JSON.stringify(source.name.slice(0, 100))} does not exist, or is not open to you.`,
+        { remedy: 'Ask your administrator to name you or your org in its open_to (PORTHOLE_BUCKETS).' },
       );
     }
     if (binding === undefined) {
@@ -79,10 +80,9 @@ export function resolveMount(
   const endpoint = readEndpoint(source.endpoint);
   const mayNameAny = caller.admin && !isLinkLocal(endpoint);
   if (!mayNameAny && !matchesAny(endpoint, options.endpoints ?? CLOUD_ENDPOINTS)) {
-    throw new PortholeError(
-      'forbidden',
-      `No bucket of ${endpoint.origin} may be mounted here: ask for the origin to be added to PORTHOLE_MOUNT_ENDPOINTS, or use a binding.`,
-    );
+    throw new PortholeError('forbidden', `No bucket of ${endpoint.origin} may be mounted here`, {
+      remedy: 'ask for the origin to be added to PORTHOLE_MOUNT_ENDPOINTS, or use a binding.',
+    });
   }
   return {
     mountPath: checkMountPath(mountPath),

@@ -39,15 +39,15 @@ export async function requestedNetwork(
       policy.mode === 'open' ? 'network: "open"' : policy.allow.length > 0 ? 'allow' : `network: "${mode}"`;
     throw new PortholeError(
       'forbidden',
-      `${what} is more than this installation permits (PORTHOLE_NETWORK_WIDEST=${network.widest}). Ask your administrator.`,
+      `${what} is more than this installation permits (PORTHOLE_NETWORK_WIDEST=${network.widest}).`,
+      { remedy: 'Ask your administrator.' },
     );
   }
   const isPlain = (mode === 'off' || mode === 'open') && policy.allow.length + policy.deny.length === 0;
   if (isPlain || (await network.isBrokered())) return policy;
-  throw new PortholeError(
-    'network_not_supported',
-    'A sandbox of this provider has a network or none: use network: "off" or "open", without allow and deny.',
-  );
+  throw new PortholeError('network_not_supported', 'A sandbox of this provider has a network or none', {
+    remedy: 'use network: "off" or "open", without allow and deny.',
+  });
 }
 
 function readRules(list: 'allow' | 'deny', entries: readonly RuleInput[]) {
@@ -78,7 +78,8 @@ export async function changeNetwork(
   if (!(await deps.network.isBrokered())) {
     throw new PortholeError(
       'network_not_supported',
-      'The network of this sandbox is fixed when it is created. Create another one.',
+      'The network of this sandbox is fixed when it is created.',
+      { remedy: 'Create another one.' },
     );
   }
   if (request.secrets !== undefined) {
@@ -106,7 +107,7 @@ export async function askedHost(
   if (isNetworkTool(approval.tool) && typeof host === 'string' && typeof port === 'number') {
     return { host, ports: [port] };
   }
-  throw new PortholeError('invalid_request', 'scope: only a host is denied always. Use once.');
+  throw new PortholeError('invalid_request', 'scope: only a host is denied always.', { remedy: 'Use once.' });
 }
 
 /** Adds a rule to the deny list of a sandbox, at once. */

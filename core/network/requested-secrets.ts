@@ -45,7 +45,8 @@ export async function requestedSecrets(
   if (!(await network.holdsSecrets())) {
     throw new PortholeError(
       'network_not_supported',
-      'secrets: nothing can insert them into the connections of this sandbox. Pass them with env, or use a sandbox of the provider local or docker.',
+      'secrets: nothing can insert them into the connections of this sandbox.',
+      { remedy: 'Pass them with env, or use a sandbox of the provider local or docker.' },
     );
   }
   const read = inputs.map((input, index) => {

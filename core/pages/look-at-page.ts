@@ -140,8 +140,7 @@ async function notLive(
   signal: AbortSignal | undefined,
 ): Promise<PortholeError> {
   const { advice } = await diagnoseSandbox(deps, { run, port }, signal);
-  return new PortholeError(
-    'preview_not_found',
-    `Port ${port} has no live preview: start one (POST …/sandbox/port-forward), then look again. ${advice}`,
-  );
+  return new PortholeError('preview_not_found', `Port ${port} has no live preview`, {
+    remedy: `start one (POST …/sandbox/port-forward), then look again. ${advice}`,
+  });
 }

@@ -30,7 +30,8 @@ export async function keepPreviewAlive(
   if (!plane.hasUrls) {
     throw new PortholeError(
       'preview_not_enabled',
-      'Gateway preview is not enabled: a loopback session needs no keepalive. Set Sandbox__Preview__Enabled=true for previews with a URL.',
+      'Gateway preview is not enabled: a loopback session needs no keepalive.',
+      { remedy: 'Set Sandbox__Preview__Enabled=true for previews with a URL.' },
     );
   }
   const kept = await plane.touch(token, run.id, slidingExpiry(clock.now(), undefined, options), signal);
@@ -38,10 +39,9 @@ export async function keepPreviewAlive(
   if (kept === undefined) {
     const tombstone = await records.previews.tombstone(tokenSha256(token));
     if (tombstone?.reason === 'max_lifetime' && tombstone.runId === run.id) throw expired(options);
-    throw new PortholeError(
-      'preview_not_found',
-      'Preview not found for this run: start it again to get a live URL.',
-    );
+    throw new PortholeError('preview_not_found', 'Preview not found for this run', {
+      remedy: 'start it again to get a live URL.',
+    });
   }
   if (isPastMaximum(kept, options, now)) throw expired(options);
   const sandbox = await records.sandboxes.get(kept.sandboxId);
@@ -53,7 +53,8 @@ export async function keepPreviewAlive(
 function expired({ maxLifetimeHours }: PreviewOptions): PortholeError {
   return new PortholeError(
     'preview_expired',
-    `The preview has reached its maximum lifetime of ${maxLifetimeHours} hours and cannot be kept alive: start it again.`,
+    `The preview has reached its maximum lifetime of ${maxLifetimeHours} hours and cannot be kept alive`,
+    { remedy: 'start it again.' },
   );
 }
 
@@ -131,10 +132,9 @@ export async function stopPreview(
   const { plane, records, clock } = deps;
   const preview = await plane.find(token, signal);
   if (preview === undefined || preview.runId !== run.id) {
-    throw new PortholeError(
-      'preview_not_found',
-      'Preview not found for this run: GET …/sandbox/port-forward lists the live ones.',
-    );
+    throw new PortholeError('preview_not_found', 'Preview not found for this run', {
+      remedy: 'GET …/sandbox/port-forward lists the live ones.',
+    });
   }
   if (plane.hasUrls) {
     await revokePreview(deps, { run, targetPort: preview.targetPort, token, existing: preview, by });

@@ -93,7 +93,8 @@ function withdraw({ plane }: EnforceCapsDeps, preview: Preview): Promise<boolean
 function tooManyPreviews(runId: string, { maxPerRun }: Pick<PreviewOptions, 'maxPerRun'>): PortholeError {
   return new PortholeError(
     'too_many_previews',
-    `Run ${runId} already has ${maxPerRun} live previews, which is the most a run may have: stop one first.`,
+    `Run ${runId} already has ${maxPerRun} live previews, which is the most a run may have`,
+    { remedy: 'stop one first.' },
   );
 }
 
@@ -131,7 +132,8 @@ export async function checkRoom(
   if ((await count(options.maxTotal, {})) >= options.maxTotal) {
     throw new PortholeError(
       'too_many_previews',
-      `All ${options.maxTotal} previews that may live at once are taken: stop one first.`,
+      `All ${options.maxTotal} previews that may live at once are taken`,
+      { remedy: 'stop one first.' },
     );
   }
 }
@@ -154,7 +156,8 @@ export async function checkStart(
   if (run.status === 'completed' && !preview.keepAfterRun) {
     throw new PortholeError(
       'run_ended',
-      `Run ${run.id} has completed and previews do not outlive runs here: make a new run.`,
+      `Run ${run.id} has completed and previews do not outlive runs here`,
+      { remedy: 'make a new run.' },
     );
   }
   const { state, podName, reason } = await provider.inspect(run.sandboxId, signal);
@@ -215,7 +218,8 @@ export async function startPreview(
 function stoppedMeanwhile({ run, targetPort }: PreviewStart): PortholeError {
   return new PortholeError(
     'preview_conflict',
-    `Port ${targetPort} of run ${run.id} was stopped while it started: start it again.`,
+    `Port ${targetPort} of run ${run.id} was stopped while it started`,
+    { remedy: 'start it again.' },
   );
 }
 

@@ -75,10 +75,9 @@ export async function openTunnel(
 ): Promise<Preview & { readonly url: string }> {
   try {
     if (!deps.plane.hasUrls) {
-      throw new PortholeError(
-        'preview_not_enabled',
-        'previews have no URLs here: set Sandbox__Preview__Enabled=true.',
-      );
+      throw new PortholeError('preview_not_enabled', 'previews have no URLs here', {
+        remedy: 'set Sandbox__Preview__Enabled=true.',
+      });
     }
     const run = await implicitRun(deps, sandbox);
     const { preview } = await startPreview(deps, { run, targetPort: port, by: actorOn(run, caller) }, signal);

@@ -121,7 +121,8 @@ function checkEnvironment(env: Readonly<Record<string, string>>): void {
     if (!NAME.test(name)) {
       throw new PortholeError(
         'invalid_request',
-        `env: ${JSON.stringify(name.slice(0, 60))} is no name of a variable: use letters, digits and _.`,
+        `env: ${JSON.stringify(name.slice(0, 60))} is no name of a variable`,
+        { remedy: 'use letters, digits and _.' },
       );
     }
     if (value.includes('\0')) {

@@ -213,6 +213,7 @@ async function startEntered(
 function notEntered(session: string): PortholeError {
   return new PortholeError(
     'exec_error',
-    `The session '${session}' cannot be entered: what it keeps in the sandbox has been changed. Delete the session.`,
+    `The session '${session}' cannot be entered: what it keeps in the sandbox has been changed.`,
+    { remedy: 'Delete the session.' },
   );
 }

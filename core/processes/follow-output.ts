@@ -79,10 +79,9 @@ function validOutput(sandboxId: string, { event, data, id }: ServerSentEvent): O
     const valid = json === undefined ? base64.parse(data) : JSON.stringify(json.parse(JSON.parse(data)));
     return { event: name, data: valid, id: cursor.parse(id) };
   } catch (cause) {
-    throw new PortholeError(
-      'exec_transport_error',
-      `Sandbox ${sandboxId}: its guest breaks the protocol. Stop and resume the sandbox.`,
-      { cause },
-    );
+    throw new PortholeError('exec_transport_error', `Sandbox ${sandboxId}: its guest breaks the protocol.`, {
+      remedy: 'Stop and resume the sandbox.',
+      cause,
+    });
   }
 }

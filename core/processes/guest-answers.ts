@@ -18,11 +18,10 @@ export interface AnswerSchema<T> {
 
 /** The error for a connection to the guest that violates the protocol. */
 export function guestFailure(sandboxId: string, what: string, cause?: unknown): PortholeError {
-  return new PortholeError(
-    'exec_transport_error',
-    `Sandbox ${sandboxId}: ${what}. Try again; if it stays so, stop and resume the sandbox.`,
-    { cause },
-  );
+  return new PortholeError('exec_transport_error', `Sandbox ${sandboxId}: ${what}.`, {
+    remedy: 'Try again; if it stays so, stop and resume the sandbox.',
+    cause,
+  });
 }
 
 /**

@@ -51,10 +51,9 @@ export async function reachGuest(
 ): Promise<ReachedGuest> {
   const sandbox = await findSandbox(deps, caller, id, { agents: true });
   if (sandbox.desired !== 'running' || sandbox.observed !== 'running') {
-    throw new PortholeError(
-      'sandbox_not_running',
-      `Sandbox ${id} is ${sandbox.observed}: POST /v1/sandbox/${id}/resume starts it and its declared servers.`,
-    );
+    throw new PortholeError('sandbox_not_running', `Sandbox ${id} is ${sandbox.observed}`, {
+      remedy: `POST /v1/sandbox/${id}/resume starts it and its declared servers.`,
+    });
   }
   return { guest: deps.guests.of(id), sandbox };
 }

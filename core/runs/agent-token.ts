@@ -48,7 +48,7 @@ export async function rotateAgentToken(
 ): Promise<{ readonly agentToken: string; readonly expiresAt: Date }> {
   const run = await records.runs.rotateToken(id);
   if (run !== undefined) return outsideToken(tokens, run, clock.now());
-  throw new PortholeError('run_ended', `Run ${id} is completed: start a new run.`);
+  throw new PortholeError('run_ended', `Run ${id} is completed`, { remedy: 'start a new run.' });
 }
 
 interface AgentConnectedDeps {

@@ -43,10 +43,14 @@ export async function findRun(
 ): Promise<RunRecord> {
   const run = await records.runs.get(checkRunId(runId));
   if (run === undefined) {
-    throw new PortholeError('run_not_found', `Run ${runId} does not exist: POST /api/runs makes one.`);
+    throw new PortholeError('run_not_found', `Run ${runId} does not exist`, {
+      remedy: 'POST /api/runs makes one.',
+    });
   }
   if (!mayUseRun(caller, run, agents)) {
-    throw new PortholeError('foreign_run', `Run ${runId} is not yours: use the credential of its owner.`);
+    throw new PortholeError('foreign_run', `Run ${runId} is not yours`, {
+      remedy: 'use the credential of its owner.',
+    });
   }
   return run;
 }

@@ -86,7 +86,9 @@ export async function createSandbox<T>(
   const id = deps.ids.sandbox();
   const reservation = await reserveSandbox(deps, id, wanted);
   if (reservation.kind === 'id_taken') {
-    throw new PortholeError('internal_error', `Sandbox id ${id} is taken: ask for another one.`);
+    throw new PortholeError('internal_error', `Sandbox id ${id} is taken`, {
+      remedy: 'ask for another one.',
+    });
   }
   if (reservation.kind === 'same_session') return known(reservation.sandbox);
   return makeSandbox(deps, reservation.sandbox, use, signal);
@@ -112,8 +114,8 @@ export async function reserveSandbox(
   if (reservation.kind === 'same_name') {
     throw new PortholeError(
       'sandbox_exists',
-      `You have a sandbox of the name ${JSON.stringify(wanted.name)} already, ${reservation.sandbox.id}: use it, or choose another name.`,
-      { details: { sandbox_id: reservation.sandbox.id } },
+      `You have a sandbox of the name ${JSON.stringify(wanted.name)} already, ${reservation.sandbox.id}`,
+      { remedy: 'use it, or choose another name.', details: { sandbox_id: reservation.sandbox.id } },
     );
   }
   if (reservation.kind === 'reserved') await keepToCapacity(deps, reservation.sandbox);
@@ -138,7 +140,8 @@ async function keepToCapacity(
   await destroySandbox(deps, sandbox);
   throw new PortholeError(
     'capacity_exceeded',
-    `${maxInstances} sandboxes run here, which is as many as may (WARM_POOL_MAX_INSTANCES): try again once one is stopped or deleted.`,
+    `${maxInstances} sandboxes run here, which is as many as may (WARM_POOL_MAX_INSTANCES)`,
+    { remedy: 'try again once one is stopped or deleted.' },
   );
 }
 

@@ -10,7 +10,9 @@ import { quotaExceeded, quotaOf, type Quotas } from './sandbox-quotas.ts';
 import type { SandboxRecord } from './sandbox-records.ts';
 
 export function sandboxNotFound(id: string): PortholeError {
-  return new PortholeError('sandbox_not_found', `Sandbox ${id} does not exist: POST /v1/sandbox makes one.`);
+  return new PortholeError('sandbox_not_found', `Sandbox ${id} does not exist`, {
+    remedy: 'POST /v1/sandbox makes one.',
+  });
 }
 
 /**

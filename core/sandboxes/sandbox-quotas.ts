@@ -76,17 +76,17 @@ export function quotaExceeded(quota: Quota, used: Usage, more: Usage): PortholeE
   const want = bound.map((name) => `${more[name]} ${more[name] === 1 ? ONE[name] : DIMENSIONS[name]}`);
   return new PortholeError(
     'quota_exceeded',
-    `You have ${listed(have)} that you may have at a time, and this takes ${listed(want)} more: stop or delete a sandbox, or let an administrator raise PORTHOLE_QUOTAS.`,
+    `You have ${listed(have)} that you may have at a time, and this takes ${listed(want)} more`,
+    { remedy: 'stop or delete a sandbox, or let an administrator raise PORTHOLE_QUOTAS.' },
   );
 }
 
 /** The error for one run or preview too many. */
 export function countExceeded(what: Counted, most: number): PortholeError {
   const { are, remedy } = COUNTED[what];
-  return new PortholeError(
-    'quota_exceeded',
-    `You have ${most} ${are}, which is your limit: ${remedy}, or ask an administrator to raise PORTHOLE_QUOTAS.`,
-  );
+  return new PortholeError('quota_exceeded', `You have ${most} ${are}, which is your limit`, {
+    remedy: `${remedy}, or ask an administrator to raise PORTHOLE_QUOTAS.`,
+  });
 }
 
 function listed(words: readonly string[]): string {

@@ -55,10 +55,9 @@ export async function useSandbox(
       return makeSandbox(deps, reserved.sandbox, (sandbox) => Promise.resolve(sandbox));
     }
   }
-  throw new PortholeError(
-    'sandbox_not_running',
-    `Sandbox ${id} is made and deleted again at this moment: try again.`,
-  );
+  throw new PortholeError('sandbox_not_running', `Sandbox ${id} is made and deleted again at this moment`, {
+    remedy: 'try again.',
+  });
 }
 
 /**

@@ -138,7 +138,8 @@ export async function putSkill(
   if (done === 'too_many') {
     throw new PortholeError(
       'quota_exceeded',
-      `There are ${most} ${owner === null ? 'shared skills' : 'skills of yours'} already, which is the most: delete one first.`,
+      `There are ${most} ${owner === null ? 'shared skills' : 'skills of yours'} already, which is the most`,
+      { remedy: 'delete one first.' },
     );
   }
   return { skill, isNew: done === 'added' };
@@ -169,7 +170,8 @@ export async function requireSkills(
   if (bytes > MAX_BYTES) {
     throw new PortholeError(
       'invalid_request',
-      `skills: ${bytes} bytes of files are more than the ${MAX_BYTES} that a sandbox may begin with: name fewer.`,
+      `skills: ${bytes} bytes of files are more than the ${MAX_BYTES} that a sandbox may begin with`,
+      { remedy: 'name fewer.' },
     );
   }
   return found;
@@ -177,10 +179,9 @@ export async function requireSkills(
 
 export function skillNotFound(...names: readonly string[]): PortholeError {
   const shown = names.map((name) => JSON.stringify(name)).join(', ');
-  return new PortholeError(
-    'skill_not_found',
-    `There is no skill ${shown}: GET /api/skills lists yours and the shared ones, PUT /api/skills/{name} adds one.`,
-  );
+  return new PortholeError('skill_not_found', `There is no skill ${shown}`, {
+    remedy: 'GET /api/skills lists yours and the shared ones, PUT /api/skills/{name} adds one.',
+  });
 }
 
 const unzip = promisify(gunzip);

@@ -78,10 +78,9 @@ export const SKILL_NAME_RULE =
 
 /** The error for a rejected skill. */
 export function skillError(why: string): PortholeError {
-  return new PortholeError(
-    'invalid_request',
-    `The skill is refused: ${why}. Send a tar of the skill's folder with SKILL.md at its root: tar -C pdf -cf - .`,
-  );
+  return new PortholeError('invalid_request', `The skill is refused: ${why}.`, {
+    remedy: "Send a tar of the skill's folder with SKILL.md at its root: tar -C pdf -cf - .",
+  });
 }
 
 /** In bytes. The fields of the specification take a few hundred. */

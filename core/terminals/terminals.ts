@@ -76,7 +76,9 @@ export class Terminals {
    */
   async open(sandbox: WithEnv, request: TerminalRequest, signal?: AbortSignal): Promise<Terminal> {
     if (this.#deps.stopping.aborted) {
-      throw new PortholeError('service_unavailable', 'Porthole is just ending here: connect again.');
+      throw new PortholeError('service_unavailable', 'Porthole is just ending here', {
+        remedy: 'connect again.',
+      });
     }
     if (request.sessionId !== undefined) return this.#openKept(sandbox, request.sessionId, request);
     const terminal = await this.#openPrivate(sandbox, request);
@@ -235,8 +237,7 @@ function makeRoom(sandbox: Place, sessions: Map<string, Kept>): void {
 }
 
 function tooMany({ id }: Place, what: string): PortholeError {
-  return new PortholeError(
-    'too_many_terminals',
-    `Sandbox ${id} has ${what}, the most there can be: close one.`,
-  );
+  return new PortholeError('too_many_terminals', `Sandbox ${id} has ${what}, the most there can be`, {
+    remedy: 'close one.',
+  });
 }

@@ -31,10 +31,9 @@ function metadataRoute(id: string, path: string, summary: string): Route {
     errors: ['not_found'],
     handle({ headers }, { oidcIssuer, publicUrl }) {
       if (oidcIssuer === undefined) {
-        throw new PortholeError(
-          'not_found',
-          'There is no identity provider to sign in at: set OIDC_ISSUER, or send a key as a bearer token.',
-        );
+        throw new PortholeError('not_found', 'There is no identity provider to sign in at', {
+          remedy: 'set OIDC_ISSUER, or send a key as a bearer token.',
+        });
       }
       const answer: z.infer<typeof Metadata> = {
         resource: `${ownUrls(publicUrl, headers['host'] ?? '')[0]}/mcp`,

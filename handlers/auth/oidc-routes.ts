@@ -45,10 +45,9 @@ export const startOidcRoute = defineRoute({
   errors: ['not_found', 'service_unavailable'],
   async handle({ body, headers }, { authenticator: { sessions }, publicUrl, clock }) {
     if (sessions?.methods.includes('oidc') !== true) {
-      throw new PortholeError(
-        'not_found',
-        'There is no identity provider to sign in at: set OIDC_CLIENT_ID, or sign in with a key.',
-      );
+      throw new PortholeError('not_found', 'There is no identity provider to sign in at', {
+        remedy: 'set OIDC_CLIENT_ID, or sign in with a key.',
+      });
     }
     const origin = publicUrl?.origin ?? `http://${headers['host'] ?? ''}`;
     const { url, sealed, expiresAt } = await sessions.beginOidc(`${origin}${CALLBACK}`, body.return_to);

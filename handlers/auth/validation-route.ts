@@ -52,10 +52,9 @@ export const validateSandboxRoute = defineRoute({
     const person = requirePerson(caller, 'validate credentials');
     const id = body.sandbox_id;
     if (body.org !== person.org) {
-      throw new PortholeError(
-        'forbidden',
-        `org: ${JSON.stringify(body.org.slice(0, 80))} is not yours: name the org of the key that you call with.`,
-      );
+      throw new PortholeError('forbidden', `org: ${JSON.stringify(body.org.slice(0, 80))} is not yours`, {
+        remedy: 'name the org of the key that you call with.',
+      });
     }
     const own = ownUrls(services.publicUrl, headers['host'] ?? '').map((base) => `${base}/v1/sandbox/${id}`);
     if (body.dataplane_url !== undefined && !own.includes(body.dataplane_url)) {

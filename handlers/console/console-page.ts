@@ -99,10 +99,9 @@ export const consoleAssetRoute = defineRoute({
   async handle({ params, headers }) {
     const file = (await consoleFiles())?.byPath.get(`assets/${params.name}`);
     if (file === undefined) {
-      throw new PortholeError(
-        'not_found',
-        `The console has no file ${JSON.stringify(params.name)}: reload the page.`,
-      );
+      throw new PortholeError('not_found', `The console has no file ${JSON.stringify(params.name)}`, {
+        remedy: 'reload the page.',
+      });
     }
     return encoded(file, headers['accept-encoding'], {
       // Its name changes with its content.

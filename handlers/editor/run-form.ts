@@ -78,7 +78,9 @@ async function readSnapshot(part: MultipartPart, most: number): Promise<Partial<
   try {
     payload = JSON.parse(text);
   } catch {
-    throw new PortholeError('invalid_snapshot', 'The part "snapshot" is not JSON: send an object of fields.');
+    throw new PortholeError('invalid_snapshot', 'The part "snapshot" is not JSON', {
+      remedy: 'send an object of fields.',
+    });
   }
   const payloadBytes = measureSnapshot(payload, most);
   const { success, data, error } = PartialToolFields.safeParse(payload);
@@ -90,10 +92,9 @@ async function readSnapshot(part: MultipartPart, most: number): Promise<Partial<
 async function readInputs(part: MultipartPart): Promise<unknown> {
   const text = await fieldText(part);
   if (Buffer.byteLength(text) > MAX_JSON_BYTES) {
-    throw new PortholeError(
-      'invalid_inputs',
-      `The part "inputs" is longer than ${MAX_JSON_BYTES} bytes: send what is large as a file.`,
-    );
+    throw new PortholeError('invalid_inputs', `The part "inputs" is longer than ${MAX_JSON_BYTES} bytes`, {
+      remedy: 'send what is large as a file.',
+    });
   }
   try {
     return JSON.parse(text) as unknown;
@@ -126,7 +127,8 @@ async function keepFile(
         if (size > most) {
           throw new PortholeError(
             'payload_too_large',
-            `The files of a run exceed ${FILES.bytes} bytes together: send less at a time.`,
+            `The files of a run exceed ${FILES.bytes} bytes together`,
+            { remedy: 'send less at a time.' },
           );
         }
         yield chunk;

@@ -34,7 +34,8 @@ export async function withUpload<T>(
   const content = limitedStream(stream(), {
     bytes: MAX_UPLOAD_BYTES,
     tooLarge,
-    cutOff: () => new PortholeError('invalid_request', 'The upload was cut off: send it again.'),
+    cutOff: () =>
+      new PortholeError('invalid_request', 'The upload was cut off', { remedy: 'send it again.' }),
   });
   try {
     return await use(content);

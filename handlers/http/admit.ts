@@ -97,8 +97,7 @@ const WHAT: Readonly<Record<RouteClass, string>> = {
 };
 
 function tooMany(kind: RouteClass): PortholeError {
-  return new PortholeError(
-    'too_many_requests',
-    `You have too many ${WHAT[kind]} open at once: end some, or try again in a few seconds.`,
-  );
+  return new PortholeError('too_many_requests', `You have too many ${WHAT[kind]} open at once`, {
+    remedy: 'end some, or try again in a few seconds.',
+  });
 }

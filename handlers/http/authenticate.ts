@@ -81,17 +81,17 @@ async function personOfSession(
   if (!isSafe && headers['origin'] === undefined) {
     throw new PortholeError(
       'origin_not_allowed',
-      'A request with the session of a browser must have the Origin header: programs send Authorization: Bearer <key>.',
+      'A request with the session of a browser must have the Origin header',
+      { remedy: 'programs send Authorization: Bearer <key>.' },
     );
   }
   return sessions.authenticate(sealed);
 }
 
 function notFor(caller: Agent | Delegate, { summary }: Pick<Route, 'summary'>): PortholeError {
-  return new PortholeError(
-    'forbidden',
-    `${credentialOf(caller)} cannot do this (${summary}): ask ${superiorOf(caller)}.`,
-  );
+  return new PortholeError('forbidden', `${credentialOf(caller)} cannot do this (${summary})`, {
+    remedy: `ask ${superiorOf(caller)}.`,
+  });
 }
 
 /**
@@ -107,23 +107,24 @@ function checkDelegate(
   const { delegates } = route;
   if (delegates === undefined) throw notFor(caller, route);
   if (sandboxId !== caller.sandboxId) {
-    throw new PortholeError(
-      'forbidden',
-      `This credential is valid for sandbox ${caller.sandboxId} only: ask the owner of the other sandbox for a credential.`,
-    );
+    throw new PortholeError('forbidden', `This credential is valid for sandbox ${caller.sandboxId} only`, {
+      remedy: 'ask the owner of the other sandbox for a credential.',
+    });
   }
   const { scope, enforces } = delegates;
   if (!caller.grant.scopes.includes(scope)) {
     throw new PortholeError(
       'forbidden',
-      `This credential has no scope ${scope}, only ${caller.grant.scopes.join(', ')}: ask ${superiorOf(caller)} for one that has.`,
+      `This credential has no scope ${scope}, only ${caller.grant.scopes.join(', ')}`,
+      { remedy: `ask ${superiorOf(caller)} for one that has.` },
     );
   }
   const limit = limitInTheWay(caller.grant, scope, enforces);
   if (limit !== undefined) {
     throw new PortholeError(
       'forbidden',
-      `This credential is limited to certain ${limit}, which this operation cannot enforce (${route.summary}): ask ${superiorOf(caller)} for one without ${limit}.`,
+      `This credential is limited to certain ${limit}, which this operation cannot enforce (${route.summary})`,
+      { remedy: `ask ${superiorOf(caller)} for one without ${limit}.` },
     );
   }
 }
@@ -181,9 +182,8 @@ export function authenticate(
 export function checkGuesses(guesses: GuessLimit, address: string | undefined, secret: string): void {
   const seconds = guesses.blockedFor(address, secret);
   if (seconds === 0) return;
-  throw new PortholeError(
-    'too_many_requests',
-    `Too many wrong keys or tokens came from your address: try again in ${seconds} seconds.`,
-    { retryAfterSeconds: seconds },
-  );
+  throw new PortholeError('too_many_requests', 'Too many wrong keys or tokens came from your address', {
+    remedy: `try again in ${seconds} seconds.`,
+    retryAfterSeconds: seconds,
+  });
 }

@@ -35,7 +35,8 @@ export function checkOrigin(
   if (origin !== undefined && origin !== publicOrigin && !isOriginOf(origin, headers['host'], publicOrigin)) {
     throw new PortholeError(
       'origin_not_allowed',
-      `Requests from the origin ${JSON.stringify(origin.slice(0, 100))} are not accepted here: call the API from its own origin or from a program.`,
+      `Requests from the origin ${JSON.stringify(origin.slice(0, 100))} are not accepted here`,
+      { remedy: 'call the API from its own origin or from a program.' },
     );
   }
   const site = headers['sec-fetch-site'];
@@ -44,7 +45,8 @@ export function checkOrigin(
   if (page && isLink) return;
   throw new PortholeError(
     'origin_not_allowed',
-    `Requests with Sec-Fetch-Site: ${site.slice(0, 40)} are not accepted here: call the API from its own origin or from a program.`,
+    `Requests with Sec-Fetch-Site: ${site.slice(0, 40)} are not accepted here`,
+    { remedy: 'call the API from its own origin or from a program.' },
   );
 }
 

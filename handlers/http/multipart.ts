@@ -58,10 +58,9 @@ function readPartHeader(header: Readonly<Record<string, readonly string[] | unde
 
 /** A body that does not match its content type. */
 function malformed(why: string): PortholeError {
-  return new PortholeError(
-    'invalid_request',
-    `The multipart body cannot be read: ${why}. Send multipart/form-data as browsers, curl -F and HTTP libraries make it.`,
-  );
+  return new PortholeError('invalid_request', `The multipart body cannot be read: ${why}.`, {
+    remedy: 'Send multipart/form-data as browsers, curl -F and HTTP libraries make it.',
+  });
 }
 
 /** The three characters that senders must escape. */
@@ -186,14 +185,16 @@ function boundaryOf(headers: Readonly<Record<string, string | undefined>>): stri
   if (type === undefined || !/^multipart\/form-data\s*(?:;|$)/i.test(type)) {
     throw new PortholeError(
       'unsupported_media_type',
-      `The body must be multipart/form-data, but its Content-Type is ${type === undefined ? 'missing' : JSON.stringify(type.slice(0, 100))}: send a form, as curl -F does.`,
+      `The body must be multipart/form-data, but its Content-Type is ${type === undefined ? 'missing' : JSON.stringify(type.slice(0, 100))}`,
+      { remedy: 'send a form, as curl -F does.' },
     );
   }
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity') {
     throw new PortholeError(
       'unsupported_media_type',
-      `The body must not be compressed, but its Content-Encoding is ${JSON.stringify(encoding.slice(0, 100))}: send it uncompressed.`,
+      `The body must not be compressed, but its Content-Encoding is ${JSON.stringify(encoding.slice(0, 100))}`,
+      { remedy: 'send it uncompressed.' },
     );
   }
   const [, quoted, plain] = /;\s*boundary=(?:"([^"]+)"|([^\s;"]+))/i.exec(type) ?? [];
@@ -287,5 +288,7 @@ async function* bounded(
 }
 
 function overLimit(what: string): PortholeError {
-  return new PortholeError('payload_too_large', `The upload is too large: ${what}. Send less at a time.`);
+  return new PortholeError('payload_too_large', `The upload is too large: ${what}.`, {
+    remedy: 'Send less at a time.',
+  });
 }

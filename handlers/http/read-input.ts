@@ -104,14 +104,16 @@ async function readJson(event: HttpEvent, route: Route): Promise<unknown> {
   if (bridge !== true && (type === undefined || !JSON_TYPE.test(type))) {
     throw new PortholeError(
       'unsupported_media_type',
-      `The body must be JSON, but its Content-Type is ${type === undefined ? 'missing' : JSON.stringify(type.slice(0, 100))}: send Content-Type: application/json.`,
+      `The body must be JSON, but its Content-Type is ${type === undefined ? 'missing' : JSON.stringify(type.slice(0, 100))}`,
+      { remedy: 'send Content-Type: application/json.' },
     );
   }
   const encoding = event.headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity') {
     throw new PortholeError(
       'unsupported_media_type',
-      `The body must not be compressed, but its Content-Encoding is ${JSON.stringify(encoding.slice(0, 100))}: send it uncompressed.`,
+      `The body must not be compressed, but its Content-Encoding is ${JSON.stringify(encoding.slice(0, 100))}`,
+      { remedy: 'send it uncompressed.' },
     );
   }
   try {
@@ -150,14 +152,13 @@ function utf8(bytes: Buffer): string {
 }
 
 function cutOff(): PortholeError {
-  return new PortholeError('invalid_request', 'The request was cut off: send it again.');
+  return new PortholeError('invalid_request', 'The request was cut off', { remedy: 'send it again.' });
 }
 
 function tooLarge(most: number): PortholeError {
-  return new PortholeError(
-    'payload_too_large',
-    `The JSON body exceeds the ${most}-byte limit: send less, or upload it as a file.`,
-  );
+  return new PortholeError('payload_too_large', `The JSON body exceeds the ${most}-byte limit`, {
+    remedy: 'send less, or upload it as a file.',
+  });
 }
 
 const MESSAGE = 'must be a whole number from 1 to 1000';

@@ -13,6 +13,8 @@ export interface ErrorBody {
   readonly code: ErrorCode;
   /** Whether the same call may succeed later. */
   readonly retryable: boolean;
+  /** What to do next. Not in responses of the bridge's operations. */
+  readonly remedy?: string;
   /** For the operator: the log has the cause under this id. */
   readonly request_id?: string;
 }
@@ -21,6 +23,7 @@ export interface ErrorBody {
  * `{error, code}` of a known error; anything else is a generic 500, and its cause is only logged.
  * @param redact removes secrets from messages, which repeat input: people paste keys into wrong
  * fields
+ * @param isBridge whether the operation is of the bridge, which has no remedies
  */
 export function errorResponse(
   error: unknown,
@@ -28,21 +31,20 @@ export function errorResponse(
   log: Logger,
   operation: string,
   redact = byForm,
+  isBridge = false,
 ): HttpResponse {
-  if (error instanceof PortholeError && error.status < 500) {
-    const body: ErrorBody = {
-      error: redact(error.message),
-      code: error.shownCode,
-      retryable: error.retryable,
-    };
-    return json(error.status, { ...error.details, ...body }, hints(error));
-  }
-  log.error({ err: error, request_id: requestId, operation }, 'request failed');
-  const known = error instanceof PortholeError ? error : BLANK;
-  const body: ErrorBody = {
+  const bodyOf = (known: PortholeError): ErrorBody => ({
     error: redact(known.message),
     code: known.shownCode,
     retryable: known.retryable,
+    ...(isBridge || known.remedy === undefined ? {} : { remedy: redact(known.remedy) }),
+  });
+  if (error instanceof PortholeError && error.status < 500)
+    return json(error.status, { ...error.details, ...bodyOf(error) }, hints(error));
+  log.error({ err: error, request_id: requestId, operation }, 'request failed');
+  const known = error instanceof PortholeError ? error : BLANK;
+  const body: ErrorBody = {
+    ...bodyOf(known),
     ...(requestId === undefined ? {} : { request_id: requestId }),
   };
   return json(known.status, body, hints(known));
@@ -76,12 +78,14 @@ function hints(error: PortholeError): Record<string, string> {
 /**
  * Converts errors of later steps into responses.
  * @param challenge creates the `WWW-Authenticate` of a 401; default: `Bearer`
+ * @param isBridge as for `errorResponse`
  */
 export function renderErrors(
   log: Logger,
   operation: string,
   redact = byForm,
   challenge?: (event: HttpEvent) => string | undefined,
+  isBridge = false,
 ): Step {
   return {
     onError: (request) => {
@@ -95,6 +99,7 @@ export function renderErrors(
         log,
         operation,
         redact,
+        isBridge,
       );
       const { statusCode, headers } = request.response;
       const asked = statusCode === 401 ? challenge?.(request.event) : undefined;

@@ -46,6 +46,10 @@ const ErrorSchema: Json = {
     error: { type: 'string', description: 'What is wrong, the value, and the remedy' },
     code: { type: 'string', enum: Object.keys(ERROR_CATALOGUE) },
     retryable: { type: 'boolean', description: 'Whether the same call may succeed later' },
+    remedy: {
+      type: 'string',
+      description: 'What to do next, if the error knows; not from the operations of the bridge',
+    },
     existing: { type: 'array', items: { type: 'string' }, description: 'What exists instead, in some 404' },
     request_id: { type: 'string', description: 'Under which the log has the cause (5xx only)' },
   },

@@ -91,10 +91,9 @@ interface Request {
 
 function refOf({ params: { id, pid }, caller, signal }: Request): ProcessRef {
   if (isProcessId(pid)) return { caller, sandboxId: id, processId: pid, signal };
-  throw new PortholeError(
-    'process_not_found',
-    `${JSON.stringify(pid.slice(0, 80))} is no process id: GET /v1/sandbox/${id}/processes lists them.`,
-  );
+  throw new PortholeError('process_not_found', `${JSON.stringify(pid.slice(0, 80))} is no process id`, {
+    remedy: `GET /v1/sandbox/${id}/processes lists them.`,
+  });
 }
 
 export const createProcessRoute = defineRoute({
@@ -222,7 +221,9 @@ export const sendProcessInputRoute = defineRoute({
     const body = limitedStream(request.stream(), {
       bytes: MOST_INPUT,
       tooLarge: () =>
-        new PortholeError('payload_too_large', `The input is over ${MOST_INPUT} bytes: send it in parts.`),
+        new PortholeError('payload_too_large', `The input is over ${MOST_INPUT} bytes`, {
+          remedy: 'send it in parts.',
+        }),
       cutOff: () =>
         new PortholeError('invalid_request', 'The request was cut off: part of it may be written.'),
     });

@@ -291,7 +291,8 @@ export const findElementRoute = defineRoute({
     if (element === null) {
       throw new PortholeError(
         'element_not_found',
-        `Nothing was found at ${point.x}, ${point.y} of ${visit.path}: look again, and choose a point on an element.`,
+        `Nothing was found at ${point.x}, ${point.y} of ${visit.path}`,
+        { remedy: 'look again, and choose a point on an element.' },
       );
     }
     const { place, picture, ...rest } = element;

@@ -60,10 +60,9 @@ export const heartbeatRoute = defineRoute({
     if (beaten !== undefined) return json(200, { expires_at: expiryOf(beaten)?.toISOString() ?? null });
     const now = await records.sandboxes.get(sandbox.id);
     if (now === undefined || now.desired === 'destroyed') throw sandboxNotFound(sandbox.id);
-    throw new PortholeError(
-      'sandbox_not_running',
-      `Sandbox ${sandbox.id} is stopped: POST /v1/sandbox/${sandbox.id}/resume starts it on its files.`,
-    );
+    throw new PortholeError('sandbox_not_running', `Sandbox ${sandbox.id} is stopped`, {
+      remedy: `POST /v1/sandbox/${sandbox.id}/resume starts it on its files.`,
+    });
   },
 });
 

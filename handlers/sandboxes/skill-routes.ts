@@ -69,10 +69,9 @@ function skillOwner(caller: Caller, isShared: boolean, action: string): Owner | 
   const person = requirePerson(caller, `${action} skills`);
   if (!isShared) return ownerOf(person);
   if (person.admin) return null;
-  throw new PortholeError(
-    'forbidden',
-    `Only an admin can ${action} a shared skill: leave shared out for one of your own.`,
-  );
+  throw new PortholeError('forbidden', `Only an admin can ${action} a shared skill`, {
+    remedy: 'leave shared out for one of your own.',
+  });
 }
 
 export const deleteSkillRoute = defineRoute({
@@ -154,7 +153,8 @@ async function readUpload(
   const content = limitedStream(stream(), {
     bytes,
     tooLarge,
-    cutOff: () => new PortholeError('invalid_request', 'The upload was cut off: send it again.'),
+    cutOff: () =>
+      new PortholeError('invalid_request', 'The upload was cut off', { remedy: 'send it again.' }),
   });
   try {
     return await buffer(content);
@@ -193,6 +193,7 @@ export const putSkillRoute = defineRoute({
 function tooLarge(bytes: number): PortholeError {
   return new PortholeError(
     'payload_too_large',
-    `The skill has ${bytes} bytes or more, and at most ${MAX_PACKED_BYTES} are taken: leave out what its agent does not read.`,
+    `The skill has ${bytes} bytes or more, and at most ${MAX_PACKED_BYTES} are taken`,
+    { remedy: 'leave out what its agent does not read.' },
   );
 }

@@ -36,7 +36,8 @@ export function notStreamable(operation: string, path: string): PortholeError {
   const place = origin === undefined ? 'the function host' : `${origin}${path}`;
   return new PortholeError(
     'not_streamable',
-    `${operation} streams, and no stream passes through this function: send the request to ${place}.`,
+    `${operation} streams, and no stream passes through this function`,
+    { remedy: `send the request to ${place}.` },
   );
 }
 

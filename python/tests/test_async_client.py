@@ -81,3 +81,17 @@ async def test_uses_a_delegation(porthole: AsyncPorthole) -> None:
     with pytest.raises(PortholeError) as caught:
         await delegated.files.text("a.txt")
     assert caught.value.code == "unauthorized"
+
+
+async def test_opens_terminals_at_the_same_time(porthole: AsyncPorthole) -> None:
+    run = await porthole.run()
+    first, second = await asyncio.gather(
+        run.sandbox.terminal(shell="sh"), run.sandbox.terminal(shell="sh")
+    )
+    async with first, second:
+        await first.write("until [ -e told ]; do sleep 0.01; done; exit 4\n")
+        await second.write("touch told; exit 5\n")
+        for terminal, code in ((first, 4), (second, 5)):
+            async for _ in terminal:
+                pass
+            assert terminal.exit is not None and terminal.exit.code == code

@@ -222,8 +222,82 @@ def test_deletes_a_sandbox_at_the_end_of_its_block(porthole: Porthole) -> None:
     assert caught.value.code == "sandbox_not_found"
 
 
-def test_names_the_remedy_of_an_error(run: Run) -> None:
+def test_names_the_remedy_of_an_error(porthole: Porthole) -> None:
     with pytest.raises(PortholeError) as caught:
-        run.servers.declare("Not A Name", "true")
+        porthole.run("run_nothere")
+    assert (caught.value.status, caught.value.code) == (404, "run_not_found")
+    assert caught.value.remedy != "" and caught.value.message.endswith(caught.value.remedy[1:])
+
+
+def test_opens_a_terminal(run: Run) -> None:
+    with run.sandbox.terminal(cols=90, rows=20, shell="sh") as terminal:
+        terminal.write("stty size; read line; echo got:$line; stty size; exit 3\n")
+        shown = b""
+        while b"20 90" not in shown:
+            shown += terminal.read()
+        terminal.resize(100, 30)
+        terminal.write("ä\n")
+        shown = b"".join(terminal)
+        assert "got:ä".encode() in shown and b"30 100" in shown
+        assert terminal.exit is not None and terminal.exit.code == 3
+        assert terminal.read() == b""
+
+
+def test_comes_back_to_the_terminal_of_a_session(run: Run) -> None:
+    session = run.sandbox.create_session()
+    first = run.sandbox.terminal(session=session, shell="sh")
+    first.write("echo $((6 * 7))\n")
+    shown = b""
+    while b"42" not in shown:
+        shown += first.read()
+    first.close()
+    with pytest.raises(PortholeError, match="The terminal is gone"):
+        first.write("more")
+    with run.sandbox.terminal(session=session, shell="sh") as again:
+        shown = b""
+        while b"42" not in shown:
+            shown += again.read()
+
+
+def test_says_why_a_terminal_does_not_open(run: Run) -> None:
+    with pytest.raises(PortholeError) as caught:
+        run.sandbox.terminal(cols=0)
     assert (caught.value.status, caught.value.code) == (400, "invalid_request")
-    assert caught.value.remedy != "" and caught.value.message.endswith(caught.value.remedy)
+    with run.sandbox.terminal(shell="no-such-shell") as terminal:
+        assert b"".join(terminal) is not None
+        assert terminal.exit is not None and terminal.exit.code == 127
+
+
+def test_sends_only_what_has_changed(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "project"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "a.txt").write_text("one")
+    (folder / "b.txt").write_text("two")
+    (folder / "gone").mkdir()
+    (folder / "gone" / "c.txt").write_text("three")
+
+    def send(full: bool = False) -> tuple[int, int, int]:
+        return run.files.upload_folder(str(folder), to="project", full=full)
+
+    assert send() == (5, 0, 0)
+    assert send() == (0, 0, 5)
+    run.files.write("project/theirs.txt", "stays")
+    (folder / "b.txt").write_text("new")
+    (folder / "gone" / "c.txt").unlink()
+    (folder / "gone").rmdir()
+    assert send() == (1, 2, 2)
+    assert run.files.text("project/b.txt") == "new"
+    names = {entry["path"] for entry in run.files.list("project", depth=3)["entries"]}
+    assert names == {
+        f"/workspace/project/{name}" for name in ("src", "src/a.txt", "b.txt", "theirs.txt")
+    }
+    assert send(full=True) == (3, 0, 0)
+    # A file takes the place of a folder.
+    (folder / "src" / "a.txt").unlink()
+    (folder / "src").rmdir()
+    (folder / "src").write_text("a file")
+    assert send() == (1, 2, 1)
+    assert run.files.text("project/src") == "a file"

@@ -48,7 +48,10 @@ def server() -> Iterator[str]:
 
 
 SANDBOX = '{"id": "a", "state": "running"}'
-BUSY = '{"error": "Busy: ask again.", "code": "busy", "retryable": true, "request_id": "r1"}'
+BUSY = (
+    '{"error": "Busy: ask again.", "code": "busy", "retryable": true, "request_id": "r1", '
+    '"remedy": "Ask again."}'
+)
 
 
 def test_repeats_an_idempotent_call_when_the_api_says_so(server: str) -> None:
@@ -63,7 +66,7 @@ def test_never_repeats_what_makes_something(server: str) -> None:
         Porthole(server).sandboxes.create()
     error = caught.value
     assert (error.code, error.status, error.retryable, error.request_id) == ("busy", 503, True, "r1")
-    assert (error.message, error.remedy, error.retry_after) == ("Busy: ask again.", "ask again.", 0)
+    assert (error.message, error.remedy, error.retry_after) == ("Busy: ask again.", "Ask again.", 0)
 
 
 @pytest.mark.parametrize(

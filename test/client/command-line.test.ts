@@ -399,7 +399,7 @@ describe('the command line', () => {
       'an unknown network mode',
       ['create', '--network', 'on'],
       2,
-      'porthole: --network must be off, packages, allowlist, open, got "on".\n',
+      'porthole: --network must be one of off, packages, allowlist, open, got "on".\n',
     ],
     ['a bad tag', ['create', '--tag', 'x'], 2, 'porthole: --tag must be key=value, got "x".\n'],
     [
@@ -457,17 +457,19 @@ describe('the command line', () => {
 
   test('says what to do without a key, with a bad one, and where no server answers', async () => {
     const withKey = (key: string) => porthole(['list'], { ...environment, PORTHOLE_API_KEY: key });
-    expect((await withKey('')).stderr).toBe('porthole: Unauthorized: set PORTHOLE_API_KEY to your key.\n');
+    expect((await withKey('')).stderr).toBe('porthole: Unauthorized. Set PORTHOLE_API_KEY to your key.\n');
     const bad = await withKey('not-a-good-key');
     expect(bad).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'porthole: Unauthorized: PORTHOLE_API_KEY is invalid or expired.\n',
+      stderr:
+        'porthole: Unauthorized. PORTHOLE_API_KEY is invalid or expired. If it is the token of an agent, its run has ended: make a new run.\n',
     });
     const away = await porthole(['list', '--json'], { PORTHOLE_URL: 'http://127.0.0.1:9' });
     expect(JSON.parse(away.stderr)).toMatchObject({
       code: 'unreachable',
       error: expect.stringContaining('127.0.0.1:9'),
+      remedy: 'See that it runs, and that PORTHOLE_URL is right.',
     });
   });
 

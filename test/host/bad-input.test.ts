@@ -43,7 +43,17 @@ describe('bad input', () => {
   async function refuses(ask: () => Promise<Answer>): Promise<Answer> {
     const before = await inventory(porthole);
     const answer = await ask();
-    const { error, code, ...rest } = answer.json<{ error: string; code: keyof typeof ERROR_CATALOGUE }>();
+    const { error, code, remedy, ...rest } = answer.json<{
+      error: string;
+      code: keyof typeof ERROR_CATALOGUE;
+      remedy?: string;
+    }>();
+    // What to do is a sentence; the message has it, too, but for those of the catalogue.
+    if (remedy !== undefined) {
+      expect(remedy).toMatch(/^[A-Z…].*[.?!]$/);
+      const entry = ERROR_CATALOGUE[code];
+      if (!('remedy' in entry) || entry.remedy !== remedy) expect(error).toContain(remedy.slice(1, -1));
+    }
     expect(rest).toEqual({ retryable: ERROR_CATALOGUE[code].retryable });
     expect(answer.headers['content-type']).toMatch(/^application\/json/);
     // The bridge also uses this code for paths outside the workspace.
@@ -224,6 +234,7 @@ describe('bad input', () => {
           error: `The body must be JSON, but its Content-Type is ${JSON.stringify(contentType)}: send Content-Type: application/json.`,
           code: 'unsupported_media_type',
           retryable: false,
+          remedy: 'Send Content-Type: application/json.',
         },
       ]);
     });

@@ -141,7 +141,7 @@ describe('with keys configured', () => {
     ['GET', '/v1/openapi.json'],
   ])('without a credential %s %s is 401', async (method, path) => {
     const answer = await porthole.call(method, path);
-    expect([answer.status, answer.json()]).toEqual([
+    expect([answer.status, answer.json()]).toMatchObject([
       401,
       { error: 'Unauthorized', code: 'unauthorized', retryable: false },
     ]);

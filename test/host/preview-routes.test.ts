@@ -127,6 +127,7 @@ describe('the preview routes', () => {
       error: `Run ${run.runId} already has 3 live previews, which is the most a run may have: stop one first.`,
       code: 'too_many_previews',
       retryable: true,
+      remedy: 'Stop one first.',
     });
     expect(fourth.headers['retry-after']).toBe('5');
     expect((await list()).json<{ target_port: number }[]>().map((each) => each.target_port)).toEqual([

@@ -89,6 +89,7 @@ describe('the quotas of runs and previews', () => {
         'You have 3 active runs, which is your limit: complete a run, or ask an administrator to raise PORTHOLE_QUOTAS.',
       code: 'quota_exceeded',
       retryable: true,
+      remedy: 'Complete a run, or ask an administrator to raise PORTHOLE_QUOTAS.',
     });
     await makeRun(porthole, BOB);
     const [made] = asked.filter(({ status }) => status === 201);

@@ -218,13 +218,14 @@ function asPortholeError(error: unknown): unknown {
   if (!(error instanceof KubernetesError)) return error;
   const { status } = error;
   if (status === 409 || isTransient(error)) {
-    return new PortholeError('service_unavailable', 'The cluster does not answer at the moment: try again.', {
+    return new PortholeError('service_unavailable', 'The cluster does not answer at the moment', {
+      remedy: 'try again.',
       cause: error,
     });
   }
   return new PortholeError(
     'internal_error',
-    `The cluster refuses what Porthole asks of it (${status} ${error.reason}): see the log for its reason.`,
-    { cause: error },
+    `The cluster refuses what Porthole asks of it (${status} ${error.reason})`,
+    { remedy: 'see the log for its reason.', cause: error },
   );
 }

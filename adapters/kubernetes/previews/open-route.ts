@@ -350,15 +350,16 @@ function absent(error: unknown): undefined {
 function taken(name: string): PortholeError {
   return new PortholeError(
     'preview_conflict',
-    `An object that Porthole does not own has the name of this preview: delete the Service and the HTTPRoute ${name}.`,
+    'An object that Porthole does not own has the name of this preview',
+    { remedy: `delete the Service and the HTTPRoute ${name}.` },
   );
 }
 
 function contended(name: string, cause: unknown): PortholeError {
   return new PortholeError(
     'preview_conflict',
-    `Preview ${name} is being started and stopped by others at the same time: try again.`,
-    { cause },
+    `Preview ${name} is being started and stopped by others at the same time`,
+    { remedy: 'try again.', cause },
   );
 }
 
@@ -368,9 +369,8 @@ function tooSlow(name: string, cause: unknown): KubernetesError {
 }
 
 function tooMany(maxTotal: number, cause: unknown): PortholeError {
-  return new PortholeError(
-    'too_many_previews',
-    `All ${maxTotal} previews that may live at once are taken: stop one first.`,
-    { cause },
-  );
+  return new PortholeError('too_many_previews', `All ${maxTotal} previews that may live at once are taken`, {
+    remedy: 'stop one first.',
+    cause,
+  });
 }

@@ -84,15 +84,15 @@ class ClaimProvider extends ClusterProvider {
     if (cpu !== size.cpu || memoryMb !== size.memoryMb || diskMb !== size.diskMb) {
       throw new PortholeError(
         'resources_not_supported',
-        `resources: sandboxes out of a warm pool are as large as its template says (${size.cpu} CPUs, ${size.memoryMb} MiB of memory, ${size.diskMb} MiB of disk). Leave it out, or use the kubernetes provider.`,
+        `resources: sandboxes out of a warm pool are as large as its template says (${size.cpu} CPUs, ${size.memoryMb} MiB of memory, ${size.diskMb} MiB of disk).`,
+        { remedy: 'Leave it out, or use the kubernetes provider.' },
       );
     }
     const warmPool = image === undefined ? this.#warmPool : this.#byImage.get(image);
     if (warmPool === undefined) {
-      throw new PortholeError(
-        'image_not_supported',
-        `Image ${image}: no warm pool gives it. Leave it out, or configure a pool for it.`,
-      );
+      throw new PortholeError('image_not_supported', `Image ${image}: no warm pool gives it.`, {
+        remedy: 'Leave it out, or configure a pool for it.',
+      });
     }
     await this.asPortErrors(id, async () => {
       await this.#life.claim(id, { warmPool, network }, signal);

@@ -98,6 +98,7 @@ export async function withNode<T>(
 function noRoom(id: string, reason: string): PortholeError {
   return new PortholeError(
     'capacity_exceeded',
-    `Sandbox ${id}: the cluster has no room for it (${reason}). Stop or destroy a sandbox, or add a node.`,
+    `Sandbox ${id}: the cluster has no room for it (${reason}).`,
+    { remedy: 'Stop or destroy a sandbox, or add a node.' },
   );
 }

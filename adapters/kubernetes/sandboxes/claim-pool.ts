@@ -126,7 +126,10 @@ function poolError(warmPool: string, { plural }: Collection, error: unknown): un
   if (!(error instanceof KubernetesError)) return error;
   return new PortholeError(
     'exec_transport_error',
-    `Warm pool ${warmPool}: the cluster rejected the request (${error.message}). Check that the pool exists, and that the functions may get ${plural} and patch ${plural}/scale.`,
-    { cause: error },
+    `Warm pool ${warmPool}: the cluster rejected the request (${error.message}).`,
+    {
+      remedy: `Check that the pool exists, and that the functions may get ${plural} and patch ${plural}/scale.`,
+      cause: error,
+    },
   );
 }

@@ -19,17 +19,17 @@ export const CLUSTER_ENFORCEMENT: Enforcement = {
 
 /** A claim that will never have a Sandbox; `reason` is from the claim. */
 export function unbound(id: string, reason: string): PortholeError {
-  return new PortholeError(
-    'no_bound_sandbox',
-    `Sandbox ${id} has no bound sandbox: ${reason}. Put right what the claim names, then make a new sandbox.`,
-  );
+  return new PortholeError('no_bound_sandbox', `Sandbox ${id} has no bound sandbox: ${reason}.`, {
+    remedy: 'Put right what the claim names, then make a new sandbox.',
+  });
 }
 
 /** Another object has the name of a sandbox's object. */
 export function notOurs(id: string, { plural }: Collection, { metadata }: KubernetesObject): PortholeError {
   return new PortholeError(
     'internal_error',
-    `Sandbox ${id}: ${plural} ${metadata.name} in namespace ${metadata.namespace ?? ''} is not Porthole's. Remove it, or use another namespace.`,
+    `Sandbox ${id}: ${plural} ${metadata.name} in namespace ${metadata.namespace ?? ''} is not Porthole's.`,
+    { remedy: 'Remove it, or use another namespace.' },
   );
 }
 

@@ -169,10 +169,9 @@ export class PortStream extends Duplex {
   #refused(why: string): PortholeError {
     const { id, port } = this.#options;
     if (!/refused|failed to connect/i.test(why)) return this.#lost(`its port-forward failed: ${why}`);
-    return new PortholeError(
-      'nothing_listens',
-      `Nothing listens on port ${port} in sandbox ${id}. Start the server, then try again.`,
-    );
+    return new PortholeError('nothing_listens', `Nothing listens on port ${port} in sandbox ${id}.`, {
+      remedy: 'Start the server, then try again.',
+    });
   }
 
   #lost(what: string, cause?: unknown): PortholeError {

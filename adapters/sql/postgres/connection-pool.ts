@@ -46,10 +46,9 @@ export async function connectionPool({
     // Parses the URL without connecting. Errors may quote the URL, so they are dropped.
     void new pg.Client(options);
   } catch {
-    throw new PortholeError(
-      'invalid_request',
-      'the URL of the records database cannot be read: write postgres://user:password@host:port/database, with special characters percent-encoded',
-    );
+    throw new PortholeError('invalid_request', 'the URL of the records database cannot be read', {
+      remedy: 'write postgres://user:password@host:port/database, with special characters percent-encoded',
+    });
   }
   const pool = new pg.Pool(options);
   // An unhandled `error` event ends the process. The pool emits it for idle connections, the client

@@ -53,14 +53,15 @@ export const editFileTool = defineTool({
 
 function textOf(bytes: Buffer | undefined, path: string): string {
   if (bytes === undefined) {
-    throw new PortholeError(
-      'payload_too_large',
-      `${path} is larger than ${MOST_FILE} bytes: change it with run_command (sed).`,
-    );
+    throw new PortholeError('payload_too_large', `${path} is larger than ${MOST_FILE} bytes`, {
+      remedy: 'change it with run_command (sed).',
+    });
   }
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw new PortholeError('invalid_request', `path: ${path} is not UTF-8 text: use write_file.`);
+    throw new PortholeError('invalid_request', `path: ${path} is not UTF-8 text`, {
+      remedy: 'use write_file.',
+    });
   }
 }

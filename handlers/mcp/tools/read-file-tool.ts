@@ -32,10 +32,9 @@ export const readFileTool = defineTool({
     const { content: file } = await readWorkspaceFile(context.services, id, path, context.signal);
     const bytes = await readAtMost(file, MOST_FILE);
     if (bytes === undefined) {
-      throw new PortholeError(
-        'payload_too_large',
-        `${path} is larger than ${MOST_FILE} bytes: read a part of it with run_command (head, tail, sed).`,
-      );
+      throw new PortholeError('payload_too_large', `${path} is larger than ${MOST_FILE} bytes`, {
+        remedy: 'read a part of it with run_command (head, tail, sed).',
+      });
     }
     const part = partOf(bytes, offset);
     const end = offset + part.length;

@@ -19,10 +19,9 @@ import { defineTool, type ToolContext } from '../mcp-tool.ts';
 export async function runOf(context: ToolContext, runId: string | undefined): Promise<RunRecord> {
   const id = runId ?? (await impliedRun(context))?.id;
   if (id !== undefined) return findRun(context.services, context.caller, id, { agents: true });
-  throw new PortholeError(
-    'invalid_request',
-    'run_id: this session has no run. Call start_run first, or pass the run_id of a run.',
-  );
+  throw new PortholeError('invalid_request', 'run_id: this session has no run.', {
+    remedy: 'Call start_run first, or pass the run_id of a run.',
+  });
 }
 
 /**

@@ -200,10 +200,9 @@ export const stopProcessTool = defineTool({
   async run({ run_id, name: server, process_id: id }, context) {
     const ref = await refOf(context, run_id);
     if ((server === undefined) === (id === undefined)) {
-      throw new PortholeError(
-        'invalid_request',
-        'name, process_id: pass one of them, as list_processes has it.',
-      );
+      throw new PortholeError('invalid_request', 'name, process_id', {
+        remedy: 'pass one of them, as list_processes has it.',
+      });
     }
     const { state } =
       server === undefined

@@ -20,10 +20,9 @@ export const stopPreviewTool = defineTool({
     const live = await listPreviews(services, run, signal);
     const found = live.find(({ targetPort }) => targetPort === port);
     if (found === undefined) {
-      throw new PortholeError(
-        'preview_not_found',
-        `Port ${port} of run ${run.id} has no live preview: list_previews names those that are.`,
-      );
+      throw new PortholeError('preview_not_found', `Port ${port} of run ${run.id} has no live preview`, {
+        remedy: 'list_previews names those that are.',
+      });
     }
     await stopPreview(services, { run, token: found.token, by: actorOn(run, caller) }, signal);
     return { data: { port, stopped: true as const }, text: `The preview of port ${port} is stopped.` };

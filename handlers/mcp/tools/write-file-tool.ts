@@ -38,8 +38,7 @@ function fromBase64(content: string): Buffer {
   if (/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(compact)) {
     return Buffer.from(compact, 'base64');
   }
-  throw new PortholeError(
-    'invalid_request',
-    'content: must be base64, as encoding says. Send text with encoding utf-8.',
-  );
+  throw new PortholeError('invalid_request', 'content: must be base64, as encoding says.', {
+    remedy: 'Send text with encoding utf-8.',
+  });
 }

@@ -17,11 +17,13 @@ from ._async.files import AsyncFiles
 from ._async.processes import AsyncProcess
 from ._async.run import AsyncPreview, AsyncRun, AsyncServer
 from ._async.sandbox import AsyncCommand, AsyncDelegation, AsyncSandbox
+from ._async.terminal import AsyncTerminal
 from ._sync.client import Porthole, connect_from_config
 from ._sync.files import Files
 from ._sync.processes import Process
 from ._sync.run import Preview, Run, Server
 from ._sync.sandbox import Command, Delegation, Sandbox
+from ._sync.terminal import Terminal
 from .errors import CommandFailed, PortholeError
 from .streams import CommandEvent, CommandResult, OutputEvent
 
@@ -57,6 +59,7 @@ __all__ = [
     "AsyncRun",
     "AsyncSandbox",
     "AsyncServer",
+    "AsyncTerminal",
     "Command",
     "CommandEvent",
     "CommandFailed",
@@ -71,6 +74,7 @@ __all__ = [
     "Run",
     "Sandbox",
     "Server",
+    "Terminal",
     "agent_run",
     "connect_from_config",
     "connect_from_config_async",

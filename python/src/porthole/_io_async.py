@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
+
+from websockets.asyncio.client import ClientConnection, connect
 
 from ._requests import OVER
 from .errors import PortholeError
 
 T = TypeVar("T")
 
+AsyncSocket = ClientConnection
+
 sleep = asyncio.sleep
+
+
+async def open_socket(
+    url: str, headers: dict[str, str], context: ssl.SSLContext | None, timeout: float
+) -> AsyncSocket:
+    return await connect(
+        url, additional_headers=headers, ssl=context, open_timeout=timeout, max_size=None, proxy=None
+    )
 
 
 def begin(call: Coroutine[Any, Any, T]) -> asyncio.Future[T]:

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 import time
 from collections.abc import Callable
 from typing import TypeVar
+
+from websockets.sync.client import ClientConnection, connect
 
 from ._requests import OVER
 from .errors import PortholeError
 
 T = TypeVar("T")
 
+Socket = ClientConnection
+
 sleep = time.sleep
+
+
+def open_socket(
+    url: str, headers: dict[str, str], context: ssl.SSLContext | None, timeout: float
+) -> Socket:
+    return connect(
+        url, additional_headers=headers, ssl=context, open_timeout=timeout, max_size=None, proxy=None
+    )
 
 
 def begin(result: T) -> T:

@@ -34,6 +34,8 @@ class PortholeError(Exception):
     retryable: bool
     #: The delay that the API requests, in seconds.
     retry_after: float | None
+    #: What to do next, as a sentence; '' if the error does not say it.
+    remedy: str
     #: Id by which the operator finds the cause.
     request_id: str | None
 
@@ -45,6 +47,7 @@ class PortholeError(Exception):
         status: int,
         retryable: bool | None = None,
         retry_after: float | None = None,
+        remedy: str = "",
         request_id: str | None = None,
     ) -> None:
         super().__init__(message)
@@ -55,12 +58,8 @@ class PortholeError(Exception):
         transient = status in (0, 429) or (status >= 500 and status != 501)
         self.retryable = transient if retryable is None else retryable
         self.retry_after = retry_after
+        self.remedy = remedy
         self.request_id = request_id
-
-    @property
-    def remedy(self) -> str:
-        """What to do: the part of the message after its colon, or ''."""
-        return self.message.partition(": ")[2].strip()
 
 
 class CommandFailed(Exception):
@@ -122,7 +121,9 @@ def read_error(
     fields = parse_object(body[:MOST_TEXT])
     message, code = fields.get("error"), fields.get("code")
     retryable, request_id = fields.get("retryable"), fields.get("request_id")
+    remedy = fields.get("remedy", "")
     if not (isinstance(message, str) and isinstance(code, str)):
+        remedy = "See that the URL is that of its API."
         message = (
             f"{call} was answered with status {status}, and not by Porthole: "
             "see that the URL is that of its API."
@@ -134,6 +135,7 @@ def read_error(
         status=status,
         retryable=retryable if isinstance(retryable, bool) else None,
         retry_after=read_retry_after(retry_after),
+        remedy=redact(remedy, secrets) if isinstance(remedy, str) else "",
         request_id=request_id if isinstance(request_id, str) else None,
     )
 

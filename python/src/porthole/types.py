@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypedDict, Union
+from typing import Any, Literal, NamedTuple, TypedDict, Union
 
 # What to run: arguments without a shell, or a line for the sandbox's shell.
 Runnable = Union[str, Sequence[str]]
@@ -29,6 +29,12 @@ class RunInfo(TypedDict):
     status: Literal["running", "completed"]
     created_at: str
     completed_at: str | None
+
+
+class TerminalExit(NamedTuple):
+    code: int
+    #: The signal that ended the shell, e.g. `SIGKILL`.
+    signal: str | None = None
 
 
 class SandboxInfo(TypedDict):

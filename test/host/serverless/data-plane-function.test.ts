@@ -28,6 +28,7 @@ describe('the function of a route that streams', () => {
         error: `execCommand streams, and no stream passes through this function: send the request to ${place}.`,
         code: 'not_streamable',
         retryable: false,
+        remedy: `Send the request to ${place}.`,
         request_id: 'req-1',
       },
     ]);

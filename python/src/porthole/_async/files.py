@@ -4,9 +4,9 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any, Literal, cast
 
-from .._folder import archives
+from .._folder import FolderUpload, Uploaded
 from .._requests import file_path
-from ..errors import parse_object
+from ..errors import PortholeError, parse_object
 from ..types import Contents, FileChange, FileListing
 from .http import AsyncHttp
 
@@ -73,14 +73,28 @@ class AsyncFiles:
         )
 
     async def upload_folder(
-        self, folder: str, *, to: str = "/workspace", excludes: Sequence[str] = ()
-    ) -> None:
+        self, folder: str, *, to: str = "/workspace", excludes: Sequence[str] = (), full: bool = False
+    ) -> Uploaded:
         """Sends a folder of this machine, without what its `.gitignore` and `.portholeignore` name.
 
-        Raises ValueError for a file that is too large to send. Files that are only there stay.
+        The first time all of it, then what has changed; `full` sends everything again. Files that an
+        earlier upload sent and that are gone here are removed; others that are only there stay.
+        Raises ValueError for a file that is too large to send.
         """
-        for archive in archives(folder, to, excludes):
+        info = await self._http.json("GET", self._path)
+        upload = FolderUpload(folder, to, excludes, (self._http.url + self._path, info["created_at"]), full)
+        upload.begin()
+        for path in upload.removals:
+            try:
+                await self.delete(path)
+            except PortholeError as error:
+                # A folder may have files that no upload sent (400), and a path may be gone (404).
+                if error.status not in (400, 404):
+                    raise
+        for archive in upload.archives():
             await self.hydrate(archive)
+        upload.end()
+        return upload.uploaded
 
     def download(
         self, path: str = "/workspace", *, format: Literal["tar", "zip"] = "tar"

@@ -6,8 +6,9 @@ from contextlib import aclosing
 from typing import Any, Union
 
 import httpx
+from websockets.exceptions import InvalidHandshake, InvalidStatus
 
-from .._io_async import sleep
+from .._io_async import AsyncSocket, open_socket, sleep
 from .._requests import TIMEOUT, query_of, to_loopback, trusted
 from ..errors import PortholeError, invalid_answer, parse_object, read_error, redact, retry_delay
 from ..streams import ServerSentEvent, SseParser
@@ -100,6 +101,37 @@ class AsyncHttp:
             retries += 1
             await sleep(delay)
 
+    async def socket(self, path: str, query: Mapping[str, Any]) -> AsyncSocket:
+        """Opens a WebSocket. Raises PortholeError."""
+        url = str(httpx.URL(self.url + path, params=query_of(query))).replace("http", "ws", 1)
+        headers = {} if self._api_key is None else {"authorization": f"Bearer {self._api_key}"}
+        context = trusted() if url.startswith("wss:") else None
+        try:
+            return await open_socket(url, headers, context, TIMEOUT)
+        except InvalidStatus as error:
+            refused = error.response
+            raise read_error(
+                refused.status_code,
+                refused.headers.get("retry-after"),
+                bytes(refused.body or b""),
+                f"GET /{path[:100]}",
+                [self._api_key],
+            ) from None
+        except (OSError, InvalidHandshake) as error:
+            raise self._unreachable(f"GET /{path[:100]}", error) from error
+
+    def _unreachable(self, name: str, error: Exception) -> PortholeError:
+        message = (
+            f"Porthole could not be reached at {self.url} for {name} ({error or type(error).__name__}): "
+            "see that it runs, and that the URL is right."
+        )
+        return PortholeError(
+            redact(message, [self._api_key]),
+            code="unreachable",
+            status=0,
+            remedy="See that it runs, and that the URL is right.",
+        )
+
     async def _once(self, request: httpx.Request, name: str, stream: bool) -> httpx.Response:
         secrets = [self._api_key]
         try:
@@ -112,11 +144,7 @@ class AsyncHttp:
                 )
             return response
         except httpx.TransportError as error:
-            message = (
-                f"Porthole could not be reached at {self.url} for {name} ({error or type(error).__name__}): "
-                "see that it runs, and that the URL is right."
-            )
-            raise PortholeError(redact(message, secrets), code="unreachable", status=0) from error
+            raise self._unreachable(name, error) from error
 
     async def stream(self, method: str, path: str, **call: Any) -> AsyncGenerator[bytes, None]:
         """The body of a response, as it arrives."""
@@ -130,7 +158,9 @@ class AsyncHttp:
                 yield chunk
         except httpx.TransportError as error:
             message = "The connection to Porthole was lost in the middle of an answer: ask again."
-            raise PortholeError(message, code="unreachable", status=0) from error
+            raise PortholeError(
+                message, code="unreachable", status=0, remedy="Ask again."
+            ) from error
         finally:
             await response.aclose()
 

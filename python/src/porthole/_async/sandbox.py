@@ -28,6 +28,7 @@ from ..types import (
 from .files import AsyncFiles
 from .http import AsyncHttp
 from .processes import AsyncProcesses, read_output
+from .terminal import AsyncTerminal
 
 if TYPE_CHECKING:
     from ..streams import OutputEvent
@@ -266,6 +267,24 @@ class AsyncSandbox:
             stream=True,
         )
         return AsyncCommand(self._http, argv[0] if argv else "", begin(response))
+
+    async def terminal(
+        self,
+        *,
+        cols: int | None = None,
+        rows: int | None = None,
+        shell: str | None = None,
+        session: str | None = None,
+    ) -> AsyncTerminal:
+        """Opens a terminal, 80 × 24 by default; its shell takes input when this returns."""
+        query = {"cols": cols, "rows": rows, "shell": shell, "session": session}
+        terminal = AsyncTerminal(await self._http.socket(f"{self._path}/pty", query))
+        try:
+            await terminal.wait_ready()
+        except BaseException:
+            await terminal.aclose()
+            raise
+        return terminal
 
     async def create_session(
         self, *, id: str | None = None, cwd: str | None = None, env: Mapping[str, str] | None = None
