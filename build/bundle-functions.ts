@@ -66,7 +66,7 @@ const ENGLISH = "export { default as en } from './en.js';";
  * Our modules import zod as one object, which a bundler keeps whole (450 kB). A namespace import is
  * tree-shaken. Of its texts only those in English are used; the others are 300 kB.
  */
-const zodPlugin: Plugin = {
+export const zodPlugin: Plugin = {
   name: 'zod',
   load: (id) => (id.endsWith('/zod/v4/locales/index.js') ? ENGLISH : null),
   transform: (code, id) =>
@@ -79,7 +79,7 @@ const BUILTIN = '\0builtin:';
  * An import of a builtin module reads all its exports, and some load more modules at that: 40 ms in
  * total. `getBuiltinModule` loads what is used.
  */
-const builtinsPlugin: Plugin = {
+export const builtinsPlugin: Plugin = {
   name: 'builtins',
   resolveId(id, importer) {
     // The bundler's runtime, which every other module needs.
@@ -88,7 +88,7 @@ const builtinsPlugin: Plugin = {
   },
   load(id) {
     if (!id.startsWith(BUILTIN)) return null;
-    const name = JSON.stringify(id.slice(BUILTIN.length));
+    const name = JSON.stringify(`node:${id.slice(BUILTIN.length)}`);
     return `module.exports = process.getBuiltinModule(${name});`;
   },
 };
@@ -147,7 +147,7 @@ const ROUTER = 'router';
 const MCP = 'callMcp';
 
 /** Loaded only outside functions, or optional in the packages that load them. */
-const EXTERNAL = ['pino-pretty', 'pg-native', 'pg-cloudflare'];
+export const EXTERNAL = ['pino-pretty', 'pg-native', 'pg-cloudflare'];
 
 /**
  * Bundles each function into `{id}.mjs` of that folder, which is emptied first. Shared and lazily

@@ -1,19 +1,23 @@
 /**
  * `npm run build`: the console in dist/console; the guest in dist/guest; the functions as bundles,
- * with the console, in dist/functions or the folder that is given; and the packages, each in its
- * own `dist`.
+ * with the console, in dist/functions or the folder that is given; without a folder, the host that
+ * `npm start` runs in dist/host; and the packages, each in its own `dist`.
  */
 import { statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { writeBuiltGuest } from '#adapters/guest/guest-bundle.ts';
 import { buildPackage, PACKAGES } from './build-packages.ts';
 import { buildConsole, isConsoleStale } from './build-console.ts';
+import { bundleHost } from './bundle-host.ts';
 import { bundleFunctions, MANIFEST } from './bundle-functions.ts';
 import { ROOT } from './function-entries.ts';
 
 const folder = resolve(process.argv[2] ?? join(ROOT, 'dist/functions'));
 if (await isConsoleStale()) await buildConsole();
 process.stdout.write('The console in dist/console.\n');
+if (process.argv[2] === undefined) {
+  process.stdout.write(`The host in ${relative('', await bundleHost())}.\n`);
+}
 process.stdout.write(`The guest in ${relative('', await writeBuiltGuest())}.\n`);
 const functions = await bundleFunctions(folder);
 const kilobytes = (files: readonly string[]) =>
