@@ -153,6 +153,8 @@ export function createPageBrowser({ program, failed, idleMs = IDLE_MS }: PageBro
       const open = child;
       if (open === undefined) return;
       ended.add(open);
+      // Only this keeps the event loop alive until it has exited.
+      open.ref();
       const exited = once(open, 'exit');
       open.kill('SIGKILL');
       await exited;

@@ -140,7 +140,7 @@
     return '';
   };
   const add = (framework, message, file = '') => {
-    if (message !== '') overlays.push({ framework, message: one(message, 1_000), file: one(file, 600) });
+    if (message !== '') overlays.push({ framework, message: one(message, 2_000), file: one(file, 1_500) });
   };
   for (const element of document.querySelectorAll('vite-error-overlay')) {
     const root = element.shadowRoot;
@@ -164,26 +164,31 @@
       'h1',
       'p',
     );
-    add(
-      'Next.js',
-      words,
-      say(
-        dialog,
-        '[data-nextjs-codeframe] p',
-        '[data-with-open-in-editor-link-source-file]',
-        '[data-nextjs-terminal]',
-      ),
-    );
+    add('Next.js', words, one(dialog.innerText, 1_500));
   }
   for (const frame of document.querySelectorAll(
     'iframe#webpack-dev-server-client-overlay, iframe[style*="2147483647"]',
   )) {
     const body = frame.contentDocument?.body;
-    if (body != null) add('webpack', one(body.innerText, 1_000), one(body.innerText, 1_000));
+    // Uncaught errors are reported with their frames in the source.
+    const words = body == null ? '' : one(body.innerText, 1_000);
+    if (!/Uncaught runtime error/.test(words)) add('webpack', words, words);
   }
   for (const element of document.querySelectorAll('nuxt-error-overlay')) {
-    const root = element.shadowRoot?.querySelector('iframe')?.contentDocument ?? element.shadowRoot;
-    if (root != null) add('Nuxt', say(root, 'h1', '.message', 'body'), say(root, 'main', 'body'));
+    // A frame of a data URL, which has an origin of its own.
+    const { src = '' } = element.shadowRoot?.querySelector('iframe') ?? {};
+    const [, coded = ''] = /^data:text\/html;base64,(.{1,4000000})$/.exec(src) ?? [];
+    const bytes = Uint8Array.from(atob(coded), (letter) => letter.charCodeAt(0));
+    const inner = new DOMParser().parseFromString(new TextDecoder().decode(bytes), 'text/html');
+    for (const unread of inner.querySelectorAll('script, style, svg, head')) unread.remove();
+    const frame = inner.querySelector('.stack-frame-app') ?? inner.querySelector('.stack-frame');
+    const name = frame?.querySelector('.stack-frame-filepath')?.title;
+    const [, line] = /at line\s*(\d+)/.exec(frame?.textContent) ?? [];
+    add(
+      'Nuxt',
+      say(inner, '#error-message', 'body'),
+      line === undefined ? '' : `File "${name}", line ${line}`,
+    );
   }
   if (document.querySelector('#summary .exception_value') !== null) {
     const trace = document.querySelector('#traceback_area')?.value ?? '';

@@ -42,6 +42,8 @@ export class PageRecorder {
   readonly sockets = new Map<string, SocketState>();
   /** The request that loaded a script, by URL. */
   readonly scripts = new Map<string, string>();
+  /** Requests for scripts that the server answered with 500, which dev servers explain. */
+  readonly brokenScripts: string[] = [];
   /** Response of the displayed document. */
   document: { status: number; gateway: string | null } | undefined;
   readonly #requests = new Map<string, Request>();
@@ -166,6 +168,8 @@ export class PageRecorder {
         const gateway = headerOf(response.headers, 'x-porthole-status');
         const detail = gateway === null ? `HTTP ${response.status}` : `HTTP ${response.status} (${gateway})`;
         this.#fail(requestId, known, 'status', detail, response.status);
+        if (type === 'Script' && response.status === 500 && this.brokenScripts.length < MOST_FRAMES)
+          this.brokenScripts.push(requestId);
       } else if (response.mimeType === 'text/html' && (type === 'Fetch' || type === 'XHR')) {
         if (known !== undefined) this.#answeredByPages.set(requestId, known);
       }

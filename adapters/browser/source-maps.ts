@@ -35,6 +35,8 @@ export class SourceMaps {
     if (url === '') return null;
     const plain = { file: fileOf(url, this.#origin), line: line + 1, column: column + 1 };
     const map = await this.#mapOf(url);
+    // Modules that webpack evaluates: these are lines of the generated code.
+    if (map === undefined && url.startsWith('webpack')) return { ...plain, line: null, column: null };
     if (map === undefined) return plain;
     const entry = map.map.findEntry(line, column);
     if (!('originalSource' in entry) || typeof entry.originalSource !== 'string') return plain;
@@ -107,7 +109,7 @@ interface Map {
 export function fileOf(url: string, origin: string): string {
   const path = url
     .replace(origin, '')
-    .replace(/^(?:webpack|webpack-internal|turbopack|rsc):\/\/(?:[^/]*\/)?/, '')
+    .replace(/^(?:webpack|webpack-internal|turbopack|rsc):\/\/(?:[^/]*\/)?(?:\([\w-]+\)\/)?/, '')
     .replace(/^file:\/\//, '')
     .replace(/^\/@fs/, '')
     .replace(/[?#].*$/, '')

@@ -35,6 +35,8 @@ const MOST_DIALOGS = 10;
 const LARGEST_PICTURE = 1_048_576;
 const TALLEST_PICTURE = 8_000;
 const LONGEST_OUTLINE = 24_000;
+/** Of the page that explains an error of a dev server, in characters. */
+const LARGEST_ERROR = 200_000;
 
 interface Measured {
   readonly facts: PageFacts;
@@ -218,8 +220,8 @@ class Look {
       const { errors, hasFailed, hasHotReload } = this.#recorder;
       if (overlays.length + errors.length > 0) return seen;
       if (hasFailed) failedAt ??= performance.now();
-      const awaitsOverlay =
-        hasHotReload && failedAt !== undefined && performance.now() < failedAt + OVERLAY_MS;
+      const overlayUntil = isBlank ? until : (failedAt ?? 0) + OVERLAY_MS;
+      const awaitsOverlay = hasHotReload && failedAt !== undefined && performance.now() < overlayUntil;
       if (!awaitsOverlay && (hasFailed || !(isBlank || facts.loading))) return seen;
       await pause(POLL_MS * 4);
     }
@@ -350,7 +352,9 @@ class Look {
         ...request,
         initiator: await place(at[0]),
       })),
-      overlays: (measured?.overlays ?? []).map((overlay) => this.#overlay(overlay)),
+      overlays: [...(measured?.overlays ?? []), ...(await this.#answeredErrors(cdp, measured))].map(
+        (overlay) => this.#overlay(overlay),
+      ),
       sockets: [...recorder.sockets.values()],
       pending: recorder.pending.slice(0, 20),
       facts: measured === undefined ? null : { ...measured.facts, text: this.#short(measured.facts.text) },
@@ -403,19 +407,42 @@ class Look {
     }
   }
 
-  #overlay({ framework, message, file }: Measured['overlays'][number]): ErrorOverlay {
+  /**
+   * What Vite answers instead of a script. Its overlay shows the same, but only to the pages that
+   * are connected at that moment.
+   */
+  async #answeredErrors(
+    cdp: CDPSession,
+    measured: Measured | undefined,
+  ): Promise<readonly Measured['overlays'][number][]> {
+    if (measured === undefined || measured.overlays.length > 0) return [];
+    const found = await each(this.#recorder.brokenScripts, async (requestId) => {
+      const answer = cdp.send('Network.getResponseBody', { requestId });
+      const { body } = await within(answer, 1_500).catch(() => ({ body: '' }));
+      const [, error] = /const error = (\{.*\})$/m.exec(body.slice(0, LARGEST_ERROR)) ?? [];
+      return error === undefined ? undefined : viteError(error);
+    });
+    return found.filter((error) => error !== undefined).slice(0, 1);
+  }
+
+  #overlay({ framework, message, file: text }: Measured['overlays'][number]): ErrorOverlay {
     const { origin } = this.#visit;
+    const file = text.replaceAll(`${origin}/`, './');
     // Python's format (the last frame outside packages), else `path:line:column`.
     const frames = [...file.matchAll(/File "([^"\n]+)", line (\d+)/g)];
     const own = frames.findLast(([, name = '']) => !/site-packages|lib\/python/.test(name)) ?? frames.at(-1);
-    const found = own ?? /((?:\/|\.\/|\w)[\w./@[\]()-]*\.\w{1,8})[:(](\d+)(?:[:,](\d+))?/.exec(file);
+    const named = POSITION.exec(file);
+    // Some overlays show the name of the file, and its path in the message.
+    const found = own ?? (named?.[1]?.includes('/') === false ? (POSITION.exec(message) ?? named) : named);
     const [, name, line, column] = found ?? [];
     const only =
-      found === null || found === undefined ? /^(?:\/|\.\/)?[\w./@-]+\.\w{1,8}$/.exec(file)?.[0] : undefined;
+      found === null || found === undefined
+        ? /^(?:\/|\.\/)?[\w./@[\]()+$-]+\.\w{1,8}$/.exec(file)?.[0]
+        : undefined;
     const path = name ?? only;
     return {
       framework,
-      message: this.#short(message),
+      message: this.#short(message).slice(0, 1_000),
       place:
         path === undefined
           ? null
@@ -432,6 +459,26 @@ class Look {
   }
 }
 
+/** Undefined if it is not JSON that Vite sends. */
+function viteError(text: string): Measured['overlays'][number] | undefined {
+  try {
+    const { message, id, loc } = JSON.parse(text) as {
+      message?: unknown;
+      id?: unknown;
+      loc?: { file?: unknown; line?: unknown; column?: unknown };
+    };
+    if (typeof message !== 'string') return undefined;
+    const at = [loc?.file ?? id, loc?.line, loc?.column];
+    const file = at.filter((part) => typeof part === 'string' || typeof part === 'number').join(':');
+    return { framework: 'Vite', message: message.slice(0, 1_000), file: file.slice(0, 600) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** `path:line:column`, or `path (line:column)`. */
+const POSITION = /((?:\/|\.\/|\w)[\w./@[\]()+$-]*\.\w{1,8})(?::| ?\()(\d+)(?:[:,](\d+))?/;
+
 /** A preview's origin contains its token: replace it by paths, and other previews by their port. */
 function shorten(text: string, { origin, siblings }: PageVisit): string {
   let short = text;
@@ -445,7 +492,10 @@ function shorten(text: string, { origin, siblings }: PageVisit): string {
   }
   const socket = origin.replace(/^http/, 'ws');
   for (const own of [origin, socket]) short = short.replaceAll(`${own}/`, '/').replaceAll(own, 'the preview');
-  return short.replaceAll(new URL(origin).host, 'the preview');
+  const { host, hostname } = new URL(origin);
+  // A text that is cut off may end within the name.
+  const [label = hostname] = hostname.split('.');
+  return short.replaceAll(host, 'the preview').replaceAll(label, 'the preview');
 }
 
 function hostPort(origin: string): string {

@@ -131,7 +131,9 @@ function ofNavigation(seen: PageObservation): Ranked[] {
       : isEndless && where !== undefined
         ? `${why}, last to ${where}.`
         : `${why}.`;
-    found.push(cause(0, 'not_reached', sentence));
+    const notReached = cause(0, 'not_reached', sentence);
+    // A dev server may be compiling.
+    found.push(navigationError === 'timeout' ? unsure(notReached) : notReached);
   }
   if (gateway !== null) {
     found.push(cause(1, 'gateway', `Porthole shows its own page instead of the app: ${gateway}.`));
@@ -165,10 +167,12 @@ function ofNavigation(seen: PageObservation): Ranked[] {
   return found;
 }
 
-function ofOverlays({ overlays }: PageObservation): Ranked[] {
+function ofOverlays({ overlays, errors }: PageObservation): Ranked[] {
   return overlays.map(({ framework, message, place }) => {
     const words = message.replace(/^\[plugin:[^\]]+\]\s*/, '');
-    return cause(3, 'error_overlay', `${framework} shows an error: ${words}`, place);
+    const kind = HYDRATION.test(words) ? 'hydration' : 'error_overlay';
+    const error = errors.find((each) => each.message.includes(words));
+    return cause(3, kind, `${framework} shows an error: ${words}`, place ?? (error ? placeOf(error) : null));
   });
 }
 
@@ -194,12 +198,25 @@ function placeOf({ frames }: PageError): SourcePlace | null {
   return file === '' ? null : { file, line, column };
 }
 
+/** An error of a compilation, which its overlay may hide behind others. */
+const WEBPACK = /^\[webpack-dev-server\] (?:ERROR in )?\.\/(\S+?)(?: (\d+):(\d+)\S*)?\n([^]+)/;
+
 function ofConsole({ console }: PageObservation): Ranked[] {
   return console.flatMap(({ level, text, place }): Ranked[] => {
     if (level !== 'error' && level !== 'warning') return [];
+    const compiling = WEBPACK.exec(text);
+    if (compiling !== null) {
+      const [, file = '', line, column, message = ''] = compiling;
+      const at = {
+        file,
+        line: line === undefined ? null : Number(line),
+        column: column === undefined ? null : Number(column) + 1,
+      };
+      return [cause(2.9, 'error_overlay', `webpack shows an error: ${message}`, at)];
+    }
     if (HYDRATION.test(text)) return [cause(7, 'hydration', text, place)];
     if (/Failed to load module script.*MIME type|Refused to (?:execute|apply).*MIME type/.test(text)) {
-      return [cause(9, 'wrong_type', text, place)];
+      return [cause(9.5, 'wrong_type', text, place)];
     }
     if (
       /Content Security Policy|Content-Security-Policy/.test(text) &&
@@ -295,16 +312,18 @@ function ofAnswer({ type, status, url, method, detail, initiator }: FailedReques
 
 function ofSockets({ sockets }: PageObservation): Ranked[] {
   return sockets
-    .filter(({ state }) => state === 'refused')
-    .map(({ url, hotReload }) => {
+    .filter(({ state, hotReload }) => state === 'refused' || (state === 'connecting' && !hotReload))
+    .map(({ url, hotReload, state }) => {
       if (/^wss?:\/\/(?:localhost|127\.|\[::1\])/.test(url)) return ofVisitorMachine(url, null);
       const what = hotReload ? 'The hot-reload WebSocket' : 'The WebSocket';
-      const found = cause(14, 'socket_refused', `${what} ${url} was refused.`);
-      return hotReload ? unsure(found) : found;
+      const how = state === 'refused' ? 'was refused' : 'was not answered';
+      const found = cause(14, 'socket_refused', `${what} ${url} ${how}.`);
+      // The server may be slow.
+      return hotReload || state === 'connecting' ? unsure(found) : found;
     });
 }
 
-function ofSight({ facts, status, pending, contentType }: PageObservation): Ranked[] {
+function ofSight({ facts, status, pending, contentType, overlays }: PageObservation): Ranked[] {
   if (facts === null || (status ?? 0) >= 400) return [];
   if (contentType !== null && !/html|xml/.test(contentType)) return [];
   const { text, textLength, media, controls, clippedText, clippedBy, coveredBy } = facts;
@@ -322,7 +341,7 @@ function ofSight({ facts, status, pending, contentType }: PageObservation): Rank
       ),
     );
   } else if (textLength + media + controls === 0) found.push(cause(17, 'blank', blank(facts, pending)));
-  if (coveredBy !== null) {
+  if (coveredBy !== null && overlays.length === 0) {
     found.push(
       cause(
         16,

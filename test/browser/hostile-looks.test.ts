@@ -80,7 +80,7 @@ const SLOW: Readonly<Record<string, RegExp>> = {
   gzip: /^broken: /,
   endless: ENDS,
   drip: ENDS,
-  sockets: /^broken: /,
+  sockets: ENDS,
   fetches: /^broken: /,
   objects: ENDS,
   programs: ENDS,

@@ -68,4 +68,5 @@ function guestOf(sandbox: string): string {
 }
 
 const names = (process.env['PORTHOLE_FRAMEWORKS'] ?? 'webpack').split(',').filter(Boolean);
-for (const framework of selectFrameworks(names)) frameworkSuite(framework, () => harness, missing());
+for (const framework of selectFrameworks(names))
+  frameworkSuite(framework, () => harness, { lacks: missing() });

@@ -24,12 +24,25 @@ export interface FrameworkHarness {
   end(): Promise<void>;
 }
 
+export interface PageCheck {
+  readonly result: 'works' | 'broken' | 'unclear';
+  readonly summary: string;
+  readonly causes: readonly {
+    readonly kind: string;
+    readonly message: string;
+    readonly file: string | null;
+    readonly line: number | null;
+  }[];
+}
+
 export interface ServedProject {
   readonly url: string;
   read(path: string): Promise<string>;
   write(path: string, text: string): Promise<void>;
   /** The framework's output so far. */
   log(): Promise<string>;
+  /** What a browser sees of its page. */
+  check(path: string): Promise<PageCheck>;
   close(): Promise<void>;
 }
 
@@ -74,6 +87,8 @@ export async function serveProject(
   const { run_id: runId, sandbox_id: sandbox } = made;
   const read = (path: string) => api.read(sandbox, `${APP_FOLDER}/${path}`);
   const write = (path: string, text: string) => api.write(sandbox, `${APP_FOLDER}/${path}`, text);
+  const check = (path: string) =>
+    api.call<PageCheck>('POST', `/api/runs/${runId}/previews/${port}/check`, { path });
   const log = () => api.read(sandbox, 'server.log').catch(() => '');
 
   await place(packagesFolder(project), sandbox);
@@ -92,7 +107,7 @@ export async function serveProject(
     const { ready, preview_url: url } = await startPreview(api, runId, port);
     if (url === null) throw new Error('previews have no URLs here');
     const close = () => api.call<void>('DELETE', `/v1/sandbox/${sandbox}`);
-    if (ready) return { url, read, write, log, close };
+    if (ready) return { url, read, write, log, check, close };
     if (performance.now() > deadline) throw new Error(`nothing listens on port ${port}:\n${await log()}`);
     await pause(100);
   }

@@ -4,7 +4,13 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { chromiumMissing } from '#test/support/chromium.ts';
 import { type Missing, suite } from '#test/support/suite.ts';
 import { packagesMissing } from './framework-cache.ts';
-import { type FrameworkHarness, type ServedProject, serveProject } from './framework-harness.ts';
+import type { Fault } from './framework-faults.ts';
+import {
+  type FrameworkHarness,
+  type PageCheck,
+  type ServedProject,
+  serveProject,
+} from './framework-harness.ts';
 import type { Framework, Step } from './framework-table.ts';
 
 /** Timeout for a first compilation on a busy machine. */
@@ -64,8 +70,15 @@ function watch(page: Page, origin: string): Traffic {
   return traffic;
 }
 
-/** The same checks for each framework, in the order in which a user meets them. */
-export function frameworkSuite(framework: Framework, harness: () => FrameworkHarness, lacks?: Missing): void {
+/**
+ * The same checks for each framework, in the order in which a user meets them; with `faults` also
+ * what Porthole says of its page, healthy and with each of them.
+ */
+export function frameworkSuite(
+  framework: Framework,
+  harness: () => FrameworkHarness,
+  { lacks, faults }: { readonly lacks?: Missing; readonly faults?: readonly Fault[] } = {},
+): void {
   const { name, path = '/', frame, asset, form, socket, live, noise } = framework;
 
   suite(name, lacks ?? chromiumMissing ?? packagesMissing(framework), () => {
@@ -174,6 +187,58 @@ export function frameworkSuite(framework: Framework, harness: () => FrameworkHar
     test('leaves the console without an error', () => {
       expect(traffic.problems.filter((problem) => noise === undefined || !noise.test(problem))).toEqual([]);
     });
+
+    if (faults !== undefined) {
+      test('says that its page works', async () => {
+        expect((await project.check(path)).summary).toBe('works');
+      });
+    }
+
+    for (const { name: fault, edits, kind, says, at } of faults ?? []) {
+      test(
+        `names ${fault}, and says that the page works without it`,
+        async () => {
+          const before = new Map<string, string>();
+          for (const edit of edits) {
+            const text = await project.read(edit.file).catch(() => '');
+            if (!before.has(edit.file)) before.set(edit.file, text);
+            if ('from' in edit) expect(text).toContain(edit.from);
+            await project.write(
+              edit.file,
+              'text' in edit ? edit.text : text.replace(edit.from, () => edit.to),
+            );
+          }
+          let found: PageCheck;
+          try {
+            found = await checkUntil(({ result }) => result === 'broken');
+          } finally {
+            for (const [file, text] of before) if (text !== '') await project.write(file, text);
+          }
+          const [first] = found.causes;
+          // Some paths begin at the workspace, others at the project.
+          const place = `${first?.file}:${first?.line}`;
+          const isThere = at === undefined || `/${place}`.endsWith(`/${at}`);
+          expect([found.result, first?.kind, first?.message, isThere ? at : place]).toEqual([
+            'broken',
+            kind,
+            expect.stringMatching(says),
+            at,
+          ]);
+          expect((await checkUntil(({ result }) => result === 'works')).summary).toBe('works');
+        },
+        TEST_MS,
+      );
+    }
+
+    /** Dev servers notice a change after a while, and some restart: nothing listens meanwhile. */
+    async function checkUntil(isSeen: (found: PageCheck) => boolean): Promise<PageCheck> {
+      const deadline = performance.now() + STEP_MS;
+      for (;;) {
+        const found = await project.check(path);
+        const isRestarting = found.causes[0]?.kind === 'gateway';
+        if ((isSeen(found) && !isRestarting) || performance.now() > deadline) return found;
+      }
+    }
 
     /** While a server restarts, the page is still the old one or Porthole's. */
     async function reloadUntilShown(): Promise<void> {

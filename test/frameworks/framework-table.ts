@@ -8,7 +8,7 @@ export type Step =
   | readonly ['upload', selector: string, name: string, content: string];
 
 /** Replaces text in one of the project's files. */
-interface Edit {
+export interface Edit {
   readonly file: string;
   readonly from: string;
   readonly to: string;

@@ -183,6 +183,27 @@ describe('page classification', () => {
       'broken: The page is blank: div#root is empty.',
     ],
     [
+      'an error that the overlay of webpack hides behind another',
+      seen({
+        console: [
+          {
+            level: 'error',
+            text: "[webpack-dev-server] ./src/heading.js 1:0-22\nModule not found: Can't resolve './nowhere.js'",
+            place: null,
+          },
+        ],
+        errors: [{ message: "Error: Cannot find module './nowhere.js'", frames: [] }],
+      }),
+      'broken',
+      "broken: webpack shows an error: Module not found: Can't resolve './nowhere.js' (src/heading.js:1:1)",
+    ],
+    [
+      'a server that may be compiling',
+      { ...seen({ status: null, navigationError: 'timeout' }), facts: null },
+      'unclear',
+      'unclear: The server did not answer within 12 s.',
+    ],
+    [
       'the page that a dev server sends for data',
       seen({
         errors: [
