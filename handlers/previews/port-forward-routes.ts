@@ -17,7 +17,7 @@ import { PageResultDto, toPageResultDto } from './page-routes.ts';
 
 export const keepPreviewAliveRoute = defineRoute({
   id: 'keepPreviewAlive',
-  shared: { run: 'work' },
+  shared: { run: 'view' },
   method: 'POST',
   path: '/api/runs/{id}/sandbox/preview/{token}/keepalive',
   tag: 'Previews',

@@ -208,6 +208,7 @@ export const getMessageRoute = defineRoute({
 
 export const replyRoute = defineRoute({
   id: 'replyToComment',
+  shared: { run: 'work' },
   method: 'POST',
   path: '/api/runs/{id}/inbox/{message}/replies',
   tag: 'Inbox',

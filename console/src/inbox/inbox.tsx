@@ -19,12 +19,14 @@ export interface InboxProps {
   readonly runId: string;
   /** Changes with each event of the run: the list is read again. */
   readonly seen?: string | undefined;
-  /** A completed run takes no replies. */
-  readonly isEnded?: boolean;
+  /** A completed run takes no replies, nor does one that the user may only view. */
+  readonly isReadOnly: boolean;
+  /** Only what its owner has read counts as read. */
+  readonly isOwner: boolean;
 }
 
 /** The comments of people for the agent of a run, and its replies. */
-export function Inbox({ runId, seen, isEnded = false }: InboxProps) {
+export function Inbox({ runId, seen, isReadOnly, isOwner }: InboxProps) {
   const { value, problem, reload } = useAnswer(
     'GET /api/runs/{id}/inbox',
     { path: { id: runId } },
@@ -41,13 +43,13 @@ export function Inbox({ runId, seen, isEnded = false }: InboxProps) {
   const unread = messages.filter(({ by, read_at: at }) => by === 'agent' && at === null);
   const ids = unread.map((message) => message.message_id).join(' ');
   useEffect(() => {
-    if (ids === '') return;
+    if (ids === '' || !isOwner) return;
     // Shown is read. A failed call is repeated with the next list.
     call('POST /api/runs/{id}/inbox/read', {
       path: { id: runId },
       body: { messages: ids.split(' ') },
     }).catch(() => undefined);
-  }, [runId, ids]);
+  }, [runId, ids, isOwner]);
   if (value === undefined) {
     return problem === undefined ? <Loading /> : <Problem words={problem} onRetry={reload} />;
   }
@@ -55,7 +57,7 @@ export function Inbox({ runId, seen, isEnded = false }: InboxProps) {
   return (
     <section className="inbox" aria-label="Comments">
       {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
-      {isEnded
+      {isReadOnly
         ? null
         : previews.map(({ target_port: port }) => <PinComment key={port} runId={runId} port={port} />)}
       {comments.length === 0 ? (
@@ -71,7 +73,7 @@ export function Inbox({ runId, seen, isEnded = false }: InboxProps) {
             .map((reply) => (
               <Words key={reply.message_id} message={reply} />
             ))}
-          {isEnded ? null : <Reply runId={runId} to={comment.message_id} onSent={reload} />}
+          {isReadOnly ? null : <Reply runId={runId} to={comment.message_id} onSent={reload} />}
         </article>
       ))}
     </section>

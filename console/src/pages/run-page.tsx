@@ -155,7 +155,14 @@ export function RunPage({ id }: { readonly id: string }) {
           {
             id: 'inbox',
             name: 'Comments',
-            content: <Inbox runId={id} seen={last} isEnded={run.status !== 'running'} />,
+            content: (
+              <Inbox
+                runId={id}
+                seen={last}
+                isReadOnly={run.status !== 'running' || run.access === 'view'}
+                isOwner={run.access === 'owner'}
+              />
+            ),
           },
         ]}
       />

@@ -46,6 +46,7 @@ type Drawer = 'page' | 'log';
 /** The live app of a sandbox, in a frame that reveals nothing about the console. */
 export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LivePreviewProps) {
   const { session_id: token, target_port: port, preview_url: url } = preview;
+  const canWork = run.access !== 'view';
   const { busy, problem, attempt } = useAttempt();
   const article = useRef<HTMLElement>(null);
   const { expiry, problem: notKept } = useKeepalive(run.run_id, preview);
@@ -106,14 +107,16 @@ export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LiveP
           {url === null ? null : (
             <SharePreview url={path === '/' ? url : new URL(path, url).href} ends={ends?.words} />
           )}
-          <Button
-            variant="danger"
-            aria-label={`Stop the preview of port ${port}`}
-            isDisabled={busy}
-            onPress={() => void attempt(stop)}
-          >
-            <Icon name="stop" />
-          </Button>
+          {canWork ? (
+            <Button
+              variant="danger"
+              aria-label={`Stop the preview of port ${port}`}
+              isDisabled={busy}
+              onPress={() => void attempt(stop)}
+            >
+              <Icon name="stop" />
+            </Button>
+          ) : null}
         </div>
       </header>
       {problem === undefined ? null : <Problem words={problem} onRetry={() => void attempt(stop)} />}
@@ -125,7 +128,7 @@ export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LiveP
       {reason === undefined || isChecked || state === 'serves' ? null : (
         <p className="reason" role="status">
           {reason}
-          {preview.reason === 'sandbox_stopped' || found?.sandbox === 'stopped' ? (
+          {canWork && (preview.reason === 'sandbox_stopped' || found?.sandbox === 'stopped') ? (
             <ResumeButton sandboxId={run.sandbox_id} />
           ) : null}
         </p>
@@ -185,7 +188,7 @@ export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LiveP
               runId={run.run_id}
               port={port}
               path={path}
-              canCheck={found?.page_checks === true && url !== null}
+              canCheck={canWork && found?.page_checks === true && url !== null}
               check={check}
               onCheck={setCheck}
               reason={reason}

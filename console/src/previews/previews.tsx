@@ -33,7 +33,7 @@ export function Previews({ run, seen, ports, events }: PreviewsProps) {
     10_000,
     seen,
   );
-  const isRunning = run.status === 'running';
+  const canStart = run.status === 'running' && run.access !== 'view';
   const doctor = useDoctor(run.run_id, ports);
   const [fresh, setFresh] = useState<number>();
   const [place, go] = usePlace();
@@ -43,13 +43,13 @@ export function Previews({ run, seen, ports, events }: PreviewsProps) {
   }
   const open = value.map((each) => each.target_port);
   const waiting = doctor.value?.ports.filter(({ port, ready }) => ready && !open.includes(port)).length ?? 0;
-  const tabs = [...open.map(String), ...(isRunning ? [NEW] : [])];
+  const tabs = [...open.map(String), ...(canStart ? [NEW] : [])];
   const asked = place.get('port');
   // A port without a preview can be started.
   const current = asked === null ? tabs[0] : (tabs.find((each) => each === asked) ?? tabs.at(-1));
   const setChosen = (tab: string | undefined) => go({ port: tab });
   const problems = problem === undefined ? null : <Problem words={problem} onRetry={reload} />;
-  const start = isRunning ? (
+  const start = canStart ? (
     <StartPreview
       run={run}
       open={open}
@@ -69,7 +69,11 @@ export function Previews({ run, seen, ports, events }: PreviewsProps) {
         {problems}
         {start ?? (
           <Empty title="This run has no live preview">
-            <p>The run is completed, so no preview can be started.</p>
+            <p>
+              {run.status === 'running'
+                ? `Previews that are started appear here. Ask ${run.owner} to let you start them.`
+                : 'The run is completed, so no preview can be started.'}
+            </p>
           </Empty>
         )}
       </div>
@@ -89,7 +93,7 @@ export function Previews({ run, seen, ports, events }: PreviewsProps) {
               :{port}
             </Tab>
           ))}
-          {isRunning ? (
+          {canStart ? (
             <Tab id={NEW} aria-label="New preview">
               <Icon name="plus" />
               {waiting === 0 ? null : <span className="count">{waiting}</span>}
@@ -114,7 +118,7 @@ export function Previews({ run, seen, ports, events }: PreviewsProps) {
             />
           </TabPanel>
         ))}
-        {isRunning ? <TabPanel id={NEW}>{start}</TabPanel> : null}
+        {canStart ? <TabPanel id={NEW}>{start}</TabPanel> : null}
       </Tabs>
     </div>
   );

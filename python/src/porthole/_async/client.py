@@ -156,15 +156,18 @@ class AsyncRuns:
         image: str | None = None,
         created_after: datetime | None = None,
         created_before: datetime | None = None,
+        shared: bool = False,
         sort: Literal["newest", "oldest", "title"] | None = None,
     ) -> AsyncGenerator[AsyncRun, None]:
         """Matching runs; pages are fetched on demand.
 
         `search` is a text that a title or id contains. `tag` and `image` are those of the sandbox.
+        `shared`: only those of others that are shared with your organisation.
         """
         query = {
             "status": status,
             "sandbox_id": sandbox_id,
+            "shared": "true" if shared else None,
             "tag": ":".join(tag) if tag else None,
             "sort": sort,
             **filter_query(search, owner, image, created_after, created_before),

@@ -322,7 +322,8 @@ class AsyncRun:
 
     async def share(self, sharing: Sharing) -> RunInfo:
         """Shares the run with the people of its owner's organisation, or no longer."""
-        return cast(RunInfo, await self._http.json("PATCH", self._path, json={"sharing": sharing}, idempotent=True))
+        body = given(sharing=sharing)
+        return cast(RunInfo, await self._http.json("PATCH", self._path, json=body, idempotent=True))
 
     async def complete(self) -> None:
         await self._http.send("POST", f"{self._path}/complete", idempotent=True)
