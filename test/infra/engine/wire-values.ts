@@ -7,6 +7,8 @@ import { type Struct, StructMessage } from './protocol.ts';
  */
 const MARK = '4dabf18193072939515e22adb298388d';
 const SECRET = '1b47061264138c4ac30d75fd1eb44270';
+/** Assets and archives: the engine would read them. */
+const FILES = ['c44067f5952c0a294b673a41bacd8c17', '0def7320c3a5731c473e5ecbe6d01bc7'];
 const UNKNOWN_TEXT = '04da6b54-80e4-46f7-96ec-b56ff0331ba9';
 
 /** A value that is known only after the update has run. */
@@ -41,6 +43,10 @@ function decodeValue(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(decodeValue);
   if (!isRecord(value)) return value;
   if (value[MARK] === SECRET) return new Secret(decodeValue(value['value']));
+  if (FILES.includes(String(value[MARK]))) {
+    const { [MARK]: _mark, ...content } = value;
+    return mapValues(content, decodeValue);
+  }
   if (MARK in value) throw new Error(`a value of an unexpected kind: ${String(value[MARK])}`);
   return mapValues(value, decodeValue);
 }
