@@ -70,10 +70,19 @@ export interface Call {
    * @default 120,000
    */
   readonly timeoutMs?: number;
+  /** Whether a person may have to decide first: then it is repeated until the decision. */
+  readonly waits?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
 const TIMEOUT_MS = 120_000;
+/**
+ * A call that waits and was held this long, in milliseconds, has reached Porthole, and something
+ * between ended it: API Gateway does so after 29 seconds.
+ */
+const HELD_MS = 5_000;
+/** Longer than Porthole waits for a decision, in milliseconds. */
+const DECIDED_MS = 330_000;
 
 /**
  * Calls the API with one credential. Errors of the API become `PortholeError`; idempotent calls are
@@ -143,11 +152,15 @@ export class HttpClient {
     const { method = 'GET', content } = call;
     const isOnce = content instanceof ReadableStream;
     const mayRepeat = !isOnce && (call.isIdempotent ?? method !== 'POST');
+    const began = performance.now();
     for (let retries = 0; ; retries += 1) {
+      const called = performance.now();
       try {
         return await this.#once(call);
       } catch (error) {
         if (!(error instanceof PortholeError) || !mayRepeat) throw error;
+        const now = performance.now();
+        if (call.waits === true && now - called >= HELD_MS && now - began < DECIDED_MS) retries = 0;
         const delay = retryDelay(error, retries, Math.random());
         if (delay === undefined) throw error;
         await wait(delay, call.signal);

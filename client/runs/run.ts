@@ -162,7 +162,7 @@ export class Run {
       // A repeated start returns the live preview, or joins the pending approval; a rotation would
       // rotate again.
       isIdempotent: options.rotate !== true,
-      ...(this.#isAgent && { timeoutMs: 0 }),
+      ...(this.#isAgent && { timeoutMs: 0, waits: true }),
       signal: options.signal,
     });
     return this.#preview(info, options);

@@ -154,7 +154,7 @@ async function leave(
 }
 
 function stopped(): PortholeError {
-  return new PortholeError('service_unavailable', 'Porthole ends here while the approval is awaited', {
+  return new PortholeError('service_unavailable', 'No decision yet, and this connection ends', {
     remedy: 'send the same request again, it is still waited for.',
   });
 }

@@ -53,6 +53,11 @@ export const NO_ANSWER: Answer = { status: 0, body: undefined };
  */
 const PAUSES = [1, 1, 2, 2, 4, 4, 4, 0];
 
+/** No answer, or one of a proxy between: the call may be repeated. */
+const TRANSIENT = new Set([0, 502, 503, 504]);
+/** API Gateway ends a call after 29 seconds; one that fails sooner was not held. */
+const HELD_MS = 5_000;
+
 /**
  * @param pauses a single one for a call that must not be repeated
  * @throws CommandError if it is refused, or Porthole stays unreachable
@@ -64,11 +69,16 @@ export async function call<T>(
   body?: unknown,
   pauses: readonly number[] = PAUSES,
 ): Promise<T> {
-  for (const pause of pauses) {
+  const began = performance.now();
+  for (let tries = 0; tries < pauses.length; tries += 1) {
+    const called = performance.now();
     const answer = await request(access, method, path, body).catch((): Answer => NO_ANSWER);
     if (answer.status >= 200 && answer.status < 300) return answer.body as T;
-    if (answer.status !== 0 && answer.status !== 503) throw refused(answer);
-    await sleep(pause * 1_000);
+    if (!TRANSIENT.has(answer.status)) throw refused(answer);
+    await sleep((pauses[tries] ?? 0) * 1_000);
+    // It reached Porthole, and something between ended it while a person was asked.
+    const now = performance.now();
+    if (pauses.length > 1 && now - called >= HELD_MS && now - began < SILENT_MS) tries = -1;
   }
   throw new CommandError(EXIT.unreachable, 'Porthole cannot be reached. Try again later.');
 }

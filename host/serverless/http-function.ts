@@ -1,4 +1,4 @@
-import { makeFunction, type PortholeFunction } from '#handlers/make-function.ts';
+import type { PortholeFunction } from '#handlers/make-function.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
 import type { Route } from '#handlers/route.ts';
@@ -11,7 +11,7 @@ import {
   toGatewayResult,
 } from './gateway-event.ts';
 import { lineLogger, logRequest } from './line-logger.ts';
-import { onceOpen, type OpenFunction } from './open-function.ts';
+import { bufferedFunction, onceOpen, type OpenFunction } from './open-function.ts';
 
 /** The export `handler` of a function's bundle. */
 export type GatewayFunction = (event: GatewayEvent, context?: object) => Promise<GatewayResult>;
@@ -26,10 +26,10 @@ export function httpFunction(route: Route, open: () => Promise<OpenFunction>): G
   let log: Logger = lineLogger();
   let redact: ((text: string) => string) | undefined;
   const opened = onceOpen(async (): Promise<PortholeFunction> => {
-    const { services, options } = await open();
-    ({ log } = services);
-    ({ redact } = options);
-    return makeFunction(route, services, options);
+    const found = await open();
+    ({ log } = found.services);
+    ({ redact } = found.options);
+    return bufferedFunction(route, found);
   });
   return async (given) => {
     const began = performance.now();

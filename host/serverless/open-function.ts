@@ -1,5 +1,6 @@
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
-import type { FunctionOptions } from '#handlers/make-function.ts';
+import { type FunctionOptions, makeFunction, type PortholeFunction } from '#handlers/make-function.ts';
+import type { Route } from '#handlers/route.ts';
 import type { Services } from '#handlers/services.ts';
 import type { Metrics } from '../metrics.ts';
 import { lineLogger } from './line-logger.ts';
@@ -46,6 +47,28 @@ function lazyMetrics(): Metrics {
     previewUpgrades: () => undefined,
     countPreviews: (read) => (count = read),
     expose: async () => (await created()).expose(),
+  };
+}
+
+/**
+ * Waits of a buffered request end after this time, in milliseconds, and clients repeat it: API
+ * Gateway ends requests after 29 seconds, and a function that is ended loses its process.
+ */
+const WAITS_MS = 25_000;
+
+/**
+ * The function of a route on a runtime that buffers. Waits of each request end before its
+ * gateway ends the request.
+ */
+export function bufferedFunction(
+  route: Route,
+  { services, options }: OpenFunction,
+  waitsMs = WAITS_MS,
+): PortholeFunction {
+  if (route.class !== 'stream') return makeFunction(route, services, options);
+  return (event, context) => {
+    const stopping = AbortSignal.any([services.stopping, AbortSignal.timeout(waitsMs)]);
+    return makeFunction(route, { ...services, stopping }, options)(event, context);
   };
 }
 

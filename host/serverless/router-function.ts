@@ -2,7 +2,7 @@ import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
-import { makeFunction } from '#handlers/make-function.ts';
+import { makeFunction, type PortholeFunction } from '#handlers/make-function.ts';
 import type { Route } from '#handlers/route.ts';
 import { type Answer, createRouter, type RoutedBy, type Router } from '../router.ts';
 import { notStreamable } from './data-plane-function.ts';
@@ -16,7 +16,7 @@ import {
 } from './gateway-event.ts';
 import { type GatewayFunction, NO_CONTEXT } from './http-function.ts';
 import { lineLogger, logRequest } from './line-logger.ts';
-import { onceOpen, openFunction, type OpenFunction } from './open-function.ts';
+import { bufferedFunction, onceOpen, openFunction, type OpenFunction } from './open-function.ts';
 import { openNothing } from './open-nothing.ts';
 
 /** A route with a module that its first request loads. */
@@ -72,10 +72,13 @@ export function routerFunction(
   });
   const unopened = onceOpen(openNothing);
 
-  const answerOf = ({ opens, load }: LazyRoute): Answer => {
+  const answerOf = (
+    { opens, load }: LazyRoute,
+    make: (route: Route, found: OpenFunction) => PortholeFunction,
+  ): Answer => {
     const made = onceOpen(async () => {
-      const [route, { services, options }] = await Promise.all([load(), opens ? opened() : unopened()]);
-      return makeFunction(route, services, options);
+      const [route, found] = await Promise.all([load(), opens ? opened() : unopened()]);
+      return make(route, found);
     });
     return async (event) => (await made())(event, NO_CONTEXT);
   };
@@ -97,7 +100,9 @@ export function routerFunction(
       throw notStreamable(id, rawPath);
     };
   };
-  const buffering = routerOf((route) => (route.isEndless ? refuse(route.id) : answerOf(route)));
+  const buffering = routerOf((route) =>
+    route.isEndless ? refuse(route.id) : answerOf(route, bufferedFunction),
+  );
 
   const serve = async (router: Router, { event, stage }: GatewayRequest, signal?: AbortSignal) => {
     const { method } = event.requestContext.http;
@@ -135,7 +140,11 @@ export function routerFunction(
   if (runtime === undefined) return { handler, stream: handler };
 
   // A WebSocket needs the connection itself, which no runtime passes on.
-  const streaming = routerOf((route) => (route.socket === true ? refuse(route.id) : answerOf(route)));
+  const streaming = routerOf((route) =>
+    route.socket === true
+      ? refuse(route.id)
+      : answerOf(route, (each, { services, options }) => makeFunction(each, services, options)),
+  );
   const stream = runtime.streamifyResponse(async (given, underlying, context) => {
     const began = performance.now();
     const request = readGatewayEvent(given);

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import http.server
+import itertools
 import threading
+import types
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from porthole import Porthole, PortholeError
+from porthole._sync.http import Http
 from porthole.errors import retry_delay
 from porthole.streams import SseParser
 
@@ -67,6 +70,25 @@ def test_never_repeats_what_makes_something(server: str) -> None:
     error = caught.value
     assert (error.code, error.status, error.retryable, error.request_id) == ("busy", 503, True, "r1")
     assert (error.message, error.remedy, error.retry_after) == ("Busy: ask again.", "Ask again.", 0)
+
+
+def test_waits_for_a_decision_behind_a_gateway_with_a_limit_of_29_seconds(
+    server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = itertools.count(0, 29)
+    clock = types.SimpleNamespace(monotonic=lambda: next(ticks))
+    monkeypatch.setattr("porthole._sync.http.time", clock)
+    slow = (504, {"retry-after": "0"}, '{"message": "Endpoint request timed out"}')
+    Answers.answers = [slow] * 5 + [(200, {}, '{"session_id": "s"}')]
+    client = Http(server + "/", None)
+    try:
+        assert client.json("POST", "a", idempotent=True, waits=True) == {"session_id": "s"}
+        assert len(Answers.asked) == 6
+        Answers.answers = [slow] * 4
+        with pytest.raises(PortholeError):
+            client.json("POST", "a", idempotent=True)
+    finally:
+        client.close()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { ERROR_CATALOGUE, type ErrorCode, PortholeError as ServerError } from '#core/errors.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
 import type { Logger } from '#handlers/services.ts';
@@ -190,5 +190,55 @@ describe('a client', () => {
   ])('is not made of %s', (_, options, message) => {
     expect(() => new Porthole(options)).toThrow(message);
     expect(() => new Porthole(options)).not.toThrow(KEY);
+  });
+});
+
+describe('a call that waits for a decision', () => {
+  afterEach(() => jest.restoreAllMocks());
+
+  /** A client behind a gateway that ends calls after `heldMs`, until the decision after `calls`. */
+  const behindGateway = (heldMs: number, calls: number) => {
+    let now = 0;
+    let asked = 0;
+    jest.spyOn(performance, 'now').mockImplementation(() => now);
+    const fetch = (): Promise<Response> => {
+      asked += 1;
+      now += heldMs;
+      const timedOut = Response.json(
+        { message: 'Endpoint request timed out' },
+        { status: 504, headers: AT_ONCE },
+      );
+      return Promise.resolve(asked <= calls ? timedOut : Response.json({ session_id: 's' }));
+    };
+    return {
+      client: new HttpClient({ url: 'http://porthole.test', apiKey: KEY, fetch }),
+      asked: () => asked,
+    };
+  };
+  const call = { method: 'POST', path: 'a', isIdempotent: true, timeoutMs: 0, waits: true } as const;
+
+  test('is repeated for five minutes behind a gateway with a limit of 29 seconds', async () => {
+    const { client, asked } = behindGateway(29_000, 10);
+    expect(await client.json(call)).toEqual({ session_id: 's' });
+    expect(asked()).toBe(11);
+  });
+
+  test('is repeated three times where the gateway answers at once', async () => {
+    const { client, asked } = behindGateway(10, 10);
+    expect(await failure(client.json(call))).toMatchObject({ status: 504 });
+    expect(asked()).toBe(4);
+  });
+
+  test('ends after the time in which a person decides', async () => {
+    const { client, asked } = behindGateway(29_000, 100);
+    expect(await failure(client.json(call))).toMatchObject({ status: 504 });
+    // Eleven within 330 seconds, and three retries after them.
+    expect(asked()).toBe(14);
+  });
+
+  test('is repeated three times where it does not wait', async () => {
+    const { client, asked } = behindGateway(29_000, 10);
+    expect(await failure(client.json({ ...call, waits: false }))).toMatchObject({ status: 504 });
+    expect(asked()).toBe(4);
   });
 });

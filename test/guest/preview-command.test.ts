@@ -161,10 +161,11 @@ describe('porthole in a sandbox', () => {
     answer = (req, res) => {
       if (asked.length === 1) req.socket.destroy();
       else if (asked.length === 2) json(503, { error: 'busy', code: 'service_unavailable' })(req, res);
+      else if (asked.length === 3) json(504, { message: 'Endpoint request timed out' })(req, res);
       else json(200, LIVE)(req, res);
     };
     expect(await porthole(['preview', '3000'])).toEqual({ code: 0, stdout: `${URL}\n`, stderr: '' });
-    expect(asked).toHaveLength(3);
+    expect(asked).toHaveLength(4);
   });
 
   test('stops a preview, and lists those that are live', async () => {

@@ -10,6 +10,11 @@ from collections.abc import Iterable
 from typing import Any
 
 MOST_RETRIES = 3
+# A call that waits and was held this long, in seconds, has reached Porthole, and something between
+# ended it: API Gateway does so after 29 seconds.
+HELD = 5.0
+# Longer than Porthole waits for a decision, in seconds.
+DECIDED = 330.0
 FIRST_DELAY = 0.2
 # Longest `Retry-After` that is honored, in seconds.
 MOST_DELAY = 30.0

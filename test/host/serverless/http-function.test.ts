@@ -1,10 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import type { HttpResponse } from '#handlers/http/http-event.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { defineRoute, json, type Route } from '#handlers/route.ts';
 import type { GatewayResult } from '#host/serverless/gateway-event.ts';
 import { httpFunction } from '#host/serverless/http-function.ts';
+import { bufferedFunction } from '#host/serverless/open-function.ts';
 import { openNothing } from '#host/serverless/open-nothing.ts';
 import { gatewayEvent } from './gateway-events.ts';
 
@@ -145,5 +147,36 @@ describe('a route as a function of a runtime that buffers', () => {
     const event = gatewayEvent('POST', '/echo/ann', { headers: { authorization: 'Bearer some-key' } });
     const closed: Route = { ...echoRoute, access: 'caller' };
     expect(await httpFunction(closed, openNothing)(event)).toMatchObject({ statusCode: 401 });
+  });
+
+  test('ends the waits of a request before its gateway ends the request, and no later one', async () => {
+    const { services, options } = await openNothing();
+    const never = new AbortController().signal;
+    const found = { services: { ...services, stopping: never }, options };
+    const ended: boolean[] = [];
+    const waiting: Route = {
+      ...echoRoute,
+      class: 'stream',
+      handle: async (_request, { stopping }) => {
+        ended.push(stopping.aborted);
+        await new Promise((resolve) => stopping.addEventListener('abort', resolve));
+        throw new PortholeError('service_unavailable', 'No decision yet: send the same request again.');
+      },
+    };
+    const invoke = bufferedFunction(waiting, found, 20);
+    const event = {
+      ...gatewayEvent('POST', '/echo/ann', { headers: JSON_BODY, body: '{"text":"a"}' }),
+      rawQueryString: '',
+      headers: { ...JSON_BODY, host: 'api.example.com' },
+      pathParameters: { name: 'ann' },
+    };
+    for (const _ of [1, 2]) {
+      expect(await invoke(event as HttpEvent, {})).toMatchObject({
+        statusCode: 503,
+        headers: { 'retry-after': '5' },
+      });
+    }
+    expect(ended).toEqual([false, false]);
+    expect(never.aborted).toBe(false);
   });
 });

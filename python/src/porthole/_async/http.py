@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any, Union
@@ -10,7 +11,16 @@ from websockets.exceptions import InvalidHandshake, InvalidStatus
 
 from .._io_async import AsyncSocket, open_socket, sleep
 from .._requests import TIMEOUT, query_of, to_loopback, trusted
-from ..errors import PortholeError, invalid_answer, parse_object, read_error, redact, retry_delay
+from ..errors import (
+    DECIDED,
+    HELD,
+    PortholeError,
+    invalid_answer,
+    parse_object,
+    read_error,
+    redact,
+    retry_delay,
+)
 from ..streams import ServerSentEvent, SseParser
 from ..types import Event
 
@@ -70,8 +80,12 @@ class AsyncHttp:
         idempotent: bool | None = None,
         timeout: float | None = TIMEOUT,
         stream: bool = False,
+        waits: bool = False,
     ) -> httpx.Response:
-        """Raises PortholeError. A streamed response must be closed."""
+        """Raises PortholeError. A streamed response must be closed.
+
+        `waits`: a person may have to decide first, so it is repeated until the decision.
+        """
         known = {name: value for name, value in (headers or {}).items() if value is not None}
         if self._api_key is not None:
             known["authorization"] = f"Bearer {self._api_key}"
@@ -81,7 +95,9 @@ class AsyncHttp:
             content is None or isinstance(content, (str, bytes))
         )
         retries = 0
+        began = time.monotonic()
         while True:
+            called = time.monotonic()
             request = self._client.build_request(
                 method,
                 self.url + path,
@@ -95,6 +111,9 @@ class AsyncHttp:
             try:
                 return await self._once(request, f"{method} /{path[:100]}", stream)
             except PortholeError as error:
+                now = time.monotonic()
+                if waits and now - called >= HELD and now - began < DECIDED:
+                    retries = 0
                 delay = retry_delay(error, retries, random.random()) if may_repeat else None
                 if delay is None:
                     raise

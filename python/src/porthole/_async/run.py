@@ -248,6 +248,7 @@ class AsyncRun:
             # A repeated start returns the live preview; a rotation would rotate again.
             idempotent=not rotate,
             timeout=None if self._is_agent else 120,
+            waits=self._is_agent,
         )
         return AsyncPreview(self._http, self.id, info, keep_alive)
 
