@@ -271,10 +271,9 @@ async function buffered(stream: Readable, format: ResultFormat): Promise<Buffer>
 }
 
 function tooLarge({ limit }: ResultFormat): PortholeError {
-  return new PortholeError(
-    'payload_too_large',
-    `The response exceeds the limit of ${limit}. Request less, or send the request to a function that streams.`,
-  );
+  return new PortholeError('payload_too_large', `The response exceeds the limit of ${limit}`, {
+    remedy: 'Request less, or send the request to a function that streams.',
+  });
 }
 
 /** Each character becomes six bytes at most (`\u0000`): short results need not be measured. */

@@ -194,7 +194,9 @@ describe('a client', () => {
 });
 
 describe('a call that waits for a decision', () => {
-  afterEach(() => jest.restoreAllMocks());
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
 
   /** A client behind a gateway that ends calls after `heldMs`, until the decision after `calls`. */
   const behindGateway = (heldMs: number, calls: number) => {
