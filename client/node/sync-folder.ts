@@ -86,11 +86,10 @@ export async function syncFolder(
   if (root === undefined || !(await stat(root)).isDirectory()) {
     throw new TypeError(`${folder} is no folder: give one to sync.`);
   }
-  const below = placeBelow(options.to ?? '/workspace');
-  const { created_at: createdAt } = sandbox.info ?? (await sandbox.refresh({ signal }));
-  const place: SyncPlace = { dataplaneUrl: sandbox.dataplaneUrl, createdAt, folder: root, path: below };
+  const place = await syncPlace(sandbox, root, options.to, signal);
+  const { path: below } = place;
   const before = await memory.recall(place);
-  const rules = new IgnoreRules(['.git/', ...(await ignoreLines(root)), ...(options.excludes ?? [])]);
+  const rules = await ignoreRules(root, options.excludes);
   const readAt = Date.now();
   const { entries, skipped, read } = await readFolder(root, rules, before);
   const sentBefore = options.full === true ? NOTHING_SENT.entries : before.entries;
@@ -125,6 +124,26 @@ export async function syncFolder(
     bytes: parts.reduce((sum, part) => sum + part.reduce((all, entry) => all + tarSize(entry), TAR_END), 0),
     skipped,
   };
+}
+
+/** Where a sync of a folder is recorded. @throws TypeError */
+export async function syncPlace(
+  sandbox: Sandbox,
+  root: string,
+  to: SyncOptions['to'],
+  signal: AbortSignal | undefined,
+): Promise<SyncPlace> {
+  const path = placeBelow(to ?? '/workspace');
+  const { created_at: createdAt } = sandbox.info ?? (await sandbox.refresh({ signal }));
+  return { dataplaneUrl: sandbox.dataplaneUrl, createdAt, folder: root, path };
+}
+
+/** The rules of a folder's ignore files, then `excludes`. */
+export async function ignoreRules(
+  root: string,
+  excludes: SyncOptions['excludes'] = [],
+): Promise<IgnoreRules> {
+  return new IgnoreRules(['.git/', ...(await ignoreLines(root)), ...excludes]);
 }
 
 /** An error while building the archive has more detail than the aborted request. */

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { bringEdits } from '../../client/cli/up/bring-edits.ts';
 import { Porthole } from '../../client/node/index.ts';
 import { porthole, startPorthole } from './support/porthole-command.ts';
 
@@ -92,6 +94,53 @@ require('node:http').createServer((_, response) => response.end('chosen')).liste
     expect(stderr).toMatch(
       /Started package\.json \(npm run start\) on port 4321.*on its own port.*Stopped\./s,
     );
+  });
+
+  test('brings edits of the sandbox with --both, and none through a link', async () => {
+    const folder = await project('both', { 'index.html': 'one', 'mine.txt': 'one', '.gitignore': '*.log' });
+    await writeFile(join(root, 'outside.txt'), 'not theirs');
+    await symlink(root, join(folder, 'out'));
+    const running = startPorthole(['up', folder, '--both'], environment);
+    await running.until('Edits in the sandbox come here', 'stderr');
+    const name = createHash('sha256')
+      .update(await realpath(folder))
+      .digest('hex')
+      .slice(0, 32);
+    const { files } = await client.sandboxes.create({ sessionKey: `porthole-up-${name}` });
+    await files.write('made.log', 'ignored');
+    await files.write('out/outside.txt', 'theirs');
+    await running.until('not brought: out/outside.txt, a link here leads elsewhere', 'stderr');
+    await files.write('new/page.html', 'theirs');
+    await running.until('From the sandbox: new/page.html', 'stderr');
+    expect(await readFile(join(folder, 'new/page.html'), 'utf8')).toBe('theirs');
+    await files.write('index.html', 'two');
+    await running.until('From the sandbox: index.html', 'stderr');
+    expect(await readFile(join(folder, 'index.html'), 'utf8')).toBe('two');
+    await files.delete('mine.txt');
+    await running.until('From the sandbox: mine.txt removed', 'stderr');
+    running.child.kill('SIGINT');
+    await running.outcome;
+    expect((await readdir(folder)).sort()).toEqual(['.gitignore', 'index.html', 'new', 'out']);
+    expect(await readFile(join(root, 'outside.txt'), 'utf8')).toBe('not theirs');
+  });
+
+  test('keeps a file that has changed here and in the sandbox', async () => {
+    const folder = await project('kept', { 'mine.txt': 'changed since it was sent' });
+    const sandbox = await client.sandboxes.create();
+    const end = new AbortController();
+    const notes: string[] = [];
+    const note = (line: string): Promise<void> => Promise.resolve(void notes.push(line));
+    const bringing = bringEdits(sandbox, folder, { signal: end.signal, note, excludes: [] });
+    const until = async (words: string): Promise<void> => {
+      while (!notes.includes(words)) await new Promise((resolve) => setTimeout(resolve, 20));
+    };
+    await until('Edits in the sandbox come here');
+    await sandbox.files.write('mine.txt', 'theirs');
+    await until('Kept mine.txt: it has changed here, too');
+    end.abort();
+    await bringing;
+    expect(await readFile(join(folder, 'mine.txt'), 'utf8')).toBe('changed since it was sent');
+    await sandbox.delete();
   });
 
   test('says why a server does not come up, and leaves nothing running', async () => {

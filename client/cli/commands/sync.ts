@@ -1,7 +1,8 @@
 import { syncFolder } from '../../node/sync-folder.ts';
-import { type CommandSpec } from '../command.ts';
+import { type CommandSpec, UsageError } from '../command.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
 import { plain } from '../plain.ts';
+import { bringEdits } from '../up/bring-edits.ts';
 import { FolderEdits } from '../up/folder-edits.ts';
 
 export const syncCommand: CommandSpec = {
@@ -19,6 +20,10 @@ export const syncCommand: CommandSpec = {
     },
     'keep-deleted': { type: 'boolean', help: 'delete nothing there' },
     watch: { type: 'boolean', help: 'go on with every edit, until Ctrl-C or until the sandbox stops' },
+    both: {
+      type: 'boolean',
+      help: 'with --watch: bring edits there here, too, where nothing has changed here',
+    },
     full: { type: 'boolean', help: 'send everything, also what has not changed' },
     json: { type: 'boolean', help: 'print an object a line: the sync, then a {"message"} for each edit' },
   },
@@ -29,6 +34,7 @@ export const syncCommand: CommandSpec = {
   positionals: [2, 2],
   async run(context) {
     const { given, signal, print, note } = context;
+    if (given.is('both') && !given.is('watch')) throw new UsageError('--both needs --watch: add it.');
     const [folder = '', target = ''] = given.positionals;
     const colon = target.indexOf(':');
     const sandbox = await holdSandbox(context, colon === -1 ? target : target.slice(0, colon));
@@ -47,10 +53,12 @@ export const syncCommand: CommandSpec = {
         await print(`${sent} sent, ${removed} removed, ${unchanged} unchanged`);
       }
       if (!given.is('watch')) return 0;
-      const edits = new FolderEdits(sandbox, folder, {
+      const following = {
         ...options,
-        note: (message) => (given.is('json') ? print(JSON.stringify({ message })) : note(message)),
-      });
+        note: (message: string) => (given.is('json') ? print(JSON.stringify({ message })) : note(message)),
+      };
+      const edits = new FolderEdits(sandbox, folder, following);
+      if (given.is('both')) void bringEdits(sandbox, folder, following);
       edits.follow(result.folders);
       try {
         // The stream begins with past events. Every stop before the sandbox was resumed is older

@@ -26,6 +26,7 @@ import {
 import { installDependencies } from '../up/install-dependencies.ts';
 import { Progress } from '../up/progress.ts';
 import { readProject } from '../up/read-project.ts';
+import { bringEdits } from '../up/bring-edits.ts';
 import { FolderEdits, followInBackground } from '../up/folder-edits.ts';
 
 /** Never sent: rebuilt in the sandbox, or useless there. */
@@ -41,6 +42,7 @@ export const upCommand: CommandSpec = {
     port: { type: 'string', value: 'PORT', help: 'where the server listens; the command has it as PORT' },
     timeout: { type: 'string', value: 'TIME', help: 'how long the server may take to listen; default 60s' },
     exclude: { type: 'string', multiple: true, value: 'PATTERN', help: 'leave out more, as in .gitignore' },
+    both: { type: 'boolean', help: 'bring edits in the sandbox here, too, where nothing has changed here' },
     ...NETWORK_OPTIONS,
     keep: { type: 'boolean', help: 'at the end, or after a failure, leave everything running' },
     open: { type: 'boolean', help: 'open the preview in your browser' },
@@ -51,6 +53,7 @@ export const upCommand: CommandSpec = {
   },
   examples: [
     ['porthole up', 'this folder'],
+    ['porthole up --both', 'this folder, with what an agent edits in the sandbox'],
     ['porthole up ./app --port 4000 -- node server.js', 'a folder with a command'],
   ],
   positionals: [0, 1],
@@ -97,15 +100,13 @@ async function up(context: Context): Promise<number> {
 
     if (progress.isJson) {
       preview.letGo();
-      followInBackground(context, folder, run.sandbox.id, excludes);
+      followInBackground(context, folder, run.sandbox.id, excludes, given.is('both'));
       await progress.event('ready', { preview_url: preview.url, ...facts });
       return 0;
     }
-    const edits = new FolderEdits(run.sandbox, folder, {
-      excludes,
-      signal,
-      note: (words) => progress.say(words),
-    });
+    const following = { excludes, signal, note: (words: string) => progress.say(words) };
+    const edits = new FolderEdits(run.sandbox, folder, following);
+    if (given.is('both')) void bringEdits(run.sandbox, folder, following);
     edits.follow(first.folders);
     try {
       await Promise.race([once(signal, 'abort'), followLog(context, server)]);

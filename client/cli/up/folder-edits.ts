@@ -46,9 +46,11 @@ export function followInBackground(
   folder: string,
   sandboxId: string,
   excludes: readonly string[],
+  isBoth: boolean,
 ): void {
   const [, main = ''] = process.argv;
-  const words = ['sync', folder, sandboxId, '--watch', ...excludes.flatMap((each) => ['--exclude', each])];
+  const options = [...(isBoth ? ['--both'] : []), ...excludes.flatMap((each) => ['--exclude', each])];
+  const words = ['sync', folder, sandboxId, '--watch', ...options];
   const child = spawn(process.execPath, [...process.execArgv, main, ...words], {
     stdio: 'ignore',
     detached: true,
