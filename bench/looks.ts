@@ -1,0 +1,128 @@
+import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { createPageBrowser } from '#adapters/browser/chromium-pages.ts';
+import { DESKTOP } from '#core/pages/check-preview.ts';
+import { launchChromium } from '#test/support/chromium.ts';
+import { startTestHost } from '#test/support/in-process-host.ts';
+import { startViteProject } from '#test/support/vite-project.ts';
+import { type BenchResult, compare, interleave, single } from './measure.ts';
+
+export interface LooksBenchOptions {
+  readonly rounds?: number;
+  /** Looks at once. */
+  readonly looks?: number;
+}
+
+/** Goal for the memory of a browser that nothing uses, in MiB. */
+const MOST_IDLE_MIB = 300;
+/** Instead of five minutes, in milliseconds. */
+const IDLE_MS = 3_000;
+
+/**
+ * Looks and checks of a Vite app beside its load in a bare Chromium, many looks at once, and the
+ * memory of a browser that is not used.
+ */
+export async function benchLooks({
+  rounds = 25,
+  looks = 20,
+}: LooksBenchOptions = {}): Promise<BenchResult[]> {
+  const porthole = await startTestHost();
+  const browser = await launchChromium();
+  try {
+    const { url, run, port } = await startViteProject(porthole);
+    const post = async (what: 'look' | 'check'): Promise<number> => {
+      const began = performance.now();
+      const answer = await porthole.call('POST', `/api/runs/${run.run_id}/previews/${port}/${what}`, {
+        body: {},
+      });
+      const took = performance.now() - began;
+      if (answer.json()['result'] !== 'works') throw new Error(answer.text.slice(0, 1_000));
+      return took;
+    };
+    const arms = {
+      load: async () => {
+        const began = performance.now();
+        const context = await browser.newContext();
+        try {
+          const page = await context.newPage();
+          await page.goto(url);
+          return performance.now() - began;
+        } finally {
+          await context.close();
+        }
+      },
+      check: () => post('check'),
+      look: () => post('look'),
+    };
+    await interleave(arms, 2);
+    const figures = await interleave(arms, rounds);
+    const atOnce = await Promise.all(Array.from({ length: looks }, () => post('look')));
+    return [
+      compare('look / load of the page in a bare Chromium', figures, ['look', 'load'], 'ms', {
+        at: 'most',
+        value: 1.3,
+      }),
+      compare('check / load of the page in a bare Chromium', figures, ['check', 'load'], 'ms', {
+        at: 'most',
+        value: 1.15,
+      }),
+      single(`${looks} looks at once, the last answer`, Math.max(...atOnce), 'ms', 20_000),
+      await benchIdle(),
+    ];
+  } finally {
+    await browser.close();
+    await porthole.end();
+  }
+}
+
+/** The browser of looks while nothing uses it. Throws if it does not end after its idle time. */
+async function benchIdle(): Promise<BenchResult> {
+  const server = createServer((_, response) => response.end('<h1>Orders</h1>')).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const fail = (reason: string): void => {
+    throw new Error(reason);
+  };
+  const before = new Set(await descendants(process.pid));
+  const pages = createPageBrowser({ program: undefined, failed: fail, idleMs: IDLE_MS });
+  try {
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const visit = { origin, path: '/', siblings: [], viewport: DESKTOP, steps: [], waitFor: undefined };
+    await Promise.all(
+      Array.from({ length: 4 }, (_, at) =>
+        pages.observe({ ...visit, picture: { fullPage: false } }, `owner ${at}`),
+      ),
+    );
+    // Renderers of closed pages end.
+    await pause(IDLE_MS / 3);
+    const used = (await descendants(process.pid)).filter((pid) => !before.has(pid));
+    const mebibytes = (await Promise.all(used.map(proportionalMebibytes))).reduce(
+      (sum, each) => sum + each,
+      0,
+    );
+    for (const until = performance.now() + IDLE_MS * 10; ; await pause(100)) {
+      const left = (await descendants(process.pid)).filter((pid) => used.includes(pid));
+      if (left.length === 0) break;
+      if (performance.now() > until) throw new Error(`${left.length} processes of an unused browser remain`);
+    }
+    return single('memory of an unused browser (0 after its idle time)', mebibytes, 'MiB', MOST_IDLE_MIB);
+  } finally {
+    await pages.close();
+    server.close();
+  }
+}
+
+async function descendants(pid: number): Promise<number[]> {
+  const tasks = await readdir(`/proc/${pid}/task`).catch(() => []);
+  const lists = tasks.map((task) => readFile(`/proc/${pid}/task/${task}/children`, 'utf8').catch(() => ''));
+  const children = (await Promise.all(lists)).join(' ').split(' ').filter(Boolean).map(Number);
+  return [...children, ...(await Promise.all(children.map(descendants))).flat()];
+}
+
+/** Its private memory and its share of the memory that it shares (Linux); 0 once it has ended. */
+async function proportionalMebibytes(pid: number): Promise<number> {
+  const rollup = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8').catch(() => '');
+  return Number(/^Pss:\s+(\d+) kB/m.exec(rollup)?.[1] ?? 0) / 1_024;
+}
