@@ -50,11 +50,16 @@ export async function execCredentials(
     const ended = new Promise<never>((_resolve, reject) => {
       late.addEventListener('abort', () => reject(new Error(`it did not end within ${longestMs / 1_000} s`)));
     });
-    try {
-      await Promise.race([auth.applyAuthentication({ name: user.name, exec }, found), ended]);
-    } catch (failure) {
+    const applied = auth.applyAuthentication({ name: user.name, exec }, found);
+    const failure = await Promise.race([applied, ended]).then(
+      () => undefined,
+      (error: unknown) => ({ error }),
+    );
+    if (failure !== undefined) {
       const hint = installHint == null ? '' : ` ${installHint}`;
-      throw new Error(`${named} failed: ${problemOf(failure)}.${hint}`, { cause: withoutOutput(failure) });
+      throw new Error(`${named} failed: ${problemOf(failure.error)}.${hint}`, {
+        cause: withoutOutput(failure.error),
+      });
     }
     const { headers, cert, key } = found;
     const token = headers?.Authorization?.replace(/^Bearer /, '');
