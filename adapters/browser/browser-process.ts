@@ -76,6 +76,8 @@ async function launch(program: string): Promise<Browser> {
       '--disable-sync',
       '--disable-features=WebRtcHideLocalIpsWithMdns,PreloadMediaEngagementData',
       // WebRTC would send UDP past the proxy.
+      '--webrtc-ip-handling-policy=disable_non_proxied_udp',
+      // Its name in older versions.
       '--force-webrtc-ip-handling-policy=disable_non_proxied_udp',
       // The proxy resolves names. Prefetches of DNS would ask a resolver without it.
       '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
