@@ -139,7 +139,8 @@ export function expectedAfter(words: readonly string[], all: readonly CommandSpe
   );
   const place = places[before.length] ?? places.findLast(({ isMany }) => isMany);
   if (place === undefined) return { words: [] };
-  return command.name === 'completion'
+  // `<sandbox|run>` names kinds of things; any other alternatives are the words themselves.
+  return place.names.length > 1 && !place.names.includes('sandbox')
     ? { words: place.names.map((each) => [each, ''] as const) }
     : { names: place.names };
 }
