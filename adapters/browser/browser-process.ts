@@ -141,8 +141,8 @@ async function residentBytes(pid: number): Promise<number> {
 }
 
 /**
- * Visits the page in the shared browser. If that ends meanwhile, another page may be the cause: the
- * visit is repeated in a browser that no other look uses.
+ * Visits the page in the shared browser. If that ends or does not respond, another page may be the
+ * cause: the visit is repeated in a browser that no other look uses.
  */
 async function observe(visit: PageVisit, program: string, signal: AbortSignal): Promise<PageObservation> {
   const used = (current ??= begin(program));
@@ -151,7 +151,8 @@ async function observe(visit: PageVisit, program: string, signal: AbortSignal): 
     const browser = await used.browser;
     const seen = await visitPage(browser, visit, signal);
     if (current === used && RETIRING.includes(seen.interruption)) current = undefined;
-    if (!used.isEnded) return seen;
+    const mayBeOther = seen.interruption === 'unresponsive' && used.users > 1;
+    if (!used.isEnded && !mayBeOther) return seen;
   } catch (error) {
     if (current === used) current = undefined;
     if (signal.aborted || !used.isEnded) throw error;
