@@ -1,6 +1,5 @@
 import { cluster, missing } from '#test/cluster/fixture/cluster.ts';
 import type { BenchResult } from './measure.ts';
-import { benchColdImports } from './previews/cold-imports.ts';
 import { openPreviewFixture } from './previews/preview-fixture.ts';
 import { benchReadiness } from './previews/readiness-lag.ts';
 import { benchReaping } from './previews/reaping.ts';
@@ -13,7 +12,7 @@ export interface PreviewsBenchOptions {
   readonly previews?: number;
   /** Pairs of starts, of stops, of keepalives. */
   readonly pairs?: number;
-  /** Passes of a reaper, imports of a bundle. */
+  /** Passes of a reaper. */
   readonly rounds?: number;
   /** Number of previews that one pass ends. */
   readonly expired?: number;
@@ -23,16 +22,14 @@ export interface PreviewsBenchOptions {
 
 /**
  * Previews in a cluster: the cost of a start, a keepalive, a stop and a reaper's pass on a real API
- * server, that of `KUBECONFIG` or the test cluster's; the delay of reported readiness; and the cost
- * of loading the functions' bundles.
+ * server, that of `KUBECONFIG` or the test cluster's, and the delay of reported readiness.
  */
 export async function benchPreviews(options: PreviewsBenchOptions = {}): Promise<BenchResult[]> {
   const { previews = 10_000, pairs = 400, rounds = 9, expired = 100, share = 1 } = options;
-  const imports = await benchColdImports(rounds);
   const problem = process.env['KUBECONFIG'] === undefined ? missing() : undefined;
   if (problem !== undefined) {
-    process.stdout.write(`  The rest is left out: ${problem}.\n`);
-    return imports;
+    process.stdout.write(`  This bench is left out: ${problem}.\n`);
+    return [];
   }
   const kubeconfig = process.env['KUBECONFIG'] ?? (await cluster()).kubeconfig;
   const fixture = await openPreviewFixture(kubeconfig);
@@ -45,7 +42,7 @@ export async function benchPreviews(options: PreviewsBenchOptions = {}): Promise
     await seedPreviews(fixture.planeOf(full).plane, previews, seededAt);
     const scale = await benchScale(fixture, { full, empty, count: previews, before });
     const reaping = await benchReaping(fixture, { kubeconfig, full, empty, seededAt, rounds, expired });
-    return [...imports, ...starts, ...readiness, ...scale, ...reaping];
+    return [...starts, ...readiness, ...scale, ...reaping];
   } finally {
     await fixture.close();
   }

@@ -196,7 +196,7 @@ function missing(program: string | undefined): PortholeError {
     program === undefined
       ? 'No Chromium on this machine'
       : `PORTHOLE_BROWSER=${JSON.stringify(program)} is not a program that can be run`;
-  return new PortholeError('browser_missing', `${what}`, {
+  return new PortholeError('browser_missing', what, {
     remedy:
       'install one (Debian, Ubuntu: apt-get install chromium; macOS: brew install --cask chromium), or set PORTHOLE_BROWSER to its path.',
   });
