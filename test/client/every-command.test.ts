@@ -81,6 +81,7 @@ const callsWith = (site: string): Readonly<Record<string, readonly string[]>> =>
   inbox: ['try', 'Hello'],
   approve: [],
   deny: [],
+  share: ['try'],
   delegate: ['try'],
   stop: ['other'],
   resume: ['other'],
