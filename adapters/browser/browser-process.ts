@@ -27,6 +27,8 @@ const PAGE_SIZE = 4_096;
 const RETIRING: readonly (Interruption | null)[] = ['unresponsive', 'console_flood'];
 /** A page holds a browser that answers later than this, in milliseconds. */
 const STUCK_MS = 6_000;
+/** Both visits together end before the host kills this process, in milliseconds. */
+const MOST_BEFORE_REPEAT_MS = 18_000;
 
 /** A browser, and the looks that use it. */
 interface Launched {
@@ -145,13 +147,15 @@ async function residentBytes(pid: number): Promise<number> {
  * cause: the visit is repeated in a browser that no other look uses.
  */
 async function observe(visit: PageVisit, program: string, signal: AbortSignal): Promise<PageObservation> {
+  const began = performance.now();
   const used = (current ??= begin(program));
   used.users += 1;
   try {
     const browser = await used.browser;
     const seen = await visitPage(browser, visit, signal);
     if (current === used && RETIRING.includes(seen.interruption)) current = undefined;
-    const mayBeOther = seen.interruption === 'unresponsive' && used.users > 1;
+    const isInTime = performance.now() - began < MOST_BEFORE_REPEAT_MS;
+    const mayBeOther = seen.interruption === 'unresponsive' && used.users > 1 && isInTime;
     if (!used.isEnded && !mayBeOther) return seen;
   } catch (error) {
     if (current === used) current = undefined;

@@ -495,7 +495,9 @@ function shorten(text: string, { origin, siblings }: PageVisit): string {
   const { host, hostname } = new URL(origin);
   // A text that is cut off may end within the name.
   const [label = hostname] = hostname.split('.');
-  return short.replaceAll(host, 'the preview').replaceAll(label, 'the preview');
+  const hidden = short.replaceAll(host, 'the preview');
+  // Other names are ordinary words.
+  return label.endsWith('-preview') ? hidden.replaceAll(label, 'the preview') : hidden;
 }
 
 function hostPort(origin: string): string {
