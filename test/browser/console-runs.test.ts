@@ -805,10 +805,8 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await page.getByRole('link', { name: 'One of many, 230' }).waitFor();
       const rows = page.locator('.list tbody tr');
       expect(await rows.count()).toBe(50);
-      for (let at = 180; at > 0; at -= 50) {
-        await page.getByRole('button', { name: 'Show more' }).click();
-        await page.getByRole('link', { name: `One of many, ${Math.max(at - 49, 1)}`, exact: true }).waitFor();
-      }
+      await page.getByRole('button', { name: 'Show more' }).click();
+      await page.getByRole('link', { name: 'One of many, 1', exact: true }).waitFor();
       expect(await rows.count()).toBe(231);
       expect(await page.getByRole('button', { name: 'Show more' }).count()).toBe(0);
       await page.getByText('231 runs', { exact: true }).waitFor();

@@ -12,7 +12,7 @@ const write = (file: string, text: string) => writeFileSync(join(context, file),
 beforeEach(() => {
   mkdirSync(join(context, 'host'), { recursive: true });
   write('Dockerfile', 'FROM base\n');
-  write('Dockerfile.dockerignore', '*\n!host\n');
+  write('Dockerfile.dockerignore', '*\n!host\n**/dist\nhost/made.ts\n');
   write('host/main.ts', 'run();\n');
   write('README.md', 'A box\n');
   chmodSync(join(context, 'host/main.ts'), 0o644);
@@ -40,6 +40,9 @@ describe('image rebuild', () => {
   test('keeps the image after a change to a file that the build does not read', () => {
     const before = recipeDigest(recipe, 'base-1');
     write('README.md', 'Another box\n');
+    write('host/made.ts', 'made();\n');
+    mkdirSync(join(context, 'host/parts/dist'), { recursive: true });
+    write('host/parts/dist/part.js', 'part();\n');
     expect(recipeDigest(recipe, 'base-1')).toBe(before);
   });
 });

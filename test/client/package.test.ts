@@ -32,7 +32,9 @@ async function imports(): Promise<readonly (readonly [string, readonly string[]]
   return Promise.all(
     files.map(async (file) => {
       const text = await readFile(join(CLIENT, file), 'utf8');
-      const found = [...text.matchAll(/(?:from|import)\s*\(?'([^']+)'/g)].map((match) => match[1] as string);
+      const found = [...text.matchAll(/(?<!')(?:from|import)\s*\(?'([^']+)'/g)].map(
+        (match) => match[1] as string,
+      );
       return [file, found] as const;
     }),
   );
@@ -103,7 +105,7 @@ describe('the package of the client', () => {
     );
     expect(external).toEqual([]);
     expect(Object.keys(metafile.inputs).filter((input) => /dist\/(node|cli)\//.test(input))).toEqual([]);
-    expect(outputFiles[0]?.contents.length).toBeLessThan(44_000);
+    expect(outputFiles[0]?.contents.length).toBeLessThan(45_000);
   });
 
   test('has every file that its manifest names', async () => {

@@ -176,6 +176,7 @@ export function editorContract(
           code: 'snapshot_expired',
           retryable: false,
           error: `Snapshot ${run.snapshot_id} expired at ${run.expires_at}: run again, with POST ${path}, and act on that run.`,
+          remedy: `Run again, with POST ${path}, and act on that run.`,
           run_again: path,
           expires_at: run.expires_at,
         },
@@ -303,6 +304,7 @@ export function editorContract(
         retryable: false,
         error:
           'The snapshot has 2000001 bytes as canonical JSON; the limit is 2000000 bytes: shorten source_code or the schemas.',
+        remedy: 'Shorten source_code or the schemas.',
         limit: 2_000_000,
       },
     ]);

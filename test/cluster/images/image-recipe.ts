@@ -53,17 +53,33 @@ export function recipeDigest({ dockerfile, context, guest }: ImageRecipe, base: 
   const digest = createHash('sha256').update(JSON.stringify([base, process.arch]));
   if (guest !== undefined) digest.update(recipeDigest(guest, base));
   const ignore = `${dockerfile}.dockerignore`;
-  for (const file of [dockerfile, ignore, ...allowed(ignore).flatMap((path) => files(join(context, path)))]) {
+  const { allowed, excluded } = patterns(ignore);
+  const isExcluded = (file: string) =>
+    excluded.some((pattern) =>
+      pattern.startsWith('**/')
+        ? file.split('/').includes(pattern.slice('**/'.length))
+        : file === pattern || file.startsWith(`${pattern}/`),
+    );
+  const sources = allowed
+    .flatMap((path) => files(join(context, path)))
+    .filter((file) => !isExcluded(relative(context, file)));
+  for (const file of [dockerfile, ignore, ...sources]) {
     const text = readFileSync(file).toString('base64');
     digest.update(JSON.stringify([relative(context, file), statSync(file).mode & 0o111, text]));
   }
   return digest.digest('hex').slice(0, 16);
 }
 
-/** Our ignore files exclude everything, and then allow some paths. */
-function allowed(ignoreFile: string): string[] {
+/**
+ * Our ignore files exclude everything, then allow some paths, then exclude files of these again: a
+ * path, or a name at any depth.
+ */
+function patterns(ignoreFile: string): { readonly allowed: string[]; readonly excluded: string[] } {
   const lines = readFileSync(ignoreFile, 'utf8').split('\n');
-  return lines.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
+  return {
+    allowed: lines.filter((line) => line.startsWith('!')).map((line) => line.slice(1)),
+    excluded: lines.filter((line) => line !== '' && line !== '*' && !/^[!#]/.test(line)),
+  };
 }
 
 function files(path: string): string[] {
