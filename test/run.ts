@@ -74,13 +74,12 @@ async function run(options: readonly string[], isLane = false): Promise<number> 
 }
 
 /**
- * Two suites at a time. Many wait, for instance for pods or for a time-out: up to two more start
- * beside them, each when this share of the processors was idle for this long, in milliseconds. More
- * at any time would keep both cores busy and take as long; browsers and large files then run into
- * their time-outs.
+ * Two suites at a time. A third runs only beside suites that wait, for instance for pods: it starts
+ * when this share of the processors was idle for this long, in milliseconds. Three at any time keep
+ * both cores busy and take as long; browsers and large files then run into their time-outs.
  */
 const LANES = 2;
-const IDLE = { lanes: 2, share: 0.35, ms: 3_000 };
+const IDLE = { share: 0.4, ms: 3_000 };
 /** Suites of one jest process: few enough that no lane is left with many at the end. */
 const CHUNK = { cheap: 40, other: 6 };
 /** What a suite leaves open, for instance after a time-out, must not hold up its lane. */
@@ -134,19 +133,15 @@ async function runInLanes(options: readonly string[], chunks: readonly string[][
   const lane = async (): Promise<void> => {
     for (let chunk = left.shift(); chunk !== undefined; chunk = left.shift()) await runChunk(chunk);
   };
-  const idleLanes = async (): Promise<void> => {
-    const running = new Set<Promise<void>>();
+  const idleLane = async (): Promise<void> => {
     while (left.length > 0) {
-      if (running.size === IDLE.lanes) await Promise.race(running);
       if ((await idleShare(IDLE.ms)) < IDLE.share) continue;
-      const chunk = left.shift();
-      if (chunk === undefined) break;
-      const run = runChunk(chunk).finally(() => running.delete(run));
-      running.add(run);
+      // The last chunks are the shortest.
+      const chunk = left.pop();
+      if (chunk !== undefined) await runChunk(chunk);
     }
-    await Promise.all(running);
   };
-  await Promise.all([...Array.from({ length: LANES }, lane), idleLanes()]);
+  await Promise.all([...Array.from({ length: LANES }, lane), idleLane()]);
   const counted = new Set(readTallies().map(({ file }) => file));
   const lost = chunks.flat().filter((file) => !counted.has(file));
   for (const file of lost) {

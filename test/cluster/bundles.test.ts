@@ -231,8 +231,8 @@ suite('the bundled functions', missing() ?? postgresMissing, () => {
         Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
       );
       expect(documented.toSorted()).toEqual(ROUTES.map(({ method, path }) => `${method} ${path}`).toSorted());
-      expect(await call<string>('getOpenApiPage', 200)).toContain('<title>Porthole API</title>');
-      expect(await call<string>('getOpenApiHtml', 200)).toContain('<title>Porthole API</title>');
+      expect(await call<string>('getOpenApiPage', 200)).toContain('<title>API · Porthole</title>');
+      expect(await call<string>('getOpenApiHtml', 200)).toContain('<title>API · Porthole</title>');
     });
   });
 
