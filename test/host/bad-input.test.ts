@@ -457,7 +457,7 @@ describe('bad input', () => {
       ['a page of many runs', 'GET', () => '/api/runs?limit=many', [400, 'invalid_request']],
       ['a page after something else', 'GET', () => '/api/runs?after=x', [400, 'invalid_request']],
       ['a route that is not there', 'GET', () => '/api/nothing', [404, 'not_found']],
-      ['a method that is not there', 'PATCH', () => `/api/runs/${run.runId}`, [405, 'method_not_allowed']],
+      ['a method that is not there', 'PUT', () => `/api/runs/${run.runId}`, [405, 'method_not_allowed']],
       ['a path with two slashes', 'GET', () => '//api/runs', [404, 'not_found']],
       ['a path with dots', 'GET', () => '/v1/../api/runs', [404, 'not_found']],
       ['broken percent-encoding', 'GET', () => '/api/runs/%zz', [400, 'invalid_request']],
