@@ -28,6 +28,8 @@ describe('runs', () => {
       title: 'Fix the build',
       sandbox_id: expect.stringMatching(/^[a-z2-7]{26}$/),
       auto_approve_tools: false,
+      sharing: 'private',
+      access: 'owner',
       status: 'running',
       created_at: '2030-03-01T12:00:00.000Z',
       completed_at: null,
