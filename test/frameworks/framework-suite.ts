@@ -210,7 +210,10 @@ export function frameworkSuite(
           }
           let found: PageCheck;
           try {
-            found = await checkUntil(({ result }) => result === 'broken');
+            // While a dev server builds or restarts, the page is broken for other reasons.
+            found = await checkUntil(
+              ({ result, causes: [first] }) => result === 'broken' && first?.kind === kind,
+            );
           } finally {
             for (const [file, text] of before) if (text !== '') await project.write(file, text);
           }
