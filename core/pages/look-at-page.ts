@@ -93,9 +93,7 @@ export async function openPage(
   signal?: AbortSignal,
 ): Promise<PageObservation> {
   const { run, port, by: _, isKnown: __, ...visit } = request;
-  const live = await listPreviews(deps, run, signal);
-  const preview = live.find(({ targetPort }) => targetPort === port);
-  if (preview === undefined) throw await notLive(deps, run, port, signal);
+  const { preview, live } = await findLive(deps, run, port, signal);
   const origin = originOf(preview);
   if (origin === undefined) {
     throw new PortholeError(
@@ -109,6 +107,22 @@ export async function openPage(
   });
   const observed = await deps.pages.observe({ ...visit, origin, siblings }, run.owner.user, signal);
   return withAdvice(deps, run, port, observed, signal);
+}
+
+/**
+ * The live preview of the port, and those of the run.
+ * @throws PortholeError `preview_not_found` with the doctor's advice
+ */
+export async function findLive(
+  deps: LookAtPageDeps,
+  run: RunRecord,
+  port: number,
+  signal?: AbortSignal,
+): Promise<{ readonly preview: Preview; readonly live: readonly Preview[] }> {
+  const live = await listPreviews(deps, run, signal);
+  const preview = live.find(({ targetPort }) => targetPort === port);
+  if (preview === undefined) throw await notLive(deps, run, port, signal);
+  return { preview, live };
 }
 
 /** Earlier looks count as forgotten. */

@@ -4,7 +4,7 @@ import type { ErrorCode } from '#core/errors.ts';
 import { DESKTOP } from '#core/pages/check-preview.ts';
 import { isSame, type LinesDifference, type LookDifference } from '#core/pages/compare-looks.ts';
 import type { PageResult } from '#core/pages/classify-page.ts';
-import { lookAtPage } from '#core/pages/look-at-page.ts';
+import { findLive, lookAtPage } from '#core/pages/look-at-page.ts';
 import type {
   PageObservation,
   PageStep,
@@ -392,14 +392,18 @@ export const lookAtPageRoute = defineRoute({
   },
 });
 
-/** Null if the caller does not wait. */
+/**
+ * Null if the caller does not wait.
+ * @throws PortholeError `preview_not_found`, before it waits
+ */
 export async function awaitChange(
-  { rechecker, stopping }: Pick<Services, 'rechecker' | 'stopping'>,
-  run: RunRecord,
-  seconds: number | undefined,
+  services: Services,
+  { run, port, seconds }: { run: RunRecord; port: number; seconds: number | undefined },
   signal: AbortSignal | undefined,
 ): Promise<boolean | null> {
   if (seconds === undefined) return null;
+  const { rechecker, stopping } = services;
+  await findLive(services, run, port, signal);
   const ends = [AbortSignal.timeout(seconds * 1_000), stopping];
   const until = AbortSignal.any(signal === undefined ? ends : [...ends, signal]);
   const isChanged = await rechecker.awaitChange(run, until);
@@ -426,7 +430,11 @@ export const checkPageRoute = defineRoute({
   errors: ERRORS,
   async handle({ params, body, caller, signal }, services) {
     const run = await findRun(services, caller, params.id, { agents: true });
-    const changed = await awaitChange(services, run, body.wait_for_change, signal);
+    const changed = await awaitChange(
+      services,
+      { run, port: params.port, seconds: body.wait_for_change },
+      signal,
+    );
     const wanted = { ...toVisit(body), picture: undefined };
     const by = actorOn(run, caller);
     const look = await lookAtPage(services, { run, port: params.port, by, ...wanted }, signal);

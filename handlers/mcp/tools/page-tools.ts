@@ -33,7 +33,7 @@ export const checkPageTool = defineTool({
   async run({ wait_for_change: seconds, ...input }, context) {
     const { services, signal } = context;
     const run = await runOf(context, input.run_id);
-    const changed = await awaitChange(services, run, seconds, signal);
+    const changed = await awaitChange(services, { run, port: input.port, seconds }, signal);
     const report = pageReport('check', await look(run, input, undefined, context));
     return { data: toCheckDto(report, changed), text: reportText(report) };
   },

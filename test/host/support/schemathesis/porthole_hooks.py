@@ -30,6 +30,8 @@ def map_path_parameters(context, path_parameters):
 @schemathesis.hook
 def before_call(context, case, kwargs):
     # A wait that nothing ends is as good after 50 ms as after half a minute.
+    if isinstance(case.body, dict) and type(case.body.get("wait_for_change")) is int:
+        case.body = {**case.body, "wait_for_change": min(case.body["wait_for_change"], 1)}
     if not case.operation.path.endswith("/wait"):
         return
     if isinstance(case.body, NotSet):
