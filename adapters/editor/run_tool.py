@@ -39,8 +39,8 @@ def fail(code, message, frames=None):
     end()
 
 def own_frames(error):
-    told = traceback.TracebackException.from_exception(error)
-    rest, seen = [told], set()
+    chain = traceback.TracebackException.from_exception(error)
+    rest, seen = [chain], set()
     while rest:
         each = rest.pop()
         if each is None or id(each) in seen:
@@ -48,7 +48,7 @@ def own_frames(error):
         seen.add(id(each))
         each.stack[:] = [f for f in each.stack if f.filename != '<string>' and not f.filename.startswith('<frozen')]
         rest += [each.__cause__, each.__context__]
-    text = ''.join(told.format()).replace(folder + os.sep, '')
+    text = ''.join(chain.format()).replace(folder + os.sep, '')
     return text[-16384:]
 
 def main():

@@ -7,7 +7,7 @@ import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { Owner } from '../shared/clock-and-ids.ts';
 import { draftLocked, EDITOR_OWNER, type EditorOptions, sessionOf, tagsOf } from './editor-limits.ts';
 import type { LockClaim, NewToolRun, RunBeginning, SnapshotRecord, ToolRunRecord } from './editor-store.ts';
-import { type Executed, executeTool, failure, toolError, type ToolPrograms } from './execute-tool.ts';
+import { type Executed, executeTool, type ExecuteToolDeps, failure, toolError } from './execute-tool.ts';
 import {
   cleanSnapshots,
   snapshotExpired,
@@ -38,9 +38,7 @@ async function stopSurplus(deps: SnapshotSandboxDeps, owner: Owner): Promise<voi
   }
 }
 
-export interface PerformRunDeps extends SnapshotSandboxDeps {
-  readonly editor: EditorOptions;
-  readonly toolPrograms: () => ToolPrograms;
+export interface PerformRunDeps extends SnapshotSandboxDeps, ExecuteToolDeps {
   /** Aborted when this process shuts down. */
   readonly stopping: AbortSignal;
   /** Logs failures that the tool did not cause. */

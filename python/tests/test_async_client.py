@@ -89,8 +89,8 @@ async def test_opens_terminals_at_the_same_time(porthole: AsyncPorthole) -> None
         run.sandbox.terminal(shell="sh"), run.sandbox.terminal(shell="sh")
     )
     async with first, second:
-        await first.write("until [ -e told ]; do sleep 0.01; done; exit 4\n")
-        await second.write("touch told; exit 5\n")
+        await first.write("until [ -e ready ]; do sleep 0.01; done; exit 4\n")
+        await second.write("touch ready; exit 5\n")
         for terminal, code in ((first, 4), (second, 5)):
             async for _ in terminal:
                 pass
