@@ -73,6 +73,47 @@ export const zodPlugin: Plugin = {
     id.startsWith(`${ROOT}/`) && id.endsWith('.ts') ? code.replace(OBJECT, NAMESPACE) : null,
 };
 
+/** What packages import statically and no function needs, by path below `node_modules`. */
+const TRIMMED: Readonly<Record<string, string>> = {
+  // find-my-way checks its own regular expressions, and those of routes, which have none.
+  'safe-regex2/index.js': 'module.exports = () => true;',
+  'find-my-way/lib/pretty-print.js': '',
+  // Functions parse the query themselves.
+  'fast-querystring/lib/index.js': '',
+  'pg/lib/native/index.js': '',
+};
+
+const trimPlugin: Plugin = {
+  name: 'trim',
+  load(id) {
+    const [, path] = id.split(/.*\/node_modules\//);
+    return path === undefined ? null : (TRIMMED[path] ?? null);
+  },
+};
+
+/** Loaded on demand elsewhere, and always by a function that opens its services. */
+const OPENED = [
+  '#adapters/kubernetes/client/kubeconfig-access.ts',
+  '#adapters/kubernetes/sandboxes/kubernetes-provider.ts',
+  '#adapters/sql/postgres/open-postgres-records.ts',
+  './kubernetes-platform.ts',
+  'pg',
+];
+
+/** Makes dynamic imports of `OPENED` static: a file more costs a millisecond. */
+const openedPlugin: Plugin = {
+  name: 'opened',
+  transform(code, id) {
+    if (!id.startsWith(`${ROOT}/`) || id.includes('/node_modules/')) return null;
+    const found = OPENED.filter((each) => code.includes(`await import('${each}')`));
+    if (found.length === 0) return null;
+    return found.reduce((text, each, at) => {
+      const name = `opened${at}`;
+      return `import * as ${name} from '${each}';\n${text.replaceAll(`await import('${each}')`, name)}`;
+    }, code);
+  },
+};
+
 const BUILTIN = '\0builtin:';
 
 /**
@@ -101,7 +142,7 @@ const GROUPS = [
   { name: 'start', test: /\/host\/serverless\/(?:http|router)-function\.ts$/, priority: 2 },
   {
     name: 'open',
-    test: /\/(?:host\/(?:open-services|kubernetes-platform)|kubernetes-provider|open-postgres-records|kubeconfig-access)\.ts$/,
+    test: /\/host\/serverless\/opening\.ts$/,
     priority: 1,
   },
 ];
@@ -206,7 +247,15 @@ async function bundle(
     platform: 'node',
     external: EXTERNAL,
     resolve: { mainFields: ['module', 'main'] },
-    plugins: [entriesPlugin(entries), leftOutPlugin(leftOut), toolProgramsPlugin, zodPlugin, builtinsPlugin],
+    plugins: [
+      entriesPlugin(entries),
+      leftOutPlugin(leftOut),
+      toolProgramsPlugin,
+      zodPlugin,
+      trimPlugin,
+      openedPlugin,
+      builtinsPlugin,
+    ],
     preserveEntrySignatures: 'allow-extension',
     logLevel: 'silent',
     output: {

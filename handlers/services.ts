@@ -104,7 +104,7 @@ export interface Services {
     | undefined;
   readonly schemas: SchemaValidator;
   readonly editor: EditorOptions;
-  readonly toolPrograms: () => ToolPrograms;
+  readonly toolPrograms: () => Promise<ToolPrograms>;
   readonly clock: WakingClock;
   /**
    * Aborts when this process is about to end: pending waits end, so that clients reconnect to

@@ -7,7 +7,6 @@ import {
   loadOrCreateJwks,
 } from '#adapters/auth/key-set.ts';
 import { createSealedTexts, createSeals, type SealedTexts } from '#adapters/auth/sealed-texts.ts';
-import { readToolPrograms } from '#adapters/editor/tool-programs.ts';
 import { createSignedTokens } from '#adapters/auth/signed-tokens.ts';
 import { createPageBrowser } from '#adapters/browser/chromium-pages.ts';
 import { readMachineTools } from '#adapters/egress/machine-tools.ts';
@@ -201,7 +200,7 @@ export async function openServices({
     });
     opened.defer(() => watcher.close());
     let openapi: Promise<object> | undefined;
-    let toolPrograms: ToolPrograms | undefined;
+    let toolPrograms: Promise<ToolPrograms> | undefined;
     const services: Services = {
       records,
       plane,
@@ -234,7 +233,10 @@ export async function openServices({
       terminals,
       schemas: workerSchemaValidator(),
       editor: config.editor,
-      toolPrograms: () => (toolPrograms ??= readToolPrograms()),
+      toolPrograms: () =>
+        (toolPrograms ??= import('#adapters/editor/tool-programs.ts').then((each) =>
+          each.readToolPrograms(),
+        )),
       clock,
       stopping,
       ids: randomIds,

@@ -1,4 +1,4 @@
-import { createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import type { JWTVerifyGetKey } from 'jose';
 import type { Person } from '#core/callers.ts';
 import type { Clock } from '#core/shared/clock-and-ids.ts';
 import { discoverOidc, ISSUER_SECONDS, unavailable } from './oidc-discovery.ts';
@@ -17,9 +17,9 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
  * status other than 200), or an invalid key set.
  */
 const ISSUER_AT_FAULT: ReadonlySet<string> = new Set([
-  errors.JWKSTimeout.code,
-  errors.JWKSInvalid.code,
-  errors.JOSEError.code,
+  'ERR_JWKS_TIMEOUT',
+  'ERR_JWKS_INVALID',
+  'ERR_JOSE_GENERIC',
 ]);
 
 /**
@@ -41,6 +41,7 @@ export function createOidcVerifier(
     return keys;
   };
   return async (token) => {
+    const { errors, jwtVerify } = await import('jose');
     let getKey: JWTVerifyGetKey;
     try {
       getKey = await findKeys();
@@ -79,5 +80,6 @@ async function keysOf({ issuer, audience }: OidcOptions): Promise<JWTVerifyGetKe
     await discoverOidc(issuer, { id: audience, secret: undefined })
   ).serverMetadata();
   if (url === undefined) throw new Error(`${issuer} has no jwks_uri`);
+  const { createRemoteJWKSet } = await import('jose');
   return createRemoteJWKSet(new URL(url), { timeoutDuration: ISSUER_SECONDS * 1_000 });
 }

@@ -1,5 +1,4 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { EncryptJWT, jwtDecrypt } from 'jose';
 import type { KeySet } from './key-set.ts';
 
 /** Encrypts texts for storage that others may read, such as a database and its backups. */
@@ -66,14 +65,17 @@ const MAX_SEALED = 4_096;
 /** Encrypted JWTs (A256GCM, RFC 7519) with separate keys. */
 export function createSeals({ current, byKid }: KeySet): Seals {
   return {
-    seal: (kind, content, expiresAt) =>
-      new EncryptJWT({ ...content })
+    async seal(kind, content, expiresAt) {
+      const { EncryptJWT } = await import('jose');
+      return new EncryptJWT({ ...content })
         .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', typ: kind, kid: current.kid })
         .setExpirationTime(expiresAt)
-        .encrypt(current.session),
+        .encrypt(current.session);
+    },
 
     async open(kind, sealed, now) {
       if (sealed.length > MAX_SEALED) return undefined;
+      const { jwtDecrypt } = await import('jose');
       try {
         const { payload } = await jwtDecrypt(
           sealed,

@@ -1,4 +1,4 @@
-import { decodeProtectedHeader, type JWTPayload, jwtVerify, type KeyObject, SignJWT } from 'jose';
+import type { JWTPayload, KeyObject } from 'jose';
 import { PortholeError } from '#core/errors.ts';
 import type { AgentClaims, SandboxClaims, Tokens } from '#core/auth/authenticator.ts';
 import { formatPreviewToken } from '#core/previews/preview-token.ts';
@@ -49,8 +49,13 @@ export function createSignedTokens(keys: KeySet): Tokens {
     },
 
     signAgent: ({ runId, expiresAt, inside, version = 0 }) => {
-      const claims = { run: runId, ...(inside && { inside }), ...(version > 0 && { ver: version }) };
-      return agents.sign(new SignJWT(claims).setExpirationTime(expiresAt));
+      const exp = Math.floor(expiresAt.getTime() / 1_000);
+      return agents.sign({
+        run: runId,
+        ...(inside && { inside }),
+        ...(version > 0 && { ver: version }),
+        exp,
+      });
     },
 
     async verifyAgent(token, now) {
@@ -58,14 +63,13 @@ export function createSignedTokens(keys: KeySet): Tokens {
       return claims !== undefined && claims.expiresAt > now ? claims : undefined;
     },
 
-    signSandbox: ({ sandboxId, generation, by: { delegationId, version } }) => {
-      const token = new SignJWT({ gen: generation, ...(version === undefined ? {} : { ver: version }) });
-      return sandboxes.sign(
-        delegationId === undefined
-          ? token.setSubject(sandboxId)
-          : token.setSubject(sandboxId).setJti(delegationId),
-      );
-    },
+    signSandbox: ({ sandboxId, generation, by: { delegationId, version } }) =>
+      sandboxes.sign({
+        gen: generation,
+        ...(version !== undefined && { ver: version }),
+        sub: sandboxId,
+        ...(delegationId !== undefined && { jti: delegationId }),
+      }),
 
     verifySandbox: (token) => sandboxes.verify(token),
   };
@@ -83,14 +87,20 @@ function signedKind<Claims>(keys: KeySet, { type, keyOf, read }: Kind<Claims>) {
   /** Tokens with a valid signature, oldest first. Callers send the same token often. */
   const verified = new Map<string, Claims>();
   return {
-    sign: (token: SignJWT): Promise<string> =>
-      token.setProtectedHeader({ alg: 'HS256', typ: type, kid: keys.current.kid }).sign(keyOf(keys.current)),
+    async sign(claims: JWTPayload): Promise<string> {
+      const { SignJWT } = await import('jose');
+      const { current } = keys;
+      return new SignJWT(claims)
+        .setProtectedHeader({ alg: 'HS256', typ: type, kid: current.kid })
+        .sign(keyOf(current));
+    },
 
     /** Does not check expiry: the caller does. */
     async verify(token: string): Promise<Claims | undefined> {
       const known = verified.get(token);
       if (known !== undefined) return known;
       if (token.length > MAX_TOKEN || !token.split('.').every(isCanonical)) return undefined;
+      const { decodeProtectedHeader, jwtVerify } = await import('jose');
       try {
         if (decodeProtectedHeader(token).typ !== type) return undefined;
         const { payload } = await jwtVerify(

@@ -5,7 +5,6 @@ import { connect as connectTls } from 'node:tls';
 import type { AppProbe, HttpFinding } from '#core/previews/app-probe.ts';
 import { RESPONSE_FAULTS, type ResponseFault, type ResponseHead } from '#proxy/upstream/response-head.ts';
 import { ResponseParser } from '#proxy/upstream/response-parser.ts';
-import { acceptsWebSocket } from '#proxy/websocket-exchange.ts';
 
 /**
  * Timeout of a GET, in milliseconds. Dev servers compile a page on its first request; a slower one
@@ -66,6 +65,7 @@ export const appProbe: AppProbe = {
     ];
     const { head } = await converse(stream, request, { patience: UPGRADE_MS, forUpgrade: true }, signal);
     if (head === undefined) return { upgrades: false };
+    const { acceptsWebSocket } = await import('#proxy/websocket-exchange.ts');
     return { upgrades: head.status === 101 && acceptsWebSocket(head, key), status: head.status };
   },
 };

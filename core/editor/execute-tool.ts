@@ -17,7 +17,7 @@ import { keepOutput, MOST_PRINTED } from './keep-output.ts';
 
 export interface ExecuteToolDeps {
   readonly provider: Sandboxes;
-  readonly toolPrograms: () => ToolPrograms;
+  readonly toolPrograms: () => Promise<ToolPrograms>;
   readonly editor: EditorOptions;
 }
 
@@ -74,7 +74,7 @@ export async function executeTool(
 ): Promise<Executed> {
   const { sandboxId, runId, source, inputs, context } = execution;
   const { runTimeoutMs, runMemoryMebibytes } = editor;
-  const programs = toolPrograms();
+  const programs = await toolPrograms();
   const { command, kibibytes } = commandOf(programs, source.language, runMemoryMebibytes);
   const process = await provider.exec(
     sandboxId,

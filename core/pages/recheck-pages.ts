@@ -7,7 +7,6 @@ import type { RunEvent } from '../runs/timeline.ts';
 import type { WakingClock } from '../shared/clock-and-ids.ts';
 import { FairQueue } from '../shared/concurrency.ts';
 import { FollowedTasks } from '../shared/followed-tasks.ts';
-import { checkStartPage } from './check-preview.ts';
 import type { PageResult } from './classify-page.ts';
 import type { LookAtPageDeps } from './look-at-page.ts';
 import { pageLooked } from './page-report.ts';
@@ -86,6 +85,7 @@ export class PageRechecker {
 
   async #recheck(run: RunRecord, signal: AbortSignal): Promise<void> {
     const { user, org } = run.owner;
+    const { checkStartPage } = await import('./check-preview.ts');
     const pages = new KnownPages();
     for await (const _ of quietChanges(this.#deps.clock, this.#changesOf(run, pages), signal)) {
       const place = await this.#queue.enter(JSON.stringify([org, user]), () => signal);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { SkillName } from './skill-routes.ts';
 import { environmentProblem } from '#core/sandboxes/sandbox-environment.ts';
+import { SKILL_NAME, SKILL_NAME_RULE } from '#core/skills/skill-store.ts';
 
 /** Maximum number of tags of one sandbox. */
 const MAX_TAGS = 32;
@@ -49,6 +49,8 @@ export const Environment = z.record(z.string(), z.string('must be a string')).su
   const problem = environmentProblem(env);
   if (problem !== undefined) context.addIssue(problem);
 });
+
+export const SkillName = z.string().regex(SKILL_NAME, SKILL_NAME_RULE);
 
 export const Skills = z
   .array(SkillName)

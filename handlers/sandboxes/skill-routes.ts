@@ -5,17 +5,11 @@ import { type Caller, ownerOf, requirePerson } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import { MAX_PACKED_BYTES, putSkill, skillNotFound } from '#core/skills/put-skill.ts';
-import {
-  SKILL_NAME,
-  SKILL_NAME_RULE,
-  type SkillRecord,
-  type SkillSummary,
-} from '#core/skills/skill-store.ts';
+import type { SkillRecord, SkillSummary } from '#core/skills/skill-store.ts';
 import { limitedStream } from '../http/limited-stream.ts';
 import { pageLimit } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
-
-export const SkillName = z.string().regex(SKILL_NAME, SKILL_NAME_RULE);
+import { SkillName } from './sandbox-schemas.ts';
 
 const SkillPath = z.object({ name: SkillName });
 

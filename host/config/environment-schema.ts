@@ -2,7 +2,7 @@ import { SHARING } from '#core/runs/run-records.ts';
 import { z } from 'zod';
 import { DEFAULT_LIMITS } from '#adapters/docker/container-limits.ts';
 import { JwksSchema } from '#adapters/auth/key-set.ts';
-import { ImageFields, ImageName, toCatalogueImage } from '#handlers/sandboxes/image-routes.ts';
+import { ImageFields, ImageName, toCatalogueImage } from '#handlers/sandboxes/image-schemas.ts';
 import { MIN_KEY_LENGTH } from '#core/callers.ts';
 import { NETWORK_MODES } from '#core/network/network-policy.ts';
 import type { Quota } from '#core/sandboxes/sandbox-quotas.ts';

@@ -106,6 +106,15 @@ describe('function bundles', () => {
     expect(unwanted.filter((mark) => all.includes(mark))).toEqual([]);
   });
 
+  test('leave what a request with a key does not use to chunks that are loaded on demand', () => {
+    const folder = join(dirname(built.module('router')), 'chunks');
+    const first = readdirSync(folder).filter((file) => /^(?:start|open)-.{8}\.mjs$/.test(file));
+    expect(first.length).toBeGreaterThanOrEqual(2);
+    const text = first.map((file) => readFileSync(join(folder, file), 'utf8')).join('\n');
+    const marks = { jose: 'ERR_JWS_INVALID', ret: 'Nothing to repeat', native: 'pg-native' };
+    expect(Object.values(marks).filter((mark) => text.includes(mark))).toEqual([]);
+  });
+
   test('keep the streaming functions small', () => {
     expect(contents('execCommand').length).toBeLessThan(32_000);
   });
