@@ -27,7 +27,9 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
 };
 
 const MOST_COLUMNS = 100;
-const COMMENT = /^\s*(?:\/\/|\/?\*)/;
+/** The last one: scripts of a shell, Python and YAML. */
+const COMMENT = /^\s*(?:\/\/|\/?\*|#\s)/;
+const SOURCES = ['ts', 'tsx', 'mts', 'js', 'mjs', 'cjs', 'py', 'sh', 'css', 'yaml', 'yml', 'md'];
 /** Quotes texts of earlier versions. */
 const HISTORY = 'CHANGELOG.md';
 
@@ -46,7 +48,7 @@ process.exitCode = faults.length > 0 ? 1 : 0;
 function sourceFiles(): string[] {
   const listed = execFileSync(
     'git',
-    ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.tsx', '*.md'],
+    ['ls-files', '--cached', '--others', '--exclude-standard', ...SOURCES.map((each) => `*.${each}`)],
     { cwd: root, encoding: 'utf8' },
   );
   return listed.split('\n').filter((file) => file !== '' && existsSync(join(root, file)));

@@ -175,7 +175,7 @@
     if (!/Uncaught runtime error/.test(words)) add('webpack', words, words);
   }
   for (const element of document.querySelectorAll('nuxt-error-overlay')) {
-    // A frame of a data URL, which has an origin of its own.
+    // A frame of a data URL, which has an opaque origin.
     const { src = '' } = element.shadowRoot?.querySelector('iframe') ?? {};
     const [, coded = ''] = /^data:text\/html;base64,(.{1,4000000})$/.exec(src) ?? [];
     const bytes = Uint8Array.from(atob(coded), (letter) => letter.charCodeAt(0));

@@ -1,6 +1,6 @@
 /**
- * Runs a Node tool in its sandbox, with `node -e` and the run's folder as its argument. Same protocol
- * as the Python program.
+ * Runs a Node tool in its sandbox, with `node -e` and the run's folder as its argument. Same
+ * protocol as the Python program.
  */
 const fs = require('node:fs');
 const path = require('node:path');
@@ -60,13 +60,13 @@ function whereWrong() {
 }
 
 function codeError(error) {
-  let told = 'It threw what cannot be read.';
+  let message = 'It threw what cannot be read.';
   let frames = null;
   try {
-    told = error instanceof Error ? error.name + ': ' + error.message : 'It threw ' + String(error);
+    message = error instanceof Error ? error.name + ': ' + error.message : 'It threw ' + String(error);
     frames = error instanceof SyntaxError ? whereWrong() || ownFrames(error) : ownFrames(error);
   } catch {}
-  fail('code_error', told, frames);
+  fail('code_error', message, frames);
 }
 
 for (const { _handle } of [process.stdout, process.stderr]) _handle?.setBlocking?.(true);

@@ -1,4 +1,4 @@
-// Small apps behind one port: each path is an app, healthy or with one fault. `/slow` never answers.
+// Small apps on one port: each path is an app, healthy or with one fault. `/slow` never answers.
 import { createServer } from 'node:http';
 
 const page = (body, head = '') =>
@@ -103,7 +103,7 @@ const HEALTHY = {
   ),
 };
 
-/* `function total(order) { return order.lines.length }` in src/total.ts, as a bundler would map it. */
+/* `function total(order) { return order.lines.length }` in src/total.ts, as bundlers map it. */
 const MAP = JSON.stringify({
   version: 3,
   sources: ['../src/total.ts'],

@@ -1,4 +1,4 @@
-/** Runs in a sandbox: an app that streams, takes uploads, accepts every WebSocket, and tells what it was asked. */
+/** Runs in a sandbox: streams, takes uploads, accepts every WebSocket, and echoes its requests. */
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 

@@ -6,7 +6,7 @@ const Lines = process.env.TEST_LANE
   ? createRequire(import.meta.resolve('jest'))('@jest/reporters').DefaultReporter
   : Object;
 
-/** Leaves what a run of jest has counted in each file, how long it took, and why suites were skipped, to test/run.ts. */
+/** Writes the counts of each suite, its duration and the reasons of skips, for test/run.ts. */
 export default class TallyReporter extends Lines {
   onTestResult(test, result, aggregated) {
     super.onTestResult?.(test, result, aggregated);

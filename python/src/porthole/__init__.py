@@ -45,7 +45,7 @@ def run(
 
 
 def agent_run(run_id: str) -> Run:
-    """The run of an agent whose token is in `PORTHOLE_API_KEY`; see `Porthole.agent_run`."""
+    """The run of the agent token in `PORTHOLE_API_KEY`; see `Porthole.agent_run`."""
     return Porthole().agent_run(run_id)
 
 

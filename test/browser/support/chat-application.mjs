@@ -1,4 +1,4 @@
-/** The page of a small chat application that shows MCP Apps: bundled for the browser by the test. */
+/** The page of a small chat application that shows MCP Apps; the test bundles it. */
 import { AppBridge, PostMessageTransport } from '@modelcontextprotocol/ext-apps/app-bridge';
 
 /**

@@ -1,4 +1,4 @@
-"""The unmodified OpenAI Agents SDK with a sandbox of the bridge; a script stands in for the model.
+"""The unmodified OpenAI Agents SDK with a sandbox of the bridge; a script replaces the model.
 
 Prints what the tools returned, as JSON.
 """

@@ -1,6 +1,7 @@
 /**
- * Preloaded into the pack's process: this repository's TypeScript has no JavaScript interface, which Pulumi's loader would call for a pack in any language.
- * A pack installed by itself brings the TypeScript that its `package.json` names; here the loader falls back on its own.
+ * Preloaded into the pack's process. Pulumi's loader calls the JavaScript interface of TypeScript,
+ * and this repository's has none; without one, the loader uses its own. A pack that is
+ * installed alone brings the TypeScript that its `package.json` names.
  */
 const { Module } = require('node:module');
 
