@@ -36,7 +36,7 @@ export interface WatchedCredential {
 
 interface WatchOptions {
   /** The known expiry; undefined once it is not valid. Null: valid until revoked. */
-  readonly goodUntil: () => Promise<Date | null | undefined>;
+  readonly validUntil: () => Promise<Date | null | undefined>;
   /** Calls `notify` when validity may change; returns an unsubscribe. @default none */
   readonly watch?: (notify: () => void) => () => void;
   /** The reason with which the signal is aborted. */
@@ -44,9 +44,9 @@ interface WatchOptions {
 }
 
 /** Checks validity repeatedly until it ends. */
-function watchWhileGood(
+function watchWhileValid(
   clock: WakingClock,
-  { goodUntil, watch = () => () => undefined, over }: WatchOptions,
+  { validUntil, watch = () => () => undefined, over }: WatchOptions,
 ): WatchedCredential {
   const looked = Promise.withResolvers<void>();
   const lapsed = new AbortController();
@@ -56,7 +56,7 @@ function watchWhileGood(
   const poll = async (): Promise<void> => {
     try {
       while (!closed.signal.aborted) {
-        const until = await goodUntil();
+        const until = await validUntil();
         if (until === undefined) throw over();
         looked.resolve();
         const again = clock.now().getTime() + REPOLL_MS;
@@ -95,15 +95,15 @@ export function watchAgent(
   caller: Agent,
 ): WatchedCredential {
   const { runId, tokenVersion, expiresAt } = caller;
-  return watchWhileGood(clock, {
-    async goodUntil() {
+  return watchWhileValid(clock, {
+    async validUntil() {
       const run = await runs.get(runId);
       if (run === undefined || run.tokenVersion !== (tokenVersion ?? run.tokenVersion)) return undefined;
       if (expiresAt === undefined) return null;
       return expiresAt > clock.now() ? expiresAt : undefined;
     },
     watch: (notify) => timeline.watch(runId, notify),
-    over: () => noLongerGood(caller),
+    over: () => noLongerValid(caller),
   });
 }
 
@@ -113,8 +113,8 @@ export function watchCredential(
   caller: Delegate,
 ): WatchedCredential {
   const { sandboxId, generation, delegationId, tokenVersion } = caller;
-  return watchWhileGood(clock, {
-    async goodUntil() {
+  return watchWhileValid(clock, {
+    async validUntil() {
       if (delegationId === null) {
         const version = await delegations.tokenVersion({ id: sandboxId, generation });
         return version === tokenVersion ? null : undefined;
@@ -125,12 +125,12 @@ export function watchCredential(
         : undefined;
     },
     watch: (ring) => delegations.watch(sandboxId, ring),
-    over: () => noLongerGood(caller),
+    over: () => noLongerValid(caller),
   });
 }
 
-function noLongerGood(caller: Agent | Delegate): PortholeError {
-  return new PortholeError('unauthorized', 'This credential is no longer good', {
+function noLongerValid(caller: Agent | Delegate): PortholeError {
+  return new PortholeError('unauthorized', 'This credential is no longer valid', {
     remedy: `ask ${superiorOf(caller)} for another.`,
   });
 }
@@ -148,8 +148,8 @@ export async function isColleague({ records }: WatchCredentialDeps, person: Coll
 /** Watches whether it is still shared while an operation of a guest lasts. */
 export function watchSharing({ records, clock }: WatchCredentialDeps, person: Colleague): WatchedCredential {
   const { of, id } = person.via;
-  return watchWhileGood(clock, {
-    async goodUntil() {
+  return watchWhileValid(clock, {
+    async validUntil() {
       if (of === 'run') {
         const run = await records.runs.get(id);
         return run !== undefined && mayUseRun(person, run, false) ? null : undefined;
@@ -159,7 +159,10 @@ export function watchSharing({ records, clock }: WatchCredentialDeps, person: Co
       return (await mayReachSandbox({ records }, person, sandbox, false)) ? null : undefined;
     },
     watch: (notify) => (of === 'run' ? records.timeline.watch(id, notify) : () => undefined),
-    over: () => new PortholeError('forbidden', 'This is no longer shared with you: ask its owner.'),
+    over: () =>
+      new PortholeError('forbidden', 'This is no longer shared with you', {
+        remedy: `ask its owner to share the ${of} again.`,
+      }),
   });
 }
 
@@ -171,8 +174,8 @@ export function watchSession(
   { sessions, clock }: { readonly sessions: Pick<Sessions, 'lasts'>; readonly clock: WakingClock },
   session: SessionRef,
 ): WatchedCredential {
-  return watchWhileGood(clock, {
-    goodUntil: async () => ((await sessions.lasts(session)) ? session.expiresAt : undefined),
+  return watchWhileValid(clock, {
+    validUntil: async () => ((await sessions.lasts(session)) ? session.expiresAt : undefined),
     over: () => new PortholeError('unauthorized', 'This session is over', { remedy: 'sign in again.' }),
   });
 }

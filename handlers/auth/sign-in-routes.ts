@@ -58,7 +58,7 @@ export const signInRoute = defineRoute({
   tag: 'Sessions',
   summary: 'Sign in with an API key',
   description:
-    'For browsers: the session is a cookie that scripts cannot read, and is over after 12 hours, or once the key is no longer good.',
+    'For browsers: the session is a cookie that scripts cannot read, and is over after 12 hours, or once the key is no longer valid.',
   access: 'anyone',
   signsIn: true,
   body: z

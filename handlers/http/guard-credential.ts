@@ -129,7 +129,7 @@ function guardSocket(
   return (socket) => {
     const watched = watch();
     const { signal } = watched;
-    const end = () => socket.close(POLICY_VIOLATION, 'the credential is no longer good');
+    const end = () => socket.close(POLICY_VIOLATION, 'the credential is no longer valid');
     signal.addEventListener('abort', end, { once: true });
     upgrade({
       ...methodsOf(socket),

@@ -370,7 +370,7 @@ describe('a delegation', () => {
     expect([...outcome(answer), answer.json<{ error: string }>().error]).toEqual([
       401,
       'unauthorized',
-      `This credential is no longer good: ask the owner of sandbox ${box.id} for another.`,
+      `This credential is no longer valid: ask the owner of sandbox ${box.id} for another.`,
     ]);
   });
 
