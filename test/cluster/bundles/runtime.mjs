@@ -1,4 +1,5 @@
-// Stands in for the runtime of a cloud: loads a function once, and hands it one event after another. Plain JavaScript, because nothing of ours is around it there.
+// The runtime of a cloud: loads a function once, and passes it one event after another. Plain
+// JavaScript, because only the bundle is deployed.
 async function handle({ call, module, event }) {
   try {
     const { handler } = await import(module);
