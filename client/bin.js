@@ -1,5 +1,13 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs';
+import module from 'node:module';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+
+// The user's own folder, not the default below /tmp: other users could put code there.
+const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
+// Node 20 has none.
+module.enableCompileCache?.(process.env['NODE_COMPILE_CACHE'] ?? join(cache, 'porthole/compiled'));
 
 // In the repository Node runs the TypeScript, so that a build never shadows it.
 const source = './cli/main.ts';
