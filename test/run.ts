@@ -47,7 +47,12 @@ async function run(options: readonly string[], isLane = false): Promise<number> 
     ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', jest, ...options],
     {
       stdio: isLane ? ['ignore', 'pipe', 'pipe'] : 'inherit',
-      env: { ...process.env, TALLY_FILE: tallyFile, ...(isLane && { TEST_LANE: '1' }) },
+      env: {
+        NODE_COMPILE_CACHE: join(folder, 'compiled'),
+        ...process.env,
+        TALLY_FILE: tallyFile,
+        ...(isLane && { TEST_LANE: '1' }),
+      },
     },
   );
   const { stdout, stderr } = child;

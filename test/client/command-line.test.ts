@@ -207,7 +207,7 @@ describe('the command line', () => {
     test('is a terminal, with its size, and ends with the code of the shell', async () => {
       const words = [
         '--disable-warning=ExperimentalWarning',
-        join(CLIENT, 'cli/main.ts'),
+        join(CLIENT, 'bin.js'),
         'shell',
         'try',
         '--shell',

@@ -36,7 +36,7 @@ beforeAll(async () => {
   await mkdir(join(folder, 'site'));
   await writeFile(join(folder, 'site', 'index.html'), 'hello');
   const command = join(folder, 'porthole');
-  const main = join(CLIENT, 'cli/main.ts');
+  const main = join(CLIENT, 'bin.js');
   await writeFile(
     command,
     `#!/bin/sh\nexec '${process.execPath}' --disable-warning=ExperimentalWarning '${main}' "$@"\n`,

@@ -14,7 +14,7 @@ export interface RunningCommand {
   until(words: string, stream?: 'stdout' | 'stderr'): Promise<string>;
 }
 
-const MAIN = new URL('../../../client/cli/main.ts', import.meta.url).pathname;
+const MAIN = new URL('../../../client/bin.js', import.meta.url).pathname;
 
 /** `porthole` with these arguments, as a process, against a Porthole. */
 export function startPorthole(
