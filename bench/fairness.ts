@@ -1,3 +1,4 @@
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent, type IncomingMessage, request } from 'node:http';
@@ -87,47 +88,26 @@ export async function benchFairness({
     };
     await measure();
     await touch('zipped', files);
-    const list = () => ask('ann', 'GET', `/v1/sandbox/${anns}/files?path=listed`);
-    const zip = () => ask('ann', 'GET', `/v1/sandbox/${anns}/archive?path=zipped&format=zip`);
-    const openStream = async () => {
-      const headers = { authorization: `Bearer ${KEYS.ann}` };
-      const outgoing = request({
-        host: '127.0.0.1',
-        port: host.port,
-        path: `/v1/sandbox/${anns}/events`,
-        headers,
-      });
-      outgoing.end();
-      const [stream] = (await once(outgoing, 'response')) as [IncomingMessage];
-      if (stream.statusCode !== 200) throw new Error(`a stream: ${stream.statusCode}`);
-      await once(stream, 'data');
-      stream.destroy();
-    };
-    const loads = [
-      [`${LISTINGS} listings`, LISTINGS, list],
-      [`a zip of ${files} files`, 1, zip],
-      [`${STREAMS} streams that open and close`, STREAMS, openStream],
-    ] as const;
+    const listing = `/v1/sandbox/${anns}/files?path=listed`;
+    const zip = `/v1/sandbox/${anns}/archive?path=zipped&format=zip`;
+    const loads: readonly (readonly [string, Load])[] = [
+      [`${LISTINGS} listings`, { path: listing, parallel: LISTINGS }],
+      [`a zip of ${files} files`, { path: zip, parallel: 1 }],
+      [
+        `${STREAMS} streams that open and close`,
+        { path: `/v1/sandbox/${anns}/events`, parallel: STREAMS, endsAfterFirst: true },
+      ],
+    ];
     const results: BenchResult[] = [];
-    for (const [name, parallel, once] of loads) {
+    for (const [name, load] of loads) {
       const unloaded = await measure();
-      const progress = { isOver: false, begun: 0, ended: 0 };
-      const load = Array.from({ length: parallel }, async () => {
-        while (!progress.isOver) {
-          progress.begun += 1;
-          await once();
-          progress.ended += 1;
-        }
-      });
-      while (progress.begun < parallel) await exec('bob', bobs, ['true']);
+      const running = await startLoad({ ...load, port: host.port, token: KEYS.ann });
       const loaded = await measure();
-      progress.isOver = true;
-      await Promise.all(load);
-      results.push(...effect(name, loaded, unloaded, progress.ended));
+      results.push(...effect(name, loaded, unloaded, await running.end()));
     }
     await resetPeakMemory(host);
     const before = await residentMemory(host);
-    await zip();
+    await ask('ann', 'GET', zip);
     const after = await residentMemory(host);
 
     return [
@@ -139,6 +119,67 @@ export async function benchFairness({
     await host.end();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** A request that some connections repeat. */
+interface Load {
+  readonly path: string;
+  readonly parallel: number;
+  /** The client disconnects after the first bytes of the response. */
+  readonly endsAfterFirst?: boolean;
+}
+
+interface LoadOrders extends Load {
+  readonly port: number;
+  readonly token: string;
+}
+
+/** The load comes from another process: here it would itself delay the measured requests. */
+async function startLoad(orders: LoadOrders): Promise<{ end(): Promise<number> }> {
+  const child = fork(import.meta.filename, { execArgv: ['--disable-warning=ExperimentalWarning'] });
+  child.send(orders);
+  await once(child, 'message');
+  return {
+    async end() {
+      child.send('end');
+      const [answered] = (await once(child, 'message')) as [number];
+      child.disconnect();
+      return answered;
+    },
+  };
+}
+
+/** Reports once all connections have begun, and the number of responses at the end. */
+async function generateLoad({
+  port,
+  token,
+  path,
+  parallel,
+  endsAfterFirst = false,
+}: LoadOrders): Promise<number> {
+  const agent = new Agent({ keepAlive: !endsAfterFirst });
+  const progress = { isOver: false, begun: 0, ended: 0 };
+  process.once('message', () => (progress.isOver = true));
+  const repeat = async (): Promise<void> => {
+    progress.begun += 1;
+    if (progress.begun === parallel) process.send?.('begun');
+    while (!progress.isOver) {
+      const outgoing = request({
+        host: '127.0.0.1',
+        port,
+        path,
+        agent,
+        headers: { authorization: `Bearer ${token}` },
+      });
+      outgoing.end();
+      const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+      if (response.statusCode !== 200) throw new Error(`GET ${path}: ${response.statusCode}`);
+      for await (const _ of response) if (endsAfterFirst) break;
+      progress.ended += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: parallel }, repeat));
+  return progress.ended;
 }
 
 function effect(
@@ -157,4 +198,9 @@ function effect(
       'requests answered': ended,
     }),
   ];
+}
+
+if (process.argv[1] === import.meta.filename && process.send !== undefined) {
+  const [orders] = (await once(process, 'message')) as [LoadOrders];
+  process.send(await generateLoad(orders));
 }
