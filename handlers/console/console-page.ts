@@ -108,6 +108,8 @@ export const consoleAssetRoute = defineRoute({
       'cache-control': 'public, max-age=31536000, immutable',
       vary: 'accept-encoding',
       'x-content-type-options': 'nosniff',
+      // CSP of a worker is that of its script: the parser of PDFs can request nothing.
+      'content-security-policy': "default-src 'none'",
     });
   },
 });

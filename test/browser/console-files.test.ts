@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { makeRun } from '#test/host/support/runs.ts';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
@@ -14,6 +16,10 @@ suite('the files of a run, in a real browser', chromiumMissing, () => {
   let watched: Watched;
   const write = (path: string, body: string) =>
     porthole.call('PUT', `/v1/sandbox/${sandboxId}/file/workspace/${path}`, { body });
+  const read = (path: string) => porthole.call('GET', `/v1/sandbox/${sandboxId}/file/workspace/${path}`);
+  /** Waits until the tree has a file there. */
+  const moved = (path: string) =>
+    page.locator(`[role="row"][data-key$="/${path}"]`).waitFor({ state: 'attached' });
   const text = (path: string) => page.getByRole('textbox', { name: `Text of /workspace/${path}` });
 
   beforeAll(async () => {
@@ -107,4 +113,128 @@ suite('the files of a run, in a real browser', chromiumMissing, () => {
     expect(await violations(page)).toEqual([]);
     expect(watched.problems).toEqual([]);
   });
+
+  test('are moved by a dialog, with edits that are not saved', async () => {
+    await page.getByRole('row', { name: 'other.py', exact: true }).click();
+    await text('src/other.py').click();
+    await page.keyboard.press('ControlOrMeta+Home');
+    await page.keyboard.type('# mine ');
+    await page.getByRole('button', { name: 'Actions for other.py' }).click();
+    await page.getByRole('menuitem', { name: 'Move…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Move other.py' });
+    const field = dialog.getByRole('combobox', { name: 'To the folder' });
+    await field.fill('../etc');
+    await dialog.getByRole('button', { name: 'Move it' }).click();
+    await dialog.getByText('A folder in /workspace is needed.').waitFor();
+    await field.fill('nowhere');
+    await dialog.getByRole('button', { name: 'Move it' }).click();
+    await dialog.getByText('There is no such folder.').waitFor();
+    await field.fill('pag');
+    await page.getByRole('option', { name: '/workspace/src/pages' }).click();
+    expect(await violations(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Move it' }).click();
+    await text('src/pages/other.py').waitFor();
+    expect(await text('src/pages/other.py').textContent()).toContain('# mine NEEDLE');
+  });
+
+  test('show what changed since the last save', async () => {
+    await page.getByRole('button', { name: 'Changes', exact: true }).click();
+    const changes = page.getByRole('region', { name: 'Changes since the last save' });
+    await changes.getByText('# mine NEEDLE = 2').waitFor();
+    await changes.locator('.removed').getByText('NEEDLE = 2').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('Saved.').waitFor();
+    expect(await changes.count()).toBe(0);
+  });
+
+  test('are dragged to a folder, and by keys', async () => {
+    const tree = page.getByRole('treegrid', { name: 'Files of the workspace' });
+    const row = (name: string) => tree.getByRole('row', { name, exact: true });
+    await row('README.md').dragTo(row('pages'));
+    await moved('src/pages/README.md');
+    await row('new.css').focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Enter');
+    const focused = () => page.evaluate('document.activeElement.ariaLabel');
+    while (!String(await focused()).includes('pages')) await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await moved('src/pages/new.css');
+    expect(await violations(page)).toEqual([]);
+  });
+
+  test('of the machine are uploaded into the folder of the tree they are dropped on', async () => {
+    const file = join(porthole.dataDir, 'dropped.txt');
+    await writeFile(file, 'dropped');
+    const box = await page.getByRole('row', { name: 'src', exact: true }).boundingBox();
+    if (box === null) throw new Error('the row has no place');
+    const line = await page.context().newCDPSession(page);
+    for (const type of ['dragEnter', 'dragOver', 'drop'] as const) {
+      await line.send('Input.dispatchDragEvent', {
+        type,
+        x: box.x + box.width / 2,
+        y: box.y + box.height / 2,
+        data: { items: [], files: [file], dragOperationsMask: 1 },
+      });
+    }
+    await page.getByText('dropped.txt is there.').waitFor();
+    expect((await read('src/dropped.txt')).text).toBe('dropped');
+  });
+
+  test('that are PDFs are drawn, page by page, and their scripts do not run', async () => {
+    const title = await page.title();
+    await write('paper.pdf', hostilePdf());
+    await page.getByRole('row', { name: 'paper.pdf', exact: true }).click();
+    const shown = page.getByRole('figure', { name: '/workspace/paper.pdf' });
+    await shown.getByText('Page 1 of 2').waitFor();
+    await shown.getByText('first page').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await shown.getByRole('button', { name: 'Next page' }).click();
+    await shown.getByText('second page').waitFor();
+    const isDrawn = await shown.locator('canvas').evaluate((canvas) => {
+      const { width, height } = canvas as unknown as { width: number; height: number };
+      const pixels = (canvas as unknown as { getContext(kind: string): Pixels })
+        .getContext('2d')
+        .getImageData(0, 0, width, height).data;
+      return pixels.some((value, index) => index % 4 === 0 && value < 128);
+    });
+    expect(isDrawn).toBe(true);
+    expect(await shown.locator('a, iframe, input, script').count()).toBe(0);
+    expect(await page.title()).toBe(title);
+    await write('broken.pdf', '%PDF-1.7\nnothing else');
+    await page.getByRole('row', { name: 'broken.pdf', exact: true }).click();
+    await page.getByText('The PDF cannot be shown: its content is damaged.').waitFor();
+    expect(await violations(page)).toEqual([]);
+    expect(watched.problems).toEqual([]);
+  });
 });
+
+interface Pixels {
+  getImageData(x: number, y: number, width: number, height: number): { data: Uint8ClampedArray };
+}
+
+/** Two pages; the document asks for a script, a link and an opened address. */
+function hostilePdf(): string {
+  const page = (words: string) => `BT /F1 24 Tf 72 700 Td (${words}) Tj ET`;
+  const stream = (text: string) => `<< /Length ${text.length} >>\nstream\n${text}\nendstream`;
+  const link =
+    '<< /Type /Annot /Subtype /Link /Rect [0 0 600 800] /A << /S /URI /URI (javascript:document.title=1) >> >>';
+  const objects = [
+    '<< /Type /Catalog /Pages 2 0 R /OpenAction << /S /JavaScript /JS (app.alert\\(1\\); document.title = "run") >> >>',
+    '<< /Type /Pages /Kids [3 0 R 4 0 R] /Count 2 >>',
+    `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 5 0 R /Annots [${link}] /Resources << /Font << /F1 7 0 R >> >> >>`,
+    '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 6 0 R /Resources << /Font << /F1 7 0 R >> >> >>',
+    stream(page('first page')),
+    stream(page('second page')),
+    // CVE-2024-4367: the matrix of a font as code.
+    '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /FontMatrix [0.001 0 0 0.001 0 (0\\); document.title = "run"; //)] >>',
+  ];
+  let body = '%PDF-1.7\n';
+  const offsets = objects.map((object, index) => {
+    const at = body.length;
+    body += `${index + 1} 0 obj\n${object}\nendobj\n`;
+    return at;
+  });
+  const table = offsets.map((at) => `${String(at).padStart(10, '0')} 00000 n \n`).join('');
+  return `${body}xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${table}trailer\n<< /Size ${objects.length + 1} /Root 1 0 R >>\nstartxref\n${body.length}\n%%EOF\n`;
+}

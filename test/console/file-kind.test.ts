@@ -1,5 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import { bytesOf, languageName, pictureType, textOf } from '../../console/src/files/file-names.ts';
+import {
+  bytesOf,
+  isPdf,
+  languageName,
+  movedPath,
+  pictureType,
+  textOf,
+} from '../../console/src/files/file-names.ts';
 
 const bytes = (text: string) => new Uint8Array(Buffer.from(text, 'latin1'));
 
@@ -46,4 +53,20 @@ test.each([
   ['/workspace/a.b/c', 'c'],
 ])('names the language of %s', (path, name) => {
   expect(languageName(path)).toBe(name);
+});
+
+test.each([
+  ['%PDF-1.7\n', true],
+  ['text about %PDF-1.7', false],
+  ['%PDF', false],
+])('tells whether %j is a PDF', (head, is) => {
+  expect(isPdf(bytes(head))).toBe(is);
+});
+
+test.each([
+  ['/workspace/a', '/workspace/b/a'],
+  ['/workspace/a/c.ts', '/workspace/b/a/c.ts'],
+  ['/workspace/ab', undefined],
+])('follows %s when its folder moves', (path, moved) => {
+  expect(movedPath(path, '/workspace/a', '/workspace/b/a')).toBe(moved);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { matchOf, rankPaths } from '../../console/src/files/workspace-search.ts';
+import { matchOf, rankPaths, workspacePath } from '../../console/src/files/workspace-search.ts';
 
 const PATHS = [
   '/workspace/src/pages/home-page.tsx',
@@ -31,4 +31,16 @@ test.each([
   ['grep: ./private: Permission denied', undefined],
 ])('reads the line %j of grep', (line, match) => {
   expect(matchOf(line)).toEqual(match);
+});
+
+test.each([
+  ['src', '/workspace/src'],
+  ['/workspace/src/', '/workspace/src'],
+  ['', '/workspace'],
+  ['.', '/workspace'],
+  ['src/../../etc', undefined],
+  ['/etc', undefined],
+  ['/workspaces', undefined],
+])('reads the typed folder %j', (typed, path) => {
+  expect(workspacePath(typed)).toBe(path);
 });

@@ -36,6 +36,11 @@ export function pictureType(bytes: Uint8Array): string | undefined {
   return PICTURES.find(({ begins }) => begins.test(head))?.type;
 }
 
+/** Whether the bytes begin as a PDF does. */
+export function isPdf(bytes: Uint8Array): boolean {
+  return String.fromCharCode(...bytes.subarray(0, 5)) === '%PDF-';
+}
+
 export interface Text {
   /** With normalized line ends. */
   readonly text: string;
@@ -131,4 +136,10 @@ export function nameProblem(name: string): string | undefined {
   if (/[/\0]/.test(name)) return 'A name has no slash.';
   if (new TextEncoder().encode(name).length > 255) return 'A name has at most 255 bytes.';
   return undefined;
+}
+
+/** The path after an entry moved from one path to another; undefined: neither it nor in it. */
+export function movedPath(path: string, from: string, to: string): string | undefined {
+  if (path === from) return to;
+  return path.startsWith(`${from}/`) ? `${to}${path.slice(from.length)}` : undefined;
 }

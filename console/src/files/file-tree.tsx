@@ -1,9 +1,20 @@
-import { useEffect, useState } from 'react';
-import { Button, Collection, Tree, TreeItem, TreeItemContent } from 'react-aria-components';
+import { useEffect, useRef, useState } from 'react';
+import {
+  Button,
+  Collection,
+  type DropItem,
+  Tree,
+  TreeItem,
+  TreeItemContent,
+  useDragAndDrop,
+} from 'react-aria-components';
 import { call } from '../api/client.ts';
 import { useVisible } from '../live/use-live.ts';
 import { Icon } from '../parts/controls.tsx';
-import { arranged, type Entry, isReachable, shownName } from './file-names.ts';
+import { Problem } from '../parts/feedback.tsx';
+import { useAttempt } from '../parts/use-attempt.ts';
+import { moveInto } from './change-folder.ts';
+import { arranged, type Entry, type Incoming, isReachable, shownName } from './file-names.ts';
 
 interface FileTreeProps {
   readonly sandboxId: string;
@@ -13,7 +24,14 @@ interface FileTreeProps {
   /** Changes after each change in the workspace. */
   readonly seen: string;
   readonly onFile: (path: string) => void;
+  readonly onMoved: (from: string, to: string) => void;
+  readonly onUpload: (folder: string, files: readonly Incoming[]) => void;
 }
+
+/** Marks what is dragged within this tree: a page of another origin cannot name a path to move. */
+const DRAGGED = 'application/x-porthole-path';
+/** A folder dropped from the machine with more is cut here; the API refuses it as well. */
+const MOST_DROPPED = 10_000;
 
 /** A folder with more is cut in the tree; the list shows all. */
 const MOST = 500;
@@ -23,8 +41,11 @@ interface Node {
   readonly children: readonly Node[];
 }
 
-/** The folders and files of the workspace, which open below each other. */
-export default function FileTree({ sandboxId, root, open, seen, onFile }: FileTreeProps) {
+/**
+ * The folders and files of the workspace, which open below each other. An entry that is dragged to
+ * a folder moves there; files of the machine are uploaded.
+ */
+export default function FileTree({ sandboxId, root, open, seen, onFile, onMoved, onUpload }: FileTreeProps) {
   const [expanded, setExpanded] = useState<ReadonlySet<string>>(() => new Set(parentsOf(open, root)));
   useEffect(() => setExpanded((before) => new Set([...before, ...parentsOf(open, root)])), [open, root]);
   const listings = useListings(sandboxId, [root, ...expanded], seen);
@@ -33,6 +54,45 @@ export default function FileTree({ sandboxId, root, open, seen, onFile }: FileTr
       .filter(({ type, path }) => type !== 'other' && isReachable(path))
       .slice(0, MOST)
       .map((entry) => ({ entry, children: expanded.has(entry.path) ? below(entry.path) : [] }));
+  const { busy, problem, attempt, retry } = useAttempt();
+  /** Paths of this tree that are being dragged. */
+  const dragged = useRef<ReadonlySet<string>>(new Set());
+  const folderOf = (target: { readonly type: string; readonly key?: unknown }) => {
+    if (target.type === 'root') return root;
+    const path = String(target.key);
+    return isFolder(listings, path) ? path : undefined;
+  };
+  const { dragAndDropHooks } = useDragAndDrop({
+    isDisabled: busy,
+    getItems: (keys) => [...keys].map((key) => ({ [DRAGGED]: String(key), 'text/plain': String(key) })),
+    getAllowedDropOperations: () => ['move'],
+    onDragStart: ({ keys }) => {
+      dragged.current = new Set([...keys].map(String));
+    },
+    onDragEnd: () => {
+      dragged.current = new Set();
+    },
+    getDropOperation: (target, types, allowed) => {
+      if (target.type === 'item' && target.dropPosition !== 'on') return 'cancel';
+      const folder = folderOf(target);
+      if (folder === undefined) return 'cancel';
+      if (!types.has(DRAGGED)) return allowed[0] ?? 'cancel';
+      const canMove = [...dragged.current].every((path) => parentOf(path) !== folder && path !== folder);
+      return canMove ? 'move' : 'cancel';
+    },
+    onDrop: ({ items, target }) => {
+      const folder = folderOf(target);
+      if (folder === undefined) return;
+      const moved = [...dragged.current];
+      if (moved.length > 0) {
+        void attempt(async () => {
+          for (const path of moved) onMoved(path, await moveInto(sandboxId, path, folder));
+        });
+      } else {
+        void attempt(async () => onUpload(folder, await incomingOf(items)));
+      }
+    },
+  });
   const row = ({ entry: { path, name, type }, children }: Node) => (
     <TreeItem
       id={path}
@@ -54,6 +114,10 @@ export default function FileTree({ sandboxId, root, open, seen, onFile }: FileTr
             <Icon name={type === 'directory' ? 'folder' : type === 'symlink' ? 'link' : 'file'} />
             <bdi>{shownName(name)}</bdi>
             {path === open ? <span className="hidden">, open</span> : null}
+            {/* The way of the keyboard and of screen readers: Enter, then Tab to a folder. */}
+            <Button slot="drag" className="grip">
+              <Icon name="move" />
+            </Button>
           </span>
         )}
       </TreeItemContent>
@@ -61,33 +125,56 @@ export default function FileTree({ sandboxId, root, open, seen, onFile }: FileTr
     </TreeItem>
   );
   return (
-    <Tree
-      className="file-tree"
-      aria-label="Files of the workspace"
-      items={below(root).map((each) => ({ ...each, id: each.entry.path }))}
-      dependencies={[listings, expanded, open]}
-      expandedKeys={expanded}
-      onExpandedChange={(keys) => setExpanded(new Set([...keys].map(String)))}
-      onAction={(key) => {
-        const path = String(key);
-        if (!isFolder(listings, path)) onFile(path);
-        else {
-          setExpanded((before) => {
-            const next = new Set(before);
-            if (!next.delete(path)) next.add(path);
-            return next;
-          });
-        }
-      }}
-    >
-      {row}
-    </Tree>
+    <div>
+      {problem === undefined ? null : <Problem words={problem} onRetry={retry} />}
+      <Tree
+        className="file-tree"
+        aria-label="Files of the workspace"
+        dragAndDropHooks={dragAndDropHooks}
+        items={below(root).map((each) => ({ ...each, id: each.entry.path }))}
+        dependencies={[listings, expanded, open]}
+        expandedKeys={expanded}
+        onExpandedChange={(keys) => setExpanded(new Set([...keys].map(String)))}
+        onAction={(key) => {
+          const path = String(key);
+          if (!isFolder(listings, path)) onFile(path);
+          else {
+            setExpanded((before) => {
+              const next = new Set(before);
+              if (!next.delete(path)) next.add(path);
+              return next;
+            });
+          }
+        }}
+      >
+        {row}
+      </Tree>
+    </div>
   );
 }
 
+/** The dropped files of the machine, with the contents of folders. */
+async function incomingOf(items: readonly DropItem[], before = ''): Promise<Incoming[]> {
+  const found: Incoming[] = [];
+  for (const item of items) {
+    if (found.length > MOST_DROPPED) break;
+    if (item.kind === 'file') found.push({ path: `${before}${item.name}`, file: await item.getFile() });
+    if (item.kind !== 'directory') continue;
+    const below: DropItem[] = [];
+    for await (const entry of item.getEntries()) below.push(entry);
+    found.push(...(await incomingOf(below, `${before}${item.name}/`)));
+  }
+  return found;
+}
+
+function parentOf(path: string): string {
+  return path.slice(0, path.lastIndexOf('/'));
+}
+
 function isFolder(listings: ReadonlyMap<string, readonly Entry[]>, path: string): boolean {
-  const parent = path.slice(0, path.lastIndexOf('/'));
-  return listings.get(parent)?.some((each) => each.path === path && each.type === 'directory') === true;
+  return (
+    listings.get(parentOf(path))?.some((each) => each.path === path && each.type === 'directory') === true
+  );
 }
 
 /** The folders between the root and a file. */

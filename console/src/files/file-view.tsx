@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { ApiError } from '../api/client.ts';
 import CodeEditor from '../editor/code-editor.tsx';
 import { formatSize } from '../live/clock.ts';
@@ -7,6 +7,7 @@ import { Button } from '../parts/button.tsx';
 import { Empty, Loading, Problem } from '../parts/feedback.tsx';
 import {
   addressOfFile,
+  isPdf,
   languageName,
   MOST_TEXT,
   pictureType,
@@ -17,14 +18,19 @@ import {
 import { readBeginning } from './read-beginning.ts';
 import { TextFile } from './text-file.tsx';
 
+// Loaded lazily: most files are no PDF.
+const PdfView = lazy(() => import('./pdf-view.tsx'));
+
 /** Maximum bytes shown of a longer text. */
 const SHOWN_TEXT = 262_144;
+/** Of a picture or a PDF, in bytes. */
 const MOST_PICTURE = 16_777_216;
 
 type Shown =
   | { readonly kind: 'text'; readonly text: Text }
   | { readonly kind: 'beginning'; readonly text: string }
   | { readonly kind: 'picture'; readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string }
+  | { readonly kind: 'pdf'; readonly bytes: Uint8Array<ArrayBuffer> }
   | { readonly kind: 'none'; readonly words: string };
 
 export interface FileViewProps {
@@ -37,13 +43,23 @@ export interface FileViewProps {
   readonly onClose: () => void;
   /** The path is a folder; open it. */
   readonly onFolder: () => void;
+  /** Further actions on the file. */
+  readonly children: ReactNode;
 }
 
 /**
- * One file: an editable text, an image, or a note that it is neither. No code of a sandbox runs
- * here.
+ * One file: an editable text, an image, a PDF, or a note that it is none of these. No code of a
+ * sandbox runs here.
  */
-export default function FileView({ sandboxId, path, line, changes, onClose, onFolder }: FileViewProps) {
+export default function FileView({
+  sandboxId,
+  path,
+  line,
+  changes,
+  onClose,
+  onFolder,
+  children,
+}: FileViewProps) {
   const address = addressOfFile(sandboxId, path);
   const [shown, setShown] = useState<Shown>();
   const [problem, setProblem] = useState<{ readonly words: string; readonly isFolder: boolean }>();
@@ -54,7 +70,7 @@ export default function FileView({ sandboxId, path, line, changes, onClose, onFo
     setShown(undefined);
     readBeginning(
       address,
-      (head) => (pictureType(head) === undefined ? MOST_TEXT : MOST_PICTURE),
+      (head) => (pictureType(head) !== undefined || isPdf(head) ? MOST_PICTURE : MOST_TEXT),
       ended.signal,
     ).then(
       ({ bytes, isCut }) => setShown(classified(bytes, isCut)),
@@ -67,10 +83,13 @@ export default function FileView({ sandboxId, path, line, changes, onClose, onFo
     return () => ended.abort();
   }, [address, attempt]);
   const name = shownName(path);
-  const download = (
-    <a className="button" href={address} download={path.split('/').at(-1)}>
-      Download
-    </a>
+  const actions = (
+    <>
+      <a className="button" href={address} download={path.split('/').at(-1)}>
+        Download
+      </a>
+      {children}
+    </>
   );
   if (shown?.kind === 'text') {
     return (
@@ -85,7 +104,7 @@ export default function FileView({ sandboxId, path, line, changes, onClose, onFo
         onClose={onClose}
         onReload={() => setAttempt((count) => count + 1)}
       >
-        {download}
+        {actions}
       </TextFile>
     );
   }
@@ -96,7 +115,7 @@ export default function FileView({ sandboxId, path, line, changes, onClose, onFo
           <bdi>{name}</bdi>
         </h2>
         <div className="tools">
-          {download}
+          {actions}
           <Button onPress={onClose}>Close</Button>
         </div>
       </div>
@@ -109,6 +128,11 @@ export default function FileView({ sandboxId, path, line, changes, onClose, onFo
       {problem?.isFolder === true ? <Button onPress={onFolder}>Open the folder</Button> : null}
       {shown === undefined && problem === undefined ? <Loading /> : null}
       {shown?.kind === 'picture' ? <Picture {...shown} name={name} /> : null}
+      {shown?.kind === 'pdf' ? (
+        <Suspense fallback={<Loading />}>
+          <PdfView bytes={shown.bytes} name={name} />
+        </Suspense>
+      ) : null}
       {shown?.kind === 'none' ? (
         <Empty title={shown.words}>
           <p>Download it to see what is in it.</p>
@@ -140,6 +164,11 @@ function classified(bytes: Uint8Array<ArrayBuffer>, isCut: boolean): Shown {
     return isCut
       ? { kind: 'none', words: `This picture has more than ${formatSize(MOST_PICTURE)}` }
       : { kind: 'picture', bytes, type };
+  }
+  if (isPdf(bytes)) {
+    return isCut
+      ? { kind: 'none', words: `This PDF has more than ${formatSize(MOST_PICTURE)}` }
+      : { kind: 'pdf', bytes };
   }
   const text = textOf(bytes, isCut);
   if (text === undefined) return { kind: 'none', words: 'This file is not text' };

@@ -1,18 +1,18 @@
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
-import { Label, ProgressBar } from 'react-aria-components';
 import { addressOf } from '../api/client.ts';
-import { formatSize } from '../live/clock.ts';
 import { useEvents } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import { Loading, Problem } from '../parts/feedback.tsx';
+import { Loading } from '../parts/feedback.tsx';
 import { usePlace } from '../sandboxes/use-place.ts';
 import { Crumbs } from './crumbs.tsx';
-import { chosenFiles, droppedFiles } from './dropped-files.ts';
-import type { Incoming } from './file-names.ts';
+import { droppedFiles } from './dropped-files.ts';
+import { FileActions } from './file-actions.tsx';
+import { movedPath } from './file-names.ts';
 import './files.css';
 import { FolderView } from './folder-view.tsx';
-import { NameDialog } from './name-dialog.tsx';
 import { SearchPanel } from './search-panel.tsx';
+import { moveUnsaved } from './unsaved-texts.ts';
+import { UploadButtons, UploadState } from './upload-state.tsx';
 import { useUpload } from './use-upload.ts';
 
 // Loaded lazily with the code editor: most pages do not need it.
@@ -21,8 +21,6 @@ const FileTree = lazy(() => import('./file-tree.tsx'));
 const QuickOpen = lazy(() => import('./quick-open.tsx'));
 
 const ROOT = '/workspace';
-/** Nonstandard, but supported by every browser. */
-const WHOLE_FOLDER = { webkitdirectory: '' };
 
 export interface FilesProps {
   readonly sandboxId: string;
@@ -40,11 +38,7 @@ export function Files({ sandboxId, seen }: FilesProps) {
   const open = place.get('file');
   const [changes, setChanges] = useState(0);
   const [over, setOver] = useState(false);
-  const [asked, setAsked] = useState<{ files: readonly Incoming[]; taken: readonly string[] }>();
   const crumbs = useRef<HTMLElement>(null);
-  const fileChooser = useRef<HTMLInputElement>(null);
-  const folderChooser = useRef<HTMLInputElement>(null);
-  const names = useRef<ReadonlySet<string>>(new Set());
   const upload = useUpload(sandboxId, () => setChanges((count) => count + 1));
   const [isSearching, setIsSearching] = useState(false);
   const [isOpening, setIsOpening] = useState(false);
@@ -62,18 +56,21 @@ export function Files({ sandboxId, seen }: FilesProps) {
     return () => window.removeEventListener('keydown', onKey);
   }, []);
 
-  const take = (files: readonly Incoming[]) => {
-    const tops = new Set(files.map(({ path }) => path.split('/')[0] ?? ''));
-    const taken = [...tops].filter((name) => names.current.has(name));
-    if (taken.length > 0) setAsked({ files, taken });
-    else upload.start(folder, files);
-  };
   const toFolder = (path: string) => {
     go({ path: path === ROOT ? undefined : path, file: undefined, line: undefined }, true);
     crumbs.current?.focus();
   };
   const toFile = (path: string, line?: number) =>
     go({ file: path, line: line === undefined ? undefined : String(line) }, true);
+  const onMoved = (from: string, to: string) => {
+    moveUnsaved(sandboxId, from, to);
+    setChanges((count) => count + 1);
+    const [file, path] = [open ?? '', folder].map((each) => movedPath(each, from, to));
+    if (file !== undefined || path !== undefined) {
+      go({ ...(file === undefined ? {} : { file }), ...(path === undefined ? {} : { path }) });
+    }
+  };
+  const toWhole = () => go({ file: undefined, line: undefined }, true);
   const finder = (
     <>
       <Button onPress={() => setIsOpening(true)} aria-keyshortcuts="Control+P">
@@ -100,10 +97,13 @@ export function Files({ sandboxId, seen }: FilesProps) {
                 open={open}
                 seen={`${seen} ${changes} ${watched.count}`}
                 onFile={toFile}
+                onMoved={onMoved}
+                onUpload={upload.offer}
               />
             </Suspense>
           </div>
           <div className="files-main">
+            <UploadState upload={upload} />
             {isSearching ? (
               <SearchPanel sandboxId={sandboxId} onMatch={toFile} onClose={() => setIsSearching(false)} />
             ) : null}
@@ -115,9 +115,19 @@ export function Files({ sandboxId, seen }: FilesProps) {
                   path={open}
                   line={Number(place.get('line') ?? 0)}
                   changes={watched.ofOpen}
-                  onClose={() => go({ file: undefined, line: undefined }, true)}
+                  onClose={toWhole}
                   onFolder={() => toFolder(open)}
-                />
+                >
+                  <FileActions
+                    sandboxId={sandboxId}
+                    path={open}
+                    onMoved={onMoved}
+                    onDeleted={() => {
+                      setChanges((count) => count + 1);
+                      toWhole();
+                    }}
+                  />
+                </FileView>
               </Suspense>
             )}
           </div>
@@ -126,7 +136,6 @@ export function Files({ sandboxId, seen }: FilesProps) {
       </section>
     );
   }
-  const { progress } = upload;
   return (
     <section
       className={`files ${over ? 'over' : ''}`}
@@ -143,102 +152,30 @@ export function Files({ sandboxId, seen }: FilesProps) {
       onDrop={(event) => {
         event.preventDefault();
         setOver(false);
-        void droppedFiles(event.dataTransfer).then(take);
+        void droppedFiles(event.dataTransfer).then((files) => upload.offer(folder, files));
       }}
     >
       <div className="section-head">
         <Crumbs ref={crumbs} folder={folder} root={ROOT} onFolder={toFolder} />
         <div className="tools">
           {finder}
-          <input
-            ref={fileChooser}
-            type="file"
-            multiple
-            hidden
-            aria-label="Files to upload"
-            onChange={(event) => {
-              take(chosenFiles(event.currentTarget.files ?? []));
-              event.currentTarget.value = '';
-            }}
+          <UploadButtons
+            isDisabled={upload.progress !== undefined}
+            onFiles={(files) => upload.offer(folder, files)}
           />
-          <input
-            ref={folderChooser}
-            type="file"
-            {...WHOLE_FOLDER}
-            hidden
-            aria-label="Folder to upload"
-            onChange={(event) => {
-              take(chosenFiles(event.currentTarget.files ?? []));
-              event.currentTarget.value = '';
-            }}
-          />
-          <Button isDisabled={progress !== undefined} onPress={() => fileChooser.current?.click()}>
-            Upload files
-          </Button>
-          <Button isDisabled={progress !== undefined} onPress={() => folderChooser.current?.click()}>
-            Upload a folder
-          </Button>
         </div>
       </div>
-      {progress === undefined ? (
-        <p className="quiet" role="status">
-          {upload.notice === '' ? 'Drop files and folders anywhere here to upload them.' : upload.notice}
-        </p>
-      ) : (
-        <div className="upload">
-          <ProgressBar
-            className="upload-progress"
-            value={progress.sent}
-            maxValue={Math.max(progress.total, 1)}
-            valueLabel={`${formatSize(progress.sent)} of ${formatSize(progress.total)}`}
-          >
-            {({ percentage = 0, valueText }) => (
-              <>
-                <Label>
-                  Uploading {progress.files === 1 ? 'a file' : `${progress.files.toLocaleString()} files`}
-                </Label>
-                <span className="quiet">
-                  {percentage >= 100 ? 'Sent; the sandbox puts it in its place…' : valueText}
-                </span>
-                <span className="bar">
-                  <span style={{ width: `${percentage}%` }} />
-                </span>
-              </>
-            )}
-          </ProgressBar>
-          <Button onPress={upload.cancel}>Cancel the upload</Button>
-        </div>
-      )}
-      {upload.problem === undefined ? null : <Problem words={upload.problem} />}
+      <UploadState upload={upload} hint="Drop files and folders anywhere here to upload them." />
       <FolderView
         key={folder}
         sandboxId={sandboxId}
         folder={folder}
         seen={`${seen} ${changes} ${watched.count}`}
-        onNames={(all) => {
-          names.current = all;
-        }}
         onFolder={toFolder}
         onFile={toFile}
+        onMoved={onMoved}
       />
       {quickOpen}
-      <NameDialog
-        isOpen={asked !== undefined}
-        title={asked?.taken.length === 1 ? `Replace ${asked.taken[0] ?? ''}?` : 'Replace what is there?'}
-        action="Replace"
-        danger
-        onClose={() => setAsked(undefined)}
-        onSubmit={() => {
-          if (asked !== undefined) upload.start(folder, asked.files);
-          return Promise.resolve();
-        }}
-      >
-        <p>
-          {asked === undefined || asked.taken.length === 1
-            ? 'Something of that name is there already. A folder keeps the files that are not in the new one.'
-            : `${asked.taken.length} of these are there already. Folders keep the files that are not in the new ones.`}
-        </p>
-      </NameDialog>
     </section>
   );
 }

@@ -1,47 +1,16 @@
-import { ApiError, call, request } from '../api/client.ts';
+import { lazy, Suspense } from 'react';
+import { request } from '../api/client.ts';
+import { changeFolder } from './change-folder.ts';
 import { addressOfFile, type Entry } from './file-names.ts';
 import { NameDialog } from './name-dialog.tsx';
 
-const ROOT = '/workspace';
-const TAKEN = 17;
-
-/**
- * Operations that the file routes lack are commands in the sandbox, with its own permissions. Paths
- * are arguments, never part of a script: no shell injection.
- */
-const SCRIPTS = {
-  makeFolder: `[ ! -e "$1" ] && [ ! -L "$1" ] || exit ${TAKEN}; exec mkdir -- "$1"`,
-  rename: `[ ! -e "$2" ] && [ ! -L "$2" ] || exit ${TAKEN}; exec mv -- "$1" "$2"`,
-  remove: 'exec rm -rf -- "$1"',
-} as const;
-
-/**
- * @param paths absolute, below the workspace
- * @throws ApiError, with the command's output if it failed
- */
-async function changeFolder(
-  sandboxId: string,
-  what: keyof typeof SCRIPTS,
-  ...paths: readonly string[]
-): Promise<void> {
-  const { exit_code: code, stderr } = await call('POST /v1/sandbox/{id}/exec', {
-    path: { id: sandboxId },
-    headers: { accept: 'application/json' },
-    body: {
-      argv: ['sh', '-c', SCRIPTS[what], 'sh', ...paths.map((path) => `.${path.slice(ROOT.length)}`)],
-      cwd: ROOT,
-      timeout_ms: 120_000,
-    },
-  });
-  if (code === 0) return;
-  const words = code === TAKEN ? 'Something of that name is there already.' : stderr.trim().slice(0, 500);
-  throw new ApiError(409, 'exec_error', words === '' ? `The command ended with ${code}.` : words);
-}
+// Loaded with its first use.
+const MoveDialog = lazy(() => import('./move-dialog.tsx'));
 
 /** An action in a folder. */
 export interface Asked {
-  readonly what: 'file' | 'folder' | 'rename' | 'delete';
-  readonly entry?: Entry;
+  readonly what: 'file' | 'folder' | 'rename' | 'move' | 'delete';
+  readonly entry?: Pick<Entry, 'name' | 'path' | 'type'>;
 }
 
 interface FolderDialogProps {
@@ -52,10 +21,19 @@ interface FolderDialogProps {
   readonly onClose: () => void;
   /** @param opened a new file to open */
   readonly onDone: (opened?: string) => void;
+  readonly onMoved: (from: string, to: string) => void;
 }
 
-/** The dialog for creating, renaming or deleting in a folder. */
-export function FolderDialog({ sandboxId, folder, asked, isTaken, onClose, onDone }: FolderDialogProps) {
+/** The dialog for creating, renaming, moving or deleting in a folder. */
+export function FolderDialog({
+  sandboxId,
+  folder,
+  asked,
+  isTaken,
+  onClose,
+  onDone,
+  onMoved,
+}: FolderDialogProps) {
   const entry = asked?.entry;
   const name = entry?.name ?? '';
   const isFolder = entry?.type === 'directory';
@@ -99,11 +77,24 @@ export function FolderDialog({ sandboxId, folder, asked, isTaken, onClose, onDon
         action="Rename it"
         initial={name}
         onSubmit={async (typed) => {
-          if (typed !== name)
-            await changeFolder(sandboxId, 'rename', `${folder}/${name}`, `${folder}/${typed}`);
-          onDone();
+          if (typed === name) return;
+          await changeFolder(sandboxId, 'rename', `${folder}/${name}`, `${folder}/${typed}`);
+          onMoved(`${folder}/${name}`, `${folder}/${typed}`);
         }}
       />
+    );
+  }
+  if (asked.what === 'move') {
+    return (
+      <Suspense>
+        <MoveDialog
+          sandboxId={sandboxId}
+          path={`${folder}/${name}`}
+          isFolder={isFolder}
+          onClose={onClose}
+          onMoved={onMoved}
+        />
+      </Suspense>
     );
   }
   return (

@@ -20,14 +20,13 @@ export interface FolderViewProps {
   readonly sandboxId: string;
   readonly folder: string;
   readonly seen: string;
-  /** Called with the entries. */
-  readonly onNames: (names: ReadonlySet<string>) => void;
   readonly onFolder: (path: string) => void;
   readonly onFile: (path: string) => void;
+  readonly onMoved: (from: string, to: string) => void;
 }
 
 /** The contents of one folder. */
-export function FolderView({ sandboxId, folder, seen, onNames, onFolder, onFile }: FolderViewProps) {
+export function FolderView({ sandboxId, folder, seen, onFolder, onFile, onMoved }: FolderViewProps) {
   const [isLarge, setIsLarge] = useState(false);
   const { value, problem, reload } = useAnswer(
     'GET /v1/sandbox/{id}/files',
@@ -46,8 +45,6 @@ export function FolderView({ sandboxId, folder, seen, onNames, onFolder, onFile 
   useEffect(() => {
     if (entries === undefined) return;
     setIsLarge(entries.length > 1_000);
-    onNames(new Set(entries.map(({ name }) => name)));
-    // The function changes only in identity.
   }, [entries]);
   const found = useMemo(
     () => arranged(entries ?? [], { hidden, wanted, order }),
@@ -179,6 +176,7 @@ export function FolderView({ sandboxId, folder, seen, onNames, onFolder, onFile 
               </MenuItem>
             )}
             <MenuItem onAction={() => setAsked({ what: 'rename', entry: menu })}>Rename…</MenuItem>
+            <MenuItem onAction={() => setAsked({ what: 'move', entry: menu })}>Move…</MenuItem>
             <MenuItem onAction={() => setAsked({ what: 'delete', entry: menu })}>Delete…</MenuItem>
           </Menu>
         )}
@@ -196,6 +194,10 @@ export function FolderView({ sandboxId, folder, seen, onNames, onFolder, onFile 
         onDone={(opened) => {
           if (opened === undefined) reload();
           else onFile(opened);
+        }}
+        onMoved={(from, to) => {
+          reload();
+          onMoved(from, to);
         }}
       />
     </>

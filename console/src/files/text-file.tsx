@@ -1,20 +1,18 @@
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import { ToggleButton } from 'react-aria-components';
 import { ApiError, request } from '../api/client.ts';
+import { ChangedLines } from '../editor/changed-lines.tsx';
 import CodeEditor from '../editor/code-editor.tsx';
 import { Button } from '../parts/button.tsx';
 import { Loading, Problem } from '../parts/feedback.tsx';
-import { unsaved } from '../parts/unsaved.ts';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { bytesOf, languageName, MOST_TEXT, type Text, textOf, shownName } from './file-names.ts';
 import { NameDialog } from './name-dialog.tsx';
 import { readBeginning } from './read-beginning.ts';
+import { texts } from './unsaved-texts.ts';
 
 // Loaded lazily: most files are no Markdown.
 const MarkdownView = lazy(() => import('./markdown-view.tsx'));
-
-/** By the file's address: the edited text, and the text it was changed from. */
-const texts = unsaved<{ readonly text: string; readonly saved: string }>();
 
 export interface TextFileProps {
   readonly address: string;
@@ -55,6 +53,7 @@ export function TextFile({
   const [leaving, setLeaving] = useState(false);
   const [written, setWritten] = useState<'changed' | 'deleted'>();
   const [isRead, setIsRead] = useState(false);
+  const [isCompared, setIsCompared] = useState(false);
   const language = languageName(path);
   const isMarkdown = language === 'md' || language === 'markdown';
   const heading = useRef<HTMLHeadingElement>(null);
@@ -125,6 +124,11 @@ export function TextFile({
               Preview
             </ToggleButton>
           ) : null}
+          {changed ? (
+            <ToggleButton className="button" isSelected={isCompared} onChange={setIsCompared}>
+              Changes
+            </ToggleButton>
+          ) : null}
           {children}
           <Button variant="primary" isDisabled={!changed || busy} onPress={() => save(false)}>
             {busy ? 'Saving…' : 'Save'}
@@ -169,6 +173,11 @@ export function TextFile({
           </div>
         </div>
       )}
+      {changed && isCompared ? (
+        <section aria-label="Changes since the last save">
+          <ChangedLines before={saved} after={text} />
+        </section>
+      ) : null}
       {isRead ? (
         <Suspense fallback={<Loading />}>
           <MarkdownView text={text} />

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
-import { addressOf, hearSignedOut, refusal } from '../api/client.ts';
-import { problemOf } from '../live/use-live.ts';
+import { addressOf, call, hearSignedOut, refusal } from '../api/client.ts';
+import { actionProblemOf } from '../parts/use-attempt.ts';
 import type { Incoming } from './file-names.ts';
 import { planUpload } from './upload-plan.ts';
 
@@ -10,12 +10,21 @@ interface UploadState {
   readonly problem: string | undefined;
   /** The result of the last upload. */
   readonly notice: string;
+  /** Names that are there already: the user decides. */
+  readonly taken: readonly string[];
 }
 
-const NOTHING: UploadState = { progress: undefined, problem: undefined, notice: '' };
+const NOTHING: UploadState = { progress: undefined, problem: undefined, notice: '', taken: [] };
 
-interface Upload extends UploadState {
-  readonly start: (folder: string, files: readonly Incoming[]) => void;
+export interface Upload extends UploadState {
+  /** Uploads unless names are taken. */
+  readonly offer: (folder: string, files: readonly Incoming[]) => void;
+  /** Uploads what was offered last: taken names are replaced. */
+  readonly start: () => void;
+  /** Repeats what failed: the question if it was not answered, otherwise the upload. */
+  readonly retry: () => void;
+  /** Answers the question of taken names with no. */
+  readonly decline: () => void;
   readonly cancel: () => void;
 }
 
@@ -25,9 +34,26 @@ interface Upload extends UploadState {
 export function useUpload(sandboxId: string, onDone: () => void): Upload {
   const [state, setState] = useState(NOTHING);
   const running = useRef<AbortController>(undefined);
+  const last = useRef<{ folder: string; files: readonly Incoming[]; isAnswered: boolean }>(undefined);
   useEffect(() => () => running.current?.abort(), []);
-  const start = (folder: string, files: readonly Incoming[]) => {
+  const offer = (folder: string, files: readonly Incoming[]) => {
     if (files.length === 0 || running.current !== undefined) return;
+    last.current = { folder, files, isAnswered: false };
+    const ask = async () => {
+      try {
+        const taken = await takenNames(sandboxId, folder, files);
+        setState({ ...NOTHING, taken });
+        if (taken.length === 0) start();
+      } catch (error) {
+        setState({ ...NOTHING, problem: actionProblemOf(error) });
+      }
+    };
+    void ask();
+  };
+  const start = () => {
+    if (last.current === undefined || running.current !== undefined) return;
+    last.current.isAnswered = true;
+    const { folder, files } = last.current;
     const plan = planUpload(files);
     if ('refused' in plan) {
       setState({ ...NOTHING, problem: plan.refused });
@@ -73,7 +99,7 @@ export function useUpload(sandboxId: string, onDone: () => void): Upload {
               ...NOTHING,
               problem: 'A file changed while it was read, or may not be read. Try again.',
             });
-          } else setState({ ...NOTHING, problem: problemOf(error) });
+          } else setState({ ...NOTHING, problem: actionProblemOf(error) });
         },
       )
       .finally(() => {
@@ -81,7 +107,33 @@ export function useUpload(sandboxId: string, onDone: () => void): Upload {
         onDone();
       });
   };
-  return { ...state, start, cancel: () => running.current?.abort() };
+  return {
+    ...state,
+    offer,
+    start,
+    retry() {
+      const { folder, files, isAnswered } = last.current ?? { folder: '', files: [], isAnswered: false };
+      if (isAnswered) start();
+      else offer(folder, files);
+    },
+    decline: () => setState((before) => ({ ...before, taken: [] })),
+    cancel: () => running.current?.abort(),
+  };
+}
+
+/** The names of files, or of their topmost folders, that the folder has already. */
+async function takenNames(
+  sandboxId: string,
+  folder: string,
+  files: readonly Incoming[],
+): Promise<readonly string[]> {
+  const { entries } = await call('GET /v1/sandbox/{id}/files', {
+    path: { id: sandboxId },
+    query: { path: folder },
+  });
+  const names = new Set(entries.map(({ name }) => name));
+  const tops = new Set(files.map(({ path }) => path.split('/')[0] ?? ''));
+  return [...tops].filter((name) => names.has(name));
 }
 
 function isUnreadable(error: unknown): boolean {

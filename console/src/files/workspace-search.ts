@@ -7,7 +7,7 @@ const MOST_BYTES = 900_000;
 const MOST_MATCHES = 500;
 
 /** Installed packages and the history of git hide what a person looks for. */
-const FIND = String.raw`find . \( -name node_modules -o -name .git -o -name .venv -o -name __pycache__ \) -prune -o -type f`;
+const FIND = String.raw`find . \( -name node_modules -o -name .git -o -name .venv -o -name __pycache__ \) -prune -o -type`;
 
 async function run(sandboxId: string, script: string, argument: string): Promise<readonly string[]> {
   const { stdout, stderr } = await call('POST /v1/sandbox/{id}/exec', {
@@ -29,8 +29,31 @@ async function run(sandboxId: string, script: string, argument: string): Promise
 
 /** The absolute paths of the files of a workspace. */
 export async function listPaths(sandboxId: string): Promise<readonly string[]> {
-  const lines = await run(sandboxId, `${FIND} -print`, '');
+  const lines = await run(sandboxId, `${FIND} f -print`, '');
   return lines.map((line) => `${ROOT}${line.slice(1)}`);
+}
+
+/** A list with more is cut. */
+const MOST_FOLDERS = 1_000;
+
+/** The absolute paths of the folders of a workspace, and the workspace itself. */
+export async function listFolders(sandboxId: string): Promise<readonly string[]> {
+  const lines = await run(sandboxId, `${FIND} d -print`, '');
+  return lines
+    .map((line) => `${ROOT}${line.slice(1)}`)
+    .sort()
+    .slice(0, MOST_FOLDERS);
+}
+
+/**
+ * The absolute path of a typed folder: `src`, `/workspace/src/` or `.`; undefined outside the
+ * workspace.
+ */
+export function workspacePath(typed: string): string | undefined {
+  const absolute = typed.startsWith('/') ? typed : `${ROOT}/${typed}`;
+  const names = absolute.split('/').filter((name) => name !== '' && name !== '.');
+  if (names.includes('..') || absolute.includes('\0')) return undefined;
+  return `/${names[0] ?? ''}` === ROOT ? `/${names.join('/')}` : undefined;
 }
 
 export interface TextMatch {
@@ -46,7 +69,7 @@ export interface TextMatches {
 
 /** Lines that contain a text, in upper or lower case. */
 export async function searchText(sandboxId: string, text: string): Promise<TextMatches> {
-  const lines = await run(sandboxId, `${FIND} -exec grep -HniF -e "$1" {} + | cut -c 1-400`, text);
+  const lines = await run(sandboxId, `${FIND} f -exec grep -HniF -e "$1" {} + | cut -c 1-400`, text);
   const found = lines.map(matchOf).filter((each) => each !== undefined);
   return { matches: found.slice(0, MOST_MATCHES), isCut: found.length > MOST_MATCHES };
 }

@@ -80,6 +80,7 @@ const PATHS = {
   forward: 'm9 5 7 7-7 7',
   rotate: 'M4 4h8v16H4zM16 6a5 5 0 0 1 4 5M20 7v4h-4',
   plus: 'M12 5v14M5 12h14',
+  move: 'M12 3v18M3 12h18M9 6l3-3 3 3M9 18l3 3 3-3M6 9l-3 3 3 3M18 9l3 3-3 3',
   find: 'M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14ZM16 16l5 5',
 } as const;
 

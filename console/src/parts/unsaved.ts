@@ -3,6 +3,8 @@ export interface Unsaved<T> {
   get(name: string): T | undefined;
   /** Undefined: nothing unsaved. */
   keep(name: string, value: T | undefined): void;
+  /** Keeps each value by a new name; undefined: its name stays. */
+  rename(nameAfter: (name: string) => string | undefined): void;
 }
 
 let kept = 0;
@@ -15,6 +17,14 @@ export function unsaved<T>(): Unsaved<T> {
   const values = new Map<string, T>();
   return {
     get: (name) => values.get(name),
+    rename(nameAfter) {
+      for (const [name, value] of values) {
+        const next = nameAfter(name);
+        if (next === undefined) continue;
+        this.keep(name, undefined);
+        this.keep(next, value);
+      }
+    },
     keep(name, value) {
       const before = values.size;
       if (value === undefined) values.delete(name);

@@ -1,5 +1,5 @@
-import { type Dispatch, type SetStateAction, useState } from 'react';
-import { problemOf } from '../live/use-live.ts';
+import { type Dispatch, type SetStateAction, useRef, useState } from 'react';
+import { ApiError } from '../api/client.ts';
 
 export interface Attempts {
   /** An attempt is running. */
@@ -9,16 +9,20 @@ export interface Attempts {
   readonly setProblem: Dispatch<SetStateAction<string | undefined>>;
   /** Runs it. Its error is shown until the next attempt. */
   readonly attempt: (work: () => Promise<unknown>) => Promise<void>;
+  /** Runs the last work again. */
+  readonly retry: () => void;
 }
 
 /**
  * The state of a user's action: running, or failed.
  * @param wordsOf message for an error; undefined: shown elsewhere. @default the API's message
  */
-export function useAttempt(wordsOf: (error: unknown) => string | undefined = problemOf): Attempts {
+export function useAttempt(wordsOf: (error: unknown) => string | undefined = actionProblemOf): Attempts {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
+  const last = useRef<() => Promise<unknown>>(undefined);
   const attempt = async (work: () => Promise<unknown>) => {
+    last.current = work;
     setBusy(true);
     setProblem(undefined);
     try {
@@ -29,5 +33,13 @@ export function useAttempt(wordsOf: (error: unknown) => string | undefined = pro
       setBusy(false);
     }
   };
-  return { busy, problem, setProblem, attempt };
+  const retry = () => {
+    if (last.current !== undefined) void attempt(last.current);
+  };
+  return { busy, problem, setProblem, attempt, retry };
+}
+
+/** The message of a failed action, which is not repeated by itself. */
+export function actionProblemOf(error: unknown): string {
+  return error instanceof ApiError ? error.message : 'Can’t reach Porthole. Try again.';
 }

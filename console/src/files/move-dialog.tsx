@@ -1,0 +1,91 @@
+import { useEffect, useState } from 'react';
+import {
+  Button,
+  ComboBox,
+  FieldError,
+  Input,
+  Label,
+  ListBox,
+  ListBoxItem,
+  Popover,
+} from 'react-aria-components';
+import { actionProblemOf } from '../parts/use-attempt.ts';
+import { moveInto } from './change-folder.ts';
+import { shownName } from './file-names.ts';
+import { NameDialog } from './name-dialog.tsx';
+import { listFolders, workspacePath } from './workspace-search.ts';
+
+interface MoveDialogProps {
+  readonly sandboxId: string;
+  readonly path: string;
+  readonly isFolder: boolean;
+  readonly onClose: () => void;
+  readonly onMoved: (from: string, to: string) => void;
+}
+
+/** Asks for the folder that a file or folder moves to: one of the list, or a typed path. */
+export default function MoveDialog({ sandboxId, path, isFolder, onClose, onMoved }: MoveDialogProps) {
+  const [folders, setFolders] = useState<readonly string[]>([]);
+  const [note, setNote] = useState('Reading the folders of the sandbox…');
+  const parent = path.slice(0, path.lastIndexOf('/'));
+  useEffect(() => {
+    const read = async () => {
+      try {
+        const found = await listFolders(sandboxId);
+        // A folder cannot move into itself.
+        setFolders(found.filter((each) => !isFolder || !`${each}/`.startsWith(`${path}/`)));
+        setNote('');
+      } catch (error) {
+        setNote(`${actionProblemOf(error)} Or type the path of the folder.`);
+      }
+    };
+    void read();
+  }, [sandboxId, path, isFolder]);
+  return (
+    <NameDialog
+      isOpen
+      title={`Move ${path.slice(parent.length + 1)}`}
+      action="Move it"
+      onClose={onClose}
+      onSubmit={async (typed) => {
+        const folder = workspacePath(typed) ?? parent;
+        const to = await moveInto(sandboxId, path, folder);
+        if (to !== path) onMoved(path, to);
+      }}
+    >
+      <ComboBox
+        className="field"
+        name="name"
+        autoFocus
+        allowsCustomValue
+        menuTrigger="focus"
+        defaultInputValue={parent}
+        defaultItems={folders.map((id) => ({ id }))}
+        validate={({ inputValue }) =>
+          workspacePath(inputValue) === undefined ? 'A folder in /workspace is needed.' : null
+        }
+      >
+        <Label>To the folder</Label>
+        <span className="combo">
+          <Input autoComplete="off" spellCheck={false} />
+          <Button className="button" aria-label="Show folders">
+            <span aria-hidden="true">▾</span>
+          </Button>
+        </span>
+        <FieldError className="field-error" />
+        <Popover className="popover">
+          <ListBox className="options">
+            {({ id }: { readonly id: string }) => (
+              <ListBoxItem textValue={id}>
+                <bdi>{shownName(id)}</bdi>
+              </ListBoxItem>
+            )}
+          </ListBox>
+        </Popover>
+      </ComboBox>
+      <p className="quiet" role="status">
+        {note}
+      </p>
+    </NameDialog>
+  );
+}

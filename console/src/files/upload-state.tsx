@@ -1,0 +1,116 @@
+import { useRef } from 'react';
+import { Label, ProgressBar } from 'react-aria-components';
+import { formatSize } from '../live/clock.ts';
+import { Button } from '../parts/button.tsx';
+import { Problem } from '../parts/feedback.tsx';
+import { chosenFiles } from './dropped-files.ts';
+import type { Incoming } from './file-names.ts';
+import { NameDialog } from './name-dialog.tsx';
+import type { Upload } from './use-upload.ts';
+
+/** Nonstandard, but supported by every browser. */
+const WHOLE_FOLDER = { webkitdirectory: '' };
+
+interface UploadButtonsProps {
+  readonly isDisabled: boolean;
+  readonly onFiles: (files: readonly Incoming[]) => void;
+}
+
+export function UploadButtons({ isDisabled, onFiles }: UploadButtonsProps) {
+  const fileChooser = useRef<HTMLInputElement>(null);
+  const folderChooser = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <input
+        ref={fileChooser}
+        type="file"
+        multiple
+        hidden
+        aria-label="Files to upload"
+        onChange={(event) => {
+          onFiles(chosenFiles(event.currentTarget.files ?? []));
+          event.currentTarget.value = '';
+        }}
+      />
+      <input
+        ref={folderChooser}
+        type="file"
+        {...WHOLE_FOLDER}
+        hidden
+        aria-label="Folder to upload"
+        onChange={(event) => {
+          onFiles(chosenFiles(event.currentTarget.files ?? []));
+          event.currentTarget.value = '';
+        }}
+      />
+      <Button isDisabled={isDisabled} onPress={() => fileChooser.current?.click()}>
+        Upload files
+      </Button>
+      <Button isDisabled={isDisabled} onPress={() => folderChooser.current?.click()}>
+        Upload a folder
+      </Button>
+    </>
+  );
+}
+
+interface UploadStateProps {
+  readonly upload: Upload;
+  /** Shown before the first upload. */
+  readonly hint?: string;
+}
+
+/** The progress, result and question of an upload. */
+export function UploadState({ upload, hint = '' }: UploadStateProps) {
+  const { progress, problem, notice, taken } = upload;
+  return (
+    <>
+      {progress === undefined ? (
+        <p className="quiet" role="status">
+          {notice === '' ? hint : notice}
+        </p>
+      ) : (
+        <div className="upload">
+          <ProgressBar
+            className="upload-progress"
+            value={progress.sent}
+            maxValue={Math.max(progress.total, 1)}
+            valueLabel={`${formatSize(progress.sent)} of ${formatSize(progress.total)}`}
+          >
+            {({ percentage = 0, valueText }) => (
+              <>
+                <Label>
+                  Uploading {progress.files === 1 ? 'a file' : `${progress.files.toLocaleString()} files`}
+                </Label>
+                <span className="quiet">
+                  {percentage >= 100 ? 'Sent; the sandbox puts it in its place…' : valueText}
+                </span>
+                <span className="bar">
+                  <span style={{ width: `${percentage}%` }} />
+                </span>
+              </>
+            )}
+          </ProgressBar>
+          <Button onPress={upload.cancel}>Cancel the upload</Button>
+        </div>
+      )}
+      {problem === undefined ? null : <Problem words={problem} onRetry={upload.retry} />}
+      <NameDialog
+        isOpen={taken.length > 0}
+        title={taken.length === 1 ? `Replace ${taken[0] ?? ''}?` : 'Replace what is there?'}
+        action="Replace"
+        danger
+        onClose={upload.decline}
+        onSubmit={() => {
+          upload.start();
+          return Promise.resolve();
+        }}
+      >
+        <p>
+          {taken.length === 1
+            ? 'Something of that name is there already. A folder keeps the files that are not in the new one.'
+            : `${taken.length} of these are there already. Folders keep the files that are not in the new ones.`}
+        </p>
+      </NameDialog>
+    </>
+  );
+}
