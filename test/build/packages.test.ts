@@ -1,52 +1,27 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parseAllDocuments, stringify } from 'yaml';
 import { runProgram } from '../infra/engine/run-program.ts';
 import { SIGNING_KEYS, SERVICE_KEY, DATABASE_URL, stackFile } from '../infra/support/stack-files.ts';
+import { copyProgram, installPacked } from '../support/packed-packages.ts';
 import { startPolicyPack } from '../policies/engine/policy-pack.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const PATIENT = 180_000;
-/** Packages that `npm install` would install as well. */
-const DEPENDENCIES = ['@pulumi', 'cdk8s', 'cdk8s-plus-28', 'constructs', 'yaml', 'zod', 'typescript'];
-
 const run = promisify(execFile);
 let place: string;
 
 beforeAll(async () => {
-  place = await mkdtemp(join(tmpdir(), 'porthole-packages-'));
-  await writeFile(join(place, 'package.json'), '{"type": "module"}');
-  for (const folder of ['constructs', 'infra', 'policies']) await install(folder);
-  for (const name of DEPENDENCIES) {
-    await symlink(join(ROOT, 'node_modules', name), join(place, 'node_modules', name));
-  }
+  place = await installPacked(['constructs', 'infra', 'policies']);
 }, PATIENT);
 afterAll(() => rm(place, { recursive: true }));
 
-/** Unpacks the files that `npm publish` would upload. */
-async function install(folder: string): Promise<void> {
-  const packed = await mkdtemp(join(place, 'packed-'));
-  const { stdout } = await run('npm', ['pack', '--silent', '--pack-destination', packed], {
-    cwd: join(ROOT, folder),
-  });
-  const { name } = JSON.parse(await readFile(join(ROOT, folder, 'package.json'), 'utf8')) as { name: string };
-  const target = join(place, 'node_modules', name);
-  await mkdir(target, { recursive: true });
-  await run('tar', ['xzf', join(packed, stdout.trim()), '--strip-components=1', '-C', target]);
-}
-
 /** A program of the examples, as outside the repository. */
-async function example(file: string, name: string): Promise<string> {
-  const text = await readFile(join(ROOT, 'examples', file), 'utf8');
-  const target = join(place, file);
-  await mkdir(dirname(target), { recursive: true });
-  await writeFile(target, text.replace(/'(?:\.\.\/)+(?:infra|constructs)\/index\.ts'/, `'${name}'`));
-  return target;
-}
+const example = (file: string, name: string): Promise<string> =>
+  copyProgram(join(ROOT, 'examples', file), { place, target: file, name });
 
 async function typeErrors(...files: string[]): Promise<string> {
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');

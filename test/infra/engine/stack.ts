@@ -4,6 +4,7 @@ import type { Registered } from './engine.ts';
 import {
   clusterForm,
   create,
+  groupVersion,
   isObject,
   keyOfInputs,
   newFieldManager,
@@ -91,7 +92,8 @@ export class Stack {
       }
       return this.#register(registration, providers.get(registration.provider) ?? {}, update);
     };
-    const result = await runProgram({ project, stack, main, stackFile, dryRun, register });
+    const read = (type: string, id: string) => this.#read(type, id);
+    const result = await runProgram({ project, stack, main, stackFile, dryRun, register, read });
     if (result.succeeded) {
       const kept = new Set(result.registrations.map(({ urn }) => urn));
       const stale = [...update.state.values()].filter(({ urn }) => !kept.has(urn));
@@ -139,6 +141,14 @@ export class Stack {
     const sealed = this.#seal(clusterForm(type, live));
     state.set(urn, { ...this.#stateOf(registration, { id, fieldManager, live: sealed }), inputs });
     return { id, outputs: outputsOf(registration, clusterForm(type, live)) };
+  }
+
+  /** @param id `namespace/name`, or the name of an object without a namespace */
+  async #read(type: string, id: string): Promise<Properties> {
+    const [name = '', namespace] = id.split('/').toReversed();
+    const found = await this.#options.cluster.read({ ...groupVersion(type), name, namespace });
+    if (found === undefined) throw new Error(`the ${type} ${id} does not exist`);
+    return clusterForm(type, found);
   }
 
   #seal(value: Properties): Properties {
