@@ -24,6 +24,11 @@ export interface HttpEvent {
   readonly handshake?: Handshake | undefined;
   /** Aborts when the client disconnects, on runtimes that detect it. */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Aborts when waits and event streams of this request must end, on runtimes that limit its time:
+   * unlike `signal`, the client is still there. Called once at most.
+   */
+  readonly ending?: (() => AbortSignal) | undefined;
 }
 
 export interface Handshake {

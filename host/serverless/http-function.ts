@@ -11,10 +11,35 @@ import {
   toGatewayResult,
 } from './gateway-event.ts';
 import { lineLogger, logRequest } from './line-logger.ts';
-import { bufferedFunction, onceOpen, type OpenFunction } from './open-function.ts';
+import { limitedFunction, onceOpen, type OpenFunction } from './open-function.ts';
 
 /** The export `handler` of a function's bundle. */
-export type GatewayFunction = (event: GatewayEvent, context?: object) => Promise<GatewayResult>;
+export type GatewayFunction = (event: GatewayEvent, context?: Deadline) => Promise<GatewayResult>;
+
+/** What is read of a runtime's context. */
+export interface Deadline {
+  getRemainingTimeInMillis?(): number;
+}
+
+/**
+ * Waits of a buffered request end after this time, in milliseconds, and clients repeat it: API
+ * Gateway ends requests after 29 seconds, and a function that is ended loses its process.
+ */
+const WAITS_MS = 25_000;
+/** Waits and streams end this long before the runtime's own limit, in milliseconds. */
+const EARLY_MS = 1_000;
+
+/** Time until the limit of the runtime, less `earlyMs`; at least 0. Undefined without a limit. */
+export function remaining(context: Deadline | undefined, earlyMs = EARLY_MS): number | undefined {
+  const rest = context?.getRemainingTimeInMillis?.();
+  return rest === undefined ? undefined : Math.max(rest - earlyMs, 0);
+}
+
+/** The end of the waits of a buffered request. */
+export function bufferedEnding(context: Deadline | undefined): () => AbortSignal {
+  const rest = Math.min(remaining(context) ?? WAITS_MS, WAITS_MS);
+  return () => AbortSignal.timeout(rest);
+}
 
 /**
  * A route as a function of a runtime that buffers. Opens its services on the first request, and
@@ -29,13 +54,13 @@ export function httpFunction(route: Route, open: () => Promise<OpenFunction>): G
     const found = await open();
     ({ log } = found.services);
     ({ redact } = found.options);
-    return bufferedFunction(route, found);
+    return limitedFunction(route, found);
   });
-  return async (given) => {
+  return async (given, context) => {
     const began = performance.now();
     const { event, format } = readGatewayEvent(given);
     const { requestId } = event.requestContext;
-    const result = await answer(event)
+    const result = await answer({ ...event, ending: bufferedEnding(context) })
       .then((response) => toGatewayResult(response, requestId, format))
       .catch((error: unknown) =>
         toGatewayResult(errorResponse(error, requestId, log, route.id, redact), requestId, format),

@@ -47,23 +47,15 @@ function lazyMetrics(): Metrics {
 }
 
 /**
- * Waits of a buffered request end after this time, in milliseconds, and clients repeat it: API
- * Gateway ends requests after 29 seconds, and a function that is ended loses its process.
+ * The function of a route on a runtime that limits the time of a request. Waits and event streams
+ * end at the event's `ending`, as in a process that is about to end: clients go on elsewhere.
  */
-const WAITS_MS = 25_000;
-
-/**
- * The function of a route on a runtime that buffers. Waits of each request end before its
- * gateway ends the request.
- */
-export function bufferedFunction(
-  route: Route,
-  { services, options }: OpenFunction,
-  waitsMs = WAITS_MS,
-): PortholeFunction {
-  if (route.class !== 'stream') return makeFunction(route, services, options);
+export function limitedFunction(route: Route, { services, options }: OpenFunction): PortholeFunction {
+  const unlimited = makeFunction(route, services, options);
+  if (route.class !== 'stream') return unlimited;
   return (event, context) => {
-    const stopping = AbortSignal.any([services.stopping, AbortSignal.timeout(waitsMs)]);
+    if (event.ending === undefined) return unlimited(event, context);
+    const stopping = AbortSignal.any([services.stopping, event.ending()]);
     return makeFunction(route, { ...services, stopping }, options)(event, context);
   };
 }

@@ -2,7 +2,6 @@ import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
-import { makeFunction, type PortholeFunction } from '#handlers/make-function.ts';
 import type { Route } from '#handlers/route.ts';
 import { type Answer, createRouter, type RoutedBy, type Router } from '../router.ts';
 import { notStreamable } from './data-plane-function.ts';
@@ -14,9 +13,15 @@ import {
   shaped,
   toGatewayResult,
 } from './gateway-event.ts';
-import { type GatewayFunction, NO_CONTEXT } from './http-function.ts';
+import {
+  bufferedEnding,
+  type Deadline,
+  type GatewayFunction,
+  NO_CONTEXT,
+  remaining,
+} from './http-function.ts';
 import { lineLogger, logRequest } from './line-logger.ts';
-import { bufferedFunction, onceOpen, openFunction, type OpenFunction } from './open-function.ts';
+import { limitedFunction, onceOpen, openFunction, type OpenFunction } from './open-function.ts';
 import { openNothing } from './open-nothing.ts';
 
 /** A route with a module that its first request loads. */
@@ -36,10 +41,6 @@ interface StreamingRuntime {
 
 type StreamingHandler = (event: GatewayEvent, stream: Writable, context?: Deadline) => Promise<void>;
 
-interface Deadline {
-  getRemainingTimeInMillis?(): number;
-}
-
 export interface RouterFunctions {
   /** Buffers responses: for every trigger. */
   readonly handler: GatewayFunction;
@@ -50,8 +51,11 @@ export interface RouterFunctions {
   readonly stream: GatewayFunction | StreamingHandler;
 }
 
-/** A stream ends this long before the runtime ends it, so that clients see an end, not a cut. */
-const EARLY_MS = 1_000;
+/**
+ * What has not ended by itself is aborted this long before the runtime freezes or ends the process,
+ * in milliseconds.
+ */
+const ABORTED_MS = 500;
 
 /**
  * All routes in one function. The first request opens the services; the first request of a route
@@ -72,13 +76,10 @@ export function routerFunction(
   });
   const unopened = onceOpen(openNothing);
 
-  const answerOf = (
-    { opens, load }: LazyRoute,
-    make: (route: Route, found: OpenFunction) => PortholeFunction,
-  ): Answer => {
+  const answerOf = ({ opens, load }: LazyRoute): Answer => {
     const made = onceOpen(async () => {
       const [route, found] = await Promise.all([load(), opens ? opened() : unopened()]);
-      return make(route, found);
+      return limitedFunction(route, found);
     });
     return async (event) => (await made())(event, NO_CONTEXT);
   };
@@ -100,15 +101,17 @@ export function routerFunction(
       throw notStreamable(id, rawPath);
     };
   };
-  const buffering = routerOf((route) =>
-    route.isEndless ? refuse(route.id) : answerOf(route, bufferedFunction),
-  );
+  const buffering = routerOf((route) => (route.isEndless ? refuse(route.id) : answerOf(route)));
 
-  const serve = async (router: Router, { event, stage }: GatewayRequest, signal?: AbortSignal) => {
+  const serve = async (
+    router: Router,
+    { event, stage }: GatewayRequest,
+    ends: Pick<HttpEvent, 'ending' | 'signal'>,
+  ) => {
     const { method } = event.requestContext.http;
     const rawPath = withoutPrefix(method, event.rawPath, stage, router);
     const { operation, answer, params } = router.find(method, rawPath, false);
-    const request: HttpEvent = { ...event, rawPath, pathParameters: params, signal };
+    const request: HttpEvent = { ...event, ...ends, rawPath, pathParameters: params };
     const response = await attempt(operation, event, () => answer(request));
     return { operation, response };
   };
@@ -124,12 +127,12 @@ export function routerFunction(
     }
   };
 
-  const handler: GatewayFunction = async (given) => {
+  const handler: GatewayFunction = async (given, context) => {
     const began = performance.now();
     const request = readGatewayEvent(given);
     const { event, format } = request;
     const { requestId, http } = event.requestContext;
-    const { operation, response } = await serve(buffering, request);
+    const { operation, response } = await serve(buffering, request, { ending: bufferedEnding(context) });
     if (http.method === 'HEAD') dropBody(response);
     const result = await toGatewayResult(response, requestId, format).catch((error: unknown) =>
       toGatewayResult(errorResponse(error, requestId, log, operation, redact), requestId, format),
@@ -140,19 +143,13 @@ export function routerFunction(
   if (runtime === undefined) return { handler, stream: handler };
 
   // A WebSocket needs the connection itself, which no runtime passes on.
-  const streaming = routerOf((route) =>
-    route.socket === true
-      ? refuse(route.id)
-      : answerOf(route, (each, { services, options }) => makeFunction(each, services, options)),
-  );
+  const streaming = routerOf((route) => (route.socket === true ? refuse(route.id) : answerOf(route)));
   const stream = runtime.streamifyResponse(async (given, underlying, context) => {
     const began = performance.now();
     const request = readGatewayEvent(given);
     const { event, format } = request;
     const { requestId, http } = event.requestContext;
-    const rest = context?.getRemainingTimeInMillis?.();
-    const ending = rest === undefined ? undefined : AbortSignal.timeout(Math.max(rest - EARLY_MS, 0));
-    const { operation, response } = await serve(streaming, request, ending);
+    const { operation, response } = await serve(streaming, request, streamEnds(context));
     if (http.method === 'HEAD') dropBody(response);
     const { statusCode, headers, body = '' } = response;
     const head = { statusCode, ...shaped(resultHeaders(headers, requestId), format) };
@@ -167,6 +164,13 @@ export function routerFunction(
     logRequest(log, operation, event, statusCode, began);
   });
   return { handler, stream };
+}
+
+/** Waits and event streams end first, and tell the client; then everything else. */
+function streamEnds(context: Deadline | undefined): Pick<HttpEvent, 'ending' | 'signal'> {
+  const [rest, last] = [remaining(context), remaining(context, ABORTED_MS)];
+  if (rest === undefined || last === undefined) return {};
+  return { ending: () => AbortSignal.timeout(rest), signal: AbortSignal.timeout(last) };
 }
 
 function dropBody(response: HttpResponse): void {

@@ -6,7 +6,7 @@ import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { defineRoute, json, type Route } from '#handlers/route.ts';
 import type { GatewayResult } from '#host/serverless/gateway-event.ts';
 import { httpFunction } from '#host/serverless/http-function.ts';
-import { bufferedFunction } from '#host/serverless/open-function.ts';
+import { limitedFunction } from '#host/serverless/open-function.ts';
 import { openNothing } from '#host/serverless/open-nothing.ts';
 import { gatewayEvent } from './gateway-events.ts';
 
@@ -163,12 +163,13 @@ describe('a route as a function of a runtime that buffers', () => {
         throw new PortholeError('service_unavailable', 'No decision yet: send the same request again.');
       },
     };
-    const invoke = bufferedFunction(waiting, found, 20);
+    const invoke = limitedFunction(waiting, found);
     const event = {
       ...gatewayEvent('POST', '/echo/ann', { headers: JSON_BODY, body: '{"text":"a"}' }),
       rawQueryString: '',
       headers: { ...JSON_BODY, host: 'api.example.com' },
       pathParameters: { name: 'ann' },
+      ending: () => AbortSignal.timeout(20),
     };
     for (const _ of [1, 2]) {
       expect(await invoke(event as HttpEvent, {})).toMatchObject({

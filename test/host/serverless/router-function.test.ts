@@ -1,6 +1,8 @@
-import { Readable, Writable } from 'node:stream';
+import { PassThrough, Readable, Writable } from 'node:stream';
+import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
+import { PortholeError } from '#core/errors.ts';
 import { defineRoute, json, type Route } from '#handlers/route.ts';
 import type { GatewayEvent, GatewayResult } from '#host/serverless/gateway-event.ts';
 import { openNothing } from '#host/serverless/open-nothing.ts';
@@ -51,6 +53,19 @@ const ROUTES = [
       return Promise.resolve({ statusCode: 200, headers: { 'content-type': 'text/event-stream' }, body });
     },
   }),
+  route({
+    id: 'wait',
+    path: '/api/decision',
+    class: 'stream',
+    // As a wait for an approval: it is withdrawn if the client has gone.
+    async handle({ signal }, { stopping }) {
+      const ends = [signal, stopping].filter((each) => each !== undefined);
+      const any = AbortSignal.any(ends);
+      if (!any.aborted) await new Promise((resolve) => any.addEventListener('abort', resolve));
+      const what = signal?.aborted === true ? 'withdrawn' : 'still waited for';
+      throw new PortholeError('service_unavailable', what);
+    },
+  }),
   route({ id: 'terminal', path: '/api/pty', socket: true }),
   route({ id: 'secret', path: '/api/secret', access: 'caller' }),
 ];
@@ -62,7 +77,7 @@ function functions(runtime?: Parameters<typeof routerFunction>[2]) {
   const lazy = ROUTES.map(
     (each): LazyRoute => ({
       ...each,
-      opens: each.access !== 'anyone',
+      opens: each.access !== 'anyone' || each.class === 'stream',
       isEndless: each.id === 'follow' || each.socket === true,
       load: () => {
         loaded.push(each.id);
@@ -70,9 +85,10 @@ function functions(runtime?: Parameters<typeof routerFunction>[2]) {
       },
     }),
   );
-  const open = () => {
+  const open = async () => {
     opened += 1;
-    return openNothing();
+    const { services, options } = await openNothing();
+    return { services: { ...services, stopping: new AbortController().signal }, options };
   };
   return { ...routerFunction(lazy, open, runtime), loaded, opened: () => opened };
 }
@@ -143,6 +159,12 @@ describe('one function for all routes', () => {
       statusCode: 200,
       body: '',
     });
+  });
+
+  test("ends a wait before the runtime's limit, where that comes before the gateway's", async () => {
+    const context = { getRemainingTimeInMillis: () => 1_020 };
+    const result = await functions().handler(gatewayEvent('GET', '/api/decision'), context);
+    expect([result.statusCode, bodyOf(result)]).toMatchObject([503, { error: 'still waited for' }]);
   });
 
   test('buffers a stream up to the limit of the runtime', async () => {
@@ -232,6 +254,31 @@ describe('one function for all routes that streams', () => {
     expect(sent.text).toBe('data: 1\n\n');
     await ended;
     expect(sent.head).toMatchObject({ headers: { 'content-type': 'text/event-stream' } });
+  });
+
+  test('ends a wait before the runtime does, as waits of a client that is still there', async () => {
+    const { runtime, sent } = streamingRuntime();
+    const context = { getRemainingTimeInMillis: () => 1_020 };
+    await functions(runtime).stream(gatewayEvent('GET', '/api/decision'), sink(), context);
+    expect(sent.head).toMatchObject({ statusCode: 503, headers: { 'retry-after': '5' } });
+    expect(JSON.parse(sent.text)).toMatchObject({ error: 'still waited for' });
+  });
+
+  test('is done once the whole response is sent, because the runtime then freezes the process', async () => {
+    const { runtime, sent, begun } = streamingRuntime();
+    const slow = new PassThrough({ highWaterMark: 1 });
+    let isDone = false;
+    const { stream } = functions(runtime);
+    const ended = (async () => {
+      await stream(gatewayEvent('GET', '/api/files/2'), slow);
+      isDone = true;
+    })();
+    await begun;
+    await turnOfTheLoop();
+    expect(isDone).toBe(false);
+    slow.resume();
+    await ended;
+    expect(sent.text.length).toBe(2 * 1024 * 1024);
   });
 
   test('sends more than a buffered response may have', async () => {
