@@ -2,7 +2,9 @@
  * Outgoing connections of a sandbox without a route: connections on loopback are passed to the
  * broker unchanged.
  */
-import { createServer, connect, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
+import { connectDirect } from '#proxy/direct-socket.ts';
+import { splice } from '#proxy/splice.ts';
 import { type BrokerAccess, connectionPreamble, NETWORK } from './protocol/network.ts';
 
 /** Open connections of all programs together; the broker has a limit as well. */
@@ -31,27 +33,19 @@ export function startNetworkProxy(find: () => Promise<Broker | undefined>): void
 
 function carry(program: Socket, to: Broker): void {
   if (program.destroyed) return;
-  const broker = connect({
+  const broker = connectDirect({
     ...('path' in to ? { path: to.path } : { host: to.host, port: to.port }),
     allowHalfOpen: true,
     noDelay: true,
   });
-  let isConnected = false;
-  broker.once('connect', () => {
-    isConnected = true;
-  });
-  broker.on('error', () => {
-    if (isConnected) program.destroy();
-    else program.end(NO_HOST);
-  });
-  program.on('error', () => broker.destroy());
-  broker.once('close', () => {
-    if (isConnected && !broker.readableEnded) program.destroy();
+  const away = (): void => void program.resume().end(NO_HOST);
+  broker.once('error', away).once('connect', () => {
+    broker.off('error', away).on('error', () => {});
+    splice(program, broker, () => {});
   });
   program.once('close', () => broker.destroy());
   const proof = 'token' in to ? `${to.token}\n` : '';
   broker.write(proof + connectionPreamble(program.remotePort ?? 0), 'latin1');
-  program.pipe(broker).pipe(program);
 }
 
 /** How long connections wait for a broker after the guest's start, in milliseconds. */

@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import { readDirectly } from './direct-socket.ts';
 
 /** How long one side may stay open after the other has ended its half. */
 const HALF_CLOSED_MS = 30_000;
@@ -6,7 +7,7 @@ const HALF_CLOSED_MS = 30_000;
 /**
  * Joins two byte streams until both have ended, with back-pressure both ways. Passes on a
  * half-close, and destroys one side if the other ends abruptly. No idle timeout. Calls `onBytes`
- * for every chunk from `a` and from `b`.
+ * for every chunk from `a` and from `b`. Where one is a direct socket, the other is a socket, too.
  */
 export function splice(a: Duplex, b: Duplex, onBytes: (from: 'a' | 'b', count: number) => void): void {
   pump(a, b, (count) => onBytes('a', count));
@@ -21,6 +22,7 @@ function pump(from: Duplex, to: Duplex, onBytes: (count: number) => void): void 
     if (!to.write(bytes)) from.pause();
   });
   to.on('drain', () => from.resume());
+  passDirectly(from, to, onBytes);
   from.on('end', () => {
     to.end();
     const timer = setTimeout(() => {
@@ -33,4 +35,22 @@ function pump(from: Duplex, to: Duplex, onBytes: (count: number) => void): void 
     // After a clean end the last bytes may still be in transit.
     if (!from.readableEnded) to.destroy();
   });
+}
+
+/** A socket writes what the kernel accepts at once, and keeps a reference to the rest. */
+function passDirectly(from: Duplex, to: Duplex, onBytes: (count: number) => void): void {
+  let isFull = false;
+  const written = (): void => {
+    if (!isFull || to.writableLength > 0) return;
+    isFull = false;
+    from.resume();
+  };
+  const isDirect = readDirectly(from, (bytes) => {
+    onBytes(bytes.length);
+    to.write(bytes, written);
+    isFull = to.writableLength > 0;
+    return !isFull;
+  });
+  // Emits what the stream has received before, so that it is written first.
+  if (isDirect) from.read();
 }

@@ -1,11 +1,12 @@
 import { lookup } from 'node:dns/promises';
 import { type ClientRequest, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { setTimeout as after } from 'node:timers/promises';
 import { destinationText, type Destination } from '#core/network/network-policy.ts';
 import { hostText, type NetworkHost, readHost } from '#core/network/network-host.ts';
 import { addressRefusal } from '#core/network/private-address.ts';
+import { connectDirect } from '#proxy/direct-socket.ts';
 import { type MachineProxies, proxyFor } from './machine-proxies.ts';
 
 /** Connect timeout for each address of a host, in milliseconds. */
@@ -112,7 +113,7 @@ async function resolveName(name: string): Promise<readonly string[]> {
 }
 
 function connectTo(address: string, port: number, signal: AbortSignal): Promise<Socket> {
-  const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
+  const socket = connectDirect({ host: address, port, allowHalfOpen: true, noDelay: true });
   return new Promise((resolve, reject) => {
     const done = (): void => {
       clearTimeout(timer);
