@@ -9,6 +9,7 @@ import { Empty, Loading, Missing, Problem, State } from '../parts/feedback.tsx';
 import { Files } from '../files/files.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
 import { Inbox } from '../inbox/inbox.tsx';
+import { NetworkView } from '../network/network-view.tsx';
 import { Previews } from '../previews/previews.tsx';
 import { portChanges } from '../previews/use-doctor.ts';
 import { ConnectAgent, hasToken } from '../runs/connect-agent.tsx';
@@ -21,10 +22,10 @@ import { Terminals } from '../sandboxes/terminals.tsx';
 import { Away, Workspace } from '../workspace/workspace.tsx';
 
 const COLUMNS = {
-  wide: [['preview'], ['files', 'terminal'], ['timeline', 'inbox']],
+  wide: [['preview'], ['files', 'terminal'], ['timeline', 'inbox', 'network']],
   laptop: [
     ['preview', 'terminal'],
-    ['timeline', 'files', 'inbox'],
+    ['timeline', 'files', 'inbox', 'network'],
   ],
 };
 
@@ -150,6 +151,19 @@ export function RunPage({ id }: { readonly id: string }) {
             id: 'files',
             name: 'Files',
             content: isRunning ? <Files sandboxId={run.sandbox_id} seen={ports.seen} /> : away,
+          },
+          {
+            id: 'network',
+            name: 'Network',
+            content: gone ? (
+              away
+            ) : (
+              <NetworkView
+                sandboxId={run.sandbox_id}
+                seen={events.findLast(({ type }) => type === 'network.requested')?.id ?? ''}
+                isOwner={run.access === 'owner'}
+              />
+            ),
           },
           { id: 'timeline', name: 'Timeline', content: <Timeline runId={id} events={events} /> },
           {

@@ -5,6 +5,7 @@ import { formatMebibytes } from '../live/clock.ts';
 import { useAnswer, useEvents } from '../live/use-live.ts';
 import { Loading, Missing, Problem, State } from '../parts/feedback.tsx';
 import { Files } from '../files/files.tsx';
+import { NetworkView } from '../network/network-view.tsx';
 import { SandboxActions } from '../sandboxes/sandbox-actions.tsx';
 import { SandboxDetails } from '../sandboxes/sandbox-details.tsx';
 import { Started } from '../sandboxes/started.tsx';
@@ -23,8 +24,8 @@ const CHANGES_STARTED: ReadonlySet<string> = new Set([
 ]);
 
 const COLUMNS = {
-  wide: [['terminal'], ['files'], ['details']],
-  laptop: [['terminal'], ['files', 'details']],
+  wide: [['terminal'], ['files'], ['details', 'network']],
+  laptop: [['terminal'], ['files', 'details', 'network']],
 };
 
 /** One sandbox: its terminals, its files and its settings. */
@@ -32,9 +33,11 @@ export function SandboxPage({ id }: { readonly id: string }) {
   const [, navigate] = useLocation();
   const [seen, setSeen] = useState('');
   const [started, setStarted] = useState('');
+  const [tried, setTried] = useState('');
   useEvents(addressOf('GET /v1/sandbox/{id}/events', { id }), ({ id: event, data }) => {
     const { type } = JSON.parse(data) as { type: string };
     if (type === 'stopped' || type === 'resumed') reload();
+    else if (type === 'network') setTried(event);
     else if (CHANGES_FILES.has(type)) setSeen(event);
     else if (CHANGES_STARTED.has(type)) setStarted(event);
   });
@@ -92,6 +95,11 @@ export function SandboxPage({ id }: { readonly id: string }) {
             id: 'files',
             name: 'Files',
             content: runs ? <Files sandboxId={sandbox.id} seen={seen} /> : away,
+          },
+          {
+            id: 'network',
+            name: 'Network',
+            content: <NetworkView sandboxId={sandbox.id} seen={tried} isOwner />,
           },
           {
             id: 'details',

@@ -101,8 +101,8 @@ const ACTORS: Readonly<Record<string, string>> = {
   delegate: 'by a delegate',
 };
 
-/** The length of a command, in words. */
-function lasted(milliseconds: number): string {
+/** A duration in words. */
+export function lasted(milliseconds: number): string {
   if (milliseconds < 1_000) return `${milliseconds} ms`;
   const seconds = milliseconds / 1_000;
   return seconds < 60

@@ -10,19 +10,19 @@ export type WorkspaceKind = 'run' | 'sandbox';
 const FIRST: Readonly<Record<WorkspaceKind, Readonly<Record<Mode, KeptPanes>>>> = {
   run: {
     wide: {
-      hidden: [],
+      hidden: ['network'],
       shares: { 'column:preview': 9, 'column:files': 7, 'column:timeline': 4, files: 5, terminal: 5 },
     },
     laptop: {
-      hidden: ['files'],
+      hidden: ['files', 'network'],
       shares: { 'column:preview': 7, 'column:timeline': 3, preview: 6, terminal: 5 },
     },
     phone: { hidden: [], shares: {} },
   },
   sandbox: {
-    wide: { hidden: [], shares: { 'column:terminal': 5, 'column:files': 4, 'column:details': 3 } },
+    wide: { hidden: ['network'], shares: { 'column:terminal': 5, 'column:files': 4, 'column:details': 3 } },
     // A terminal needs 40 columns also in a window of 800 pixels.
-    laptop: { hidden: ['details'], shares: { 'column:terminal': 13, 'column:files': 7 } },
+    laptop: { hidden: ['details', 'network'], shares: { 'column:terminal': 13, 'column:files': 7 } },
     phone: { hidden: [], shares: {} },
   },
 };

@@ -1,0 +1,92 @@
+/** The network of a sandbox in the console, with a proxy of this test in place of the internet. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { Browser, Locator, Page } from 'playwright-core';
+import { missingFor } from '#test/adapters/local/machine.ts';
+import { execute } from '#test/host/support/commands.ts';
+import { makeRun, type MadeRun } from '#test/host/support/runs.ts';
+import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { suite } from '#test/support/suite.ts';
+import { decide, ensureConsoleBuilt, violations, watch, type Watched } from './support/console-fixture.ts';
+
+const missing = chromiumMissing ?? missingFor('bubblewrap');
+
+suite('the network of a sandbox in the console', missing, () => {
+  let porthole: TestHost;
+  let browser: Browser;
+  let page: Page;
+  let watched: Watched;
+  let run: MadeRun;
+  const internet = createServer((_request, response) => response.end('from afar\n'));
+  internet.on('connect', (_request, client) => {
+    const { port } = internet.address() as AddressInfo;
+    const server = connect(port, '127.0.0.1', () => {
+      client.write('HTTP/1.1 200 OK\r\n\r\n');
+      client.pipe(server).pipe(client);
+    });
+    server.on('error', () => client.destroy());
+    client.on('error', () => server.destroy());
+  });
+  const curl = async (url: string) =>
+    (await execute(porthole, run.sandboxId, ['curl', '-sS', '-m', '90', url])).stdout.toString();
+  const pane = () => page.locator('[data-pane="network"]');
+  const row = (host: string, decision: string): Locator =>
+    pane().getByRole('row').filter({ hasText: host }).filter({ hasText: decision });
+
+  beforeAll(async () => {
+    ensureConsoleBuilt();
+    internet.listen(0, '127.0.0.1');
+    await once(internet, 'listening');
+    const proxy = `http://127.0.0.1:${(internet.address() as AddressInfo).port}`;
+    [porthole, browser] = await Promise.all([
+      startTestHost({ https_proxy: proxy, http_proxy: proxy }),
+      launchChromium(),
+    ]);
+    run = await makeRun(porthole, undefined, { title: 'Reads an API' });
+    page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+    watched = watch(page);
+    await page.goto(`${porthole.host.url}/runs/${run.runId}?pane=network`);
+    await pane().getByText('No connections yet').waitFor();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await porthole?.end();
+    internet.close().closeAllConnections();
+  });
+
+  test('lets curl go on once a person approves its host', async () => {
+    const answer = curl('http://api.example.test/');
+    const card = page.getByRole('article', { name: 'Let the sandbox connect to api.example.test?' });
+    await card.getByText('curl').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await decide(card, 'Approve once');
+    expect(await answer).toBe('from afar\n');
+    await row('api.example.test', 'approved by the owner').waitFor();
+    expect(await row('api.example.test', 'allowed').getByText('10 B').isVisible()).toBe(true);
+  });
+
+  test('shows a blocked host at once, and allows it from its row', async () => {
+    const body = { ask: false };
+    expect((await porthole.call('PATCH', `/v1/sandbox/${run.sandboxId}`, { body })).status).toBe(200);
+    expect(await curl('http://blocked.example.test/')).toContain('is blocked (not on the list)');
+    await row('blocked.example.test', 'not on the list').waitFor();
+    await pane().getByRole('button', { name: 'Allow blocked.example.test' }).click();
+    await pane().getByRole('list', { name: 'Allowed hosts' }).getByText('blocked.example.test').waitFor();
+    await pane().getByRole('button', { name: 'Allow blocked.example.test' }).waitFor({ state: 'detached' });
+    expect(await curl('http://blocked.example.test/')).toBe('from afar\n');
+    await row('blocked.example.test', 'allow blocked.example.test').waitFor();
+    expect(await violations(page)).toEqual([]);
+  });
+
+  test('takes an entry off the list again, in the page of the sandbox', async () => {
+    await page.goto(`${porthole.host.url}/sandboxes/${run.sandboxId}?pane=network`);
+    await pane().getByRole('button', { name: 'Remove blocked.example.test from allowed hosts' }).click();
+    await pane().getByRole('list', { name: 'Allowed hosts' }).waitFor({ state: 'detached' });
+    expect(await curl('http://blocked.example.test/')).toContain('is blocked (not on the list)');
+    await row('blocked.example.test', 'blocked').nth(1).waitFor();
+    expect(watched.problems).toEqual([]);
+  });
+});
