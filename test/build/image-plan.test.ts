@@ -106,19 +106,53 @@ describe('the digests of a release', () => {
   });
 });
 
-test('the workflow signs what it builds, and grants no more than that needs', () => {
-  const workflow = parse(readFileSync(join(ROOT, '.github/workflows/release.yml'), 'utf8')) as {
+interface Job {
+  readonly permissions: object;
+  readonly needs?: string;
+  readonly steps: readonly { readonly run?: string; readonly uses?: string }[];
+}
+
+describe('the workflow of a release', () => {
+  const { permissions, jobs } = parse(readFileSync(join(ROOT, '.github/workflows/release.yml'), 'utf8')) as {
     readonly permissions: object;
-    readonly jobs: { release: { permissions: object; steps: { run?: string }[] } };
+    readonly jobs: { readonly images: Job; readonly packages: Job };
   };
-  expect(workflow.permissions).toEqual({});
-  expect(workflow.jobs.release.permissions).toEqual({
-    contents: 'read',
-    'id-token': 'write',
+  const commandsOf = ({ steps }: Job) => steps.map(({ run = '' }) => run).join('\n');
+
+  test('signs what it builds before it publishes packages that name it', () => {
+    const commands = commandsOf(jobs.images);
+    const order = ['git merge-base', 'npm run check', 'npm run images --', 'cosign sign', 'cosign attest'];
+    const places = order.map((command) => commands.indexOf(command));
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+    expect(places).not.toContain(-1);
+    expect(jobs.packages.needs).toBe('images');
+    expect(commandsOf(jobs.packages)).toContain('npm publish');
+    expect(commands).not.toContain('npm publish');
   });
-  const commands = workflow.jobs.release.steps.map(({ run = '' }) => run).join('\n');
-  const order = ['npm run check', 'npm run images --', 'cosign sign', 'cosign attest', 'npm publish'];
-  const places = order.map((command) => commands.indexOf(command));
-  expect(places).toEqual(places.toSorted((a, b) => a - b));
-  expect(places).not.toContain(-1);
+
+  test('grants no more than that needs', () => {
+    expect(permissions).toEqual({});
+    for (const job of Object.values(jobs)) {
+      expect(job.permissions).toEqual({ contents: 'read', 'id-token': 'write' });
+    }
+  });
+
+  test('pins every action by its commit', () => {
+    const used = Object.values(jobs).flatMap(({ steps }) => steps.flatMap(({ uses }) => uses ?? []));
+    expect(used.length).toBeGreaterThan(8);
+    expect(used.filter((each) => !/@[0-9a-f]{40}$/.test(each))).toEqual([]);
+  });
+
+  test('finds the version where its first step looks', () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+      readonly version: string;
+    };
+    for (const folder of ['client', 'constructs', 'infra', 'policies']) {
+      const found: unknown = JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8'));
+      expect(found).toMatchObject({ version });
+    }
+    expect(readFileSync(join(ROOT, 'client/version.ts'), 'utf8')).toContain(`VERSION = '${version}'`);
+    expect(readFileSync(join(ROOT, 'python/pyproject.toml'), 'utf8')).toContain(`\nversion = "${version}"\n`);
+    expect(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')).toContain(`\n## ${version} - `);
+  });
 });
