@@ -21,6 +21,7 @@ import { readConfig } from '#host/config/config.ts';
 import { serve } from '#test/host/support/commands.ts';
 import { makeRun } from '#test/host/support/runs.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { existingGatewayProblems } from '../../infra/gateway.plan.ts';
 import { readStackConfig } from '../../infra/read-stack-config.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -165,8 +166,14 @@ async function validateStack({ folder }: Page, blocks: readonly Block[]): Promis
 
 /** Validates YAML that belongs to one of our schemas. */
 function validateYaml({ code }: Block): 'stack' | 'other' {
-  const keys = Object.keys(parse(code) as Values);
+  const values = parse(code) as Values;
+  const keys = Object.keys(values);
   if (keys.every((key) => key.startsWith('porthole:'))) return 'stack';
+  if (values['kind'] === 'Gateway') {
+    // The listeners that the text and `examples/pulumi` name.
+    expect(existingGatewayProblems(values, ['previews', 'acme', 'web'])).toEqual([]);
+    return 'other';
+  }
   // Prometheus configurations have no schema here.
   expect(keys).toEqual(['scrape_configs']);
   return 'other';
