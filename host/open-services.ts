@@ -9,6 +9,7 @@ import {
 import { createSealedTexts, createSeals, type SealedTexts } from '#adapters/auth/sealed-texts.ts';
 import { createSignedTokens } from '#adapters/auth/signed-tokens.ts';
 import { createPageBrowser } from '#adapters/browser/chromium-pages.ts';
+import { createRemotePages } from '#adapters/browser/remote-pages.ts';
 import { readMachineTools } from '#adapters/egress/machine-tools.ts';
 import type { NetworkBroker } from '#adapters/egress/network-broker.ts';
 import { appProbe } from '#adapters/gateway/http-app-probe.ts';
@@ -100,6 +101,7 @@ export async function openServices({
     opened.defer(() => records.close());
     await records.migrate();
     const tokens = createSignedTokens(keys);
+    const guestKeys = createGuestKeys(keys);
     const publisher = createSandboxEventPublisher({
       records,
       clock,
@@ -113,7 +115,7 @@ export async function openServices({
     const platform = await openPlatform(config, {
       records,
       tokens,
-      guestKeys: createGuestKeys(keys),
+      guestKeys,
       brokerTokens: createBrokerTokens(keys),
       publisher,
       activity,
@@ -163,10 +165,11 @@ export async function openServices({
     });
     const terminals = new Terminals({ provider, records, stopping });
     opened.defer(() => terminals.close());
-    const pages = createPageBrowser({
-      program: config.browser,
-      failed: (reason) => log.warn({ reason }, 'browser failed'),
-    });
+    const failed = (reason: string) => log.warn({ reason }, 'browser failed');
+    const pages =
+      config.browsers === undefined
+        ? createPageBrowser({ program: config.browser, failed })
+        : createRemotePages({ url: config.browsers, keys: guestKeys, failed });
     opened.defer(() => pages.close());
     const rechecker = new PageRechecker(
       {

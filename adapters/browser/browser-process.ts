@@ -8,8 +8,14 @@ import type { Browser } from 'playwright-core';
 import type { Interruption, PageObservation, PageVisit } from '#core/pages/page-browser.ts';
 import { visitPage } from './visit-page.ts';
 
+/** The browser to run, and whether with its own sandbox. */
+interface Program {
+  readonly program: string;
+  readonly isSandboxed: boolean;
+}
+
 export type ToBrowser =
-  | { readonly id: number; readonly visit: PageVisit; readonly program: string }
+  | ({ readonly id: number; readonly visit: PageVisit } & Program)
   | { readonly id: number; readonly abort: true };
 
 export type FromBrowser =
@@ -43,7 +49,7 @@ const running = new Map<number, AbortController>();
 /** Process id of each browser, which leads a process group. */
 const pids = new Map<Browser, number>();
 
-function begin(program: string): Launched {
+function begin(program: Program): Launched {
   const begun: Launched = { browser: launch(program), users: 0, isEnded: false };
   const forget = (): void => {
     begun.isEnded = true;
@@ -59,7 +65,7 @@ function begin(program: string): Launched {
   return begun;
 }
 
-async function launch(program: string): Promise<Browser> {
+async function launch({ program, isSandboxed }: Program): Promise<Browser> {
   const { chromium } = await import('playwright-core');
   return chromium.launch({
     executablePath: program,
@@ -67,8 +73,7 @@ async function launch(program: string): Promise<Browser> {
     handleSIGINT: false,
     handleSIGTERM: false,
     handleSIGHUP: false,
-    // Chromium's own sandbox refuses to run as root.
-    chromiumSandbox: process.getuid?.() !== 0,
+    chromiumSandbox: isSandboxed,
     args: [
       '--disable-gpu',
       '--disable-quic',
@@ -146,7 +151,7 @@ async function residentBytes(pid: number): Promise<number> {
  * Visits the page in the shared browser. If that ends or does not respond, another page may be the
  * cause: the visit is repeated in a browser that no other look uses.
  */
-async function observe(visit: PageVisit, program: string, signal: AbortSignal): Promise<PageObservation> {
+async function observe(visit: PageVisit, program: Program, signal: AbortSignal): Promise<PageObservation> {
   const began = performance.now();
   const used = (current ??= begin(program));
   used.users += 1;
@@ -174,7 +179,7 @@ async function observe(visit: PageVisit, program: string, signal: AbortSignal): 
   }
 }
 
-async function answer(id: number, visit: PageVisit, program: string): Promise<void> {
+async function answer(id: number, visit: PageVisit, program: Program): Promise<void> {
   const controller = new AbortController();
   running.set(id, controller);
   let reply: FromBrowser;
@@ -190,7 +195,7 @@ async function answer(id: number, visit: PageVisit, program: string): Promise<vo
 
 process.on('message', (message: ToBrowser) => {
   if ('abort' in message) running.get(message.id)?.abort();
-  else void answer(message.id, message.visit, message.program);
+  else void answer(message.id, message.visit, message);
 });
 // Chromium exits when its pipe to this process closes, unless a page holds it.
 process.once('disconnect', () => {

@@ -17,6 +17,10 @@ export interface PageBrowserOptions {
   readonly failed: (reason: string) => void;
   /** An unused browser ends after this time. @default 5 minutes, in milliseconds */
   readonly idleMs?: number;
+  /** Pages open at a time; others wait. @default 4, for two cores */
+  readonly pages?: number;
+  /** Whether Chromium uses its own sandbox. @default unless root, for which it refuses */
+  readonly isSandboxed?: boolean;
 }
 
 /** A look that has been sent to a browser process. */
@@ -25,8 +29,8 @@ interface Waiting {
   readonly answer: PromiseWithResolvers<PageObservation>;
 }
 
-/** Pages open at a time, for two cores; others wait. */
-const LIMITS = { perOwner: 3, total: 4, waiting: 32 };
+const PAGES = 4;
+const WAITING = 32;
 const IDLE_MS = 300_000;
 /**
  * Longer than the limit that the browser process enforces itself: past it, the process hangs and is
@@ -37,8 +41,11 @@ const HEAP_MIB = 384;
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
 /** Drives this machine's Chromium in a process that starts with the first look. */
-export function createPageBrowser({ program, failed, idleMs = IDLE_MS }: PageBrowserOptions): PageBrowser {
-  const queue = new FairQueue(LIMITS);
+export function createPageBrowser(options: PageBrowserOptions): PageBrowser {
+  const { program, failed, idleMs = IDLE_MS, pages = PAGES } = options;
+  const { isSandboxed = process.getuid?.() !== 0 } = options;
+  // One owner never takes every place.
+  const queue = new FairQueue({ perOwner: Math.max(1, pages - 1), total: pages, waiting: WAITING });
   const waiting = new Map<number, Waiting>();
   /** Processes that were ended on purpose. */
   const ended = new WeakSet<ChildProcess>();
@@ -114,7 +121,7 @@ export function createPageBrowser({ program, failed, idleMs = IDLE_MS }: PageBro
     };
     signal?.addEventListener('abort', abort, { once: true });
     try {
-      send({ id, visit, program: found });
+      send({ id, visit, program: found, isSandboxed });
       return await answer.promise;
     } finally {
       clearTimeout(limit);
@@ -137,7 +144,7 @@ export function createPageBrowser({ program, failed, idleMs = IDLE_MS }: PageBro
       if (!isDriverInstalled()) throw driverMissing();
       const place = await queue.enter(owner, () => signal);
       if (place === undefined) {
-        throw new PortholeError('too_many_looks', `${LIMITS.waiting} looks wait already`, {
+        throw new PortholeError('too_many_looks', `${WAITING} looks wait already`, {
           remedy: 'try again once they are done.',
         });
       }

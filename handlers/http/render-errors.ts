@@ -66,6 +66,8 @@ const SOON: ReadonlySet<ErrorCode> = new Set([
   'too_many_approvals',
   'service_unavailable',
   'capacity_exceeded',
+  'too_many_looks',
+  'browser_failed',
 ]);
 
 function hints(error: PortholeError): Record<string, string> {

@@ -135,6 +135,8 @@ export interface Config {
       }
     | undefined;
   readonly signingKeys: z.infer<typeof JwksSchema> | undefined;
+  /** Origin of the servers that visit pages; undefined: this machine's browser does. */
+  readonly browsers: URL | undefined;
   /** A browser program; undefined: looked up on PATH. */
   readonly browser: string | undefined;
   readonly logLevel: Environment['LOG_LEVEL'];
@@ -279,6 +281,7 @@ function shape(env: Environment): Config {
                 : { id: env.OIDC_CLIENT_ID, secret: env.OIDC_CLIENT_SECRET },
           },
     signingKeys: env.PORTHOLE_SIGNING_KEYS,
+    browsers: env.PORTHOLE_BROWSERS_URL === undefined ? undefined : new URL(env.PORTHOLE_BROWSERS_URL),
     browser: env.PORTHOLE_BROWSER,
     logLevel: env.LOG_LEVEL,
     preview: Object.freeze({

@@ -467,6 +467,12 @@ export const EnvironmentSchema = z.object({
     .describe(
       'Path of Chromium or Google Chrome, for look and check; by default the one on PATH. Without one they answer 501 browser_missing',
     ),
+  PORTHOLE_BROWSERS_URL: z
+    .url({ protocol: /^http$/, error: 'must be a URL like http://porthole-browsers.porthole.svc:8790' })
+    .optional()
+    .describe(
+      'In a cluster: URL of the browser servers (host/browsers.ts), which open pages for look and check, e.g. http://porthole-browsers.porthole.svc:8790; replaces PORTHOLE_BROWSER',
+    ),
   LOG_LEVEL: z
     .enum(
       ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type BrowserServer, SIGNING_KEYS, startBrowserServer } from '#test/support/browser-server.ts';
 import { chromiumMissing } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
@@ -69,14 +70,21 @@ const HEALTHY = [
 /** Timeout of tests that check three pages at a time, for a busy machine. */
 const LIMIT = 120_000;
 
-suite('what a browser sees of a preview', chromiumMissing, () => {
+/** Where the browser runs: beside the host, or beside a server of visits. */
+const PLACES = ['on this machine', 'beside a browser server'] as const;
+
+const looksOf = (where: (typeof PLACES)[number]) => () => {
   let porthole: TestHost;
+  let browsers: BrowserServer | undefined;
   let opened: SandboxWithPreview;
   let vite: ViteProject;
   let other: string;
 
   beforeAll(async () => {
-    porthole = await startTestHost();
+    if (where === 'beside a browser server') browsers = await startBrowserServer();
+    porthole = await startTestHost(
+      browsers && { PORTHOLE_BROWSERS_URL: browsers.url.href, PORTHOLE_SIGNING_KEYS: SIGNING_KEYS },
+    );
     [opened, vite] = await Promise.all([openSandbox(porthole), startViteProject(porthole)]);
     const { api, sandbox, serve, runId } = opened;
     await api.write(sandbox, 'apps.mjs', readFileSync(join(import.meta.dirname, 'look-apps.mjs')));
@@ -84,7 +92,10 @@ suite('what a browser sees of a preview', chromiumMissing, () => {
     await serve('node apps.mjs 3000');
     other = (await startPreview(api, runId, 4000)).preview_url ?? '';
   }, LIMIT);
-  afterAll(() => porthole?.end());
+  afterAll(async () => {
+    await porthole?.end();
+    await browsers?.end();
+  });
 
   const post = async (
     what: 'check' | 'look',
@@ -309,4 +320,8 @@ suite('what a browser sees of a preview', chromiumMissing, () => {
       by: 'owner',
     });
   });
-});
+};
+
+for (const where of PLACES) {
+  suite(`what a browser sees of a preview, ${where}`, chromiumMissing, looksOf(where));
+}

@@ -1,0 +1,148 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { createPageBrowser } from '#adapters/browser/chromium-pages.ts';
+import { createRemotePages } from '#adapters/browser/remote-pages.ts';
+import type { PageBrowser, PageVisit } from '#core/pages/page-browser.ts';
+import { GUEST_KEYS, startBrowserServer } from '#test/support/browser-server.ts';
+import { chromiumMissing } from '#test/support/chromium.ts';
+import { suite } from '#test/support/suite.ts';
+
+const PAGES: Readonly<Record<string, string>> = {
+  '/': `<!doctype html><title>Shop</title><h1>Orders</h1><button id="add" onclick="out.textContent = 'Added'">Add</button><p id="out"></p>`,
+  '/hangs': '<!doctype html><title>Hangs</title><script>for (;;);</script>',
+  '/fills': `<!doctype html><title>Fills</title><script>const all = []; for (;;) all.push(new Uint8Array(1e7).fill(1));</script>`,
+};
+const LIMIT = 120_000;
+
+interface Opened {
+  readonly pages: PageBrowser;
+  end(): Promise<void>;
+}
+
+const failed = (): void => undefined;
+
+/** Each opens one page at a time. */
+const OPEN: Readonly<Record<string, () => Promise<Opened>>> = {
+  'of this machine': () => {
+    const pages = createPageBrowser({ program: undefined, pages: 1, failed });
+    return Promise.resolve({ pages, end: () => pages.close() });
+  },
+  'beside a browser server': async () => {
+    const server = await startBrowserServer({ PORTHOLE_BROWSERS_PAGES: '1' });
+    return {
+      pages: createRemotePages({ url: server.url, keys: GUEST_KEYS, failed }),
+      end: () => server.end(),
+    };
+  },
+};
+
+for (const [where, open] of Object.entries(OPEN)) {
+  suite(`the browser ${where}`, chromiumMissing, () => {
+    const app = createServer((request, response) => {
+      const page = PAGES[request.url ?? ''];
+      response.writeHead(page === undefined ? 404 : 200, { 'content-type': 'text/html' }).end(page);
+    });
+    let opened: Opened;
+    let origin: string;
+
+    beforeAll(async () => {
+      app.listen(0, '127.0.0.1');
+      await once(app, 'listening');
+      origin = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
+      opened = await open();
+    });
+    afterAll(async () => {
+      await opened?.end();
+      app.close();
+    });
+
+    const visit = (more: Partial<PageVisit> = {}, signal?: AbortSignal) =>
+      opened.pages.observe(
+        {
+          origin,
+          path: '/',
+          siblings: [],
+          viewport: { width: 800, height: 600, scale: 1, mobile: false },
+          steps: [],
+          waitFor: undefined,
+          picture: undefined,
+          ...more,
+        },
+        'ada',
+        signal,
+      );
+
+    test(
+      'reports a page, its picture, the difference to an earlier one, and an element',
+      async () => {
+        const first = await visit({ picture: { fullPage: false } });
+        expect(first).toMatchObject({
+          status: 200,
+          facts: { title: 'Shop' },
+          outline: expect.stringContaining('button "Add"'),
+          picture: { mediaType: 'image/png', width: 800, height: 600 },
+          difference: null,
+        });
+        const again = await visit({
+          picture: { fullPage: false },
+          previous: first.picture ?? undefined,
+          steps: [{ action: 'click', selector: '#add' }],
+          waitFor: { text: 'Added' },
+          point: { x: 20, y: 80 },
+        });
+        expect(again).toMatchObject({ failedStep: null, element: { selector: '#add', role: 'button' } });
+        expect(again.difference?.changedPixels).toBeGreaterThan(0);
+      },
+      LIMIT,
+    );
+
+    test(
+      'takes no picture for a check',
+      async () => {
+        expect(await visit()).toMatchObject({ status: 200, picture: null, outline: null, element: null });
+      },
+      LIMIT,
+    );
+
+    test(
+      'ends a page that hangs, and one that fills the memory, and visits the next one',
+      async () => {
+        expect((await visit({ path: '/hangs' })).interruption).toBe('unresponsive');
+        expect((await visit({ path: '/fills' })).interruption).not.toBeNull();
+        expect(await visit()).toMatchObject({ interruption: null, facts: { title: 'Shop' } });
+      },
+      LIMIT,
+    );
+
+    test(
+      'gives the place of a caller that goes away to the next one',
+      async () => {
+        const caller = new AbortController();
+        const arrived = once(app, 'request');
+        const answer = visit({ path: '/hangs' }, caller.signal).catch((error: Error) => error.message);
+        await arrived;
+        caller.abort(new Error('gone'));
+        expect(await answer).toBe('gone');
+        expect(await visit()).toMatchObject({ status: 200, facts: { title: 'Shop' } });
+      },
+      LIMIT,
+    );
+
+    test(
+      'refuses what is past the waiting limit, and answers the others',
+      async () => {
+        // One is open, and 32 wait.
+        const codes = Array.from({ length: 34 }, () =>
+          visit().then(
+            ({ status }) => status,
+            ({ code }: { code?: string }) => code,
+          ),
+        );
+        expect((await Promise.all(codes)).filter((each) => each !== 200)).toEqual(['too_many_looks']);
+      },
+      LIMIT,
+    );
+  });
+}
