@@ -4,6 +4,7 @@ import { join } from 'node:path';
 const IMAGES = {
   guest: { folder: 'guest', local: 'localhost/porthole/guest:1' },
   functions: { folder: 'function-host', local: 'porthole/functions:dev' },
+  browsers: { folder: 'browsers', local: 'porthole/browsers:dev' },
   sandbox: { folder: 'sandbox', local: 'porthole/sandbox:dev' },
   python: { folder: 'python', local: 'localhost/porthole/python:1' },
   node: { folder: 'node', local: 'localhost/porthole/node:1' },
@@ -15,7 +16,7 @@ export type ImageName = keyof typeof IMAGES;
 export const IMAGE_NAMES = Object.keys(IMAGES) as readonly ImageName[];
 
 /** Built from the root of the project; the others from their own folder. */
-const FROM_ROOT: readonly ImageName[] = ['guest', 'functions'];
+const FROM_ROOT: readonly ImageName[] = ['guest', 'functions', 'browsers'];
 
 export interface ImageOptions {
   /** @default every image */

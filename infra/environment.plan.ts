@@ -23,6 +23,10 @@ export const CHANNEL_PORT = 8788;
 export const BROKER_NAME = 'porthole-broker';
 export const BROKER_PORT = 8789;
 
+/** Name of the browsers' Service, Deployment and account, and their port. */
+export const BROWSERS_NAME = 'porthole-browsers';
+export const BROWSERS_PORT = 8790;
+
 /** The public address, without the port if it is the default one. */
 export function apiUrl({ apiHost, gateway }: Pick<StackConfig, 'apiHost' | 'gateway'>): string {
   return new URL(`https://${apiHost}:${gateway.port}`).origin;
@@ -52,11 +56,12 @@ function settingsPlan(
     | 'sandboxes'
     | 'functions'
     | 'broker'
+    | 'browsers'
     | 'oidc'
     | 'environment'
   >,
 ): Record<string, string> {
-  const { zone, gateway, namespaces, preview, functions, broker, oidc, sandboxes } = config;
+  const { zone, gateway, namespaces, preview, functions, broker, browsers, oidc, sandboxes } = config;
   const authority = gatewayAuthority(config);
   const shared = sharedGateway(config);
   const [, ...zones] = servedZones(config);
@@ -73,6 +78,9 @@ function settingsPlan(
     }),
     ...(broker !== undefined && {
       PORTHOLE_BROKER_URL: `tcp://${BROKER_NAME}.${namespaces.functions}.svc:${BROKER_PORT}`,
+    }),
+    ...(browsers !== undefined && {
+      PORTHOLE_BROWSERS_URL: `http://${BROWSERS_NAME}.${namespaces.functions}.svc:${BROWSERS_PORT}`,
     }),
     PORTHOLE_GATEWAY_LISTENER: shared.listener,
     // Only where needed: the version before does not know them.

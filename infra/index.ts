@@ -1,6 +1,7 @@
 /** `@porthole/pulumi`: Porthole as components of a Pulumi program. */
 export { Access } from './access.ts';
 export { Admission } from './admission.ts';
+export { Browsers } from './browsers.ts';
 export { Functions } from './functions.ts';
 export { Gateway } from './preview-gateway-routes.ts';
 export type { PortholeArgs } from './porthole-args.ts';

@@ -3,7 +3,7 @@ export const STACK_LABELS = { 'app.kubernetes.io/part-of': 'porthole' } as const
 
 /** Labels and selector of one component's pods. */
 export function componentLabels(
-  component: 'functions' | 'broker' | 'reaper' | 'lifecycle' | 'snapshots-clean' | 'warm-pool',
+  component: 'functions' | 'broker' | 'browsers' | 'reaper' | 'lifecycle' | 'snapshots-clean' | 'warm-pool',
 ) {
   return {
     ...STACK_LABELS,

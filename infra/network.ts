@@ -5,7 +5,7 @@ import { Settled } from './settled.ts';
 import { NAMESPACE_NAME, NETWORK_LABELS, SANDBOX_POD_LABELS } from '../constructs/names.ts';
 import { networkRangeSpec, podsOf } from '../constructs/port-range-manifests.ts';
 import { GUEST_PORT } from '../guest/protocol/guest-pod.ts';
-import { BROKER_PORT, CHANNEL_PORT, functionsPort } from './environment.plan.ts';
+import { BROKER_PORT, BROWSERS_PORT, CHANNEL_PORT, functionsPort } from './environment.plan.ts';
 import { STACK_LABELS, componentLabels } from './labels.ts';
 import { portRange } from './preview-services.plan.ts';
 import type { StackConfig } from './stack-config-schema.ts';
@@ -26,6 +26,7 @@ export class Network extends pulumi.ComponentResource {
       channel: resolve(channelPlan(config)),
       'to-broker': resolve(toBrokerPlan(config)),
       broker: resolve(brokerPlan(config)),
+      browsers: resolve(browsersPlan(config)),
     };
     const opened = [
       new NetworkPolicy(`${name}-functions`, resolve(functionsPlan(config)), { parent: this }),
@@ -41,7 +42,7 @@ export class Network extends pulumi.ComponentResource {
 
 type NetworkConfig = Pick<
   StackConfig,
-  'namespaces' | 'gateway' | 'preview' | 'sandboxes' | 'functions' | 'broker' | 'environment'
+  'namespaces' | 'gateway' | 'preview' | 'sandboxes' | 'functions' | 'broker' | 'browsers' | 'environment'
 >;
 
 const TO_DNS = {
@@ -158,6 +159,30 @@ export function brokerPlan({ namespaces, broker }: NetworkConfig) {
         { to: [...INTERNET, ...broker.egress.map(block)] },
         TO_DNS,
         { to: [sandboxes], ports: [{ protocol: 'TCP', port: GUEST_PORT }] },
+      ],
+    },
+  };
+}
+
+/**
+ * The browsers' pods: only the functions reach their port, and they reach only the gateway and the
+ * cluster's DNS. The ports of a gateway's pods are not known here. Undefined without browsers.
+ */
+export function browsersPlan({ namespaces, gateway, browsers }: NetworkConfig) {
+  if (browsers === undefined) return undefined;
+  const functions = podsOf(namespaces.functions, componentLabels('functions'));
+  return {
+    metadata: { name: 'porthole-browsers', namespace: namespaces.functions, labels: STACK_LABELS },
+    spec: {
+      podSelector: { matchLabels: componentLabels('browsers') },
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [{ from: [functions], ports: [{ protocol: 'TCP', port: BROWSERS_PORT }] }],
+      egress: [
+        { to: [podsOf(gateway.podNamespace, gateway.podLabels)], ports: [{ protocol: 'TCP' }] },
+        ...(browsers.egress.length === 0
+          ? []
+          : [{ to: browsers.egress.map(block), ports: [{ protocol: 'TCP', port: gateway.port }] }]),
+        TO_DNS,
       ],
     },
   };

@@ -9,6 +9,14 @@ export const ENVIRONMENT_NAME = 'porthole';
 
 /** An unprivileged user that need not exist in the image. */
 const USER = 10_001;
+export const POD_USER = { runAsNonRoot: true, runAsUser: USER, runAsGroup: USER, fsGroup: USER } as const;
+
+/** No rights, and a root that cannot be written to. */
+export const CONTAINER_SECURITY = {
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ['ALL'] },
+};
 
 /**
  * The common part of the functions' and the CronJobs' pods: unprivileged, with only two empty
@@ -32,13 +40,7 @@ export function podPlan(
       enableServiceLinks: false,
       ...placementFields(placement),
       ...(functions.pullSecret !== undefined && { imagePullSecrets: [{ name: functions.pullSecret }] }),
-      securityContext: {
-        runAsNonRoot: true,
-        runAsUser: USER,
-        runAsGroup: USER,
-        fsGroup: USER,
-        seccompProfile: { type: 'RuntimeDefault' },
-      },
+      securityContext: { ...POD_USER, seccompProfile: { type: 'RuntimeDefault' } },
       volumes: [
         { name: 'data', emptyDir: {} },
         { name: 'tmp', emptyDir: {} },
@@ -52,11 +54,7 @@ export function podPlan(
         requests: { cpu: functions.cpu, memory: functions.memory },
         limits: { memory: functions.memory },
       },
-      securityContext: {
-        allowPrivilegeEscalation: false,
-        readOnlyRootFilesystem: true,
-        capabilities: { drop: ['ALL'] },
-      },
+      securityContext: CONTAINER_SECURITY,
       volumeMounts: [
         { name: 'data', mountPath: dataFolder(config) },
         { name: 'tmp', mountPath: '/tmp' },

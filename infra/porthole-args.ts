@@ -34,5 +34,5 @@ export const PLAIN_PATHS: readonly [path: RegExp, why: string][] = [
   [/^sandboxes\.(warmPool|warmPools\..*)$/, 'it decides where sandboxes come from'],
   [/^sandboxes\.templates\.[^.]+\.(cpu|memory|storage)$/, 'sizes are computed from it'],
   [/^environment\.(PORT|PORTHOLE_DATA_DIR)$/, 'pods and network policies are computed from it'],
-  [/^(sandboxes|broker)\.egress\./, 'network policies are computed from it'],
+  [/^(sandboxes|broker|browsers)\.egress\./, 'network policies are computed from it'],
 ];

@@ -3,6 +3,7 @@ import * as pulumi from '@pulumi/pulumi';
 import { Access } from './access.ts';
 import { Admission } from './admission.ts';
 import { Broker } from './broker.ts';
+import { Browsers } from './browsers.ts';
 import { apiUrl } from './environment.plan.ts';
 import { Functions } from './functions.ts';
 import { servedZones, sharedGateway } from './gateway.plan.ts';
@@ -73,6 +74,7 @@ export class Porthole extends pulumi.ComponentResource {
       sandboxes,
       functions,
       ...(config.broker === undefined ? [] : [new Broker(`${name}-broker`, settled, running)]),
+      ...(config.browsers === undefined ? [] : [new Browsers(`${name}-browsers`, settled, guarded)]),
       new Reaper(`${name}-reaper`, settled, running),
       new Lifecycle(`${name}-lifecycle`, settled, running),
       new Snapshots(`${name}-snapshots`, settled, running),

@@ -176,6 +176,16 @@ function contradictions(config: StackConfig, prefix: string, isUnknown: (text: s
       );
     }
   }
+  if (
+    config.browsers !== undefined &&
+    guestKeys(config) === undefined &&
+    functions.existingSecret !== undefined
+  ) {
+    problem(
+      'sandboxes.guestKeys',
+      'is required for browsers, because the signing keys come from an existing Secret: set what `npm run config -- guest-keys` prints with PORTHOLE_SIGNING_KEYS',
+    );
+  }
   for (const range of sandboxes.egress) {
     const wider = sandboxes.egress.find((other) => other !== range && contains(other, range));
     if (wider !== undefined) problem('sandboxes.egress', `${range} lies within ${wider} already`);

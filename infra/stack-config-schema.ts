@@ -417,6 +417,33 @@ const Broker = z.strictObject({
     ),
 });
 
+const Browsers = z.strictObject({
+  image: ofRelease(RELEASE_IMAGES['browsers']).describe(
+    'Image of the browsers (`images/browsers`); pin it by digest in production. The package of a release has that of the release as the default',
+  ),
+  replicas: whole(1, 100).default(2).describe('Number of its pods; looks end with their pod'),
+  pages: whole(1, 64)
+    .default(4)
+    .describe(
+      'Pages that a pod opens at a time; others wait. Its memory limit is 1 GiB, and 512 MiB for each of them',
+    ),
+  cpu: quantity.default('1').describe('CPU request of a pod; four pages at a time need two cores'),
+  memory: quantity.default('1Gi').describe('Memory request of a pod'),
+  egress: z
+    .array(addressRange)
+    .default([])
+    .describe(
+      "Address ranges of the gateway besides its own pods, e.g. of its load balancer, which the browsers may reach at the gateway's port",
+    ),
+  seccompProfile: z
+    .string()
+    .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*(\/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$/, 'must be a relative path')
+    .optional()
+    .describe(
+      "Seccomp profile below the kubelet's folder on every node that permits user namespaces, for Chromium's own sandbox; without it the profile is RuntimeDefault and the pod alone confines pages",
+    ),
+});
+
 const Archives = z.strictObject({
   bucket: z
     .string()
@@ -458,6 +485,9 @@ export const StackConfigSchema = z.strictObject({
   sandboxes: group(Sandboxes),
   broker: Broker.optional().describe(
     'Makes the connections of sandboxes, which then have no other way out; without it the network of a sandbox is off or open',
+  ),
+  browsers: Browsers.optional().describe(
+    'Opens previews for `look` and `check`; without it they answer 501 `browser_missing`',
   ),
   archives: Archives.optional(),
   environment: z

@@ -13,6 +13,7 @@ const SETTING_OF: Readonly<Record<string, string>> = {
   PORTHOLE_CHANNEL_PORT: 'sandboxes.channel',
   PORTHOLE_CHANNEL_URL: 'sandboxes.channel',
   PORTHOLE_BROKER_URL: 'broker',
+  PORTHOLE_BROWSERS_URL: 'browsers',
   PORTHOLE_GATEWAY_LISTENER: 'gateway.existing.sectionName',
   PORTHOLE_GATEWAY_KIND: 'gateway.listenerSet',
   PORTHOLE_ZONES: 'zones',

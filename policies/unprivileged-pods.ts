@@ -1,18 +1,21 @@
 import type { ResourceValidationPolicy } from '@pulumi/policy';
 import { containersOf, podSpecOf } from './pod-spec.ts';
 
+/** As the Pod Security Standard `restricted` has it. */
+const PROFILES: readonly (string | undefined)[] = ['RuntimeDefault', 'Localhost'];
+
 export const unprivilegedPods: ResourceValidationPolicy = {
   name: 'unprivileged-pods',
   description:
-    "Every pod runs as an ordinary user without capabilities, under the runtime's seccomp profile.",
+    "Every pod runs as an ordinary user without capabilities, under a seccomp profile: the runtime's, or one of the node.",
   remediationSteps:
-    'Set runAsNonRoot and seccompProfile RuntimeDefault on the pod; allowPrivilegeEscalation false and capabilities.drop ALL on each container.',
+    'Set runAsNonRoot and seccompProfile RuntimeDefault or Localhost on the pod; allowPrivilegeEscalation false and capabilities.drop ALL on each container.',
   validateResource({ type, props }, report) {
     const pod = podSpecOf(type, props);
     if (pod === undefined) return;
     if (pod.securityContext?.runAsNonRoot !== true) report('It may run as root.');
-    if (pod.securityContext?.seccompProfile?.type !== 'RuntimeDefault') {
-      report('It has not the seccomp profile of the runtime.');
+    if (!PROFILES.includes(pod.securityContext?.seccompProfile?.type)) {
+      report('It has no seccomp profile.');
     }
     for (const { name, securityContext } of containersOf(pod)) {
       if (securityContext?.privileged === true) report(`${name} is privileged.`);

@@ -21,6 +21,7 @@ const file = stackFile({
     warmPools: { ready: { template: 'node', replicas: 2 } },
     egress: ['203.0.113.0/24'],
   },
+  'porthole:browsers': { image: 'browsers@sha256:1' },
 });
 
 const render = (...args: string[]) =>

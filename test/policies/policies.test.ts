@@ -262,6 +262,11 @@ describe('a resource', () => {
     ['unprivileged-pods', 'no seccomp profile', changed(pod, 'spec.securityContext', { runAsNonRoot: true })],
     [
       'unprivileged-pods',
+      'no confinement of its system calls',
+      changed(pod, 'spec.securityContext.seccompProfile.type', 'Unconfined'),
+    ],
+    [
+      'unprivileged-pods',
       'privilege',
       changed(
         pod,

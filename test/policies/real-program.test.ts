@@ -73,6 +73,24 @@ describe('the pack', () => {
     PATIENT,
   );
 
+  test.each(['RuntimeDefault', 'Localhost'])(
+    'passes browsers with the seccomp profile %s',
+    async (profile) => {
+      const file = committed('prod');
+      const browsers = {
+        image: `registry.example.com/browsers@sha256:${'a'.repeat(64)}`,
+        ...(profile === 'Localhost' && { seccompProfile: 'chromium.json' }),
+      };
+      const { succeeded, decisions, made } = await observed(pack, MAIN, {
+        ...file,
+        config: { ...file.config, 'porthole:browsers': browsers },
+      });
+      expect({ succeeded, decisions }).toEqual({ succeeded: true, decisions: [] });
+      expect(made).toContain('porthole-browsers');
+    },
+    PATIENT,
+  );
+
   test(
     'stops the images of development, unless its configuration lets them pass',
     async () => {

@@ -1,0 +1,149 @@
+import * as kubernetes from '@pulumi/kubernetes';
+import * as pulumi from '@pulumi/pulumi';
+import { placementFields } from '../constructs/pod-placement.ts';
+import { BROWSERS_NAME, BROWSERS_PORT } from './environment.plan.ts';
+import { componentLabels, STACK_LABELS } from './labels.ts';
+import { CONTAINER_SECURITY, POD_USER } from './pod.plan.ts';
+import type { PortholeArgs } from './porthole-args.ts';
+import { StackConfigError } from './read-stack-config.ts';
+import { guestKeys } from './sandboxes.plan.ts';
+import { Settled } from './settled.ts';
+import type { StackConfig } from './stack-config-schema.ts';
+
+/** The browsers in which the functions look at previews. */
+export class Browsers extends pulumi.ComponentResource {
+  constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
+    super('porthole:infra:Browsers', name, {}, opts);
+    const { config, resolve } = Settled.of(args);
+    const { browsers } = config;
+    if (browsers === undefined)
+      throw new StackConfigError(['browsers: is required for the component Browsers']);
+    const own = { ...config, browsers };
+    const { Service, ServiceAccount } = kubernetes.core.v1;
+    const account = new ServiceAccount(`${name}-account`, resolve(browsersAccountPlan(own)), {
+      parent: this,
+    });
+    const { Deployment } = kubernetes.apps.v1;
+    const deployment = new Deployment(name, resolve(browsersDeploymentPlan(own)), {
+      parent: this,
+      dependsOn: [account],
+    });
+    const after = { parent: this, dependsOn: [deployment] };
+    const { PodDisruptionBudget } = kubernetes.policy.v1;
+    const budget = new PodDisruptionBudget(`${name}-budget`, resolve(browsersBudgetPlan(own)), after);
+    // A Service is ready once it has pods: it waits for them.
+    const service = new Service(`${name}-service`, resolve(browsersServicePlan(own)), after);
+    this.registerOutputs({ deployment: deployment.id, budget: budget.id, service: service.id });
+  }
+}
+
+/** Longest that a visit takes to end, and that a Service takes to remove a terminating pod. */
+const DRAIN_SECONDS = 60;
+const LEAVE_ROTATION_SECONDS = 5;
+
+/** In MiB: the limit of a page, and what Chromium and the server need besides. */
+const PAGE_MEBIBYTES = 512;
+const BASE_MEBIBYTES = 1_024;
+
+type BrowsersConfig = Pick<StackConfig, 'namespaces' | 'functions' | 'sandboxes' | 'signingKeys'> & {
+  readonly browsers: NonNullable<StackConfig['browsers']>;
+};
+
+/** An account without a role: its pods run hostile pages, and get no token. */
+export function browsersAccountPlan(config: BrowsersConfig) {
+  return { metadata: metadata(config), automountServiceAccountToken: false };
+}
+
+/**
+ * Pods without a secret: they verify the functions' requests with public keys. Chromium's own
+ * sandbox makes user namespaces, which RuntimeDefault forbids, so without another seccomp profile
+ * the pod alone confines pages.
+ */
+export function browsersDeploymentPlan(config: BrowsersConfig) {
+  const { browsers, functions } = config;
+  const { topologySpreadConstraints: _, ...placement } = functions.placement;
+  const labels = componentLabels('browsers');
+  const probe = { httpGet: { path: '/health', port: 'visits' }, timeoutSeconds: 3 };
+  const { seccompProfile } = browsers;
+  return {
+    metadata: metadata(config),
+    spec: {
+      replicas: browsers.replicas,
+      revisionHistoryLimit: 3,
+      selector: { matchLabels: labels },
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+      template: {
+        metadata: { labels },
+        spec: {
+          serviceAccountName: BROWSERS_NAME,
+          automountServiceAccountToken: false,
+          enableServiceLinks: false,
+          ...placementFields(placement),
+          ...(functions.pullSecret !== undefined && {
+            imagePullSecrets: [{ name: functions.pullSecret }],
+          }),
+          securityContext: {
+            ...POD_USER,
+            seccompProfile:
+              seccompProfile === undefined
+                ? { type: 'RuntimeDefault' }
+                : { type: 'Localhost', localhostProfile: seccompProfile },
+          },
+          volumes: [{ name: 'tmp', emptyDir: { sizeLimit: '2Gi' } }],
+          terminationGracePeriodSeconds: LEAVE_ROTATION_SECONDS + DRAIN_SECONDS,
+          containers: [
+            {
+              name: 'browsers',
+              image: browsers.image,
+              env: [
+                { name: 'PORT', value: String(BROWSERS_PORT) },
+                { name: 'PORTHOLE_BROWSERS_KEYS', value: guestKeys(config) ?? '' },
+                { name: 'PORTHOLE_BROWSERS_PAGES', value: String(browsers.pages) },
+                { name: 'PORTHOLE_BROWSERS_SANDBOX', value: String(seccompProfile !== undefined) },
+                { name: 'LOG_LEVEL', value: functions.logLevel },
+                // Chromium keeps settings and crash dumps in its home.
+                { name: 'HOME', value: '/tmp' },
+              ],
+              ports: [{ name: 'visits', containerPort: BROWSERS_PORT, protocol: 'TCP' }],
+              resources: {
+                requests: { cpu: browsers.cpu, memory: browsers.memory },
+                limits: { memory: `${BASE_MEBIBYTES + browsers.pages * PAGE_MEBIBYTES}Mi` },
+              },
+              securityContext: CONTAINER_SECURITY,
+              volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }],
+              startupProbe: { ...probe, periodSeconds: 1, failureThreshold: 60 },
+              readinessProbe: { ...probe, periodSeconds: 5, failureThreshold: 2 },
+              livenessProbe: { ...probe, periodSeconds: 10, failureThreshold: 6 },
+              lifecycle: { preStop: { sleep: { seconds: LEAVE_ROTATION_SECONDS } } },
+            },
+          ],
+        },
+      },
+    },
+  };
+}
+
+export function browsersServicePlan(config: BrowsersConfig) {
+  return {
+    metadata: metadata(config),
+    spec: {
+      type: 'ClusterIP',
+      selector: componentLabels('browsers'),
+      ports: [
+        { name: 'visits', port: BROWSERS_PORT, targetPort: 'visits', protocol: 'TCP', appProtocol: 'http' },
+      ],
+    },
+  };
+}
+
+/** A node drain evicts one pod at a time. */
+export function browsersBudgetPlan(config: BrowsersConfig) {
+  return {
+    metadata: metadata(config),
+    spec: { maxUnavailable: 1, selector: { matchLabels: componentLabels('browsers') } },
+  };
+}
+
+function metadata({ namespaces }: Pick<BrowsersConfig, 'namespaces'>) {
+  return { name: BROWSERS_NAME, namespace: namespaces.functions, labels: STACK_LABELS };
+}
