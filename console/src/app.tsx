@@ -5,7 +5,9 @@ import { type Answer, ApiError, call, onSignedOut } from './api/client.ts';
 import { ApprovalDock } from './approvals/approval-dock.tsx';
 import { questionOf, runName } from './approvals/approval-labels.ts';
 import { type Approvals, useApprovals } from './approvals/use-approvals.ts';
+import { whenConnected } from './live/connection.ts';
 import { SessionContext, type SessionState } from './live/session-state.ts';
+import { problemOf } from './live/use-live.ts';
 import { RunPage } from './pages/run-page.tsx';
 import { RunsPage } from './pages/runs-page.tsx';
 import { SandboxPage } from './pages/sandbox-page.tsx';
@@ -35,7 +37,10 @@ export function App() {
       setState(({ over, count }) => ({ over: false, count: over ? count + 1 : count }));
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) setState(({ count }) => ({ over: true, count }));
-      else setProblem(error instanceof ApiError ? error.message : 'Can’t reach Porthole.');
+      else {
+        setProblem(problemOf(error));
+        if (!(error instanceof ApiError)) void whenConnected(() => void look());
+      }
     }
   }, []);
   useEffect(() => {

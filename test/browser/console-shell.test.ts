@@ -332,6 +332,59 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     MINUTE,
   );
 
+  test(
+    'a new user gets a tour of three steps, which covers no request and ends for good',
+    async () => {
+      const fresh = await startTestHost();
+      const [context, page] = await open(LOOKS['a phone']);
+      const tour = page.getByRole('region', { name: 'Tour' });
+      const press = async (name: string) => {
+        await tour.getByRole('button', { name }).focus();
+        await page.keyboard.press('Enter');
+      };
+      try {
+        await page.goto(fresh.host.url);
+        await tour.getByText('step 1 of 3').waitFor();
+        await page.getByRole('button', { name: 'Try it' }).click();
+        await tour.getByText('step 2 of 3').waitFor();
+        await page.locator('.approval').waitFor();
+        for (const viewport of [LOOKS['a phone'].viewport, LOOKS.light.viewport]) {
+          await page.setViewportSize(viewport);
+          expect(
+            await page.locator('.approval button').evaluateAll((buttons) =>
+              (buttons as unknown as Covered[]).every((each) => {
+                each.scrollIntoView();
+                const { left, top, width, height } = each.getBoundingClientRect();
+                const found = each.ownerDocument.elementFromPoint(left + width / 2, top + height / 2);
+                return found?.closest('.approval') !== null;
+              }),
+            ),
+          ).toBe(true);
+        }
+        expect(await violations(page)).toEqual([]);
+        await page.reload();
+        await tour.getByText('step 2 of 3').waitFor();
+        await press('Next');
+        await tour.getByText('step 3 of 3').waitFor();
+        await page.keyboard.press('Escape');
+        await tour.waitFor({ state: 'detached' });
+        expect(await page.evaluate('document.activeElement.id')).toBe('page');
+        await page.reload();
+        await page.getByText('Live', { exact: true }).waitFor();
+        expect(await tour.count()).toBe(0);
+        await page.keyboard.press('ControlOrMeta+k');
+        await page.getByRole('menuitem', { name: 'Show the tour' }).click();
+        await tour.getByText('step 1 of 3').waitFor();
+        await press('Skip the tour');
+        await tour.waitFor({ state: 'detached' });
+      } finally {
+        await context.close();
+        await fresh.end();
+      }
+    },
+    MINUTE,
+  );
+
   test('a page that broke has ways on, and the rest works', async () => {
     const [context, page] = await open();
     await visit(page, PLACES['a page that broke'] as Place);
@@ -400,3 +453,11 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     await context.close();
   });
 });
+
+interface Covered {
+  readonly ownerDocument: {
+    elementFromPoint(x: number, y: number): { closest(selector: string): unknown } | null;
+  };
+  scrollIntoView(): void;
+  getBoundingClientRect(): { left: number; top: number; width: number; height: number };
+}

@@ -1,4 +1,5 @@
 import { hearServerTime } from '../live/clock.ts';
+import { checkConnection } from '../live/connection.ts';
 import type { Api } from './api.ts';
 
 export type Route = keyof Api;
@@ -73,7 +74,13 @@ export function addressOf(
  * @throws TypeError when the server cannot be reached
  */
 export async function ask(address: string, init: RequestInit = {}): Promise<Response> {
-  const response = await fetch(address, init);
+  let response: Response;
+  try {
+    response = await fetch(address, init);
+  } catch (error) {
+    if (init.signal?.aborted !== true) void checkConnection();
+    throw error;
+  }
   hearServerTime(response);
   if (response.status === 401) signedOut();
   return response;

@@ -2,9 +2,11 @@ import { useRef, useState } from 'react';
 import { Link } from 'wouter';
 import { ApiError, call } from '../api/client.ts';
 import { timeLeft } from '../live/clock.ts';
+import { checkConnection } from '../live/connection.ts';
 import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
+import { actionProblemOf } from '../parts/use-attempt.ts';
 import {
   type Choice,
   choiceLabel,
@@ -89,7 +91,8 @@ export function ApprovalCard({
       } else if (error instanceof ApiError && error.status === 404) {
         onEnd('That request is not there any more. Nothing has changed.', [id]);
       } else {
-        setProblem(error instanceof ApiError ? error.message : 'Can’t reach Porthole. Try again.');
+        if (!(error instanceof ApiError)) await checkConnection();
+        setProblem(actionProblemOf(error));
         setBusy(false);
         onDecide([]);
       }

@@ -8,7 +8,7 @@ import { useAttempt } from '../parts/use-attempt.ts';
 /** The permanent approvals, with a button to revoke each; nothing if there are none. */
 export function Policies() {
   const { value, reload } = useAnswer('GET /api/approval-policies', { query: { limit: 100 } }, 10_000);
-  const { problem, attempt } = useAttempt();
+  const { problem, attempt, retry } = useAttempt();
   if (value === undefined || value.policies.length === 0) return null;
   const end = (id: string) =>
     void attempt(() => call('DELETE /api/approval-policies/{id}', { path: { id } })).then(reload);
@@ -17,7 +17,7 @@ export function Policies() {
       <div className="section-head">
         <h2 id="policies">Approved without a question</h2>
       </div>
-      {problem === undefined ? null : <Problem words={problem} />}
+      {problem === undefined ? null : <Problem words={problem} onRetry={retry} />}
       <ul className="policies">
         {value.policies.map((policy) => (
           <li key={policy.policy_id}>

@@ -2,6 +2,7 @@ import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { ApiError } from '../api/client.ts';
 import CodeEditor from '../editor/code-editor.tsx';
 import { formatSize } from '../live/clock.ts';
+import { checkConnection, whenConnected } from '../live/connection.ts';
 import { problemOf } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Loading, Problem } from '../parts/feedback.tsx';
@@ -74,7 +75,14 @@ export default function FileView({
       ended.signal,
     ).then(
       ({ bytes, isCut }) => setShown(classified(bytes, isCut)),
-      (error: unknown) => {
+      async (error: unknown) => {
+        if (ended.signal.aborted) return;
+        if (!(error instanceof ApiError) && !(await checkConnection())) {
+          void whenConnected(() => {
+            if (!ended.signal.aborted) setAttempt((count) => count + 1);
+          });
+          return;
+        }
         if (ended.signal.aborted) return;
         const isFolder = error instanceof ApiError && error.message.includes('is a directory');
         setProblem({ words: isFolder ? 'It leads to a folder.' : problemOf(error), isFolder });

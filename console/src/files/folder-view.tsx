@@ -104,7 +104,22 @@ export function FolderView({ sandboxId, folder, seen, onFolder, onFile, onMoved 
           <Loading />
         ) : null
       ) : found.length === 0 ? (
-        <Empty title={total === 0 ? 'This folder is empty' : 'Nothing of that name is shown'} />
+        total === 0 ? (
+          <Empty title="This folder is empty">
+            <Button onPress={() => setAsked({ what: 'file' })}>Create a file</Button>
+          </Empty>
+        ) : (
+          <Empty title="Nothing of that name is shown">
+            <Button
+              onPress={() => {
+                setWanted('');
+                setHidden(true);
+              }}
+            >
+              Show all
+            </Button>
+          </Empty>
+        )
       ) : (
         <>
           <table className="list files-list">

@@ -143,7 +143,7 @@ export function TextFile({
             : ''
           : notice}
       </p>
-      {problem === undefined ? null : <Problem words={problem} />}
+      {problem === undefined ? null : <Problem words={problem} onRetry={() => save(false)} />}
       {written === undefined || conflict !== undefined ? null : (
         <div className="reason" role="status">
           <p>

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import { addressOf, call, hearSignedOut, refusal } from '../api/client.ts';
+import { checkConnection } from '../live/connection.ts';
 import { actionProblemOf } from '../parts/use-attempt.ts';
 import type { Incoming } from './file-names.ts';
 import { planUpload } from './upload-plan.ts';
@@ -45,6 +46,7 @@ export function useUpload(sandboxId: string, onDone: () => void): Upload {
         setState({ ...NOTHING, taken });
         if (taken.length === 0) start();
       } catch (error) {
+        await checkConnection();
         setState({ ...NOTHING, problem: actionProblemOf(error) });
       }
     };
@@ -169,7 +171,9 @@ function sendBody(address: string, { method, body, onProgress, signal }: SendOpt
       if (way.status < 300) resolve();
       else reject(refusal(way.status, way.responseText));
     });
-    way.addEventListener('error', () => reject(new TypeError('The server cannot be reached')));
+    way.addEventListener('error', () => {
+      void checkConnection().then(() => reject(new TypeError('The server cannot be reached')));
+    });
     way.addEventListener('abort', () => reject(new DOMException('Cancelled', 'AbortError')));
     way.addEventListener('loadend', () => signal.removeEventListener('abort', stop));
     if (signal.aborted) return reject(new DOMException('Cancelled', 'AbortError'));

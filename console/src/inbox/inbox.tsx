@@ -8,6 +8,7 @@ import { Button } from '../parts/button.tsx';
 import { formText } from '../parts/controls.tsx';
 import { Empty, Loading, Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
+import { usePlace } from '../sandboxes/use-place.ts';
 import { elementName, PinComment, sourceName } from './pin-comment.tsx';
 import './inbox.css';
 
@@ -39,6 +40,7 @@ export function Inbox({ runId, seen, isReadOnly, isOwner }: InboxProps) {
     undefined,
     seen,
   );
+  const [, go] = usePlace();
   const messages = value?.messages ?? [];
   const unread = messages.filter(({ by, read_at: at }) => by === 'agent' && at === null);
   const ids = unread.map((message) => message.message_id).join(' ');
@@ -63,6 +65,9 @@ export function Inbox({ runId, seen, isReadOnly, isOwner }: InboxProps) {
       {comments.length === 0 ? (
         <Empty title="No comments yet">
           <p>Comment on the page of a preview: the agent of the run reads it.</p>
+          {isReadOnly || previews.length > 0 ? null : (
+            <Button onPress={() => go({ pane: 'preview' })}>Go to the previews</Button>
+          )}
         </Empty>
       ) : null}
       {comments.map((comment) => (

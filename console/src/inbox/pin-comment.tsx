@@ -81,7 +81,7 @@ function Pin({ runId, port, path, element, onPin }: PinProps) {
       onPin(await call('POST /api/runs/{id}/previews/{port}/element', { ...route, body: { path, point } })),
     );
   };
-  if (taking.problem !== undefined) return <Problem words={taking.problem} />;
+  if (taking.problem !== undefined) return <Problem words={taking.problem} onRetry={taking.retry} />;
   if (look === undefined) return <p role="status">Taking a picture of the page…</p>;
   if (look.screenshot === null) return <p>There is no picture of this page. Your comment has no element.</p>;
   const { media_type: type, data } = look.screenshot;
@@ -101,7 +101,7 @@ function Pin({ runId, port, path, element, onPin }: PinProps) {
           </>
         )}
       </p>
-      {finding.problem === undefined ? null : <Problem words={finding.problem} />}
+      {finding.problem === undefined ? null : <Problem words={finding.problem} onRetry={finding.retry} />}
     </>
   );
 }

@@ -1,7 +1,9 @@
 import { useCallback, useContext, useEffect, useMemo, useRef, useState } from 'react';
+import { ApiError } from '../api/client.ts';
 import { serverNow } from '../live/clock.ts';
+import { checkConnection } from '../live/connection.ts';
 import { SessionContext } from '../live/session-state.ts';
-import { problemOf, useVisible } from '../live/use-live.ts';
+import { problemOf, useConnection, useVisible } from '../live/use-live.ts';
 import { usePlace } from '../sandboxes/use-place.ts';
 import { useSelection } from './bulk-actions.tsx';
 import { filterOf, type ListKind } from './list-filters.tsx';
@@ -76,6 +78,7 @@ function useList<Item, Filter extends object>(
   const [asked, setAsked] = useState(0);
   const visible = useVisible();
   const { over, count } = useContext(SessionContext);
+  const { returns } = useConnection();
   const latest = useRef(read);
   latest.current = read;
   const key = JSON.stringify(filter);
@@ -88,8 +91,10 @@ function useList<Item, Filter extends object>(
         const found = await firstMatches(latest.current, JSON.parse(key) as Filter, wanted, ended.signal);
         setState({ ...found, problem: undefined });
       } catch (error) {
+        // A lost connection is shown once, by the frame of the page.
+        const isOurs = error instanceof ApiError || (await checkConnection());
         if (ended.signal.aborted) return;
-        setState((before) => ({ ...before, problem: problemOf(error) }));
+        if (isOurs) setState((before) => ({ ...before, problem: problemOf(error) }));
       }
       if (!ended.signal.aborted) timer = setTimeout(() => void look(), POLL_MS * Math.ceil(wanted / PAGE));
     };
@@ -98,7 +103,7 @@ function useList<Item, Filter extends object>(
       ended.abort();
       clearTimeout(timer);
     };
-  }, [key, wanted, asked, visible, over, count]);
+  }, [key, wanted, asked, visible, over, count, returns]);
   const reload = useCallback(() => setAsked((before) => before + 1), []);
   // By id: one created between two pages shifts the later ones.
   const items = useMemo(

@@ -1,4 +1,5 @@
 import { useEffect } from 'react';
+import { whenConnected } from './connection.ts';
 
 /** Digest of the sources of this page's build, equal to the server's `ETag`. Set by the build. */
 declare const BUILD_DIGEST: string;
@@ -47,6 +48,7 @@ export function reloadForMissingParts(): void {
     const [entry] = performance.getEntriesByType('navigation');
     if (entry instanceof PerformanceNavigationTiming && entry.type === 'reload') return;
     event.preventDefault();
-    window.location.reload();
+    // Without a connection, the page would be replaced by the browser's error.
+    void whenConnected(() => window.location.reload());
   });
 }

@@ -1,7 +1,8 @@
-import { useCallback, useContext, useEffect, useRef, useState } from 'react';
+import { useCallback, useContext, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { type Answer, ApiError, ask, call, type CallInput, type Route } from '../api/client.ts';
 import { followEvents, type StreamEvent } from './browser-event-stream.ts';
 import { serverNow } from './clock.ts';
+import { checkConnection, type Connection, currentConnection, onConnection } from './connection.ts';
 import { SessionContext } from './session-state.ts';
 
 /** The server's time, updated every second. */
@@ -25,6 +26,10 @@ export function useVisible(): boolean {
   return visible;
 }
 
+export function useConnection(): Connection {
+  return useSyncExternalStore(onConnection, currentConnection);
+}
+
 export interface Followed {
   /** Whether it is connected. */
   readonly live: boolean;
@@ -46,6 +51,7 @@ export function useEvents(
   const visible = useVisible();
   const isTurn = useHiddenTurn(hiddenTurn, visible);
   const { over, count } = useContext(SessionContext);
+  const { returns } = useConnection();
   const following = (visible || isTurn) && !over && address !== null;
   const listener = useRef(onEvent);
   listener.current = onEvent;
@@ -68,7 +74,7 @@ export function useEvents(
       ended.abort();
       setLive(false);
     };
-  }, [address, following, count]);
+  }, [address, following, count, returns]);
   return { live, following };
 }
 
@@ -104,8 +110,8 @@ export interface Loaded<T> {
 }
 
 /**
- * Polls a route every `everyMs` while the page is visible, and whenever `seen` changes. Null: no
- * request.
+ * Polls a route every `everyMs` while the page is visible, whenever `seen` changes, and when the
+ * server can be reached again. Null: no request.
  */
 export function useAnswer<R extends Route>(
   route: R,
@@ -121,6 +127,7 @@ export function useAnswer<R extends Route>(
   const [asked, setAsked] = useState(0);
   const visible = useVisible();
   const { over, count } = useContext(SessionContext);
+  const { isLost, returns } = useConnection();
   const key = input === null ? undefined : JSON.stringify(input);
   useEffect(() => {
     if (key === undefined || !visible || over) return undefined;
@@ -134,6 +141,9 @@ export function useAnswer<R extends Route>(
       } catch (error) {
         if (ended.signal.aborted) return;
         const missing = error instanceof ApiError && (error.status === 404 || error.status === 403);
+        // A lost connection is shown once, by the frame of the page.
+        if (!(error instanceof ApiError) && !(await checkConnection())) return;
+        if (ended.signal.aborted) return;
         setState((before) => ({ ...before, problem: problemOf(error), missing }));
       }
       if (everyMs !== undefined && !ended.signal.aborted) timer = setTimeout(() => void ask(), everyMs);
@@ -143,9 +153,9 @@ export function useAnswer<R extends Route>(
       ended.abort();
       clearTimeout(timer);
     };
-  }, [route, key, asked, visible, everyMs, seen, over, count]);
+  }, [route, key, asked, visible, everyMs, seen, over, count, returns]);
   const reload = useCallback(() => setAsked((count) => count + 1), []);
-  return { ...state, reload };
+  return { ...state, problem: isLost ? undefined : state.problem, reload };
 }
 
 /** The message of an error for the user. */

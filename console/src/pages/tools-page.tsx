@@ -142,7 +142,7 @@ function ToolRow({ tool: { tool_id: id, name, owner, created_at: at }, now, onCh
 /** Explains tools, and creates a first one. */
 function NoTools() {
   const [, navigate] = useLocation();
-  const { busy, problem, attempt } = useAttempt();
+  const { busy, problem, attempt, retry } = useAttempt();
   const begin = async () => {
     const { tool_id: id } = await call('POST /api/v1/editor/tools', { body: EXAMPLE });
     navigate(`/tools/${encodeURIComponent(id)}`);
@@ -150,7 +150,7 @@ function NoTools() {
   return (
     <Empty title="No tools yet">
       <p>A tool is a piece of code with a form: edited here, and run in a sandbox before it is saved.</p>
-      {problem === undefined ? null : <Problem words={problem} />}
+      {problem === undefined ? null : <Problem words={problem} onRetry={retry} />}
       <Button isDisabled={busy} onPress={() => void attempt(begin)}>
         Begin with an example
       </Button>

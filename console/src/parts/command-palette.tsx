@@ -7,6 +7,7 @@ import { chooseTheme, type Theme } from '../live/theme.ts';
 import { placeAfter } from '../sandboxes/use-place.ts';
 import { Button } from './button.tsx';
 import PickDialog, { type Pick } from './pick-dialog.tsx';
+import { showTourStep } from './tour-step.ts';
 
 /** What is open in front of the page. */
 export type Palette = 'commands' | 'keys';
@@ -68,6 +69,7 @@ export default function CommandPalette({ shown, onShow }: CommandPaletteProps) {
     else if (id.startsWith('pane ')) {
       navigate(`${path}${placeAfter(window.location.search, { pane: id.slice(5) || undefined })}`);
     } else if (id === 'keys') onShow('keys');
+    else if (id === 'tour') showTourStep(1);
     else chooseTheme(id as Theme);
   };
   if (shown === 'commands') {
@@ -133,5 +135,6 @@ function commandsOf(path: string): readonly Pick[] {
     { id: '/v1/openapi', words: 'Open the API reference' },
     ...Object.entries(THEMES).map(([id, words]) => ({ id, words })),
     { id: 'keys', words: 'Show the keyboard keys', note: '?' },
+    { id: 'tour', words: 'Show the tour' },
   ];
 }

@@ -3,10 +3,12 @@ import { Link, useLocation } from 'wouter';
 import { type Answer, call } from '../api/client.ts';
 import { useNewBuild } from '../live/new-build.ts';
 import { SessionContext } from '../live/session-state.ts';
+import { useConnection } from '../live/use-live.ts';
 import { Button } from './button.tsx';
 import type { Palette } from './command-palette.tsx';
 import { Icon, type IconName } from './controls.tsx';
 import { ErrorBoundary } from './error-boundary.tsx';
+import { Tour } from './tour.tsx';
 
 // Loaded with its first use.
 const CommandPalette = lazy(() => import('./command-palette.tsx'));
@@ -85,6 +87,8 @@ export function Shell({ session, waiting, children }: ShellProps) {
         </div>
       </header>
       <main id="page" tabIndex={-1}>
+        <LostConnection />
+        <Tour />
         <ErrorBoundary at={location}>{children}</ErrorBoundary>
       </main>
       {palette === undefined ? null : (
@@ -93,6 +97,16 @@ export function Shell({ session, waiting, children }: ShellProps) {
         </Suspense>
       )}
     </div>
+  );
+}
+
+/** The one message about a lost connection; it goes when the connection is back. */
+function LostConnection() {
+  const { isLost } = useConnection();
+  return (
+    <p className={isLost ? 'lost' : 'hidden'} role="status">
+      {isLost ? 'Can’t reach Porthole. Retrying…' : ''}
+    </p>
   );
 }
 

@@ -1,5 +1,6 @@
 import { type Dispatch, type SetStateAction, useRef, useState } from 'react';
 import { ApiError } from '../api/client.ts';
+import { checkConnection, currentConnection } from '../live/connection.ts';
 
 export interface Attempts {
   /** An attempt is running. */
@@ -28,6 +29,7 @@ export function useAttempt(wordsOf: (error: unknown) => string | undefined = act
     try {
       await work();
     } catch (error) {
+      if (!(error instanceof ApiError)) await checkConnection();
       setProblem(wordsOf(error));
     } finally {
       setBusy(false);
@@ -39,7 +41,11 @@ export function useAttempt(wordsOf: (error: unknown) => string | undefined = act
   return { busy, problem, setProblem, attempt, retry };
 }
 
-/** The message of a failed action, which is not repeated by itself. */
+/**
+ * The message of a failed action, which is not repeated by itself. The frame of the page shows that
+ * the connection is lost.
+ */
 export function actionProblemOf(error: unknown): string {
-  return error instanceof ApiError ? error.message : 'Can’t reach Porthole. Try again.';
+  if (error instanceof ApiError) return error.message;
+  return currentConnection().isLost ? 'That failed. Try again.' : 'Can’t reach Porthole. Try again.';
 }

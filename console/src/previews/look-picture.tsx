@@ -55,7 +55,7 @@ export function LookPicture({ runId, look }: LookProps) {
 }
 
 function CompareLooks({ runId, look, onClose }: LookProps & { readonly onClose: () => void }) {
-  const { problem, attempt } = useAttempt();
+  const { problem, attempt, retry } = useAttempt();
   const [looks, setLooks] = useState<readonly KeptLook[]>();
   const [chosen, setChosen] = useState<string>();
   useEffect(() => {
@@ -74,7 +74,7 @@ function CompareLooks({ runId, look, onClose }: LookProps & { readonly onClose: 
           : `Port ${after.target_port}, ${plainText(after.path, 200)}`}
       </Heading>
       {problem !== undefined ? (
-        <Problem words={problem} />
+        <Problem words={problem} onRetry={retry} />
       ) : looks === undefined ? (
         <Loading />
       ) : after === undefined ? (

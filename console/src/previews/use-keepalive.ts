@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'react';
-import { call } from '../api/client.ts';
-import { problemOf, useVisible } from '../live/use-live.ts';
+import { ApiError, call } from '../api/client.ts';
+import { checkConnection } from '../live/connection.ts';
+import { problemOf, useConnection, useVisible } from '../live/use-live.ts';
 
 /** Keepalive interval of a visible preview. */
 const KEEPALIVE_MS = 60_000;
@@ -28,6 +29,7 @@ export function useKeepalive(
   },
 ): Kept {
   const visible = useVisible();
+  const { returns } = useConnection();
   const [expiry, setExpiry] = useState(notice);
   const [problem, setProblem] = useState<string>();
   useEffect(() => setExpiry(notice), [notice]);
@@ -46,7 +48,10 @@ export function useKeepalive(
         setProblem(undefined);
       } catch (error) {
         if (ended.signal.aborted) return;
-        setProblem(problemOf(error));
+        // A lost connection is shown once, by the frame of the page.
+        const isOurs = error instanceof ApiError || (await checkConnection());
+        if (ended.signal.aborted) return;
+        if (isOurs) setProblem(problemOf(error));
         next = AGAIN_MS;
       }
       if (!ended.signal.aborted) timer = setTimeout(() => void keep(), next);
@@ -56,6 +61,6 @@ export function useKeepalive(
       ended.abort();
       clearTimeout(timer);
     };
-  }, [runId, token, url, visible]);
+  }, [runId, token, url, visible, returns]);
   return { expiry, problem };
 }

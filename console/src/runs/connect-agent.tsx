@@ -36,7 +36,7 @@ export function ConnectAgent({ runId, events }: ConnectAgentProps) {
   const [known, setKnown] = useState(tokens.get(runId));
   const [client, setClient] = useState('claude-code');
   const [copied, setCopied] = useState(false);
-  const { busy, problem, attempt } = useAttempt();
+  const { busy, problem, attempt, retry } = useAttempt();
   const isConnected = events.some(({ type, id }) => {
     return type === 'agent.connected' && numberOf(id) > (known?.since ?? 0);
   });
@@ -87,7 +87,7 @@ export function ConnectAgent({ runId, events }: ConnectAgentProps) {
           </Button>
         )}
       </p>
-      {problem === undefined ? null : <Problem words={problem} />}
+      {problem === undefined ? null : <Problem words={problem} onRetry={retry} />}
     </section>
   );
 }

@@ -1,9 +1,10 @@
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { useLocation } from 'wouter';
 import { addressOf, call, request } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Problem } from '../parts/feedback.tsx';
+import { offerTour, showTourStep, tourStep } from '../parts/tour-step.ts';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { copyText } from '../previews/copy-text.ts';
 
@@ -36,7 +37,8 @@ porthole preview 3000 >>agent.log 2>&1`;
 /** Before the first run: a demonstration, with a few lines of shell as the agent. */
 export function FirstRun() {
   const [, navigate] = useLocation();
-  const { busy, problem, attempt } = useAttempt();
+  const { busy, problem, attempt, retry } = useAttempt();
+  useEffect(offerTour, []);
   const begin = async () => {
     const run = await call('POST /api/runs', { body: { title: 'A first preview' } });
     const path = { id: run.sandbox_id };
@@ -48,6 +50,7 @@ export function FirstRun() {
       headers: { accept: 'application/json' },
       body: { argv },
     });
+    if (tourStep() === 1) showTourStep(2);
     navigate(`/runs/${encodeURIComponent(run.run_id)}`);
   };
   return (
@@ -67,7 +70,7 @@ export function FirstRun() {
         <a href="/v1/openapi">the API</a>.
       </p>
       <RunCommand />
-      {problem === undefined ? null : <Problem words={problem} />}
+      {problem === undefined ? null : <Problem words={problem} onRetry={retry} />}
     </Empty>
   );
 }

@@ -88,7 +88,7 @@ function Held({ by }: { readonly by: string | null }) {
 /** How long it runs without use. */
 function Lasting({ sandbox, onChange }: SandboxDetailsProps) {
   const now = useNow();
-  const { busy, problem, attempt } = useAttempt();
+  const { busy, problem, attempt, retry } = useAttempt();
   const { ttl_seconds: ttl, expires_at: expires } = sandbox;
   if (ttl === null) return null;
   const keep = async () => {
@@ -107,7 +107,7 @@ function Lasting({ sandbox, onChange }: SandboxDetailsProps) {
           Send a heartbeat
         </Button>
       )}
-      {problem === undefined ? null : <Problem words={problem} />}
+      {problem === undefined ? null : <Problem words={problem} onRetry={retry} />}
     </div>
   );
 }

@@ -42,7 +42,7 @@ export function Started({ sandboxId, seen, hasPreviews = false }: StartedProps) 
     ASK_MS,
     seen,
   );
-  const { busy, problem, attempt } = useAttempt();
+  const { busy, problem, attempt, retry } = useAttempt();
   /** The row with an open log: `server <name>` or `process <id>`. */
   const [log, setLog] = useState<string>();
   const [, go] = usePlace();
@@ -87,7 +87,7 @@ export function Started({ sandboxId, seen, hasPreviews = false }: StartedProps) 
   return (
     <section className="started" aria-labelledby="started">
       <h2 id="started">Servers and processes</h2>
-      {problem === undefined ? null : <Problem words={problem} />}
+      {problem === undefined ? null : <Problem words={problem} onRetry={retry} />}
       <table className="list">
         <thead>
           <tr>

@@ -46,7 +46,7 @@ export function Terminals({ sandboxId, onOver }: TerminalsProps) {
   const current = numbers.includes(asked) ? asked : (numbers[0] ?? 1);
   const beside = numbers.find((each) => each === Number(place.get('beside')) && each !== current);
   const [isRead, setIsRead] = useState(() => localStorage.getItem(READ) === 'yes');
-  const { busy, problem, attempt } = useAttempt();
+  const { busy, problem, attempt, retry } = useAttempt();
   const show = (all: readonly number[], number: number) =>
     go({
       terminals: all.length === 1 && all[0] === 1 ? undefined : all.join('.'),
@@ -111,7 +111,7 @@ export function Terminals({ sandboxId, onOver }: TerminalsProps) {
           )}
         </div>
       </div>
-      {problem === undefined ? null : <Problem words={problem} />}
+      {problem === undefined ? null : <Problem words={problem} onRetry={retry} />}
       <Suspense fallback={<Loading />}>
         <div className="terminal-row">
           {[current, beside]
