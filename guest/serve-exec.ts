@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { type KeptDetails, OutputExcerpt } from './kept-details.ts';
 import { type CommandExit, EXEC, execRequest, signalName, terminalSize } from './protocol/exec-protocol.ts';
 import {
   acceptKey,
@@ -31,6 +32,7 @@ function acceptHandshake(request: IncomingMessage, socket: Duplex): void {
  */
 export function serveExec(
   starter: CommandStarter,
+  details: KeptDetails,
   request: IncomingMessage,
   socket: Duplex,
   head: Buffer,
@@ -38,7 +40,7 @@ export function serveExec(
   // The handshake and the first messages go out in one write.
   socket.cork();
   acceptHandshake(request, socket);
-  const connection = new AttachedCommand(starter, socket);
+  const connection = new AttachedCommand(starter, details, socket);
   if (head.length > 0) connection.read(head);
   process.nextTick(() => socket.uncork());
 }
@@ -57,6 +59,7 @@ const BUFFER = 64 * 1024 + 16;
 
 class AttachedCommand {
   readonly #starter: CommandStarter;
+  readonly #details: KeptDetails;
   readonly #socket: Duplex;
   readonly #reader = new WebSocketReader('server');
   readonly #writer = new WebSocketWriter('server');
@@ -64,6 +67,8 @@ class AttachedCommand {
   #early: WebSocketMessage[] = [];
   #command: StartedCommand | undefined;
   #isOver = false;
+  /** The output that is kept for the host. */
+  #kept: { readonly id: string; readonly excerpt: OutputExcerpt } | undefined;
   /** Pooled buffers of large messages: those being sent, the oldest first, and free ones. */
   readonly #sending: Buffer[] = [];
   readonly #spare: Buffer[] = [];
@@ -71,8 +76,9 @@ class AttachedCommand {
     this.#spare.push(this.#sending.shift() as Buffer);
   };
 
-  constructor(starter: CommandStarter, socket: Duplex) {
+  constructor(starter: CommandStarter, details: KeptDetails, socket: Duplex) {
     this.#starter = starter;
+    this.#details = details;
     this.#socket = socket;
     socket.on('error', () => {});
     socket.on('data', (chunk: Buffer) => this.read(chunk));
@@ -103,7 +109,9 @@ class AttachedCommand {
     if (kind !== 'text') throw new Error('the first message is not a request');
     let starting: ReturnType<CommandStarter['start']>;
     try {
-      starting = this.#starter.start(parseJson(payload.toString(), execRequest));
+      const { detail_id: id, ...request } = parseJson(payload.toString(), execRequest);
+      if (id !== undefined) this.#kept = { id, excerpt: new OutputExcerpt() };
+      starting = this.#starter.start(request);
     } catch (error) {
       const { code, message } = asGuestError(error);
       this.#finish({ code: 126 }, JSON.stringify({ error: message, code }));
@@ -132,6 +140,7 @@ class AttachedCommand {
 
   #output(type: number, chunk: Buffer): boolean {
     if (this.#isOver) return true;
+    this.#kept?.excerpt.add(chunk);
     if (chunk.length < LARGE || chunk.length > BUFFER - 16) {
       this.#socket.write(this.#writer.binary(type, chunk));
     } else {
@@ -172,6 +181,11 @@ class AttachedCommand {
   /** Sends the last message; later output is read and dropped. */
   #finish(exit: CommandExit, reason?: string): void {
     if (this.#isOver) return;
+    if (this.#kept !== undefined) {
+      const { id, excerpt } = this.#kept;
+      if (reason !== undefined) excerpt.add(Buffer.from(reason));
+      this.#details.keep(id, { output: excerpt.output });
+    }
     this.#socket.cork();
     if (reason !== undefined) this.#send(this.#writer.binary(EXEC.stderr, reason));
     this.#send(this.#writer.binary(EXEC.exit, JSON.stringify(exit)));

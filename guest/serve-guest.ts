@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { CommandPipes } from './command-pipes.ts';
 import { GuestEvents, serveEvents } from './guest-event-stream.ts';
+import { detailRoutes, KeptDetails } from './kept-details.ts';
 import { insideSocket, listenInside, SOCKET_VARIABLE } from './inside-socket.ts';
 import { Ports } from './guest-ports.ts';
 import { areServersDeclared, prepareWorkspace } from './prepare-workspace.ts';
@@ -76,6 +77,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     if (broker !== undefined) network?.named(broker);
   };
   const events = new GuestEvents();
+  const details = new KeptDetails();
   const starter = new Later(async () => {
     const { CommandStarter } = await import('./start-command.ts');
     return new CommandStarter({ ...settings, env }, pipes);
@@ -93,7 +95,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   const ports = new Ports(events, ownerOf, settings.network === undefined ? undefined : NETWORK.port);
   const previews = await startPreviews(settings);
   const files = async (): Promise<Routes<Handler>> =>
-    (await import('./files/guest-file-routes.ts')).fileRoutes(workspace);
+    (await import('./files/guest-file-routes.ts')).fileRoutes(workspace, details);
   const health: Routes<Handler> = {
     'GET /v1/health': (_request, response) =>
       sendJson(response, 200, {
@@ -125,13 +127,16 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     expire: () => processRoutes(),
     servers: () => serverRoutes(),
     previews: previews?.routes ?? {},
+    details: detailRoutes(details),
     runs: async () => (await import('./run-routes.ts')).runRoutes(env['HOME']),
     ...Object.fromEntries(FILE_AREAS.map((name) => [name, files])),
   });
   const upgrades = new Router<UpgradeHandler>({
     exec: async () => {
       const [{ serveExec }, commands] = [await import('./serve-exec.ts'), await starter.get()];
-      return { 'GET /v1/exec': (request, socket, head) => serveExec(commands, request, socket, head) };
+      return {
+        'GET /v1/exec': (request, socket, head) => serveExec(commands, details, request, socket, head),
+      };
     },
     dial: async () => {
       const { serveDial } = await import('./dial.ts');

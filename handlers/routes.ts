@@ -107,8 +107,10 @@ import {
   followActivityRoute,
   followTimelineRoute,
   readActivityRoute,
+  readEventDetailsRoute,
   readTimelineRoute,
 } from './runs/timeline-routes.ts';
+import { addViewerRoute, listViewersRoute } from './runs/viewer-routes.ts';
 import { createSandboxRoute, getSandboxRoute, isSandboxRunningRoute } from './sandboxes/sandbox-routes.ts';
 import { createSessionRoute, deleteSessionRoute } from './processes/exec-session-routes.ts';
 import { createTunnelRoute, deleteTunnelRoute } from './previews/tunnel-routes.ts';
@@ -138,9 +140,12 @@ export const ROUTES: readonly Route[] = [
   changeRunRoute,
   completeRunRoute,
   rotateAgentTokenRoute,
+  listViewersRoute,
+  addViewerRoute,
   readTimelineRoute,
   followTimelineRoute,
   readActivityRoute,
+  readEventDetailsRoute,
   followActivityRoute,
   startPortForwardRoute,
   startAgentPreviewRoute,

@@ -28,7 +28,14 @@ export async function startGuestCommand(
   signal?: AbortSignal,
 ): Promise<ExecProcess> {
   const { argv, cwd, env, stdin, tty } = checkCommand(command);
-  const request: ExecRequest = { argv: [...argv], cwd, env, stdin, ...(tty === null ? {} : { tty }) };
+  const request: ExecRequest = {
+    argv: [...argv],
+    cwd,
+    env,
+    stdin,
+    ...(tty === null ? {} : { tty }),
+    ...(command.detailId === undefined ? {} : { detail_id: command.detailId }),
+  };
   const { stream, rest } = await upgradeConnection(
     address,
     {

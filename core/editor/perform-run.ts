@@ -149,7 +149,7 @@ async function tryRun(
     made = sandbox;
     for (const file of files) {
       const path = `/workspace/runs/${run.id}/inputs/${file.name}`;
-      await writeWorkspaceFile(deps, sandbox.id, path, file.open(), stopping);
+      await writeWorkspaceFile(deps, sandbox.id, path, file.open(), { signal: stopping });
     }
     const context = {
       run_id: run.id,

@@ -101,14 +101,21 @@ async function send<T>(
 
 const done = z.object({ ok: z.literal(true) });
 
+export interface WriteOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** The guest keeps what was changed under this id: 32 hex digits. */
+  readonly detailId?: string | undefined;
+}
+
 export async function writeGuestFile(
   provider: GuestProvider,
   sandboxId: string,
   absolute: string,
   content: Readable,
-  signal?: AbortSignal,
+  { signal, detailId }: WriteOptions = {},
 ): Promise<void> {
-  const call = { method: 'PUT', path: `/v1/files?${query({ path: absolute })}` } as const;
+  const fields = { path: absolute, ...(detailId !== undefined && { detail_id: detailId }) };
+  const call = { method: 'PUT', path: `/v1/files?${query(fields)}` } as const;
   await send(provider, sandboxId, call, content, done, signal);
 }
 

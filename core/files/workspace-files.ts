@@ -1,8 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { type Caller, performerOf } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
+import type { SandboxEventPublisher } from '../sandboxes/sandbox-event-publisher.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { resolveWorkspacePath } from './workspace-path.ts';
-import { openGuestFile, writeGuestFile } from './guest-files.ts';
+import { openGuestFile, writeGuestFile, type WriteOptions } from './guest-files.ts';
 import { isConnectionLost, readAgain } from '../shared/reads.ts';
 
 export interface FileDeps {
@@ -87,9 +90,25 @@ export async function writeWorkspaceFile(
   sandboxId: string,
   path: string,
   content: Readable,
-  signal?: AbortSignal,
+  options: WriteOptions = {},
 ): Promise<void> {
   const absolute = resolveWorkspacePath(path, 'path');
-  signal?.throwIfAborted();
-  await writeGuestFile(provider, sandboxId, absolute, content, signal);
+  options.signal?.throwIfAborted();
+  await writeGuestFile(provider, sandboxId, absolute, content, options);
+}
+
+/** Writes a file for a caller, and publishes that with the id under which the change is kept. */
+export async function changeWorkspaceFile(
+  deps: FileDeps & { readonly publisher: Pick<SandboxEventPublisher, 'publish'> },
+  { caller, sandboxId, path }: { readonly caller: Caller; readonly sandboxId: string; readonly path: string },
+  content: Readable,
+  signal?: AbortSignal,
+): Promise<void> {
+  const detailId = randomBytes(16).toString('hex');
+  await writeWorkspaceFile(deps, sandboxId, path, content, { signal, detailId });
+  deps.publisher.publish(sandboxId, 'file_written', {
+    path: resolveWorkspacePath(path, 'path'),
+    detail: detailId,
+    ...performerOf(caller),
+  });
 }

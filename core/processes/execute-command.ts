@@ -92,6 +92,8 @@ export interface RunningCommand {
   readonly exitCode: Promise<number>;
   /** True once the time limit has passed. */
   readonly timedOut: () => boolean;
+  /** The guest keeps its output under this id, with a line of this id before it in a session. */
+  readonly detailId: string;
 }
 
 /** Between SIGTERM and SIGKILL. Below 5 s: clients give up 5 s after their own time limit. */
@@ -149,11 +151,12 @@ export async function executeCommand(
   const folder = cwd === undefined ? '' : resolveWorkspacePath(cwd, 'cwd');
   const session = sessionId === undefined ? '' : checkSessionId(sessionId);
   const line = shellCommand(argv);
-  const start = (command: ExecCommand) => provider.exec(sandboxId, { ...command, env }, signal);
+  const detailId = randomBytes(16).toString('hex');
+  const start = (command: ExecCommand) => provider.exec(sandboxId, { ...command, env, detailId }, signal);
   const process =
     folder === '' && session === ''
       ? await start({ argv: ['bash', '-c', '--', line] })
-      : await startEntered(start, folder, session, line);
+      : await startEntered(start, detailId, { folder, session, line });
   let timedOut = false;
   let grace: NodeJS.Timeout | undefined;
   const limit =
@@ -172,17 +175,18 @@ export async function executeCommand(
     });
   // Callers may read only the output: avoids an unhandled rejection.
   exitCode.catch(() => undefined);
-  return { process, exitCode, timedOut: () => timedOut };
+  return { process, exitCode, timedOut: () => timedOut, detailId };
 }
 
-/** Resolves once the command itself begins. Rejects if its folder does not exist. */
+/**
+ * Resolves once the command itself begins. Rejects if its folder does not exist.
+ * @param mark unguessable: the line on stderr after which the command begins
+ */
 async function startEntered(
   start: (command: ExecCommand) => Promise<ExecProcess>,
-  folder: string,
-  session: string,
-  line: string,
+  mark: string,
+  { folder, session, line }: { readonly folder: string; readonly session: string; readonly line: string },
 ): Promise<ExecProcess> {
-  const mark = randomBytes(16).toString('hex');
   const process = await start({
     argv: ['bash', '-c', ENTERED, 'bash', mark, folder, session, line],
     stdin: true,

@@ -1,4 +1,4 @@
-import type { SandboxEventType } from '../sandboxes/sandbox-events.ts';
+import type { SandboxEvent, SandboxEventType } from '../sandboxes/sandbox-events.ts';
 import type { Records } from '../shared/records.ts';
 import type { RunRecord } from './run-records.ts';
 import type { EventData, RunEventType } from './timeline.ts';
@@ -75,6 +75,33 @@ export function activityLog(
   };
 }
 
+/** An event of the activity by its id; undefined if the run does not have it, or no longer. */
+export async function findActivity(
+  { timeline, sandboxEvents }: Pick<Records, 'timeline' | 'sandboxEvents'>,
+  run: RunRecord,
+  id: string,
+): Promise<Omit<ActivityEvent, 'seq'> | undefined> {
+  const seq = Number(id.slice(1));
+  const page = { after: seq - 1, limit: 1 };
+  if (id.startsWith('r')) {
+    const [event] = (await timeline.read(run.id, page)).events;
+    return event?.seq === seq ? { ...event, id } : undefined;
+  }
+  const [event] = (await sandboxEvents.read(run.sandboxId, page)).events;
+  const type = event?.seq === seq ? typeInRun(event, run, run.completedAt) : undefined;
+  return event === undefined || type === undefined ? undefined : { ...event, id, type };
+}
+
+/** The type of an event of the sandbox in the activity; undefined if it does not belong to it. */
+function typeInRun(
+  { type, at }: SandboxEvent,
+  { createdAt }: Pick<RunRecord, 'createdAt'>,
+  completedAt: Date | null,
+): ActivityType | undefined {
+  const isOfRun = at >= createdAt && (completedAt === null || at <= completedAt);
+  return isOfRun ? OF_SANDBOX[type as keyof typeof OF_SANDBOX] : undefined;
+}
+
 async function mergedPage(
   { timeline, sandboxEvents }: Pick<Records, 'timeline' | 'sandboxEvents'>,
   run: Pick<RunRecord, 'id' | 'sandboxId' | 'createdAt' | 'completedAt'>,
@@ -106,9 +133,8 @@ async function mergedPage(
     } else if (other !== undefined) {
       nextOfSandbox += 1;
       at = { ...at, sandbox: other.seq };
-      const type = OF_SANDBOX[other.type as keyof typeof OF_SANDBOX] as ActivityType | undefined;
-      const isOfRun = other.at >= run.createdAt && (completedAt === null || other.at <= completedAt);
-      if (type !== undefined && isOfRun) events.push({ ...other, type, seq: at, id: `s${other.seq}` });
+      const type = typeInRun(other, run, completedAt);
+      if (type !== undefined) events.push({ ...other, type, seq: at, id: `s${other.seq}` });
     } else break;
   }
   const more =

@@ -104,7 +104,7 @@ export function publishCommand(
   { publish }: Pick<SandboxEventPublisher, 'publish'>,
   sandboxId: string,
   argv: readonly string[],
-  { exitCode }: RunningCommand,
+  { exitCode, detailId }: RunningCommand,
   caller: Caller,
 ): void {
   const startedAt = performance.now();
@@ -114,6 +114,7 @@ export function publishCommand(
         command: argv.join(' '),
         exit_code: code,
         duration_ms: Math.round(performance.now() - startedAt),
+        detail: detailId,
         ...performerOf(caller),
       }),
     () => undefined,

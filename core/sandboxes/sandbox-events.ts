@@ -113,7 +113,13 @@ function processStarted(
   { id, name, command, started_by }: Extract<Change, { name: 'process_started' }>['data'],
   redact: (text: string) => string,
 ): GuestEvents {
-  const data = { process_id: id, name, command: redact(command), started_by: started_by.kind };
+  const data = {
+    process_id: id,
+    name,
+    command: redact(command),
+    started_by: started_by.kind,
+    ...(started_by.kind === 'person' && { user: started_by.id }),
+  };
   return {
     sandbox: { type: 'process_started', data },
     run: { type: 'process.started', key: `process:${id}:started`, data },

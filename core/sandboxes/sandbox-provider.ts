@@ -60,6 +60,8 @@ export interface ExecCommand {
    * Run on a terminal of this size (columns and rows); everything it prints arrives on `stdout`.
    */
   readonly tty?: { readonly cols: number; readonly rows: number } | undefined;
+  /** The guest keeps the beginning and the end of its output under this id: 32 hex digits. */
+  readonly detailId?: string | undefined;
 }
 
 export type ExecExit =

@@ -11,6 +11,8 @@ import {
   PATHS_HEADER,
   UNREADABLE_TRAILER,
 } from '../protocol/files-protocol.ts';
+import type { KeptDetails } from '../kept-details.ts';
+import { detailId } from '../protocol/details-protocol.ts';
 import { parse, readJson } from '../read-json.ts';
 import {
   bodyOf,
@@ -25,6 +27,7 @@ import { deleteFile, makeFolder, moveFile } from './change-files.ts';
 import { listFiles, statFile } from './list-files.ts';
 import { placeSkills } from './place-skills.ts';
 import { openFile, readPieces } from './read-file.ts';
+import { ChangeRecorder } from './record-change.ts';
 import { tarOut } from './tar-out.ts';
 import { unpackTar, uploadFiles } from './unpack.ts';
 import { watchFolder } from './watch-folder.ts';
@@ -35,8 +38,11 @@ const limitPaths = z.array(z.string()).check(z.maxLength(256));
 /** Interval of comments that keep an idle event stream open, and detect that its reader is gone. */
 const COMMENT_MS = 10_000;
 
-/** @param root the folder mounted as /workspace */
-export function fileRoutes(root: string): Routes<Handler> {
+/**
+ * @param root the folder mounted as /workspace
+ * @param details receives the changes that the host wants to keep
+ */
+export function fileRoutes(root: string, details: KeptDetails): Routes<Handler> {
   let whole: Workspace | undefined;
   const workspaceOf = ({ headers }: IncomingMessage): Workspace => {
     whole ??= new Workspace(root);
@@ -49,7 +55,11 @@ export function fileRoutes(root: string): Routes<Handler> {
       sendFile(workspaceOf(request), request, response, context),
     ),
     'PUT /v1/files': answering(async (request, response, { url }) => {
-      await writeFile(workspaceOf(request), pathOf(url), bodyOf(request));
+      const asked = url.searchParams.get('detail_id');
+      const id = asked === null ? undefined : parse(asked, detailId);
+      const recorder = id === undefined ? undefined : new ChangeRecorder();
+      await writeFile(workspaceOf(request), pathOf(url), bodyOf(request), recorder);
+      if (id !== undefined && recorder?.detail !== undefined) details.keep(id, recorder.detail);
       sendJson(response, 200, { ok: true });
     }),
     'DELETE /v1/files': answering(async (request, response, { url }) => {

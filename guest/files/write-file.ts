@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import { at, CREATE, errno, quietly } from './descriptors.ts';
 import { failure, isFolder } from './failures.ts';
+import type { ChangeRecorder } from './record-change.ts';
 import type { Workspace } from './workspace.ts';
 
 const writePooled = promisify(fs.write);
@@ -29,12 +30,14 @@ export async function writeFile(
   workspace: Workspace,
   path: string,
   content: AsyncIterable<Buffer>,
+  recorder?: ChangeRecorder,
 ): Promise<void> {
   const absolute = resolveWorkspacePath(path, 'path');
   const asFailure = (error: unknown) => failure(error, path, 'write');
-  const { directory, name, stat, calls } = await workspace
+  const place = await workspace
     .walk(path, { makesFolders: true })
     .catch((error: unknown) => Promise.reject(asFailure(error)));
+  const { directory, name, stat, calls } = place;
   const partial = at(directory, partialName());
   let descriptor: number | undefined;
   let isPartial = false;
@@ -49,12 +52,16 @@ export async function writeFile(
     if (name === '.' || stat?.isDirectory() === true) throw isFolder(absolute);
     const file = (descriptor = await attempt(() => calls.open(partial, CREATE, 0o644)));
     isPartial = true;
-    for await (const chunk of content) await attempt(() => writeWhole(file, chunk));
+    for await (const chunk of content) {
+      recorder?.add(chunk);
+      await attempt(() => writeWhole(file, chunk));
+    }
     const isExecutable = stat !== undefined && (stat.mode & EXECUTABLE) !== 0;
     if (isExecutable || MASKED) await attempt(() => fs.fchmodSync(file, isExecutable ? 0o755 : 0o644));
     descriptor = undefined;
     // A bucket receives the contents on close, and may refuse them then.
     await attempt(() => calls.close(file));
+    recorder?.beforeReplace(place);
     await attempt(() => calls.rename(partial, at(directory, name)));
     isPartial = false;
   } finally {

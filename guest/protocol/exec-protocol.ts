@@ -1,5 +1,6 @@
 /** `GET /v1/exec`: one WebSocket connection is one attached command. */
 import * as z from 'zod/mini';
+import { detailId } from './details-protocol.ts';
 
 const noZero = z.refine<string>((text) => !text.includes('\0'), 'must not hold a zero byte');
 const text = z.string().check(noZero);
@@ -27,6 +28,8 @@ export const execRequest = z.object({
   /** Whether stdin is a pipe; otherwise the command reads /dev/null. */
   stdin: z.optional(z.boolean()),
   tty: z.optional(terminalSize),
+  /** Keeps the output under this id. */
+  detail_id: z.optional(detailId),
 });
 export type ExecRequest = z.infer<typeof execRequest>;
 

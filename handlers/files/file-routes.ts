@@ -4,7 +4,7 @@ import { performerOf } from '#core/callers.ts';
 import { delegatedGuests } from '#core/delegations/delegate-sandbox.ts';
 import { PortholeError } from '#core/errors.ts';
 import { deleteWorkspaceFile, moveWorkspaceFile } from '#core/files/guest-files.ts';
-import { readWorkspaceFile, writeWorkspaceFile } from '#core/files/workspace-files.ts';
+import { changeWorkspaceFile, readWorkspaceFile } from '#core/files/workspace-files.ts';
 import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
 import { attachment } from '../http/response-headers.ts';
@@ -200,12 +200,13 @@ export const writeFileRoute = defineRoute({
     const provider = delegatedGuests(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     await withUpload({ headers, stream }, tooLarge, (content) =>
-      writeWorkspaceFile({ provider }, sandbox.id, path, content, signal),
+      changeWorkspaceFile(
+        { provider, publisher: services.publisher },
+        { caller, sandboxId: sandbox.id, path },
+        content,
+        signal,
+      ),
     );
-    services.publisher.publish(sandbox.id, 'file_written', {
-      path: resolveWorkspacePath(path, 'path'),
-      ...performerOf(caller),
-    });
     return json(200, { ok: true });
   },
 });

@@ -7,6 +7,7 @@ import {
   type ActivityPosition,
   SANDBOX_ACTIVITY_TYPES,
 } from '#core/runs/activity.ts';
+import { readEventDetails } from '#core/runs/event-details.ts';
 import { type EventLog, streamEvents } from '#core/runs/event-log.ts';
 import { findRun } from '#core/runs/find-run.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
@@ -232,7 +233,7 @@ export const readActivityRoute = defineRoute({
   tag: 'Runs',
   summary: 'Read everything that happened in a run',
   description:
-    'The timeline, and what was done in the sandbox while the run was active: `command.exited` (`command`, `exit_code`, `duration_ms`), `file.written` and `file.deleted` (`path`), `network.requested` (`host`, `port`, `decision`, `rule`). Commands and files have `by`: `person` (with `user`), `agent` or `delegate`. The sandbox keeps its last 1,000 events, for a day; the timeline keeps its own.',
+    'The timeline, and what was done in the sandbox while the run was active: `command.exited` (`command`, `exit_code`, `duration_ms`), `file.written` and `file.deleted` (`path`), `network.requested` (`host`, `port`, `decision`, `rule`). Commands and files have `by`: `person` (with `user`), `agent` or `delegate`; their details have their own route. The sandbox keeps its last 1,000 events, for a day; the timeline keeps its own.',
   access: 'caller',
   agents: true,
   channel: true,
@@ -261,6 +262,53 @@ export const readActivityRoute = defineRoute({
       events: events.map(toActivityDto),
       next: more && last !== undefined ? cursorOf(last) : null,
     });
+  },
+});
+
+const EventDetailsDto = z
+  .object({
+    output: z
+      .object({
+        first: z.string().describe('The first 16 KiB; all of an output of 48 KiB at most'),
+        last: z.string().describe('The last 32 KiB of a longer one'),
+        omitted_bytes: z.number().int().describe('Bytes that are not in the two'),
+      })
+      .nullable()
+      .describe('Both streams of a command or a process, in the order of their arrival'),
+    change: z
+      .object({
+        before: z.string().nullable().describe('What the file contained; null for a new file'),
+        after: z.string(),
+      })
+      .nullable(),
+    missing: z.string().nullable().describe('Why there is neither, as a sentence'),
+  })
+  .meta({ id: 'EventDetails' });
+
+export const readEventDetailsRoute = defineRoute({
+  id: 'readEventDetails',
+  shared: { run: 'view' },
+  method: 'GET',
+  path: '/api/runs/{id}/activity/{event}/details',
+  tag: 'Runs',
+  summary: 'Read the output of a command, or the change of a file',
+  description:
+    'For events `command.exited`, `process.started`, `process.exited` and `file.written`. The running sandbox keeps the output of its latest commands and the contents of its latest files of at most 128 KiB, 4 MiB together, until it stops; files that are uploaded together are not among them. It resumes no sandbox. For callers who may read the files of the sandbox.',
+  access: 'caller',
+  agents: true,
+  channel: true,
+  params: RunPath.extend({
+    event: z
+      .string()
+      .regex(/^[rs]\d{1,9}$/, 'must be the id of an event of the activity')
+      .describe('`id` of an event of the activity')
+      .meta({ example: 's1' }),
+  }),
+  responses: { 200: { description: 'The details, or why there are none', schema: EventDetailsDto } },
+  errors: ['invalid_run_id', 'foreign_run', 'run_not_found', 'not_found', 'exec_transport_error'],
+  async handle({ params, caller, signal, redact }, services) {
+    const run = await findRun(services, caller, params.id, { agents: true });
+    return json(200, await readEventDetails({ ...services, redact }, caller, run, params.event, signal));
   },
 });
 

@@ -60,7 +60,9 @@ async function* frames(
     yield frame({ type: 'connected', sandbox_id: sandbox.id });
     for await (const event of streamEvents(services.records.sandboxEvents, services.clock, following)) {
       if (event !== undefined) {
-        const { seq, type, at, data } = event;
+        const { seq, type, at } = event;
+        // Details are read in the activity of a run only.
+        const { detail: _, ...data } = event.data;
         yield `id: ${seq}\n${frame({ type, at: at.toISOString(), ...data })}`;
         continue;
       }

@@ -749,6 +749,38 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       expect(await violations(page)).toEqual([]);
     });
 
+    test('shows the output of a command and the changes of a file on demand', async () => {
+      const host = second ?? first;
+      const run = (await host.call('POST', '/api/runs', { body: { title: 'Detailed' } })).json<Run>();
+      const of = `/v1/sandbox/${run.sandbox_id}`;
+      await host.call('POST', `${of}/exec`, {
+        token: run.agent_token,
+        body: { argv: ['printf', '\\033[31mred\\033[0m <b>bold</b>\\n'] },
+      });
+      const file = `${of}/file/workspace/notes.txt`;
+      await host.call('PUT', file, { body: 'same\nold\n' });
+      await host.call('PUT', file, { body: 'same\nnew\n' });
+      await page.goto(`${host.host.url}/runs/${run.run_id}`);
+      const ofCommand = page.locator('.timeline li', { hasText: 'Command ran' });
+      await ofCommand.getByRole('button', { name: 'Show output' }).click();
+      await ofCommand.getByText('red <b>bold</b>').waitFor();
+      await ofCommand.getByRole('button', { name: 'Hide output', expanded: true }).click();
+      await ofCommand.getByText('red <b>bold</b>').waitFor({ state: 'detached' });
+      const [changed, created] = [0, 1].map((nth) =>
+        page.locator('.timeline li', { hasText: 'notes.txt' }).nth(nth),
+      );
+      await changed?.getByRole('button', { name: 'Show changes' }).press('Enter');
+      expect((await changed?.locator('.diff').innerText())?.replace(/\s+/g, ' ').trim()).toMatch(
+        /same.*− removed: old.*\+ added: new/,
+      );
+      await created?.getByRole('button', { name: 'Show changes' }).click();
+      await created?.getByText('A new file.').waitFor();
+      expect(await violations(page)).toEqual([]);
+      await host.call('POST', `${of}/stop`, { body: {} });
+      await ofCommand.getByRole('button', { name: 'Show output' }).click();
+      await ofCommand.getByText(/^The sandbox does not run/).waitFor();
+    });
+
     test('ends with the run, which then offers nothing that cannot be had any more', async () => {
       const host = second ?? first;
       const run = (await host.call('POST', '/api/runs', { body: { title: 'To be done' } })).json<Run>();

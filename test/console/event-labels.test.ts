@@ -8,7 +8,7 @@ import {
 } from '../../console/src/runs/event-labels.ts';
 
 const words = (type: RunEvent['type'], data: RunEvent['data']) =>
-  `${EVENT_TITLES[type]}: ${eventDetail({ id: 'r1', cursor: '1.0', type, at: '2026-03-01T12:00:00.000Z', data })}`;
+  `${EVENT_TITLES[type]}: ${eventDetail({ id: 'r1', cursor: '1.0', type, at: '2026-03-01T12:00:00.000Z', data }, 'alice')}`;
 
 test.each([
   ['run.created', { owner: 'alice', title: null, sandbox_id: 'box' }, 'Run started: by alice'],
@@ -24,7 +24,7 @@ test.each([
     { target_port: 3000, by: 'traffic' },
     'Preview kept alive: port 3000, because it was used',
   ],
-  ['preview.stopped', { target_port: 3000, by: 'owner' }, 'Preview stopped: port 3000, by the owner'],
+  ['preview.stopped', { target_port: 3000, by: 'owner' }, 'Preview stopped: port 3000, by alice'],
   ['preview.reaped', { target_port: 3000, reason: 'idle' }, 'Preview ended: port 3000, idle for too long'],
   [
     'preview.reaped',
@@ -49,6 +49,17 @@ test.each([
   ],
   ['tool.timed_out', { tool: 'other' }, 'Approval timed out: other'],
   ['tool.withdrawn', { target_port: 3000 }, 'Request withdrawn: port 3000'],
+  [
+    'process.started',
+    { process_id: 'p', name: null, command: 'npm run dev', started_by: 'person', user: 'bob' },
+    'Process started: npm run dev, by bob',
+  ],
+  [
+    'process.started',
+    { process_id: 'p', name: null, command: 'npm run dev', started_by: 'sandbox' },
+    'Process started: npm run dev, by a program in the sandbox',
+  ],
+  ['preview.stopped', { target_port: 3000, by: 'member', user: 'bob' }, 'Preview stopped: port 3000, by bob'],
   [
     'command.exited',
     { command: 'npm test', exit_code: 1, duration_ms: 74_400, by: 'agent' },
@@ -91,7 +102,7 @@ describe('the filter of events', () => {
     ['files', '', false],
     ['unknown', '', true],
   ])('of kind %j and text %j has a command: %p', (kind, text, found) => {
-    expect(eventMatches(event, kind, text)).toBe(found);
+    expect(eventMatches(event, 'alice', kind, text)).toBe(found);
   });
 });
 

@@ -120,6 +120,81 @@ describe("a run's timeline", () => {
     await complete(run.runId);
   });
 
+  test('reads the output of commands and processes and the changes of files, for who may view the run', async () => {
+    const run = await makeRun(porthole, ALICE);
+    const of = `/v1/sandbox/${run.sandboxId}`;
+    const stream = await openEventStream(porthole.host.port, `/api/runs/${run.runId}/activity/events`, {
+      authorization: `Bearer ${ALICE}`,
+    });
+    streams.push(stream);
+    const awaitEvent = async (type: string) => {
+      for (;;) {
+        const frame = await stream.next();
+        if (frame?.event === type) return (JSON.parse(frame.data ?? '') as TimelineEvent).id;
+      }
+    };
+    const details = async (event: string, token = ALICE) => {
+      const path = `/api/runs/${run.runId}/activity/${event}/details`;
+      const answer = await porthole.call('GET', path, { token });
+      return answer.status === 200 ? answer.json() : [answer.status, answer.json()['code']];
+    };
+    const exec = (body: object) =>
+      porthole.call('POST', `${of}/exec`, { token: run.agentToken, body, headers: {} });
+    await exec({ argv: ['sh', '-c', 'echo out; echo oops >&2'], cwd: '/workspace' });
+    const command = await awaitEvent('command.exited');
+    expect(await details(command)).toEqual({
+      output: { first: expect.stringMatching(/^(?:out\noops|oops\nout)\n$/), last: '', omitted_bytes: 0 },
+      change: null,
+      missing: null,
+    });
+    await exec({ argv: ['sh', '-c', 'echo begin; head -c 100000 /dev/zero | tr "\\0" x; echo end'] });
+    const long = await details(await awaitEvent('command.exited'));
+    expect(long).toMatchObject({
+      output: {
+        first: expect.stringMatching(/^begin\nx+$/),
+        last: expect.stringMatching(/x+end\n$/),
+        omitted_bytes: 100_010 - 48 * 1024,
+      },
+    });
+    await exec({ argv: ['sh', '-c', `echo Bearer ${run.agentToken}`] });
+    const secret = await details(await awaitEvent('command.exited'));
+    expect(JSON.stringify(secret)).not.toContain(run.agentToken);
+    const file = `${of}/file/workspace/details.txt`;
+    const write = async (body: string) => {
+      await porthole.call('PUT', file, { token: ALICE, body });
+      return details(await awaitEvent('file.written'));
+    };
+    expect(await write('one\n')).toMatchObject({ change: { before: null, after: 'one\n' }, missing: null });
+    expect(await write('two\n')).toMatchObject({ change: { before: 'one\n', after: 'two\n' } });
+    expect(await write('\0')).toMatchObject({
+      change: null,
+      missing: 'The file is not text: its changes are not kept.',
+    });
+    expect(await write('x'.repeat(131_073))).toMatchObject({
+      missing: 'The file is larger than 128 KiB: its changes are not kept.',
+    });
+    const started = await porthole.call('POST', `${of}/processes`, {
+      token: ALICE,
+      body: { command: 'echo of the process' },
+    });
+    expect(started.status).toBe(201);
+    const process = await awaitEvent('process.exited');
+    expect(await details(process)).toMatchObject({ output: { first: 'of the process\n', omitted_bytes: 0 } });
+
+    expect(await details('r1')).toMatchObject({ missing: 'Porthole records no details of this event.' });
+    expect(await details('s999')).toEqual([404, 'not_found']);
+    expect(await details('x1')).toEqual([400, 'invalid_request']);
+    expect(await details(command, BOB)).toEqual([403, 'foreign_run']);
+    expect(await details(command, run.agentToken)).toMatchObject({ missing: null });
+    await porthole.call('POST', `${of}/stop`, { token: ALICE, body: {} });
+    expect(await details(command)).toMatchObject({
+      output: null,
+      missing: expect.stringMatching(/^The sandbox does not run/),
+    });
+    const { state } = (await porthole.call('GET', of, { token: ALICE })).json<{ state: string }>();
+    expect(state).toBe('stopped');
+  });
+
   test('tells of the run, its sandbox and its previews, in their order', async () => {
     const run = await makeRun(porthole, ALICE, { title: 'a site' });
     const { session_id, expires_at } = await startPreview(porthole, run.runId, 3000, ALICE);

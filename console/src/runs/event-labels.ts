@@ -53,11 +53,13 @@ export const EVENT_KINDS: readonly {
 ];
 
 /** Whether an event is of a kind, and its words contain a text. */
-export function eventMatches(event: RunEvent, kind: string, text: string): boolean {
+export function eventMatches(event: RunEvent, owner: string, kind: string, text: string): boolean {
   const begins = EVENT_KINDS.find(({ id }) => id === kind)?.begins ?? [''];
   if (!begins.some((each) => event.type.startsWith(each))) return false;
   const wanted = text.trim().toLowerCase();
-  return wanted === '' || `${EVENT_TITLES[event.type]} ${eventDetail(event)}`.toLowerCase().includes(wanted);
+  return (
+    wanted === '' || `${EVENT_TITLES[event.type]} ${eventDetail(event, owner)}`.toLowerCase().includes(wanted)
+  );
 }
 
 const REAPED: Readonly<Record<string, string>> = {
@@ -99,6 +101,10 @@ const SCOPES: Readonly<Record<string, string>> = {
 const ACTORS: Readonly<Record<string, string>> = {
   traffic: 'because it was used',
   delegate: 'by a delegate',
+  admin: 'by an administrator',
+  member: 'by a member of the organisation',
+  sandbox: 'by a program in the sandbox',
+  server: 'by a declared server',
 };
 
 /** A duration in words. */
@@ -110,14 +116,17 @@ export function lasted(milliseconds: number): string {
     : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
 }
 
-/** Details of an event in a few words. Text of people is quoted and truncated. */
-export function eventDetail({ type, data }: RunEvent): string {
+/**
+ * Details of an event in a few words. Text of people is quoted and truncated.
+ * @param owner name of the run's owner
+ */
+export function eventDetail({ type, data }: RunEvent, owner: string): string {
   const text = (field: string) => {
     const value = data[field];
     return typeof value === 'string' && value !== '' ? plainText(value, 200) : undefined;
   };
-  const by = text('by');
-  const user = text('user');
+  const by = text('by') ?? (type === 'process.started' ? text('started_by') : undefined);
+  const user = text('user') ?? (by === 'owner' ? plainText(owner, 200) : undefined);
   const duration = data['duration_ms'];
   const reason = text('reason');
   const source = text('source');

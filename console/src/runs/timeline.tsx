@@ -5,6 +5,7 @@ import { Choice, TextInput } from '../parts/controls.tsx';
 import { Empty } from '../parts/feedback.tsx';
 import { LookPicture } from '../previews/look-picture.tsx';
 import { placeAfter, usePlace } from '../sandboxes/use-place.ts';
+import { EventDetails } from './event-details.tsx';
 import { EVENT_KINDS, EVENT_TITLES, eventDetail, eventMatches, type RunEvent } from './event-labels.ts';
 
 const TONES: Readonly<Partial<Record<RunEvent['type'], string>>> = {
@@ -20,19 +21,21 @@ const PAGE = 100;
 
 interface TimelineProps {
   readonly runId: string;
+  /** Name of the run's owner. */
+  readonly owner: string;
   readonly events: readonly RunEvent[];
 }
 
 /** What happened in a run, newest first. `?event=` of the address leads to one event. */
-export function Timeline({ runId, events }: TimelineProps) {
+export function Timeline({ runId, owner, events }: TimelineProps) {
   const [most, setMost] = useState(PAGE);
   const [kind, setKind] = useState('all');
   const [text, setText] = useState('');
   const [place] = usePlace();
   const linked = place.get('event');
   const found = useMemo(
-    () => events.filter((event) => event.id === linked || eventMatches(event, kind, text)),
-    [events, kind, text, linked],
+    () => events.filter((event) => event.id === linked || eventMatches(event, owner, kind, text)),
+    [events, owner, kind, text, linked],
   );
   if (events.length === 0) return <Empty title="Nothing has happened yet" />;
   const linkedAt = linked === null ? -1 : found.findIndex(({ id }) => id === linked);
@@ -53,7 +56,13 @@ export function Timeline({ runId, events }: TimelineProps) {
       {found.length === 0 ? <Empty title="No event matches" /> : null}
       <ol className="timeline" reversed>
         {shown.map((event) => (
-          <TimelineEvent key={event.id} runId={runId} event={event} isLinked={event.id === linked} />
+          <TimelineEvent
+            key={event.id}
+            runId={runId}
+            owner={owner}
+            event={event}
+            isLinked={event.id === linked}
+          />
         ))}
       </ol>
       {rest > 0 ? (
@@ -67,11 +76,12 @@ export function Timeline({ runId, events }: TimelineProps) {
 
 interface TimelineEventProps {
   readonly runId: string;
+  readonly owner: string;
   readonly event: RunEvent;
   readonly isLinked: boolean;
 }
 
-function TimelineEvent({ runId, event, isLinked }: TimelineEventProps) {
+function TimelineEvent({ runId, owner, event, isLinked }: TimelineEventProps) {
   const at = new Date(event.at);
   const { look } = event.data;
   const item = useRef<HTMLLIElement>(null);
@@ -81,8 +91,9 @@ function TimelineEvent({ runId, event, isLinked }: TimelineEventProps) {
   return (
     <li ref={item} className={`${toneOf(event)}${isLinked ? ' linked' : ''}`}>
       <div>
-        <strong>{EVENT_TITLES[event.type]}</strong> <span>{eventDetail(event)}</span>
+        <strong>{EVENT_TITLES[event.type]}</strong> <span>{eventDetail(event, owner)}</span>
       </div>
+      <EventDetails runId={runId} event={event} />
       {typeof look === 'string' ? <LookPicture runId={runId} look={look} /> : null}
       <Link
         href={`${location.pathname}${placeAfter(location.search, { event: event.id })}`}

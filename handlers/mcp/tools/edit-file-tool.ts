@@ -1,10 +1,8 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import { performerOf } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import { readAtMost } from '#core/shared/reads.ts';
-import { readWorkspaceFile, writeWorkspaceFile } from '#core/files/workspace-files.ts';
-import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
+import { changeWorkspaceFile, readWorkspaceFile } from '#core/files/workspace-files.ts';
 import { defineTool } from '../mcp-tool.ts';
 import { filePath, runId } from './inputs-tool.ts';
 import { sandboxOf } from './run-sandbox-tool.ts';
@@ -41,11 +39,7 @@ export const editFileTool = defineTool({
       );
     }
     const content = Readable.from([Buffer.from(parts.join(new_text))]);
-    await writeWorkspaceFile(services, id, path, content, signal);
-    services.publisher.publish(id, 'file_written', {
-      path: resolveWorkspacePath(path, 'path'),
-      ...performerOf(context.caller),
-    });
+    await changeWorkspaceFile(services, { caller: context.caller, sandboxId: id, path }, content, signal);
     const times = found === 1 ? 'one place' : `${found} places`;
     return { data: { path, replacements: found }, text: `Changed ${times} in ${path}.` };
   },

@@ -1,9 +1,7 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import { performerOf } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
-import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
-import { writeWorkspaceFile } from '#core/files/workspace-files.ts';
+import { changeWorkspaceFile } from '#core/files/workspace-files.ts';
 import { defineTool } from '../mcp-tool.ts';
 import { filePath, runId } from './inputs-tool.ts';
 import { sandboxOf } from './run-sandbox-tool.ts';
@@ -24,11 +22,8 @@ export const writeFileTool = defineTool({
   async run({ run_id, path, content, encoding }, context) {
     const { id } = await sandboxOf(context, run_id);
     const bytes = encoding === 'base64' ? fromBase64(content) : Buffer.from(content);
-    await writeWorkspaceFile(context.services, id, path, Readable.from([bytes]), context.signal);
-    context.services.publisher.publish(id, 'file_written', {
-      path: resolveWorkspacePath(path, 'path'),
-      ...performerOf(context.caller),
-    });
+    const { caller, services, signal } = context;
+    await changeWorkspaceFile(services, { caller, sandboxId: id, path }, Readable.from([bytes]), signal);
     return { data: { path, size: bytes.length }, text: `Wrote ${bytes.length} bytes to ${path}.` };
   },
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import { activityLog, type ActivityPosition } from '#core/runs/activity.ts';
+import { activityLog, type ActivityPosition, findActivity } from '#core/runs/activity.ts';
 import type { Records } from '#core/shared/records.ts';
 import { minutes, run, sandbox } from '#test/contracts/records/samples.ts';
 
@@ -61,6 +61,24 @@ describe('the activity of a run', () => {
       expect(await readAll(limit)).toEqual(['r1 run.created', 's7 command.exited', 'r2 run.completed']);
     },
   );
+
+  test('finds an event by its id, unless it belongs to another run', async () => {
+    await publish(5);
+    await publish(12);
+    await publish(13, 'port_listening');
+    await publish(31);
+    const completed = { ...RUN, completedAt: minutes(30) };
+    const found = async (id: string) => (await findActivity(records, completed, id))?.type;
+    expect(await Promise.all(['r1', 'r2', 's1', 's2', 's3', 's4', 's5'].map(found))).toEqual([
+      'run.created',
+      undefined,
+      undefined,
+      'command.exited',
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
 
   test('keeps an event that was written late, after what is known', async () => {
     await append(20);

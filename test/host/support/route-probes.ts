@@ -153,6 +153,7 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
       await records.looks.add(kept, { owner, most: 50, pictures: 10 });
       return { params: { id: runId, look: id, picture: 'thumbnail' } };
     },
+    readEventDetails: async ({ runId }) => ({ params: { id: runId, event: 'r1' } }),
     postComment: async ({ runId }) => ({ params: { id: runId }, body: { text: 'Too small' } }),
     getInboxMessage: withMessage(),
     replyToComment: withMessage({ text: 'Done' }),

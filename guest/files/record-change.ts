@@ -1,0 +1,67 @@
+import fs from 'node:fs';
+import type { KeptDetail } from '../protocol/details-protocol.ts';
+import { LARGEST_CHANGED_FILE } from '../protocol/details-protocol.ts';
+import { at, direct, READ } from './descriptors.ts';
+import type { Place } from './workspace.ts';
+
+/** Records what a file contains before and after it is written. Never fails the write. */
+export class ChangeRecorder {
+  #after: Buffer[] | undefined = [];
+  #length = 0;
+  #detail: KeptDetail | undefined;
+
+  /** The next bytes of the new content. */
+  add(chunk: Buffer): void {
+    this.#length += chunk.length;
+    if (this.#length > LARGEST_CHANGED_FILE) this.#after = undefined;
+    this.#after?.push(chunk);
+  }
+
+  /**
+   * Reads the old file; the new one is complete and replaces it next. Both are small, or nothing is
+   * read, so that a large upload does not wait. Nothing is kept of a mounted bucket, which is slow.
+   */
+  beforeReplace({ directory, name, stat, calls }: Place): void {
+    if (calls !== direct) return;
+    const tooLarge = this.#after === undefined || (stat?.size ?? 0) > LARGEST_CHANGED_FILE;
+    if (tooLarge) {
+      this.#detail = { omitted: 'too_large' };
+      return;
+    }
+    try {
+      const before = stat === undefined ? null : textOf(readSmall(at(directory, name)));
+      const after = textOf(Buffer.concat(this.#after ?? []));
+      this.#detail =
+        before === undefined || after === undefined ? { omitted: 'not_text' } : { change: { before, after } };
+    } catch {
+      // The file is gone, or is not a regular one.
+    }
+  }
+
+  get detail(): KeptDetail | undefined {
+    return this.#detail;
+  }
+}
+
+/** @throws Error for what is not a small regular file. Checks the opened file (TOCTOU). */
+function readSmall(path: string | Buffer): Buffer {
+  const descriptor = fs.openSync(path, READ);
+  try {
+    const stat = fs.fstatSync(descriptor);
+    if (!stat.isFile() || stat.size > LARGEST_CHANGED_FILE) throw new Error('not a small file');
+    const bytes = Buffer.alloc(stat.size);
+    return bytes.subarray(0, fs.readSync(descriptor, bytes, 0, stat.size, 0));
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
+/** Undefined for what is not UTF-8 text. */
+function textOf(bytes: Buffer): string | undefined {
+  if (bytes.includes(0)) return undefined;
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
