@@ -79,7 +79,15 @@ export type {
   PageStep,
 } from './runs/page-check.ts';
 export type { Preview, PreviewInfo, PreviewOptions } from './runs/preview.ts';
-export type { ApproveOptions, DoctorReport, Run, RunInfo, Sharing, WaitingApproval } from './runs/run.ts';
+export type {
+  ApproveOptions,
+  DoctorReport,
+  Run,
+  RunInfo,
+  RunViewer,
+  Sharing,
+  WaitingApproval,
+} from './runs/run.ts';
 export type { CreateRunOptions, ListRunsOptions, Runs } from './runs/runs.ts';
 export type { Server, ServeOptions } from './runs/server.ts';
 export type { SyncOptions, SyncResult } from './node/sync-folder.ts';

@@ -25,6 +25,7 @@ import { sandboxSecrets } from './migrations/0021-sandbox-secrets.ts';
 import { looksInbox } from './migrations/0022-looks-inbox.ts';
 import { lists } from './migrations/0023-lists.ts';
 import { sharing } from './migrations/0025-sharing.ts';
+import { runViewers } from './migrations/0026-run-viewers.ts';
 import type { SqlSchema } from './schema.ts';
 import { instantText, type SqlDialect } from './sql-dialect.ts';
 import { inTransaction } from './sql-session.ts';
@@ -58,6 +59,7 @@ export const MIGRATIONS: readonly Migration[] = [
   looksInbox,
   lists,
   sharing,
+  runViewers,
 ];
 
 /** Every version up to this step refuses a database with unknown rows in `schema_migrations`. */

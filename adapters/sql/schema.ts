@@ -40,6 +40,7 @@ export interface SqlSchema {
   ended_sessions: EndedSessionsTable;
   looks: LooksTable;
   inbox_messages: InboxMessagesTable;
+  run_viewers: RunViewersTable;
 }
 
 export interface SchemaMigrationsTable {
@@ -334,6 +335,12 @@ export interface SkillsTable {
 export interface EndedSessionsTable {
   id: string;
   until: string;
+}
+
+export interface RunViewersTable {
+  run_id: string;
+  viewer: string;
+  seen_at: string;
 }
 
 export interface LooksTable {

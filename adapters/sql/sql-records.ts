@@ -10,6 +10,7 @@ import { delegationRecords } from './delegation-records.ts';
 import { draftRecords } from './draft-records.ts';
 import { imageRecords } from './image-records.ts';
 import { inboxRecords } from './inbox-records.ts';
+import { viewerRecords } from './viewer-records.ts';
 import { checkLimit } from './keyset-page.ts';
 import { lookRecords } from './look-records.ts';
 import { migrate } from './migrate.ts';
@@ -111,6 +112,7 @@ export function sqlRecords(
     archives: archiveRecords(session),
     looks: lookRecords(session, sealing),
     inbox: inboxRecords(session, sealing),
+    viewers: viewerRecords(session),
     endedSessions: endedSessionRecords(session),
     migrate: () => session.repeatable((db) => migrate(db, dialect)),
     close: session.close,

@@ -35,6 +35,12 @@ export interface RunInfo {
   readonly [field: string]: unknown;
 }
 
+/** A person who has a run open. */
+export interface RunViewer {
+  readonly user: string;
+  readonly is_you: boolean;
+}
+
 export interface ApproveOptions extends CallOptions {
   /**
    * This call alone, its port in this run, any port in this run, or any port in all your runs.
@@ -240,6 +246,12 @@ export class Run {
       isIdempotent: true,
       signal,
     });
+  }
+
+  /** Who has the run open now, if it is shared: people of its owner's organisation. */
+  async viewers({ signal }: CallOptions = {}): Promise<readonly RunViewer[]> {
+    const path = `${this.#path}/viewers`;
+    return (await this.#http.json<{ readonly viewers: readonly RunViewer[] }>({ path, signal })).viewers;
   }
 
   complete({ signal }: CallOptions = {}): Promise<void> {

@@ -17,6 +17,7 @@ import type { SandboxCapacity } from '../sandboxes/sandbox-capacity.ts';
 import type { SandboxEventRecords } from '../sandboxes/sandbox-events.ts';
 import type { SandboxRecords } from '../sandboxes/sandbox-records.ts';
 import type { SkillRecords } from '../skills/skill-store.ts';
+import type { ViewerRecords } from '../runs/run-viewers.ts';
 import type { TimelineRecords } from '../runs/timeline.ts';
 
 /**
@@ -45,6 +46,7 @@ export interface Records {
   readonly archives: ArchiveRecords;
   readonly looks: LookRecords;
   readonly inbox: InboxRecords;
+  readonly viewers: ViewerRecords;
   readonly endedSessions: EndedSessionRecords;
   /** Brings the schema to the newest migration; safe when several instances start at once. */
   migrate(): Promise<void>;

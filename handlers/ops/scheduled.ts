@@ -1,5 +1,6 @@
 import { endApprovals } from '#core/approvals/wait-for-approval.ts';
 import { type CleaningReport, cleanSnapshots } from '#core/editor/tool-snapshots.ts';
+import { presentSince } from '#core/runs/run-viewers.ts';
 import { keptSince } from '#core/pages/look-at-page.ts';
 import { tokenFingerprint } from '#core/previews/preview-token.ts';
 import { reapPreviews, type ReapReport } from '#core/previews/reap-previews.ts';
@@ -54,6 +55,7 @@ async function forgetOld({ records, clock }: Pick<LifecycleServices, 'records' |
   await records.sandboxEvents.forget(new Date(now - EVENTS_KEPT_MS));
   await records.delegations.forget(new Date(now - EXPIRED_KEPT_MS));
   await records.looks.forget(keptSince(clock));
+  await records.viewers.forget(presentSince(clock));
   await records.endedSessions.forget(new Date(now - EXPIRED_KEPT_MS));
 }
 

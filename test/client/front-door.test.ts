@@ -47,6 +47,14 @@ describe('the front door of the library', () => {
     expect((await porthole.run(run.id)).sandbox.id).toBe(run.sandbox.id);
   });
 
+  test('says who has a shared run open', async () => {
+    const run = await porthole.run();
+    await run.share('view');
+    expect(await run.viewers()).toEqual([]);
+    await host.call('PUT', `/api/runs/${run.id}/viewers`, { token: ALICE });
+    expect(await run.viewers()).toEqual([{ user: 'alice', is_you: true }]);
+  });
+
   test('says what a failed server printed last', async () => {
     const run = await porthole.run();
     const server = await run.serve('echo "no module of that name" >&2; exit 1', {

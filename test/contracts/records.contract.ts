@@ -11,6 +11,7 @@ import { endedSessionsContract } from './records/ended-sessions.contract.ts';
 import { editorContract } from './records/editor.contract.ts';
 import { ALICE, BOB, fresh, hash, minutes, NOON, run, sandbox, tombstone } from './records/samples.ts';
 import { archivesContract } from './records/archives.contract.ts';
+import { viewersContract } from './records/viewers.contract.ts';
 import { inboxContract } from './records/inbox.contract.ts';
 import { looksContract } from './records/looks.contract.ts';
 import { imagesContract } from './records/images.contract.ts';
@@ -570,6 +571,7 @@ export function recordsContract(
     archivesContract(() => ({ records, peer }));
     looksContract(() => ({ records, peer }));
     inboxContract(() => ({ records, peer }));
+    viewersContract(() => ({ records, peer }));
     endedSessionsContract(() => ({ records, peer }));
     quotasContract(() => ({ records, peer }));
     approvalsContract(() => ({ records, peer }), { runs: propertyRuns, wakesPeers });

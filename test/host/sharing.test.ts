@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { type EventStream, openEventStream } from './support/event-stream.ts';
-import { ALICE, BOB, CAROL, PEOPLE } from './support/people.ts';
+import { ADA_ADMIN, ALICE, BOB, CAROL, PEOPLE } from './support/people.ts';
+import { pinnedClock } from './support/pinned-clock.ts';
 import { type MadeRun, makeRun } from './support/runs.ts';
 
 const ROOT = 'root-key-0123456789abcdef-root';
@@ -127,6 +128,48 @@ describe('a run that its owner shares', () => {
 interface Shared {
   readonly data: { readonly sharing: string };
 }
+
+test('says who has a shared run open, for 20 seconds, and of a private run nothing', async () => {
+  const clock = pinnedClock();
+  const porthole = await startTestHost(PEOPLE, { clock });
+  try {
+    const { runId, agentToken } = await makeRun(porthole, ALICE);
+    const path = `/api/runs/${runId}/viewers`;
+    const ask = async (method: 'GET' | 'PUT', token: string) => {
+      const answer = await porthole.call(method, path, { token });
+      if (answer.status !== 200) return answer.json()['code'];
+      const { viewers } = answer.json<{ viewers: { user: string; is_you: boolean }[] }>();
+      return viewers.map(({ user, is_you }) => `${user}${is_you ? ' (you)' : ''}`);
+    };
+    const share = (sharing: string) =>
+      porthole.call('PATCH', `/api/runs/${runId}`, { token: ALICE, body: { sharing } });
+    expect([await ask('PUT', ALICE), await ask('PUT', ADA_ADMIN), await ask('PUT', CAROL)]).toEqual([
+      [],
+      [],
+      'foreign_run',
+    ]);
+    await share('view');
+    // Nothing was recorded while it was private.
+    expect(await ask('GET', CAROL)).toEqual([]);
+    expect(await ask('PUT', CAROL)).toEqual(['carol (you)']);
+    clock.advance({ seconds: 12 });
+    expect(await ask('PUT', ALICE)).toEqual(['alice (you)', 'carol']);
+    // An admin of another organisation reads the list, and is not on it.
+    expect(await ask('PUT', ADA_ADMIN)).toEqual(['alice', 'carol']);
+    expect([await ask('PUT', BOB), await ask('GET', BOB), await ask('GET', agentToken)]).toEqual([
+      'foreign_run',
+      'foreign_run',
+      'forbidden',
+    ]);
+    clock.advance({ seconds: 9 });
+    expect(await ask('GET', CAROL)).toEqual(['alice']);
+    await ask('PUT', CAROL);
+    await share('private');
+    expect([await ask('GET', ALICE), await ask('GET', CAROL)]).toEqual([[], 'foreign_run']);
+  } finally {
+    await porthole.end();
+  }
+});
 
 test('starts shared where the installation says so', async () => {
   const porthole = await startTestHost({ ...PEOPLE, PORTHOLE_RUN_SHARING: 'view' });

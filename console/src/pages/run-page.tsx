@@ -14,6 +14,7 @@ import { Previews } from '../previews/previews.tsx';
 import { portChanges } from '../previews/use-doctor.ts';
 import { ConnectAgent, hasToken } from '../runs/connect-agent.tsx';
 import { ShareRun } from '../runs/share-run.tsx';
+import { Viewers } from '../runs/viewers.tsx';
 import { Timeline } from '../runs/timeline.tsx';
 import { useRunEvents } from '../runs/use-run-events.ts';
 import { Started } from '../sandboxes/started.tsx';
@@ -93,6 +94,7 @@ export function RunPage({ id }: { readonly id: string }) {
                 {run.owner} lets you {run.access === 'work' ? 'work in it' : 'view it'}
               </span>
             )}
+            {run.sharing === 'private' ? null : <Viewers runId={id} />}
             {run.auto_approve_tools ? <span>Its previews open without a question</span> : null}
           </p>
         </div>
@@ -165,7 +167,11 @@ export function RunPage({ id }: { readonly id: string }) {
               />
             ),
           },
-          { id: 'timeline', name: 'Timeline', content: <Timeline runId={id} events={events} /> },
+          {
+            id: 'timeline',
+            name: 'Timeline',
+            content: <Timeline runId={id} owner={run.owner} events={events} />,
+          },
           {
             id: 'inbox',
             name: 'Comments',

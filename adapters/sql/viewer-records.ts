@@ -1,0 +1,49 @@
+import type { ViewerRecords } from '#core/runs/run-viewers.ts';
+import { instantText } from './sql-dialect.ts';
+import { inTransaction, type SqlSession } from './sql-session.ts';
+
+export function viewerRecords({ dialect, repeatable }: SqlSession): ViewerRecords {
+  return {
+    add: (runId, viewer, { at, since, most }) =>
+      repeatable((db) =>
+        inTransaction(db, async (trx) => {
+          await dialect.lockKey(trx, JSON.stringify(['run viewers', runId]));
+          const { count } = await trx
+            .selectFrom('run_viewers')
+            .where('run_id', '=', runId)
+            .where('viewer', '!=', viewer)
+            .where('seen_at', '>=', instantText(since))
+            .select(({ fn }) => fn.countAll().as('count'))
+            .executeTakeFirstOrThrow();
+          if (Number(count) >= most) return;
+          const seen = { seen_at: instantText(at) };
+          await trx
+            .insertInto('run_viewers')
+            .values({ run_id: runId, viewer, ...seen })
+            .onConflict((conflict) => conflict.columns(['run_id', 'viewer']).doUpdateSet(seen))
+            .execute();
+        }),
+      ),
+
+    list: (runId, since) =>
+      repeatable(async (db) => {
+        const rows = await db
+          .selectFrom('run_viewers')
+          .select('viewer')
+          .where('run_id', '=', runId)
+          .where('seen_at', '>=', instantText(since))
+          .orderBy('viewer')
+          .execute();
+        return rows.map(({ viewer }) => viewer);
+      }),
+
+    forget: (before) =>
+      repeatable(async (db) => {
+        const { numDeletedRows } = await db
+          .deleteFrom('run_viewers')
+          .where('seen_at', '<', instantText(before))
+          .executeTakeFirst();
+        return Number(numDeletedRows);
+      }),
+  };
+}

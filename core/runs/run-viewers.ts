@@ -1,0 +1,56 @@
+import type { Person } from '../callers.ts';
+import type { Clock } from '../shared/clock-and-ids.ts';
+import type { Records } from '../shared/records.ts';
+import type { RunRecord } from './run-records.ts';
+
+/** Who has a run open: people of its owner's organisation, by name. */
+export interface ViewerRecords {
+  /** Records that the viewer has it open. Does nothing if `most` others were seen since then. */
+  add(
+    runId: string,
+    viewer: string,
+    more: { readonly at: Date; readonly since: Date; readonly most: number },
+  ): Promise<void>;
+  /** Names of those who were seen since then, sorted. */
+  list(runId: string, since: Date): Promise<readonly string[]>;
+  /** Deletes those who were last seen before; returns how many. */
+  forget(before: Date): Promise<number>;
+}
+
+/** How long a viewer counts as present, in ms: two intervals of the console, and a slow request. */
+const PRESENT_MS = 20_000;
+/** Per run. */
+const MOST_VIEWERS = 50;
+
+interface Deps {
+  readonly records: Pick<Records, 'viewers'>;
+  readonly clock: Clock;
+}
+
+/**
+ * Names of those who have the run open now. A private run has none and records none: its owner
+ * and administrators do not see each other. The caller may read the run.
+ */
+export async function listViewers(
+  { records, clock }: Deps,
+  run: Pick<RunRecord, 'id' | 'sharing'>,
+): Promise<readonly string[]> {
+  if (run.sharing === 'private') return [];
+  return records.viewers.list(run.id, presentSince(clock));
+}
+
+/** Records that the person has the run open, unless from another organisation, as admins may be. */
+export async function addViewer(
+  { records, clock }: Deps,
+  { user, org }: Person,
+  run: Pick<RunRecord, 'id' | 'sharing' | 'owner'>,
+): Promise<void> {
+  if (run.sharing === 'private' || org !== run.owner.org) return;
+  const more = { at: clock.now(), since: presentSince(clock), most: MOST_VIEWERS };
+  await records.viewers.add(run.id, user, more);
+}
+
+/** Earlier viewers are no longer present. */
+export function presentSince(clock: Clock): Date {
+  return new Date(clock.now().getTime() - PRESENT_MS);
+}
