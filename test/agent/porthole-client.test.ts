@@ -48,7 +48,7 @@ describe('a call that waits for a person', () => {
     while (server.open() > 0) await after(5);
   });
 
-  test('that is aborted rejects with the reason and hangs up', async () => {
+  test('rejects with the reason and hangs up when it is aborted', async () => {
     const gone = new AbortController();
     server = await heldServer(() => gone.abort(new Error('enough')));
     await expect(callPorthole(options(server.url), START, gone.signal)).rejects.toThrow('enough');
@@ -108,7 +108,7 @@ describe('a call that is lost', () => {
   });
 });
 
-test('the token goes into the header, to Porthole alone, and the path of the base URL is kept', async () => {
+test('sends the token in the header, to Porthole alone, and keeps the path of the base URL', async () => {
   const elsewhere = await heldServer((_req, res) => answerJson(res, 200, {}));
   server = await heldServer((_req, res) => {
     res.writeHead(307, { location: `${elsewhere.url}/stolen` });

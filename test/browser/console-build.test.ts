@@ -80,7 +80,7 @@ suite('the console of a folder that was just cloned', chromiumMissing, () => {
   );
 
   test(
-    'which cannot be built says why, and what to do',
+    'says why it cannot be built, and what to do',
     async () => {
       appendFileSync(join(folder, 'console/src/main.tsx'), "\nimport './not-there.ts';\n");
       const url = await start();
@@ -98,7 +98,7 @@ suite('the console of a folder that was just cloned', chromiumMissing, () => {
   );
 
   test(
-    'which cannot be built tells strangers nothing of the machine',
+    'shows visitors who are not signed in nothing of the machine when it cannot be built',
     async () => {
       appendFileSync(join(folder, 'console/src/main.tsx'), "\nimport './not-there.ts';\n");
       const url = await start({ SANDBOX_API_KEY: 'a-key-of-the-service' });
@@ -114,7 +114,7 @@ suite('the console of a folder that was just cloned', chromiumMissing, () => {
   );
 
   test(
-    'of other sources is built anew, while the old one is there',
+    'is rebuilt when its sources have changed, while the old build is there',
     async () => {
       cpSync(join(ROOT, 'dist/console'), join(folder, 'dist/console'), { recursive: true });
       const words = join(folder, 'console/src/pages/sandboxes-page.tsx');

@@ -163,7 +163,7 @@ suite('the files of a run, in a real browser', chromiumMissing, () => {
     expect(await violations(page)).toEqual([]);
   });
 
-  test('of the machine are uploaded into the folder of the tree they are dropped on', async () => {
+  test('are uploaded from the machine into the folder of the tree they are dropped on', async () => {
     const file = join(porthole.dataDir, 'dropped.txt');
     await writeFile(file, 'dropped');
     const box = await page.getByRole('row', { name: 'src', exact: true }).boundingBox();
@@ -181,7 +181,7 @@ suite('the files of a run, in a real browser', chromiumMissing, () => {
     expect((await read('src/dropped.txt')).text).toBe('dropped');
   });
 
-  test('that are PDFs are drawn, page by page, and their scripts do not run', async () => {
+  test('are drawn page by page when they are PDFs, and their scripts do not run', async () => {
     const title = await page.title();
     await write('paper.pdf', hostilePdf());
     await page.getByRole('row', { name: 'paper.pdf', exact: true }).click();

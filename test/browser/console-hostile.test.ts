@@ -86,14 +86,14 @@ suite('what is hostile in the console, in a real browser', chromiumMissing, () =
   }
   const none = () => [undefined, [], [], [url]];
 
-  test('a title of a run is a text', async () => {
+  test('appears as text in the title of a run', async () => {
     await page.getByRole('link', { name: '<script>' }).first().waitFor();
     await page.goto(`${url}/runs/${run.runId}`);
     await page.getByRole('heading', { level: 1 }).getByText('<script>').waitFor();
     expect(await harm()).toEqual(none());
   });
 
-  test('what an agent asks for, and what listens there, are texts', async () => {
+  test('appears as text in what an agent asks for, and in what listens there', async () => {
     const asked = askAndLeave(porthole.host.port, run.runId, run.agentToken, 3000);
     await approvalsAsked(porthole, run.runId, { token: KEY });
     await page
@@ -111,7 +111,7 @@ suite('what is hostile in the console, in a real browser', chromiumMissing, () =
     expect(await harm()).toEqual(none());
   });
 
-  test('a name and the words of a tool are texts', async () => {
+  test('appears as text in the name and the words of a tool', async () => {
     await page.goto(`${url}/tools`);
     await page.getByText('<script>').first().waitFor();
     await page.goto(`${url}/tools/${toolId}`);
@@ -130,7 +130,7 @@ suite('what is hostile in the console, in a real browser', chromiumMissing, () =
     expect(await harm()).toEqual(none());
   });
 
-  test('a file is no script, no worker, no style, no picture and no frame of the console', async () => {
+  test('is not loaded as a script, worker, style, picture or frame of the console when it is a file', async () => {
     const address = (name: string) => `/v1/sandbox/${run.sandboxId}/file/workspace/${name}`;
     const loads = await page.evaluate(`(async () => {
       const loaded = (tag, rest) => new Promise((resolve) => {
@@ -159,7 +159,7 @@ suite('what is hostile in the console, in a real browser', chromiumMissing, () =
     expect(await page.evaluate('window.pwned')).toBeUndefined();
   });
 
-  test('what signs a person in is nowhere that a script could read it', async () => {
+  test('finds nothing that signs a person in where a script could read it', async () => {
     await page.goto(`${url}/sandboxes/${run.sandboxId}`);
     await page.getByText('Connected').waitFor();
     const readable = JSON.stringify(
@@ -175,7 +175,7 @@ suite('what is hostile in the console, in a real browser', chromiumMissing, () =
     expect(porthole.logged.join('')).not.toContain(cookie?.value);
   });
 
-  test('who signs out takes the page along: going back shows nothing of it', async () => {
+  test('leaves no page behind after a sign-out: going back shows nothing of it', async () => {
     await page.goto(`${url}/runs/${run.runId}`);
     await page.getByRole('heading', { level: 1 }).getByText('<script>').waitFor();
     await page.getByRole('button', { name: 'Sign out' }).click();
@@ -185,7 +185,7 @@ suite('what is hostile in the console, in a real browser', chromiumMissing, () =
     expect(await page.getByText('<script>').count()).toBe(0);
   });
 
-  test('a terminal ends with its session, and comes back with the next one', async () => {
+  test('ends a terminal with its session, and brings it back with the next one', async () => {
     await page.goto(`${url}/sandboxes/${run.sandboxId}`);
     await page.getByText('Connected').waitFor();
     // As if from another tab.

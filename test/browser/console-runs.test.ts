@@ -268,7 +268,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await other.close();
     });
 
-    test('that was decided elsewhere in the same moment says so in a sentence', async () => {
+    test('says in a sentence that it was decided elsewhere in the same moment', async () => {
       const asking = ask();
       await card().waitFor();
       await page.route('**/tool-approvals', async (route) => {

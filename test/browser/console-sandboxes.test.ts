@@ -590,7 +590,7 @@ suite('sandboxes in the console, in a real browser', missing, () => {
       expect((await run('cat', 'tree/below/leaf.txt', 'tree/top.txt')).stdout).toBe('leaftop');
     });
 
-    test('that are too large are refused in words, before anything is sent', async () => {
+    test('are refused with a message when they are too large, before anything is sent', async () => {
       const transfer = await page.evaluateHandle(`(() => {
         const transfer = new DataTransfer();
         transfer.items.add(new File([new Uint8Array(33_554_433)], 'huge.iso'));
@@ -600,7 +600,7 @@ suite('sandboxes in the console, in a real browser', missing, () => {
       await page.getByText('huge.iso is too large: 32.0 MiB, and at most 32.0 MiB are taken').waitFor();
     });
 
-    test('that are under way can be cancelled, and leave nothing', async () => {
+    test('leave nothing when they are cancelled under way', async () => {
       const session = await context.newCDPSession(page);
       await session.send('Network.enable');
       await session.send('Network.emulateNetworkConditions', {
@@ -843,7 +843,7 @@ suite('sandboxes in the console, in a real browser', missing, () => {
       await page.getByRole('heading', { name: 'Servers and processes' }).waitFor({ state: 'detached' });
     });
 
-    test('that is deleted meanwhile is said to be gone', async () => {
+    test('is reported as gone when it is deleted meanwhile', async () => {
       const made = await porthole.call('POST', '/v1/sandbox', { body: { name: 'brief', ttl_seconds: 600 } });
       const brief = made.json<{ id: string }>().id;
       await page.goto(`${way.url}/sandboxes/${brief}?pane=details`);

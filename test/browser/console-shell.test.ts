@@ -200,7 +200,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     MINUTE,
   );
 
-  test('at 200 % in a small window nothing is cut off to the side', async () => {
+  test('cuts nothing off to the side at 200 % in a small window', async () => {
     // The size of a window of 1280 by 800 at 200 %.
     const [context, page] = await open({ viewport: { width: 640, height: 400 }, deviceScaleFactor: 2 });
     for (const name of ['runs', 'a run', 'sandboxes', 'a new sandbox', 'a tool']) {
@@ -240,7 +240,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
 
     const focused = () => page.evaluate('document.activeElement.textContent');
 
-    test('the first stop skips to the page', async () => {
+    test('skips to the page from the first stop', async () => {
       await page.keyboard.press('Tab');
       expect(await focused()).toBe('Skip to the page');
       await page.keyboard.press('Enter');
@@ -268,7 +268,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
       await page.locator('h1:focus', { hasText: 'Runs' }).waitFor();
     });
 
-    test('what is focused is seen, in each stop of a page', async () => {
+    test('shows what is focused, at each stop of a page', async () => {
       await visit(page, PLACES['sandboxes'] as Place);
       const unseen: string[] = [];
       for (let stop = 0; stop < 14; stop++) {
@@ -283,7 +283,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
       expect(unseen).toEqual([]);
     });
 
-    test('a dialog keeps the focus, and gives it back to what opened it', async () => {
+    test('keeps the focus in a dialog, and gives it back to what opened the dialog', async () => {
       await visit(page, PLACES['sandboxes'] as Place);
       await page.getByRole('button', { name: 'New sandbox' }).press('Enter');
       await dialog('New sandbox')(page);
@@ -294,7 +294,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     });
   });
 
-  test('nothing moves for whom motion is too much', async () => {
+  test('moves nothing for people who prefer reduced motion', async () => {
     const [context, page] = await open({ reducedMotion: 'reduce' });
     await visit(page, PLACES['runs'] as Place);
     await page.getByRole('button', { name: 'Approve once' }).waitFor();
@@ -313,7 +313,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
   });
 
   test(
-    'an empty console leads to a live preview, by a run that asks for it',
+    'leads from an empty console to a live preview, by a run that asks for it',
     async () => {
       const fresh = await startTestHost();
       const [context, page] = await open();
@@ -385,7 +385,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     MINUTE,
   );
 
-  test('a page that broke has ways on, and the rest works', async () => {
+  test('offers ways on from a page that broke, and the rest works', async () => {
     const [context, page] = await open();
     await visit(page, PLACES['a page that broke'] as Place);
     await page.getByRole('link', { name: 'Sandboxes' }).click();
@@ -406,7 +406,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     await context.close();
   });
 
-  test('a part of an old build that is gone brings the page of the new one', async () => {
+  test('loads the page of the new build when a part of the old build is gone', async () => {
     const [context, page] = await open();
     await visit(page, PLACES['runs'] as Place);
     let asked = 0;
@@ -435,7 +435,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     await context.close();
   });
 
-  test('another build on the server is there from the next page on', async () => {
+  test('shows another build on the server from the next page on', async () => {
     const [context, page] = await open();
     await visit(page, PLACES['runs'] as Place);
     await page.evaluate('window.isOld = true');

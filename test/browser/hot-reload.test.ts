@@ -52,7 +52,7 @@ suite('a Vite dev server in a sandbox, in a real browser', chromiumMissing, () =
     expect(await page.textContent('h1')).toBe('Edited through the API');
   });
 
-  test('kept its one document through all of it, and its console clean', async () => {
+  test('keeps its one document through all of it, and its console clean', async () => {
     expect(await page.evaluate('globalThis.marker')).toBe('set before the edits');
     expect(documents).toBe(1);
     expect(problems).toEqual([]);

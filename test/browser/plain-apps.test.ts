@@ -50,19 +50,19 @@ suite('an ordinary server in a sandbox, in a real browser', chromiumMissing, () 
     expect(got).toEqual(['1', '2', '3']);
   });
 
-  test('a WebSocket opens, and its first message arrives', async () => {
+  test('opens a WebSocket, and its first message arrives', async () => {
     await page.goto(witness.url);
     expect(await page.evaluate(FIRST_MESSAGE(witness.url.replace('http', 'ws')))).toBe('welcome');
   });
 
-  test('a download of 48 MiB arrives whole', async () => {
+  test('delivers a download of 48 MiB whole', async () => {
     await page.goto(witness.url);
     const bytes = 48 * MEBIBYTE;
     const got = `fetch('/download?bytes=${bytes}').then((it) => it.arrayBuffer()).then((it) => it.byteLength)`;
     expect(await page.evaluate(got)).toBe(bytes);
   });
 
-  test('an upload of 4 MiB arrives whole', async () => {
+  test('receives an upload of 4 MiB whole', async () => {
     await page.goto(witness.url);
     const bytes = 4 * MEBIBYTE;
     const sent = `fetch('/upload', { method: 'POST', body: new Uint8Array(${bytes}) }).then((it) => it.text())`;

@@ -85,7 +85,7 @@ describe('the builds of images', () => {
 });
 
 describe('the digests of a release', () => {
-  test('name an image without its tag', () => {
+  test('identify an image without its tag', () => {
     const tags = [`${REGISTRY}/guest:1.2.3-0123456789ab`];
     const metadata = JSON.stringify({ 'containerimage.digest': DIGEST });
     expect(digestReference({ tags }, metadata)).toBe(`${REGISTRY}/guest@${DIGEST}`);

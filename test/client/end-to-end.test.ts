@@ -46,7 +46,7 @@ describe('a client that owns a sandbox, and a server with a grant for it', () =>
     await host.end();
   });
 
-  test('the client hands over which sandbox, what to show there, and where', () => {
+  test('lets the client hand over which sandbox, what to show there, and where', () => {
     expect(handed).toEqual({
       found: false,
       config: {
@@ -62,7 +62,7 @@ describe('a client that owns a sandbox, and a server with a grant for it', () =>
     expect(handed.config.configurable.sandbox.credential).not.toContain(CLIENT_KEY);
   });
 
-  test('the server reads, writes and executes', async () => {
+  test('lets the server read, write and execute', async () => {
     expect(await use('read_file', { path: 'task.txt' })).toEqual({ text: 'count to three', isError: false });
     expect(await use('write_file', { path: 'count.sh', content: 'seq 3\nexit 4\n' })).toEqual({
       text: 'Written: count.sh, 13 bytes.',
@@ -86,18 +86,18 @@ describe('a client that owns a sandbox, and a server with a grant for it', () =>
     ['a file, in base64', 'write_file', { path: 'a', content: Buffer.from(`x${SECRET}`).toString('base64') }],
     ['a name', 'write_file', { path: SERVER_KEY, content: '' }],
     ['a command', 'exec_command', { command: `curl -H 'Authorization: Bearer ${SERVER_KEY}' example.com` }],
-  ])('no secret of the server goes into %s', async (_, tool, input) => {
+  ])('keeps every secret of the server out of %s', async (_, tool, input) => {
     expect(await use(tool, input)).toMatchObject({ isError: true, code: 'secret_refused' });
   });
 
   test.each(['stop', 'resume', 'delete', 'delegate', 'rotateToken'])(
-    'the server cannot %s',
+    'does not let the server %s',
     async (attempt) => {
       expect(await server.ask({ config: handed.config, attempt })).toMatchObject({ status: 403 });
     },
   );
 
-  test('the server reaches no other sandbox with its grant', async () => {
+  test('gives the server no access to other sandboxes with its grant', async () => {
     const { id } = (await host.call('POST', '/v1/sandbox', { token: CLIENT_KEY, body: {} })).json<{
       id: string;
     }>();
@@ -107,7 +107,7 @@ describe('a client that owns a sandbox, and a server with a grant for it', () =>
     expect((await host.call('DELETE', `/v1/sandbox/${id}`, { token: CLIENT_KEY })).status).toBe(204);
   });
 
-  test('the server takes no sandbox of another org, and calls only its Porthole', async () => {
+  test('refuses the server a sandbox of another org, and any call outside its Porthole', async () => {
     const { id, sandbox_token: credential } = (
       await host.call('POST', '/v1/sandbox', { token: STRANGER_KEY, body: {} })
     ).json<{ id: string; sandbox_token: string }>();
@@ -125,7 +125,7 @@ describe('a client that owns a sandbox, and a server with a grant for it', () =>
     await host.call('DELETE', `/v1/sandbox/${id}`, { token: STRANGER_KEY });
   });
 
-  test('a client that was killed comes back, finds its sandbox by its tag, resumes it, and the server goes on', async () => {
+  test('lets a client that was killed come back, find its sandbox by its tag and resume it, and the server goes on', async () => {
     await client.end('SIGKILL');
     const { sandbox_id: id } = handed.config.configurable.sandbox;
     // Like a stop after missing heartbeats.

@@ -83,7 +83,7 @@ describe('a call of the client', () => {
     expect(asked()).toBe(1);
   });
 
-  test('that gets no answer says so, without its credential', async () => {
+  test('reports that it got no answer, without its credential', async () => {
     const lost = Object.assign(new TypeError('fetch failed'), {
       cause: new Error(`connect to ${KEY} refused`),
     });
@@ -95,14 +95,14 @@ describe('a call of the client', () => {
     );
   });
 
-  test('that is refused with its credential in the words does not repeat it', async () => {
+  test('does not repeat its credential from the words of a refusal', async () => {
     const { client } = answered(
       Response.json({ error: `bad key ${KEY}`, code: 'invalid_request' }, { status: 400 }),
     );
     expect((await failure(client.json({ path: 'a' }))).message).toBe('bad key [secret]');
   });
 
-  test('that an intermediary answers says so', async () => {
+  test('reports that an intermediary answered it', async () => {
     const { client } = answered(new Response('<html>', { status: 418 }));
     expect(await failure(client.json({ path: 'a' }))).toMatchObject({
       code: 'status_418',

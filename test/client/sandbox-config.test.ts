@@ -18,7 +18,7 @@ function bare(schema: unknown): unknown {
   );
 }
 
-test('what a client hands over has one form: the API’s schema, and the client’s', () => {
+test('uses one form for what a client hands over: the API’s schema, and the client’s', () => {
   const { $schema, $defs, $ref, ...own } = z.toJSONSchema(SandboxConfig, { io: 'input' });
   const schema = $ref === undefined ? own : $defs?.['SandboxConfig'];
   expect(bare({ $schema, ...(schema as object) })).toEqual(bare(sandboxConfigSchema));

@@ -61,7 +61,7 @@ describe('a folder that is synced', () => {
     return (await sandbox.exec(['sh', '-c', script, 'sh', path]).text()).trim().split('\n');
   };
 
-  test('of 5,000 files goes once in full, and then in one round trip when one of them has changed', async () => {
+  test('is sent once in full with 5,000 files, and then in one round trip when one of them has changed', async () => {
     for (let index = 0; index < 5_000; index += 1)
       await write(`d${index % 50}/f${index}`, `content ${index}`);
     const first = await sync();
@@ -185,7 +185,7 @@ describe('a folder that is synced', () => {
     expect(await sandbox.files.text('a')).toBe('one');
   });
 
-  test('that was cut off is sent again, and what is gone by then goes there, too', async () => {
+  test('is sent again after it was cut off, and what is gone by then goes there, too', async () => {
     await write('a', 'a');
     await write('b', 'b');
     await sandbox.refresh();

@@ -103,14 +103,14 @@ describe.each([
     await sandbox.sessions.delete('kept');
   });
 
-  test('without a session ends with its connection', async () => {
+  test('ends with its connection when it has no session', async () => {
     const terminal = sandbox.terminal({ shell: 'sh' });
     await terminal.ready;
     way.cut();
     await expect(terminal.exit).rejects.toThrow('The terminal is gone');
   });
 
-  test('that is refused says so', async () => {
+  test('reports that it is refused', async () => {
     const terminal = sandbox.terminal({ cols: 5_000 });
     await expect(terminal.ready).rejects.toMatchObject({ name: 'PortholeError', status: 0 });
   });

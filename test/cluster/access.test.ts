@@ -175,7 +175,7 @@ suite('access', missing(), () => {
     });
   });
 
-  test('functions that make pods take sandboxes and previews through their whole lives', async () => {
+  test('lets functions that make pods take sandboxes and previews through their whole lives', async () => {
     const { actor, stack } = actors['functions that make pods'];
     await wholeLife(actor, stack);
     for (const kind of [HTTP_ROUTES, SERVICES, PODS, VOLUME_CLAIMS]) {
@@ -184,13 +184,13 @@ suite('access', missing(), () => {
     }
   }, 60_000);
 
-  test('the lifecycle finds, stops and destroys the sandboxes that functions made, and can make none', async () => {
+  test('lets the lifecycle find, stop and destroy the sandboxes that functions made, but make none', async () => {
     const { provider: made } = actors['functions that make pods'].actor;
     const { provider } = actors['the lifecycle where functions make pods'].actor;
     await endsSandboxes(made, provider);
   }, 60_000);
 
-  test('the clean-up of snapshots destroys a sandbox that it knows, and finds none', async () => {
+  test('lets the clean-up of snapshots destroy a sandbox that it knows, but find none', async () => {
     const [stack = pods] = archiving;
     const { provider } = await stack.as('porthole-snapshots-clean');
     const { provider: made } = await stack.as('porthole');
@@ -218,7 +218,7 @@ suite('access', missing(), () => {
       },
     );
 
-  test('a pass of the reaper ends what is due by the reaper’s own account, and leaves the rest', async () => {
+  test('ends what is due in a pass of the reaper with the reaper’s own account, and leaves the rest', async () => {
     const stack = pods;
     const folder = mkdtempSync(join(tmpdir(), 'porthole-access-'));
     try {
@@ -242,7 +242,7 @@ suite('access', missing(), () => {
   }, 60_000);
 
   suite('with agent-sandbox', definitionsMissing(), () => {
-    test('functions that claim sandboxes take them and previews through their whole lives', async () => {
+    test('lets functions that claim sandboxes take them and previews through their whole lives', async () => {
       const fixture = await cluster();
       await installDefinitions(fixture.kubectl);
       const stack = await openGuardedStack(fixture, POOLS);

@@ -109,7 +109,7 @@ function areKeptAndRestored(sandboxes: object, startController?: (stack: Guarded
   const volumes = () => stack.kubectl(['get', 'persistentvolumeclaims', '--output=name']);
   const failures = (logged: readonly string[]) => logged.filter((line) => line.includes('not looked after'));
 
-  test('one that is stopped past its retention is kept by the lifecycle, then destroyed, and begins a new one', async () => {
+  test('keep a sandbox that is stopped past its retention before the lifecycle destroys it, and begin a new one', async () => {
     const made = await startAs('porthole');
     const { id } = (await made.call('POST', '/v1/sandbox', { body: {} })).json<{ id: string }>();
     const file = (of: string) => `/v1/sandbox/${of}/file/workspace/src/kept`;

@@ -302,7 +302,7 @@ suite('the test cluster, once it is up', missing(), () => {
   });
 
   it(
-    'taken down leaves no process, link, route, mount, cgroup, folder or kernel setting, pods and volumes included',
+    'leaves no process, link, route, mount, cgroup, folder or kernel setting when it is taken down, pods and volumes included',
     async () => {
       expect((await traces()).links).not.toEqual(before.links);
       const processes = fixtureProcesses(ours(), fixture.cgroup);

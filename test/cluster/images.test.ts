@@ -186,7 +186,7 @@ suite('the images, built from their Dockerfiles', missing() ?? imagesMissing(), 
   });
 
   test(
-    'the sandbox buries its dead, and has the folder for outputs, without the constructs too',
+    'reaps its dead processes, and has the folder for outputs, without the constructs too',
     async () => {
       const orphan = 'bash -c "sleep 0.1 & echo \\$!" | cat';
       const script = `orphan=$(${orphan}); while [ -e /proc/$orphan ]; do sleep 0.05; done; ps -o comm= -p 1; pwd; stat -c %u outputs`;

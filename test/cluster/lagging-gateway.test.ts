@@ -130,7 +130,7 @@ suite('starts behind a gateway that lags up to five seconds', missing(), () => {
   );
 
   test(
-    'that may wait for a second say that the preview is on its way, and never that it is ready (50 starts)',
+    'report that the preview is on its way, and never too early that it is ready, when they may wait for a second (50 starts)',
     async () => {
       const visits = await visitors(50, 'hasty', 1);
       const ready = visits.filter(({ readiness }) => readiness.ready);

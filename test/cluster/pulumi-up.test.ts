@@ -118,7 +118,7 @@ suite('pulumi up on a real cluster', missing(), () => {
     changes.map(({ op, name }) => `${op} ${name}`);
 
   test(
-    'a first preview changes nothing, and says what an update will create',
+    'changes nothing in a first preview, and says what an update will create',
     async () => {
       const preview = await stack.preview(file());
       expect(preview.log).toEqual([]);
@@ -147,7 +147,7 @@ suite('pulumi up on a real cluster', missing(), () => {
     );
   });
 
-  test('the fixed routes are accepted by the gateway, and find their Service', async () => {
+  test('creates fixed routes that the gateway accepts and that find their Service', async () => {
     for (const name of ['porthole-api', 'porthole-fallback']) {
       for (const condition of ['Accepted', 'ResolvedRefs']) {
         const path = `jsonpath={.status.parents[0].conditions[?(@.type=="${condition}")].status}=True`;
@@ -170,7 +170,7 @@ suite('pulumi up on a real cluster', missing(), () => {
     },
   );
 
-  test('the state holds no secret', () => {
+  test('keeps every secret out of the state', () => {
     const state = stack.export();
     expect(state).toContain('porthole-functions-secrets');
     expect(state).not.toContain(DATABASE_URL);
@@ -212,7 +212,7 @@ suite('pulumi up on a real cluster', missing(), () => {
     },
   );
 
-  test('another port range changes the network policy, the admission of previews and the functions’ ConfigMap, and rolls their pods', async () => {
+  test('changes the network policy, the admission of previews and the functions’ ConfigMap for another port range, and rolls their pods', async () => {
     const narrowed = await stack.up(file({ allowedPortMax: 8000 }));
     const changed = narrowed.changes.map(({ op, name, paths }) => [op, name, ...paths]);
     expect(changed.toSorted(([, a = ''], [, b = '']) => a.localeCompare(b))).toEqual([
@@ -239,7 +239,7 @@ suite('pulumi up on a real cluster', missing(), () => {
     await stack.up(file());
   });
 
-  test('the API server finds nothing odd in the admission policies', async () => {
+  test('gets no warning from the API server about the admission policies', async () => {
     const path = '{range .items[*]}{.metadata.name}{.status.typeChecking.expressionWarnings}{"\\n"}{end}';
     const selected = ['--selector=app.kubernetes.io/part-of=porthole', `--output=jsonpath=${path}`];
     const found = await fixture.kubectl(['get', 'validatingadmissionpolicies', ...selected]);
@@ -310,7 +310,7 @@ suite('pulumi up on a real cluster', missing(), () => {
       return { client, plane };
     }
 
-    test('functions take previews through their lives, within every bound, and the reaper ends them', async () => {
+    test('lets functions take previews through their lives, within every bound, and lets the reaper end them', async () => {
       const functions = await as('porthole');
       const reaper = await as('porthole-reaper');
       try {
@@ -389,7 +389,7 @@ suite('pulumi up on a real cluster', missing(), () => {
       ]);
     });
 
-    test('what the API server adds to them is no change', async () => {
+    test('counts what the API server adds to templates and pools as no change', async () => {
       expect((await stack.up(withPools(), { refresh: true })).changes).toEqual([]);
     });
 
@@ -416,7 +416,7 @@ suite('pulumi up on a real cluster', missing(), () => {
       expect([back.log, await size()]).toEqual([[], '2']);
     });
 
-    test('they go with the setting', async () => {
+    test('deletes templates and pools with the setting', async () => {
       const back = touched(await stack.up(file()));
       expect(back.filter((line) => line.startsWith('delete')).toSorted()).toEqual([
         'delete porthole-sandboxes-pool-ready',
@@ -425,7 +425,7 @@ suite('pulumi up on a real cluster', missing(), () => {
     });
   });
 
-  test('the quota refuses the route past the cap on all previews, with a 403', async () => {
+  test('refuses the route past the cap on all previews by the quota, with a 403', async () => {
     const made = async (at: number) => {
       const token = `calm-blue-otter-${'a'.repeat(25)}${'abcdef'[at]}`;
       const manifests = previewManifests({
@@ -469,7 +469,7 @@ suite('pulumi up on a real cluster', missing(), () => {
   });
 
   test(
-    'destroy leaves nothing',
+    'leaves nothing after destroy',
     async () => {
       await stack.destroy();
       const of = ['--all-namespaces', '--selector=app.kubernetes.io/part-of=porthole', '--output=name'];

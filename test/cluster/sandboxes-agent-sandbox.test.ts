@@ -185,7 +185,7 @@ suite('agent-sandbox provider', missing() ?? definitionsMissing(), () => {
       await provider.close();
     });
 
-    test('of another manager is neither shown nor deleted', async () => {
+    test('is neither shown nor deleted when it belongs to another manager', async () => {
       const provider = await open('cold');
       const id = sandboxId();
       const foreign = {

@@ -72,7 +72,7 @@ suite('kubernetes provider', missing(), () => {
   });
 
   describe('in a cluster', () => {
-    test('its pod has the size and the network that were asked for, also after a stop', async () => {
+    test('gives its pod the size and the network that were asked for, also after a stop', async () => {
       const provider = await open();
       const id = sandboxId();
       const name = sandboxObjectName(id);
@@ -154,7 +154,7 @@ suite('kubernetes provider', missing(), () => {
       await provider.close();
     }, 60_000);
 
-    test('it takes an id of 128 characters, and lists it in full', async () => {
+    test('takes an id of 128 characters, and lists it in full', async () => {
       const provider = await open();
       const id = 'a'.repeat(128);
       await provider.create({ id });
@@ -181,7 +181,7 @@ suite('kubernetes provider', missing(), () => {
         'capacity_exceeded',
         /Unschedulable: 0\/1 nodes are available: 1 Insufficient memory/,
       ],
-    ])('a create that waits too long names %s', async (_title, spec, options, code, reason) => {
+    ])('names %s when a create waits too long', async (_title, spec, options, code, reason) => {
       const provider = await open(options);
       const id = sandboxId();
       const failure = await provider.create({ id, ...spec }).catch((error: unknown) => error);
@@ -196,7 +196,7 @@ suite('kubernetes provider', missing(), () => {
       await provider.close();
     });
 
-    test('a create with an image that is none fails long before its time', async () => {
+    test('fails a create with an invalid image long before its time', async () => {
       const provider = await open();
       const id = sandboxId();
       const failure = await provider.create({ id, image: 'NO/image' }).catch((error: unknown) => error);
@@ -208,7 +208,7 @@ suite('kubernetes provider', missing(), () => {
       await provider.close();
     });
 
-    test('a create that is aborted rejects with the reason, and another one goes on with it', async () => {
+    test('rejects an aborted create with the reason, and another create goes on with the sandbox', async () => {
       const provider = await open();
       const id = sandboxId();
       const abort = new AbortController();
@@ -246,7 +246,7 @@ suite('kubernetes provider', missing(), () => {
       await Promise.all([provider.close(), other.close()]);
     });
 
-    test('a volume of the same name that is not ours is neither used nor deleted', async () => {
+    test('does not use or delete a volume of the same name that is not ours', async () => {
       const provider = await open();
       const id = sandboxId();
       const name = sandboxObjectName(id);
@@ -307,7 +307,7 @@ suite('kubernetes provider', missing(), () => {
       await provider.close();
     }, 60_000);
 
-    test('commands leave no process behind, dead or alive', async () => {
+    test('leaves no process of a command behind, dead or alive', async () => {
       const provider = await open();
       const id = sandboxId();
       await provider.create({ id });

@@ -195,7 +195,7 @@ suite('a warm pool of agent-sandbox', missing() ?? definitionsMissing(), () => {
     expect(await replicas('ready')).toBe('0');
   });
 
-  test('of another name is refused, and says what to look at', async () => {
+  test('is refused under another name, and says what to look at', async () => {
     await expect(open(poolConfig(), 'other').prime()).rejects.toMatchObject({
       code: 'exec_transport_error',
       message: expect.stringContaining('Warm pool other: the cluster rejected the request'),

@@ -35,7 +35,7 @@ describe('approval labels', () => {
     expect(questionOf(approval)).toBe(question);
   });
 
-  test('name what is asked for and its run', () => {
+  test('show what is asked for and its run', () => {
     expect(requestedLabel(ASKED)).toBe('port 3000 of Rebuild it');
     expect(requestedLabel(OTHER)).toBe('the tool “send _mail <b>” of Rebuild it');
     const host = { ...ASKED, tool: 'network:connect', arguments: { host: 'example.com', port: 8443 } };

@@ -101,7 +101,7 @@ describe('the filter of events', () => {
     ['commands', ' test ', true],
     ['files', '', false],
     ['unknown', '', true],
-  ])('of kind %j and text %j has a command: %p', (kind, text, found) => {
+  ])('matches a command for kind %j and text %j: %p', (kind, text, found) => {
     expect(eventMatches(event, 'alice', kind, text)).toBe(found);
   });
 });

@@ -11,7 +11,7 @@ describe('console formatters', () => {
     [-5_000, '0:00'],
     [3_600_000, '1 h 00 min'],
     [28_740_000, '7 h 59 min'],
-  ])('format a remaining time of %d ms as %s', (milliseconds, words) => {
+  ])('show a remaining time of %d ms as %s', (milliseconds, words) => {
     expect(timeLeft(milliseconds)).toBe(words);
   });
 
@@ -21,7 +21,7 @@ describe('console formatters', () => {
     [60_000, '1 min ago'],
     [3_600_000, '1 h ago'],
     [172_800_000, '2 d ago'],
-  ])('format an age of %d ms as %s', (milliseconds, words) => {
+  ])('show an age of %d ms as %s', (milliseconds, words) => {
     expect(timeAgo(milliseconds)).toBe(words);
   });
 
@@ -31,7 +31,7 @@ describe('console formatters', () => {
     [1_536, '1.5 KiB'],
     [1_048_576, '1.0 MiB'],
     [5_368_709_120, '5.0 GiB'],
-  ])('format %d bytes as %s', (bytes, words) => {
+  ])('show %d bytes as %s', (bytes, words) => {
     expect(formatSize(bytes)).toBe(words);
   });
 
@@ -40,7 +40,7 @@ describe('console formatters', () => {
     [1_024, '1 GiB'],
     [1_536, '1.5 GiB'],
     [16_384, '16 GiB'],
-  ])('format %d MiB as %s', (amount, words) => {
+  ])('show %d MiB as %s', (amount, words) => {
     expect(formatMebibytes(amount)).toBe(words);
   });
 });

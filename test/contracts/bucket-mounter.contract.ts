@@ -86,7 +86,7 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
     });
   }
 
-  test('what a command writes is in the bucket when it ends, and what is put there can be read inside', async () => {
+  test('has what a command writes in the bucket when the command ends, and shows inside what is put there', async () => {
     await mounter.mount(id, bucket('/mnt/data'));
     expect(await run('echo from inside > /mnt/data/in.txt')).toBe('');
     expect(await s3.read('/data/in.txt')).toBe('from inside\n');
@@ -94,14 +94,14 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
     expect(await run('cat /mnt/data/out.txt')).toBe('from outside');
   });
 
-  test('a bucket can be mounted below /workspace, in folders that the sandbox made', async () => {
+  test('mounts a bucket below /workspace, in folders that the sandbox made', async () => {
     await run('mkdir -p /workspace/a/b');
     await mounter.mount(id, bucket('/workspace/a/b'));
     await run('echo 1 > /workspace/a/b/ws.txt');
     expect(await s3.read('/data/ws.txt')).toBe('1\n');
   });
 
-  test('a mount is found again under a folder that was renamed meanwhile', async () => {
+  test('finds a mount again under a folder that was renamed meanwhile', async () => {
     await run('mkdir -p /workspace/before/b; touch /workspace/before/b.txt');
     await mounter.mount(id, bucket('/workspace/before/b'));
     await run('echo 2 > /workspace/before/b/ws2.txt; mv /workspace/before /workspace/after');
@@ -109,20 +109,20 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
     expect(await run('ls /workspace/after/b; cat /proc/self/mountinfo | grep -c fuse')).toBe('0\n');
   });
 
-  test('a prefix shows a folder of the bucket and nothing above it', async () => {
+  test('shows a folder of the bucket for a prefix, and nothing above it', async () => {
     await s3.request('PUT', '/data/deep/er/file', 'deep');
     await mounter.mount(id, bucket('/mnt/deep', { prefix: '/deep/er' }));
     expect(await run('ls /mnt/deep; ls /mnt/deep/.. ')).toBe('file\ndeep\n');
   });
 
-  test('a mount for reading refuses to write', async () => {
+  test('refuses to write to a mount for reading', async () => {
     await s3.request('PUT', '/data/ro.txt', 'kept');
     await mounter.mount(id, bucket('/mnt/data', { readOnly: true }));
     expect(await run('echo x > /mnt/data/ro.txt')).toContain('Read-only file system');
     expect(await s3.read('/data/ro.txt')).toBe('kept');
   });
 
-  test('20 files and 32 MiB come through whole, both ways', async () => {
+  test('transfers 20 files and 32 MiB whole, both ways', async () => {
     await mounter.mount(id, bucket('/mnt/data'));
     const script =
       'cd /workspace && head -c 33554432 /dev/urandom > big && cp big /mnt/data/big && ' +
@@ -169,7 +169,7 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
     30_000,
   );
 
-  test('a path that is in use, within one or around one is refused', async () => {
+  test('refuses a path that is in use, within one or around one', async () => {
     await mounter.mount(id, bucket('/mnt/a/b'));
     for (const path of ['/mnt/a/b', '/mnt/a/b/c', '/mnt/a']) {
       await expect(mounter.mount(id, bucket(path))).rejects.toMatchObject({
@@ -202,7 +202,7 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
     });
   });
 
-  test('a folder that turns into a link and back all the time is mounted on or refused, and nothing else ever is', async () => {
+  test('mounts on or refuses a folder that turns into a link and back all the time, and never mounts on anything else', async () => {
     await run('mkdir -p /workspace/s/real/usr /workspace/s/spare; echo > /workspace/s/run');
     const swapping = await provider.exec(id, {
       argv: [
@@ -240,7 +240,7 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
     expect(listed).not.toContain(s3.secretAccessKey);
   });
 
-  test('the sandbox can neither unmount, nor write beside, nor find another capability than before', async () => {
+  test('keeps the sandbox from unmounting, from writing beside the mount, and from finding another capability than before', async () => {
     const before = await run('grep Cap /proc/self/status');
     await mounter.mount(id, bucket('/mnt/data'));
     const said = await run(
@@ -251,7 +251,7 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
     expect(await run('ls -d /mnt/data; cat /proc/self/mountinfo | grep -c fuse')).toBe('/mnt/data\n1\n');
   });
 
-  test('the mounts of the host stay as they are', async () => {
+  test('leaves the mounts of the host unchanged', async () => {
     const before = readFileSync('/proc/self/mountinfo', 'utf8');
     await mounter.mount(id, bucket('/mnt/data'));
     expect(readFileSync('/proc/self/mountinfo', 'utf8')).toBe(before);
@@ -277,7 +277,7 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
     expect(processes()).toEqual([]);
   });
 
-  test('a mount that is given up while it is being made leaves nothing', async () => {
+  test('leaves nothing of a mount that is given up while it is being made', async () => {
     const abort = new AbortController();
     const mounting = mounter.mount(id, bucket('/mnt/given-up'), abort.signal);
     abort.abort(new Error('gone away'));
@@ -309,7 +309,7 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
     if (!isInOwnNamespace) expect(status).toMatch(/\nCapPrm:\t0+\nCapEff:\t0+\n/);
   });
 
-  test('a mount that was left by a host killed with its keepers gives way to the next', async () => {
+  test('replaces a mount that was left by a host killed with its mount supervisors', async () => {
     const before = new NamespaceMounter({
       async target(...where) {
         const target = await harness.target(...where);
@@ -334,7 +334,7 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
     expect(await run('ls -A /mnt; cat /proc/self/mountinfo | grep fuse')).toBe('');
   });
 
-  test('a sandbox that was killed comes back without its mounts', async () => {
+  test('restores a killed sandbox without its mounts', async () => {
     await mounter.mount(id, bucket('/mnt/killed'));
     await harness.kill(id);
     while ((await provider.inspect(id)).state === 'running') await pause(10);
@@ -343,14 +343,14 @@ export function bucketMounterContract(open: () => Promise<BucketHarness>): void 
     expect(await run('ls -A /mnt')).toBe('');
   });
 
-  test('nothing is mounted at a path where nothing was', async () => {
+  test('reports that nothing is mounted at a path where nothing was mounted', async () => {
     await expect(mounter.unmount(id, '/mnt/none')).rejects.toMatchObject({
       code: 'unmount_error',
       message: 'unmount failed: No active mount found at path: /mnt/none',
     });
   });
 
-  test('a sandbox that stops, and one that is removed, loses its mounts; it comes back without', async () => {
+  test('removes the mounts of a sandbox that stops or is removed, and restores it without them', async () => {
     const wrapped = await openSandboxService({ provider, mounter });
     await mounter.mount(id, bucket('/mnt/data'));
     await wrapped.stop(id);

@@ -138,7 +138,7 @@ export function doctorContract(settings: () => Readonly<Record<string, string>>)
     );
   });
 
-  test('without a port looks into every one that listens, those that can be previewed first', async () => {
+  test('inspects every listening port when no port is given, first those that can be previewed', async () => {
     const { ports, advice } = await ask();
     expect(ports.map(({ port, ready }) => [port, ready])).toEqual([
       [3000, true],
@@ -193,7 +193,7 @@ export function doctorContract(settings: () => Readonly<Record<string, string>>)
     },
   );
 
-  test('a sandbox that does not run is a finding', async () => {
+  test('reports a sandbox that does not run as a finding', async () => {
     const stopped = await makeRun(porthole, ALICE);
     await stopSandbox(porthole, stopped.sandboxId);
     expect(await ask('?port=3000', ALICE, stopped)).toMatchObject({

@@ -257,14 +257,14 @@ export function editorContract(
       expect((await alice().act(run, lock, 'again', { name: 'b' })).outputs).toMatchObject({ files: [] });
     });
 
-    test('what a run leaves in the background ends with it', async () => {
+    test('ends what a run leaves in the background when the run ends', async () => {
       const { tool, lock } = await begin(LEAVES[language], language);
       const run = await alice().run(tool, lock);
       expect(run.outputs).toBe(true);
       expect((await alice().act(run, lock, 'look')).outputs).toBe(false);
     });
 
-    test('a sandbox that is lost is made anew: the state goes on, files of the session do not', async () => {
+    test('replaces a lost sandbox: keeps the state, but not the files of the session', async () => {
       const { tool, lock } = await begin(REMEMBERS[language], language);
       const run = await alice().run(tool, lock, { inputs: { name: 'a' } });
       const { records, provider } = porthole.host.services;
@@ -335,7 +335,7 @@ export function editorContract(
     ]);
   });
 
-  test('the sandboxes of snapshots are in no list and no quota, and no caller can enter them', async () => {
+  test('keeps the sandboxes of snapshots out of every list and quota, and lets no caller enter them', async () => {
     const [language = 'node'] = languages;
     const { tool, lock } = await begin(SAYS[language]('x'), language);
     const run = await alice().run(tool, lock);

@@ -78,24 +78,21 @@ export function mountedBucketsContract(open: () => Promise<BucketHost>): void {
     return events.map(([, data = '']) => Buffer.from(data, 'base64').toString()).join('');
   }
 
-  test.each(['bucket', 'binding'])(
-    'a binding is mounted by its name in `%s`, and unmounted',
-    async (field) => {
-      const answer = await mount({ [field]: 'TEAM', mountPath: '/mnt/team', options: {} });
-      expect([answer.status, answer.text]).toEqual([200, '{"ok":true}']);
-      await run(`echo ${field} > /mnt/team/${field}.txt`);
-      expect(await s3.read(`/data/team/${field}.txt`)).toBe(`${field}\n`);
-      const done = await unmount('/mnt/team');
-      expect([done.status, done.text]).toEqual([200, '{"ok":true}']);
-      expect(await run('ls /mnt')).toBe('');
-      expect((await unmount('/mnt/team')).json()).toMatchObject({
-        error: 'unmount failed: No active mount found at path: /mnt/team',
-        code: 'unmount_error',
-      });
-    },
-  );
+  test.each(['bucket', 'binding'])('mounts a binding by its name in `%s`, and unmounts it', async (field) => {
+    const answer = await mount({ [field]: 'TEAM', mountPath: '/mnt/team', options: {} });
+    expect([answer.status, answer.text]).toEqual([200, '{"ok":true}']);
+    await run(`echo ${field} > /mnt/team/${field}.txt`);
+    expect(await s3.read(`/data/team/${field}.txt`)).toBe(`${field}\n`);
+    const done = await unmount('/mnt/team');
+    expect([done.status, done.text]).toEqual([200, '{"ok":true}']);
+    expect(await run('ls /mnt')).toBe('');
+    expect((await unmount('/mnt/team')).json()).toMatchObject({
+      error: 'unmount failed: No active mount found at path: /mnt/team',
+      code: 'unmount_error',
+    });
+  });
 
-  test('a binding for reading stays so, whatever is asked, with the keys of the environment', async () => {
+  test('keeps a read-only binding read-only whatever is requested, with the keys of the environment', async () => {
     await s3.request('PUT', '/data/kept', 'kept');
     await mount({ binding: 'READ', mountPath: '/workspace/new/folder', options: { readOnly: false } });
     expect(await run('cat /workspace/new/folder/kept; rm /workspace/new/folder/kept || echo no')).toBe(
@@ -113,14 +110,14 @@ export function mountedBucketsContract(open: () => Promise<BucketHost>): void {
     expect((await mount(body, SERVICE_KEY)).status).toBe(200);
   });
 
-  test('the service mounts from any server, a user from those that are listed', async () => {
+  test('mounts from any server for the service, and only from listed servers for a user', async () => {
     await porthole.call('GET', `/v1/sandbox/${id}/running`, { token: ALICE });
     const body = { bucket: 'data', mountPath: '/mnt/own', options: { endpoint: s3.endpoint, credentials } };
     expect((await mount(body)).json()).toMatchObject({ code: 'forbidden' });
     expect((await mount(body, SERVICE_KEY)).status).toBe(200);
   });
 
-  test('a failure leaves nothing, in the sandbox or in the log', async () => {
+  test('leaves nothing in the sandbox or in the log after a failure', async () => {
     const options = {
       endpoint: s3.endpoint,
       credentials: { accessKeyId: 'unknown', secretAccessKey: 'never-log-this-key' },
@@ -137,7 +134,7 @@ export function mountedBucketsContract(open: () => Promise<BucketHost>): void {
     expect(porthole.logged.join('')).not.toContain(s3.secretAccessKey);
   });
 
-  test('an archive of the workspace holds nothing of a bucket in it', async () => {
+  test('leaves the files of a mounted bucket out of an archive of the workspace', async () => {
     await mount({ bucket: 'TEAM', mountPath: '/workspace/team', options: {} });
     await run('echo > /workspace/team/of-the-bucket; echo > /workspace/of-the-sandbox');
     const { text } = await porthole.call('POST', `/v1/sandbox/${id}/persist`, { token: ALICE });
@@ -152,7 +149,7 @@ export function mountedBucketsContract(open: () => Promise<BucketHost>): void {
     expect(await s3.read('/data/team/stays.txt')).toBe('stays\n');
   });
 
-  test('a silent server blocks only readers of its files, not the host and not the deletion', async () => {
+  test('blocks only readers of a silent server’s files, not the host and not the deletion', async () => {
     const line = await silentLine(s3.port);
     try {
       await porthole.call('GET', `/v1/sandbox/${id}/running`, { token: ALICE });
@@ -171,7 +168,7 @@ export function mountedBucketsContract(open: () => Promise<BucketHost>): void {
     }
   }, 30_000);
 
-  test('a host that is killed leaves no mount and no server of one behind; the next one mounts anew', async () => {
+  test('leaves no mount and no mount server behind when a host is killed, and mounts anew on the next host', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'porthole-mounts-'));
     const first = await startHostProcess({ dataDir, environment });
     const body = { bucket: 'TEAM', mountPath: '/mnt/team', options: {} };

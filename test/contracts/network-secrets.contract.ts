@@ -231,7 +231,7 @@ export function networkSecretsContract(settings: () => Record<string, string>): 
     expect((await sh(id, 'tail -20 /run/porthole/certificates.pem')).out).toBe(bundle);
   }, 60_000);
 
-  test('100 of them arrive, and 0 bytes of them are in the sandbox, its logs, events and archive', async () => {
+  test('arrive, all 100 of them, with 0 bytes of them in the sandbox, its logs, events and archive', async () => {
     const many = Array.from({ length: COUNT }, (_, index) =>
       secret(`KEY_${index}`, {
         host: `h${index}.many.example.test`,

@@ -123,7 +123,7 @@ export function previewPlaneContract(
         }
       });
 
-      test('again returns the existing preview unchanged', async () => {
+      test('returns the existing preview unchanged when it is repeated', async () => {
         const first = await live();
         const again = await plane.open(
           spec({ token: first.token, expiresAt: later(first.expiresAt, 10), owner: 'mallory' }),
@@ -131,7 +131,7 @@ export function previewPlaneContract(
         expect(again).toEqual({ preview: first, created: false });
       });
 
-      test('32 times at once makes one', async () => {
+      test('makes one preview from 32 calls at once', async () => {
         const wanted = spec();
         const opened = await Promise.all(Array.from({ length: 32 }, () => plane.open(wanted)));
         expect(opened.filter(({ created }) => created)).toHaveLength(1);
@@ -176,7 +176,7 @@ export function previewPlaneContract(
         expect((await existing(preview.token)).uid).toBe(preview.uid);
       });
 
-      test('a preview that is gone brings nothing back', async () => {
+      test('restores nothing for a preview that is gone', async () => {
         const preview = await live();
         await plane.close(preview);
         await plane.serves(preview);
@@ -202,7 +202,7 @@ export function previewPlaneContract(
       });
     });
 
-    test('what is due is among what is listed as due, and so is what has no expiry', async () => {
+    test('include a due preview when they list due previews, and a preview without expiry', async () => {
       const soon = await live();
       const late = await live({ expiresAt: later(soon.expiresAt, 60) });
       const listed = await collect(plane.list({ dueBefore: later(soon.expiresAt, 0) }));
@@ -226,7 +226,7 @@ export function previewPlaneContract(
         expect(await isAmongTwo(second)).toBe(true);
       });
 
-      test('of an owner are counted across runs', async () => {
+      test('are counted across runs for an owner', async () => {
         const isAmongOwners = (preview: Preview) => plane.isAmongFirst(preview, 2, 'owner');
         const [first, second] = [await live(), await live({ runId: 'run_other' })];
         const third = await live({ runId: 'run_third' });
@@ -279,7 +279,7 @@ export function previewPlaneContract(
         expect(await names()).toEqual([]);
       });
 
-      test('asked for by many at once, succeeds for one of them', async () => {
+      test('succeeds for one of many concurrent callers', async () => {
         const preview = await live();
         const closed = await Promise.all(
           Array.from({ length: 16 }, () =>
@@ -289,7 +289,7 @@ export function previewPlaneContract(
         expect(closed.filter(Boolean)).toHaveLength(1);
       });
 
-      test('of another object under the same name does nothing', async () => {
+      test('does nothing to another object under the same name', async () => {
         const first = await live();
         await plane.close(first);
         const second = await live({ token: first.token });
@@ -337,13 +337,13 @@ export function previewPlaneContract(
         expect(again?.expiresAt).toEqual(preview.maxUntil);
       });
 
-      test('by another run does nothing', async () => {
+      test('does nothing for another run', async () => {
         const preview = await live();
         expect(await plane.touch(preview.token, 'run_other', later(preview.expiresAt, 10))).toBeUndefined();
         expect(await existing(preview.token)).toEqual(preview);
       });
 
-      test('in time wins against a close with the version before', async () => {
+      test('wins in time against a close with the previous version', async () => {
         if (!plane.hasUrls) return;
         for (let round = 0; round < 20; round += 1) {
           const preview = await live();
@@ -374,7 +374,7 @@ export function previewPlaneContract(
         for (const preview of found) expect(await harness.reaches(preview)).toBe(true);
       });
 
-      test('by others, or beyond reading, is neither shown nor touched', async () => {
+      test('is neither shown nor changed if it belongs to others or cannot be read', async () => {
         if (harness.plantForeign === undefined) return;
         const look = await harness.plantForeign();
         const before = await look();

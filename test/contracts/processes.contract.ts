@@ -153,7 +153,7 @@ export function processesContract(open: () => Promise<ProcessesHost>): void {
       expect([answer.status, answer.json()]).toEqual([status, expect.objectContaining({ code })]);
     });
 
-    test('a 404 lists what exists', async () => {
+    test('list the existing processes in a 404', async () => {
       const process = await start({ argv: ['true'] });
       const { existing } = (await ask('GET', '/processes/nope')).json<{ existing: string[] }>();
       expect(existing).toContain(process.id);
@@ -199,7 +199,7 @@ export function processesContract(open: () => Promise<ProcessesHost>): void {
       expect(ports.map(({ port }) => port)).toContain(3100);
     });
 
-    test('a process resumes a stopped sandbox', async () => {
+    test('resume a stopped sandbox when a process starts', async () => {
       await ask('POST', '/stop');
       expect((await ended(await start({ argv: ['true'] }))).exit?.code).toBe(0);
     });
@@ -215,7 +215,7 @@ export function processesContract(open: () => Promise<ProcessesHost>): void {
       expect((await ask('GET', '/servers/logs')).status).toBe(404);
     });
 
-    test('a preview waits for a declared server, and shows what a failed one printed', async () => {
+    test('make a preview wait for a declared server, and show what a failed server printed', async () => {
       const preview = (port: number) =>
         porthole.call('POST', `/api/runs/${run.runId}/sandbox/port-forward`, {
           token: ALICE,

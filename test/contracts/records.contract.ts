@@ -195,7 +195,7 @@ export function recordsContract(
         expect(await ids({ user: 'unknown', org: 'acme' })).toEqual([]);
       });
 
-      test('of one instant are ordered byte by byte', async () => {
+      test('are sorted byte by byte when they have the same time', async () => {
         for (const id of ['b', 'A', 'a', 'B', 'a_', 'é', 'a-']) await records.runs.create(run(id));
         const { items } = await records.runs.list(undefined, { limit: 10 });
         expect(items.map(({ id }) => id)).toEqual(['é', 'b', 'a_', 'a-', 'a', 'B', 'A']);
@@ -348,7 +348,7 @@ export function recordsContract(
         expect(await records.sandboxes.get('none')).toBeUndefined();
       });
 
-      test('of one place only, where it is asked for', async () => {
+      test('are listed for one installation only when that is requested', async () => {
         await records.sandboxes.create(sandbox('ours'));
         await records.sandboxes.create(sandbox('theirs', { place: 'there' }));
         const { items } = await records.sandboxes.live({ limit: 10 }, 'there');

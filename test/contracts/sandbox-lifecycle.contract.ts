@@ -73,7 +73,7 @@ export function sandboxLifecycleContract(
     expect((await porthole.call('DELETE', `/v1/sandbox/${id}`)).status).toBe(204);
   };
 
-  test('an idle one is stopped, and comes back on its files for a command and for a file; kept for its retention, it is then destroyed with its volume', async () => {
+  test('stops an idle sandbox, resumes it with its files for a command and for a file, keeps it for its retention, and then destroys it with its volume', async () => {
     const id = await create();
     expect((await file('PUT', id, 'kept')).status).toBe(200);
     wait(29);
@@ -126,7 +126,7 @@ export function sandboxLifecycleContract(
   });
 
   describe('a ttl', () => {
-    test('without a heartbeat stops it, whatever it does, and never more; coming back begins it anew', async () => {
+    test('stops a sandbox without a heartbeat, whatever it does, and does no more; starts anew on resume', async () => {
       const id = await create({ ttl_seconds: 120 });
       const expiry = () => new Date(clock.now().getTime() + 2 * MINUTE).toISOString();
       expect((await reported(id)).expires_at).toBe(expiry());
@@ -241,7 +241,7 @@ export function sandboxLifecycleContract(
     );
   });
 
-  test('50 who ask at once with a session key get one sandbox, made, and resumed when it is stopped', async () => {
+  test('makes one sandbox for 50 concurrent callers with a session key, and resumes it when it is stopped', async () => {
     const all = async () => {
       const answers = await Promise.all(Array.from({ length: 50 }, () => post('', { session_key: 'fifty' })));
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
@@ -261,7 +261,7 @@ export function sandboxLifecycleContract(
     const cut = (when: 'before' | 'after', step: Parameters<typeof mortal>[2]) =>
       runLifecyclePass(mortal(services, when, step)).catch(() => undefined);
 
-    test('with a stop', async () => {
+    test('completes a stop', async () => {
       const id = await create();
       for (const [when, step] of [
         ['before', 'stop'],
@@ -280,7 +280,7 @@ export function sandboxLifecycleContract(
     test.each([
       ['before', 'destroy'],
       ['after', 'destroy'],
-    ] as const)('with a destruction, %s its step %s', async (when, step) => {
+    ] as const)('completes a destruction that was cut off %s its step %s', async (when, step) => {
       const id = await create();
       await post(`/${id}/stop`);
       wait(61);
@@ -297,7 +297,7 @@ export function sandboxLifecycleContract(
     test.each([
       ['before', 'create'],
       ['after', 'create'],
-    ] as const)('with a creation, %s its step %s', async (when, step) => {
+    ] as const)('cleans up a creation that was cut off %s its step %s', async (when, step) => {
       let made: SandboxRecord | undefined;
       const dying = mortal(services, when, step);
       const { ids } = services;

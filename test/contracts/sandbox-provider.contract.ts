@@ -157,7 +157,7 @@ export function sandboxProviderContract(
       expect((await run(provider, id, argv)).exit).toEqual(exit);
     });
 
-    test('name on stderr the program that cannot be started', async () => {
+    test('print on stderr the name of a program that cannot be started', async () => {
       const { stdout, stderr } = await run(provider, id, ['no-such-program']);
       expect(stdout).toBe('');
       expect(stderr).toContain('no-such-program');
@@ -281,7 +281,7 @@ export function sandboxProviderContract(
   });
 
   describe('ending a command', () => {
-    test('kill sends its signal to the whole process group', async () => {
+    test('sends the signal of a kill to the whole process group', async () => {
       const process = await provider.exec(id, {
         argv: ['sh', '-c', `sh -c "echo child; sleep 1000; :" kill-${id}: & wait`],
       });
@@ -294,7 +294,7 @@ export function sandboxProviderContract(
       expect(await eventually(async () => !(await lives(provider, id, `kill-${id}`)))).toBe(true);
     });
 
-    test('kill after the exit does nothing', async () => {
+    test('does nothing for a kill after the exit', async () => {
       const process = await provider.exec(id, { argv: ['true'] });
       process.stdout.resume();
       process.stderr.resume();
@@ -316,13 +316,13 @@ export function sandboxProviderContract(
       expect(await eventually(async () => !(await lives(provider, id, mark)))).toBe(true);
     });
 
-    test('a signal that is aborted already starts nothing', async () => {
+    test('starts nothing when the signal is already aborted', async () => {
       const argv = ['sh', '-c', 'touch "$WORKSPACE/started"'] as const;
       await expect(provider.exec(id, { argv }, AbortSignal.abort(new Error('no')))).rejects.toThrow('no');
       expect((await run(provider, id, ['test', '-e', 'started'])).exit).toEqual({ code: 1 });
     });
 
-    test('what it left in the background runs on, and may go on writing', async () => {
+    test('leaves background processes running, which may go on writing', async () => {
       const script =
         '(n=0; while :; do echo noise; n=$((n+1)); echo $n > beat; sleep 0.02; done) & echo left';
       const { exit, stdout } = await run(provider, id, ['sh', '-c', script]);
@@ -449,20 +449,20 @@ export function sandboxProviderContract(
   });
 
   describe('its life', () => {
-    test('create again does nothing to one that runs', async () => {
+    test('does nothing when a running sandbox is created again', async () => {
       await run(provider, id, ['sh', '-c', 'echo kept > kept']);
       await provider.create({ id });
       expect((await run(provider, id, ['cat', 'kept'])).stdout).toBe('kept\n');
       expect(await provider.inspect(id)).toMatchObject({ state: 'running' });
     });
 
-    test('simultaneous creates of one id make one sandbox', async () => {
+    test('makes one sandbox from simultaneous creates of one id', async () => {
       const one = fresh();
       await Promise.all(Array.from({ length: 8 }, () => provider.create({ id: one })));
       expect((await run(provider, one, ['echo', 'up'])).stdout).toBe('up\n');
     });
 
-    test('stop ends its processes and keeps its files; resume brings it back', async () => {
+    test('ends its processes and keeps its files on stop, and comes back on resume', async () => {
       const one = fresh();
       await provider.create({ id: one });
       const port = await serve(provider, one, 'gone');
@@ -479,7 +479,7 @@ export function sandboxProviderContract(
       expect(await codeOf(provider.dial(one, port))).toBe('nothing_listens');
     });
 
-    test('a running command is lost, not ended, when its sandbox stops', async () => {
+    test('reports a running command as lost, not ended, when its sandbox stops', async () => {
       const one = fresh();
       await provider.create({ id: one });
       const process = await provider.exec(one, { argv: ['sh', '-c', 'echo up; exec sleep 1000'] });
@@ -498,7 +498,7 @@ export function sandboxProviderContract(
           await provider.resume(one);
         },
       ],
-    ])('shut to its own user it runs commands all the same, %s', async (_when, then) => {
+    ])('runs commands after its folder is closed to its user, %s', async (_when, then) => {
       const one = fresh();
       await provider.create({ id: one });
       // Only its user may do this: if the folder has another owner, it stays unchanged.
@@ -520,7 +520,7 @@ export function sandboxProviderContract(
       await Promise.all(ids.map((one) => provider.destroy(one)));
     });
 
-    test('destroy removes it and its files, and does nothing the second time', async () => {
+    test('removes the sandbox and its files on destroy, and does nothing the second time', async () => {
       const one = fresh();
       await provider.create({ id: one });
       const script = 'mkdir -p shut/deep && touch shut/deep/file && chmod 0 shut/deep/file shut/deep shut';
@@ -543,7 +543,7 @@ export function sandboxProviderContract(
       for await (const each of provider.list()) expect(each).not.toBe(one);
     });
 
-    test('an unknown id is absent, not found, and nothing to destroy', async () => {
+    test('reports an unknown id as absent and not found, and has nothing to destroy', async () => {
       const none = sandboxId();
       expect(await provider.inspect(none)).toMatchObject({ state: 'absent' });
       expect(await codeOf(provider.stop(none))).toBe('sandbox_not_found');
@@ -554,7 +554,7 @@ export function sandboxProviderContract(
     });
 
     test.each(['../escape', 'UPPER', '', 'a'.repeat(129), 'a/b', '.'])(
-      'create refuses the id %j',
+      'refuses to create the id %j',
       async (wrong) => {
         expect(await codeOf(provider.create({ id: wrong }))).toBe('invalid_request');
       },

@@ -45,7 +45,7 @@ export function warmClaimsContract(
   }, 120_000);
   afterAll(() => harness.dispose(), 120_000);
 
-  test(`of ${claims} claims at ${inFlight} in flight on ${slots} slots, ${crashes} of them cut off in the middle, none is given what another has, and no slot is lost`, async () => {
+  test(`gives no claim the slot of another and loses no slot: ${claims} claims, ${inFlight} in flight, ${slots} slots, ${crashes} cut off in the middle`, async () => {
     const { records, provider } = harness;
     const clock = pinnedClock(new Date());
     const deps = { records, provider, clock, ids: randomIds, place: 'here', quotas: NO_QUOTAS, images: [] };

@@ -29,7 +29,7 @@ export function warmPoolContract(
   });
   afterEach(() => harness.dispose());
 
-  test('an empty one says so, and how it is configured', async () => {
+  test('reports that it is empty, and how it is configured', async () => {
     const config = poolConfig({ maxInstances: 7 });
     expect(await harness.open(config).stats()).toEqual({
       warm: 0,
@@ -50,7 +50,7 @@ export function warmPoolContract(
     }
   });
 
-  test('without a target it makes none', async () => {
+  test('makes no sandbox without a target', async () => {
     const pool = harness.open(poolConfig({ warmTarget: 0 }));
     await pool.prime();
     await pool.refresh();
@@ -65,7 +65,7 @@ export function warmPoolContract(
     expect(await pool.stats()).toMatchObject({ warm: 2, total: 2 });
   });
 
-  test('shut down it is empty, and stays so until it is primed', async () => {
+  test('is empty after it is shut down, and stays empty until it is primed', async () => {
     const pool = harness.open(poolConfig());
     await pool.prime();
     await settled(pool, 3);
@@ -79,7 +79,7 @@ export function warmPoolContract(
     expect(await pool.stats()).toMatchObject({ warm: 3 });
   });
 
-  test('another target takes it there', async () => {
+  test('moves to another target when that is configured', async () => {
     const before = harness.open(poolConfig());
     await before.prime();
     await settled(before, 3);
@@ -135,7 +135,7 @@ export function warmPoolContract(
     });
   });
 
-  test('two instances at once make what one would have made', async () => {
+  test('makes with two instances at once what one instance would make', async () => {
     const config = poolConfig({ warmTarget: 7, scaleBatchSize: 2 });
     const [one, two] = [harness.open(config), harness.open(config)];
     await Promise.all([one.prime(), two.prime()]);

@@ -41,7 +41,7 @@ suite('buckets in a container', engineMissing() ?? bucketsMissing, () => {
     s3fsOptions: ['use_path_request_style'],
   });
 
-  test('a container that ends by itself takes its mounts along', async () => {
+  test('are unmounted when their container ends by itself', async () => {
     const s3 = await startS3();
     await s3.request('PUT', '/data');
     const provider = engine.openProvider();
@@ -85,7 +85,7 @@ suite('buckets in a container', engineMissing() ?? bucketsMissing, () => {
     }
   });
 
-  test('a container that is no process of this machine is named as what is missing', async () => {
+  test('name the container as missing when it is no process of this machine', async () => {
     const holder = await containerProcess('0'.repeat(64));
     expect(holder).toBeUndefined();
     expect(() => containerMountTarget('bucketsandbox', holder, '/mnt/data')).toThrow(

@@ -60,7 +60,7 @@ suite('docker provider', engineMissing(), () => {
       await provider.close();
     });
 
-    test('it takes an id of 128 characters, and lists it in full', async () => {
+    test('accepts an id of 128 characters, and lists it in full', async () => {
       const id = 'a'.repeat(128);
       made.push(id);
       await provider.create({ id });
@@ -69,7 +69,7 @@ suite('docker provider', engineMissing(), () => {
       await provider.destroy(id);
     });
 
-    test('another installation neither sees, uses nor destroys a sandbox, and may have one of the same id', async () => {
+    test('keeps another installation from seeing, using or destroying a sandbox, and lets it have one of the same id', async () => {
       const other = engine.openProvider();
       const id = fresh();
       await provider.create({ id });
@@ -89,13 +89,13 @@ suite('docker provider', engineMissing(), () => {
       ['it is a path', '../containers/json', 'invalid_request'],
       ['it is a query', 'a?b=c', 'invalid_request'],
       ['it is empty', '', 'invalid_request'],
-    ])('an image is refused and nothing is left where %s', async (_title, image, code) => {
+    ])('refuses an image and leaves nothing where %s', async (_title, image, code) => {
       const id = fresh();
       expect(await codeOf(provider.create({ id, image }))).toBe(code);
       expect(await provider.inspect(id)).toMatchObject({ state: 'absent' });
     });
 
-    test('a create that is aborted rejects with the reason, and another one goes on with it', async () => {
+    test('rejects an aborted create with the reason, and continues with another create', async () => {
       const id = fresh();
       const name = await nameOf(id);
       const abort = new AbortController();
@@ -115,7 +115,7 @@ suite('docker provider', engineMissing(), () => {
       expect(await provider.inspect(id)).toMatchObject({ state: 'running' });
     });
 
-    test('a container that was made and not started is one that comes up, and a create starts it', async () => {
+    test('reports a container that was made and not started as creating, and starts it on create', async () => {
       const id = fresh();
       await provider.create({ id });
       const container = engine.docker.getContainer(await nameOf(id));
@@ -153,7 +153,7 @@ suite('docker provider', engineMissing(), () => {
       ],
       ['was paused', (name: string) => engine.docker.getContainer(name).pause(), /paused/],
     ])(
-      'a container that %s is a stopped sandbox that says why, and resumes',
+      'reports a container that %s as a stopped sandbox with the reason, and resumes it',
       async (_title, harm, reason) => {
         const id = fresh();
         await provider.create({ id });
@@ -168,7 +168,7 @@ suite('docker provider', engineMissing(), () => {
       },
     );
 
-    test('a container and a volume of the same name that are not ours are neither used nor removed', async () => {
+    test('neither uses nor removes a container and a volume of the same name that are not ours', async () => {
       const { docker } = engine;
       const [one, two] = [fresh(), fresh()];
       const volume = await nameOf(one);
@@ -205,7 +205,7 @@ suite('docker provider', engineMissing(), () => {
       await none.close();
     });
 
-    test('an engine that was killed and started again has stopped sandboxes, which resume on their files', async () => {
+    test('stops its sandboxes when the engine is killed and started again, and resumes them with their files', async () => {
       const id = fresh();
       await provider.create({ id });
       await sh(id, 'echo kept > kept; sync');
@@ -224,7 +224,7 @@ suite('docker provider', engineMissing(), () => {
       expect((await sh(id, 'cat kept')).stdout).toBe('kept\n');
     });
 
-    test('a folder that the engine does not see costs the channel, and nothing else', async () => {
+    test('loses only the channel when the engine does not see its folder', async () => {
       const folder = mkdtempSync(join(tmpdir(), 'porthole-unseen-'));
       await command(['mount', '-t', 'tmpfs', 'tmpfs', folder]);
       const unseen = engine.openProvider({ channels: folder });
@@ -243,7 +243,7 @@ suite('docker provider', engineMissing(), () => {
       }
     });
 
-    test('a provider that is closed ends the commands that it hears, and leaves the sandbox and what runs in its background', async () => {
+    test('ends the commands that a closed provider reads, and leaves the sandbox and what runs in its background', async () => {
       const installation = sandboxId();
       const first = engine.openProvider({ installation });
       const second = engine.openProvider({ installation });
@@ -325,12 +325,12 @@ suite('docker provider', engineMissing(), () => {
       expect((await sh('echo up')).stdout).toBe('up\n');
     });
 
-    test('no file grows beyond the limit of the disk', async () => {
+    test('lets no file grow beyond the limit of the disk', async () => {
       const { stdout } = await sh('head -c 20000000 /dev/zero >big 2>/dev/null; wc -c <big; rm big');
       expect(Number(stdout)).toBe(16 * 1024 * 1024);
     });
 
-    test('commands leave no process behind, dead or alive', async () => {
+    test('leaves no process of a command behind, dead or alive', async () => {
       const processes = async (): Promise<number> => Number((await sh('ls -d /proc/[0-9]* | wc -l')).stdout);
       const before = await processes();
       for (let number = 0; number < 10; number += 1) await run(provider, id, ['cat'], { input: 'x' });
@@ -339,13 +339,13 @@ suite('docker provider', engineMissing(), () => {
       expect((await sh('ls -A /tmp')).stdout).toBe('');
     });
 
-    test('what ends every process it can reach ends no sandbox', async () => {
+    test('keeps running after a command ends every process it can reach', async () => {
       await sh('kill -9 -1; sleep 1').catch(() => {});
       expect(await provider.inspect(id)).toMatchObject({ state: 'running' });
       expect((await sh('echo up')).stdout).toBe('up\n');
     });
 
-    test('a typed Ctrl-P comes through at once, although engines look for it', async () => {
+    test('passes a typed Ctrl-P through at once, although engines look for it', async () => {
       const script = 'stty raw -echo; echo ready; head -c 1 | od -An -tx1';
       const process = await provider.exec(id, {
         argv: ['sh', '-c', script],
@@ -359,7 +359,7 @@ suite('docker provider', engineMissing(), () => {
       await process.exited;
     });
 
-    test('a stream to a port is cut off when the sandbox stops', async () => {
+    test('cuts off a stream to a port when the sandbox stops', async () => {
       const stream = await provider.dial(id, await serve(provider, id, 'here'));
       await until(stream, 'here:');
       const lost = once(stream, 'error');
@@ -368,7 +368,7 @@ suite('docker provider', engineMissing(), () => {
       await provider.resume(id);
     });
 
-    test('a relay that code in the sandbox kills costs its streams, and the next command gets another', async () => {
+    test('loses the streams of a relay that code in the sandbox kills, and gives the next command another relay', async () => {
       const killed = await run(provider, id, [
         'sh',
         '-c',
@@ -378,7 +378,7 @@ suite('docker provider', engineMissing(), () => {
       expect((await sh('echo up')).stdout).toBe('up\n');
     });
 
-    test('nothing in it can take the guest’s socket, or its place as the first process', async () => {
+    test('lets nothing in the sandbox take the guest’s socket, or its place as the first process', async () => {
       const script = `const { createServer } = require('node:net');
         const name = require('node:fs').readFileSync('/proc/net/unix', 'utf8').match(/@(porthole-\\S+)/)[1];
         createServer().on('error', (error) => console.log(error.code)).listen('\\0' + name);
@@ -418,7 +418,7 @@ suite('docker provider', engineMissing(), () => {
       await provider.close();
     });
 
-    test('commands run as the user, and /workspace is the user’s', async () => {
+    test('runs commands as the user, and gives /workspace to the user', async () => {
       expect(await run(provider, id, [...program, 'id', '-u'])).toEqual({
         exit: { code: 0 },
         stdout: '1000\n',
@@ -460,7 +460,7 @@ suite('docker provider', engineMissing(), () => {
   });
 
   describe('with an image of a shell and busybox', () => {
-    test('an archive goes on behind what may not be read', async () => {
+    test('continues an archive after a file that cannot be read', async () => {
       const provider = engine.openProvider({ image: engine.plainImage });
       const id = sandboxId();
       await provider.create({ id });

@@ -113,7 +113,7 @@ describe.each(Object.entries(runtimes))('on %s', (_runtime, prepare) => {
   });
 });
 
-test('there is no other example of the library', () => {
+test('has no other example of the library', () => {
   expect(scripts).toHaveLength(6);
 });
 

@@ -9,7 +9,7 @@ clockContract('the system clock', systemClock, async () => undefined);
 const pinned = pinnedClock(NOON);
 clockContract('a pinned clock', pinned, async (milliseconds) => pinned.advance(milliseconds));
 
-test('a pinned clock does not move by itself', () => {
+test('does not move a pinned clock by itself', () => {
   const clock = pinnedClock(NOON);
   expect(clock.now()).toEqual(NOON);
   clock.advance(1_500);
@@ -18,7 +18,7 @@ test('a pinned clock does not move by itself', () => {
   expect(clock.now()).toEqual(NOON);
 });
 
-test('a pinned clock wakes the waits that are due, and no others', async () => {
+test('wakes the waits that are due on a pinned clock, and no others', async () => {
   const clock = pinnedClock(NOON);
   const woken: string[] = [];
   const sleep = async (name: string, seconds: number) => {

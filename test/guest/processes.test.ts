@@ -46,7 +46,7 @@ test('measures CPU time and memory', async () => {
 test.each([
   [['nowhere'], 127, 'nowhere: not found\n'],
   [['/usr'], 126, '/usr: not executable\n'],
-])('that cannot start has exited: %j', async ([program], code, reason) => {
+])('reports a process that cannot start as exited: %j', async ([program], code, reason) => {
   const started = await api.start({ argv: [program as string] });
   expect(started).toMatchObject({ state: 'exited', exit: { code, reason: 'exited' } });
   expect(text(await api.output(started.id), 'stderr')).toBe(reason);
@@ -148,7 +148,7 @@ test('loses and doubles no byte over disconnects at random', async () => {
   expect(connections).toBeGreaterThan(10);
 });
 
-test('a slow reader holds up neither the process nor the guest', async () => {
+test('lets a slow reader hold up neither the process nor the guest', async () => {
   const { id } = await api.start({ argv: ['sh', '-c', 'head -c 30000000 /dev/zero'] });
   const response = await guest.client.request('GET', `/v1/processes/${id}/output?follow=true`);
   expect((await api.wait(id)).exit?.code).toBe(0);

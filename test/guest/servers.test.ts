@@ -132,7 +132,7 @@ test.each([
   ['on-failure', 0, 'exited', 0],
   ['on-failure', 3, 'waiting', 1],
   ['always', 0, 'waiting', 1],
-])('with restart %s that ends with %i is %s', async (restart, code, state, restarts) => {
+])('applies restart %s: a server that ends with %i is %s', async (restart, code, state, restarts) => {
   await eventsUntil(isState('short', state), () =>
     put('short', { command: `echo "try $PORT"; exit ${code}`, port: freePort(), restart }),
   );

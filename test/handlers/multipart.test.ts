@@ -152,7 +152,7 @@ describe('a form that is none', () => {
     await expect(read(body)).rejects.toMatchObject({ name: 'PortholeError', code: 'invalid_request' });
   });
 
-  test('in a name that is not UTF-8 is refused', async () => {
+  test('is refused with a name that is not UTF-8', async () => {
     await expect(read(Buffer.from(file('a\xff') + END, 'latin1'))).rejects.toMatchObject({
       code: 'invalid_request',
       message: expect.stringContaining('is not UTF-8'),
@@ -224,7 +224,7 @@ describe('a form that is too large', () => {
     });
   });
 
-  test('of exactly the limits is taken', async () => {
+  test('is accepted at exactly the limits', async () => {
     const body =
       file('a', 'x'.repeat(1_000)).repeat(4) + part('form-data; name="a"', 'x'.repeat(100)).repeat(4) + END;
     expect(await read(body)).toHaveLength(8);

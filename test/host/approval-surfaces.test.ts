@@ -179,7 +179,7 @@ suite('two instances on one PostgreSQL', postgresMissing, () => {
     await postgres.stop();
   });
 
-  test.each(NAMES)('what is asked for with %s on one is decided on the other', async (surface) => {
+  test.each(NAMES)('decide on one instance what was requested with %s on the other', async (surface) => {
     const run = await makeRun(here, ALICE);
     const asking = ask(surface, { url: here.host.url, porthole: here, owner: ALICE }, run);
     const decided = await decide(

@@ -183,7 +183,7 @@ describe('a preview that the agent asks for', () => {
     await asking;
   });
 
-  test('asked for twice at the same time is one question, and both are answered', async () => {
+  test('asks one question when it is requested twice at the same time, and answers both requests', async () => {
     const both = [ask(), ask(), ask(3000, ALICE)];
     const [id] = await asked();
     await answer(id, 'approve');
@@ -221,7 +221,7 @@ describe('a preview that the agent asks for', () => {
     expect((await stays).status).toBe(200);
   });
 
-  test('that would be refused anyway leads to no question', async () => {
+  test('asks no question if it would be refused anyway', async () => {
     expect(outcome(await ask(2999))).toEqual([400, 'port_out_of_range']);
     expect(outcome(await ask(0))).toEqual([400, 'invalid_request']);
     const gone = await makeRun(porthole, ALICE);
@@ -251,7 +251,7 @@ describe('a preview that the agent asks for', () => {
         'source'
       ];
 
-    test('in this run covers this run, and no other', async () => {
+    test('covers this run and no other, if allowed in this run', async () => {
       await allow('run');
       expect((await ask(3001)).status).toBe(200);
       expect(await sourceOf()).toBe('run_policy');
@@ -261,7 +261,7 @@ describe('a preview that the agent asks for', () => {
       await asking;
     });
 
-    test('for a port covers this port in this run, and is listed with it', async () => {
+    test('covers this port in this run, if allowed for a port, and is listed with it', async () => {
       await allow('port');
       const [policy] = await policies();
       expect(policy).toMatchObject({ scope: 'port', run_id: run.runId, target_port: 3000 });
@@ -270,7 +270,7 @@ describe('a preview that the agent asks for', () => {
       expect(outcome(await other)).toEqual([403, 'approval_denied']);
     });
 
-    test('for any port says what it has approved beside, and never what was denied', async () => {
+    test('lists what else was approved, if allowed for any port, and never what was denied', async () => {
       const denied = ask(3000);
       await answer((await asked())[0], 'deny');
       await denied;

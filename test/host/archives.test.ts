@@ -59,7 +59,7 @@ suite('archives of what is destroyed after its retention', s3Missing, () => {
     return new RegExp(`porthole_archives_total{outcome="${outcome}"} (\\d+)`).exec(text)?.[1];
   };
 
-  test('what was in a sandbox begins a new one', async () => {
+  test('start a new sandbox with the contents of the old one', async () => {
     const id = await made(ALICE, { name: 'kept' });
     await sh(
       id,
@@ -109,7 +109,7 @@ suite('archives of what is destroyed after its retention', s3Missing, () => {
     expect(outcome(removal)).toEqual([404, 'archive_not_found']);
   });
 
-  test('a deleted one is gone, with its files', async () => {
+  test('are gone with their files once they are deleted', async () => {
     const [kept] = await archives(ALICE);
     const { key } = (await porthole.host.services.records.archives.get(kept?.id ?? '')) ?? { key: '' };
     expect((await server.request('GET', `/archives/${key}`)).status).toBe(200);
@@ -119,7 +119,7 @@ suite('archives of what is destroyed after its retention', s3Missing, () => {
   });
 
   describe('when the bucket cannot be reached', () => {
-    test('nothing is destroyed, and the next pass that can keeps it', async () => {
+    test('destroys nothing, and archives the sandbox in the next pass that can', async () => {
       const id = await made(ALICE);
       await sh(id, 'echo precious > file');
       await stop(id);
@@ -147,7 +147,7 @@ suite('archives of what is destroyed after its retention', s3Missing, () => {
       expect([await stateOf(id), (await archives(ALICE, `?sandbox_id=${id}`)).length]).toEqual(['absent', 1]);
     });
 
-    test('a pass postpones the destroy, says so in the log and counts it', async () => {
+    test('postpones the destroy in a pass, logs it and counts it', async () => {
       const own = pinnedClock();
       const broken = await startTestHost(
         {
@@ -175,7 +175,7 @@ suite('archives of what is destroyed after its retention', s3Missing, () => {
     });
   });
 
-  test('a pass that was cut off before it destroyed is repeated without harm', async () => {
+  test('repeats without harm a pass that was cut off before it destroyed', async () => {
     const id = await made(ALICE);
     await sh(id, 'echo once > file');
     await stop(id);
@@ -191,7 +191,7 @@ suite('archives of what is destroyed after its retention', s3Missing, () => {
     expect(await sh(await made(ALICE, { from_archive: only?.id }), 'cat file')).toBe('once\n');
   });
 
-  test('one that was resumed meanwhile is kept as it is when it is stopped again', async () => {
+  test('archives the current files of a sandbox that was resumed meanwhile when it is stopped again', async () => {
     const id = await made(ALICE);
     await sh(id, 'echo old > file');
     await stop(id);
@@ -207,14 +207,14 @@ suite('archives of what is destroyed after its retention', s3Missing, () => {
     expect(await sh(await made(ALICE, { from_archive: only?.id }), 'cat file')).toBe('new\n');
   });
 
-  test('one that its owner deletes is not kept', async () => {
+  test('archives no sandbox that its owner deletes', async () => {
     const id = await made(ALICE);
     await porthole.call('DELETE', `/v1/sandbox/${id}`, { token: ALICE });
     await porthole.host.lifecycle();
     expect(await archives(ALICE, `?sandbox_id=${id}`)).toEqual([]);
   });
 
-  test('an archive that has gone from its bucket makes no sandbox', async () => {
+  test('creates no sandbox from an archive that is gone from its bucket', async () => {
     const id = await made(ALICE);
     await stop(id);
     await expire();

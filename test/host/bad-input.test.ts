@@ -239,13 +239,13 @@ describe('bad input', () => {
       ]);
     });
 
-    test('a body without Content-Type is 415', async () => {
+    test('are rejected with 415 without Content-Type', async () => {
       const answer = await refuses(() => porthole.call('POST', '/api/runs', { body: '{}', token: ALICE }));
       expect(outcome(answer)).toEqual([415, 'unsupported_media_type']);
     });
 
     test.each(['application/json; charset=utf-8', 'APPLICATION/JSON', 'application/ld+json'])(
-      'a body of %s is JSON',
+      'are read as JSON with Content-Type %s',
       async (contentType) => {
         expect(outcome(await refuses(() => post(paths.runs(), '{', contentType)))).toEqual([
           400,
@@ -299,7 +299,7 @@ describe('bad input', () => {
       );
     });
 
-    test('of the bridge are ignored where they are unknown, as its clients expect', async () => {
+    test('are ignored on bridge routes if they are unknown, as bridge clients expect', async () => {
       const answer = await porthole.call('GET', `/v1/sandbox/${run.sandboxId}/running?colour=red`, {
         token: ALICE,
       });
@@ -307,7 +307,7 @@ describe('bad input', () => {
     });
   });
 
-  test('every JSON body of our own routes refuses a field that it does not know', () => {
+  test('refuses an unknown field in every JSON body of our own routes', () => {
     const lenient = ROUTES.filter(({ bridge, body }) => {
       if (bridge === true || body === undefined || body === 'stream' || 'form' in body) return false;
       const { error } = body.safeParse({ zzz: 1 });
@@ -356,7 +356,7 @@ describe('bad input', () => {
       expect(await inventory(porthole)).toEqual(before);
     });
 
-    test('without a credential is 401, and nothing of it is parsed', async () => {
+    test('is rejected with 401 without a credential, and nothing of it is parsed', async () => {
       const answer = await porthole.call('POST', '/api/runs', {
         body: ten,
         headers: { 'content-type': 'application/json' },
@@ -551,7 +551,7 @@ describe('bad input', () => {
     });
   });
 
-  test('a JSON body that is cut off leaves nothing, and is no failure of ours', async () => {
+  test('creates nothing from a JSON body that is cut off, and logs no error of ours', async () => {
     const before = await inventory(porthole);
     const socket = connect(porthole.host.port, '127.0.0.1');
     socket.write(
@@ -570,7 +570,7 @@ describe('bad input', () => {
     expect(await inventory(porthole)).toEqual(before);
   });
 
-  test('after all of that the host still answers', async () => {
+  test('answers after all of this bad input', async () => {
     expect((await porthole.call('GET', '/health')).json()).toMatchObject({ ok: true });
     expect(porthole.logged.filter((line) => line.includes('"level":"error"'))).toEqual([]);
   });

@@ -50,7 +50,7 @@ describe('a host that is ended and started again', () => {
       (answer) => answer.status !== 200 || answer.json()['running'] === true,
     );
 
-  test('SIGTERM ends it with 0; run, files and preview are there after the next start, under the same URL', async () => {
+  test('ends with 0 on SIGTERM, and has run, files and preview after the next start, under the same URL', async () => {
     await start();
     const { runId, sandboxId, agentToken } = await makeRun(porthole);
     const { session_id } = await startPreview(porthole, runId, 3461);
@@ -67,7 +67,7 @@ describe('a host that is ended and started again', () => {
     expect((await startPreview(porthole, runId, 3461)).session_id).toBe(session_id);
   });
 
-  test('SIGTERM in the middle of 12 creations loses none that was answered, and the next start leaves none half-made', async () => {
+  test('loses no answered creation on SIGTERM in the middle of 12, and leaves none half-made after the next start', async () => {
     await start();
     await makeRun(porthole);
     const answers = Array.from({ length: 12 }, () =>
@@ -92,7 +92,7 @@ describe('a host that is ended and started again', () => {
     expect((await sandboxFolders()).sort()).toEqual(listed.map(({ sandbox_id }) => sandbox_id).sort());
   });
 
-  test('SIGTERM ends it within seconds although a WebSocket and an idle connection are open', async () => {
+  test('ends within seconds on SIGTERM although a WebSocket and an idle connection are open', async () => {
     await start();
     const { runId, sandboxId } = await makeRun(porthole);
     await serveWebSocket(porthole, sandboxId, 3462);
@@ -109,7 +109,7 @@ describe('a host that is ended and started again', () => {
     idle.destroy();
   }, 20_000);
 
-  test('kill -9: the next start adopts the sandbox, its server and the preview of it', async () => {
+  test('adopts the sandbox, its server and its preview at the next start after kill -9', async () => {
     await start();
     const { runId, sandboxId } = await makeRun(porthole);
     await serve(porthole, sandboxId, 3463, 'never stopped');
@@ -123,7 +123,7 @@ describe('a host that is ended and started again', () => {
     expect(await sandboxFolders()).toEqual([sandboxId]);
   });
 
-  test('kill -9 in the middle of creations: nothing half-made is left after the next start', async () => {
+  test('leaves nothing half-made at the next start after kill -9 in the middle of creations', async () => {
     await start();
     await makeRun(porthole);
     const answers = Array.from({ length: 8 }, () =>
@@ -177,7 +177,7 @@ describe('a host that is ended and started again', () => {
     expect((await porthole.call('GET', `/api/runs/${runId}/sandbox/port-forward`)).json()).toEqual([]);
   });
 
-  test('a stopped URL stays 410 after a restart, and an explicit stop is never undone', async () => {
+  test('keeps a stopped URL at 410 after a restart, and never undoes an explicit stop', async () => {
     await start();
     const { runId } = await makeRun(porthole);
     const { session_id } = await startPreview(porthole, runId, 3000);

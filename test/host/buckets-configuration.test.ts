@@ -96,7 +96,7 @@ describe('the configuration of buckets', () => {
     expect(problems({ PORTHOLE_BUCKETS: text })).toEqual([problem]);
   });
 
-  test('an endpoint that is no origin is a problem', () => {
+  test('reports an endpoint that is not an origin', () => {
     expect(problems({ PORTHOLE_MOUNT_ENDPOINTS: 'https://s3.example.com, s3.example.org' })).toEqual([
       'PORTHOLE_MOUNT_ENDPOINTS ▸ 1: must be origins, e.g. https://s3.example.com, with * for a label',
     ]);

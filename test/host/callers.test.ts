@@ -43,7 +43,7 @@ function readTable(): { readonly callers: readonly string[]; readonly rows: Read
 
 const table = readTable();
 
-test('the page has a column for each kind of caller, and a row for each route', () => {
+test('has a column on the page for each kind of caller, and a row for each route', () => {
   expect(table.callers).toEqual(CALLERS);
   expect([...table.rows.keys()]).toEqual(ROUTES.map(({ method, path }) => `${method} ${path}`));
 });

@@ -50,7 +50,7 @@ describe('a configuration', () => {
     });
   });
 
-  test('of containers is complete without a word', () => {
+  test('is complete for containers without any other setting', () => {
     const { docker, cluster } = readConfig({ PORTHOLE_PROVIDER: 'docker' });
     expect(docker).toEqual({
       address: { kind: 'socket', path: expect.stringMatching(/docker\.sock$/) },
@@ -280,7 +280,7 @@ describe('a configuration', () => {
     ]);
   });
 
-  test('no problem repeats a secret', () => {
+  test('repeats no secret in a reported problem', () => {
     const secret = 'hunter2-hunter2';
     const reported = problemsOf({
       PORTHOLE_API_KEYS: JSON.stringify({ [secret]: { user: 1, org: '', key: secret } }),
@@ -354,7 +354,7 @@ The configuration has 3 problems:
     expect(await starting({}, dataDir)).toBe('it started');
   });
 
-  test('a database that cannot be reached ends it with 1, without its password', async () => {
+  test('ends with 1 when the database cannot be reached, and does not print its password', async () => {
     const free = createServer().listen(0, '127.0.0.1');
     await once(free, 'listening');
     const { port } = free.address() as AddressInfo;
@@ -368,7 +368,7 @@ The configuration has 3 problems:
     expect(said).not.toContain('hunter2');
   });
 
-  test('npm run config ends quietly when its reader stops early', () => {
+  test('ends npm run config quietly when its reader stops early', () => {
     const script = new URL('../../host/print-config.ts', import.meta.url).pathname;
     // Reads one byte and closes the pipe: later writes fail with EPIPE.
     const line = `'${process.execPath}' '${script}' | head -c 1`;
@@ -378,7 +378,7 @@ The configuration has 3 problems:
     expect([status, stdout, stderr]).toEqual([0, 'P', '']);
   });
 
-  test('npm run config prints every setting with its meaning', () => {
+  test('prints every setting with its meaning on npm run config', () => {
     const script = new URL('../../host/print-config.ts', import.meta.url).pathname;
     const { stdout, status } = spawnSync(process.execPath, [script], { encoding: 'utf8' });
     expect(status).toBe(0);

@@ -46,7 +46,7 @@ describe('with nothing configured', () => {
     expect(refused.headers['www-authenticate']).toBe('Bearer');
   });
 
-  test('an agent token acts as its agent, not as local', async () => {
+  test('treats an agent token as its agent, not as local', async () => {
     const { runId, agentToken } = await makeRun(porthole);
     expect((await porthole.call('GET', `/api/runs/${runId}`, { token: agentToken })).status).toBe(200);
     expect(outcome(await porthole.call('GET', '/api/runs', { token: agentToken }))).toEqual([
@@ -55,7 +55,7 @@ describe('with nothing configured', () => {
     ]);
   });
 
-  test('an agent token with any one byte changed is 401', async () => {
+  test('answers 401 to an agent token with any one byte changed', async () => {
     const { runId, agentToken } = await makeRun(porthole);
     const statuses = new Set<number>();
     for (let at = 0; at < agentToken.length; at += 1) {
@@ -66,7 +66,7 @@ describe('with nothing configured', () => {
     expect([...statuses]).toEqual([401]);
   });
 
-  test('an agent token that is cut or lengthened is 401', async () => {
+  test('answers 401 to an agent token that is cut or lengthened', async () => {
     const { runId, agentToken } = await makeRun(porthole);
     const [header = '', payload = '', signature = ''] = agentToken.split('.');
     const forged = [
@@ -93,7 +93,7 @@ describe('with nothing configured', () => {
       ]);
   });
 
-  test('the agent token of one host is nothing to another', async () => {
+  test('rejects the agent token of another host', async () => {
     const other = await startTestHost();
     const { agentToken } = await makeRun(other);
     const { runId } = await makeRun(porthole);
@@ -139,7 +139,7 @@ describe('with keys configured', () => {
     ['GET', '/v1/openapi'],
     ['GET', '/v1/openapi.html'],
     ['GET', '/v1/openapi.json'],
-  ])('without a credential %s %s is 401', async (method, path) => {
+  ])('answers 401 without a credential to %s %s', async (method, path) => {
     const answer = await porthole.call(method, path);
     expect([answer.status, answer.json()]).toMatchObject([
       401,
@@ -156,7 +156,7 @@ describe('with keys configured', () => {
     },
   );
 
-  test('a key in the query opens nothing else', async () => {
+  test('rejects a key in the query everywhere else', async () => {
     expect((await porthole.call('GET', `/api/runs?token=${ALICE}`)).status).toBe(401);
   });
 
@@ -178,7 +178,7 @@ describe('with keys configured', () => {
     ]);
   });
 
-  test('a previews’ own URL needs no credential, and its app gets whatever the visitor sends', async () => {
+  test('needs no credential for a preview’s URL, and passes everything the visitor sends to its app', async () => {
     const answer = await porthole.call('GET', '/', {
       host: `no-such-token-${'a'.repeat(26)}-preview.localhost`,
     });
@@ -221,7 +221,7 @@ describe('with an OpenID Connect issuer', () => {
     await issuer.close();
   });
 
-  test.each(['RS256', 'ES256'] as const)('a token by %s is its subject', async (alg) => {
+  test.each(['RS256', 'ES256'] as const)('identifies a token signed with %s by its subject', async (alg) => {
     expect(await whoami(porthole, await issuer.sign({ sub: 'carol' }, { alg }))).toBe('carol');
   });
 
@@ -303,7 +303,7 @@ describe('with an OpenID Connect issuer', () => {
     });
   });
 
-  test('an audience among several is enough', async () => {
+  test('accepts one matching audience among several', async () => {
     expect(await whoami(porthole, await issuer.sign({ aud: ['other', 'porthole'] }))).toBe('carol');
   });
 
@@ -413,7 +413,7 @@ describe('while the issuer is out of order', () => {
     },
   );
 
-  test('its keys gone after discovery are 503, and its return is noticed', async () => {
+  test('answers 503 when the issuer’s keys are gone after discovery, and notices when the issuer is back', async () => {
     const issuer = await startOidcIssuer();
     const porthole = await startTestHost({ OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: 'porthole' });
     try {

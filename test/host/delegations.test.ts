@@ -228,7 +228,7 @@ describe('a delegation', () => {
     expect((await asOwner('GET', `/v1/sandbox/${box.id}/delegations`)).text).toBe(before);
   });
 
-  test('of certain commands runs those, under their very names, and nothing that could change them', async () => {
+  test('runs only its listed commands, by their exact names, and nothing that could change them', async () => {
     const { token } = await delegate({ scopes: ['exec', 'fs:write'], commands: ['echo', 'ls'] });
     expect((await exec(token, ['echo', 'hi; id'])).json()).toMatchObject({
       exit_code: 0,
@@ -250,7 +250,7 @@ describe('a delegation', () => {
     expect((await write(token, 'src/of-commands.txt')).status).toBe(200);
   });
 
-  test('of many commands names some of them in a refusal', async () => {
+  test('names some of its commands in a refusal when it has many', async () => {
     const commands = Array.from({ length: 64 }, (_, at) => `${at}-${'c'.repeat(3_000)}`);
     const { token } = await delegate({ scopes: ['exec'], commands });
     const refused = await exec(token, ['id']);
@@ -259,7 +259,7 @@ describe('a delegation', () => {
     expect(refused.text).toContain(', …, by exactly these names.');
   });
 
-  test('of certain paths reads and writes those, wherever links lead', async () => {
+  test('reads and writes only its listed paths, wherever links lead', async () => {
     await execute(
       porthole,
       box.id,
@@ -433,7 +433,7 @@ describe('a delegation', () => {
   });
 });
 
-test('what lies in a sandbox is worth nothing outside: the token of its run’s agent', async () => {
+test('rejects the token of a run’s agent from inside its sandbox when it is used outside', async () => {
   const run = await makeRun(porthole, ALICE);
   const { token } = await delegate({ scopes: ['exec'] }, run.sandboxId);
   const found = await execute(

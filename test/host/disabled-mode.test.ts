@@ -27,7 +27,7 @@ describe('with Sandbox__Preview__Enabled=false', () => {
       (error: NodeJS.ErrnoException) => error.code,
     );
 
-  test('a session has a loopback port and no URL, and carries bytes to the app', async () => {
+  test('gives a session a loopback port and no URL, and carries bytes to the app', async () => {
     await serve(porthole, run.sandboxId, 3465, 'by a tunnel');
     const answer = await start(3465);
     const body = answer.json<{ local_port: number; session_id: string }>();
@@ -58,7 +58,7 @@ describe('with Sandbox__Preview__Enabled=false', () => {
     expect(await reached(session.local_port)).toBe('now it does');
   });
 
-  test('a second start returns the same session', async () => {
+  test('returns the same session on a second start', async () => {
     const [first, second] = [
       await startPreview(porthole, run.runId, 3000),
       await startPreview(porthole, run.runId, 3000),
@@ -66,7 +66,7 @@ describe('with Sandbox__Preview__Enabled=false', () => {
     expect([second.session_id, second.local_port]).toEqual([first.session_id, first.local_port]);
   });
 
-  test('the fourth session of a run is 429, and so is the fifth of all', async () => {
+  test('answers 429 to the fourth session of a run, and to the fifth of all', async () => {
     for (const port of [3000, 3001, 3002]) await startPreview(porthole, run.runId, port);
     expect(outcome(await start(3003))).toEqual([429, 'too_many_previews']);
     const other = await makeRun(porthole);
@@ -78,7 +78,7 @@ describe('with Sandbox__Preview__Enabled=false', () => {
     );
   });
 
-  test('a refused session leaves no listener', async () => {
+  test('leaves no listener after a refused session', async () => {
     for (const port of [3000, 3001, 3002]) await startPreview(porthole, run.runId, port);
     const listeners = () =>
       process.getActiveResourcesInfo().filter((kind) => kind === 'TCPServerWrap').length;
@@ -115,7 +115,7 @@ describe('with Sandbox__Preview__Enabled=false', () => {
     ]);
   });
 
-  test('the agent’s route asks for approval here, too', async () => {
+  test('asks for approval on the agent’s route, too', async () => {
     const asking = askForPreview(porthole, run.runId, run.agentToken, { target_port: 3007 });
     const [request] = await approvalsAsked(porthole, run.runId);
     await decide(porthole, run.runId, {

@@ -34,7 +34,7 @@ describe('running a command', () => {
     expect((await exec({ argv: ['true'] })).text).toBe('event: exit\ndata: {"exit_code":0}\n\n');
   });
 
-  test('events come while it runs', async () => {
+  test('sends events while the command runs', async () => {
     const seen: string[] = [];
     await new Promise<void>((resolve, reject) => {
       const outgoing = request(
@@ -64,7 +64,7 @@ describe('running a command', () => {
     expect(readEvents(seen.join('')).map(({ event }) => event)).toEqual(['stdout', 'stdout', 'exit']);
   });
 
-  test('a sandbox that is deleted meanwhile ends it with an error event, never with an exit code', async () => {
+  test('ends with an error event, never with an exit code, when the sandbox is deleted meanwhile', async () => {
     const { sandboxId } = await makeRun(porthole);
     const events = new Promise<string>((resolve, reject) => {
       const outgoing = request(

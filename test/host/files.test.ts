@@ -25,7 +25,7 @@ describe('files', () => {
   /** Every file of the workspace that an upload could leave behind. */
   const leftovers = () => sh('find . -name ".porthole-*"');
 
-  test('32 MiB and 1 byte in chunks is 413 and leaves nothing', async () => {
+  test('are refused with 413 at 32 MiB and 1 byte in chunks, and leave nothing', async () => {
     const bytes = Buffer.alloc(MAX + 1);
     const text = await rawExchange(
       porthole.host.port,
@@ -42,7 +42,7 @@ describe('files', () => {
     expect(await leftovers()).toBe('');
   });
 
-  test('the answer is bytes that no browser sniffs', async () => {
+  test('are answered as bytes that no browser sniffs', async () => {
     await put('workspace/page.html', '<script>alert(1)</script>');
     const { headers } = await get('workspace/page.html');
     expect(headers['content-type']).toBe('application/octet-stream');
@@ -67,7 +67,7 @@ describe('files', () => {
     expect(answer.json<{ error: string }>().error).toBe(`File not found: /${path}`);
   });
 
-  test('an upload that is cut off leaves nothing, not even a temporary file', async () => {
+  test('leave nothing after an upload that is cut off, not even a temporary file', async () => {
     await put('workspace/kept', 'as it was');
     const cutOff = async (name: string) => {
       const socket = connect(porthole.host.port, '127.0.0.1');
@@ -91,19 +91,19 @@ describe('files', () => {
     expect(outcome(await get('workspace/never'))).toEqual([404, 'workspace_read_not_found']);
   });
 
-  test('a file that cannot be written is answered with the reason of the system', async () => {
+  test('report the reason of the system when they cannot be written', async () => {
     await sh('mkdir closed; chmod 555 closed');
     const answer = await put('workspace/closed/a', 'x');
     expect(outcome(answer)).toEqual([502, 'workspace_archive_write_error']);
     expect(answer.json<{ error: string }>().error).toMatch(/: Permission denied$/);
   });
 
-  test('what is no regular file is not read', async () => {
+  test('are read only if they are regular files', async () => {
     await sh('mkfifo pipe');
     expect(outcome(await get('workspace/pipe'))).toEqual([400, 'invalid_request']);
   });
 
-  test('a client that reads no further stops the reading', async () => {
+  test('are no longer read when the client stops reading', async () => {
     await sh('head -c 33554432 /dev/zero > large');
     const socket = connect(porthole.host.port, '127.0.0.1');
     socket.write(`GET ${at('workspace/large')} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
@@ -132,7 +132,7 @@ describe('files', () => {
     ]);
   });
 
-  test('16 uploads of one file at once leave one of them whole', async () => {
+  test('keep one of 16 uploads of one file at once whole', async () => {
     const contents = Array.from({ length: 16 }, (_, n) => String.fromCharCode(97 + n).repeat(100_000));
     const answers: Answer[] = await Promise.all(
       contents.map((content) => put('workspace/contested', content)),

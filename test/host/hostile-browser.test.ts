@@ -51,7 +51,7 @@ describe('a browser that acts for another user', () => {
       expect(outcome(await makes(headers()))).toEqual([403, 'origin_not_allowed']);
     });
 
-    test('from the plain http of the host that people reach by https', async () => {
+    test('is refused from the plain http of the host that people reach by https', async () => {
       const answer = await makes({ origin: 'http://porthole.example.test' }, 'porthole.example.test');
       expect(outcome(answer)).toEqual([403, 'origin_not_allowed']);
     });
@@ -72,7 +72,7 @@ describe('a browser that acts for another user', () => {
       expect(outcome(answer)).toEqual([403, 'origin_not_allowed']);
     });
 
-    test('and learns nothing from a credential: the origin is checked first', async () => {
+    test('learns nothing from a credential: the origin is checked first', async () => {
       const answer = await porthole.call('GET', '/api/runs', {
         host: own,
         token: 'not-a-key',
@@ -81,7 +81,7 @@ describe('a browser that acts for another user', () => {
       expect(outcome(answer)).toEqual([403, 'origin_not_allowed']);
     });
 
-    test('and no answer carries a CORS header', async () => {
+    test('gets no CORS header in any answer', async () => {
       const preflight = await porthole.call('OPTIONS', '/api/runs', {
         host: own,
         headers: { origin: 'https://evil.test', 'access-control-request-method': 'POST' },

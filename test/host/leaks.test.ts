@@ -194,7 +194,7 @@ describe('after a day of failures', () => {
     );
   };
 
-  test('there was enough to search', () => {
+  test('has enough to search', () => {
     expect(secrets.size).toBeGreaterThan(14);
     expect(errorBodies.length).toBeGreaterThan(300);
     expect(logs.split('\n').filter((line) => line.startsWith('{')).length).toBeGreaterThan(300);
@@ -202,19 +202,19 @@ describe('after a day of failures', () => {
     expect(metricPages.every((page) => page.includes('porthole_http_requests_total'))).toBe(true);
   });
 
-  test('the search finds a secret that is there', () => {
+  test('finds a secret that is present', () => {
     for (const [name, secret] of secrets) expect(found(`before ${secret} after`)).toContain(name);
   });
 
-  test('no log line holds a token, a key or a password', () => {
+  test('logs no token, key or password', () => {
     expect(found(logs)).toEqual([]);
   });
 
-  test('no metric does', () => {
+  test('exposes no token, key or password in a metric', () => {
     expect(found(metricPages.join('\n'))).toEqual([]);
   });
 
-  test('no error body or header does', () => {
+  test('exposes no token, key or password in an error body or header', () => {
     expect(errorBodies.flatMap((body) => found(body).map((name) => `${name}: ${body.slice(0, 60)}`))).toEqual(
       [],
     );

@@ -144,7 +144,7 @@ describe('an MCP client', () => {
     },
   );
 
-  test('of another key cancels nothing', async () => {
+  test('cancels no call of a client with another key', async () => {
     const own = await makeRun(porthole, ALICE);
     const client = await overHttp(own.agentToken);
     const calling = callTool(client, 'run_command', {
@@ -484,7 +484,7 @@ describe('an MCP client', () => {
     expect(JSON.stringify(cut.structuredContent).length).toBeLessThan(32_000);
   });
 
-  test('of 2026-07-28 has no session: a person passes the run_id of the new run', async () => {
+  test('has no session in 2026-07-28: a person passes the run_id of the new run', async () => {
     const client = await overHttp(ALICE, '2026-07-28');
     const { structuredContent, text } = await callTool(client, 'start_run', {});
     const { run_id } = structuredContent as { run_id: string };
@@ -770,7 +770,7 @@ describe('a preview that an MCP client asks for', () => {
     await callTool(owner, 'stop_preview', { run_id: run.runId, port: 3000 });
   });
 
-  test('that is denied is an error with the person’s reason', async () => {
+  test('returns an error with the person’s reason when it is denied', async () => {
     const client = await overHttp(run.agentToken);
     const asking = callTool(client, 'start_preview', { run_id: run.runId, port: 3000 });
     await decide(await requested(), 'deny', { reason: 'not before Monday' });

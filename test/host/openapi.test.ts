@@ -199,7 +199,7 @@ describe('the OpenAPI document', () => {
     });
   });
 
-  test('a schema check that finds nothing wrong with anything would be found out', () => {
+  test('proves that the schema check does not accept everything', () => {
     const schema: JsonSchema = { $ref: '#/components/schemas/Run' };
     expect(matchesSchema({ run_id: 5 }, schema, document)).toContain('$.run_id: not a string');
     expect(matchesSchema(null, schema, document)).toEqual(['$: not an object']);
@@ -222,7 +222,7 @@ describe('the page of the API', () => {
     for (const target of wanted) expect((await porthole.call('GET', target)).status).toBe(200);
   });
 
-  test('its policy allows no content from elsewhere, and no frame around it', async () => {
+  test('has a policy that allows no content from elsewhere, and no frame around it', async () => {
     const { headers } = await porthole.call('GET', '/v1/openapi');
     const policy = String(headers['content-security-policy']);
     expect(policy).toContain("default-src 'none'");
@@ -238,14 +238,14 @@ describe('the page of the API', () => {
     ['page.css', 'text/css; charset=utf-8'],
     ['api-viewer.js', 'text/javascript; charset=utf-8'],
     ['start.js', 'text/javascript; charset=utf-8'],
-  ])('its asset %s is served as %s', async (name, type) => {
+  ])('serves its asset %s as %s', async (name, type) => {
     const asset = await porthole.call('GET', `/v1/openapi/assets/${name}`);
     expect([asset.status, asset.headers['content-type']]).toEqual([200, type]);
     expect(asset.text.length).toBeGreaterThan(200);
   });
 
   test.each(['__proto__', 'constructor', 'package.json', '..%2F..%2Fpackage.json', 'page.css%00'])(
-    'there is no asset %s',
+    'has no asset %s',
     async (name) => {
       expect((await porthole.call('GET', `/v1/openapi/assets/${name}`)).status).toBe(404);
     },

@@ -22,7 +22,7 @@ describe('the life of a preview', () => {
   const pass = () => reap(porthole.host.services);
   const look = (session: string, path = '/') => visit(porthole, session, porthole.host.port, path);
 
-  test('the reaper leaves it alone until its idle window is over', async () => {
+  test('is left alone by the reaper until its idle window is over', async () => {
     const { session_id } = await startPreview(porthole, (await makeRun(porthole)).runId, 3000);
     clock.advance({ minutes: 29, seconds: 59 });
     expect(await pass()).toMatchObject({ seen: 1, reaped: 0 });
@@ -55,7 +55,7 @@ describe('the life of a preview', () => {
     expect(outcome(await look(second.session_id))).toEqual([502, 'nothing_listens']);
   });
 
-  test('kept alive every 20 minutes, it ends at its maximum lifetime', async () => {
+  test('ends at its maximum lifetime when it is kept alive every 20 minutes', async () => {
     const { runId } = await makeRun(porthole);
     const { session_id, keepalive_url } = await startPreview(porthole, runId, 3000);
     for (let minutes = 20; minutes < 480; minutes += 20) {
@@ -70,7 +70,7 @@ describe('the life of a preview', () => {
     expect(outcome(await look(session_id))).toEqual([410, 'expired']);
   });
 
-  test('traffic keeps it alive', async () => {
+  test('is kept alive by traffic', async () => {
     const { runId, sandboxId } = await makeRun(porthole);
     await serve(porthole, sandboxId, 3457, 'still here');
     const { session_id } = await startPreview(porthole, runId, 3457);
@@ -84,7 +84,7 @@ describe('the life of a preview', () => {
     expect(Date.parse(listed?.expires_at ?? '') - clock.now().getTime()).toBe(5 * 60_000);
   });
 
-  test('a page that says nothing listens does not keep it alive', async () => {
+  test('is not kept alive by a page that says nothing listens', async () => {
     const { session_id } = await startPreview(porthole, (await makeRun(porthole)).runId, 3000);
     clock.advance({ minutes: 25 });
     expect(outcome(await look(session_id))).toEqual([502, 'nothing_listens']);
@@ -92,7 +92,7 @@ describe('the life of a preview', () => {
     expect(await pass()).toMatchObject({ reaped: 1 });
   });
 
-  test('its sandbox deleted, its URL is gone at once', async () => {
+  test('loses its URL at once when its sandbox is deleted', async () => {
     const { runId, sandboxId } = await makeRun(porthole);
     const { session_id } = await startPreview(porthole, runId, 3000);
     await porthole.call('DELETE', `/v1/sandbox/${sandboxId}`);
@@ -100,7 +100,7 @@ describe('the life of a preview', () => {
     expect(await pass()).toMatchObject({ reaped: 0 });
   });
 
-  test('its sandbox destroyed by what knows nothing of previews, it is an orphan, and its URL is gone', async () => {
+  test('becomes an orphan and loses its URL when code that knows nothing of previews destroys its sandbox', async () => {
     const { runId, sandboxId } = await makeRun(porthole);
     const { session_id } = await startPreview(porthole, runId, 3000);
     await destroySandbox(porthole.host.services, { id: sandboxId, generation: 1 });
@@ -109,7 +109,7 @@ describe('the life of a preview', () => {
     expect(porthole.logged.join('')).toContain('"decision":"orphaned"');
   });
 
-  test('its sandbox stopped, it stays, and its page says so', async () => {
+  test('stays when its sandbox is stopped, and says so on its page', async () => {
     const { runId, sandboxId } = await makeRun(porthole);
     const { session_id } = await startPreview(porthole, runId, 3000);
     await porthole.host.services.provider.stop(sandboxId);
@@ -121,7 +121,7 @@ describe('the life of a preview', () => {
     expect(outcome(again)).toEqual([409, 'no_bound_sandbox']);
   });
 
-  test('its URL answers 410 for 24 hours, and 404 after that', async () => {
+  test('answers 410 at its URL for 24 hours, and 404 after that', async () => {
     const { runId } = await makeRun(porthole);
     const { session_id } = await startPreview(porthole, runId, 3000);
     await porthole.call('DELETE', `/api/runs/${runId}/sandbox/port-forward/${session_id}`);
@@ -133,7 +133,7 @@ describe('the life of a preview', () => {
     expect(outcome(await look(session_id))).toEqual([404, 'unknown']);
   });
 
-  test('a stopped URL stays revoked after its tombstone is forgotten', async () => {
+  test('keeps a stopped URL revoked after its tombstone is forgotten', async () => {
     const { runId } = await makeRun(porthole);
     const first = await startPreview(porthole, runId, 3000);
     await porthole.call('DELETE', `/api/runs/${runId}/sandbox/port-forward/${first.session_id}`);
@@ -151,7 +151,7 @@ describe('with KeepAfterRun=false', () => {
   });
   afterAll(() => porthole.end());
 
-  test('a preview ends with its run, others live on, and a completed run starts no more', async () => {
+  test('ends a preview with its run, leaves others alive, and starts no more in a completed run', async () => {
     const [ended, running] = [await makeRun(porthole), await makeRun(porthole)];
     const first = await startPreview(porthole, ended.runId, 3000);
     const second = await startPreview(porthole, running.runId, 3000);

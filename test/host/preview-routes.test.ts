@@ -80,7 +80,7 @@ describe('the preview routes', () => {
     expect((await start(body)).status).toBe(200);
   });
 
-  test('a second start returns the same URL and moves the expiry, never the maximum', async () => {
+  test('return the same URL on a second start and move the expiry, never the maximum', async () => {
     const first = await startPreview(porthole, run.runId, 3000, ALICE);
     clock.advance({ minutes: 10 });
     const second = await startPreview(porthole, run.runId, 3000, ALICE);
@@ -90,7 +90,7 @@ describe('the preview routes', () => {
     expect(second.max_until).toBe(first.max_until);
   });
 
-  test('each port of a run, and each run, has a different URL', async () => {
+  test('give each port of a run, and each run, a different URL', async () => {
     const sessions = [
       await startPreview(porthole, run.runId, 3000, ALICE),
       await startPreview(porthole, run.runId, 3001, ALICE),
@@ -111,7 +111,7 @@ describe('the preview routes', () => {
     ]);
   });
 
-  test('32 simultaneous starts of one port give one session', async () => {
+  test('give one session for 32 simultaneous starts of one port', async () => {
     const sessions = await Promise.all(
       Array.from({ length: 32 }, () => startPreview(porthole, run.runId, 3000, ALICE)),
     );
@@ -119,7 +119,7 @@ describe('the preview routes', () => {
     expect((await list()).json<unknown[]>()).toHaveLength(1);
   });
 
-  test('the fourth preview of a run is refused, and the refused one serves nothing', async () => {
+  test('refuse the fourth preview of a run, and serve nothing for the refused one', async () => {
     for (const port of [3000, 3001, 3002]) await startPreview(porthole, run.runId, port, ALICE);
     const fourth = await start({ target_port: 3003 });
     expect(outcome(fourth)).toEqual([429, 'too_many_previews']);
@@ -139,7 +139,7 @@ describe('the preview routes', () => {
     expect((await start({ target_port: 3003 })).status).toBe(200);
   });
 
-  test('simultaneous starts of five ports leave exactly three', async () => {
+  test('leave exactly three previews after simultaneous starts of five ports', async () => {
     const answers = await Promise.all(
       [3000, 3001, 3002, 3003, 3004].map((port) => start({ target_port: port })),
     );
@@ -191,7 +191,7 @@ describe('the preview routes', () => {
       expect(outcome(await start(body, token, runId === 'own' ? run.runId : runId))).toEqual(expected);
     });
 
-    test('a port out of range comes before a missing sandbox, and that before the cap', async () => {
+    test('reports a port out of range before a missing sandbox, and that before the cap', async () => {
       const doomed = await makeRun(porthole, ALICE);
       for (const port of [3000, 3001, 3002]) await startPreview(porthole, doomed.runId, port, ALICE);
       const gone = await porthole.call('DELETE', `/v1/sandbox/${doomed.sandboxId}`, { token: ALICE });
@@ -274,7 +274,7 @@ describe('the preview routes', () => {
       expect(outcome(await keepAlive(session, token, runId))).toEqual(expected);
     });
 
-    test('the token of another run does not move that run’s expiry', async () => {
+    test('does not move the expiry of another run with the token of that run', async () => {
       const foreign = await startPreview(porthole, other.runId, 3000, BOB);
       clock.advance({ minutes: 5 });
       await keepAlive(foreign.session_id);
@@ -297,7 +297,7 @@ describe('the preview routes', () => {
       expect(outcome(await keepAlive(first.session_id))).toEqual([404, 'preview_not_found']);
     });
 
-    test('a second stop is 404', async () => {
+    test('answers 404 the second time', async () => {
       const { session_id } = await startPreview(porthole, run.runId, 3000, ALICE);
       await stop(session_id);
       expect(outcome(await stop(session_id))).toEqual([404, 'preview_not_found']);
@@ -382,11 +382,11 @@ describe('the preview routes', () => {
         expect(byAgent['session_id']).toBe(byOwner.session_id);
       });
 
-      test('an unknown run is 404', async () => {
+      test('answers 404 for an unknown run', async () => {
         expect(outcome(await startAsAgent(ALICE, 'run_nothere'))).toEqual([404, 'run_not_found']);
       });
 
-      test('the agent’s token is dead once the run completes', async () => {
+      test('rejects the agent’s token once the run completes', async () => {
         const ended = await makeRun(porthole, ALICE, { auto_approve_tools: true });
         await porthole.call('POST', `/api/runs/${ended.runId}/complete`, { token: ALICE });
         expect(outcome(await startAsAgent(ended.agentToken, ended.runId))).toEqual([401, 'unauthorized']);
@@ -394,7 +394,7 @@ describe('the preview routes', () => {
     });
   });
 
-  test('a completed run keeps its preview, and its owner may start another one', async () => {
+  test('keep the preview of a completed run, and let its owner start another one', async () => {
     const ended = await makeRun(porthole, ALICE);
     const { session_id } = await startPreview(porthole, ended.runId, 3000, ALICE);
     await porthole.call('POST', `/api/runs/${ended.runId}/complete`, { token: ALICE });

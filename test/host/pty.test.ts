@@ -62,7 +62,7 @@ describe('the terminal', () => {
     await terminal.leave();
   });
 
-  test('a program hears of a new size at once', async () => {
+  test('reports a new size to a program at once', async () => {
     const terminal = await quiet();
     terminal.type(`bash -c 'trap "stty size" WINCH; echo se""t; while :; do sleep 0.02; done'\n`);
     await terminal.shows('set\r\n');
@@ -71,7 +71,7 @@ describe('the terminal', () => {
     await terminal.leave();
   });
 
-  test('what it cannot make sense of is an error message, and no end', async () => {
+  test('answers what it cannot parse with an error message, and does not end', async () => {
     const terminal = await quiet();
     const invalid = 'Invalid control message';
     const dimensions = 'Invalid dimensions: cols and rows must be positive';
@@ -125,7 +125,7 @@ describe('the terminal', () => {
     expect(terminal.messages.at(-1)).toMatchObject({ type: 'exit' });
   });
 
-  test('a full-screen program draws, reads keys and gives the screen back', async () => {
+  test('lets a full-screen program draw, read keys and restore the screen', async () => {
     const terminal = await quiet({ query: { cols: 60, rows: 12 } });
     terminal.type('for n in {1..100}; do echo "line $n"; done > lines; less lines\n');
     await terminal.shows('line 11');
@@ -141,7 +141,7 @@ describe('the terminal', () => {
     expect(terminal.messages.at(-1)).toEqual({ type: 'exit', code: 7 });
   });
 
-  test('everything that was shown comes before the exit', async () => {
+  test('sends everything that was shown before the exit', async () => {
     const terminal = await quiet();
     const before = terminal.output.length;
     terminal.type("head -c 5000000 /dev/zero | tr '\\0' x; printf end; exit 3\n");
@@ -162,21 +162,21 @@ describe('the terminal', () => {
   test.each([
     ['sh', '$0', 'sh\r\n'],
     ['/bin/bash', '$BASH', '/bin/bash\r\n'],
-  ])('the shell may be %s', async (shell, name, shown) => {
+  ])('accepts %s as the shell', async (shell, name, shown) => {
     const terminal = await open({ query: { shell } });
     terminal.type(`echo ${name}; exit\n`);
     await terminal.closed;
     expect(terminal.output.toString()).toContain(shown);
   });
 
-  test('a shell that is not there exits with 127', async () => {
+  test('exits with 127 when the shell does not exist', async () => {
     const terminal = await open({ query: { shell: 'no-such-shell' } });
     expect(await terminal.closed).toBe(1000);
     expect(terminal.messages.at(-1)).toEqual({ type: 'exit', code: 127 });
   });
 
   describe('without a session', () => {
-    test('it ends with its socket, and nothing of it is left', async () => {
+    test('ends with its socket, and leaves nothing behind', async () => {
       const terminal = await quiet();
       terminal.type('sleep 4441 & sleep 4442\n');
       await eventually('pgrep -fx "sleep 4442" >/dev/null');
@@ -184,7 +184,7 @@ describe('the terminal', () => {
       expect(await eventually('! pgrep -fx "sleep 444[12]" >/dev/null')).toBe(true);
     });
 
-    test('what says that it outlives its terminal does', async () => {
+    test('leaves a program running that is started to outlive its terminal', async () => {
       const { sandboxId } = await makeRun(porthole);
       const terminal = await quiet({}, sandboxId);
       terminal.type('nohup sleep 4443 >/dev/null 2>&1 &\n');
@@ -194,7 +194,7 @@ describe('the terminal', () => {
       expect(await sh('pgrep -fxc "sleep 4443"', sandboxId)).toBe('1\n');
     });
 
-    test('each socket has a separate terminal', async () => {
+    test('opens a separate terminal for each socket', async () => {
       const [one, other] = await Promise.all([quiet(), quiet()]);
       one.type('mine=1; echo "one: ${mine-none}"\n');
       await one.shows('one: 1');
@@ -216,7 +216,7 @@ describe('the terminal', () => {
   });
 
   describe('of a session', () => {
-    test('it stays when its viewer goes, and shows the next one what there was', async () => {
+    test('stays when its viewer leaves, and shows its earlier output to the next one', async () => {
       const query = { session: 'stays' };
       const first = await quiet({ query });
       first.type('kept=here; echo be""fore\n');
@@ -231,7 +231,7 @@ describe('the terminal', () => {
       expect(second.output.toString()).toContain('kept here');
     });
 
-    test('its program runs on meanwhile, and exactly the last 256 KiB are shown again', async () => {
+    test('keeps its program running meanwhile, and shows exactly the last 256 KiB again', async () => {
       const query = { session: 'ring' };
       const first = await quiet({ query });
       first.type("seq -f '%09.0f' 1 50000; touch printed; sleep 1000\n");
@@ -252,7 +252,7 @@ describe('the terminal', () => {
       await second.closed;
     });
 
-    test('all its viewers see the same, may all type, and hear of its end', async () => {
+    test('shows all its viewers the same, lets all of them type, and reports its end to them', async () => {
       const first = await quiet({ query: { session: 'shared', cols: 100, rows: 30 } });
       const second = await open({ headers: { 'Session-Id': 'shared' }, query: { session: 'another' } });
       second.type('echo from se""cond; stty size\n');
@@ -282,7 +282,7 @@ describe('the terminal', () => {
       expect(second.output.toString()).toContain('gone: yes');
     });
 
-    test('it ends with the session', async () => {
+    test('ends with the session', async () => {
       const viewer = await quiet({ query: { session: 'deleted' } });
       expect((await porthole.call('DELETE', `/v1/sandbox/${id}/session/deleted`)).status).toBe(204);
       expect(await viewer.closed).toBe(1001);
@@ -292,7 +292,7 @@ describe('the terminal', () => {
       });
     });
 
-    test('two that come at once get one', async () => {
+    test('gives two viewers that come at once the same terminal', async () => {
       const query = { session: 'race' };
       const [one, other] = await Promise.all([open({ query }), open({ query })]);
       one.type('echo "shell $$ e""nd"\n');
@@ -301,7 +301,7 @@ describe('the terminal', () => {
       expect(await Promise.all([one.closed, other.closed])).toEqual([1000, 1000]);
     });
 
-    test('it begins where the session is, with what the session exports', async () => {
+    test('begins in the folder of the session, with what the session exports', async () => {
       const inSession = async (script: string) =>
         porthole.call('POST', `/v1/sandbox/${id}/exec`, {
           body: { argv: ['eval', script] },
@@ -314,7 +314,7 @@ describe('the terminal', () => {
       expect(terminal.output.toString()).toContain('blue in /workspace/deep/er on xterm-256color');
     });
 
-    test('a seventeenth takes the place of the one that was left first', async () => {
+    test('replaces the one that was left first when a seventeenth opens', async () => {
       const { sandboxId } = await makeRun(porthole);
       const names = Array.from({ length: 16 }, (_, n) => `s${n}`);
       for (const session of names) await (await open({ query: { session } }, sandboxId)).leave();
@@ -324,7 +324,7 @@ describe('the terminal', () => {
       await extra.closed;
     });
 
-    test('none takes the place of sixteen that are looked at', async () => {
+    test('replaces none of sixteen that have viewers', async () => {
       const { sandboxId } = await makeRun(porthole);
       const all = await Promise.all(
         Array.from({ length: 16 }, (_, n) => open({ query: { session: `s${n}` } }, sandboxId)),
@@ -336,7 +336,7 @@ describe('the terminal', () => {
     });
   });
 
-  test.each(['', 'kept'])('it closes when its sandbox is deleted (session %j)', async (session) => {
+  test.each(['', 'kept'])('closes when its sandbox is deleted (session %j)', async (session) => {
     const { sandboxId } = await makeRun(porthole);
     const terminal = await open({ query: { session } }, sandboxId);
     await porthole.call('DELETE', `/v1/sandbox/${sandboxId}`);
@@ -347,7 +347,7 @@ describe('the terminal', () => {
     });
   });
 
-  test('it closes when its sandbox is stopped; another one brings the sandbox back', async () => {
+  test('closes when its sandbox is stopped; another one brings the sandbox back', async () => {
     const { sandboxId } = await makeRun(porthole);
     const terminal = await open({}, sandboxId);
     await stopSandbox(porthole, sandboxId);
@@ -360,7 +360,7 @@ describe('the terminal', () => {
     expect(await again.closed).toBe(1000);
   });
 
-  test('a session of a sandbox that is deleted and made again is another', async () => {
+  test('gets a different session after its sandbox is deleted and created again', async () => {
     const { sandboxId } = await makeRun(porthole);
     const query = { session: 'same' };
     const first = await open({ query }, sandboxId);
@@ -379,7 +379,7 @@ describe('the terminal', () => {
     expect(terminal.messages.at(-1)).toEqual({ type: 'exit', code: 9 });
   });
 
-  test('a viewer that does not read stops the program, and its output goes on where it stopped', async () => {
+  test('stops the program while a viewer does not read, and continues its output where it stopped', async () => {
     const terminal = await quiet();
     terminal.socket.pause();
     terminal.type(
@@ -414,7 +414,7 @@ describe('the terminal', () => {
     expect(await eventually('[ "$(pgrep -xc bash)" = 1 ]', sandboxId)).toBe(true);
   });
 
-  test('a message of more than 1 MiB ends the socket with 1009', async () => {
+  test('ends the socket with 1009 after a message of more than 1 MiB', async () => {
     const terminal = await open();
     terminal.type(Buffer.alloc(1024 * 1024 + 1, 'x'));
     expect(await terminal.closed).toBe(1009);
@@ -452,12 +452,12 @@ describe('the terminal', () => {
       expect(answer.headers['connection']).toBe('close');
     });
 
-    test('an id of another form', async () => {
+    test('refuses an id of another form', async () => {
       const answer = await refused({}, 'NOT-AN-ID');
       expect([answer.status, answer.body['error']]).toEqual([400, 'Invalid sandbox ID format']);
     });
 
-    test('a request that asks for no WebSocket', async () => {
+    test('refuses a request that does not ask for a WebSocket', async () => {
       const answer = await porthole.call('GET', `/v1/sandbox/${id}/pty`);
       expect([answer.status, answer.json()]).toEqual([
         400,
@@ -474,13 +474,13 @@ describe('the terminal', () => {
     test.each([
       ['without a key', 'Sec-WebSocket-Version: 13\r\n'],
       ['of an old version', GOOD.replace('13', '8')],
-    ])('a handshake %s, and the connection ends', async (_name, headers) => {
+    ])('refuses a handshake %s, and ends the connection', async (_name, headers) => {
       const answer = await handshake(headers);
       expect(answer).toMatch(/^HTTP\/1\.1 400 /);
       expect(answer).toContain('"code":"invalid_request"');
     });
 
-    test.each(['cols', 'rows'])('a wrong %s before a handshake that is broken', async (name) => {
+    test.each(['cols', 'rows'])('refuses a wrong %s before a handshake that is broken', async (name) => {
       const answer = await handshake('', `/v1/sandbox/${id}/pty?${name}=abc`);
       expect(answer).toMatch(/^HTTP\/1\.1 400 /);
       expect(answer).toContain(
@@ -488,14 +488,14 @@ describe('the terminal', () => {
       );
     });
 
-    test('a foreign origin', async () => {
+    test('refuses a foreign origin', async () => {
       const answer = await handshake(`${GOOD}Origin: https://evil.test\r\n`);
       expect(answer).toMatch(/^HTTP\/1\.1 403 /);
       expect(answer).toContain('"code":"origin_not_allowed"');
     });
 
     test.each(['/no/such/path', '/health', '/v1/sandbox/x/exec', '/v1/sandbox/x/ptys'])(
-      'a handshake at %s',
+      'refuses a handshake at %s',
       async (path) => {
         expect(await handshake(GOOD, path)).toMatch(/^HTTP\/1\.1 40[45] /);
       },
@@ -550,14 +550,14 @@ describe('access to a terminal', () => {
     expect(porthole.logged.filter((line) => [ALICE, BOB].some((key) => line.includes(key)))).toEqual([]);
   });
 
-  test('no other route takes a key from there', async () => {
+  test('accepts a key in the query on no other route', async () => {
     const query = `authorization=Bearer%20${ALICE}`;
     for (const path of [`/v1/sandbox/${id}/running`, '/v1/openapi.json']) {
       expect((await porthole.call('GET', `${path}?${query}`)).status).toBe(401);
     }
   });
 
-  test('the agent of a run has terminals in its own sandbox alone', async () => {
+  test('gives the agent of a run terminals in its own sandbox only', async () => {
     const own = await makeRun(porthole, ALICE);
     const other = await makeRun(porthole, ALICE);
     const terminal = await openTerminal(porthole.host.port, own.sandboxId, { token: own.agentToken });
@@ -567,7 +567,7 @@ describe('access to a terminal', () => {
   });
 });
 
-test('a host that ends says so, and does not wait for clients', async () => {
+test('reports the end of the host to its terminals, and does not wait for clients', async () => {
   const porthole = await startTestHost();
   const { sandboxId } = await makeRun(porthole);
   const options = [{}, { query: { session: 'kept' } }];

@@ -54,7 +54,7 @@ describe('completing a run', () => {
     await destroy(sandboxId);
   });
 
-  test('again leaves a sandbox running that its owner has resumed', async () => {
+  test('leaves a sandbox running the second time if its owner has resumed it', async () => {
     const { runId, sandboxId } = await makeRun(porthole, ALICE);
     await complete(runId);
     await asAlice('POST', `/v1/sandbox/${sandboxId}/resume`);

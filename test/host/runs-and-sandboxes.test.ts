@@ -18,7 +18,7 @@ describe('runs', () => {
   const asAlice = (method: string, path: string, body?: unknown) =>
     porthole.call(method, path, { token: ALICE, ...(body === undefined ? {} : { body }) });
 
-  test('a new run has an id, an owner, a sandbox that runs, and its agent token', async () => {
+  test('start with an id, an owner, a running sandbox and an agent token', async () => {
     const answer = await asAlice('POST', '/api/runs', { title: 'Fix the build' });
     const body = answer.json();
     expect(answer.status).toBe(201);
@@ -39,11 +39,11 @@ describe('runs', () => {
     expect([running.status, running.json()]).toEqual([200, { running: true }]);
   });
 
-  test('a body is not needed', async () => {
+  test('need no body', async () => {
     expect((await asAlice('POST', '/api/runs')).status).toBe(201);
   });
 
-  test('the token is answered once: neither reading, listing nor completing shows it', async () => {
+  test('return the token once: neither reading, listing nor completing shows it', async () => {
     const { runId, agentToken } = await makeRun(porthole, ALICE);
     const answers = [
       await asAlice('GET', `/api/runs/${runId}`),
@@ -57,7 +57,7 @@ describe('runs', () => {
     }
   });
 
-  test('the list is newest first, in pages that neither skip nor repeat', async () => {
+  test('are listed newest first, in pages that neither skip nor repeat', async () => {
     const mine: string[] = [];
     for (let n = 0; n < 5; n += 1) {
       clock.advance({ seconds: 1 });
@@ -158,7 +158,7 @@ describe('runs', () => {
       ]);
     });
 
-    test('an admin’s own run is the admin’s, not the owner’s of the sandbox', async () => {
+    test('gives an admin’s own run to the admin, not to the owner of the sandbox', async () => {
       const { runId } = await makeRun(porthole, ADA_ADMIN, { sandbox_id: run.sandboxId });
       expect(outcome(await asAlice('GET', `/api/runs/${runId}`))).toEqual([403, 'foreign_run']);
     });
@@ -324,7 +324,7 @@ describe('sandboxes', () => {
   const create = async () =>
     (await porthole.call('POST', '/v1/sandbox', { body: {} })).json<{ id: string }>().id;
 
-  test('a new one answers its id, its token and nothing else', async () => {
+  test('return an id, a token and nothing else when they are created', async () => {
     const answer = await porthole.call('POST', '/v1/sandbox', { body: {} });
     expect([answer.status, answer.json()]).toEqual([
       200,
@@ -335,7 +335,7 @@ describe('sandboxes', () => {
     ]);
   });
 
-  test('each has a separate workspace, with outputs', async () => {
+  test('have a separate workspace each, with outputs', async () => {
     const [one, two] = [await create(), await create()];
     await porthole.call('PUT', `/v1/sandbox/${one}/file/workspace/only-here`, { body: 'x' });
     const listing = async (id: string) => (await execute(porthole, id, ['ls'])).stdout.toString();
@@ -362,7 +362,7 @@ describe('sandboxes', () => {
     expect((await porthole.call('GET', `/v1/sandbox/${id}/running`)).json()).toEqual({ running: true });
   });
 
-  test('16 made at once are 16', async () => {
+  test('are 16 when 16 are created at once', async () => {
     const ids = await Promise.all(Array.from({ length: 16 }, create));
     expect(new Set(ids).size).toBe(16);
   });

@@ -38,7 +38,7 @@ describe('no answer can be made a page, a script or a frame of this origin', () 
     expect([answer.status, answer.headers]).toEqual([status, expect.objectContaining(SAFE)]);
   });
 
-  test('a file of a sandbox is saved and never shown', async () => {
+  test('serves a file of a sandbox to be saved, never shown', async () => {
     const answer = await porthole.call('GET', `/v1/sandbox/${sandboxId}/file/workspace/evil.html`);
     expect([answer.status, answer.headers]).toEqual([
       200,
@@ -50,7 +50,7 @@ describe('no answer can be made a page, a script or a frame of this origin', () 
     ]);
   });
 
-  test('a host that is not served says it in no page', async () => {
+  test('refuses a host that is not served, without a page', async () => {
     const answer = await porthole.call('GET', '/<script>', { host: 'evil.test' });
     expect([answer.status, answer.headers]).toEqual([
       403,

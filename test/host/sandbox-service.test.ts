@@ -68,7 +68,7 @@ describe('sandboxes as a service', () => {
     });
   });
 
-  test('a name is unique among one’s own, and the refusal names who has it', async () => {
+  test('keeps a name unique among one user’s sandboxes, and names the sandbox that has it in the refusal', async () => {
     const sandbox = await id({ name: 'build' });
     const again = await create({ name: 'build' });
     expect(outcome(again)).toEqual([409, 'sandbox_exists']);
@@ -110,7 +110,7 @@ describe('sandboxes as a service', () => {
     expect(await provider.inspect(sandbox)).toMatchObject({ state: 'running' });
   });
 
-  test('a stopped one that is asked to run something resumes first', async () => {
+  test('resumes a stopped sandbox first when it is asked to run something', async () => {
     const sandbox = await id();
     await act(sandbox, 'stop');
     expect((await execute(porthole, sandbox, ['echo', 'up'], { token: ALICE })).stdout.toString()).toBe(
@@ -122,7 +122,7 @@ describe('sandboxes as a service', () => {
     expect((await get(sandbox)).json()).toMatchObject({ state: 'running' });
   });
 
-  test('a preview of a stopped one is refused to be started', async () => {
+  test('refuses to start a preview of a stopped sandbox', async () => {
     const run = await makeRun(porthole, ALICE);
     await act(run.sandboxId, 'stop');
     const answer = await porthole.call('POST', `/api/runs/${run.runId}/sandbox/port-forward`, {
@@ -176,7 +176,7 @@ describe('sandboxes as a service', () => {
     });
   });
 
-  test('nothing inside learns of the run that tunnels have', async () => {
+  test('shows the run of the tunnels to nothing inside the sandbox', async () => {
     const sandbox = await id();
     await porthole.call('POST', `/v1/sandbox/${sandbox}/tunnel/3000`, { token: ALICE });
     await act(sandbox, 'stop');
@@ -211,7 +211,7 @@ describe('sandboxes as a service', () => {
     ).toBe(2);
   });
 
-  test('an unknown one is 404 when it is read, stopped or resumed, and is not made by it', async () => {
+  test('answers 404 when an unknown sandbox is read, stopped or resumed, and does not create it', async () => {
     const unknown = 'b'.repeat(26);
     for (const answer of [await get(unknown), await act(unknown, 'stop'), await act(unknown, 'resume')]) {
       expect(outcome(answer)).toEqual([404, 'sandbox_not_found']);
@@ -303,7 +303,7 @@ describe('the lifecycle, by the clock', () => {
   const stateOf = async (sandbox: string) =>
     (await porthole.call('GET', `/v1/sandbox/${sandbox}`)).json<Sandbox>().state;
 
-  test('an idle sandbox is stopped, kept for its retention, and then destroyed', async () => {
+  test('stops an idle sandbox, keeps it for its retention, and then destroys it', async () => {
     const { id } = (await porthole.call('POST', '/v1/sandbox')).json<Sandbox>();
     clock.advance({ minutes: 29 });
     await pass();
@@ -324,7 +324,7 @@ describe('the lifecycle, by the clock', () => {
     expect((await porthole.host.services.provider.inspect(id)).state).toBe('absent');
   });
 
-  test('traffic of a preview is use', async () => {
+  test('counts traffic of a preview as use', async () => {
     const run = await makeRun(porthole);
     // Each request has a separate connection: an open one counts by the minute of a real clock.
     const server = `require('node:http').createServer((q, r) => r.setHeader('connection', 'close').end('hi')).listen(3000, () => require('node:fs').writeFileSync('up', ''))`;

@@ -60,7 +60,7 @@ describe('what a sandbox is made with', () => {
     });
   });
 
-  test('its variables reach its commands, sessions and terminals, and no list and no log', async () => {
+  test('passes its variables to its commands, sessions and terminals, and to no list and no log', async () => {
     const env = { API_TOKEN: 'hu"sh\'et $x\nß', UID: 'special', empty: '' };
     const id = await made({ env, name: 'with-env' });
     const show = `printf '%s|%s|%s' "$API_TOKEN" "$(env | grep ^UID=)" "\${empty-unset}"`;
@@ -143,7 +143,7 @@ describe('what a sandbox is made with', () => {
   describe('is counted', () => {
     const stop = (id: string) => act(id, 'stop', BOB);
 
-    test('by each dimension; a stopped one keeps its disk, and comes back only within the quota', async () => {
+    test('counts each dimension; a stopped sandbox keeps its disk, and comes back only within the quota', async () => {
       expect(await quota(BOB)).toMatchObject({
         limits: { sandboxes: 9, cpu: 3, memory_mb: null, disk_mb: 21_000 },
         used: { sandboxes: 0, cpu: 0, memory_mb: 0, disk_mb: 0 },

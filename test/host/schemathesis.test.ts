@@ -44,7 +44,7 @@ suite('the OpenAPI document, tried by schemathesis', missing, () => {
     rmSync(folder, { recursive: true, force: true });
   }, 60_000);
 
-  test('5,000 requests: no failure of ours, and no status that it does not name', async () => {
+  test('answers 5,000 requests without a failure of ours, and without a status that it does not name', async () => {
     const made = await call(host.port, 'POST', '/api/runs', { token: KEY, body: {} });
     const run = made.json<{ run_id: string; sandbox_id: string }>();
     const args = [

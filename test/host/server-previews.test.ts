@@ -19,7 +19,7 @@ const put = (name: string, body: object) =>
 const preview = (port: number) =>
   porthole.call('POST', `/api/runs/${run.runId}/sandbox/port-forward`, { body: { target_port: port } });
 
-test('a preview shows what a server printed that ends again and again', async () => {
+test('shows in a preview what a server printed that ends again and again', async () => {
   await put('crashes', { command: 'echo no such file; exit 1', port: 3300 });
   const started = await preview(3300);
   expect(started.json()).toMatchObject({ ready: false, reason: 'server_failed', server: 'crashes' });
@@ -38,12 +38,12 @@ test('porthole preview prints it in the sandbox', async () => {
   );
 });
 
-test('a preview of a server that takes longer than the wait says that it starts', async () => {
+test('says in a preview that its server is starting when the server takes longer than the wait', async () => {
   await put('slow', { argv: ['sleep', '600'], port: 3301 });
   expect((await preview(3301)).json()).toMatchObject({ ready: false, reason: 'starting' });
 });
 
-test('a process ends as expired when no heartbeat came in time', async () => {
+test('ends a process as expired when no heartbeat came in time', async () => {
   const made = await porthole.call('POST', '/v1/sandbox', { body: { ttl_seconds: 60 } });
   const path = `/v1/sandbox/${made.json<{ id: string }>().id}`;
   const { id } = (

@@ -73,7 +73,7 @@ describe('signing in with a key', () => {
     expect(answer.status).toBe(401);
   });
 
-  test('a terminal is opened from the own origin alone', async () => {
+  test('opens a terminal from its own origin only', async () => {
     const { sandboxId } = await makeRun(porthole, KEY);
     const open = (headers: Record<string, string>) =>
       refusedTerminal(porthole.host.port, sandboxId, { headers: { cookie, ...headers } });
@@ -92,11 +92,11 @@ describe('signing in with a key', () => {
     await terminal.leave();
   });
 
-  test('a look at what a change is not needs no Origin', async () => {
+  test('needs no Origin for a request that changes nothing', async () => {
     expect((await porthole.call('HEAD', '/api/session', { headers: { cookie } })).status).toBe(200);
   });
 
-  test('a bad bearer token is not made good by a cookie', async () => {
+  test('rejects a bad bearer token even with a valid cookie', async () => {
     const answer = await porthole.call('GET', '/api/session', { headers: { cookie }, token: 'wrong' });
     expect(answer.status).toBe(401);
   });
@@ -131,7 +131,7 @@ describe('behind https', () => {
   });
   afterAll(() => porthole.end());
 
-  test('the cookie is a __Host- one', async () => {
+  test('sets a __Host- cookie', async () => {
     const answer = await porthole.call('POST', '/api/session', { body: { key: KEY } });
     expect(cookieIn(answer.headers)).toMatchObject({
       name: '__Host-porthole-session',
@@ -282,7 +282,7 @@ describe('signing in at an identity provider', () => {
     }
   });
 
-  test('a code is good once', async () => {
+  test('accepts a code only once', async () => {
     const { query, cookie } = await begin();
     const code = issuer.grant(query, { sub: 'carol', org: 'acme', aud: 'console' });
     const answer = { code, state: query['state'] ?? '' };
@@ -318,7 +318,7 @@ describe('what a browser has open', () => {
   test.each([
     ['who signs out', signOut],
     ['with an expired session', expire],
-  ])('a terminal ends with who has it open, %s', async (_name, leave) => {
+  ])('ends a terminal of a person %s', async (_name, leave) => {
     const terminal = await openTerminal(porthole.host.port, run.sandboxId, { headers });
     await leave();
     expect(await terminal.closed).toBe(1008);
@@ -327,7 +327,7 @@ describe('what a browser has open', () => {
   test.each([
     ['who signs out', signOut],
     ['with an expired session', expire],
-  ])('a stream ends with who follows it, %s', async (_name, leave) => {
+  ])('ends a stream of a person %s', async (_name, leave) => {
     const stream = await openEventStream(porthole.host.port, '/api/approvals/events', headers);
     expect(await stream.next()).toEqual({ retry: '1000' });
     await leave();
@@ -381,7 +381,7 @@ test('rejects a session of a provider that is no longer configured', async () =>
   }
 });
 
-test('a session is over after twelve hours', async () => {
+test('ends a session after twelve hours', async () => {
   const clock = pinnedClock();
   const porthole = await startTestHost({ PORTHOLE_API_KEYS: KEYS }, { clock });
   try {

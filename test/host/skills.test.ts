@@ -191,11 +191,11 @@ describe('skills', () => {
       expect(outcome(await asAlice('GET', '/api/skills/bad'))).toEqual([404, 'skill_not_found']);
     });
 
-    test.each(['Upper', 'a--b', '-a', 'a'.repeat(65), 'a_b'])('with the name %s', async (name) => {
+    test.each(['Upper', 'a--b', '-a', 'a'.repeat(65), 'a_b'])('rejects the name %s', async (name) => {
       expect(outcome(await put(name, skillTar('bad')))).toEqual([400, 'invalid_request']);
     });
 
-    test('where more is sent than may be', async () => {
+    test('rejects more than may be sent', async () => {
       const answer = await put('bad', tarOf({ 'SKILL.md': skillText('bad'), big: Buffer.alloc(8_388_608) }));
       expect(outcome(answer)).toEqual([413, 'payload_too_large']);
     });
@@ -333,7 +333,7 @@ describe('skills', () => {
       expect(await sandboxes()).toBe(before);
     });
 
-    test('of another user are hidden', async () => {
+    test('are hidden when they belong to another user', async () => {
       await put('secret', skillTar('secret'), BOB);
       expect(outcome(await create(['secret']))).toEqual([404, 'skill_not_found']);
     });
@@ -347,7 +347,7 @@ describe('skills', () => {
       expect(await sh(id, 'cat skills/common/owner')).toBe('alice\n');
     });
 
-    test('of a thousand files come as well, and a change of all of them', async () => {
+    test('arrive with a thousand files as well, and with a change of all of them', async () => {
       const files = (text: string) =>
         Object.fromEntries(Array.from({ length: 999 }, (_, at) => [`d${at % 10}/f ${at}`, text]));
       await put('many', skillTar('many', files('1')));

@@ -93,7 +93,7 @@ describe('ambiguous requests on the real host', () => {
     });
   });
 
-  test('two honest requests on one connection are two answers, in order, from API and app', async () => {
+  test('gives two honest requests on one connection two answers, in order, from API and app', async () => {
     const text = await rawExchange(
       porthole.host.port,
       `GET / HTTP/1.1\r\nHost: ${previewHost}\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,

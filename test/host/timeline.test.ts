@@ -284,25 +284,28 @@ describe("a run's timeline", () => {
     ]);
   });
 
-  test.each(['timeline', 'events'])('its %s is for owner, admin and the run’s own agent', async (what) => {
-    const [run, other] = [await begin(), await begin()];
-    const ask = async (token: string, id = run.runId) => {
-      const stream = await openEventStream(porthole.host.port, `/api/runs/${id}/${what}`, {
-        authorization: `Bearer ${token}`,
-      });
-      stream.leave();
-      return stream.status;
-    };
-    expect([
-      await ask(ALICE),
-      await ask(ADA_ADMIN),
-      await ask(run.agentToken),
-      await ask(BOB),
-      await ask(other.agentToken),
-      await ask(ALICE, 'run_nothere'),
-      await ask(ALICE, 'x'.repeat(65)),
-    ]).toEqual([200, 200, 200, 403, 403, 404, 400]);
-  });
+  test.each(['timeline', 'events'])(
+    'shows its %s only to the owner, an admin and the run’s own agent',
+    async (what) => {
+      const [run, other] = [await begin(), await begin()];
+      const ask = async (token: string, id = run.runId) => {
+        const stream = await openEventStream(porthole.host.port, `/api/runs/${id}/${what}`, {
+          authorization: `Bearer ${token}`,
+        });
+        stream.leave();
+        return stream.status;
+      };
+      expect([
+        await ask(ALICE),
+        await ask(ADA_ADMIN),
+        await ask(run.agentToken),
+        await ask(BOB),
+        await ask(other.agentToken),
+        await ask(ALICE, 'run_nothere'),
+        await ask(ALICE, 'x'.repeat(65)),
+      ]).toEqual([200, 200, 200, 403, 403, 404, 400]);
+    },
+  );
 
   describe('followed', () => {
     test('gives what was, then what comes, each event whole', async () => {
@@ -377,7 +380,7 @@ describe("a run's timeline", () => {
       expect((await take(stream, 2)).at(-1)).toBe('end');
     });
 
-    test('by one who goes away leaves nothing behind', async () => {
+    test('leaves nothing behind when its follower goes away', async () => {
       const { runId } = await begin();
       const stream = await follow(runId);
       await take(stream, 1);

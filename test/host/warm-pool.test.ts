@@ -119,7 +119,7 @@ describe('ten sandboxes that are kept ready', () => {
   });
 });
 
-test('what dies while it waits is replaced by the clock', async () => {
+test('replaces a sandbox that dies while it waits, by the clock', async () => {
   const porthole = await startTestHost({ ...PEOPLE, ...OFTEN, WARM_POOL_TARGET: '2' });
   await settled(porthole.host.services.pool, 2);
   const [dead = ''] = await warmIds(porthole);
@@ -158,7 +158,7 @@ describe('a host that starts again', () => {
     await end(off);
   });
 
-  test('after it was ended while it made them has nothing to remove', async () => {
+  test('has nothing to remove after it was ended while it created them', async () => {
     const first = await startTestHost({ ...PEOPLE, ...OFTEN, WARM_POOL_TARGET: '1000' });
     const { pool } = first.host.services;
     expect(await eventually(async () => (await pool.stats()).warm >= 3)).toBe(true);

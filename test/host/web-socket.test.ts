@@ -63,7 +63,7 @@ describe('a WebSocket of the host', () => {
     await ended;
   });
 
-  test('that answers pings stays', async () => {
+  test('stays open when it answers pings', async () => {
     pingMs = OFTEN;
     const client = connect();
     let pings = 0;
@@ -77,14 +77,14 @@ describe('a WebSocket of the host', () => {
     expect(await ended).toBe(1000);
   });
 
-  test('that answers none is cut off', async () => {
+  test('is cut off when it answers no pings', async () => {
     pingMs = OFTEN;
     const client = connect({ autoPong: false });
     const [code] = (await once(client, 'close')) as [number];
     expect([code, await ended]).toEqual([1006, 1006]);
   });
 
-  test('that we do not listen to is not taken for dead', async () => {
+  test('is not taken for dead while we do not listen to it', async () => {
     pingMs = OFTEN;
     const client = connect();
     const own = await accepted;
@@ -121,7 +121,7 @@ describe('a WebSocket of the host', () => {
     expect(own.waiting).toBe(0);
   });
 
-  test('that does not say goodbye is cut off soon when the process ends', async () => {
+  test('is cut off soon when it does not say goodbye and the process ends', async () => {
     const client = connect();
     const own = await accepted;
     await once(client, 'open');

@@ -44,7 +44,7 @@ suite('hostile archives', missing, () => {
     expect(await workspace()).toBe('');
   });
 
-  test('that are harmless are taken, and make exactly what they say', async () => {
+  test('are accepted when they are harmless, and create exactly what they say', async () => {
     for (const [what, [archive, made]] of Object.entries(HARMLESS_TARS)) {
       await harness.sh('chmod -R u+rwX /workspace && find /workspace -mindepth 1 -delete');
       expect([what, await hydrate(archive)]).toMatchObject([what, { status: 200, ok: true }]);
@@ -53,7 +53,7 @@ suite('hostile archives', missing, () => {
     expect(await harness.outside()).toBe(before);
   }, 60_000);
 
-  test('a set-user-id bit does not outlive its unpacking', async () => {
+  test('lose a set-user-id bit when they are unpacked', async () => {
     await hydrate(tar({ name: 'suid', mode: 0o6755, content: 'x' }));
     expect(await harness.sh('stat -c %a /workspace/suid')).toBe('755\n');
   });
@@ -72,7 +72,7 @@ suite('hostile archives', missing, () => {
     );
   });
 
-  test('65,000 pipes of one name, and 8,000 files, are no bomb', async () => {
+  test('are not bombs with 65,000 pipes of one name, or with 8,000 files', async () => {
     await harness.sh('chmod -R u+rwX /workspace && find /workspace -mindepth 1 -delete');
     const pipe = entry({ name: 'pipe', type: '6' });
     expect(await hydrate(tar(...Array.from({ length: 65_000 }, () => pipe)))).toEqual({
@@ -88,7 +88,7 @@ suite('hostile archives', missing, () => {
     );
   }, 120_000);
 
-  test('one that would go through a link of the workspace that leaves it is refused, and nothing of it is unpacked', async () => {
+  test('are refused, with nothing unpacked, when they go through a workspace link that leaves the workspace', async () => {
     await harness.sh(
       'cd /workspace; chmod -R u+rwX .; rm -rf -- *; ln -s /tmp/canary leaves; mkdir deep; ln -s ../../tmp/canary deep/leaves; ln -s deep stays',
     );
@@ -106,7 +106,7 @@ suite('hostile archives', missing, () => {
     expect(await harness.outside()).toBe(before);
   });
 
-  test('a link in the place of a file is replaced, not followed', async () => {
+  test('replace a link in the place of a file, and do not follow it', async () => {
     await harness.sh('cd /workspace; rm -rf -- *; ln -s /tmp/canary/secret secret; ln -s /tmp/canary folder');
     expect(
       await hydrate(tar({ name: 'secret', content: 'mine' }, { name: 'folder', content: 'mine' })),
@@ -115,7 +115,7 @@ suite('hostile archives', missing, () => {
     expect(await harness.outside()).toBe(before);
   });
 
-  test('one that cannot be unpacked changes nothing', async () => {
+  test('change nothing when they cannot be unpacked', async () => {
     await harness.sh('cd /workspace; rm -rf -- *; mkdir taken; echo old > kept');
     const answer = await hydrate(tar({ name: 'kept', content: 'new' }, { name: 'taken', content: 'x' }));
     expect([answer.status, answer.code, answer.error]).toEqual([

@@ -99,7 +99,7 @@ suite('streams of clients that leave or stop', process.platform === 'linux' ? mi
     await run(bridge, id, ['eval', 'rm upload-* warm']);
   }, 120_000);
 
-  test('a reader that stops in 1 GiB holds the command and not the memory, and reads all of it at last', async () => {
+  test('hold the command and not the memory when a reader stops in 1 GiB, and deliver all of it at last', async () => {
     const idle = resident();
     const response = await open(['eval', 'yes | head -c 1073741824']);
     await once(response, 'readable');
@@ -125,7 +125,7 @@ suite('streams of clients that leave or stop', process.platform === 'linux' ? mi
     expect(whole - idle).toBeLessThan(128 * MIB);
   }, 120_000);
 
-  test('an idle stream has a comment within 15 s', async () => {
+  test('send a comment within 15 s when they are idle', async () => {
     const response = await open(['sleep', '14.9']);
     const began = performance.now();
     const [comment] = (await once(response, 'data')) as [Buffer];

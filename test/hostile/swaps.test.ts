@@ -28,7 +28,7 @@ suite(
         `chdir "/workspace"; my $n = 0; sub swap { $n++ if syscall(${exchange}, -100, $_[0], -100, $_[1], 2) == 0 } until (-e "stop") { ${script} } print $n;`,
       ]);
 
-    test('10,000 swaps betray no canary, and nothing is written outside', async () => {
+    test('reveal no canary in 10,000 swaps, and let nothing be written outside', async () => {
       await harness.sh(
         'cd /workspace; mkdir -p dir deep/dir; echo fine > dir/f; echo fine > deep/dir/f; echo fine > file; ln -s /tmp/canary dir-link; ln -s /tmp/canary deep/link; ln -s /tmp/canary/secret file-link',
       );
@@ -87,7 +87,7 @@ suite(
       expect(await harness.leftovers()).toBe('');
     }, 120_000);
 
-    test('a pipe that is swapped in holds no request for ever', async () => {
+    test('do not hold a request forever when a pipe is swapped in', async () => {
       await harness.sh('cd /workspace; rm -rf -- *; echo fine > a; mkfifo b');
       const swapping = swap('swap("a", "b") for 1 .. 2000;');
       const statuses: number[] = [];
@@ -103,7 +103,7 @@ suite(
       expect(slowest).toBeLessThan(15_000);
     }, 60_000);
 
-    test('a file that does not open for 45 s holds a request for 10', async () => {
+    test('hold a request for 10 s when a file does not open for 45 s', async () => {
       // A lease (fcntl(2), F_SETLEASE): an open of the file blocks until the holder releases the
       // lease, or the kernel's lease-break-time ends.
       await harness.sh(
@@ -115,7 +115,7 @@ suite(
       expect(performance.now() - began).toBeLessThan(15_000);
     }, 30_000);
 
-    test('a link that goes through itself ends', async () => {
+    test('are followed to an end when a link goes through itself', async () => {
       await harness.sh('cd /workspace; rm -rf -- *; ln -s self/x self');
       expect((await harness.api('GET', 'file/workspace/self')).status).toBe(404);
       expect((await harness.api('PUT', 'file/workspace/self', { body: 'x' })).status).toBe(403);

@@ -39,7 +39,7 @@ suite('hostile words', missing, () => {
       ['a timeout of zero', { argv: ['true'], timeout_ms: 0 }],
       ['a timeout beyond any clock', { argv: ['true'], timeout_ms: 1e300 }],
       ['a timeout beyond the timers', { argv: ['true'], timeout_ms: 2_147_483_648 }],
-    ])('with %s is refused', async (_what, json) => {
+    ])('is refused with %s', async (_what, json) => {
       expect((await harness.api('POST', 'exec', { json })).status).toBe(400);
     });
 
@@ -84,7 +84,7 @@ suite('hostile words', missing, () => {
       }
     });
 
-    test('of 100,000 words, or of much text, ends in an answer', async () => {
+    test('gets an answer with 100,000 words, or with much text', async () => {
       const words = Array.from({ length: 10_000 }, () => 'word');
       expect((await exec(['eval', 'echo $#', ...words])).last.event).toBe('exit');
       for (const argv of [
@@ -234,7 +234,7 @@ suite('hostile words', missing, () => {
     });
   });
 
-  test('nothing of it has changed what is outside, and none was a failure of the host', async () => {
+  test('changes nothing outside, and causes no failure of the host', async () => {
     expect(await harness.outside()).toBe(before);
     expect(harness.logged.filter((line) => /"status":500/.test(line))).toEqual([]);
   });

@@ -89,7 +89,7 @@ describe('a stack that archives', () => {
   });
 });
 
-test('a stack that archives nothing has no word of it', () => {
+test('contains nothing about archives when the stack archives nothing', () => {
   const given = config({ 'porthole:sandboxes': POOLS });
   expect(variables(given)).toEqual({});
   expect(archiveSecretPlan(given)).toBeUndefined();

@@ -6,7 +6,7 @@ import { describeSettings } from './support/describe-settings.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/deploy.md'), 'utf8');
 
-test('the page on deploying lists every setting with its default', () => {
+test('lists every setting with its default on the page on deploying', () => {
   const [, table = ''] = page.split('## Settings')[1]?.split('settings -->\n') ?? [];
   const rows = table.split('\n').filter((line) => line.startsWith('| `'));
   expect(rows).toEqual(
@@ -14,7 +14,7 @@ test('the page on deploying lists every setting with its default', () => {
   );
 });
 
-test('the page on deploying lists every right of the accounts, and what it is for', () => {
+test('lists every right of the accounts, and what it is for, on the page on deploying', () => {
   const [, table = ''] = page.split('rights -->\n');
   const rows = table.split('\n').filter((line) => line.startsWith('| `'));
   const mark = (has: boolean) => (has ? '✓' : '');

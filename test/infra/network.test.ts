@@ -33,7 +33,7 @@ describe('a range that sandboxes may reach', () => {
     expect(contains(outer, inner)).toBe(within);
   });
 
-  test('of the whole internet leaves out private addresses and metadata', () => {
+  test('leaves out private addresses and metadata when it is the whole internet', () => {
     expect(exceptionsOf('0.0.0.0/0')).toEqual([
       '169.254.0.0/16',
       '168.63.129.16/32',
@@ -66,14 +66,14 @@ describe('a range that sandboxes may reach', () => {
     ]);
   });
 
-  test('that was named although it is private leaves out metadata alone', () => {
+  test('leaves out only metadata when it was named although it is private', () => {
     expect(exceptionsOf('10.20.0.0/16')).toEqual([]);
     expect(exceptionsOf('10.0.0.0/8')).toEqual([]);
     expect(exceptionsOf('100.64.0.0/10')).toEqual(['100.100.100.200/32']);
     expect(exceptionsOf('fc00::/7')).toEqual(['fd00:ec2::254/128']);
   });
 
-  test('of metadata alone is known as such', () => {
+  test('is recognized when it covers only metadata', () => {
     expect(reachesMetadataOnly('169.254.169.254/32')).toBe(true);
     expect(reachesMetadataOnly('fd00:ec2::254/128')).toBe(true);
     expect(reachesMetadataOnly('169.0.0.0/8')).toBe(false);

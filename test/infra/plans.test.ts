@@ -351,7 +351,7 @@ describe('the rights of the functions', () => {
   });
 });
 
-test('the lives of sandboxes are looked after each minute, with rights of their own', () => {
+test('runs the lifecycle pass of sandboxes each minute, with separate rights', () => {
   const { metadata, spec } = lifecyclePlan(config());
   expect(metadata).toMatchObject({ name: 'porthole-lifecycle', namespace: 'porthole' });
   expect([spec.schedule, spec.concurrencyPolicy]).toEqual(['* * * * *', 'Forbid']);
@@ -360,7 +360,7 @@ test('the lives of sandboxes are looked after each minute, with rights of their 
   expect(pod.containers.map(({ args }) => args)).toEqual([['host/lifecycle-pass-once.ts']]);
 });
 
-test('the snapshots of the editor are removed every ten minutes, with rights of their own', () => {
+test('removes the snapshots of the editor every ten minutes, with separate rights', () => {
   const { metadata, spec } = snapshotsPlan(config());
   expect(metadata).toMatchObject({ name: 'porthole-snapshots-clean', namespace: 'porthole' });
   expect([spec.schedule, spec.concurrencyPolicy]).toEqual(['*/10 * * * *', 'Forbid']);
@@ -375,16 +375,19 @@ test.each([
     { templates: { node: { image: 'node' } }, warmPools: { ready: { template: 'node' } } },
     ['pods: get watch', 'sandboxclaims: get watch delete', 'sandboxes: get watch'],
   ],
-])('who removes snapshots destroys sandboxes and no more, archives or not: %j', (sandboxes, rights) => {
-  const archives = { bucket: 'archives', existingSecret: 'keys' };
-  for (const more of [{}, { 'porthole:archives': archives }]) {
-    const plan = accessPlan(config({ 'porthole:sandboxes': sandboxes, ...more }));
-    const rules = plan.find(({ id }) => id === 'snapshots-clean')?.role.rules;
-    expect(rules?.map(({ resources: [resource], verbs }) => `${resource}: ${verbs.join(' ')}`)).toEqual(
-      rights,
-    );
-  }
-});
+])(
+  'allows the removal of snapshots to destroy sandboxes and no more, archives or not: %j',
+  (sandboxes, rights) => {
+    const archives = { bucket: 'archives', existingSecret: 'keys' };
+    for (const more of [{}, { 'porthole:archives': archives }]) {
+      const plan = accessPlan(config({ 'porthole:sandboxes': sandboxes, ...more }));
+      const rules = plan.find(({ id }) => id === 'snapshots-clean')?.role.rules;
+      expect(rules?.map(({ resources: [resource], verbs }) => `${resource}: ${verbs.join(' ')}`)).toEqual(
+        rights,
+      );
+    }
+  },
+);
 
 describe('a warm pool', () => {
   const pools = {
@@ -478,7 +481,7 @@ describe('the authorities behind certificates', () => {
   test.each([
     ['gateway', '/etc/porthole/gateway'],
     ['database', '/etc/porthole/database'],
-  ])('of the %s is where the functions and the reaper read it', (what, folder) => {
+  ])('are mounted, for the %s, where the functions and the reaper read them', (what, folder) => {
     const functions = deploymentPlan(given).spec.template.spec;
     const reaper = reaperPlan(given).spec.jobTemplate.spec.template.spec;
     for (const { volumes, containers } of [functions, reaper]) {

@@ -273,7 +273,7 @@ describe('the program of a stack that asks for more', () => {
 });
 
 test(
-  'a stack file that cannot be used ends the program before it declares anything, with every problem',
+  'ends at a stack file that cannot be used before it declares anything, with every problem',
   async () => {
     const { succeeded, registrations, log } = await run({
       'porthole:zone': 'UPPER',

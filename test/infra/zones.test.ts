@@ -130,7 +130,7 @@ describe('a ListenerSet', () => {
   test.each([
     ['ListenerSet', 'gateway.networking.k8s.io', 'v1'],
     ['XListenerSet', 'gateway.networking.x-k8s.io', 'v1alpha1'],
-  ])('of kind %s adds the listeners to the Gateway of others', (kind, group, version) => {
+  ])('adds the listeners to the Gateway of others with kind %s', (kind, group, version) => {
     const given = attached(kind);
     const [plan] = gatewayPlans(given);
     expect(plan?.made?.manifest).toMatchObject({

@@ -91,7 +91,7 @@ beforeAll(async () => {
 });
 afterAll(() => pack.close());
 
-test('the pack serves one policy a file, each named after it', () => {
+test('serves one policy per file from the pack, each named after its file', () => {
   const sources = readdirSync(FOLDER)
     .filter((file) => file.endsWith('.ts'))
     .filter((file) => readFileSync(join(FOLDER, file), 'utf8').includes('remediationSteps'))
@@ -99,7 +99,7 @@ test('the pack serves one policy a file, each named after it', () => {
   expect([...pack.policies].toSorted()).toEqual(sources.toSorted());
 });
 
-test('the pack imports nothing of ours', () => {
+test('imports nothing of ours into the pack', () => {
   const imports = readdirSync(FOLDER)
     .filter((file) => file.endsWith('.ts') || file.endsWith('.js'))
     .flatMap((file) => [...readFileSync(join(FOLDER, file), 'utf8').matchAll(/(?:from|import) '([^']+)'/g)])
@@ -111,7 +111,7 @@ test('the pack imports nothing of ours', () => {
 
 describe('a resource', () => {
   test.each([template, deployment, job, pod, pool, gateway, role, settings])(
-    'that complies passes: $type',
+    'passes when it complies: $type',
     async (resource) => {
       expect(await pack.evaluate(resource)).toEqual([]);
     },
@@ -312,7 +312,7 @@ describe('a stack', () => {
   const other = (changedOne: Observed) =>
     complies.map((each) => (each.type === changedOne.type ? changedOne : each));
 
-  test('that complies passes', async () => {
+  test('passes when it complies', async () => {
     expect(await pack.evaluateStack(complies)).toEqual([]);
   });
 
@@ -326,7 +326,7 @@ describe('a stack', () => {
     expect(await pack.evaluateStack([...complies, functions])).toEqual([]);
   });
 
-  test('with previews through the guest lets the gateway connect to it, too', async () => {
+  test('lets the gateway connect to the guest, too, when previews go through it', async () => {
     const guest = [changed(settings, 'data.Sandbox__Preview__Upstream', 'guest'), gateway, route];
     const range = { protocol: 'TCP', port: 3000, endPort: 9000 };
     const withGuest = ports(range, { protocol: 'TCP', port: GUEST_PREVIEW_PORT });
@@ -348,7 +348,7 @@ describe('a stack', () => {
     expect(found.map(({ policy }) => policy)).toEqual(['network-range']);
   });
 
-  test('that is nothing of ours passes', async () => {
+  test('passes when it contains nothing of ours', async () => {
     const foreign = observed('core/v1:ConfigMap', { data: { COLOUR: 'red' } });
     expect(await pack.evaluateStack([foreign, changed(route, 'spec.hostnames', ['*.example.com'])])).toEqual(
       [],

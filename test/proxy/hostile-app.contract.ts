@@ -68,7 +68,7 @@ export function hostileAppContract(startGateway: StartGateway): void {
       expect(answer.raw).not.toContain(fixture.previewHost);
     });
 
-    test('a connection closed without a word', async () => {
+    test('shows the page when the connection closes without an answer', async () => {
       const fixture = await before(await startTcp((socket) => socket.once('data', () => socket.end())));
       expect((await fetchRaw(fixture.port, fixture.previewHost)).headers['x-porthole-status']).toBe(
         'bad_response',
@@ -113,7 +113,7 @@ export function hostileAppContract(startGateway: StartGateway): void {
       expect(fixture.dials()).toBe(2);
     });
 
-    test('a body on the answer to a HEAD never becomes the answer to the next request', async () => {
+    test('do not become the answer to the next request as a body on the answer to a HEAD', async () => {
       const app = await startCanned(`${OK}Content-Length: ${INJECTED.length}\r\n\r\n${INJECTED}`);
       const fixture = await before(app);
       const answer = await sendRaw(fixture.port, two(fixture.previewHost).replace('GET /1', 'HEAD /1'));
@@ -122,7 +122,7 @@ export function hostileAppContract(startGateway: StartGateway): void {
       expect(fixture.dials()).toBe(2);
     });
 
-    test('a response on an idle connection closes it', async () => {
+    test('close an idle connection as a response on it', async () => {
       const app = await startTcp((socket) => {
         socket.once('data', () => {
           socket.write(SMALL);
@@ -135,7 +135,7 @@ export function hostileAppContract(startGateway: StartGateway): void {
       expect(again.raw).not.toContain('X-Injected');
     });
 
-    test('an early answer to half an upload keeps both connections in step', async () => {
+    test('keep both connections in step as an early answer to half an upload', async () => {
       const app = await startTcp((socket) => {
         socket.once('data', () => socket.write('HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n'));
       });

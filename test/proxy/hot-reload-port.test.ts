@@ -112,13 +112,13 @@ describe('through a preview', () => {
     },
   );
 
-  test('a script without an extension is known by Sec-Fetch-Dest', async () => {
+  test('recognizes a script without an extension by Sec-Fetch-Dest', async () => {
     const headers = { 'Sec-Fetch-Dest': 'script' };
     const { body } = await fetchRaw(fixture.port, fixture.previewHost, '/@client', headers);
     expect(socketOf(body).port).toBe('0');
   });
 
-  test.each(['/page', '/page.js', '/@client'])('what is no script stays as it is (%s)', async (path) => {
+  test.each(['/page', '/page.js', '/@client'])('leaves what is not a script unchanged (%s)', async (path) => {
     const headers = { 'Accept-Encoding': 'gzip', 'Sec-Fetch-Dest': 'document' };
     const { body } = await fetchRaw(fixture.port, fixture.previewHost, path, headers);
     expect(seen.at(-1)).toBe('gzip');

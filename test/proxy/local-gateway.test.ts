@@ -48,7 +48,7 @@ describe('where the app does not answer', () => {
     ['sandbox_not_running', 503, 'sandbox_stopped'],
     ['sandbox_not_found', 503, 'sandbox_stopped'],
     ['exec_transport_error', 502, 'unreachable'],
-  ] as const)('a dial that fails with %s is a %i page', async (code, status, name) => {
+  ] as const)('answers a dial that fails with %s with a %i page', async (code, status, name) => {
     const fixture = await gateway(echo, { dial: () => Promise.reject(new PortholeError(code, 'no')) });
     const answer = await fetchRaw(fixture.port, fixture.previewHost, '/', { Accept: 'text/html' });
     expect([answer.status, answer.headers['x-porthole-status']]).toEqual([status, name]);
@@ -58,7 +58,7 @@ describe('where the app does not answer', () => {
   });
 
   test.each(['stopped', 'expired', 'orphaned'] as const)(
-    'a preview that has ended as %s is 410',
+    'answers 410 for a preview that has ended as %s',
     async (reason) => {
       const fixture = await gateway(echo, { lookup: () => ({ kind: 'ended', reason }) });
       const answer = await fetchRaw(fixture.port, fixture.previewHost);
@@ -71,7 +71,7 @@ describe('where the app does not answer', () => {
     expect((await fetchRaw(fixture.port, fixture.previewHost)).status).toBe(404);
   });
 
-  test('a store that fails is a page too, and a line in the log without the token', async () => {
+  test('shows a page for a store that fails, too, and logs a line without the token', async () => {
     const fixture = await gateway(echo, { lookup: () => Promise.reject(new Error('disk')) });
     expect((await fetchRaw(fixture.port, fixture.previewHost)).headers['x-porthole-status']).toBe(
       'unreachable',
@@ -80,7 +80,7 @@ describe('where the app does not answer', () => {
     expect(fixture.logged.join()).not.toContain(TOKEN);
   });
 
-  test('the rest of an upload is dropped, and the connection stays good', async () => {
+  test('drops the rest of an upload, and keeps the connection usable', async () => {
     const fixture = await gateway(echo, { lookup: () => ({ kind: 'unknown' }) });
     const post = `POST / HTTP/1.1\r\nHost: ${fixture.previewHost}\r\nContent-Length: 5\r\n\r\nhello`;
     const raw = await sendRaw(
@@ -90,7 +90,7 @@ describe('where the app does not answer', () => {
     expect(statusesOf(raw)).toEqual([404, 404]);
   });
 
-  test('a HEAD gets the page’s head alone', async () => {
+  test('sends only the head of the page to a HEAD', async () => {
     const fixture = await gateway(echo, { lookup: () => ({ kind: 'unknown' }) });
     const answer = await fetchRaw(fixture.port, fixture.previewHost, '/', {}, 'HEAD');
     expect([answer.status, answer.body]).toEqual([404, '']);
@@ -118,7 +118,7 @@ describe('use of a preview', () => {
   });
 });
 
-test('a WebSocket is counted while it is open', async () => {
+test('counts a WebSocket while it is open', async () => {
   const app = await startApp(echo);
   const server = new WebSocketServer({ server: app.server });
   const fixture = await startGateway(app.port);

@@ -211,7 +211,7 @@ export function previewProxyContract(startGateway: StartGateway): void {
       expect(raw).toContain('Link: </a.css>; rel=preload; as=style\r\n');
     });
 
-    test('of an HTTP/1.0 server lasts until that closes', async () => {
+    test('lasts until an HTTP/1.0 server closes', async () => {
       const app = await startCanned('HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nold but good', true);
       const fixture = await startGateway(app.port);
       open.push(app, fixture);
@@ -219,7 +219,7 @@ export function previewProxyContract(startGateway: StartGateway): void {
       expect(raw).toMatch(/\r\n\r\nc\r\nold but good\r\n0\r\n\r\n$/);
     });
 
-    test('to an HTTP/1.0 client is not chunked', async () => {
+    test('is not chunked for an HTTP/1.0 client', async () => {
       const fixture = await gateway((_, res) => {
         res.write('a');
         res.end('b');
@@ -231,7 +231,7 @@ export function previewProxyContract(startGateway: StartGateway): void {
   });
 
   describe('bodies stream', () => {
-    test('an event reaches the client before the next one is sent', async () => {
+    test('delivers an event to the client before the next one is sent', async () => {
       let stream: ServerResponse | undefined;
       const fixture = await gateway((_, res) => {
         stream = res.writeHead(200, { 'Content-Type': 'text/event-stream' });
@@ -288,7 +288,7 @@ export function previewProxyContract(startGateway: StartGateway): void {
       expect(received.split('Z').length - 1).toBe(24 * MB);
     });
 
-    test('a slow app slows the upload down and gets all of it', async () => {
+    test('slows an upload down for a slow app, and delivers all of it', async () => {
       let received = 0;
       let request: IncomingMessage | undefined;
       const fixture = await gateway((req, res) => {
@@ -343,7 +343,7 @@ export function previewProxyContract(startGateway: StartGateway): void {
       expect(fixture.dials()).toBe(1);
     });
 
-    test('that turn out to be closed are replaced for a request that can be repeated', async () => {
+    test('are replaced when they turn out to be closed, for a request that can be repeated', async () => {
       let connections = 0;
       const app = await startTcp((socket) => {
         connections += 1;

@@ -411,7 +411,7 @@ export function requestSmugglingContract(startGateway: StartGateway, sides: 1 | 
     });
   });
 
-  test('there are at least 60 hostile cases', () => {
+  test('has at least 60 hostile cases', () => {
     expect(refusedHeads.length + brokenBodies.length + served.length).toBeGreaterThanOrEqual(60);
   });
 }

@@ -73,18 +73,18 @@ describe('a well-formed response', () => {
       true,
     ],
     ['no reason', 'HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n', '', true],
-  ])('with %s is read', (_, text, body, reusable) => {
+  ])('is read with %s', (_, text, body, reusable) => {
     const seen = read([text]);
     expect(seen.events.at(-1)).toBe('end');
     expect(seen.body).toBe(body);
     expect(seen.reusable).toBe(reusable);
   });
 
-  test('without a length lasts until the close', () => {
+  test('lasts until the close when it has no length', () => {
     expect(read([`${OK}\r\nhel`, 'lo'], { close: true })).toMatchObject({ body: 'hello', reusable: false });
   });
 
-  test('to a HEAD has no body', () => {
+  test('has no body when it answers a HEAD', () => {
     expect(read([`${OK}Content-Length: 5\r\n\r\n`], { method: 'HEAD' })).toMatchObject({
       body: '',
       reusable: true,
@@ -107,7 +107,7 @@ describe('a well-formed response', () => {
     );
   });
 
-  test('to an upgrade hands over what comes behind the head', () => {
+  test('hands over what follows the head when it answers an upgrade', () => {
     expect(
       read(['HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\n\r\nabc'], { mayUpgrade: true }).events,
     ).toEqual(['upgraded 101 abc']);
@@ -172,7 +172,7 @@ describe('a malformed response', () => {
       'HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n',
       'unasked_upgrade',
     ],
-  ])('with %s is refused', (_, text, fault) => {
+  ])('is refused with %s', (_, text, fault) => {
     expect(read([text]).events.at(-1)).toBe(`fault ${fault}`);
   });
 
@@ -191,7 +191,7 @@ describe('a malformed response', () => {
     expect(read(['220 mail']).events).toEqual(['fault not_http']);
   });
 
-  test('of spaces alone is refused in linear time', () => {
+  test('is refused in linear time when it has only spaces', () => {
     const start = performance.now();
     expect(read([`${OK}A:${' '.repeat(65_000)}\x01\r\n\r\n`]).events).toEqual(['fault bad_header']);
     expect(performance.now() - start).toBeLessThan(50);

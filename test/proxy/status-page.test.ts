@@ -16,7 +16,7 @@ describe('a status page', () => {
     ['orphaned', 410, false],
     ['unknown', 404, false],
     ['too_many_requests', 429, false],
-  ] as const)('for %s answers %i and looks again by itself: %s', (status, statusCode, again) => {
+  ] as const)('shows %s with status %i and refreshes by itself: %s', (status, statusCode, again) => {
     const page = statusPage(status, { targetPort: 3000 });
     expect(page.statusCode).toBe(statusCode);
     expect(page.headers).toMatchObject({
@@ -58,7 +58,7 @@ describe('a status page', () => {
     ['text/html, application/json', 'text/html; charset=utf-8'],
     ['*/*', 'application/json; charset=utf-8'],
     [undefined, 'application/json; charset=utf-8'],
-  ])('for a client that accepts %s is %s', (accept, type) => {
+  ])('is sent to a client that accepts %s as %s', (accept, type) => {
     expect(statusPageBody(statusPage('unknown'), accept).type).toBe(type);
   });
 });

@@ -95,7 +95,7 @@ export function webSocketContract(startGateway: StartGateway): void {
       socket.terminate();
     });
 
-    test('of a sibling preview is let in', async () => {
+    test('is accepted from a sibling preview', async () => {
       const socket = await dial({
         Origin: `${fixture.scheme}://${SIBLING_TOKEN}-preview.localhost:${fixture.port}`,
       });
@@ -108,19 +108,19 @@ export function webSocketContract(startGateway: StartGateway): void {
       ['an opaque origin', 'null'],
       ['a preview of another run', `http://${FOREIGN_TOKEN}-preview.localhost`],
       ['the API’s own page', 'http://localhost:8787'],
-    ])('from %s is 403, and the app never hears of it', async (_, origin) => {
+    ])('is refused with 403 from %s, and never reaches the app', async (_, origin) => {
       const raw = await sendRaw(fixture.port, handshake(fixture.previewHost, `Origin: ${origin}`));
       expect(statusesOf(raw)).toEqual([403]);
       expect(raw).toContain('X-Porthole-Status: foreign_origin');
       expect(fixture.dials()).toBe(0);
     });
 
-    test('to an unknown token is 404', async () => {
+    test('gets 404 for an unknown token', async () => {
       const raw = await sendRaw(fixture.port, handshake(fixture.previewHost.replace(TOKEN, FOREIGN_TOKEN)));
       expect(statusesOf(raw)).toEqual([404]);
     });
 
-    test('without a key is 400', async () => {
+    test('gets 400 without a key', async () => {
       const raw = await sendRaw(fixture.port, handshake(fixture.previewHost).replace(KEY, 'short'));
       expect(statusesOf(raw)).toEqual([400]);
       expect(fixture.dials()).toBe(0);
@@ -163,7 +163,7 @@ export function webSocketContract(startGateway: StartGateway): void {
       socket.terminate();
     });
 
-    test('that the client floods waits for the app', async () => {
+    test('waits for the app when the client floods it', async () => {
       const socket = await dial();
       const [theirs] = sockets as [WebSocket];
       theirs.pause();
@@ -252,7 +252,7 @@ export function webSocketContract(startGateway: StartGateway): void {
     });
   });
 
-  test('a side that ends its half still gets what the other one has to say', async () => {
+  test('delivers what the other side sends to a side that has ended its half', async () => {
     const app = await startTcp((socket) => {
       let text = '';
       socket.on('data', (data: Buffer) => {
@@ -275,7 +275,7 @@ export function webSocketContract(startGateway: StartGateway): void {
     expect((await client.closed).endsWith('bye after hello')).toBe(true);
   });
 
-  test('an upgrade pipelined behind an unanswered request closes the connection', async () => {
+  test('closes the connection when an upgrade is pipelined behind an unanswered request', async () => {
     const app = await startApp(() => undefined);
     const fixture = await startGateway(app.port);
     open.push(app, fixture);

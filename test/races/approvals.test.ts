@@ -12,7 +12,7 @@ const APPROVALS = 200;
 const seed = fc.integer();
 
 describe(`${APPROVALS} approvals racing their time-outs, duplicates and callers that go away`, () => {
-  test('in SQLite each end exactly once, and the timeline tells how', async () => {
+  test('end exactly once each in SQLite, and the timeline shows how', async () => {
     const records = openSqliteRecords({ file: ':memory:' });
     await records.migrate();
     try {
@@ -41,7 +41,7 @@ describe(`${APPROVALS} approvals racing their time-outs, duplicates and callers 
       await server?.stop();
     });
 
-    test('of one PostgreSQL each end exactly once, and the timeline tells how', async () => {
+    test('end exactly once each in one PostgreSQL, and the timeline shows how', async () => {
       await fc.assert(
         fc.asyncProperty(seed, (from) => raceApprovals({ records, peer }, drawFates(from, APPROVALS))),
         { numRuns: 2, endOnFailure: true },

@@ -119,14 +119,14 @@ suite('an approval', postgresMissing, () => {
     return id;
   };
 
-  test('that lands on another instance opens the preview on the one that waits', async () => {
+  test('opens the preview on the instance that waits when it lands on another one', async () => {
     const asking = ask();
     expect(await approve(other, await asked())).toBe(200);
     expect((await asking).status).toBe(200);
     expect(await reported()).toEqual(['tool.approval_required', 'tool.approved', 'preview.opened']);
   });
 
-  test('taken on both instances at once is taken once', async () => {
+  test('is taken once when it arrives on both instances at once', async () => {
     const asking = ask();
     const id = await asked();
     const statuses = await Promise.all([
@@ -169,7 +169,7 @@ suite('an approval', postgresMissing, () => {
     expect(await reported()).toEqual(['tool.approval_required', 'tool.approved', 'preview.opened']);
   });
 
-  test('taken while the function is dead is kept for the retry, and for one only', async () => {
+  test('is kept for the retry, and for one only, when it is taken while the function is dead', async () => {
     const id = await askAndKill();
     expect(await approve(other, id)).toBe(200);
     await one.start();

@@ -173,7 +173,7 @@ function perRun(previews: readonly Preview[]): number[] {
   return [...counts.values()];
 }
 
-test(`killed ${KILLS} times at any point of a start, it leaves nothing half-made and breaks no promise`, async () => {
+test(`leaves nothing half-made and breaks no promise when it is killed ${KILLS} times at any point of a start`, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(death, { minLength: IN_A_ROW, maxLength: IN_A_ROW }), async (deaths) => {
       const dataDir = mkdtempSync(join(tmpdir(), 'porthole-killed-'));

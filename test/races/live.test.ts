@@ -99,7 +99,7 @@ describe('on a host', () => {
     expect(reapedInAll).toBeGreaterThan(RACES / 100);
   }, 180_000);
 
-  test('32 simultaneous starts of one run and port give one session id', async () => {
+  test('gives one session id for 32 simultaneous starts of one run and port', async () => {
     for (let round = 0; round < 10; round += 1) {
       const run = await makeRun();
       const answers = await Promise.all(Array.from({ length: 32 }, () => start(run.id, 3000)));
@@ -109,7 +109,7 @@ describe('on a host', () => {
     }
   });
 
-  test('simultaneous starts leave exactly the cap, and refuse only beside it', async () => {
+  test('leaves exactly the cap after simultaneous starts, and refuses only beyond it', async () => {
     for (let round = 0; round < 10; round += 1) {
       const run = await makeRun();
       const answers = await Promise.all(Array.from({ length: 20 }, (_, at) => start(run.id, 3000 + at)));
@@ -142,7 +142,7 @@ describe('on a host', () => {
     await closed;
   }
 
-  test('1,000 starts on 100 runs and ports, a tenth of the clients cut off, give exactly 100 previews', async () => {
+  test('gives exactly 100 previews for 1,000 starts on 100 runs and ports, with a tenth of the clients cut off', async () => {
     const runs = await Promise.all(Array.from({ length: 10 }, makeRun));
     const cut = fc.oneof(
       { weight: 9, arbitrary: fc.constant(undefined) },

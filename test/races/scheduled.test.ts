@@ -160,7 +160,7 @@ describe('in any order of their steps', () => {
     );
   });
 
-  test('everything on one port leaves what it should, and nothing else', async () => {
+  test('leaves what it should, and nothing else, after everything on one port', async () => {
     const client = fc.array(anything, { minLength: 1, maxLength: 4 });
     await fc.assert(
       fc.asyncProperty(
@@ -177,7 +177,7 @@ describe('in any order of their steps', () => {
     // Here an opened preview serves at once, as across a network.
     'memory',
   ] as const)(
-    'everything on several ports of two runs leaves what it should, within the cap, and nothing else: %s plane',
+    'leaves what it should, within the cap, and nothing else, after everything on several ports of two runs: %s plane',
     async (kind) => {
       const client = fc.array(rarelyTheEnd, { minLength: 1, maxLength: 4 });
       await fc.assert(
@@ -191,7 +191,7 @@ describe('in any order of their steps', () => {
     },
   );
 
-  test('simultaneous starts of six ports leave exactly the cap', async () => {
+  test('leaves exactly the cap after simultaneous starts of six ports', async () => {
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), async (scheduler) => {
         const starts: Action[][] = [0, 1, 2, 3, 4, 5].map((at) => [{ do: 'start', pair: at }]);

@@ -36,7 +36,7 @@ describe('the stream of an exec', () => {
     expect(reader.take(Buffer.from('begun'))).toEqual([{ stream: 'stdout', bytes: Buffer.from('begun') }]);
   });
 
-  test.each([0, 3, 255])('of kind %d is none', (kind) => {
+  test.each([0, 3, 255])('rejects a frame of kind %d', (kind) => {
     expect(() => new AttachedReader().take(frame(kind, 'x'))).toThrow('a frame that begins with');
   });
 });

@@ -168,7 +168,7 @@ describe('the doctor’s plain request', () => {
     expect(await get(port)).toMatchObject(finding);
   });
 
-  test('a caller that goes away ends it', async () => {
+  test('ends when its caller goes away', async () => {
     const socket = await dialled(await saying(''));
     const gone = new AbortController();
     const asking = appProbe.get(socket, 1, gone.signal);
@@ -219,7 +219,7 @@ describe('the doctor’s WebSocket handshake', () => {
   });
 });
 
-test('a real Vite is recognised, and its hot reload takes the handshake', async () => {
+test('identifies a real Vite, and its hot reload accepts the handshake', async () => {
   const root = new URL('../../../', import.meta.url).pathname;
   const vite = spawn(
     process.execPath,

@@ -40,16 +40,19 @@ describe('the key set of a machine', () => {
     ['not JSON', 'c2VjcmV0LXNlY3JldC1zZWNyZXQ'],
     ['of another shape', '{"keys":[{"kty":"RSA","kid":"a","k":"c2VjcmV0LXNlY3JldC1zZWNyZXQ"}]}'],
     ['empty', ''],
-  ])('a file that is %s stops the start, is left alone, and is not quoted', async (_name, text) => {
-    const file = join(folder, 'broken.json');
-    await writeFile(file, text);
-    const failure = await loadOrCreateJwks(file).catch((error: unknown) => error as Error);
-    expect((failure as Error).message).toBe(
-      `${file} is not a key set: put the right file back, or remove it and accept that agent tokens and preview URLs change.`,
-    );
-    expect(String((failure as Error).stack)).not.toContain('c2VjcmV0');
-    expect(await readFile(file, 'utf8')).toBe(text);
-  });
+  ])(
+    'refuses to start with a file that is %s, leaves it alone, and does not quote it',
+    async (_name, text) => {
+      const file = join(folder, 'broken.json');
+      await writeFile(file, text);
+      const failure = await loadOrCreateJwks(file).catch((error: unknown) => error as Error);
+      expect((failure as Error).message).toBe(
+        `${file} is not a key set: put the right file back, or remove it and accept that agent tokens and preview URLs change.`,
+      );
+      expect(String((failure as Error).stack)).not.toContain('c2VjcmV0');
+      expect(await readFile(file, 'utf8')).toBe(text);
+    },
+  );
 
   test.each<[string, unknown, string]>([
     ['no key', { keys: [] }, 'at least one key is needed'],
@@ -82,14 +85,14 @@ describe('rotation', () => {
   const claims = { runId: 'run_1', expiresAt: new Date('2030-01-02T00:00:00Z'), inside: false };
   const now = new Date('2030-01-01T00:00:00Z');
 
-  test('the first key signs from then on, the older ones still verify, a dropped one no more', async () => {
+  test('signs with the first key, still verifies with the older ones, and no longer with a dropped one', async () => {
     const token = await old.signAgent(claims);
     expect([old.currentKid(), rotated.currentKid()]).toEqual(['one', 'two']);
     expect(await rotated.verifyAgent(token, now)).toEqual(claims);
     expect(await dropped.verifyAgent(token, now)).toBeUndefined();
   });
 
-  test('a run keeps the URL of the key it is pinned to', () => {
+  test('keeps the URL of a run under the key that the run is pinned to', () => {
     expect(rotated.preview('one', 'run_1', 3000, 0)).toBe(old.preview('one', 'run_1', 3000, 0));
     expect(rotated.preview('two', 'run_1', 3000, 0)).not.toBe(old.preview('one', 'run_1', 3000, 0));
     expect(() => dropped.preview('one', 'run_1', 3000, 0)).toThrow(

@@ -21,7 +21,7 @@ describe('a sealed text', () => {
     expect(sealsOf('a').open('mine', sealed)).toBeUndefined();
   });
 
-  test('that was changed is not good', () => {
+  test('does not open after it was changed', () => {
     const seals = sealsOf('a');
     const sealed = seals.seal('mine', 'secret');
     for (const at of [10, 30, sealed.length - 3]) {

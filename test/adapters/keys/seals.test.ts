@@ -128,7 +128,7 @@ describe('what a browser keeps for us', () => {
       expect(await seals.open('porthole-session', await make(), NOW)).toBeUndefined();
     });
 
-    test('as here', async () => {
+    test('opens a seal of the right key and format', async () => {
       const sealed = await jwt().setProtectedHeader(header).encrypt(keys.current.session);
       expect(await seals.open('porthole-session', sealed, NOW)).toMatchObject(CONTENT);
     });

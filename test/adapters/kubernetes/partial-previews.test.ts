@@ -40,7 +40,7 @@ describe('what another start has left behind', () => {
     expect(route.metadata.ownerReferences?.[0]?.uid).toBe(service.metadata.uid);
   });
 
-  test('and taken over, goes with its preview, once every start that might still use it has had its time', async () => {
+  test('goes with the preview that took it over, once every start that might still use it has had its time', async () => {
     const { spec } = await half();
     const { plane } = fixture.another();
     expect(await plane.close((await plane.open(spec)).preview)).toBe(true);
@@ -71,7 +71,7 @@ describe('what another start has left behind', () => {
     expect((await starter.open(spec)).created).toBe(true);
   });
 
-  test('that was claimed less than two minutes ago is left alone, however old it is', async () => {
+  test('is left alone when it was claimed less than two minutes ago, however old it is', async () => {
     const { name } = await half();
     patch(name, { metadata: { annotations: { [ANNOTATIONS.claimedAt]: later(54).toISOString() } } });
     expect(await fixture.plane.sweep(later(55))).toBe(0);

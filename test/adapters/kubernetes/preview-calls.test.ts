@@ -57,7 +57,7 @@ describe('what the API server is asked', () => {
   };
   const start = () => startPreview(deps(), { run, targetPort: BOX.listens });
 
-  test('by a first start: two reads and two writes, beside the look at the sandbox', async () => {
+  test('is two reads and two writes for a first start, besides the lookup of the sandbox', async () => {
     const [first, ...rest] = await callsOf(start);
     const last = rest.pop();
     // The read of the run overlaps the second write, so either may come first.
@@ -69,7 +69,7 @@ describe('what the API server is asked', () => {
     ]);
   });
 
-  test('by a start of what is live: two reads and two writes', async () => {
+  test('is two reads and two writes for a start of a live preview', async () => {
     await start();
     expect(await callsOf(start)).toEqual([
       'create services',
@@ -79,7 +79,7 @@ describe('what the API server is asked', () => {
     ]);
   });
 
-  test('by a keepalive: one call', async () => {
+  test('is one call for a keepalive', async () => {
     const { preview } = await start();
     clock.advance(MINUTE);
     const calls = await callsOf(() => keepPreviewAlive(deps(), { run, token: preview.token }));
@@ -87,7 +87,7 @@ describe('what the API server is asked', () => {
     expect((await fixture.plane.find(preview.token))?.expiresAt).toEqual(later(31));
   });
 
-  test('by a keepalive of a foreign run: a refused one, and a look', async () => {
+  test('is a refused call and a read for a keepalive of a foreign run', async () => {
     const { preview } = await start();
     const foreign = { ...run, id: 'run_2' };
     const calls = await callsOf(async () => {
@@ -97,13 +97,13 @@ describe('what the API server is asked', () => {
     expect(calls).toEqual(['patch httproutes', 'get httproutes']);
   });
 
-  test('by a stop: two looks and two deletions', async () => {
+  test('is two reads and two deletions for a stop', async () => {
     const { preview } = await start();
     const calls = await callsOf(() => stopPreview(deps(), { run, token: preview.token }));
     expect(calls).toEqual(['get httproutes', 'get httproutes', 'delete httproutes', 'delete services']);
   });
 
-  test('for what is due: previews that may have expired, and those without readable times', async () => {
+  test('covers previews that may have expired, and those without readable times, for what is due', async () => {
     const specs = [5, 16, 29, 60].map((minutes) =>
       fixture.spec({ expiresAt: later(minutes), maxUntil: later(480) }),
     );

@@ -131,7 +131,7 @@ describe.each(Object.entries(FAULTS))('%s', (_name, fault) => {
   });
 });
 
-test('what the API server asks to wait for is waited for', async () => {
+test('waits as long as the API server asks for', async () => {
   const fixture = await planeFixture();
   try {
     const fault: Fault = { kind: 'status', status: 429, retryAfterSeconds: 1, committed: false };
@@ -148,7 +148,7 @@ test('what the API server asks to wait for is waited for', async () => {
   }
 });
 
-test('a wait that would pass the time of the call is not begun', async () => {
+test('begins no wait that would pass the time of the call', async () => {
   const fixture = await planeFixture({ callTimeoutMs: 500 });
   try {
     fixture.server.fault = () => ({ kind: 'status', status: 429, retryAfterSeconds: 30, committed: false });

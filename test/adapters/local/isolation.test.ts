@@ -40,7 +40,7 @@ suite('isolation', onLinux, () => {
     }
   });
 
-  test('that was switched off is warned of as well', () => {
+  test('warns when it is switched off, too', () => {
     expect(withoutIsolation().warnings[0]).toContain('NOT isolated');
   });
 });

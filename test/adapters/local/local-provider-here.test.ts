@@ -57,7 +57,7 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
     expect((await run(provider, id, ['echo', 'hello'])).stdout).toBe('hello\n');
   });
 
-  test('a command ends although what it left in the background never stops writing', async () => {
+  test('ends a command although what it left in the background never stops writing', async () => {
     const { exit, stdout } = await run(provider, id, ['sh', '-c', 'yes noise & echo $! > pid; echo left']);
     expect(exit).toEqual({ code: 0 });
     expect(stdout).toContain('left\n');
@@ -67,7 +67,7 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
     expect((await run(provider, id, ['sh', '-c', busy])).exit).toEqual({ code: 0 });
   });
 
-  test('commands beyond the pipes that are made ahead get real ones, too', async () => {
+  test('gives real pipes to commands beyond the pipes that are made ahead, too', async () => {
     const all = await Promise.all(
       Array.from({ length: 140 }, () => run(provider, id, ['sh', '-c', 'echo late > /dev/stderr'])),
     );

@@ -109,12 +109,12 @@ for (const arch of ['x64', 'arm64'] as const) {
   const filter = systemCallFilter(arch) as Uint8Array<ArrayBuffer>;
   const forBrowsers = systemCallFilter(arch, true) as Uint8Array<ArrayBuffer>;
 
-  test.each(Object.entries({ ...denied, ...DENIED_NEWER }))(`on ${arch} refuses %s`, (_name, number) => {
+  test.each(Object.entries({ ...denied, ...DENIED_NEWER }))(`refuses on ${arch}: %s`, (_name, number) => {
     expect(outcome(filter, machine, number)).toBe(EPERM);
     expect(outcome(forBrowsers, machine, number)).toBe(EPERM);
   });
 
-  test(`on ${arch} refuses sockets of AF_VSOCK, AF_ALG and other families, whatever the argument's high half`, () => {
+  test(`refuses on ${arch} sockets of AF_VSOCK, AF_ALG and other families, whatever the argument’s high half`, () => {
     for (const call of [socket, socketpair]) {
       for (const family of [0n, 15n, 17n, 38n, 40n, 44n, 0xffff_ffff_0000_0028n]) {
         expect(outcome(filter, machine, call, family)).toBe(EAFNOSUPPORT);
@@ -122,11 +122,11 @@ for (const arch of ['x64', 'arm64'] as const) {
     }
   });
 
-  test.each([1n, 2n, 10n, 16n])(`on ${arch} allows a socket of family %d`, (family) => {
+  test.each([1n, 2n, 10n, 16n])(`allows on ${arch} a socket of family %d`, (family) => {
     expect(outcome(filter, machine, socket, family)).toBe(ALLOW);
   });
 
-  test(`on ${arch} allows threads and processes, and refuses new namespaces unless browsers need them`, () => {
+  test(`allows on ${arch} threads and processes, and refuses new namespaces unless browsers need them`, () => {
     for (const flags of [0x11n, 0x3d_0f00n, 0x4111n])
       expect(outcome(filter, machine, clone, flags)).toBe(ALLOW);
     for (const flag of [
@@ -141,19 +141,19 @@ for (const arch of ['x64', 'arm64'] as const) {
     expect(outcome(forBrowsers, machine, chroot)).toBe(ALLOW);
   });
 
-  test(`on ${arch} has no clone3, since no filter sees its flags; the C library falls back to clone`, () => {
+  test(`reports clone3 as missing on ${arch}, since no filter sees its flags; the C library falls back to clone`, () => {
     expect(outcome(filter, machine, 435)).toBe(ENOSYS);
     expect(outcome(forBrowsers, machine, 435)).toBe(ENOSYS);
   });
 
-  test(`on ${arch} refuses personalities that weaken memory protection`, () => {
+  test(`refuses on ${arch} personalities that weaken memory protection`, () => {
     expect(outcome(filter, machine, personality, 0n)).toBe(ALLOW);
     expect(outcome(filter, machine, personality, 0xffff_ffffn)).toBe(ALLOW);
     expect(outcome(filter, machine, personality, 0x4_0000n)).toBe(EPERM);
     expect(outcome(filter, machine, personality, 0x40_0000n)).toBe(EPERM);
   });
 
-  test(`on ${arch} knows no 32-bit call, no x32 and no call newer than its list`, () => {
+  test(`reports 32-bit calls, x32 calls and calls newer than its list as missing on ${arch}`, () => {
     expect(outcome(filter, compatible, 1)).toBe(ENOSYS);
     expect(outcome(filter, machine, 0x4000_0000 + socket, 1n)).toBe(ENOSYS);
     for (const number of [467, 1_000, 0xffff_ffff]) expect(outcome(filter, machine, number)).toBe(ENOSYS);

@@ -20,7 +20,7 @@ async function clientsAfter(source: string): Promise<{ pg: boolean; sqlite: bool
 }
 
 describe('a server with records', () => {
-  test('in SQLite does not load the client of PostgreSQL', async () => {
+  test('does not load the PostgreSQL client when it uses SQLite', async () => {
     const clients = await clientsAfter(`
       import { openSqliteRecords } from './sqlite/open-sqlite-records.ts';
       const records = openSqliteRecords({ file: ':memory:' });
@@ -29,7 +29,7 @@ describe('a server with records', () => {
     expect(clients).toEqual({ pg: false, sqlite: true });
   });
 
-  test('in PostgreSQL loads its client with the first request, and SQLite never', async () => {
+  test('loads the PostgreSQL client with the first request when it uses PostgreSQL, and SQLite never', async () => {
     const open = `
       import { openPostgresRecords } from './postgres/open-postgres-records.ts';
       const records = openPostgresRecords({ url: 'postgres://127.0.0.1:1/none' });`;

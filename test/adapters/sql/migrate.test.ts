@@ -132,7 +132,7 @@ describe('migrations', () => {
     expect(await tables()).toEqual([]);
   });
 
-  test('of a newer version do not keep this one from starting, because they expand the schema', async () => {
+  test('do not keep an older version from starting, because they expand the schema', async () => {
     const expands = {
       name: '9998-from-the-future',
       up: (trx: Kysely<unknown>) => trx.schema.alterTable('runs').addColumn('mood', 'text').execute(),
@@ -143,7 +143,7 @@ describe('migrations', () => {
     await migrate(db, sqliteSqlDialect, [...MIGRATIONS, expands]);
   });
 
-  test('that expand the schema neither remove, rename nor require anything', async () => {
+  test('remove, rename and require nothing when they expand the schema', async () => {
     const statements: string[] = [];
     const logged = new Kysely<SqlSchema>({
       dialect: nodeSqliteDialect({ file: ':memory:', busyTimeoutMs: 0 }),
@@ -167,7 +167,7 @@ describe('migrations', () => {
     expect(statements.filter((sql) => /\b(drop|rename)\b/.test(sql) || isRequired(sql))).toEqual([]);
   });
 
-  test('of a newer version that contract the schema are refused by name', async () => {
+  test('are refused by name when they are of a newer version and contract the schema', async () => {
     const contracts = {
       name: '9999-from-the-future',
       contracts: true as const,

@@ -255,7 +255,7 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
     expect(warnings.join('\n')).toContain('deadlock detected');
   });
 
-  test('name no password when there is no answer, when it is wrong and when the URL is invalid', async () => {
+  test('show no password when there is no answer, when it is wrong and when the URL is invalid', async () => {
     const secret = 's3cret-99';
     const wrong = new URL(url.href);
     wrong.password = secret;

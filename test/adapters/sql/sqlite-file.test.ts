@@ -55,7 +55,7 @@ describe('the SQLite file', () => {
     return database;
   }
 
-  test('and its write-ahead log are for their owner alone', async () => {
+  test('is accessible to its owner alone, and so is its write-ahead log', async () => {
     const records = open();
     await records.migrate();
     await records.runs.create(RUN);
@@ -95,7 +95,7 @@ describe('the SQLite file', () => {
     expect(await setting('secure_delete')).toBe(1);
   });
 
-  test('and its log hold no value of a sandbox’s variables and secrets, before and after it is destroyed', async () => {
+  test('holds no value of a sandbox’s variables and secrets, nor does its log, before and after the sandbox is destroyed', async () => {
     const records = openSqliteRecords({ file, seals: sealsOf('key-1') });
     opened.push(records);
     await records.migrate();
@@ -113,7 +113,7 @@ describe('the SQLite file', () => {
     expect((await records.sandboxes.get('box'))?.env).toEqual({});
   });
 
-  test('and its log hold no text of the inbox and of looks', async () => {
+  test('holds no text of the inbox and of looks, nor does its log', async () => {
     const records = openSqliteRecords({ file, seals: sealsOf('key-1') });
     opened.push(records);
     await records.migrate();
@@ -129,7 +129,7 @@ describe('the SQLite file', () => {
     expect(await records.looks.get('run_1', 'look_1', RUN.owner)).toEqual(looked);
   });
 
-  test('of an older version gives the variables that it has as they are', async () => {
+  test('returns the variables of an older version unchanged', async () => {
     const older = open();
     await older.migrate();
     const made = sandbox('box', { env: { A: '1' } });
@@ -181,7 +181,7 @@ describe('the SQLite file', () => {
     expect(await records.runs.get('run_1')).toEqual(RUN);
   });
 
-  test('of an older version is migrated once by two instances that both find it so', async () => {
+  test('is migrated once when two instances both find an older version', async () => {
     openDirectly().exec(
       'pragma journal_mode = wal; create table schema_migrations (name text primary key, applied_at text)',
     );
@@ -190,7 +190,7 @@ describe('the SQLite file', () => {
     expect(openDirectly().prepare(done).all()).toEqual(MIGRATIONS.map(({ name }) => ({ name })));
   });
 
-  test('that stays busy is service_unavailable, and nothing was written', async () => {
+  test('reports service_unavailable and writes nothing when it stays busy', async () => {
     const records = open(20);
     await records.migrate();
     const other = openDirectly();
@@ -205,7 +205,7 @@ describe('the SQLite file', () => {
     await records.runs.create(RUN);
   });
 
-  test('that is something else is refused and left alone', async () => {
+  test('is refused and left alone when it is not an SQLite database', async () => {
     await writeFile(file, 'this is no database, but a person needs it'.repeat(100));
     const { mtimeMs } = await stat(file);
     // Only SQLITE_BUSY is retried: with this timeout, a retry of any other error would never
@@ -217,7 +217,7 @@ describe('the SQLite file', () => {
     expect((await stat(file)).mtimeMs).toBe(mtimeMs);
   });
 
-  test('in a missing folder is refused without saying where, and opened once the folder is there', async () => {
+  test('is refused without its path when its folder is missing, and opened once the folder is there', async () => {
     const records = openSqliteRecords({ file: join(folder, 'later', 'records.db') });
     opened.push(records);
     await expect(records.migrate()).rejects.toMatchObject({

@@ -51,7 +51,7 @@ describe('processes on one SQLite file', () => {
     ).toBe(MIGRATIONS.length);
   });
 
-  test('killed in the middle of writes leave every transaction whole and lose none that was acknowledged', async () => {
+  test('leave every transaction whole and lose no acknowledged one when they are killed in the middle of writes', async () => {
     const acknowledged = new Set<number>();
     for (let round = 1; round <= 10; round += 1) {
       const { child, lines } = start('write');

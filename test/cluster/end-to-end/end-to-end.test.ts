@@ -93,7 +93,7 @@ suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
     expect({ exitCode, output }).toEqual({ exitCode: 0, output: '' });
   };
 
-  test('two function pods answer behind the API host', async () => {
+  test('answers from two function pods behind the API host', async () => {
     const { status } = await page(`${deployed.api.url}/health`);
     expect(status).toBe(200);
     const pods = await fixture.kubectl([
@@ -106,7 +106,7 @@ suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
     expect(pods).toBe('true true');
   });
 
-  test('a host of the zone that names no preview shows our page for it', async () => {
+  test('shows our page for a host of the zone that names no preview', async () => {
     expect(await page(`https://unknown-preview.${deployed.zone}/`)).toMatchObject({
       status: 404,
       porthole: 'unknown',
@@ -114,7 +114,7 @@ suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
   });
 
   test(
-    'an agent’s server in a pod is live at its URL, WebSocket included, is kept alive, and ends when it is stopped',
+    'serves an agent’s server in a pod at its URL, WebSocket included, keeps it alive, and ends it when it is stopped',
     async () => {
       const run = await startRun();
       await serve(run, 4000);
@@ -149,7 +149,7 @@ suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
   );
 
   test(
-    'what does not listen yet is not called ready, and serves as soon as it listens',
+    'does not call a preview ready before its server listens, and serves it as soon as it listens',
     async () => {
       const run = await startRun();
       const early = await start(run, 4100);
@@ -162,7 +162,7 @@ suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
   );
 
   test(
-    'Vite’s page loads and its hot-reload socket is let in, with no setting but the address to listen on',
+    'loads Vite’s page and lets its hot-reload socket in, with no setting but the address to listen on',
     async () => {
       const folders = viteFolders();
       if (folders === undefined) throw new Error('Vite is not installed: run npm ci.');
@@ -203,7 +203,7 @@ suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
   );
 
   test(
-    'the CronJob’s pod reaps a preview that has expired, and the URL says so',
+    'reaps an expired preview in the CronJob’s pod, and the URL says so',
     async () => {
       const run = await startRun();
       await serve(run, 4200);
@@ -226,7 +226,7 @@ suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
   );
 
   test(
-    'no log line of any pod holds a preview token or a key',
+    'writes no preview token and no key to a log line of any pod',
     async () => {
       const run = await startRun();
       await serve(run, 4300);

@@ -163,11 +163,14 @@ suite('without one of its rights', missing(), () => {
       'delete persistentvolumeclaims': ({ provider }) => provider.destroy(running),
     };
 
-    test.each(Object.keys(work))('functions fail for the want of: %s', async (name) => {
-      await expectFailure(stack, needs, name, work[name] ?? find, QUIET[name]);
-    });
+    test.each(Object.keys(work))(
+      'makes functions that create pods fail without the right to %s',
+      async (name) => {
+        await expectFailure(stack, needs, name, work[name] ?? find, QUIET[name]);
+      },
+    );
 
-    test.each(Object.keys(REAPER_WORK))('the reaper fails for the want of: %s', async (name) => {
+    test.each(Object.keys(REAPER_WORK))('makes the reaper fail without the right to %s', async (name) => {
       const words = QUIET[`${name} of the reaper`];
       await expectFailure(stack, reaperNeeds(), name, REAPER_WORK[name] ?? find, words);
     });
@@ -176,11 +179,14 @@ suite('without one of its rights', missing(), () => {
     const readFiles: Record<string, Work> = {
       'create pods': ({ provider }) => provider.resume(stopped),
     };
-    test.each(Object.keys(readFiles))('the lifecycle cannot archive for the want of: %s', async (name) => {
-      await expectFailure(stack, archiving, name, readFiles[name] ?? find);
-    });
+    test.each(Object.keys(readFiles))(
+      'keeps the lifecycle from archiving without the right to %s',
+      async (name) => {
+        await expectFailure(stack, archiving, name, readFiles[name] ?? find);
+      },
+    );
 
-    test('that is all that they have', () => {
+    test('grants no right beyond the tested ones', () => {
       expect(needs.map(right).toSorted()).toEqual(Object.keys(work).toSorted());
       const ending = new Set(lifecycleNeeds('kubernetes', { archives: false }).map(right));
       const more = archiving.map(right).filter((name) => !ending.has(name));
@@ -235,11 +241,14 @@ suite('without one of its rights', missing(), () => {
       'get sandboxwarmpools': (actor) => poolOf(actor).stats(),
     };
 
-    test.each(Object.keys(work))('functions fail for the want of: %s', async (name) => {
-      await expectFailure(stack, needs, name, work[name] ?? find);
-    });
+    test.each(Object.keys(work))(
+      'makes functions that claim sandboxes fail without the right to %s',
+      async (name) => {
+        await expectFailure(stack, needs, name, work[name] ?? find);
+      },
+    );
 
-    test('that is all that they have', () => {
+    test('grants functions that claim sandboxes no right beyond the tested ones', () => {
       const all = [...Object.keys(work), ...Object.keys(PREVIEW_WORK)];
       expect(needs.map(right).toSorted()).toEqual(all.toSorted());
     });

@@ -36,7 +36,7 @@ suite('clocks that are five minutes off the API server’s', missing(), () => {
       return [reaped, swept];
     };
 
-    it('previews end when the last keepalive’s half hour is over: not a minute earlier, not a minute later', async () => {
+    it('ends previews when the last keepalive’s half hour is over: not a minute earlier, not a minute later', async () => {
       const previews = await Promise.all(
         SKEWS.flatMap((starter) =>
           SKEWS.map(async (supervisor) => {
@@ -57,7 +57,7 @@ suite('clocks that are five minutes off the API server’s', missing(), () => {
       expect(await harness.names(SERVICES)).toEqual([]);
     });
 
-    it('previews end when their longest life is over, however often they were kept alive', async () => {
+    it('ends previews when their longest life is over, however often they were kept alive', async () => {
       const runs: { run: RunRecord; token: string }[] = await Promise.all(
         SKEWS.map(async (starter) => {
           const run = harness.makeRun();
@@ -80,7 +80,7 @@ suite('clocks that are five minutes off the API server’s', missing(), () => {
       expect(await harness.names(SERVICES)).toEqual([]);
     });
 
-    it('what a start has left goes after two minutes, and not while the start may be under way', async () => {
+    it('deletes what a start has left after two minutes, and not while the start may be under way', async () => {
       const labels = { ...PREVIEW_LABELS, [LABELS.madeSlot]: timeSlot(new Date()) };
       await harness.client.create(collection(SERVICES, harness.namespace), {
         apiVersion: 'v1',

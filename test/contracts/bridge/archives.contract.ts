@@ -164,7 +164,7 @@ export function archivesContract(bridge: UnderTest): void {
       );
     });
 
-    test('of 10,000 files comes whole', async () => {
+    test('comes whole with 10,000 files', async () => {
       const many = join(folder, 'many');
       for (let at = 0; at < 100; at += 1) mkdirSync(join(many, String(at)), { recursive: true });
       for (let at = 0; at < 10_000; at += 1)
@@ -179,7 +179,7 @@ export function archivesContract(bridge: UnderTest): void {
       await run(bridge(), id, ['rm', '-rf', 'many']);
     });
 
-    test('that is empty is refused', async () => {
+    test('is refused when it is empty', async () => {
       expect(refusal(await hydrate(id, Buffer.alloc(0)))).toEqual([
         400,
         'invalid_request',
@@ -187,18 +187,18 @@ export function archivesContract(bridge: UnderTest): void {
       ]);
     });
 
-    test('of more than 32 MiB is refused with 400', async () => {
+    test('is refused with 400 when it has more than 32 MiB', async () => {
       const [status, code, error] = refusal(await hydrate(id, Buffer.alloc(33_554_433)));
       expect([status, code]).toEqual([400, 'invalid_request']);
       expect(error).toMatch(/^tar payload too large: /);
     });
 
-    test('that is none is refused', async () => {
+    test('is refused when it is not a tar archive', async () => {
       expect((await hydrate(id, Buffer.from('no tar '.repeat(100)))).status).toBe(400);
       expect((await hydrate(id, tarOf('-z', 'replaced.txt'))).status).toBe(400);
     });
 
-    test('that leaves the workspace is refused, and nothing of it is unpacked', async () => {
+    test('is refused when it leaves the workspace, and nothing of it is unpacked', async () => {
       writeFileSync(join(folder, 'good.txt'), 'good');
       symlinkSync('/etc', join(folder, 'etc-link'));
       mkdirSync(join(folder, 'beyond/etc-link'), { recursive: true });

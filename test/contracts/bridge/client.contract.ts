@@ -4,7 +4,7 @@ import type { UnderTest } from '../bridge.contract.ts';
 
 /** The unmodified client of the bridge in OpenAI's agents SDK. */
 export function clientContract(bridge: UnderTest): void {
-  test('the client of the agents SDK creates, executes, writes, reads, opens a terminal, persists, deletes and resumes', async () => {
+  test('lets the client of the agents SDK create, execute, write, read, open a terminal, persist, delete and resume', async () => {
     const { port, key } = bridge();
     const client = new CloudflareSandboxClient({ workerUrl: `http://127.0.0.1:${port}`, apiKey: key });
     const session = await client.create();

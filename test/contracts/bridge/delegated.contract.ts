@@ -51,7 +51,7 @@ export function delegatedContract(bridge: UnderTest): void {
       expect([await folder('src'), await folder('src/out')]).toEqual([200, 403]);
     });
 
-    test('commands run, and no others', async () => {
+    test('runs the delegated commands, and no others', async () => {
       const { token } = await delegate({ scopes: ['exec'], commands: ['cat'] });
       expect((await run(bridge(), id, ['cat', 'src/a.txt'], { key: token })).stdout.toString()).toBe('a');
       await expect(run(bridge(), id, ['sh', '-c', 'cat src/a.txt'], { key: token })).rejects.toThrow('403');

@@ -53,12 +53,12 @@ export function execContract(bridge: UnderTest): void {
       ['history and comments', '!x #y ~z'],
       ['an underscore', '_a'],
       ['operators of a shell', '; && | {a,b} ~'],
-    ])('a word with %s arrives as it is', async (_what, word) => {
+    ])('passes a word with %s unchanged', async (_what, word) => {
       const { stdout } = await exec(['printf', '%s|', word]);
       expect(stdout.toString()).toBe(`${word}|`);
     });
 
-    test('a script of many lines is one word', async () => {
+    test('takes a script of many lines as one word', async () => {
       const script = `cat <<'EOF'\n$not 'expanded' "here"\nEOF\nfor i in 1 2 3; do\n  printf '%s\\n' "$i"\ndone\n`;
       expect((await exec(['bash', '-c', script])).stdout.toString()).toBe(
         `$not 'expanded' "here"\n1\n2\n3\n`,
@@ -73,7 +73,7 @@ export function execContract(bridge: UnderTest): void {
       expect(stdout.equals(Buffer.from(Array.from({ length: 256 }, (_, byte) => byte)))).toBe(true);
     });
 
-    test('5 MB of output come whole', async () => {
+    test('returns 5 MB of output whole', async () => {
       const { stdout, code } = await exec(['sh', '-c', 'yes 0123456 | head -c 5000000']);
       expect([code, stdout.length]).toEqual([0, 5_000_000]);
       expect(stdout.equals(Buffer.from('0123456\n'.repeat(625_000)))).toBe(true);
@@ -122,7 +122,7 @@ printf '#!/bin/sh\\necho ran\\n' > /tmp/tool && chmod +x /tmp/tool && /tmp/tool`
         expect((await post({ argv: ['pwd'], cwd: 'out' })).status).toBe(403);
       });
 
-      test('that is not there is an error event', async () => {
+      test('causes an error event when it is not there', async () => {
         const { last } = await exec(['pwd'], { cwd: 'nowhere' });
         expect(last.event).toBe('error');
         expect(JSON.parse(last.data)).toEqual({
@@ -149,16 +149,16 @@ printf '#!/bin/sh\\necho ran\\n' > /tmp/tool && chmod +x /tmp/tool && /tmp/tool`
       ['an empty list', { argv: [] }],
       ['a text', { argv: 'ls' }],
       ['null', { argv: null }],
-    ])('argv that is %s is refused', async (_what, json) => {
+    ])('rejects argv that is %s', async (_what, json) => {
       expect(refusal(await post(json))).toEqual([400, 'invalid_request', 'argv must be a non-empty array']);
     });
 
-    test('argv of objects is refused, and no failure of the bridge', async () => {
+    test('rejects argv of objects, without a failure of the bridge', async () => {
       expect((await post({ argv: [{}] })).status).toBe(400);
       expect((await post({ argv: ['echo', 1] })).status).toBe(400);
     });
 
-    test('what is null counts as not given', async () => {
+    test('treats null as not given', async () => {
       expect((await post({ argv: ['true'], timeout_ms: null, cwd: null })).status).toBe(200);
     });
 
@@ -187,7 +187,7 @@ printf '#!/bin/sh\\necho ran\\n' > /tmp/tool && chmod +x /tmp/tool && /tmp/tool`
       });
     });
 
-    test('a client that goes away ends its command, and all of its group', async () => {
+    test('ends a command and all of its group when its client goes away', async () => {
       await new Promise<void>((resolve, reject) => {
         const outgoing = request(
           {
@@ -214,14 +214,14 @@ printf '#!/bin/sh\\necho ran\\n' > /tmp/tool && chmod +x /tmp/tool && /tmp/tool`
       }
     });
 
-    test('what a command leaves in the background runs on, and does not hold the answer', async () => {
+    test('keeps what a command leaves in the background running, and does not hold the answer', async () => {
       const ran = await exec(['sh', '-c', 'sleep 36.5 & echo left']);
       expect([ran.code, ran.stdout.toString()]).toEqual([0, 'left\n']);
       expect((await exec(['sh', '-c', COUNT, 'sh', 'sleep 36.5'])).stdout.toString()).toBe('1\n');
       await exec(['sh', '-c', `${FIND} kill $(find_all)`, 'sh', 'sleep 36.5']);
     });
 
-    test('50 at once, and many one after the other, each with its own output', async () => {
+    test('runs 50 commands at once, and many one after the other, each with its own output', async () => {
       const reported = await Promise.all(Array.from({ length: 50 }, (_, at) => exec(['echo', String(at)])));
       expect(reported.map(({ stdout }) => stdout.toString())).toEqual(
         Array.from({ length: 50 }, (_, at) => `${at}\n`),
@@ -318,7 +318,7 @@ printf '#!/bin/sh\\necho ran\\n' > /tmp/tool && chmod +x /tmp/tool && /tmp/tool`
       });
     });
 
-    test('a file that was just written runs', async () => {
+    test('runs a file that was just written', async () => {
       await put(bridge(), id, 'workspace/script.sh', 'echo from a file');
       expect((await exec(['sh', 'script.sh'])).stdout.toString()).toBe('from a file\n');
     });

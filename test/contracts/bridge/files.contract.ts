@@ -18,7 +18,7 @@ export function filesContract(bridge: UnderTest): void {
       ['1 byte', 1],
       ['1 MiB', 1 << 20],
       ['32 MiB', MAX],
-    ])('of %s comes back as it was written', async (_what, size) => {
+    ])('comes back as it was written at a size of %s', async (_what, size) => {
       const bytes = randomBytes(size);
       const written = await put(bridge(), id, 'workspace/data.bin', bytes);
       expect([written.status, written.json()]).toEqual([200, { ok: true }]);
@@ -27,7 +27,7 @@ export function filesContract(bridge: UnderTest): void {
       expect(read.body.equals(bytes)).toBe(true);
     });
 
-    test('of 32 MiB and a byte is refused, and leaves nothing behind', async () => {
+    test('is refused at 32 MiB and a byte, and leaves nothing behind', async () => {
       const answer = await put(bridge(), id, 'workspace/too-large', Buffer.alloc(MAX + 1));
       expect(refusal(answer)).toEqual([
         413,
@@ -71,7 +71,7 @@ export function filesContract(bridge: UnderTest): void {
       expect(stdout.toString()).toBe(name);
     });
 
-    test('that is not there is 404', async () => {
+    test('returns 404 when it is not there', async () => {
       expect(refusal(await get(bridge(), id, 'workspace/none'))).toEqual([
         404,
         'workspace_read_not_found',
@@ -128,14 +128,14 @@ export function filesContract(bridge: UnderTest): void {
       expect((await run(bridge(), id, ['cat', 'real/x'])).stdout.toString()).toBe('through');
     });
 
-    test('a folder is no file', async () => {
+    test('is refused when its path is a folder', async () => {
       await run(bridge(), id, ['mkdir', '-p', 'folder']);
       expect((await get(bridge(), id, 'workspace/folder')).status).toBe(400);
       expect((await put(bridge(), id, 'workspace/folder', 'x')).status).toBe(400);
       expect((await put(bridge(), id, 'workspace', 'x')).status).toBe(400);
     });
 
-    test('20 at once come whole', async () => {
+    test('comes whole when 20 are transferred at once', async () => {
       const files = Array.from({ length: 20 }, (_, at) => Buffer.alloc(200_000, at));
       await Promise.all(files.map((bytes, at) => put(bridge(), id, `workspace/many/${at}`, bytes)));
       const read = await Promise.all(files.map((_, at) => get(bridge(), id, `workspace/many/${at}`)));

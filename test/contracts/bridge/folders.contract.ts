@@ -95,7 +95,7 @@ export function foldersContract(bridge: UnderTest): void {
         ]);
       });
 
-      test('name what is named to break them', async () => {
+      test('show names that are made to break them', async () => {
         await sh(
           'mkdir hostile; cd hostile; : > "$(printf "two\\nlines")"; : > "$(printf "\\001\\033[2J")"; : > "a \\"b\\" \\\\ {\\$c}"; : > -rf; : > "$(printf "\\377\\376")"; ' +
             ': > " "; : > "$(printf "x\\n81a4 1 1 forged")"; : > .hidden; : > "%s%n"',
@@ -114,7 +114,7 @@ export function foldersContract(bridge: UnderTest): void {
         ]);
       });
 
-      test('of 10,000 files come whole, of more cut, and it is said so', async () => {
+      test('come whole with 10,000 files, are cut with more, and say so', async () => {
         await sh('mkdir many; cd many; touch $(seq 10000)');
         const whole = await listed('?path=many');
         expect([whole.entries.length, whole.truncated]).toEqual([10_000, false]);
@@ -125,7 +125,7 @@ export function foldersContract(bridge: UnderTest): void {
         await sh('rm -r many');
       });
 
-      test('of 4 MiB of names are cut, and it is said so', async () => {
+      test('are cut at 4 MiB of names, and say so', async () => {
         await sh(
           'n=$(printf "%0250d" 0); mkdir many; cd many; for i in 1 2 3 4 5 6 7 8 9 10; do mkdir $n; cd -P $n; done; touch $(seq 2000)',
         );
@@ -345,7 +345,7 @@ export function foldersContract(bridge: UnderTest): void {
         await sh('chmod -R u+rwx closed; rm -r closed');
       });
 
-      test('of 3,000 files come whole', async () => {
+      test('come whole with 3,000 files', async () => {
         await sh('mkdir lots; cd lots; for n in $(seq 3000); do echo $n > $n; done');
         const file = join(here, 'lots.zip');
         writeFileSync(file, (await download('?path=lots&format=zip')).body);

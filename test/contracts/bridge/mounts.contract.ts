@@ -54,7 +54,7 @@ export function mountsContract(bridge: UnderTest): void {
       expect(refusal(await post('mount', body))).toEqual([400, 'invalid_request', message]);
     });
 
-    test('without bucket and binding is refused', async () => {
+    test('is refused without bucket and binding', async () => {
       expect((await post('mount', { mountPath: '/mnt/data', options: {} })).status).toBe(400);
     });
 
@@ -65,7 +65,7 @@ export function mountsContract(bridge: UnderTest): void {
         { ...GOOD, options: { endpoint: ENDPOINT, prefix: 'x' } },
       ],
       ['a name that is none', { ...GOOD, bucket: 'Not:A:Bucket' }],
-    ])('of %s cannot be mounted', async (_what, body) => {
+    ])('fails to mount with %s', async (_what, body) => {
       const [status, code, error] = refusal(await post('mount', body));
       expect([status, code, error.startsWith('mount failed: ')]).toEqual([502, 'mount_error', true]);
     });
@@ -79,7 +79,7 @@ export function mountsContract(bridge: UnderTest): void {
       expect(refusal(await post('unmount', body)).slice(0, 2)).toEqual([400, 'invalid_request']);
     });
 
-    test('that is not mounted cannot be unmounted', async () => {
+    test('fails to unmount when it is not mounted', async () => {
       const [status, code, error] = refusal(await post('unmount', { mountPath: '/mnt/data' }));
       expect([status, code, error.startsWith('unmount failed: ')]).toEqual([502, 'unmount_error', true]);
     });

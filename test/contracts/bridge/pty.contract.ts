@@ -139,7 +139,7 @@ export function ptyContract(bridge: UnderTest): void {
       terminal.socket.close();
     });
 
-    test('of a session survives its client, and shows again what it showed', async () => {
+    test('survives its client when it has a session, and shows again what it showed', async () => {
       const first = await open('?session=shared').ready();
       first.type('echo once-$((6*7))\r');
       await first.shows('once-42');
@@ -155,7 +155,7 @@ export function ptyContract(bridge: UnderTest): void {
       expect(await Promise.all([second.over(), third.over()])).toEqual([1000, 1000]);
     });
 
-    test('of a session begins in its folder, with its environment', async () => {
+    test('begins in the folder of its session, with its environment', async () => {
       await run(bridge(), id, ['eval', 'mkdir -p deep; cd deep; export MOTTO=onward'], { session: 'place' });
       const terminal = await open('?session=place').ready();
       terminal.type('echo "[$MOTTO in $PWD]"\r');
@@ -164,7 +164,7 @@ export function ptyContract(bridge: UnderTest): void {
       await terminal.over();
     });
 
-    test('without a session ends with its socket', async () => {
+    test('ends with its socket when it has no session', async () => {
       const terminal = await open().ready();
       terminal.type('echo pid-$$-\r');
       await terminal.shows(/pid-\d+-/);
@@ -196,7 +196,7 @@ export function ptyContract(bridge: UnderTest): void {
       ['no number of columns', '?cols=x', 'cols and rows must be valid numbers'],
       ['no number of rows', '?rows=many', 'cols and rows must be valid numbers'],
       ['a session id that is none', '?session=a%2Fb', 'Invalid session ID format'],
-    ])('with %s is refused before it is one', async (_what, query, error) => {
+    ])('is refused with %s before it is opened', async (_what, query, error) => {
       expect(await refused(query)).toEqual([400, { error, code: 'invalid_request', retryable: false }]);
     });
 

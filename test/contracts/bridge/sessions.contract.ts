@@ -72,7 +72,7 @@ export function sessionsContract(bridge: UnderTest): void {
       ]);
     });
 
-    test('an exec may have another folder', async () => {
+    test('allows another folder for an exec', async () => {
       await run(bridge(), id, ['mkdir', '-p', 'own']);
       const ran = await run(bridge(), id, ['pwd'], { session: 'custom', cwd: 'own' });
       expect(ran.stdout.toString()).toBe('/workspace/own\n');
@@ -87,7 +87,7 @@ export function sessionsContract(bridge: UnderTest): void {
       ]);
     });
 
-    test('that is not there cannot be ended', async () => {
+    test('fails to end when it is not there', async () => {
       expect(refusal(await end('unknown'))).toEqual([
         502,
         'session_error',
@@ -107,7 +107,7 @@ export function sessionsContract(bridge: UnderTest): void {
       ['two dots inside', 'a..b'],
       ['a space', 'a b'],
       ['129 characters', 'a'.repeat(129)],
-    ])('a Session-Id with %s is refused', async (_what, session) => {
+    ])('rejects a Session-Id with %s', async (_what, session) => {
       const headers = { 'session-id': session };
       const wrong = [400, 'invalid_request', 'Invalid session ID format'];
       const json = { argv: ['true'] };
@@ -123,7 +123,7 @@ export function sessionsContract(bridge: UnderTest): void {
       expect((await get(bridge(), id, 'workspace/a')).status).toBe(404);
     });
 
-    test('an environment that is none is refused', async () => {
+    test('rejects an invalid environment', async () => {
       expect((await begin({ env: { 'A B': '1' } })).status).toBe(400);
       expect((await begin({ env: { A: 1 } })).status).toBe(400);
       expect((await begin({ cwd: '/etc' })).status).toBe(403);

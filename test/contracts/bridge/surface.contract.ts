@@ -50,7 +50,7 @@ export function surfaceContract(bridge: UnderTest): void {
       ['dots, encoded', '..%2Fetc'],
       ['a letter, encoded', '%61bc'],
       ['129 characters', 'a'.repeat(129)],
-    ])('an id with %s is refused before the key is looked at', async (_what, id) => {
+    ])('rejects an id with %s before it looks at the key', async (_what, id) => {
       for (const [method, path] of [
         ['GET', 'running'],
         ['POST', 'exec'],
@@ -80,12 +80,12 @@ export function surfaceContract(bridge: UnderTest): void {
       ]);
     });
 
-    test('nothing answers outside its prefix', async () => {
+    test('answers nothing outside its prefix', async () => {
       expect((await ask(bridge(), 'POST', '/sandbox')).status).toBe(404);
       expect((await ask(bridge(), 'GET', `/sandbox/${ID}/running`)).status).toBe(404);
     });
 
-    test('GET /health is for anyone', async () => {
+    test('answers GET /health for anyone', async () => {
       const answer = await ask(bridge(), 'GET', '/health', { key: null });
       expect([answer.status, answer.json()]).toEqual([200, expect.objectContaining({ ok: true })]);
     });
@@ -151,7 +151,7 @@ export function surfaceContract(bridge: UnderTest): void {
       });
     });
 
-    test('GET routes answer HEAD as well', async () => {
+    test('answers HEAD on GET routes as well', async () => {
       const id = await create(bridge());
       const answer = await ask(bridge(), 'HEAD', `/v1/sandbox/${id}/running`);
       expect([answer.status, answer.body.length]).toEqual([200, 0]);

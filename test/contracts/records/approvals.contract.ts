@@ -119,7 +119,7 @@ export function approvalsContract(
       expect((await reported()).length + (await reported('run_2')).length).toBe(5);
     });
 
-    test('asked by many at once are one', async () => {
+    test('become one when many callers ask at once', async () => {
       const all = await Promise.all(
         Array.from({ length: 30 }, (_, at) => ask(0, {}, { from: at % 2 ? peer : records })),
       );
@@ -167,13 +167,13 @@ export function approvalsContract(
       expect(await stand(id)).toBe('waiting');
     });
 
-    test('past their expiry time out where they would have been decided', async () => {
+    test('time out when a decision comes after their expiry', async () => {
       const { id } = await ask(0);
       expect(await decide(id, 5, decision('approved'))).toEqual([false, 'timed_out']);
       expect(await reported()).toEqual([`tool.approval_required ${id}`, `tool.timed_out ${id}`]);
     });
 
-    test('past their expiry are not joined: the same is asked anew', async () => {
+    test('are not joined after their expiry: the same request is asked anew', async () => {
       const first = await ask(0);
       const second = await ask(5, {}, { from: peer });
       expect(await reported()).toEqual([
@@ -184,7 +184,7 @@ export function approvalsContract(
       expect(await stand(second.id)).toBe('waiting');
     });
 
-    test('asked by an instance with a late clock are joined as well', async () => {
+    test('are also joined when an instance with a late clock asks', async () => {
       const ended = await ask(2);
       await decide(ended.id, 3, decision('denied'));
       await records.approvals.take(ended.id, minutes(3));
@@ -192,7 +192,7 @@ export function approvalsContract(
       expect((await ask(3)).id).toBe(behind.id);
     });
 
-    test('all time out that are due, of one run or of all, and only those', async () => {
+    test('time out when they are due, for one run or for all runs, and no others do', async () => {
       await records.runs.create(run('run_2'));
       const [a, b] = [await ask(0), await ask(1, { args: { target_port: 3001 } })];
       const c = await ask(0, { runId: 'run_2' });
@@ -207,7 +207,7 @@ export function approvalsContract(
       expect(await records.approvals.timeOut(minutes(60))).toBe(0);
     });
 
-    test('more than one pass looks at time out together', async () => {
+    test('time out together when they are more than one pass reads', async () => {
       const ports = Array.from({ length: 220 }, (_, at) => 3000 + at);
       for (const target_port of ports) await ask(0, { args: { target_port } }, { most: 1000 });
       expect(await records.approvals.timeOut(minutes(5))).toBe(220);
@@ -242,7 +242,7 @@ export function approvalsContract(
         expect(await stand(id)).toBe('withdrawn');
       });
 
-      test('past their expiry have timed out, and are not withdrawn', async () => {
+      test('time out after their expiry, and are not withdrawn', async () => {
         const { id } = await ask(0, {}, { waiter: 'one' });
         expect(await records.approvals.leave('run_1', id, 'one', minutes(5))).toBeUndefined();
         expect(await stand(id)).toBe('timed_out');
@@ -291,7 +291,7 @@ export function approvalsContract(
         expect((await ask(2, { args: { target_port: 3001 } })).status).toBe('waiting');
       });
 
-      test('no longer count once the same was decided again', async () => {
+      test('no longer count once the same request is decided again', async () => {
         const { id } = await ask(0);
         await decide(id, 1, decision('approved'));
         const second = await ask(1, {}, { from: peer });
@@ -484,14 +484,14 @@ export function approvalsContract(
         expect(await peer.policies.get(id)).toEqual(policy);
       });
 
-      test('of a run cover its tool, and no other run or tool', async () => {
+      test('cover their tool for the scope of a run, and no other run or tool', async () => {
         const id = await approve('run');
         expect((await covering())?.id).toBe(id);
         expect(await covering(ALICE, 'run_2')).toBeUndefined();
         expect(await covering(ALICE, 'run_1', 'other')).toBeUndefined();
       });
 
-      test('of a port cover it in their run, and no other port or run', async () => {
+      test('cover a port in their run, and no other port or run', async () => {
         const any = await approve('run', 1, { args: { target_port: 3001 } });
         const id = await approve('port');
         expect(await covering()).toMatchObject({ id, runId: 'run_1', targetPort: 3000 });
@@ -499,7 +499,7 @@ export function approvalsContract(
         expect(await covering(ALICE, 'run_2')).toBeUndefined();
       });
 
-      test('of a port are made for a request that names one, and for no other', async () => {
+      test('are made for a port only if the request names one', async () => {
         const { id } = await ask(0, { args: {} });
         const deciding = decide(id, 1, decision('approved', { scope: 'port' }));
         await expect(deciding).rejects.toMatchObject({ code: 'invalid_request' });
@@ -530,7 +530,7 @@ export function approvalsContract(
         expect(await isCovered(open, rotate)).toEqual([true, true]);
       });
 
-      test('of an owner cover all runs of this owner only', async () => {
+      test('cover all runs of their owner only, for the scope of an owner', async () => {
         const id = await approve('always');
         expect(await covering(ALICE, 'run_2')).toMatchObject({ id, runId: null });
         expect(await covering(BOB)).toBeUndefined();
@@ -544,7 +544,7 @@ export function approvalsContract(
         expect(await covering(BOB, 'run_3')).toMatchObject({ owner: BOB, createdBy: 'carol' });
       });
 
-      test('of the run come before those of its owner', async () => {
+      test('apply, for the scope of a run, before those of its owner', async () => {
         const always = await approve('always');
         const own = await approve('run', 1, { args: {} });
         expect((await covering())?.id).toBe(own);
@@ -587,7 +587,7 @@ export function approvalsContract(
         });
       });
 
-      test('of a run that completes are withdrawn before the completion is published; its agent asks no more', async () => {
+      test('withdraw what waits in a completed run before its completion is published; its agent asks no more', async () => {
         const due = await ask(-5, { args: { port: 1 } });
         const [one, two] = [await ask(0), await ask(0, { args: { port: 2 } })];
         const completed = { type: 'run.completed', key: 'completed', data: {} } as const;
@@ -611,7 +611,7 @@ export function approvalsContract(
         expect((await ask(2)).status).toBe('waiting');
       });
 
-      test('of an owner are applied to what waits in his other runs', async () => {
+      test('apply, for the scope of an owner, to what waits in other runs of this owner', async () => {
         await records.runs.create(run('run_2'));
         await records.runs.create(run('run_3', { owner: BOB }));
         const [mine, his] = [await ask(0, { runId: 'run_2' }), await ask(0, { runId: 'run_3' })];

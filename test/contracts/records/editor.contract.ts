@@ -107,7 +107,7 @@ export function editorContract(instances: () => { readonly records: Records; rea
         expect(names(await peer.tools.list(ALICE, { limit: 9 }))).toEqual(['tool_3', 'tool_1']);
       });
 
-      test('number their versions without a gap, however many are added at once', async () => {
+      test('get version numbers without a gap, however many versions are added at once', async () => {
         const added = await Promise.all(
           Array.from({ length: 20 }, (_, at) =>
             (at % 2 ? peer : records).tools.addVersion(
@@ -134,7 +134,7 @@ export function editorContract(instances: () => { readonly records: Records; rea
         expect(new Set(locks.map((each) => each?.tokenSha256))).toEqual(new Set([existing?.tokenSha256]));
       });
 
-      test('that has expired goes to the next caller, exactly at its end', async () => {
+      test('goes to the next caller exactly when it expires', async () => {
         await records.drafts.takeLock('tool_1', lockOf(1), NOON);
         expect(await peer.drafts.takeLock('tool_1', lockOf(2, 30, BOB), minutes(9))).toEqual(lockOf(1));
         expect(await peer.drafts.takeLock('tool_1', lockOf(2, 30, BOB), minutes(10))).toEqual(
@@ -240,7 +240,7 @@ export function editorContract(instances: () => { readonly records: Records; rea
         expect(await begin(toolRun('trun_2', 'snap_1'), undefined, { at: 1_439 })).toEqual({ kind: 'begun' });
       });
 
-      test('of one snapshot come one at a time, of any number that are begun at once', async () => {
+      test('run one at a time for a snapshot, however many are begun at once', async () => {
         await begin(toolRun('trun_0', 'snap_1'), snapshot('snap_1'));
         await records.toolRuns.end('trun_0', SUCCESS, NOON);
         const begun = await Promise.all(
@@ -259,7 +259,7 @@ export function editorContract(instances: () => { readonly records: Records; rea
         expect(begun.filter((each) => each.kind === 'busy' && each.runId === winner)).toHaveLength(19);
       });
 
-      test('no number that are begun at once gets past what an owner may have under way', async () => {
+      test('stay within what an owner may have under way, however many are begun at once', async () => {
         const begun = await Promise.all(
           Array.from({ length: 20 }, (_, at) =>
             (at % 2 ? peer : records).toolRuns.begin(
@@ -274,7 +274,7 @@ export function editorContract(instances: () => { readonly records: Records; rea
         expect(begun.filter(({ kind }) => kind === 'too_many')).toHaveLength(15);
       });
 
-      test('no number that are begun at once brings the snapshots of an owner past their bytes', async () => {
+      test('keep the snapshots of an owner within their byte limit, however many are begun at once', async () => {
         // 100 bytes each, beside entrypoint, language, schema and state.
         const sized = (id: string, rest: Partial<SnapshotRecord> = {}) =>
           snapshot(id, { sourceCode: 'x'.repeat(68) + 'é', ...rest });
@@ -312,7 +312,7 @@ export function editorContract(instances: () => { readonly records: Records; rea
         });
       });
 
-      test('past their deadline count for nothing, and are ended as failed', async () => {
+      test('count for nothing after their deadline, and end as failed', async () => {
         await begin(toolRun('trun_1', 'snap_1'), snapshot('snap_1'));
         await begin(toolRun('trun_2', 'snap_2', { deadline: minutes(11) }), snapshot('snap_2'));
         expect(

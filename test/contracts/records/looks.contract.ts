@@ -76,7 +76,7 @@ export function looksContract(instances: () => { readonly records: Records; read
       expect(await last({}, minutes(2))).toBeUndefined();
     });
 
-    test('of an unknown run are not kept, and old ones are forgotten', async () => {
+    test('are not kept for an unknown run, and are forgotten when they are old', async () => {
       await here.add(look('look_1', { runId: 'none' }), keep);
       expect(await there.list('none', ALICE, NOON)).toEqual([]);
       await here.add(look('look_2'), keep);

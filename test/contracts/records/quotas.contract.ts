@@ -56,7 +56,7 @@ export function quotasContract(instances: () => { readonly records: Records; rea
       expect(await records.capacity.usage(ALICE, THREE.defaultSize)).toMatchObject({ sandboxes: fit });
     });
 
-    test('of active runs are kept by 50 that are made at once, and count no completed one', async () => {
+    test('limit active runs when 50 are made at once, and count no completed run', async () => {
       const make = (at: number) => (at % 2 ? peer : records).runs.create(run(`run_${at}`), [], 7);
       const made = await Promise.all(FIFTY.map(make));
       expect(made.filter(Boolean)).toHaveLength(7);
@@ -112,7 +112,7 @@ export function quotasContract(instances: () => { readonly records: Records; rea
       expect(taken.filter((each) => each !== undefined)).toHaveLength(3);
     });
 
-    test('of disk do not keep a stopped sandbox from running, which they count already', async () => {
+    test('let a stopped sandbox run again, because its disk is already counted', async () => {
       await records.sandboxes.create(sandbox('box', { desired: 'stopped', observed: 'stopped' }));
       const box = { id: 'box', generation: 1 };
       expect(await records.capacity.wake(box, NOON, bound({ diskMb: 1 }))).toBe('woken');
@@ -133,7 +133,7 @@ export function quotasContract(instances: () => { readonly records: Records; rea
     });
   });
 
-  test('the environment of a sandbox is forgotten once it is destroyed', async () => {
+  test('forgets the environment of a sandbox once it is destroyed', async () => {
     const { records, peer } = instances();
     await records.sandboxes.create(sandbox('box', { env: { TOKEN: 'secret' } }));
     await records.sandboxes.setObserved('box', 'destroyed');

@@ -56,7 +56,7 @@ export function sandboxEventsContract(
       expect(new Set(reported.map(([, command]) => command)).size).toBe(40);
     });
 
-    test('with a key are stored once, however many instances append them', async () => {
+    test('are stored once per key, however many instances append them', async () => {
       const keyed = (key: string) => ({ ...exec(key), key });
       await Promise.all(
         [records, peer].map(({ sandboxEvents }) =>
@@ -87,7 +87,7 @@ export function sandboxEventsContract(
       expect(await commands()).toEqual([[6, 'new']]);
     });
 
-    test('of an unknown sandbox are none', async () => {
+    test('are empty for an unknown sandbox', async () => {
       await records.sandboxEvents.append('unknown', [exec('a')], 3);
       expect(await records.sandboxEvents.read('unknown', { after: 0, limit: 10 })).toEqual({
         events: [],
@@ -95,7 +95,7 @@ export function sandboxEventsContract(
       });
     });
 
-    test('of a type since a time are read, newest first', async () => {
+    test('are read by type since a time, newest first', async () => {
       const file = { type: 'file_written', at: minutes(2), data: { path: 'a' } } as const;
       await records.sandboxEvents.append(
         'box',
@@ -123,7 +123,7 @@ export function sandboxEventsContract(
       await Promise.all(heard);
     });
 
-    test('of its network wake those who watch it, in every instance', async () => {
+    test('wake watchers of the network of a sandbox, in every instance', async () => {
       const heard = [records, ...(wakesPeers ? [peer] : [])].map((instance) => {
         const { promise, resolve } = Promise.withResolvers<void>();
         const unwatch = instance.sandboxes.watchNetwork('box', resolve);

@@ -67,7 +67,7 @@ export function sandboxLifeContract(
     });
 
     describe('reserved', () => {
-      test('they come back with all they were given', async () => {
+      test('come back with everything they were given', async () => {
         const given = sandbox('box', {
           sessionKey: 's',
           name: 'n',
@@ -81,7 +81,7 @@ export function sandboxLifeContract(
         expect(await peer.sandboxes.get('box')).toEqual(given);
       });
 
-      test('one of 50 who ask at once with a session key gets it, the others that very one', async () => {
+      test('are made for one of 50 concurrent callers with a session key, and returned to the others', async () => {
         const asked = await Promise.all(
           Array.from({ length: 50 }, (_, at) =>
             (at % 2 ? peer : records).capacity.reserve(sandbox(`box-${at}`, { sessionKey: 'same' })),
@@ -91,7 +91,7 @@ export function sandboxLifeContract(
         expect(new Set(asked.map((each) => 'sandbox' in each && each.sandbox.id)).size).toBe(1);
       });
 
-      test('no number of requests at once gets past the quota', async () => {
+      test('stay within the quota for any number of requests at once', async () => {
         const asked = await Promise.all(
           Array.from({ length: 40 }, (_, at) =>
             (at % 2 ? peer : records).capacity.reserve(sandbox(`box-${at}`), THREE),
@@ -100,7 +100,7 @@ export function sandboxLifeContract(
         expect(kinds(asked)).toEqual({ over_quota: 37, reserved: 3 });
       });
 
-      test('the quota counts what is wanted to run, of this owner alone', async () => {
+      test('count for the quota if they are wanted to run, for this owner alone', async () => {
         await records.sandboxes.create(sandbox('stopped', { desired: 'stopped' }));
         await records.sandboxes.create(sandbox('gone', { desired: 'destroyed' }));
         await records.sandboxes.create(sandbox('other', { owner: BOB }));
@@ -197,7 +197,7 @@ export function sandboxLifeContract(
       expect((await records.sandboxes.get('box'))?.lastActiveAt).toEqual(minutes(5));
     });
 
-    test('a heartbeat is activity, never moves back, and reaches none that is not wanted to run', async () => {
+    test('counts a heartbeat as activity, never moves it back, and ignores it for a sandbox that is not wanted to run', async () => {
       const box = { id: 'box', generation: 1 };
       await records.sandboxes.create(sandbox('box', { ttlSeconds: 90 }));
       expect(await peer.sandboxes.get('box')).toMatchObject({ ttlSeconds: 90, heartbeatAt: NOON });
@@ -238,7 +238,7 @@ export function sandboxLifeContract(
       expect([rest.items.map(({ id }) => id), rest.next]).toEqual([['a'], null]);
     });
 
-    test('what waits is taken on the taker’s terms alone', async () => {
+    test('takes a waiting sandbox with the options and limits of the taker alone', async () => {
       const pool = (id: string) => sandbox(id, { owner: POOL_OWNER, observed: 'running' });
       for (const id of ['one', 'two', 'three']) await records.sandboxes.create(pool(id));
       const most = (sandboxes: number) => ({ quotaLimits: { ...THREE, quota: { sandboxes } } });

@@ -89,7 +89,7 @@ export function skillsContract(instances: () => { readonly records: Records; rea
       await expect(peer.skills.list(ALICE, { limit: 0 })).rejects.toMatchObject({ code: 'invalid_request' });
     });
 
-    test('of a sandbox are as they were set for its generation', async () => {
+    test('are stored as they were set for the generation of their sandbox', async () => {
       await records.sandboxes.create(sandbox('box', { skills: [{ name: 'pdf', digest: null, kept: [] }] }));
       const placed = [{ name: 'pdf', digest: hash(1), kept: ["pdf/o'hara"] }];
       await peer.sandboxes.setSkills({ id: 'box', generation: 2 }, []);

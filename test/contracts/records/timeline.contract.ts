@@ -39,7 +39,7 @@ export function timelineContract(
       expect(await all('run_1')).toEqual([]);
     });
 
-    test('of a run with a taken id stay as they were', async () => {
+    test('stay unchanged when a run with a taken id is created', async () => {
       const again = records.runs.create(run('run_1'), [{ type: 'run.created', key: 'created', data: {} }]);
       await expect(again).rejects.toMatchObject({ code: 'internal_error' });
       expect(await all('run_1')).toEqual([]);
@@ -80,7 +80,7 @@ export function timelineContract(
       ]);
     });
 
-    test('of a run that is not known stay empty', async () => {
+    test('stay empty for an unknown run', async () => {
       await records.timeline.append('run_none', [kept('a')], NOON);
       expect(await all('run_none')).toEqual([]);
     });
@@ -100,7 +100,7 @@ export function timelineContract(
       expect((await all('run_1')).map(({ at }) => at)).toEqual([0, 10, 21, 31].map(minutes));
     });
 
-    test('number what many tell at once without a gap, each key once', async () => {
+    test('get numbers without a gap and each key once from concurrent callers', async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.array(fc.array(fc.nat(20), { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 12 }),

@@ -134,7 +134,7 @@ describe('reaping previews', () => {
   test.each([
     [true, 0],
     [false, 1],
-  ])('with KeepAfterRun=%s ends %i of a completed run', async (keepAfterRun, reaped) => {
+  ])('applies KeepAfterRun=%s and ends %i preview(s) of a completed run', async (keepAfterRun, reaped) => {
     const run = await harness.makeRun();
     const running = await harness.makeRun();
     await harness.start(run);

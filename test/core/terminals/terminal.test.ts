@@ -85,7 +85,7 @@ describe('a terminal', () => {
     ]);
   });
 
-  test('without a session hangs up when its viewer leaves', async () => {
+  test('hangs up when its viewer leaves and it has no session', async () => {
     const { shell, terminal } = make();
     attached(terminal).leave();
     await terminal.over;

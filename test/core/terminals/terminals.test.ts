@@ -106,7 +106,7 @@ describe('terminals of a process', () => {
     await terminals.close();
   });
 
-  test('without a session end when their client leaves before connecting', async () => {
+  test('end if they have no session and their client leaves before connecting', async () => {
     const terminals = make();
     const client = new AbortController();
     await terminals.open(here, PLAIN, client.signal);
@@ -119,7 +119,7 @@ describe('terminals of a process', () => {
     await terminals.close();
   });
 
-  test('without a session are limited to 128, and free their slot when they end', async () => {
+  test('are limited to 128 without a session, and free their slot when they end', async () => {
     const terminals = make();
     for (let at = 0; at < 128; at += 1) await terminals.open(here, PLAIN);
     await expect(terminals.open(here, PLAIN)).rejects.toMatchObject({ code: 'too_many_terminals' });
@@ -134,7 +134,7 @@ describe('terminals of a process', () => {
     expect(viewer.sent.at(-1)).toContain('Porthole is ending here');
   });
 
-  test('of sessions are limited to sixteen; the least recently used is closed', async () => {
+  test('are limited to sixteen with a session; the least recently used is closed', async () => {
     const terminals = make();
     const viewers = [];
     for (let at = 0; at < 16; at += 1) viewers.push(await look(terminals, of(`s${at}`)));
@@ -157,7 +157,7 @@ describe('terminals of a process', () => {
     await terminals.close();
   });
 
-  test('of a session end after a long time without viewers', async () => {
+  test('end after a long time without viewers if they belong to a session', async () => {
     const terminals = make(48);
     const watched = await look(terminals, of('watched'));
     (await look(terminals, of('left'))).leave();
@@ -167,7 +167,7 @@ describe('terminals of a process', () => {
     await terminals.close();
   });
 
-  test('of a session end with it', async () => {
+  test('end together with their session', async () => {
     const terminals = make();
     const viewer = await look(terminals, of('one'));
     terminals.endSession(here, 'other');

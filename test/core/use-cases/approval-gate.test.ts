@@ -193,18 +193,18 @@ describe('a preview that an agent requests', () => {
         .filter(({ type }) => type === 'tool.approved')
         .map(({ data }) => [data['source'], data['policy_id']]);
 
-    test('if the installation approves everything', async () => {
+    test('opens if the installation approves everything', async () => {
       await open({}, {}, { ...deps, preview: { ...deps.preview, autoApprove: true } });
       expect(await types()).toEqual(['tool.approved', 'preview.opened']);
       expect(await sources()).toEqual([['installation', undefined]]);
     });
 
-    test('if the run approves everything', async () => {
+    test('opens if the run approves everything', async () => {
       await open({ run: { ...run, autoApproveTools: true } });
       expect(await sources()).toEqual([['run_option', undefined]]);
     });
 
-    test.each(['run', 'always'] as const)('if a policy of scope %s covers it', async (scope) => {
+    test.each(['run', 'always'] as const)('opens if a policy of scope %s covers it', async (scope) => {
       const opening = open();
       await decide(await asked(), 'approved', { scope });
       await opening;
@@ -223,7 +223,7 @@ describe('a preview that an agent requests', () => {
       expect((await types(other)).includes('tool.approval_required')).toBe(scope === 'run');
     });
 
-    test('until its owner or an admin deletes the policy', async () => {
+    test('opens until the policy is deleted by its owner or an admin', async () => {
       const opening = open();
       await decide(await asked(), 'approved', { scope: 'always' });
       await opening;
@@ -240,7 +240,7 @@ describe('a preview that an agent requests', () => {
       await asking;
     });
 
-    test('if a policy covers this port in this run, and for no other port or run', async () => {
+    test('opens if a policy covers this port in this run, and for no other port or run', async () => {
       const opening = open();
       await decide(await asked(), 'approved', { scope: 'port' });
       await opening;
@@ -257,7 +257,7 @@ describe('a preview that an agent requests', () => {
       );
     });
 
-    test('while it is already open', async () => {
+    test('opens while it is already open', async () => {
       const { preview } = await harness.start(run);
       expect((await open()).preview.uid).toBe(preview.uid);
       expect(await types()).toEqual(['preview.opened', 'preview.kept']);
@@ -333,7 +333,7 @@ describe('a preview that an agent requests', () => {
     test.each([
       ['idle', 30 * MINUTE],
       ['past its longest life', 8 * HOUR],
-    ])('again once it is %s, before and after the reaper', async (_name, passed) => {
+    ])('asks again once it is %s, before and after the reaper', async (_name, passed) => {
       await harness.start(run);
       harness.clock.advance(passed);
       const opening = open();
@@ -342,7 +342,7 @@ describe('a preview that an agent requests', () => {
     });
 
     test.each(['touch', 'serves'] as const)(
-      'if it is ended just after it was seen open: %s',
+      'asks if it is ended just after it was seen open: %s',
       async (step) => {
         const { preview } = await harness.start(run);
         const end = () => harness.plane.close({ name: preview.name });
@@ -366,7 +366,7 @@ describe('a preview that an agent requests', () => {
       },
     );
 
-    test('for a rotation of its URL', async () => {
+    test('asks for a rotation of its URL', async () => {
       const { preview } = await harness.start(run);
       const opening = open({ rotate: true });
       await decide(await asked());
@@ -377,7 +377,7 @@ describe('a preview that an agent requests', () => {
       });
     });
 
-    test('for its owner on the agent path', async () => {
+    test('asks for its owner on the agent path', async () => {
       const opening = open({ by: 'owner' });
       await decide(await asked());
       await opening;
@@ -396,14 +396,14 @@ describe('a preview that an agent requests', () => {
       expect(await types()).toEqual([]);
     });
 
-    test('a run that has ended, if previews end with it', async () => {
+    test('refuses a run that has ended, if previews end with it', async () => {
       const strict = { ...deps, preview: { ...deps.preview, keepAfterRun: false } };
       const ended: RunRecord = { ...run, status: 'completed', completedAt: NOON };
       expect(await codeOf(open({ run: ended }, {}, strict))).toBe('run_ended');
       expect(await types()).toEqual([]);
     });
 
-    test('a preview over the cap of the run, while the open port still opens', async () => {
+    test('refuses a preview over the cap of the run, while the open port still opens', async () => {
       for (const port of [3000, 3001, 3002]) await harness.start(run, port);
       const before = await types();
       expect(await codeOf(open({ targetPort: 3003 }))).toBe('too_many_previews');
@@ -413,7 +413,7 @@ describe('a preview that an agent requests', () => {
       await rotating;
     });
 
-    test('a preview over the global cap', async () => {
+    test('refuses a preview over the global cap', async () => {
       for (let at = 0; at < 20; at += 1) await harness.start(await harness.makeRun());
       const full = { ...deps, preview: { ...deps.preview, maxTotal: 20 } };
       expect(await codeOf(open({}, {}, full))).toBe('too_many_previews');
@@ -529,7 +529,7 @@ describe('a preview that an agent requests', () => {
       expect(await types()).toEqual(['tool.approval_required', 'tool.withdrawn']);
     });
 
-    test('at the moment of the decision keeps the decision for a retry', async () => {
+    test('keeps the decision for a retry if the caller leaves at the moment of the decision', async () => {
       const leave = new AbortController();
       const opening = open({}, { signal: leave.signal });
       const id = await asked();

@@ -61,7 +61,7 @@ describe('a file', () => {
     );
   });
 
-  test('that is refused while it comes is refused in words, and leaves nothing', async () => {
+  test('is refused with a message while it is still arriving, and leaves nothing', async () => {
     fs.mkdirSync(here('folder'));
     const answer = await ask('PUT', '/v1/files?path=folder', {}, Buffer.alloc(8_000_000));
     expect([answer.status, JSON.parse(answer.text)]).toEqual([
@@ -97,7 +97,7 @@ describe('a file', () => {
   });
 });
 
-test('an archive is refused in words while most of it is still to come', async () => {
+test('refuses an archive with a message while most of it is still to come', async () => {
   const archive = Buffer.alloc(4 * 1024 * 1024, 'no tar');
   const answers: string[] = [];
   for (let round = 0; round < 20; round += 1) {
@@ -110,7 +110,7 @@ test('an archive is refused in words while most of it is still to come', async (
   expect(new Set(answers)).toEqual(new Set(['400 The archive is refused']));
 }, 30_000);
 
-test('a folder is listed by lines, the last of which says that it is complete', async () => {
+test('lists a folder by lines, the last of which says that the list is complete', async () => {
   fs.mkdirSync(here('list/in'), { recursive: true });
   fs.writeFileSync(here('list/é'), 'x');
   const { text } = await ask('GET', '/v1/list?path=list&depth=2');
@@ -126,7 +126,7 @@ test('a folder is listed by lines, the last of which says that it is complete', 
   ]);
 });
 
-test('a folder is watched, with those that are made in it', async () => {
+test('watches a folder, with the folders that are made in it', async () => {
   fs.mkdirSync(here('seen/old'), { recursive: true });
   const leave = new AbortController();
   const events = guest.client.events('/v1/watch?path=seen&recursive=true', { signal: leave.signal });

@@ -325,7 +325,7 @@ describe('a tar', () => {
     execFileSync('tar', ['-tf', '-'], { input: Buffer.concat(pieces) });
   });
 
-  test('of 4,000 files and of one large file needs little memory', async () => {
+  test('needs little memory for 4,000 files and for one large file', async () => {
     for (let at = 0; at < 200; at += 1) fs.mkdirSync(here(`d${at}`));
     for (let at = 0; at < 4_000; at += 1) fs.writeFileSync(here(`d${at % 200}/f${at}`), '');
     fs.writeFileSync(here('large'), Buffer.alloc(200_000_000));
@@ -339,7 +339,7 @@ describe('a tar', () => {
     expect([bytes > 202_000_000, most < 4_000_000]).toEqual([true, true]);
   });
 
-  test('of more folders than fit in memory at once is whole, and all are deleted', async () => {
+  test('is whole with more folders than fit in memory at once, which can all be deleted', async () => {
     for (let at = 0; at < 20_500; at += 1) fs.mkdirSync(here(`many/d${at}`), { recursive: true });
     for (const at of [0, 20_499]) fs.writeFileSync(here(`many/d${at}/f`), '');
     const names = execFileSync('tar', ['-tf', '-'], { input: await archive('/workspace/many') });

@@ -73,7 +73,7 @@ describe('behind the guest', () => {
   const get = (path: string, headers: Record<string, string> = {}) =>
     fetchRaw(port, HOST, path, { ...routed(), ...headers });
 
-  test('Vite without --host serves its page and reloads it', async () => {
+  test('serves the page of Vite without --host and reloads it', async () => {
     writeFileSync(join(folder, 'index.html'), '<script type="module" src="/main.js"></script>');
     writeFileSync(join(folder, 'main.js'), 'console.log(1)');
     await start((at) => [process.execPath, VITE, '--port', String(at), '--strictPort']);
@@ -99,7 +99,7 @@ describe('behind the guest', () => {
     socket.terminate();
   });
 
-  test('an HTTP/1.0 server is sent back to itself by its absolute redirects, and accepts its forms', async () => {
+  test('points absolute redirects of an HTTP/1.0 server back to it, and lets it accept its forms', async () => {
     await start((at) => ['python3', '-c', WSGI, String(at)]);
     expect((await get('/old')).headers['location']).toBe(`${ORIGIN}/login?next=/`);
     const head = `POST / HTTP/1.1\r\nHost: ${HOST}\r\nX-Porthole-Port: ${appPort}\r\nOrigin: ${ORIGIN}\r\nConnection: close\r\n`;
@@ -109,7 +109,7 @@ describe('behind the guest', () => {
     expect(answer).toContain('Set-Cookie: a=b\r\n');
   });
 
-  test('events reach the visitor as they come, and the server hears when the visitor goes', async () => {
+  test('sends events to the visitor as they come, and notifies the server when the visitor leaves', async () => {
     const script = `require('node:http').createServer((_, res) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' });
       let n = 0;

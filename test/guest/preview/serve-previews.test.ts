@@ -225,7 +225,7 @@ describe('the guest', () => {
   });
 });
 
-test('an app that restarts 1,000 times on 127.0.0.1, ::1 and 0.0.0.0 always gets its port', async () => {
+test('gives an app that restarts 1,000 times on 127.0.0.1, ::1 and 0.0.0.0 its port every time', async () => {
   await open();
   const hosts = ['127.0.0.1', '::1', '0.0.0.0'];
   let wrong = 0;

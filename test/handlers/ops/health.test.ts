@@ -22,11 +22,11 @@ const ask = async (warnings: readonly string[]) => {
   return [statusCode, JSON.parse(body as string)];
 };
 
-test('health has no warnings where there is nothing to warn of', async () => {
+test('returns health without warnings when there is nothing to warn of', async () => {
   expect(await ask([])).toEqual([200, { ok: true }]);
 });
 
-test('health warns where sandboxes are not isolated, and lives all the same', async () => {
+test('returns health with a warning when sandboxes are not isolated, and stays live', async () => {
   expect(await ask(withoutIsolation().warnings)).toEqual([
     200,
     { ok: true, warnings: [expect.stringMatching(/^Sandboxes are NOT isolated: /)] },

@@ -15,7 +15,7 @@ describe('the channel of sandboxes in a cluster', () => {
     expect(asked).toEqual(['porthole.porthole.svc']);
   });
 
-  test('an address is its own', async () => {
+  test('uses a URL as its own address', async () => {
     expect(await serviceChannel(new URL('http://127.0.0.1:8788')).address('any')).toEqual({
       kind: 'url',
       url: 'http://127.0.0.1:8788/',

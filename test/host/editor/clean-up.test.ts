@@ -76,7 +76,7 @@ describe('clean-up', () => {
     }
   });
 
-  test('a run that breaks its sandbox leaves none behind', async () => {
+  test('leaves no sandbox behind when a run breaks it', async () => {
     const porthole = await startTestHost();
     try {
       const editor = editorOf(porthole);
@@ -138,7 +138,7 @@ describe('clean-up', () => {
     }
   });
 
-  test('a sandbox goes with its run where no action can follow', async () => {
+  test('removes a sandbox with its run when no action can follow', async () => {
     const porthole = await startTestHost();
     try {
       const editor = editorOf(porthole);
@@ -152,7 +152,7 @@ describe('clean-up', () => {
     }
   });
 
-  test('npm run snapshots:clean does it without a host, and leaves it to one that runs', async () => {
+  test('cleans up without a host by npm run snapshots:clean, and leaves the work to a host that runs', async () => {
     const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
       scripts: Record<string, string>;
     };

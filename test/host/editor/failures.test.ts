@@ -233,7 +233,7 @@ describe('the editor, where something is wrong', () => {
       expect(await editor().read(run.run_id)).toEqual(run);
     });
 
-    test('what is printed is kept up to a MiB of each, and the rest is counted', async () => {
+    test('keeps up to a MiB of each printed stream, and counts the rest', async () => {
       const source_code =
         'import sys\ndef run(i, c):\n    print("a\\0" + "x" * 2000000)\n    print("err", file=sys.stderr)\n    return {"outputs": 1}';
       const run = await editor().run(tool, lock, { snapshot: { source_code } });
@@ -242,7 +242,7 @@ describe('the editor, where something is wrong', () => {
       expect(run.stdout.slice(1_048_570)).toBe('xxxxxx\n[951427 more bytes were dropped]\n');
     });
 
-    test('a traceback has the frames of the tool alone, under the name of its module', async () => {
+    test('shows only the frames of the tool in a traceback, under the name of its module', async () => {
       const python = await editor().run(tool, lock, {
         snapshot: {
           entrypoint: 'main:go',
@@ -269,7 +269,7 @@ describe('the editor, where something is wrong', () => {
       });
     });
 
-    test('a module that cannot be read says where', async () => {
+    test('names the location when a module cannot be read', async () => {
       const python = await editor().run(tool, lock, { snapshot: { source_code: 'def run(:\n' } });
       expect(python.error?.traceback).toMatch(/File "tool\.py", line 1\n {4}def run\(:\n/);
       const node = await editor().run(tool, lock, {
@@ -278,7 +278,7 @@ describe('the editor, where something is wrong', () => {
       expect(node.error?.traceback).toMatch(/tool\.js:\d+\n[^]*SyntaxError/);
     });
 
-    test('a run that its process did not survive counts as failed from its deadline on', async () => {
+    test('counts a run that its process did not survive as failed from its deadline on', async () => {
       const { records, clock } = porthole.host.services;
       const run = await editor().run(tool, lock);
       const record = await records.toolRuns.get(run.run_id);
@@ -423,7 +423,7 @@ describe('the editor, where something is wrong', () => {
       expect([answer.status, answer.json()['code']]).toEqual([status, code]);
     });
 
-    test('a body that is no form, or half of one', async () => {
+    test('rejects a body that is not a form, or is only half of one', async () => {
       const path = `/tool-versions/${tool.version_id}/run-sandbox`;
       const headers = { 'draft-lock-token': lock };
       const sent = form([{ name: 'inputs', value: '{}' }]);
@@ -439,12 +439,12 @@ describe('the editor, where something is wrong', () => {
       expect(answers.map(({ status }) => status)).toEqual([415, 400, 400]);
     });
 
-    test('an unknown version', async () => {
+    test('rejects an unknown version', async () => {
       const answer = await editor().send({ ...tool, version_id: 'ver_none' }, lock, []);
       expect([answer.status, answer.json()['code']]).toEqual([404, 'tool_version_not_found']);
     });
 
-    test('a malformed schema is refused where it is saved, too', async () => {
+    test('rejects a malformed schema where it is saved, too', async () => {
       const schema = { input_schema: { type: 'objekt' } };
       const body = { name: 't', language: 'python', source_code: '', ...schema };
       expect([
@@ -455,7 +455,7 @@ describe('the editor, where something is wrong', () => {
     });
   });
 
-  test('of 50 who take the lock at once one gets it, and the others hear who has it', async () => {
+  test('gives the lock to one of 50 who take it at once, and names the holder to the others', async () => {
     const other = await editor().makeTool('x');
     const answers = await Promise.all(
       Array.from({ length: 50 }, () =>
@@ -468,7 +468,7 @@ describe('the editor, where something is wrong', () => {
     for (const each of refused) expect(each).toMatchObject({ code: 'draft_locked', holder: 'local' });
   });
 
-  test('a lock that is lost in the middle of a run lets it finish, and refuses the next action', async () => {
+  test('lets a run finish when its lock is lost in the middle, and refuses the next action', async () => {
     const other = await editor().makeTool(
       'import time, os\ndef run(i, c):\n    time.sleep(1)\n    return {"outputs": 1, "next_actions": [{"id": "go"}]}',
     );
@@ -483,7 +483,7 @@ describe('the editor, where something is wrong', () => {
     expect((await editor().start(run.run_id, first, body)).status).toBe(423);
   });
 
-  test('a run that the end of the host cuts off is recorded as failed', async () => {
+  test('records a run that the end of the host cuts off as failed', async () => {
     const first = await startTestHost();
     const other = await editorOf(first).makeTool('import time\ndef run(i, c): time.sleep(600)');
     const running = editorOf(first).run(other, await editorOf(first).takeLock(other));
@@ -504,7 +504,7 @@ describe('the editor, where something is wrong', () => {
     }
   });
 
-  test('where snapshots fill what a person may have, more is refused until they expire', async () => {
+  test('refuses more when snapshots fill a person’s limit, until they expire', async () => {
     const other = await startTestHost({ SNAPSHOT_MAX_TOTAL_BYTES: '400' });
     try {
       const there = editorOf(other);
@@ -530,7 +530,7 @@ describe('the editor, where something is wrong', () => {
     }
   });
 
-  test('no token of a lock is in the log', () => {
+  test('logs no token of a lock', () => {
     expect(porthole.logged.filter((line) => /dlk_[a-z2-7]{26}/.test(line))).toEqual([]);
   });
 });

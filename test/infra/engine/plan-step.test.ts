@@ -23,15 +23,15 @@ const step = (old: ResourceState | undefined, inputs: object, ignoreChanges: str
 describe('what becomes of a resource', () => {
   const changed = { metadata: { name: 'settings' }, data: { a: '2' } };
 
-  test('that is new: it is created', () => {
+  test('creates a new resource', () => {
     expect(step(undefined, changed)).toEqual({ op: 'create' });
   });
 
-  test('with the same inputs: nothing', () => {
+  test('does nothing to a resource with the same inputs', () => {
     expect(step(state({}), state({}).inputs)).toEqual({ op: 'same' });
   });
 
-  test('with changed data: replaced, unless the provider may change it in place', () => {
+  test('replaces a resource with changed data, unless the provider may change it in place', () => {
     expect(step(state({}), changed)).toEqual({ op: 'replace', paths: ['data.a'] });
     expect(step(state({}), changed, [], { enableConfigMapMutable: 'true' })).toEqual({
       op: 'update',
@@ -39,14 +39,14 @@ describe('what becomes of a resource', () => {
     });
   });
 
-  test('that has another name: replaced', () => {
+  test('replaces a resource that has another name', () => {
     expect(step(state({}), { metadata: { name: 'other' }, data: { a: '1' } })).toEqual({
       op: 'replace',
       paths: ['metadata.name'],
     });
   });
 
-  test('of which only ignored fields changed: nothing', () => {
+  test('does nothing to a resource of which only ignored fields changed', () => {
     const old = state({
       type: 'kubernetes:apps/v1:Deployment',
       inputs: { spec: { replicas: 2, paused: false } },
@@ -59,7 +59,7 @@ describe('what becomes of a resource', () => {
   });
 });
 
-test('two values differ at their deepest paths', () => {
+test('compares two values at their deepest paths', () => {
   expect(changedPaths({ a: [{ b: 1 }, { b: 2 }], c: 1 }, { a: [{ b: 1 }, { b: 3 }], d: 1 })).toEqual([
     'a[1].b',
     'c',
@@ -67,14 +67,14 @@ test('two values differ at their deepest paths', () => {
   ]);
 });
 
-test('a sealed secret tells that it changed, and nothing else', () => {
+test('shows that a sealed secret changed, and nothing else', () => {
   const before = seal({ password: new Secret('hunter2') }, 'key');
   expect(JSON.stringify(before)).not.toContain('hunter2');
   expect(seal({ password: new Secret('hunter2') }, 'key')).toEqual(before);
   expect(seal({ password: new Secret('hunter3') }, 'key')).not.toEqual(before);
 });
 
-test('everything is deleted before what it needs', () => {
+test('deletes everything before what it needs', () => {
   const chain = [
     state({ urn: 'namespace' }),
     state({ urn: 'component', needs: ['namespace'] }),

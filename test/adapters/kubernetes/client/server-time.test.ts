@@ -20,7 +20,7 @@ test('clocks that agree within two seconds are taken for one', () => {
   );
 });
 
-test('a clock that differs by minutes is learnt to the second from one answer, and then stays put', () => {
+test('learns a clock difference of minutes to the second from one answer, and then keeps it', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: -600_000, max: 600_000 }).filter((ahead) => Math.abs(ahead) > 5_000),
@@ -41,7 +41,7 @@ test('a clock that differs by minutes is learnt to the second from one answer, a
   );
 });
 
-test.each([undefined, '', 'yesterday'])('a Date of %j teaches nothing', (date) => {
+test.each([undefined, '', 'yesterday'])('learns nothing from a Date of %j', (date) => {
   const time = createServerTime();
   time.observe(date, NOON, NOON);
   expect(time.ahead()).toBe(0);

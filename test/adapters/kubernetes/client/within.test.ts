@@ -11,7 +11,7 @@ test('aborts a task that takes too long', async () => {
   await expect(within(10, undefined, hang)).rejects.toMatchObject({ name: 'TimeoutError' });
 });
 
-test('a task is given up with the reason of its caller, also of one who has given up already', async () => {
+test('rejects a task with the abort reason of its caller, also when the caller aborted before the start', async () => {
   const caller = new AbortController();
   const waiting = within(60_000, caller.signal, hang);
   caller.abort(new Error('gone home'));
@@ -24,7 +24,7 @@ test('a task is given up with the reason of its caller, also of one who has give
   expect(isBegun).toBe(false);
 });
 
-test('what a task leaves running ends with it, and nothing else does', async () => {
+test('ends what a task leaves running when the task ends, and nothing else', async () => {
   const caller = new AbortController();
   let left: Promise<unknown> | undefined;
   const done = await within(60_000, caller.signal, async (limit) => {

@@ -28,7 +28,7 @@ describe('the times of probes', () => {
   });
 
   test.each([10, 100, 600, 2_000])(
-    'on a gateway that always takes %i ms, lag by 30 ms or a tenth, after 2 + log2(D / 10 ms) probes at most',
+    'lag by at most 30 ms or a tenth on a gateway that always takes %i ms, after at most 2 + log2(D / 10 ms) probes',
     (delay) => {
       const times = createProbeTimes();
       for (let warmUp = 0; warmUp < 5; warmUp += 1) start(times, delay);

@@ -72,12 +72,12 @@ test.each([
   'SandboxExpired',
   'PodFailed',
   'PodSucceeded',
-])('a claim has failed for good with the reason %s', (reason) => {
+])('treats a claim with the reason %s as permanently failed', (reason) => {
   const claim = { metadata, status: describeCondition('False', reason) };
   expect(claimState(claim)).toEqual({ state: 'failed', reason: `${reason}: so it is`, sandbox: undefined });
 });
 
-test('a Sandbox is ready once its controller has seen it as it is', () => {
+test('reports a Sandbox as ready once its controller has observed its current generation', () => {
   expect(sandboxReadiness({ metadata, status: describeCondition('True', 'DependenciesReady') })).toEqual({
     state: 'ready',
     podName: 'c',
@@ -99,6 +99,6 @@ test.each([
   ['is the Sandbox’s', {}, 'c'],
   ['is the Sandbox’s where the annotation is empty', { 'agents.x-k8s.io/pod-name': '' }, 'c'],
   ['is what the annotation says', { 'agents.x-k8s.io/pod-name': 'other' }, 'other'],
-])('the pod’s name %s', (_title, annotations, name) => {
+])('returns a pod name that %s', (_title, annotations, name) => {
   expect(podNameOf({ metadata: { ...metadata, annotations } })).toBe(name);
 });

@@ -14,7 +14,7 @@ const line = (type: string, object: object): string => `${JSON.stringify({ type,
 const gone = { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' };
 
 describe('a WebSocket', () => {
-  test('that is refused tells the server’s own words and status', async () => {
+  test('reports the server’s own message and status when it is refused', async () => {
     const body = JSON.stringify({ kind: 'Status', reason: 'NotFound', message: 'pods "p" not found' });
     fake = await fakeStreams({ refuse: () => ({ status: 404, body }) });
     await expect(
@@ -48,7 +48,7 @@ describe('a WebSocket', () => {
     await expect(opening).rejects.toThrow('enough');
   });
 
-  test('to a server that is not there fails as one without an answer', async () => {
+  test('fails as one without an answer when the server is not there', async () => {
     fake = await fakeStreams();
     const { streams } = fake;
     await fake.close();

@@ -31,11 +31,11 @@ describe('messages of a forwarded port', () => {
     });
   });
 
-  test('of another port are refused', () => {
+  test('are refused for another port', () => {
     expect(() => new ForwardReader(4001).take(on(0, PORT))).toThrow('port 4000 instead of 4001');
   });
 
-  test('of any other channel are refused', () => {
+  test('are refused on any other channel', () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 255 }), fc.uint8Array(), (channel, bytes) => {
         expect(() => new ForwardReader(1).take(on(channel, bytes))).toThrow(
@@ -45,7 +45,7 @@ describe('messages of a forwarded port', () => {
     );
   });
 
-  test('to the pod begin with channel 0', () => {
+  test('begin with channel 0 when they go to the pod', () => {
     expect(dataMessage(Buffer.from('hi'))).toEqual(Buffer.from([0, 104, 105]));
   });
 });

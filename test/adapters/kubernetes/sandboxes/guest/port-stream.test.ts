@@ -38,7 +38,7 @@ describe('a stream to a port', () => {
     await stream.settled;
   });
 
-  test('that has no more to send ends once the sandbox is quiet, and not before its answer', async () => {
+  test('ends once the sandbox is quiet when it has no more to send, and not before its answer', async () => {
     const stream = await opened((socket) => {
       socket.on('message', (message: Buffer) => {
         let left = 5;

@@ -103,7 +103,7 @@ test.each<[string, Pod | undefined, object]>([
   expect(podState(of)).toEqual(state);
 });
 
-test('a reason is bounded', () => {
+test('limits the length of a reason', () => {
   const state = podState(waiting('ErrImagePull', 'x'.repeat(10_000)));
   expect(state).toMatchObject({ reason: expect.stringMatching(/^ErrImagePull: x{486}$/) });
 });
