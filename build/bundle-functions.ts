@@ -81,6 +81,9 @@ const TRIMMED: Readonly<Record<string, string>> = {
   // Functions parse the query themselves.
   'fast-querystring/lib/index.js': '',
   'pg/lib/native/index.js': '',
+  // cdk8s writes files, and reads them by patterns; functions only take its manifests.
+  'cdk8s/lib/yaml.js': '',
+  'minimatch/minimatch.js': '',
 };
 
 const trimPlugin: Plugin = {

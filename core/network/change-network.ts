@@ -2,11 +2,17 @@ import { PortholeError } from '../errors.ts';
 import type { NetworkAccess } from './network.ts';
 import type { Records } from '../shared/records.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
-import { isWithin, type NetworkMode, type NetworkPolicy, type NetworkRule } from './network-policy.ts';
+import {
+  isWithin,
+  MOST_RULES,
+  type NetworkMode,
+  type NetworkPolicy,
+  type NetworkRule,
+} from './network-policy.ts';
 import { isNetworkTool } from './ask-owner.ts';
 import type { SandboxSecrets } from './network-secrets.ts';
 import { requestedSecrets, type SecretInput } from './requested-secrets.ts';
-import { MOST_RULES, readRule, type RuleInput } from './network-rule.ts';
+import type { RuleInput } from './network-rule.ts';
 
 /** A requested change of a sandbox's network. Omitted fields stay unchanged. */
 export interface NetworkRequest {
@@ -30,8 +36,8 @@ export async function requestedNetwork(
   const mode = asked === true ? 'open' : asked === false ? 'off' : (asked ?? before.mode);
   const policy: NetworkPolicy = {
     mode,
-    allow: allow === undefined ? before.allow : readRules('allow', allow),
-    deny: deny === undefined ? before.deny : readRules('deny', deny),
+    allow: allow === undefined ? before.allow : await readRules('allow', allow),
+    deny: deny === undefined ? before.deny : await readRules('deny', deny),
     ask: ask ?? before.ask,
   };
   if (!isWithin(policy, network.widest)) {
@@ -50,10 +56,12 @@ export async function requestedNetwork(
   });
 }
 
-function readRules(list: 'allow' | 'deny', entries: readonly RuleInput[]) {
+async function readRules(list: 'allow' | 'deny', entries: readonly RuleInput[]) {
   if (entries.length > MOST_RULES) {
     throw new PortholeError('invalid_request', `${list}: ${entries.length} entries, at most ${MOST_RULES}.`);
   }
+  // Loaded on demand: it contains the list of public suffixes.
+  const { readRule } = await import('./network-rule.ts');
   const rules = entries.map((entry) => readRule(entry, list));
   const problems = rules.filter((each) => typeof each === 'string');
   if (problems.length > 0) {

@@ -22,6 +22,9 @@ export interface NetworkRule {
   readonly paths?: readonly string[] | undefined;
 }
 
+/** Maximum entries of a list. */
+export const MOST_RULES = 200;
+
 export interface NetworkPolicy {
   readonly mode: NetworkMode;
   readonly allow: readonly NetworkRule[];

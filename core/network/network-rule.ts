@@ -14,9 +14,6 @@ export type RuleInput =
 
 type RuleParts = Exclude<RuleInput, string>;
 
-/** Maximum entries of a list. */
-export const MOST_RULES = 200;
-
 /** @returns the rule, or a message if the entry is invalid */
 export function readRule(input: RuleInput, list: 'allow' | 'deny'): NetworkRule | string {
   const given: RuleParts | undefined = typeof input === 'string' ? splitEntry(input) : input;

@@ -3,8 +3,7 @@ import { PortholeError } from '../errors.ts';
 import { environmentProblem } from '../sandboxes/sandbox-environment.ts';
 import type { NetworkAccess } from './network.ts';
 import { readHost } from './network-host.ts';
-import { decideNetwork, type Destination, type NetworkPolicy } from './network-policy.ts';
-import { readRule } from './network-rule.ts';
+import { decideNetwork, type Destination, type NetworkPolicy, type NetworkRule } from './network-policy.ts';
 import { HTTPS_PORT, type NetworkSecret, type SandboxSecrets } from './network-secrets.ts';
 
 /** An entry of `secrets` in a request. */
@@ -49,12 +48,14 @@ export async function requestedSecrets(
       { remedy: 'Pass them with env, or use a sandbox of the provider local or docker.' },
     );
   }
+  // Loaded on demand: it contains the list of public suffixes.
+  const { readRule } = await import('./network-rule.ts');
   const read = inputs.map((input, index) => {
     const isRepeated = inputs.findIndex(({ name }) => name === input.name) !== index;
     if (isRepeated) return `${input.name}: listed twice`;
     if (input.name in sandbox.env) return `${input.name}: a variable of env has that name`;
     const known = before.list.find(({ name }) => name === input.name);
-    return readSecret(input, known, ({ host, port }) => {
+    return readSecret(input, readRule(input.host, 'allow'), known, ({ host, port }) => {
       const named = readHost(host);
       const destination: Destination | undefined = named && { host: named, port };
       return (
@@ -76,12 +77,12 @@ export async function requestedSecrets(
 /** @returns the secret, or a message that never contains the value */
 function readSecret(
   { name, host: text, inject, methods, value: given }: SecretInput,
+  rule: NetworkRule | string,
   known: NetworkSecret | undefined,
   isAllowed: (at: { readonly host: string; readonly port: number }) => boolean,
 ): NetworkSecret | string {
   const problem = environmentProblem({ [name]: '' });
   if (problem !== undefined) return problem;
-  const rule = readRule(text, 'allow');
   if (typeof rule === 'string') return `${name}: ${rule}`;
   const { host, ports: [port = HTTPS_PORT, ...more] = [] } = rule;
   if (host.startsWith('*.') || more.length > 0) return `${name}: ${text}: name one host, with one port`;

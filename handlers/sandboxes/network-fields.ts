@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
-import { NETWORK_MODES, type NetworkRule, ruleText } from '#core/network/network-policy.ts';
+import { MOST_RULES, NETWORK_MODES, type NetworkRule, ruleText } from '#core/network/network-policy.ts';
 import {
   HTTPS_PORT,
   MOST_SECRETS,
   type NetworkSecret,
   SECRET_PLACES,
 } from '#core/network/network-secrets.ts';
-import { MOST_RULES } from '#core/network/network-rule.ts';
 
 const Rule = z
   .union(

@@ -115,6 +115,18 @@ describe('function bundles', () => {
     expect(Object.values(marks).filter((mark) => text.includes(mark))).toEqual([]);
   });
 
+  test('load the list of public suffixes only for rules of a network', () => {
+    const folder = join(dirname(built.module('router')), 'chunks');
+    const big = readdirSync(folder).filter((file) => /^network-rule-.{8}\.mjs$/.test(file));
+    expect(big).toHaveLength(1);
+    const importers = readdirSync(folder).filter((file) => {
+      if (!file.endsWith('.mjs')) return false;
+      return new RegExp(`from["'\`]\\./${big[0]}`).test(readFileSync(join(folder, file), 'utf8'));
+    });
+    // The chunk of the dynamic import itself.
+    expect(importers.filter((file) => !file.startsWith('network-rule-'))).toEqual([]);
+  });
+
   test('keep the streaming functions small', () => {
     expect(contents('execCommand').length).toBeLessThan(32_000);
   });
