@@ -37,7 +37,6 @@ const ONE_MACHINE = [
   'host/local-platform.ts',
   'host/docker-platform.ts',
   'host/open-broker.ts',
-  'adapters/egress/sandbox-authority.ts',
   'adapters/sql/sqlite/open-sqlite-records.ts',
 ];
 /** All routes at once: only the functions of the documentation need them. */

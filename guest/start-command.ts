@@ -7,6 +7,7 @@ import { expendable, Groups, openFolder, signalGroup } from './protect-guest.ts'
 import { ChildTimes } from './process-usage.ts';
 import type { CommandExit, ExecRequest, TerminalSize } from './protocol/exec-protocol.ts';
 import { type GuestSettings, locate } from './protocol/settings-protocol.ts';
+import { TrustedAuthorities } from './trusted-authorities.ts';
 
 /** Destination of a command's input. */
 export interface CommandInput {
@@ -53,10 +54,12 @@ export class CommandStarter {
   readonly #settings: GuestSettings;
   readonly #pipes: CommandPipes;
   readonly #groups = new Groups();
+  readonly #authorities: TrustedAuthorities;
 
   constructor(settings: GuestSettings, pipes: CommandPipes) {
     this.#settings = settings;
     this.#pipes = pipes;
+    this.#authorities = new TrustedAuthorities(settings.network === true ? settings.state : undefined);
   }
 
   /**
@@ -67,7 +70,7 @@ export class CommandStarter {
     const { workspace, env, pty } = this.#settings;
     openFolder(workspace);
     const cwd = locate(this.#settings, request.cwd ?? '/workspace');
-    const merged = { ...env, ...request.env };
+    const merged = this.#authorities.environment({ ...env, ...request.env });
     if (request.tty !== undefined && pty === undefined) {
       return { code: 126, reason: 'no terminals: node-pty is not installed for this platform' };
     }

@@ -32,14 +32,13 @@ export function openNetwork(
     default: usual,
     widest,
     presets: packageRules(tools.registries),
-    // Loaded on demand: only a broker on this machine needs authorities.
+    // Loaded on demand: only the first secret of a sandbox needs it.
     async createAuthority() {
       const { createAuthority } = await import('#adapters/egress/sandbox-authority.ts');
       return createAuthority();
     },
     secretsChanged: (id: string) => platform.certificatesChanged(id),
     isBrokered: () => platform.brokersNetwork(),
-    holdsSecrets: async () => own !== undefined && (await platform.brokersNetwork()),
     hint: allowHint,
   };
   if (own !== undefined) {

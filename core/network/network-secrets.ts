@@ -2,7 +2,7 @@
  * Secrets that never enter a sandbox: it sees a placeholder, and the broker puts the value into
  * requests to one host. Pure.
  */
-import { CERTIFICATE_VARIABLES, NETWORK } from '#guest/protocol/network.ts';
+import { AUTHORITY_VARIABLE, CERTIFICATE_VARIABLES, NETWORK } from '#guest/protocol/network.ts';
 import type { Destination } from './network-policy.ts';
 
 /** Where the placeholder is replaced: in any header, in the query, or in Basic credentials. */
@@ -45,7 +45,7 @@ const PLACEHOLDER = /porthole-secret-[0-9a-f]{32}/g;
  */
 export function commandEnvironment({
   env,
-  secrets: { list },
+  secrets: { list, authority },
 }: {
   readonly env: Readonly<Record<string, string>>;
   readonly secrets: SandboxSecrets;
@@ -55,6 +55,7 @@ export function commandEnvironment({
     ...Object.fromEntries(CERTIFICATE_VARIABLES.map((name) => [name, NETWORK.certificates])),
     ...env,
     ...Object.fromEntries(list.map(({ name, placeholder }) => [name, placeholder])),
+    ...(authority !== undefined && { [AUTHORITY_VARIABLE]: authority.certificate }),
   };
 }
 

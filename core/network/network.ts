@@ -37,8 +37,6 @@ export interface NetworkOptions {
 export interface NetworkAccess extends NetworkOptions {
   /** Whether a broker makes their connections. Otherwise their network is only on or off. */
   isBrokered(): Promise<boolean>;
-  /** Whether the broker inserts secrets, and sandboxes trust its certificates. */
-  holdsSecrets(): Promise<boolean>;
   /** The rules of `packages`. */
   readonly presets: readonly PresetRule[];
   createAuthority(): Promise<SandboxAuthority>;

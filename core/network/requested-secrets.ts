@@ -30,7 +30,7 @@ function newPlaceholder(): string {
  * a broker
  */
 export async function requestedSecrets(
-  network: Pick<NetworkAccess, 'holdsSecrets' | 'presets' | 'createAuthority'>,
+  network: Pick<NetworkAccess, 'isBrokered' | 'presets' | 'createAuthority'>,
   sandbox: {
     readonly network: NetworkPolicy;
     readonly secrets: SandboxSecrets;
@@ -41,11 +41,11 @@ export async function requestedSecrets(
   const { secrets: before } = sandbox;
   if (inputs === undefined) return before;
   if (inputs.length === 0) return { ...before, list: [] };
-  if (!(await network.holdsSecrets())) {
+  if (!(await network.isBrokered())) {
     throw new PortholeError(
       'network_not_supported',
       'secrets: nothing can insert them into the connections of this sandbox.',
-      { remedy: 'Pass them with env, or use a sandbox of the provider local or docker.' },
+      { remedy: 'Pass them with env, or use an installation with a broker.' },
     );
   }
   // Loaded on demand: it contains the list of public suffixes.

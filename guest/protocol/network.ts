@@ -27,6 +27,12 @@ export const CERTIFICATE_VARIABLES = [
   'CARGO_HTTP_CAINFO',
 ] as const;
 
+/**
+ * Variable of a command with the certificate of its sandbox's authority, in PEM. The guest of a pod
+ * writes it into a file for the command's tools; no command sees the variable.
+ */
+export const AUTHORITY_VARIABLE = 'PORTHOLE_AUTHORITY';
+
 const PROXY = `http://127.0.0.1:${NETWORK.port}`;
 
 /**

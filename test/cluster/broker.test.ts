@@ -5,8 +5,12 @@
 import { randomBytes } from 'node:crypto';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
@@ -18,6 +22,7 @@ import { SIGNING_KEYS } from '#test/infra/support/stack-files.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
+import { authorityFiles, issueCertificate, makeAuthority } from './fixture/certificate-authority.ts';
 import { type Cluster, cluster, missing } from './fixture/cluster.ts';
 
 const BROKER = new URL('../../host/broker.ts', import.meta.url).pathname;
@@ -41,6 +46,10 @@ suite('the broker of a cluster', missing() ?? postgresMissing, () => {
   let other: MadeRun;
   let environment: Record<string, string>;
   let kubeconfig: string | undefined;
+  let folder: string;
+  /** The host of a secret. */
+  let secure: ReturnType<typeof createHttpsServer>;
+  const received: unknown[] = [];
 
   /** `/endless` sends without an end, so that a connection is open until something ends it. */
   const internet = createServer((request, response) => {
@@ -57,7 +66,10 @@ suite('the broker of a cluster', missing() ?? postgresMissing, () => {
   const reached: string[] = [];
   internet.on('connect', (request, client: Socket) => {
     reached.push(request.url ?? '');
-    const server = connect((internet.address() as AddressInfo).port, '127.0.0.1', () => {
+    const { port } = (
+      request.url?.startsWith('secret.') === true ? secure : internet
+    ).address() as AddressInfo;
+    const server = connect(port, '127.0.0.1', () => {
       client.write('HTTP/1.1 200 OK\r\n\r\n');
       client.pipe(server).pipe(client);
     });
@@ -74,6 +86,7 @@ suite('the broker of a cluster', missing() ?? postgresMissing, () => {
         ...environment,
         http_proxy: proxy,
         https_proxy: proxy,
+        NODE_EXTRA_CA_CERTS: authorityFiles(folder).certificate,
       },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -95,6 +108,19 @@ suite('the broker of a cluster', missing() ?? postgresMissing, () => {
     fixture = await cluster();
     await fixture.kubectl(['create', 'namespace', namespace]);
     [postgres] = await Promise.all([startPostgres(), importSandboxImage(fixture)]);
+    folder = await mkdtemp(join(tmpdir(), 'porthole-broker-'));
+    await makeAuthority(folder);
+    const { certificate: cert, key } = await issueCertificate(folder, 'secret', {
+      commonName: 'secret',
+      use: 'server',
+      dnsNames: ['secret.example.test'],
+    });
+    secure = createHttpsServer({ cert, key }, ({ headers }, response) => {
+      received.push(headers['x-key']);
+      response.end('from afar\n');
+    });
+    secure.listen(0, '127.0.0.1');
+    await once(secure, 'listening');
     internet.listen(0, '127.0.0.1');
     await once(internet, 'listening');
     environment = {
@@ -118,6 +144,8 @@ suite('the broker of a cluster', missing() ?? postgresMissing, () => {
     await porthole?.end();
     if (broker !== undefined) await killBroker();
     internet.close().closeAllConnections();
+    secure?.close().closeAllConnections();
+    if (folder !== undefined) await rm(folder, { recursive: true });
     await postgres?.stop();
     await fixture.kubectl(['delete', 'namespace', namespace, '--wait=false']);
   }, 120_000);
@@ -201,6 +229,21 @@ suite('the broker of a cluster', missing() ?? postgresMissing, () => {
     expect((await sh(steal)).stdout).toBe('HTTP/1.1 200 Connection established\n');
     expect((await sh(steal, other)).stdout).toBe('HTTP/1.1 403 Blocked by Porthole\n');
   }, 120_000);
+
+  test('puts the value of a secret into a request, also after a stop of the pod', async () => {
+    const secret = { name: 'KEY', host: 'secret.example.test', inject: 'header', value: 'value-0123' };
+    await patch({ network: 'allowlist', allow: ['secret.example.test'], secrets: [secret] });
+    const ask = 'echo $KEY; curl -sS -m 60 -H "X-Key: $KEY" https://secret.example.test/ 2>&1';
+    const { stdout } = await sh(ask);
+    expect(stdout).toMatch(/^porthole-secret-[0-9a-f]{32}\nfrom afar\n$/);
+    expect(received).toEqual(['value-0123']);
+    expect((await sh('env; cat $SSL_CERT_FILE; ls /run/porthole-guest')).stdout).not.toContain('value-0123');
+    const stopped = await porthole.call('POST', `/v1/sandbox/${run.sandboxId}/stop`, { token: ALICE });
+    expect(stopped.status).toBe(200);
+    expect((await sh(ask)).stdout).toBe(stdout);
+    expect(received).toEqual(['value-0123', 'value-0123']);
+    expect(JSON.stringify(await attempts())).toContain('secret KEY');
+  }, 180_000);
 
   test('fails connections while it is killed under load, and never opens the policy', async () => {
     await patch({ network: 'allowlist', allow: ['api.example.test'], ask: false });

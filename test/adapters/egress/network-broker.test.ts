@@ -3,9 +3,10 @@
  * internet.
  */
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo, Server as NetServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { gzipSync } from 'node:zlib';
 import { join } from 'node:path';
@@ -13,12 +14,18 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { readMachineTools } from '#adapters/egress/machine-tools.ts';
 import { NetworkBroker } from '#adapters/egress/network-broker.ts';
 import { NO_PROXIES } from '#adapters/egress/machine-proxies.ts';
+import { createAuthority } from '#adapters/egress/sandbox-authority.ts';
 import { createLocalProvider, type LocalProvider } from '#adapters/local/local-provider.ts';
 import type { NetworkAttempt } from '#core/network/network.ts';
 import { type NetworkPolicy, NO_NETWORK } from '#core/network/network-policy.ts';
-import { NO_SECRETS } from '#core/network/network-secrets.ts';
+import { commandEnvironment, NO_SECRETS, type SandboxSecrets } from '#core/network/network-secrets.ts';
 import { packageRules } from '#core/network/network-presets.ts';
 import { END_OF_ARCHIVE, tarEntry } from '#core/tar/write-tar.ts';
+import {
+  authorityFiles,
+  issueCertificate,
+  makeAuthority,
+} from '#test/cluster/fixture/certificate-authority.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import { suite } from '#test/support/suite.ts';
@@ -43,7 +50,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   'zero.example.com': ['0.0.0.0'],
 };
 
-async function listen(server: Server, host: string): Promise<number> {
+async function listen(server: NetServer, host: string): Promise<number> {
   server.listen(0, host);
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
@@ -54,6 +61,7 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
     const id = sandboxId();
     const attempts: NetworkAttempt[] = [];
     let policy: NetworkPolicy = NO_NETWORK;
+    let secrets: SandboxSecrets = NO_SECRETS;
     let asked: string[] = [];
     let answer: (signal: AbortSignal) => Promise<string | undefined>;
     let folder: string;
@@ -61,15 +69,21 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
     let broker: NetworkBroker;
     let outside: Server;
     let machine: Server;
+    let secure: ReturnType<typeof createHttpsServer>;
+    let securePort: number;
     let port: number;
     let machinePort: number;
     let rebound = 0;
 
     const set = (mode: NetworkPolicy['mode'], ...hosts: string[]): void => {
-      policy = { ...NO_NETWORK, mode, allow: hosts.map((host) => ({ host, ports: [port, machinePort] })) };
+      policy = {
+        ...NO_NETWORK,
+        mode,
+        allow: hosts.map((host) => ({ host, ports: [port, machinePort, securePort] })),
+      };
     };
     const run = async (...argv: [string, ...string[]]) => {
-      const process = await provider.exec(id, { argv });
+      const process = await provider.exec(id, { argv, env: commandEnvironment({ env: {}, secrets }) });
       const text = async (stream: AsyncIterable<unknown>) => {
         const chunks: Buffer[] = [];
         for await (const chunk of stream) chunks.push(chunk as Buffer);
@@ -90,6 +104,16 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
       machine = createServer((_request, response) => response.end(CANARY));
       port = await listen(outside, OUTSIDE);
       machinePort = await listen(machine, '127.0.0.1');
+      await makeAuthority(folder);
+      const { certificate: cert, key } = await issueCertificate(folder, 'api', {
+        commonName: 'api',
+        use: 'server',
+        dnsNames: ['api.example.com'],
+      });
+      secure = createHttpsServer({ cert, key }, ({ headers }, response) =>
+        response.end(String(headers['x-key'] === 'value-0123')),
+      );
+      securePort = await listen(secure, OUTSIDE);
       const tools = readMachineTools({
         npm_config_userconfig: '/none',
         npm_config_globalconfig: '/none',
@@ -108,8 +132,8 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
           return found;
         },
         policyOf: () => Promise.resolve(policy),
-        secretsOf: () => Promise.resolve(NO_SECRETS),
-        certificates: undefined,
+        secretsOf: () => Promise.resolve(secrets),
+        certificates: readFileSync(authorityFiles(folder).certificate, 'utf8'),
         ask(question, signal) {
           asked.push(`${question.host}:${question.port}`);
           return answer(signal);
@@ -120,6 +144,7 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
       await provider.serveChannels({
         calls: () => createServer(),
         network: (of) => broker.serverFor(of),
+        authority: () => Promise.resolve(secrets.authority?.certificate),
       });
       await provider.create({ id });
     }, 60_000);
@@ -127,13 +152,14 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
       await provider.destroy(id);
       await provider.close();
       broker.close();
-      for (const server of [outside, machine]) server.close().closeAllConnections();
+      for (const server of [outside, machine, secure]) server.close().closeAllConnections();
       rmSync(folder, { recursive: true });
     });
     beforeEach(() => {
       attempts.length = 0;
       asked = [];
       answer = () => Promise.resolve('denied by the owner');
+      secrets = NO_SECRETS;
       set('off');
     });
 
@@ -281,6 +307,22 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
         bytesOut: 0,
       });
     });
+
+    test('puts the value of a secret into a request, whose TLS curl trusts', async () => {
+      set('allowlist', 'api.example.com');
+      const placeholder = 'porthole-secret-0123456789abcdef0123456789abcdef';
+      const secret = { name: 'KEY', host: 'api.example.com', port: securePort, inject: 'header' } as const;
+      secrets = {
+        list: [{ ...secret, value: 'value-0123', placeholder }],
+        authority: await createAuthority(),
+      };
+      await provider.writeCertificates(id);
+      const { out, err } = await sh(
+        `echo $KEY; curl -sS -m 20 -H "X-Key: $KEY" https://api.example.com:${securePort}/`,
+      );
+      expect({ out, err }).toEqual({ out: `${placeholder}\ntrue`, err: '' });
+      expect(attempts.at(-1)?.rule).toContain(', secret KEY');
+    }, 30_000);
 
     test('streams without holding anything back, and carries 200 connections at once', async () => {
       set('allowlist', 'api.example.com');

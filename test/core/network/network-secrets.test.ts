@@ -17,10 +17,10 @@ const INPUT: SecretInput = { name: 'KEY', host: 'api.example.com', inject: 'head
 
 function request(
   inputs: readonly SecretInput[] | undefined,
-  { secrets = NO_SECRETS, policy = POLICY, env = {}, holdsSecrets = true } = {},
+  { secrets = NO_SECRETS, policy = POLICY, env = {}, isBrokered = true } = {},
 ) {
   const access = {
-    holdsSecrets: () => Promise.resolve(holdsSecrets),
+    isBrokered: () => Promise.resolve(isBrokered),
     createAuthority: () => Promise.resolve(AUTHORITY),
     presets: [],
   };
@@ -92,7 +92,7 @@ describe('requested secrets', () => {
 
   test('are refused twice under a name, and without a broker', async () => {
     await expect(request([INPUT, INPUT])).rejects.toThrow('KEY: listed twice');
-    await expect(request([INPUT], { holdsSecrets: false })).rejects.toMatchObject({
+    await expect(request([INPUT], { isBrokered: false })).rejects.toMatchObject({
       code: 'network_not_supported',
     });
   });
@@ -107,6 +107,9 @@ test('gives commands the placeholders, and tools the file of authorities', () =>
     KEY: secret().placeholder,
     NODE_EXTRA_CA_CERTS: '/run/porthole/certificates.pem',
   });
+  const held = commandEnvironment({ env, secrets: { list: [secret()], authority: AUTHORITY } });
+  expect(held).toMatchObject({ PORTHOLE_AUTHORITY: AUTHORITY.certificate });
+  expect(Object.values(held)).not.toContain(AUTHORITY.key);
 });
 
 test.each([
