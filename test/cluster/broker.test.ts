@@ -16,16 +16,19 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { approvalsAsked, decide } from '#test/host/support/approvals.ts';
 import { execute } from '#test/host/support/commands.ts';
+import { installPackage } from '#test/host/support/install-package.ts';
 import { ALICE, PEOPLE } from '#test/host/support/people.ts';
 import { type MadeRun, makeRun } from '#test/host/support/runs.ts';
 import { SIGNING_KEYS } from '#test/infra/support/stack-files.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { answerRegistry } from '#test/support/npm-registry.ts';
 import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { authorityFiles, issueCertificate, makeAuthority } from './fixture/certificate-authority.ts';
 import { type Cluster, cluster, missing } from './fixture/cluster.ts';
 
 const BROKER = new URL('../../host/broker.ts', import.meta.url).pathname;
+const REGISTRY = 'http://registry.npmjs.org';
 const namespace = `broker-${randomBytes(4).toString('hex')}`;
 
 async function freePort(host: string): Promise<number> {
@@ -53,6 +56,7 @@ suite('the broker of a cluster', missing() ?? postgresMissing, () => {
 
   /** `/endless` sends without an end, so that a connection is open until something ends it. */
   const internet = createServer((request, response) => {
+    if (answerRegistry(request, response, REGISTRY)) return;
     if (!(request.url ?? '').endsWith('/endless')) {
       response.end('from afar\n');
       return;
@@ -204,6 +208,19 @@ suite('the broker of a cluster', missing() ?? postgresMissing, () => {
     await decide(porthole, run.runId, { request_id, decision: 'approve', scope: 'run' }, ALICE);
     expect(await asking).toMatchObject({ code: 0, stdout: 'from afar\n' });
   }, 120_000);
+
+  test('lets npm install from a registry', async () => {
+    await patch({ network: 'packages', allow: [], ask: false });
+    const { stdout, stderr, exitCode } = await installPackage(porthole, run.sandboxId, REGISTRY, ALICE);
+    expect([exitCode, stdout.toString(), stderr.toString()]).toEqual([
+      0,
+      '// tiny is here\n',
+      expect.stringContaining('added 1 package'),
+    ]);
+    expect(await attempts()).toContainEqual(
+      expect.objectContaining({ host: 'registry.npmjs.org', decision: 'allowed', rule: 'preset npm' }),
+    );
+  }, 180_000);
 
   test('ends an open connection when its policy changes', async () => {
     await patch({ network: 'allowlist', allow: ['api.example.test'], ask: false });

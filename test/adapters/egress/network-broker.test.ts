@@ -8,7 +8,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Server as NetServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { gzipSync } from 'node:zlib';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { readMachineTools } from '#adapters/egress/machine-tools.ts';
@@ -20,7 +19,6 @@ import type { NetworkAttempt } from '#core/network/network.ts';
 import { type NetworkPolicy, NO_NETWORK } from '#core/network/network-policy.ts';
 import { commandEnvironment, NO_SECRETS, type SandboxSecrets } from '#core/network/network-secrets.ts';
 import { packageRules } from '#core/network/network-presets.ts';
-import { END_OF_ARCHIVE, tarEntry } from '#core/tar/write-tar.ts';
 import {
   authorityFiles,
   issueCertificate,
@@ -28,6 +26,7 @@ import {
 } from '#test/cluster/fixture/certificate-authority.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
+import { answerRegistry } from '#test/support/npm-registry.ts';
 import { suite } from '#test/support/suite.ts';
 import { attemptScript, bypassAttempts } from './bypass-attempts.ts';
 import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
@@ -336,16 +335,6 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
   });
 }
 
-const TINY = gzipSync(
-  Buffer.concat([
-    ...[
-      ['package/package.json', '{"name":"tiny","version":"1.0.0","main":"index.js"}'],
-      ['package/index.js', '// tiny is here\n'],
-    ].map(([path = '', text = '']) => tarEntry({ path, isExecutable: false, content: Buffer.from(text) })),
-    END_OF_ARCHIVE,
-  ]),
-);
-
 /** An API and an npm registry with one package. */
 function serve(request: IncomingMessage, response: ServerResponse, ports: () => number[]): void {
   const [port, machinePort] = ports();
@@ -370,12 +359,7 @@ function serve(request: IncomingMessage, response: ServerResponse, ports: () => 
     request
       .on('data', (chunk: Buffer) => (length += chunk.length))
       .on('end', () => response.end(String(length)));
-  } else if (url === '/tiny') {
-    const tarball = `http://registry.example.com:${port}/tiny.tgz`;
-    const version = { name: 'tiny', version: '1.0.0', main: 'index.js', dist: { tarball } };
-    const packument = { name: 'tiny', 'dist-tags': { latest: '1.0.0' }, versions: { '1.0.0': version } };
-    response.setHeader('content-type', 'application/json').end(JSON.stringify(packument));
-  } else if (url === '/tiny.tgz') {
-    response.end(TINY);
-  } else response.end('hello');
+  } else if (!answerRegistry(request, response, `http://registry.example.com:${port}`)) {
+    response.end('hello');
+  }
 }
