@@ -1,4 +1,4 @@
-/** The network of a sandbox that is a container, with a proxy of this test in place of the internet. */
+/** The network of containers, with a proxy of this test in place of the internet. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -307,7 +307,7 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
       });
     });
 
-    test('puts the value of a secret into a request, whose TLS curl trusts', async () => {
+    test('puts the value of a secret into a request over TLS that curl trusts', async () => {
       set('allowlist', 'api.example.com');
       const placeholder = 'porthole-secret-0123456789abcdef0123456789abcdef';
       const secret = { name: 'KEY', host: 'api.example.com', port: securePort, inject: 'header' } as const;

@@ -6,8 +6,8 @@ import { type CommandResult, execute } from './commands.ts';
 import { as, type Callable } from './runs.ts';
 
 /**
- * Installs the package `tiny` of `answerRegistry` with the npm of this machine, in a sandbox whose
- * image has none, and prints it.
+ * Installs the package `tiny` of `answerRegistry` with the npm of this machine, and prints it: the
+ * images of the tests have no npm.
  */
 export async function installPackage(
   porthole: Callable,
