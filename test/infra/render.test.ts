@@ -22,6 +22,15 @@ const file = stackFile({
     egress: ['203.0.113.0/24'],
   },
   'porthole:browsers': { image: 'browsers@sha256:1' },
+  'porthole:gateway': {
+    className: 'traefik',
+    podNamespace: 'traefik',
+    podLabels: { app: 'traefik' },
+    probe: {
+      url: 'https://traefik.traefik.svc:8443',
+      ca: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
+    },
+  },
 });
 
 const render = (...args: string[]) =>

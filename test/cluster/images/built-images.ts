@@ -10,7 +10,13 @@ import { cacheFolder } from '../fixture/program-cache.ts';
 import { baseDigest, makeBase } from './base-image.ts';
 import { type Docker, withDockerEngine } from './docker-engine.ts';
 import { findProgram } from './find-program.ts';
-import { CATALOGUE_RECIPES, IMAGE_RECIPES, type ImageRecipe, recipeDigest } from './image-recipe.ts';
+import {
+  BROWSER_RECIPES,
+  CATALOGUE_RECIPES,
+  IMAGE_RECIPES,
+  type ImageRecipe,
+  recipeDigest,
+} from './image-recipe.ts';
 import { npmSettings } from './npm-settings.ts';
 
 /** References of our images, as pods name them. */
@@ -70,7 +76,7 @@ export async function withBuilds<T>(
     const wanted = builds(recipes, base);
     const lacking = wanted.filter(({ archive }) => !existsSync(archive));
     if (lacking.length > 0) await build(lacking, base, report);
-    const all = [...builds(IMAGE_RECIPES, base), ...builds(CATALOGUE_RECIPES, base)];
+    const all = [IMAGE_RECIPES, BROWSER_RECIPES, CATALOGUE_RECIPES].flatMap((each) => builds(each, base));
     removeOthers(folder, [baseArchive(base), ...all.map(({ archive }) => archive)]);
     return use(wanted);
   });

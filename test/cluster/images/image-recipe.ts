@@ -33,6 +33,11 @@ export const IMAGE_RECIPES = {
   },
 } as const satisfies Record<string, ImageRecipe>;
 
+/** The browsers, apart from the others: Chromium and its fonts are 1 GB. */
+export const BROWSER_RECIPES = {
+  browsers: { name: 'browsers', dockerfile: join(ROOT, 'images/browsers/Dockerfile'), context: ROOT },
+} as const satisfies Record<string, ImageRecipe>;
+
 /** The recipes of the shipped catalogue, by their names in it. */
 export const CATALOGUE_RECIPES = {
   python: catalogued('python'),
