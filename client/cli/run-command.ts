@@ -136,7 +136,7 @@ usage: porthole <command> [options]
 
 ${indented(commands.map(({ name, usage, summary }) => [`${name} ${usage}`.trim(), summary]))}
 
-A <sandbox> is an id or a name. Every command has --help, and --json where it prints.
+A <sandbox> is an id, a name, or the id of its run. Every command has --help, and --json where it prints.
 
 environment:
 ${indented([

@@ -81,6 +81,7 @@ describe('the command line', () => {
       { run_id: runId },
     ]);
     expect(await run('runs', '--tag', 'thread_id=2')).toMatchObject({ stderr: 'No run matches.\n' });
+    expect(await run('exec', String(runId), '--', 'echo', 'hi')).toMatchObject({ code: 0, stdout: 'hi\n' });
     await host.call('POST', `/api/runs/${String(runId)}/complete`, { token: ALICE });
   });
 

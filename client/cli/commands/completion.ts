@@ -1,6 +1,6 @@
 import { type CommandSpec, type Context, UsageError } from '../command.ts';
 import { plain } from '../plain.ts';
-import { sandboxOf } from './inspect.ts';
+import { holdSandbox } from '../hold-sandbox.ts';
 
 /** The words that may come next, and what each means. */
 export type Words = readonly (readonly [word: string, meaning: string])[];
@@ -166,10 +166,10 @@ async function wordsFor(context: Context, expected: Expected, words: readonly st
         if (found.length >= MOST_NAMES) break;
       }
     } else if (name === 'server') {
-      const servers = await (await sandboxOf(named)).servers.list({ signal });
+      const servers = await (await holdSandbox(named)).servers.list({ signal });
       found.push(...servers.map((each) => [each.name, each.state] as const));
     } else if (name === 'port') {
-      const ports = await (await sandboxOf(named)).ports.list({ signal });
+      const ports = await (await holdSandbox(named)).ports.list({ signal });
       found.push(...ports.map((each) => [String(each.port), each.program ?? ''] as const));
     } else if (name === 'request') {
       const waiting = await (await porthole.runs.get(subject, { signal })).approvals({ signal });

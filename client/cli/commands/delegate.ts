@@ -1,5 +1,6 @@
 import type { Scope } from '../../sandboxes/delegations.ts';
 import { type CommandSpec, JSON_OPTION, UsageError } from '../command.ts';
+import { findSandbox } from '../hold-sandbox.ts';
 import { readDuration } from '../duration.ts';
 
 const SCOPES = ['fs:read', 'fs:write', 'exec'] as const satisfies readonly Scope[];
@@ -37,7 +38,8 @@ export const delegateCommand: CommandSpec = {
     ['porthole delegate try --list', 'list delegations'],
   ],
   positionals: [1, 1],
-  async run({ given, porthole, signal, print, note }) {
+  async run(context) {
+    const { given, signal, print, note } = context;
     const scopes = given.texts('scope').map((text) => {
       const scope = SCOPES.find((each) => each === text);
       if (scope === undefined)
@@ -47,7 +49,7 @@ export const delegateCommand: CommandSpec = {
     const revoked = given.text('revoke');
     if (revoked === '')
       throw new UsageError('--revoke must be the id of a delegation, got "": --list names them.');
-    const sandbox = await porthole.sandboxes.find(given.positionals[0] ?? '', { signal });
+    const sandbox = await findSandbox(context);
     if (revoked !== undefined) {
       await sandbox.delegations.revoke(revoked, { signal });
       await print(given.is('json') ? JSON.stringify({ revoked }) : `${revoked} revoked`);

@@ -1,4 +1,5 @@
 import { type CommandSpec, JSON_OPTION, UsageError } from '../command.ts';
+import { findSandbox } from '../hold-sandbox.ts';
 import { readTags } from '../read-pairs.ts';
 
 export const deleteCommand: CommandSpec = {
@@ -15,7 +16,8 @@ export const deleteCommand: CommandSpec = {
     ['porthole delete --tag thread_id=42 --force', 'those of a conversation'],
   ],
   positionals: [0, 1_000],
-  async run({ given, porthole, signal, print }) {
+  async run(context) {
+    const { given, porthole, signal, print } = context;
     const tag = given.text('tag');
     if ((tag === undefined) === (given.positionals.length === 0)) {
       const got = tag === undefined ? 'neither' : `--tag ${tag} and ${given.positionals.join(' ')}`;
@@ -24,7 +26,7 @@ export const deleteCommand: CommandSpec = {
     const ids: string[] = [];
     if (tag === undefined) {
       for (const word of given.positionals) {
-        const sandbox = await porthole.sandboxes.find(word, { signal });
+        const sandbox = await findSandbox(context, word);
         await sandbox.delete({ signal });
         ids.push(sandbox.id);
       }

@@ -1,5 +1,5 @@
 import type { Sandbox } from '../../sandboxes/sandbox.ts';
-import { type CommandSpec, type Context, JSON_OPTION, UsageError } from '../command.ts';
+import { type CommandSpec, JSON_OPTION, UsageError } from '../command.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
 import { plain } from '../plain.ts';
 import { table } from '../table.ts';
@@ -7,13 +7,6 @@ import { write } from '../write.ts';
 import { ago } from './list.ts';
 
 /** Commands that show what runs in a sandbox. */
-
-/** The sandbox that an argument names: by its id or name, or by its run. */
-export async function sandboxOf(context: Context): Promise<Sandbox> {
-  const word = context.given.positionals[0] ?? '';
-  if (!word.startsWith('run_')) return holdSandbox(context);
-  return (await context.porthole.run(word, { signal: context.signal })).sandbox;
-}
 
 export const psCommand: CommandSpec = {
   name: 'ps',
@@ -24,7 +17,7 @@ export const psCommand: CommandSpec = {
   positionals: [1, 1],
   async run(context) {
     const { given, signal, print, note } = context;
-    const sandbox = await sandboxOf(context);
+    const sandbox = await holdSandbox(context);
     const [servers, processes] = await Promise.all([
       sandbox.servers.list({ signal }),
       sandbox.processes.list({ signal }),
@@ -75,7 +68,7 @@ export const logsCommand: CommandSpec = {
     const tail = given.text('tail');
     if (tail !== undefined && !/^\d{1,6}$/.test(tail))
       throw new UsageError(`--tail must be a number of lines, got ${JSON.stringify(tail)}.`);
-    const sandbox = await sandboxOf(context);
+    const sandbox = await holdSandbox(context);
     const name = given.positionals[1] ?? (await onlyServer(sandbox, signal));
     const options = {
       follow: given.is('follow'),

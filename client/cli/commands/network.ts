@@ -2,7 +2,7 @@ import type { NetworkOptions, NetworkPolicy, NetworkRule } from '../../sandboxes
 import { type CommandSpec, type Given, JSON_OPTION, readChoice } from '../command.ts';
 import { plain } from '../plain.ts';
 import { table } from '../table.ts';
-import { sandboxOf } from './inspect.ts';
+import { holdSandbox } from '../hold-sandbox.ts';
 import { ago } from './list.ts';
 
 const MODES = ['off', 'packages', 'allowlist', 'open'] as const;
@@ -54,7 +54,7 @@ export const networkCommand: CommandSpec = {
   async run(context) {
     const { given, signal, print } = context;
     const change = networkOf(given);
-    const sandbox = await sandboxOf(context);
+    const sandbox = await holdSandbox(context);
     if (Object.keys(change).length > 0) {
       const policy = await sandbox.changeNetwork({ ...change, signal });
       await print(given.is('json') ? JSON.stringify(policy) : policyLines(policy).join('\n'));

@@ -1,4 +1,5 @@
-import { type CommandSpec, JSON_OPTION } from '../command.ts';
+import { type CommandSpec, type Context, JSON_OPTION } from '../command.ts';
+import { findSandbox } from '../hold-sandbox.ts';
 
 export const stopCommand: CommandSpec = {
   name: 'stop',
@@ -20,11 +21,9 @@ export const resumeCommand: CommandSpec = {
   run: (context) => change(context, 'resume'),
 };
 
-async function change(
-  { given, porthole, signal, print }: Parameters<CommandSpec['run']>[0],
-  how: 'stop' | 'resume',
-): Promise<number> {
-  const sandbox = await porthole.sandboxes.find(given.positionals[0] ?? '', { signal });
+async function change(context: Context, how: 'stop' | 'resume'): Promise<number> {
+  const { given, signal, print } = context;
+  const sandbox = await findSandbox(context);
   const info = await sandbox[how]({ signal });
   await print(given.is('json') ? JSON.stringify(info) : `${info.id} ${info.state}`);
   return 0;
