@@ -139,7 +139,7 @@ export function eventDetail({ type, data }: RunEvent, owner: string): string {
     typeof port === 'number' ? `port ${port}` : type.startsWith('tool.') ? tool : undefined,
     text('server'),
     type === 'preview.looked' ? [text('path'), text('result')].join(' ') : undefined,
-    text('cause'),
+    text('cause')?.replace(/\.$/, ''),
     text('place'),
     type === 'server.changed' ? text('state') : undefined,
     type.startsWith('process.') ? (text('name') ?? text('command')) : undefined,
