@@ -81,7 +81,9 @@ export function NetworkView({ sandboxId, seen, isOwner }: NetworkViewProps) {
         <Empty title="No connections yet" />
       ) : (
         <>
-          <Choice label="Show" value={kind} onChange={setKind} options={SHOWN} />
+          <div className="filters">
+            <Choice label="Show" value={kind} onChange={setKind} options={SHOWN} />
+          </div>
           <table className="list">
             <thead>
               <tr>
