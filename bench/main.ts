@@ -38,6 +38,10 @@ const BENCHES: Record<string, (quick: boolean) => Promise<BenchResult[]>> = {
     const { benchNetwork } = await import('./network.ts');
     return benchNetwork(quick ? { rounds: 1, connections: 20, seconds: 1 } : {});
   },
+  console: async (quick) => {
+    const { benchConsole } = await import('./console.ts');
+    return benchConsole(quick ? { rounds: 1, runs: 60, events: 500 } : {});
+  },
   looks: async (quick) => {
     const { benchLooks } = await import('./looks.ts');
     return benchLooks(quick ? { rounds: 1, looks: 4 } : {});

@@ -9,6 +9,8 @@ import {
   ListBoxItem,
   Popover,
 } from 'react-aria-components';
+import { ApiError } from '../api/client.ts';
+import { Loading } from '../parts/feedback.tsx';
 import { actionProblemOf } from '../parts/use-attempt.ts';
 import { moveInto } from './change-folder.ts';
 import { shownName } from './file-names.ts';
@@ -25,8 +27,8 @@ interface MoveDialogProps {
 
 /** Asks for the folder that a file or folder moves to: one of the list, or a typed path. */
 export default function MoveDialog({ sandboxId, path, isFolder, onClose, onMoved }: MoveDialogProps) {
-  const [folders, setFolders] = useState<readonly string[]>([]);
-  const [note, setNote] = useState('Reading the folders of the sandbox…');
+  const [folders, setFolders] = useState<readonly string[]>();
+  const [note, setNote] = useState('');
   const parent = path.slice(0, path.lastIndexOf('/'));
   useEffect(() => {
     const read = async () => {
@@ -34,8 +36,8 @@ export default function MoveDialog({ sandboxId, path, isFolder, onClose, onMoved
         const found = await listFolders(sandboxId);
         // A folder cannot move into itself.
         setFolders(found.filter((each) => !isFolder || !`${each}/`.startsWith(`${path}/`)));
-        setNote('');
       } catch (error) {
+        setFolders([]);
         setNote(`${actionProblemOf(error)} Or type the path of the folder.`);
       }
     };
@@ -48,41 +50,49 @@ export default function MoveDialog({ sandboxId, path, isFolder, onClose, onMoved
       action="Move it"
       onClose={onClose}
       onSubmit={async (typed) => {
+        if (folders === undefined) {
+          throw new ApiError(409, 'busy', 'The folders are still being read. Try again.');
+        }
         const folder = workspacePath(typed) ?? parent;
         const to = await moveInto(sandboxId, path, folder);
         if (to !== path) onMoved(path, to);
       }}
     >
-      <ComboBox
-        className="field"
-        name="name"
-        autoFocus
-        allowsCustomValue
-        menuTrigger="focus"
-        defaultInputValue={parent}
-        defaultItems={folders.map((id) => ({ id }))}
-        validate={({ inputValue }) =>
-          workspacePath(inputValue) === undefined ? 'A folder in /workspace is needed.' : null
-        }
-      >
-        <Label>To the folder</Label>
-        <span className="combo">
-          <Input autoComplete="off" spellCheck={false} />
-          <Button className="button" aria-label="Show folders">
-            <span aria-hidden="true">▾</span>
-          </Button>
-        </span>
-        <FieldError className="field-error" />
-        <Popover className="popover">
-          <ListBox className="options">
-            {({ id }: { readonly id: string }) => (
-              <ListBoxItem textValue={id}>
-                <bdi>{shownName(id)}</bdi>
-              </ListBoxItem>
-            )}
-          </ListBox>
-        </Popover>
-      </ComboBox>
+      {folders === undefined ? (
+        <Loading />
+      ) : (
+        <ComboBox
+          className="field"
+          name="name"
+          autoFocus
+          allowsCustomValue
+          defaultInputValue={parent}
+          defaultItems={folders.map((id) => ({ id }))}
+          validate={({ inputValue }) =>
+            inputValue === '' || workspacePath(inputValue) === undefined
+              ? 'A folder in /workspace is needed.'
+              : null
+          }
+        >
+          <Label>To the folder</Label>
+          <span className="combo">
+            <Input autoComplete="off" spellCheck={false} />
+            <Button className="button" aria-label="Show folders">
+              <span aria-hidden="true">▾</span>
+            </Button>
+          </span>
+          <FieldError className="field-error" />
+          <Popover className="popover">
+            <ListBox className="options">
+              {({ id }: { readonly id: string }) => (
+                <ListBoxItem textValue={id}>
+                  <bdi>{shownName(id)}</bdi>
+                </ListBoxItem>
+              )}
+            </ListBox>
+          </Popover>
+        </ComboBox>
+      )}
       <p className="quiet" role="status">
         {note}
       </p>

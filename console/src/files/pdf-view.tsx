@@ -106,7 +106,7 @@ function PdfPages({ pdf, name, onProblem }: PdfPagesProps) {
     const draw = async () => {
       const page = await pdf.getPage(number);
       const { width, height } = page.getViewport({ scale: 1 });
-      const wanted = ((place.parentElement?.clientWidth ?? width) / width) * devicePixelRatio;
+      const wanted = ((place.clientWidth || width) / width) * devicePixelRatio;
       const viewport = page.getViewport({
         scale: Math.min(wanted, Math.sqrt(MOST_PIXELS / (width * height))),
       });

@@ -109,6 +109,25 @@ export interface Loaded<T> {
   readonly reload: () => void;
 }
 
+/** The history of a run arrives in hundreds of pieces: each must not cause its own requests. */
+const SETTLE_MS = 500;
+
+/** The last value: at once after a pause, and otherwise once in `SETTLE_MS`. */
+function useThrottled<T>(value: T): T {
+  const [shown, setShown] = useState(value);
+  const changed = useRef(Date.now());
+  useEffect(() => {
+    if (value === shown) return undefined;
+    const rest = Math.max(0, changed.current + SETTLE_MS - Date.now());
+    const timer = setTimeout(() => {
+      changed.current = Date.now();
+      setShown(value);
+    }, rest);
+    return () => clearTimeout(timer);
+  }, [value, shown]);
+  return shown;
+}
+
 /**
  * Polls a route every `everyMs` while the page is visible, whenever `seen` changes, and when the
  * server can be reached again. Null: no request.
@@ -129,6 +148,7 @@ export function useAnswer<R extends Route>(
   const { over, count } = useContext(SessionContext);
   const { isLost, returns } = useConnection();
   const key = input === null ? undefined : JSON.stringify(input);
+  const settled = useThrottled(seen);
   useEffect(() => {
     if (key === undefined || !visible || over) return undefined;
     const ended = new AbortController();
@@ -153,7 +173,7 @@ export function useAnswer<R extends Route>(
       ended.abort();
       clearTimeout(timer);
     };
-  }, [route, key, asked, visible, everyMs, seen, over, count, returns]);
+  }, [route, key, asked, visible, everyMs, settled, over, count, returns]);
   const reload = useCallback(() => setAsked((count) => count + 1), []);
   return { ...state, problem: isLost ? undefined : state.problem, reload };
 }

@@ -9,8 +9,8 @@ const STEPS: Readonly<
     title: 'Start a run',
     words: (
       <>
-        A run is one agent’s work in one sandbox. <strong>Try it</strong> starts one with a small script as
-        the agent. <strong>New run</strong> is for your own agent.
+        <strong>Try it</strong> starts a run with a small script as the agent. <strong>New run</strong> is for
+        your own agent, and shows how it connects.
       </>
     ),
   },
