@@ -27,13 +27,8 @@ import { noPool, type WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
 import type { GuestKeys } from '#guest/protocol/guest-pod.ts';
 import { brokerHeader } from '#guest/protocol/network.ts';
 import type { BrokerTokens } from '#adapters/auth/key-set.ts';
-import {
-  type ClusterOptions,
-  type Config,
-  ConfigError,
-  NEEDS_IMAGE,
-  NEEDS_WARM_POOL,
-} from './config/config.ts';
+import { type ClusterOptions, type Config, ConfigError } from './config/config.ts';
+import { NEEDS_IMAGE, NEEDS_WARM_POOL } from './config/contradictions.ts';
 import { createAccessProvisioner } from './create-access-provisioner.ts';
 import { consoleOrigins } from './known-hosts.ts';
 import { type Platform, type PlatformDeps, skillsFailed } from './platform.ts';

@@ -6,14 +6,12 @@ import type { LocalProviderOptions } from '#adapters/local/local-provider.ts';
 import { type EngineAddress, engineAddress } from '#adapters/docker/engine-address.ts';
 import { type MachineProxies, readMachineProxies } from '#adapters/egress/machine-proxies.ts';
 import type { JwksSchema } from '#adapters/auth/key-set.ts';
-import { MIN_KEY_LENGTH } from '#core/callers.ts';
-import type { BucketCredentials } from '#core/mounts/mount-bucket.ts';
 import type { WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
 import type { CatalogueImage } from '#core/images/image-store.ts';
+import type { NetworkMode } from '#core/network/network-policy.ts';
 import type { NetworkOptions } from '#core/network/network.ts';
-import { NETWORK_MODES, type NetworkMode } from '#core/network/network-policy.ts';
 import type { EditorOptions } from '#core/editor/editor-limits.ts';
-import { type PreviewOptions, zoneNames } from '#core/previews/preview-limits.ts';
+import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import type { LifecycleLimits } from '#core/sandboxes/sandbox-lifecycle.ts';
 import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
 import { closestName } from '#core/sandboxes/closest-name.ts';
@@ -22,6 +20,7 @@ import type { BucketOptions } from '#core/mounts/resolve-mount.ts';
 import { SHIPPED_IMAGES } from '#core/images/image-catalogue.ts';
 import type { RequestLimits } from '#handlers/http/admit.ts';
 import type { SandboxPodOptions } from '#adapters/kubernetes/sandboxes/sandbox-pod-schema.ts';
+import { accessKeys, archiveCredentials, contradictions, isOnOneMachine } from './contradictions.ts';
 import { DOCKER_IMAGE, type Environment, EnvironmentSchema } from './environment-schema.ts';
 
 /** An invalid configuration: every problem, one line each. */
@@ -315,8 +314,8 @@ function shape(env: Environment): Config {
       bindings: env.PORTHOLE_BUCKETS,
       endpoints: env.PORTHOLE_MOUNT_ENDPOINTS,
       credentials:
-        pair(env.AWS_ACCESS_KEY_ID, env.AWS_SECRET_ACCESS_KEY) ??
-        pair(env.R2_ACCESS_KEY_ID, env.R2_SECRET_ACCESS_KEY),
+        accessKeys(env.AWS_ACCESS_KEY_ID, env.AWS_SECRET_ACCESS_KEY) ??
+        accessKeys(env.R2_ACCESS_KEY_ID, env.R2_SECRET_ACCESS_KEY),
     }),
   };
 }
@@ -334,27 +333,12 @@ function usualNetwork({
 }
 
 /** Both or neither: many machines have one of them set, for other programs. */
-function pair(
-  accessKeyId: string | undefined,
-  secretAccessKey: string | undefined,
-): BucketCredentials | undefined {
-  if (accessKeyId === undefined || secretAccessKey === undefined) return undefined;
-  return accessKeyId === '' || secretAccessKey === '' ? undefined : { accessKeyId, secretAccessKey };
-}
-
 function archiveOptions(env: Environment): S3ArchiveOptions | undefined {
   const credentials = archiveCredentials(env);
   const { PORTHOLE_ARCHIVE_BUCKET: bucket, PORTHOLE_ARCHIVE_REGION: region } = env;
   if (bucket === undefined || credentials === undefined) return undefined;
   const endpoint = new URL(env.PORTHOLE_ARCHIVE_ENDPOINT ?? `https://s3.${region}.amazonaws.com`);
   return Object.freeze({ bucket, endpoint, region, credentials });
-}
-
-function archiveCredentials(env: Partial<Environment>): BucketCredentials | undefined {
-  return (
-    pair(env.PORTHOLE_ARCHIVE_ACCESS_KEY_ID, env.PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY) ??
-    pair(env.AWS_ACCESS_KEY_ID, env.AWS_SECRET_ACCESS_KEY)
-  );
 }
 
 function dockerOptions(env: Environment): DockerOptions {
@@ -391,137 +375,6 @@ export function secretsOf({
       credentials === undefined ? [] : [credentials.secretAccessKey],
     ),
   ];
-}
-
-/** Problems between variables that are valid on their own. */
-function contradictions(
-  env: Partial<Environment>,
-  given: Readonly<Record<string, string | undefined>>,
-): string[] {
-  const problems: string[] = [];
-  // The given value: an invalid key already has its own line.
-  const isSecured =
-    given['SANDBOX_API_KEY'] !== undefined ||
-    given['PORTHOLE_API_KEYS'] !== undefined ||
-    given['OIDC_ISSUER'] !== undefined;
-  if (!isSecured && env.HOST !== undefined && !isLoopback(env.HOST)) {
-    problems.push(
-      `HOST: ${env.HOST} is not a loopback address, and nothing is configured to tell callers apart: set SANDBOX_API_KEY (npm run admin-key makes one), PORTHOLE_API_KEYS or OIDC_ISSUER, or listen on 127.0.0.1`,
-    );
-  }
-  if (env.HOST !== undefined && !isLoopback(env.HOST) && isShortKey(env.SANDBOX_API_KEY)) {
-    problems.push(
-      `SANDBOX_API_KEY: ${SHORT_KEY}, which is too few for HOST ${env.HOST}: set a longer key (npm run admin-key makes one), or listen on 127.0.0.1`,
-    );
-  }
-  if ((given['OIDC_ISSUER'] === undefined) !== (given['OIDC_AUDIENCE'] === undefined)) {
-    problems.push('OIDC_ISSUER and OIDC_AUDIENCE: set both or neither');
-  }
-  if (given['OIDC_CLIENT_ID'] !== undefined && given['OIDC_ISSUER'] === undefined) {
-    problems.push('OIDC_CLIENT_ID: needs OIDC_ISSUER and OIDC_AUDIENCE');
-  }
-  if ((given['PORTHOLE_CHANNEL_PORT'] === undefined) !== (given['PORTHOLE_CHANNEL_URL'] === undefined)) {
-    problems.push('PORTHOLE_CHANNEL_PORT and PORTHOLE_CHANNEL_URL: set both or neither');
-  }
-  if ((given['PORTHOLE_TLS_CERT'] === undefined) !== (given['PORTHOLE_TLS_KEY'] === undefined)) {
-    problems.push('PORTHOLE_TLS_CERT and PORTHOLE_TLS_KEY: set both or neither');
-  }
-  if (given['PORTHOLE_TLS_CERT'] !== undefined && env.PORTHOLE_PUBLIC_URL?.startsWith('https:') === false) {
-    problems.push(
-      `PORTHOLE_PUBLIC_URL: ${env.PORTHOLE_PUBLIC_URL} must be an https URL with PORTHOLE_TLS_CERT`,
-    );
-  }
-  if (given['PORTHOLE_TLS_CERT'] !== undefined && given['PORTHOLE_PUBLIC_URL'] === undefined) {
-    problems.push(
-      'PORTHOLE_TLS_CERT: needs PORTHOLE_PUBLIC_URL, the URL that the certificate is for, e.g. https://porthole.example.com',
-    );
-  }
-  if (given['DATABASE_URL'] !== undefined && given['PORTHOLE_SIGNING_KEYS'] === undefined) {
-    problems.push(
-      'PORTHOLE_SIGNING_KEYS: required with DATABASE_URL, so that every instance signs with the same keys',
-    );
-  }
-  if (env.PORTHOLE_ARCHIVE_BUCKET !== undefined && archiveCredentials(env) === undefined) {
-    problems.push(
-      'PORTHOLE_ARCHIVE_BUCKET: needs keys: set PORTHOLE_ARCHIVE_ACCESS_KEY_ID and PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
-    );
-  }
-  const { PORTHOLE_NETWORK_DEFAULT: usual, PORTHOLE_NETWORK_WIDEST: widest } = env;
-  if (usual !== undefined && widest !== undefined && rank(usual) > rank(widest)) {
-    problems.push(`PORTHOLE_NETWORK_DEFAULT: ${usual} is wider than PORTHOLE_NETWORK_WIDEST (${widest})`);
-  }
-  if (env.PORTHOLE_PROVIDER === 'docker') {
-    // Set for other programs too, so it is only checked with this provider.
-    try {
-      engineAddress(given['DOCKER_HOST']);
-    } catch (error) {
-      problems.push(`DOCKER_HOST: ${(error as Error).message}`);
-    }
-  }
-  if (env.PORTHOLE_PROVIDER === 'kubernetes' && given['PORTHOLE_SANDBOX_IMAGE'] === undefined) {
-    problems.push(`PORTHOLE_SANDBOX_IMAGE: ${NEEDS_IMAGE}`);
-  }
-  if (env.PORTHOLE_PROVIDER === 'agent-sandbox' && given['PORTHOLE_WARM_POOL'] === undefined) {
-    problems.push(`PORTHOLE_WARM_POOL: ${NEEDS_WARM_POOL}`);
-  }
-  problems.push(...zoneProblems(env));
-  const { Sandbox__Preview__AllowedPortMin: min, Sandbox__Preview__AllowedPortMax: max } = env;
-  if (min !== undefined && max !== undefined && min > max) {
-    problems.push(
-      `Sandbox__Preview__AllowedPortMin: ${min} is above Sandbox__Preview__AllowedPortMax (${max})`,
-    );
-  }
-  return problems;
-}
-
-/** A preview may set cookies for its whole zone, so no zone lies in another. */
-function zoneProblems({
-  PORTHOLE_PROVIDER: provider,
-  PORTHOLE_ZONES: zones = [],
-  Sandbox__Preview__ZoneSuffix: zoneSuffix = '',
-}: Partial<Environment>): string[] {
-  if (zones.length === 0) return [];
-  if (provider !== undefined && isOnOneMachine({ provider })) {
-    return [`PORTHOLE_ZONES: needs a cluster, and PORTHOLE_PROVIDER is ${provider}: remove one of them`];
-  }
-  const names = zoneNames({ zoneSuffix, zones });
-  const nested = names.flatMap((zone, at) =>
-    names
-      .filter(
-        (other, index) => index !== at && `.${zone}`.endsWith(`.${other}`) && (zone !== other || at < index),
-      )
-      .map((other) => `PORTHOLE_ZONES: ${zone} lies in ${other}: zones must not contain each other`),
-  );
-  const orgs = zones.flatMap((zone) => zone.orgs);
-  const twice = new Set(orgs.filter((org, at) => orgs.indexOf(org) !== at));
-  return [...nested, ...[...twice].map((org) => `PORTHOLE_ZONES: the org ${org} has more than one zone`)];
-}
-
-function rank(mode: NetworkMode): number {
-  return NETWORK_MODES.indexOf(mode);
-}
-
-/**
- * Whether sandboxes and previews are on this process's machine, so that it needs a data folder and
- * manages them.
- */
-export function isOnOneMachine({ provider }: Pick<Config, 'provider'>): boolean {
-  return provider === 'local' || provider === 'docker';
-}
-
-export const NEEDS_IMAGE = 'required with the provider kubernetes: the image of sandboxes that ask for none';
-export const NEEDS_WARM_POOL =
-  'required with the provider agent-sandbox: the SandboxWarmPool of sandboxes that ask for no image';
-
-export const SHORT_KEY = `has fewer than ${MIN_KEY_LENGTH} characters`;
-
-/** Whether the key can be guessed over a network. */
-export function isShortKey(key: string | undefined): boolean {
-  return key !== undefined && key.length < MIN_KEY_LENGTH;
-}
-
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
 
 /**

@@ -5,8 +5,8 @@ import { JwksSchema } from '#adapters/auth/key-set.ts';
 import { ImageFields, ImageName, toCatalogueImage } from '#handlers/sandboxes/image-schemas.ts';
 import { MIN_KEY_LENGTH } from '#core/callers.ts';
 import { NETWORK_MODES } from '#core/network/network-policy.ts';
-import type { Quota } from '#core/sandboxes/sandbox-quotas.ts';
 import { BucketsSchema, MountEndpointsSchema } from './buckets-schema.ts';
+import { QuotasSchema, RequestLimitsSchema } from './limits-schema.ts';
 import { SandboxPodSchema } from '#adapters/kubernetes/sandboxes/sandbox-pod-schema.ts';
 
 export { SandboxPodSchema };
@@ -63,79 +63,6 @@ const ApiKeys = z.record(
   z.string().min(MIN_KEY_LENGTH, `a key needs at least ${MIN_KEY_LENGTH} characters`),
   z.strictObject({ user: text, org: text, admin: z.boolean().default(false) }),
 );
-
-const amount = z.number('must be a number, or null for any amount').min(0, 'must be at least 0');
-const wholeAmount = amount.int('must be whole');
-const quota = {
-  cpu: amount.nullish(),
-  memory_mb: wholeAmount.nullish(),
-  disk_mb: wholeAmount.nullish(),
-};
-const OwnQuota = z.strictObject({
-  sandboxes: wholeAmount.nullish(),
-  runs: wholeAmount.nullish(),
-  previews: wholeAmount.nullish(),
-  ...quota,
-});
-/** More than a person manages, and few enough for one machine. */
-const DefaultQuota = z.strictObject({
-  sandboxes: wholeAmount.nullable().default(10),
-  runs: wholeAmount.nullable().default(100),
-  // Half of the default for all users, so that one person cannot take all.
-  previews: wholeAmount.nullable().default(10),
-  ...quota,
-});
-const QuotasSchema = z
-  .strictObject({
-    default: DefaultQuota.prefault({}),
-    users: z.record(text, OwnQuota).default({}),
-  })
-  .transform(({ default: common, users }) => ({
-    default: toQuota(common),
-    users: Object.fromEntries(Object.entries(users).map(([user, own]) => [user, toQuota(own)])),
-  }));
-
-/** Omits unset fields: the default applies to them. */
-function toQuota({
-  sandboxes,
-  runs,
-  previews,
-  cpu,
-  memory_mb: memoryMb,
-  disk_mb: diskMb,
-}: z.infer<typeof OwnQuota>): Quota {
-  return {
-    ...(sandboxes !== undefined && { sandboxes }),
-    ...(runs !== undefined && { runs }),
-    ...(previews !== undefined && { previews }),
-    ...(cpu !== undefined && { cpu }),
-    ...(memoryMb !== undefined && { memoryMb }),
-    ...(diskMb !== undefined && { diskMb }),
-  };
-}
-
-const atLeastOne = z.number('must be a number').int('must be whole').min(1, 'must be at least 1');
-const requestLimits = (perOwner: number, total: number, waiting: number) =>
-  z
-    .strictObject({
-      per_owner: atLeastOne.default(perOwner),
-      total: atLeastOne.default(total),
-      waiting: wholeAmount.default(waiting),
-    })
-    .prefault({})
-    .transform(({ per_owner, ...rest }) => ({ perOwner: per_owner, ...rest }));
-/** Streams do not queue: a slot may take an hour to become free. */
-const RequestLimitsSchema = z
-  .strictObject({
-    cheap: requestLimits(32, 256, 512),
-    heavy: requestLimits(2, 4, 64),
-    stream: requestLimits(128, 10_000, 0),
-    wrong_secrets_per_minute: atLeastOne.default(30),
-  })
-  .transform(({ wrong_secrets_per_minute, ...classes }) => ({
-    ...classes,
-    wrongSecretsPerMinute: wrong_secrets_per_minute,
-  }));
 
 const MODES = 'must be off, packages, allowlist or open';
 

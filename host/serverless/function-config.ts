@@ -1,4 +1,5 @@
-import { type Config, ConfigError, isShortKey, readConfig, SHORT_KEY } from '../config/config.ts';
+import { type Config, ConfigError, readConfig } from '../config/config.ts';
+import { isShortKey, SHORT_KEY } from '../config/contradictions.ts';
 
 /**
  * The configuration of a function that stores nothing between two requests and is open to the

@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import type { Quota } from '#core/sandboxes/sandbox-quotas.ts';
+
+const amount = z.number('must be a number, or null for any amount').min(0, 'must be at least 0');
+const wholeAmount = amount.int('must be whole');
+const quota = {
+  cpu: amount.nullish(),
+  memory_mb: wholeAmount.nullish(),
+  disk_mb: wholeAmount.nullish(),
+};
+const OwnQuota = z.strictObject({
+  sandboxes: wholeAmount.nullish(),
+  runs: wholeAmount.nullish(),
+  previews: wholeAmount.nullish(),
+  ...quota,
+});
+/** More than a person manages, and few enough for one machine. */
+const DefaultQuota = z.strictObject({
+  sandboxes: wholeAmount.nullable().default(10),
+  runs: wholeAmount.nullable().default(100),
+  // Half of the default for all users, so that one person cannot take all.
+  previews: wholeAmount.nullable().default(10),
+  ...quota,
+});
+/** Value of `PORTHOLE_QUOTAS`. */
+export const QuotasSchema = z
+  .strictObject({
+    default: DefaultQuota.prefault({}),
+    users: z.record(z.string().trim().min(1, 'must not be empty'), OwnQuota).default({}),
+  })
+  .transform(({ default: common, users }) => ({
+    default: toQuota(common),
+    users: Object.fromEntries(Object.entries(users).map(([user, own]) => [user, toQuota(own)])),
+  }));
+
+/** Omits unset fields: the default applies to them. */
+function toQuota({
+  sandboxes,
+  runs,
+  previews,
+  cpu,
+  memory_mb: memoryMb,
+  disk_mb: diskMb,
+}: z.infer<typeof OwnQuota>): Quota {
+  return {
+    ...(sandboxes !== undefined && { sandboxes }),
+    ...(runs !== undefined && { runs }),
+    ...(previews !== undefined && { previews }),
+    ...(cpu !== undefined && { cpu }),
+    ...(memoryMb !== undefined && { memoryMb }),
+    ...(diskMb !== undefined && { diskMb }),
+  };
+}
+
+const atLeastOne = z.number('must be a number').int('must be whole').min(1, 'must be at least 1');
+const requestLimits = (perOwner: number, total: number, waiting: number) =>
+  z
+    .strictObject({
+      per_owner: atLeastOne.default(perOwner),
+      total: atLeastOne.default(total),
+      waiting: wholeAmount.default(waiting),
+    })
+    .prefault({})
+    .transform(({ per_owner, ...rest }) => ({ perOwner: per_owner, ...rest }));
+/**
+ * Value of `PORTHOLE_REQUEST_LIMITS`. Streams do not queue: a slot may take an hour to become free.
+ */
+export const RequestLimitsSchema = z
+  .strictObject({
+    cheap: requestLimits(32, 256, 512),
+    heavy: requestLimits(2, 4, 64),
+    stream: requestLimits(128, 10_000, 0),
+    wrong_secrets_per_minute: atLeastOne.default(30),
+  })
+  .transform(({ wrong_secrets_per_minute, ...classes }) => ({
+    ...classes,
+    wrongSecretsPerMinute: wrong_secrets_per_minute,
+  }));
