@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
 import type {
-  ErrorOverlay,
   Interruption,
   PageFacts,
   PageObservation,
@@ -10,11 +9,12 @@ import type {
   Picture,
 } from '#core/pages/page-browser.ts';
 import { comparePictures } from './compare-pictures.ts';
+import { readOverlay, type ShownOverlay, viteError } from './error-overlays.ts';
 import { findElement } from './find-element.ts';
 import { openOriginProxy } from './origin-proxy.ts';
 import { PageRecorder } from './page-recorder.ts';
 import { awaitCondition, nearestElements, runStep, stepFailure } from './page-steps.ts';
-import { fileOf, SourceMaps } from './source-maps.ts';
+import { SourceMaps } from './source-maps.ts';
 
 const PROBE = readFileSync(new URL('./page-probe.js', import.meta.url), 'utf8');
 
@@ -40,7 +40,7 @@ const LARGEST_ERROR = 200_000;
 
 interface Measured {
   readonly facts: PageFacts;
-  readonly overlays: readonly { framework: string; message: string; file: string }[];
+  readonly overlays: readonly ShownOverlay[];
   readonly timings: PageObservation['timings'];
   readonly contentType: string;
 }
@@ -353,7 +353,10 @@ class Look {
         initiator: await place(at[0]),
       })),
       overlays: [...(measured?.overlays ?? []), ...(await this.#answeredErrors(cdp, measured))].map(
-        (overlay) => this.#overlay(overlay),
+        (shown) => {
+          const overlay = readOverlay(shown, this.#visit.origin);
+          return { ...overlay, message: this.#short(overlay.message).slice(0, 1_000) };
+        },
       ),
       sockets: [...recorder.sockets.values()],
       pending: recorder.pending.slice(0, 20),
@@ -411,10 +414,7 @@ class Look {
    * What Vite answers instead of a script. Its overlay shows the same, but only to the pages that
    * are connected at that moment.
    */
-  async #answeredErrors(
-    cdp: CDPSession,
-    measured: Measured | undefined,
-  ): Promise<readonly Measured['overlays'][number][]> {
+  async #answeredErrors(cdp: CDPSession, measured: Measured | undefined): Promise<readonly ShownOverlay[]> {
     if (measured === undefined || measured.overlays.length > 0) return [];
     const found = await each(this.#recorder.brokenScripts, async (requestId) => {
       const answer = cdp.send('Network.getResponseBody', { requestId });
@@ -425,59 +425,10 @@ class Look {
     return found.filter((error) => error !== undefined).slice(0, 1);
   }
 
-  #overlay({ framework, message, file: text }: Measured['overlays'][number]): ErrorOverlay {
-    const { origin } = this.#visit;
-    const file = text.replaceAll(`${origin}/`, './');
-    // Python's format (the last frame outside packages), else `path:line:column`.
-    const frames = [...file.matchAll(/File "([^"\n]+)", line (\d+)/g)];
-    const own = frames.findLast(([, name = '']) => !/site-packages|lib\/python/.test(name)) ?? frames.at(-1);
-    const named = POSITION.exec(file);
-    // Some overlays show the name of the file, and its path in the message.
-    const found = own ?? (named?.[1]?.includes('/') === false ? (POSITION.exec(message) ?? named) : named);
-    const [, name, line, column] = found ?? [];
-    const only =
-      found === null || found === undefined
-        ? /^(?:\/|\.\/)?[\w./@[\]()+$-]+\.\w{1,8}$/.exec(file)?.[0]
-        : undefined;
-    const path = name ?? only;
-    return {
-      framework,
-      message: this.#short(message).slice(0, 1_000),
-      place:
-        path === undefined
-          ? null
-          : {
-              file: fileOf(path, origin),
-              line: line === undefined ? null : Number(line),
-              column: column === undefined ? null : Number(column),
-            },
-    };
-  }
-
   #short(text: string): string {
     return shorten(text, this.#visit);
   }
 }
-
-/** Undefined if it is not JSON that Vite sends. */
-function viteError(text: string): Measured['overlays'][number] | undefined {
-  try {
-    const { message, id, loc } = JSON.parse(text) as {
-      message?: unknown;
-      id?: unknown;
-      loc?: { file?: unknown; line?: unknown; column?: unknown };
-    };
-    if (typeof message !== 'string') return undefined;
-    const at = [loc?.file ?? id, loc?.line, loc?.column];
-    const file = at.filter((part) => typeof part === 'string' || typeof part === 'number').join(':');
-    return { framework: 'Vite', message: message.slice(0, 1_000), file: file.slice(0, 600) };
-  } catch {
-    return undefined;
-  }
-}
-
-/** `path:line:column`, or `path (line:column)`. */
-const POSITION = /((?:\/|\.\/|\w)[\w./@[\]()+$-]*\.\w{1,8})(?::| ?\()(\d+)(?:[:,](\d+))?/;
 
 /** A preview's origin contains its token: replace it by paths, and other previews by their port. */
 function shorten(text: string, { origin, siblings }: PageVisit): string {
