@@ -9,6 +9,7 @@ import {
   useDragAndDrop,
 } from 'react-aria-components';
 import { call } from '../api/client.ts';
+import { usePageRights } from '../live/page-rights.ts';
 import { useVisible } from '../live/use-live.ts';
 import { Icon } from '../parts/controls.tsx';
 import { Problem } from '../parts/feedback.tsx';
@@ -55,6 +56,7 @@ export default function FileTree({ sandboxId, root, open, seen, onFile, onMoved,
       .slice(0, MOST)
       .map((entry) => ({ entry, children: expanded.has(entry.path) ? below(entry.path) : [] }));
   const { busy, problem, attempt, retry } = useAttempt();
+  const { canWork } = usePageRights();
   /** Paths of this tree that are being dragged. */
   const dragged = useRef<ReadonlySet<string>>(new Set());
   const folderOf = (target: { readonly type: string; readonly key?: unknown }) => {
@@ -63,7 +65,7 @@ export default function FileTree({ sandboxId, root, open, seen, onFile, onMoved,
     return isFolder(listings, path) ? path : undefined;
   };
   const { dragAndDropHooks } = useDragAndDrop({
-    isDisabled: busy,
+    isDisabled: busy || !canWork,
     getItems: (keys) => [...keys].map((key) => ({ [DRAGGED]: String(key), 'text/plain': String(key) })),
     getAllowedDropOperations: () => ['move'],
     onDragStart: ({ keys }) => {
@@ -115,9 +117,11 @@ export default function FileTree({ sandboxId, root, open, seen, onFile, onMoved,
             <bdi>{shownName(name)}</bdi>
             {path === open ? <span className="hidden">, open</span> : null}
             {/* The way of the keyboard and of screen readers: Enter, then Tab to a folder. */}
-            <Button slot="drag" className="grip">
-              <Icon name="move" />
-            </Button>
+            {canWork ? (
+              <Button slot="drag" className="grip">
+                <Icon name="move" />
+              </Button>
+            ) : null}
           </span>
         )}
       </TreeItemContent>

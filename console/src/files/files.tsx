@@ -1,5 +1,6 @@
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { addressOf } from '../api/client.ts';
+import { usePageRights } from '../live/page-rights.ts';
 import { useEvents } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Loading } from '../parts/feedback.tsx';
@@ -39,12 +40,15 @@ export function Files({ sandboxId, seen }: FilesProps) {
   const [changes, setChanges] = useState(0);
   const [over, setOver] = useState(false);
   const crumbs = useRef<HTMLElement>(null);
+  const { canWork, why } = usePageRights();
   const upload = useUpload(sandboxId, () => setChanges((count) => count + 1));
   const [isSearching, setIsSearching] = useState(false);
   const [isOpening, setIsOpening] = useState(false);
   const watched = useWatched(sandboxId, open);
   useDropsKept();
   useEffect(() => {
+    // Search runs a command in the sandbox.
+    if (!canWork) return undefined;
     const onKey = (event: KeyboardEvent) => {
       // A terminal takes its keys first: Ctrl-P is the line before in a shell.
       if (event.defaultPrevented || !(event.ctrlKey || event.metaKey) || event.shiftKey) return;
@@ -54,7 +58,7 @@ export function Files({ sandboxId, seen }: FilesProps) {
     };
     window.addEventListener('keydown', onKey);
     return () => window.removeEventListener('keydown', onKey);
-  }, []);
+  }, [canWork]);
 
   const toFolder = (path: string) => {
     go({ path: path === ROOT ? undefined : path, file: undefined, line: undefined }, true);
@@ -71,14 +75,14 @@ export function Files({ sandboxId, seen }: FilesProps) {
     }
   };
   const toWhole = () => go({ file: undefined, line: undefined }, true);
-  const finder = (
+  const finder = canWork ? (
     <>
       <Button onPress={() => setIsOpening(true)} aria-keyshortcuts="Control+P">
         Go to file
       </Button>
       <Button onPress={() => setIsSearching(true)}>Search</Button>
     </>
-  );
+  ) : null;
   const quickOpen = isOpening ? (
     <Suspense>
       <QuickOpen sandboxId={sandboxId} onFile={toFile} onClose={() => setIsOpening(false)} />
@@ -118,15 +122,17 @@ export function Files({ sandboxId, seen }: FilesProps) {
                   onClose={toWhole}
                   onFolder={() => toFolder(open)}
                 >
-                  <FileActions
-                    sandboxId={sandboxId}
-                    path={open}
-                    onMoved={onMoved}
-                    onDeleted={() => {
-                      setChanges((count) => count + 1);
-                      toWhole();
-                    }}
-                  />
+                  {canWork ? (
+                    <FileActions
+                      sandboxId={sandboxId}
+                      path={open}
+                      onMoved={onMoved}
+                      onDeleted={() => {
+                        setChanges((count) => count + 1);
+                        toWhole();
+                      }}
+                    />
+                  ) : null}
                 </FileView>
               </Suspense>
             )}
@@ -141,7 +147,7 @@ export function Files({ sandboxId, seen }: FilesProps) {
       className={`files ${over ? 'over' : ''}`}
       aria-label="Files"
       onDragOver={(event) => {
-        if (!event.dataTransfer.types.includes('Files')) return;
+        if (!canWork || !event.dataTransfer.types.includes('Files')) return;
         event.preventDefault();
         setOver(true);
       }}
@@ -152,6 +158,7 @@ export function Files({ sandboxId, seen }: FilesProps) {
       onDrop={(event) => {
         event.preventDefault();
         setOver(false);
+        if (!canWork) return;
         void droppedFiles(event.dataTransfer).then((files) => upload.offer(folder, files));
       }}
     >
@@ -159,13 +166,19 @@ export function Files({ sandboxId, seen }: FilesProps) {
         <Crumbs ref={crumbs} folder={folder} root={ROOT} onFolder={toFolder} />
         <div className="tools">
           {finder}
-          <UploadButtons
-            isDisabled={upload.progress !== undefined}
-            onFiles={(files) => upload.offer(folder, files)}
-          />
+          {canWork ? (
+            <UploadButtons
+              isDisabled={upload.progress !== undefined}
+              onFiles={(files) => upload.offer(folder, files)}
+            />
+          ) : null}
         </div>
       </div>
-      <UploadState upload={upload} hint="Drop files and folders anywhere here to upload them." />
+      {canWork ? (
+        <UploadState upload={upload} hint="Drop files and folders anywhere here to upload them." />
+      ) : (
+        <p className="quiet">{why}</p>
+      )}
       <FolderView
         key={folder}
         sandboxId={sandboxId}

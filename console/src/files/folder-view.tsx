@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { Menu, MenuItem, Popover, ToggleButton } from 'react-aria-components';
 import { addressOf } from '../api/client.ts';
+import { usePageRights } from '../live/page-rights.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Loading, Problem } from '../parts/feedback.tsx';
@@ -28,6 +29,7 @@ export interface FolderViewProps {
 /** The contents of one folder. */
 export function FolderView({ sandboxId, folder, seen, onFolder, onFile, onMoved }: FolderViewProps) {
   const [isLarge, setIsLarge] = useState(false);
+  const { canWork } = usePageRights();
   const { value, problem, reload } = useAnswer(
     'GET /v1/sandbox/{id}/files',
     { path: { id: sandboxId }, query: { path: folder } },
@@ -70,8 +72,12 @@ export function FolderView({ sandboxId, folder, seen, onFolder, onFile, onMoved 
     <>
       <div className="section-head folder-tools">
         <div className="tools">
-          <Button onPress={() => setAsked({ what: 'file' })}>New file</Button>
-          <Button onPress={() => setAsked({ what: 'folder' })}>New folder</Button>
+          {canWork ? (
+            <>
+              <Button onPress={() => setAsked({ what: 'file' })}>New file</Button>
+              <Button onPress={() => setAsked({ what: 'folder' })}>New folder</Button>
+            </>
+          ) : null}
           <a className="button" download href={archiveOf(sandboxId, folder, 'zip')}>
             Download as zip
           </a>
@@ -106,7 +112,7 @@ export function FolderView({ sandboxId, folder, seen, onFolder, onFile, onMoved 
       ) : found.length === 0 ? (
         total === 0 ? (
           <Empty title="This folder is empty">
-            <Button onPress={() => setAsked({ what: 'file' })}>Create a file</Button>
+            {canWork ? <Button onPress={() => setAsked({ what: 'file' })}>Create a file</Button> : null}
           </Empty>
         ) : (
           <Empty title="Nothing of that name is shown">
@@ -190,9 +196,13 @@ export function FolderView({ sandboxId, folder, seen, onFolder, onFile, onMoved 
                 Download
               </MenuItem>
             )}
-            <MenuItem onAction={() => setAsked({ what: 'rename', entry: menu })}>Rename…</MenuItem>
-            <MenuItem onAction={() => setAsked({ what: 'move', entry: menu })}>Move…</MenuItem>
-            <MenuItem onAction={() => setAsked({ what: 'delete', entry: menu })}>Delete…</MenuItem>
+            {canWork ? (
+              <>
+                <MenuItem onAction={() => setAsked({ what: 'rename', entry: menu })}>Rename…</MenuItem>
+                <MenuItem onAction={() => setAsked({ what: 'move', entry: menu })}>Move…</MenuItem>
+                <MenuItem onAction={() => setAsked({ what: 'delete', entry: menu })}>Delete…</MenuItem>
+              </>
+            ) : null}
           </Menu>
         )}
       </Popover>

@@ -3,6 +3,7 @@ import { ToggleButton } from 'react-aria-components';
 import { ApiError, request } from '../api/client.ts';
 import { ChangedLines } from '../editor/changed-lines.tsx';
 import CodeEditor from '../editor/code-editor.tsx';
+import { usePageRights } from '../live/page-rights.ts';
 import { Button } from '../parts/button.tsx';
 import { Loading, Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
@@ -48,6 +49,7 @@ export function TextFile({
   const [saved, setSaved] = useState(begun.saved);
   const [text, setText] = useState(begun.text);
   const { busy, problem, attempt } = useAttempt();
+  const { canWork, why } = usePageRights();
   const [notice, setNotice] = useState('');
   const [conflict, setConflict] = useState<'changed' | 'deleted'>();
   const [leaving, setLeaving] = useState(false);
@@ -130,18 +132,22 @@ export function TextFile({
             </ToggleButton>
           ) : null}
           {children}
-          <Button variant="primary" isDisabled={!changed || busy} onPress={() => save(false)}>
-            {busy ? 'Saving…' : 'Save'}
-          </Button>
+          {canWork ? (
+            <Button variant="primary" isDisabled={!changed || busy} onPress={() => save(false)}>
+              {busy ? 'Saving…' : 'Save'}
+            </Button>
+          ) : null}
           <Button onPress={() => (changed ? setLeaving(true) : onClose())}>Close</Button>
         </div>
       </div>
       <p className="quiet" role="status">
-        {changed || notice === ''
-          ? initial.ends === 'mixed'
-            ? 'Its lines end in different ways: saving makes them all one.'
-            : ''
-          : notice}
+        {!canWork
+          ? why
+          : changed || notice === ''
+            ? initial.ends === 'mixed'
+              ? 'Its lines end in different ways: saving makes them all one.'
+              : ''
+            : notice}
       </p>
       {problem === undefined ? null : <Problem words={problem} onRetry={() => save(false)} />}
       {written === undefined || conflict !== undefined ? null : (
@@ -189,6 +195,7 @@ export function TextFile({
           language={language}
           line={line}
           onChange={setText}
+          readOnly={!canWork}
         />
       )}
       <NameDialog

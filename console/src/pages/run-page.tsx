@@ -3,6 +3,7 @@ import { Link } from 'wouter';
 import { plainText } from '#core/shared/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
 import { timeAgo } from '../live/clock.ts';
+import { PageRightsContext, rightsIn } from '../live/page-rights.ts';
 import { useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Loading, Missing, Problem, State } from '../parts/feedback.tsx';
@@ -56,6 +57,7 @@ export function RunPage({ id }: { readonly id: string }) {
     if (missing) return <Missing what="run" />;
     return problem === undefined ? <Loading /> : <Problem words={problem} onRetry={reload} />;
   }
+  const rights = rightsIn(run.access, plainText(run.owner, 200));
   const isRunning = !gone && sandbox?.state === 'running';
   const away = <Away sandboxId={run.sandbox_id} state={gone ? 'deleted' : sandbox?.state} />;
   return (
@@ -66,7 +68,7 @@ export function RunPage({ id }: { readonly id: string }) {
           <p className="crumb">
             <Link href="/">Runs</Link>
           </p>
-          <h1>
+          <h1 title={plainText(run.title ?? '', 200)}>
             <bdi>{plainText(run.title ?? '', 200) || 'Untitled run'}</bdi>
           </h1>
           <p className="facts">
@@ -74,10 +76,16 @@ export function RunPage({ id }: { readonly id: string }) {
             <span className={`live ${live ? 'on' : ''}`} role="status">
               {live ? 'Live' : 'Reconnecting…'}
             </span>
-            <span className="id">{run.run_id}</span>
+            <span className="id" title={run.run_id}>
+              {run.run_id}
+            </span>
             <span>
               Sandbox{' '}
-              <Link href={`/sandboxes/${encodeURIComponent(run.sandbox_id)}`} className="id">
+              <Link
+                href={`/sandboxes/${encodeURIComponent(run.sandbox_id)}`}
+                className="id"
+                title={run.sandbox_id}
+              >
                 {run.sandbox_id}
               </Link>{' '}
               {sandbox === undefined ? (
@@ -123,69 +131,72 @@ export function RunPage({ id }: { readonly id: string }) {
       {run.status === 'running' && (connecting || hasToken(id)) ? (
         <ConnectAgent key={id} runId={id} events={events} />
       ) : null}
-      <Workspace
-        kind="run"
-        columns={COLUMNS}
-        panes={[
-          {
-            id: 'preview',
-            name: 'Previews',
-            content: <Previews run={run} seen={last} ports={ports} events={events} />,
-          },
-          {
-            id: 'terminal',
-            name: 'Terminal',
-            content:
-              run.access === 'view' ? (
-                <Empty title="You can only view this run">
-                  <p>Ask {run.owner} to let you work in it.</p>
-                </Empty>
-              ) : isRunning ? (
+      <PageRightsContext value={rights}>
+        <Workspace
+          kind="run"
+          columns={COLUMNS}
+          panes={[
+            {
+              id: 'preview',
+              name: 'Previews',
+              content: <Previews run={run} seen={last} ports={ports} events={events} />,
+            },
+            {
+              id: 'terminal',
+              name: 'Terminal',
+              content: isRunning ? (
                 <>
                   <Started sandboxId={run.sandbox_id} seen={ports.seen} hasPreviews />
-                  <Terminals sandboxId={run.sandbox_id} onOver={lookAgain} />
+                  {rights.canWork ? (
+                    <Terminals sandboxId={run.sandbox_id} onOver={lookAgain} />
+                  ) : (
+                    <Empty title="Terminals are for those who may work in this run">
+                      <p>{rights.why}</p>
+                    </Empty>
+                  )}
                 </>
               ) : (
                 away
               ),
-          },
-          {
-            id: 'files',
-            name: 'Files',
-            content: isRunning ? <Files sandboxId={run.sandbox_id} seen={ports.seen} /> : away,
-          },
-          {
-            id: 'network',
-            name: 'Network',
-            content: gone ? (
-              away
-            ) : (
-              <NetworkView
-                sandboxId={run.sandbox_id}
-                seen={events.findLast(({ type }) => type === 'network.requested')?.id ?? ''}
-                isOwner={run.access === 'owner'}
-              />
-            ),
-          },
-          {
-            id: 'timeline',
-            name: 'Timeline',
-            content: <Timeline runId={id} owner={run.owner} events={events} />,
-          },
-          {
-            id: 'inbox',
-            name: 'Comments',
-            content: (
-              <Inbox
-                runId={id}
-                seen={last}
-                isReadOnly={run.status !== 'running' || run.access === 'view'}
-                isOwner={run.access === 'owner'}
-              />
-            ),
-          },
-        ]}
-      />
+            },
+            {
+              id: 'files',
+              name: 'Files',
+              content: isRunning ? <Files sandboxId={run.sandbox_id} seen={ports.seen} /> : away,
+            },
+            {
+              id: 'network',
+              name: 'Network',
+              content: gone ? (
+                away
+              ) : (
+                <NetworkView
+                  sandboxId={run.sandbox_id}
+                  seen={events.findLast(({ type }) => type === 'network.requested')?.id ?? ''}
+                  isOwner={run.access === 'owner'}
+                />
+              ),
+            },
+            {
+              id: 'timeline',
+              name: 'Timeline',
+              content: <Timeline runId={id} owner={run.owner} events={events} />,
+            },
+            {
+              id: 'inbox',
+              name: 'Comments',
+              content: (
+                <Inbox
+                  runId={id}
+                  seen={last}
+                  isReadOnly={run.status !== 'running' || !rights.canWork}
+                  isOwner={run.access === 'owner'}
+                />
+              ),
+            },
+          ]}
+        />
+      </PageRightsContext>
     </>
   );
 }

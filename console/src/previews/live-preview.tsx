@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'react';
 import { ToggleButton } from 'react-aria-components';
 import { type Answer, call } from '../api/client.ts';
 import { timeLeft } from '../live/clock.ts';
+import { usePageRights } from '../live/page-rights.ts';
 import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Choice, Icon } from '../parts/controls.tsx';
@@ -46,7 +47,7 @@ type Drawer = 'page' | 'log';
 /** The live app of a sandbox, in a frame that reveals nothing about the console. */
 export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LivePreviewProps) {
   const { session_id: token, target_port: port, preview_url: url } = preview;
-  const canWork = run.access !== 'view';
+  const { canWork } = usePageRights();
   const { busy, problem, attempt } = useAttempt();
   const article = useRef<HTMLElement>(null);
   const { expiry, problem: notKept } = useKeepalive(run.run_id, preview);
@@ -128,7 +129,7 @@ export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LiveP
       {reason === undefined || isChecked || state === 'serves' ? null : (
         <p className="reason" role="status">
           {reason}
-          {canWork && (preview.reason === 'sandbox_stopped' || found?.sandbox === 'stopped') ? (
+          {preview.reason === 'sandbox_stopped' || found?.sandbox === 'stopped' ? (
             <ResumeButton sandboxId={run.sandbox_id} />
           ) : null}
         </p>
@@ -188,7 +189,7 @@ export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LiveP
               runId={run.run_id}
               port={port}
               path={path}
-              canCheck={canWork && found?.page_checks === true && url !== null}
+              canCheck={found?.page_checks === true && url !== null}
               check={check}
               onCheck={setCheck}
               reason={reason}

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { plainText } from '#core/shared/plain-text.ts';
 import { call } from '../api/client.ts';
+import { usePageRights } from '../live/page-rights.ts';
 import { Button } from '../parts/button.tsx';
 import { Icon } from '../parts/controls.tsx';
 import { Problem } from '../parts/feedback.tsx';
@@ -14,7 +15,7 @@ interface PageFindingsProps {
   readonly port: number;
   /** The path that the address bar shows. */
   readonly path: string;
-  /** False: no browser is installed where Porthole runs. */
+  /** False: no browser is installed where Porthole runs, or the preview has no address. */
   readonly canCheck: boolean;
   /** The last check that was made here. */
   readonly check: PageCheck | undefined;
@@ -37,6 +38,7 @@ export function PageFindings({
   look,
 }: PageFindingsProps) {
   const { busy, problem, attempt } = useAttempt();
+  const { canWork, why } = usePageRights();
   const isOutdated =
     check !== undefined &&
     look?.data['path'] === check.url.replace(/[?#].*/, '') &&
@@ -58,17 +60,19 @@ export function PageFindings({
     <div className="findings">
       <div className="section-head">
         <p className="quiet">
-          {canCheck
-            ? check === undefined
-              ? 'Porthole opens the page in its own browser and reports what fails.'
-              : `${plainText(check.url, 200)} answered ${check.status ?? 'nothing'}${
-                  check.timings.load_ms === null
-                    ? ''
-                    : ` and loaded in ${Math.round(check.timings.load_ms)} ms`
-                }.`
-            : 'Pages can’t be checked: no browser is installed where Porthole runs. Ask your administrator.'}
+          {!canWork
+            ? why
+            : canCheck
+              ? check === undefined
+                ? 'Porthole opens the page in its own browser and reports what fails.'
+                : `${plainText(check.url, 200)} answered ${check.status ?? 'nothing'}${
+                    check.timings.load_ms === null
+                      ? ''
+                      : ` and loaded in ${Math.round(check.timings.load_ms)} ms`
+                  }.`
+              : 'Pages can’t be checked: no browser is installed where Porthole runs. Ask your administrator.'}
         </p>
-        {canCheck ? (
+        {canCheck && canWork ? (
           <Button isDisabled={busy} onPress={() => void run()}>
             <Icon name="check" /> {busy ? 'Checking…' : check === undefined ? 'Check page' : 'Check again'}
           </Button>
@@ -76,7 +80,7 @@ export function PageFindings({
       </div>
       {problem === undefined ? null : <Problem words={problem} onRetry={() => void run()} />}
       {isOutdated ? <p role="status">The page has changed since. {reason ?? 'It works now.'}</p> : null}
-      {findings === undefined || findings.causes.length === 0 ? null : (
+      {!canWork || findings === undefined || findings.causes.length === 0 ? null : (
         <SendFindings
           key={`${findings.result} ${findings.causes[0]?.message}`}
           runId={runId}

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components';
 import type { Answer } from '../api/client.ts';
+import { usePageRights } from '../live/page-rights.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Icon } from '../parts/controls.tsx';
 import { Empty, Loading, Problem } from '../parts/feedback.tsx';
@@ -33,7 +34,8 @@ export function Previews({ run, seen, ports, events }: PreviewsProps) {
     10_000,
     seen,
   );
-  const canStart = run.status === 'running' && run.access !== 'view';
+  const { canWork, why } = usePageRights();
+  const canStart = run.status === 'running' && canWork;
   const doctor = useDoctor(run.run_id, ports);
   const [fresh, setFresh] = useState<number>();
   const [place, go] = usePlace();
@@ -71,7 +73,7 @@ export function Previews({ run, seen, ports, events }: PreviewsProps) {
           <Empty title="This run has no live preview">
             <p>
               {run.status === 'running'
-                ? `Previews that are started appear here. Ask ${run.owner} to let you start them.`
+                ? `Previews that are started appear here. ${why}`
                 : 'The run is completed, so no preview can be started.'}
             </p>
           </Empty>

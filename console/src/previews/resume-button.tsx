@@ -1,11 +1,14 @@
 import { call } from '../api/client.ts';
+import { usePageRights } from '../live/page-rights.ts';
 import { Button } from '../parts/button.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 
-/** Resumes a stopped sandbox. The next poll shows the result. */
+/** Resumes a stopped sandbox, or says who can. The next poll shows the result. */
 export function ResumeButton({ sandboxId }: { readonly sandboxId: string }) {
   const { busy, problem, attempt } = useAttempt();
+  const { canWork, why } = usePageRights();
   const resume = () => call('POST /v1/sandbox/{id}/resume', { path: { id: sandboxId } });
+  if (!canWork) return <p className="quiet">{why}</p>;
   return (
     <>
       <Button isDisabled={busy} onPress={() => void attempt(resume)}>

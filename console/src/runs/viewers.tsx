@@ -15,17 +15,17 @@ export function Viewers({ runId }: { readonly runId: string }) {
   return (
     <span className="here" title={names.join(', ')}>
       Also here:
-      <ul className="viewers">
+      <span className="viewers" role="list">
         {names.slice(0, MOST_SHOWN).map((name) => (
-          <li key={name}>
+          <span key={name} role="listitem">
             <span className="initials" aria-hidden="true">
               {initialsOf(name)}
             </span>
             <bdi className="name">{name}</bdi>
-          </li>
+          </span>
         ))}
-        {rest > 0 ? <li>and {rest} more</li> : null}
-      </ul>
+        {rest > 0 ? <span role="listitem">and {rest} more</span> : null}
+      </span>
     </span>
   );
 }

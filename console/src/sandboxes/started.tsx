@@ -2,6 +2,7 @@ import { Fragment, useState } from 'react';
 import { ToggleButton } from 'react-aria-components';
 import { plainText } from '#core/shared/plain-text.ts';
 import { addressOf, type Answer, call } from '../api/client.ts';
+import { usePageRights } from '../live/page-rights.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
@@ -43,6 +44,7 @@ export function Started({ sandboxId, seen, hasPreviews = false }: StartedProps) 
     seen,
   );
   const { busy, problem, attempt, retry } = useAttempt();
+  const { canWork } = usePageRights();
   /** The row with an open log: `server <name>` or `process <id>`. */
   const [log, setLog] = useState<string>();
   const [, go] = usePlace();
@@ -130,7 +132,7 @@ export function Started({ sandboxId, seen, hasPreviews = false }: StartedProps) 
                 <td>
                   <div className="tools">
                     {logButton(`server ${name}`, name)}
-                    {ENDED.has(state) ? (
+                    {!canWork ? null : ENDED.has(state) ? (
                       <Button
                         isDisabled={busy}
                         aria-label={`Start ${name}`}
@@ -187,9 +189,11 @@ export function Started({ sandboxId, seen, hasPreviews = false }: StartedProps) 
                 <td>
                   <div className="tools">
                     {logButton(`process ${id}`, name ?? id)}
-                    <Button isDisabled={busy} aria-label={`Stop ${name ?? id}`} onPress={() => end(id)}>
-                      Stop
-                    </Button>
+                    {canWork ? (
+                      <Button isDisabled={busy} aria-label={`Stop ${name ?? id}`} onPress={() => end(id)}>
+                        Stop
+                      </Button>
+                    ) : null}
                   </div>
                 </td>
               </tr>

@@ -43,6 +43,7 @@ describe('migrations', () => {
       'preview_generations',
       'preview_tombstones',
       'run_events',
+      'run_viewers',
       'runs',
       'sandbox_events',
       'sandbox_snapshots',
