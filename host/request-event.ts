@@ -50,6 +50,9 @@ export class RequestEvent implements HttpEvent {
   }
 }
 
+/** One for all: an exception with its stack costs more than closing a connection. */
+const DISCONNECTED = new DOMException('The client has disconnected', 'AbortError');
+
 /**
  * Aborts when the connection breaks before the answer is complete. Of a handshake: when the
  * connection ends, however it does.
@@ -59,7 +62,7 @@ function abortAtEnd(res: ServerResponse): AbortSignal {
   const isHandshake = res instanceof HandshakeResponse;
   const source = isHandshake ? res.peer : res;
   const end = () => {
-    if (isHandshake || !res.writableFinished) controller.abort();
+    if (isHandshake || !res.writableFinished) controller.abort(DISCONNECTED);
   };
   if (source.destroyed) end();
   else source.once('close', end);
