@@ -4,23 +4,18 @@ import { MIN_KEY_LENGTH } from '../core/callers.ts';
 import { reachesMetadataOnly } from '../core/auth/address-range.ts';
 import { variableFaults } from '../host/config/config.ts';
 import { type Environment, EnvironmentSchema, SandboxPodSchema } from '../host/config/environment-schema.ts';
+import {
+  Certificates,
+  certificate,
+  dnsName,
+  Gateway,
+  label,
+  text,
+  whole,
+  Zone,
+} from './gateway-config-schema.ts';
 import { RELEASE_IMAGES } from './release-images.ts';
 
-const text = z.string().trim().min(1, 'must not be empty');
-const whole = (min: number, max: number) => {
-  const message = `must be a whole number from ${min} to ${max}`;
-  return z.int(message).min(min, message).max(max, message);
-};
-/** RFC 1123: names of namespaces, Secrets, templates. */
-const label = z
-  .string()
-  .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be a lower-case DNS label of at most 63 characters');
-const dnsName = z
-  .string()
-  .regex(
-    /^(?=.{1,200}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/,
-    'must be a lower-case DNS name of two labels or more',
-  );
 const quantity = z
   .string()
   .regex(/^\d+(\.\d+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$/, 'must be a Kubernetes quantity, e.g. 500m or 1Gi');
@@ -29,12 +24,6 @@ const addressRange = z
   .refine(
     (range) => !reachesMetadataOnly(range),
     'contains only metadata addresses, which sandboxes may never reach',
-  );
-const certificate = z
-  .string()
-  .regex(
-    /^\s*-----BEGIN CERTIFICATE-----\s[\s\S]*-----END CERTIFICATE-----\s*$/,
-    'must be certificates in PEM',
   );
 const group = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape).prefault({} as never);
 
@@ -84,128 +73,6 @@ const Namespaces = {
     .array(label)
     .default([])
     .describe('Which of the three exist already: they are neither created nor deleted'),
-};
-
-const notes = z.record(text, z.string()).default({});
-
-const ExistingGateway = z.strictObject({
-  name: label.describe('Name of a Gateway that is managed elsewhere; it is not changed'),
-  namespace: label.describe('Its namespace'),
-  sectionName: label
-    .optional()
-    .describe(
-      'Its listener for `*.{zone}`, which must allow routes from both namespaces; required without `listenerSet`',
-    ),
-});
-
-/** What every zone has: a Gateway that is created, or one of others. */
-const ZoneGateway = {
-  listenerSet: z
-    .enum(['ListenerSet', 'XListenerSet'])
-    .optional()
-    .describe(
-      "Adds the listeners to the existing Gateway by such an object in the functions' namespace: `ListenerSet` (Gateway API 1.5) or `XListenerSet` (experimental, 1.3 and 1.4). The Gateway must allow it (`allowedListeners`)",
-    ),
-  className: label.optional().describe('GatewayClass that serves it; required without `gateway.existing`'),
-  annotations: notes.describe('Annotations of the Gateway, e.g. for external-dns'),
-  labels: notes.describe('Labels of the Gateway'),
-  infrastructure: z
-    .strictObject({
-      annotations: notes.describe("Annotations of the gateway's Service, e.g. for an internal load balancer"),
-      labels: notes.describe("Labels of the gateway's Service and pods"),
-      parametersRef: z
-        .strictObject({
-          group: text.describe("API group of the object with the controller's parameters"),
-          kind: text.describe('Kind of that object'),
-          name: text.describe('Name of that object'),
-        })
-        .optional()
-        .describe("Object with the controller's own parameters: `{group, kind, name}`"),
-    })
-    .optional(),
-  addresses: z
-    .array(z.strictObject({ type: text.default('IPAddress'), value: text }))
-    .default([])
-    .describe('Requested addresses: `{type?, value}` each; any by default'),
-};
-
-const Gateway = {
-  existing: ExistingGateway.extend({
-    apiSectionName: label
-      .optional()
-      .describe("Its listener for the API's host; by default, all listeners with a matching hostname"),
-  }).optional(),
-  name: label
-    .default('agentweaver-preview-gateway')
-    .describe('Name of the Gateway or ListenerSet that is created'),
-  ...ZoneGateway,
-  port: whole(1, 65_535).default(443).describe('Port of the gateway in URLs'),
-  listenerPort: whole(1, 65_535)
-    .optional()
-    .describe(
-      "Port of the Gateway's listeners, if it differs from `port`: Traefik's chart listens on 8443 behind port 443 of its Service",
-    ),
-  podNamespace: label.describe(
-    "Namespace of the gateway's own pods, the only pods that may connect to sandboxes",
-  ),
-  podLabels: z
-    .record(text, z.string())
-    .refine((labels) => Object.keys(labels).length > 0, 'must have at least one label')
-    .describe("Labels of the gateway's own pods"),
-  serviceKind: z
-    .enum(['headless', 'clusterip'])
-    .default('headless')
-    .describe(
-      'Service of a preview: `headless`, or `clusterip` for gateways that connect to the address of a Service',
-    ),
-  probe: z
-    .strictObject({
-      url: z
-        .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
-        .describe(
-          "URL at which the functions reach the gateway's proxies, preferably through a headless Service, e.g. `https://traefik.traefik.svc`; without it, readiness is the status of the HTTPRoute",
-        ),
-      ca: certificate
-        .optional()
-        .describe("PEM of the authority that signed the gateway's certificate, if it is not a public one"),
-    })
-    .optional(),
-};
-
-const Zone = z.strictObject({
-  zone: dnsName.describe('Domain of its previews; no zone may contain another'),
-  orgs: z
-    .array(text)
-    .min(1, 'must name an org: previews of all other orgs are in `zone`')
-    .describe('Orgs that have their previews in it'),
-  gateway: z
-    .strictObject({
-      existing: ExistingGateway.optional(),
-      name: label
-        .default('porthole-zone')
-        .describe('Name of the Gateway or ListenerSet that is created; each needs its own'),
-      ...ZoneGateway,
-      className: label.optional().describe('GatewayClass that serves it; `gateway.className` by default'),
-      secret: label
-        .optional()
-        .describe("TLS Secret for `*.{zone}`, in the Gateway's namespace; by default `{name}-tls`"),
-    })
-    .prefault({}),
-});
-
-const Certificates = {
-  previewSecret: label
-    .default('porthole-preview-tls')
-    .describe("TLS Secret for `*.{zone}`, in the Gateway's namespace"),
-  apiSecret: label
-    .default('porthole-api-tls')
-    .describe("TLS Secret for the API's host, in the Gateway's namespace"),
-  issuer: z
-    .strictObject({
-      name: label.describe('cert-manager issuer that fills both Secrets; without it they must exist'),
-      kind: z.enum(['ClusterIssuer', 'Issuer']).default('ClusterIssuer').describe('Kind of the issuer'),
-    })
-    .optional(),
 };
 
 /** Variables of previews that other settings set. */
