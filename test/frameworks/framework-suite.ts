@@ -97,7 +97,7 @@ export function frameworkSuite(
     afterAll(async () => {
       await context?.close();
       await project?.close();
-    });
+    }, TEST_MS);
 
     /** @throws Error with the output of the page, the console and the server */
     const explained = async <T>(work: Promise<T>): Promise<T> => {
