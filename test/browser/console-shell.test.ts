@@ -312,24 +312,50 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     await context.close();
   });
 
-  test(
-    'leads from an empty console to a live preview, by a run that asks for it',
-    async () => {
+  test.each(['light', 'a phone'] as const)(
+    'leads a new user in %s from an empty console to an app that works, and a comment on it',
+    async (look) => {
       const fresh = await startTestHost();
-      const [context, page] = await open();
+      const [context, page] = await open(LOOKS[look]);
+      const preview = page.getByRole('article', { name: 'Preview of port 3000' });
       try {
         await page.goto(fresh.host.url);
         expect(await violations(page)).toEqual([]);
         await page.getByRole('button', { name: 'Try it' }).click();
         await page.getByRole('heading', { level: 1, name: 'A first preview' }).waitFor();
+        const { pathname } = new URL(page.url());
         await decide(page.locator('.approval'), 'Approve once');
         await page.frameLocator('iframe').getByText('Hello through the porthole').waitFor();
+
+        await preview.getByRole('button', { name: 'Page check' }).click();
+        await preview.getByRole('button', { name: 'Check page' }).click();
+        await preview.getByText('Works', { exact: true }).waitFor();
+
+        const comment = page.getByRole('button', { name: 'Comment on port 3000', exact: true });
+        if (!(await comment.isVisible()))
+          await page.getByRole('button', { name: 'Comments', exact: true }).click();
+        await comment.click();
+        const dialog = page.getByRole('dialog');
+        const picture = dialog.getByRole('button', { name: 'Port 3000, /', exact: true });
+        const { width } = (await picture.boundingBox()) ?? { width: 0 };
+        // The heading is above the middle of a page of 1,280 by 800 px.
+        const scale = width / 1_280;
+        await picture.click({ position: { x: 640 * scale, y: 355 * scale } });
+        await dialog.getByText('Pinned to heading “Hello through the porthole”').waitFor();
+        await dialog.getByLabel('Comment', { exact: true }).fill('Say good morning');
+        await dialog.getByRole('button', { name: 'Send', exact: true }).click();
+        await page.getByText('Say good morning').waitFor();
+        expect(new URL(page.url()).pathname).toBe(pathname);
+        const inbox = await fresh.call('GET', `/api${pathname}/inbox`);
+        expect(inbox.json()).toMatchObject({
+          messages: [{ text: 'Say good morning', pin: { role: 'heading', port: 3000, path: '/' } }],
+        });
       } finally {
         await context.close();
         await fresh.end();
       }
     },
-    MINUTE,
+    2 * MINUTE,
   );
 
   test(
