@@ -81,7 +81,7 @@ async function launch({ program, isSandboxed }: Program): Promise<Browser> {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
-      '--disable-features=WebRtcHideLocalIpsWithMdns,PreloadMediaEngagementData',
+      '--disable-features=WebRtcHideLocalIpsWithMdns,PreloadMediaEngagementData,SpareRendererForSitePerProcess',
       // WebRTC would send UDP past the proxy.
       '--webrtc-ip-handling-policy=disable_non_proxied_udp',
       // Its name in older versions.

@@ -58,7 +58,12 @@ export function createPageBrowser(options: PageBrowserOptions): PageBrowser {
     // Holds browser profiles, which a killed browser leaves behind.
     const folder = mkdtempSync(join(tmpdir(), 'porthole-browser-'));
     const started = fork(new URL('./browser-process.ts', import.meta.url), [], {
-      execArgv: [`--max-old-space-size=${HEAP_MIB}`, '--disable-warning=ExperimentalWarning'],
+      execArgv: [
+        `--max-old-space-size=${HEAP_MIB}`,
+        // A larger one keeps up to 48 MiB of the last look.
+        '--max-semi-space-size=2',
+        '--disable-warning=ExperimentalWarning',
+      ],
       // Excludes the host's keys and tokens.
       env: { ...environment(), TMPDIR: folder },
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
