@@ -102,7 +102,7 @@ export function ListFilters({ noun, states, sorts, isShared, place, go, hasOwner
   };
   return (
     <div className={isOpen ? 'filters open' : 'filters'} role="search" aria-label={`Filter ${noun}`}>
-      <FilterInput label="Find" type="search" placeholder="Name, id or text" {...input('q')} />
+      <FilterInput label="Find" type="search" placeholder="Name or id" {...input('q')} />
       <Button className="button fold" aria-expanded={isOpen} onPress={() => setIsOpen(!isOpen)}>
         {set === 0 ? 'Filters' : `Filters (${set})`}
       </Button>
@@ -116,7 +116,7 @@ export function ListFilters({ noun, states, sorts, isShared, place, go, hasOwner
         problem="A tag is key:value."
         {...input('tag')}
       />
-      <FilterInput label="Image" placeholder="its whole name" {...input('image')} />
+      <FilterInput label="Image" placeholder="whole name" {...input('image')} />
       {hasOwners ? <FilterInput label="Owner" placeholder="user name" {...input('owner')} /> : null}
       <Choice label="Sort by" {...choice('sort', sorts)} />
     </div>
