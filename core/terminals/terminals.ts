@@ -211,6 +211,11 @@ function keyOf({ id, generation }: Place): string {
   return `${id} ${generation}`;
 }
 
+/** Shells that expand variables in their prompt. Their start-up files may replace it. */
+const PROMPTS = /(?:^|\/)(?:ba|da|a)?sh$/;
+/** The working directory: without it, terminals of a sandbox look the same. */
+const PROMPT = '$PWD $ ';
+
 function shellOn(
   sessionId: string | undefined,
   shell: string,
@@ -218,7 +223,8 @@ function shellOn(
   env: Readonly<Record<string, string>>,
 ): ExecCommand {
   const TERM = 'xterm-256color';
-  if (sessionId === undefined) return { argv: [shell], env: { ...env, TERM }, stdin: true, tty };
+  const prompt = PROMPTS.test(shell) ? { PS1: PROMPT } : {};
+  if (sessionId === undefined) return { argv: [shell], env: { ...prompt, ...env, TERM }, stdin: true, tty };
   // The session's environment replaces `env`, and may come from a command without a terminal: sets
   // TERM again.
   const program = ['env', `TERM=${TERM}`, shell];

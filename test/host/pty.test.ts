@@ -49,6 +49,14 @@ describe('the terminal', () => {
     expect(terminal.output.toString()).toContain('31 91\r\nxterm-256color in /workspace\r\n');
   });
 
+  test('has the working directory in its prompt', async () => {
+    const terminal = await open();
+    await terminal.shows('/workspace $ ');
+    terminal.type('cd outputs\n');
+    await terminal.shows('/workspace/outputs $ ');
+    await terminal.leave();
+  });
+
   test('is 80 by 24 where nothing is asked for, and takes new sizes', async () => {
     const terminal = await quiet({ query: { cols: '', rows: '' } });
     terminal.type('stty size\n');
