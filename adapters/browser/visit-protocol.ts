@@ -1,7 +1,12 @@
 /** How the functions call a browser server: one POST a visit, JSON both ways. */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { PageObservation, PageVisit } from '#core/pages/page-browser.ts';
+import {
+  CONSOLE_LEVELS,
+  FAILURE_REASONS,
+  type PageObservation,
+  type PageVisit,
+} from '#core/pages/page-browser.ts';
 import { operationOf } from '#guest/protocol/guest-pod.ts';
 
 export const VISITS_PATH = '/v1/visits';
@@ -98,7 +103,7 @@ export const ObservationSchema = z.object({
   redirects: list(z.object({ status: z.number(), url: text })),
   url: text,
   contentType: text.nullable(),
-  console: list(z.object({ level: z.enum(['error', 'warning', 'info', 'log', 'debug']), text, place })),
+  console: list(z.object({ level: z.enum(CONSOLE_LEVELS), text, place })),
   errors: list(z.object({ message: text, frames: list(Place.extend({ function: text })) })),
   failed: list(
     z.object({
@@ -106,16 +111,7 @@ export const ObservationSchema = z.object({
       url: text,
       type: text,
       status: z.number().nullable(),
-      reason: z.enum([
-        'status',
-        'cors',
-        'csp',
-        'mixed_content',
-        'visitor_machine',
-        'other_origin',
-        'refused',
-        'network',
-      ]),
+      reason: z.enum(FAILURE_REASONS),
       detail: text,
       initiator: place,
     }),

@@ -52,8 +52,10 @@ export interface SourcePlace {
   readonly column: number | null;
 }
 
+export const CONSOLE_LEVELS = ['error', 'warning', 'info', 'log', 'debug'] as const;
+
 export interface ConsoleMessage {
-  readonly level: 'error' | 'warning' | 'info' | 'log' | 'debug';
+  readonly level: (typeof CONSOLE_LEVELS)[number];
   readonly text: string;
   readonly place: SourcePlace | null;
 }
@@ -64,20 +66,23 @@ export interface PageError {
   readonly frames: readonly (SourcePlace & { readonly function: string })[];
 }
 
-export type FailureReason =
-  | 'status'
+export const FAILURE_REASONS = [
+  'status',
   /** CORS: the page may not read the answer of another origin. */
-  | 'cors'
+  'cors',
   /** The page's Content-Security-Policy blocks it. */
-  | 'csp'
+  'csp',
   /** An HTTP resource on an HTTPS page. */
-  | 'mixed_content'
+  'mixed_content',
   /** A loopback address: the visitor's own machine, not the sandbox. */
-  | 'visitor_machine'
+  'visitor_machine',
   /** Another origin, which the browser does not load here. */
-  | 'other_origin'
-  | 'refused'
-  | 'network';
+  'other_origin',
+  'refused',
+  'network',
+] as const;
+
+export type FailureReason = (typeof FAILURE_REASONS)[number];
 
 export interface FailedRequest {
   readonly method: string;

@@ -5,13 +5,15 @@ import { DESKTOP } from '#core/pages/check-preview.ts';
 import { isSame, type LinesDifference, type LookDifference } from '#core/pages/compare-looks.ts';
 import type { PageResult } from '#core/pages/classify-page.ts';
 import { findLive, lookAtPage } from '#core/pages/look-at-page.ts';
-import type {
-  PageObservation,
-  PageStep,
-  PageVisit,
-  Picture,
-  SourcePlace,
-  Viewport,
+import {
+  CONSOLE_LEVELS,
+  FAILURE_REASONS,
+  type PageObservation,
+  type PageStep,
+  type PageVisit,
+  type Picture,
+  type SourcePlace,
+  type Viewport,
 } from '#core/pages/page-browser.ts';
 import { type PageReport, pageReport, summaryOf } from '#core/pages/page-report.ts';
 import { findRun } from '#core/runs/find-run.ts';
@@ -154,25 +156,14 @@ const SeenDto = z.object({
         url: z.string(),
         type: z.string(),
         status: z.number().int().nullable(),
-        reason: z.enum([
-          'status',
-          'cors',
-          'csp',
-          'mixed_content',
-          'visitor_machine',
-          'other_origin',
-          'refused',
-          'network',
-        ]),
+        reason: z.enum(FAILURE_REASONS),
         detail: z.string(),
         initiator: z.object(place).nullable(),
       }),
     )
     .describe('`other_origin`: a look loads the previews of the run and nothing else'),
   console: z
-    .array(
-      z.object({ level: z.enum(['error', 'warning', 'info', 'log', 'debug']), text: z.string(), ...place }),
-    )
+    .array(z.object({ level: z.enum(CONSOLE_LEVELS), text: z.string(), ...place }))
     .describe('The worst first'),
   overlays: z.array(z.object({ framework: z.string(), message: z.string(), ...place })),
   hot_reload: z.enum(['connected', 'refused', 'none']).describe('The WebSocket of the dev server'),
