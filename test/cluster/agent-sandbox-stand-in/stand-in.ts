@@ -4,6 +4,7 @@
  * conditions and annotations that the real one writes. One namespace, one writer; deletion is left
  * to the cluster's garbage collector.
  */
+import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Collection, KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
@@ -34,6 +35,8 @@ export function startStandIn(access: ClusterAccess, namespace: string): StandIn 
   const at = collections(namespace);
   const stopping = new AbortController();
   const { signal } = stopping;
+  // Listened to from the start: `stop` may come during a pass.
+  const aborted = once(signal, 'abort');
   let woken = Promise.withResolvers<void>();
 
   const all = async <T extends KubernetesObject>(from: Collection): Promise<T[]> => {
@@ -85,10 +88,7 @@ export function startStandIn(access: ClusterAccess, namespace: string): StandIn 
     while (!signal.aborted) {
       woken = Promise.withResolvers<void>();
       await pass().catch(again);
-      await Promise.race([
-        woken.promise,
-        new Promise((resolve) => signal.addEventListener('abort', resolve)),
-      ]);
+      await Promise.race([woken.promise, aborted]);
     }
   };
 
