@@ -121,6 +121,10 @@ class Wait {
   readonly #hostname: string;
   readonly #startedAt = performance.now();
   #behind: Behind = 'unknown';
+  /** Whether the app answers with a 500 when asked without the gateway. */
+  #isFailing = false;
+  /** Whether all that remains is empty 500s, which may be the app's. */
+  #mayFail = false;
   readonly #asked: Promise<void>;
   /** Whether the route was certainly in the gateway at the last probe. */
   #isRouted = false;
@@ -177,6 +181,7 @@ class Wait {
   /** Why it is not ready, as far as is known now. */
   result(): Readiness {
     if (this.#behind === 'stopped') return { ready: false, reason: 'sandbox_stopped' };
+    if (this.#mayFail && this.#behind === 'listens') return { ready: true };
     if (this.#isRouted) {
       return { ready: false, reason: this.#behind === 'not_http' ? 'not_http' : 'nothing_listens' };
     }
@@ -195,11 +200,13 @@ class Wait {
     const answers = await Promise.all(
       [...waiting].map(async (proxy): Promise<Answerer> => {
         const answer = await probe.ask(proxy, this.#hostname, this.#signal);
-        if (answer === 'rejected') await this.#asked;
-        if (answer === 'app' || (answer === 'rejected' && this.#behind !== 'not_http')) waiting.delete(proxy);
+        if (answer === 'rejected' || answer === 'failed') await this.#asked;
+        if (this.#isOfApp(answer)) waiting.delete(proxy);
         return answer;
       }),
     );
+    const left = answers.filter((answer) => !this.#isOfApp(answer));
+    this.#mayFail = left.length > 0 && left.every((answer) => answer === 'failed');
     this.#unasked = unasked(answers);
     // A retry would fail in the same way.
     if (this.#unasked === 'gateway_untrusted') return this.result();
@@ -212,6 +219,11 @@ class Wait {
     if (this.#behind !== 'silent' && this.#behind !== 'not_http') return undefined;
     this.#isRouted ||= await this.#isAccepted();
     return this.#isRouted ? this.result() : undefined;
+  }
+
+  #isOfApp(answer: Answerer): boolean {
+    if (answer === 'rejected') return this.#behind !== 'not_http';
+    return answer === 'app' || (answer === 'failed' && this.#isFailing);
   }
 
   /** Without a probe: decides by the route's status and by whether the app listens. */
@@ -235,6 +247,7 @@ class Wait {
         const stream = await this.#deps.provider.dial(sandboxId, targetPort, limit);
         const found = await askForPage(stream, targetPort, ANSWER_MS, limit);
         this.#behind = isNotHttp(found) ? 'not_http' : 'listens';
+        this.#isFailing = found.kind === 'answered' && found.status === 500;
       });
     } catch (error) {
       const code = error instanceof PortholeError ? error.code : undefined;
@@ -244,7 +257,7 @@ class Wait {
   }
 }
 
-const FROM_ROUTE: ReadonlySet<Answerer> = new Set(['app', 'rejected', 'route']);
+const FROM_ROUTE: ReadonlySet<Answerer> = new Set(['app', 'rejected', 'failed', 'route']);
 
 function unasked(answers: readonly Answerer[]): 'gateway_untrusted' | 'gateway_unreachable' | undefined {
   if (answers.includes('untrusted')) return 'gateway_untrusted';

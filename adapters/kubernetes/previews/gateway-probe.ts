@@ -26,12 +26,22 @@ export interface GatewayFailure {
 
 /**
  * Who answered a request to a preview's host. `app`: the app. `rejected`: the app rejects the
- * request, or is a TLS server, which answers plain HTTP with 400. `route`: the route, because the
- * app did not answer. `gateway`: the gateway itself, with or without the route. `nothing`: the
+ * request or fails, or is a TLS server, which answers plain HTTP with 400, or none that the gateway
+ * understands. `failed`: the app with an empty 500, or the gateway, which has the route and not yet
+ * its Service (the Gateway API wants a 500 for it). `route`: the route, because the app did not
+ * answer. `gateway`: the gateway itself, with or without the route. `nothing`: the
  * route does not exist yet. `unreachable`: no connection. `untrusted`: the TLS handshake failed, so
  * no request was sent.
  */
-export type Answerer = 'app' | 'rejected' | 'route' | 'gateway' | 'nothing' | 'unreachable' | 'untrusted';
+export type Answerer =
+  | 'app'
+  | 'rejected'
+  | 'failed'
+  | 'route'
+  | 'gateway'
+  | 'nothing'
+  | 'unreachable'
+  | 'untrusted';
 
 export interface GatewayProbe {
   /** Every proxy that must serve a route. */
@@ -166,7 +176,8 @@ export function answerer({
   );
   // A Porthole page through the route is from the guest: nothing listens.
   if (cameThroughRoute && (isGatewayError || isOurPage)) return 'route';
-  if (cameThroughRoute) return statusCode === 400 ? 'rejected' : 'app';
+  if (cameThroughRoute && statusCode === 500 && headers['content-type'] === undefined) return 'failed';
+  if (cameThroughRoute) return statusCode === 400 || statusCode === 500 ? 'rejected' : 'app';
   if (isOurPage) return 'nothing';
   if (isGatewayError) return 'gateway';
   return statusCode === 404 ? 'nothing' : 'app';

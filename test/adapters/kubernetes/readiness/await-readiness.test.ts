@@ -33,7 +33,7 @@ const ROUTE = { metadata: { name: PREVIEW.name, uid: 'uid' } } as StoredRoute;
 interface Scene {
   /** What each proxy answers, given the milliseconds since the start. */
   readonly proxies?: Readonly<Record<string, (elapsed: number) => Answerer>>;
-  readonly dial?: ErrorCode | 'listens' | 'no_http' | 'hangs';
+  readonly dial?: ErrorCode | 'listens' | 'fails' | 'no_http' | 'hangs';
   readonly isAccepted?: boolean;
   readonly isGone?: boolean;
   /** The API server, while it does not report the route. */
@@ -76,6 +76,7 @@ function scene({
     provider: {
       async dial(_id, _port, signal) {
         if (dial === 'listens') return answering('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n');
+        if (dial === 'fails') return answering('HTTP/1.1 500 Oh No\r\nContent-Length: 0\r\n\r\n');
         if (dial === 'no_http') return answering('SSH-2.0-server\r\n');
         if (dial !== 'hangs') throw new PortholeError(dial, 'as configured');
         return hang(signal);
@@ -163,6 +164,26 @@ describe('a start that waits for its route', () => {
     [
       'is ready where the app itself rejects the request',
       { proxies: { one: from(0, 'rejected', 'rejected') } },
+      { ready: true },
+    ],
+    [
+      'waits for the app while the gateway has the route and not its Service',
+      { proxies: { one: from(100, 'failed', 'app') } },
+      { ready: true },
+    ],
+    [
+      'says that a server does not speak plain HTTP, whatever the gateway answers before it has its Service',
+      { proxies: { one: from(100, 'failed', 'route') }, dial: 'no_http' },
+      { ready: false, reason: 'not_http' },
+    ],
+    [
+      'is ready where the app itself answers with an empty 500',
+      { proxies: { one: from(0, 'failed', 'failed') }, dial: 'fails', timeoutMs: 60_000 },
+      { ready: true },
+    ],
+    [
+      'is ready in the end where the app answers with an empty 500 through the gateway alone',
+      { proxies: { one: from(0, 'failed', 'failed'), two: from(0, 'app', 'app') }, timeoutMs: 200 },
       { ready: true },
     ],
     [

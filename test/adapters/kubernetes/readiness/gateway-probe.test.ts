@@ -20,12 +20,14 @@ import {
 import { command } from '#test/cluster/fixture/command.ts';
 
 const OURS = { 'referrer-policy': 'same-origin', 'x-robots-tag': 'noindex, nofollow' };
+const PAGE = { ...OURS, 'content-type': 'text/plain' };
 
 test.each<[string, number, Record<string, string>, string]>([
   ['the app’s page', 200, OURS, 'app'],
   ['a redirect of the app', 302, OURS, 'app'],
   ['the app’s own 404, through the route', 404, OURS, 'app'],
-  ['the app’s own 500', 500, OURS, 'app'],
+  ['a 500 with a page: by the app, or by a gateway that does not understand it', 500, PAGE, 'rejected'],
+  ['an empty 500: by the app, or by a gateway that has not seen the Service', 500, OURS, 'failed'],
   ['a 400 through the route: by the app, or by a TLS server', 400, OURS, 'rejected'],
   ['a 502 through the route', 502, OURS, 'route'],
   ['a 503 through the route', 503, OURS, 'route'],
