@@ -24,7 +24,7 @@ export const USER = 1_000;
  */
 const IPV6_SWITCH = 'net.ipv6.conf.all.disable_ipv6';
 
-const HOME = '/home/sandbox';
+export const HOME = '/home/sandbox';
 
 /** Mount point of the volume of the guest's state. */
 export const STATE_VOLUME = '/run/porthole-guest';
@@ -101,21 +101,22 @@ export function sandboxContainer({
 }: SandboxContainerOptions): Docker.ContainerCreateOptions & { name: string } {
   const memory = limits.memoryMebibytes * MIB;
   const largestFile = limits.diskMebibytes * MIB;
-  const added = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
-  const own = [`HOME=${HOME}`, `WORKSPACE=${WORKSPACE}`, `SANDBOX_ID=${id}`];
+  const guest = guestProcess({
+    id,
+    name,
+    imageEnv,
+    environment,
+    network: channelFolder === undefined ? undefined : NETWORK.socket,
+  });
   return {
     name,
     Image: image,
     Entrypoint: [...GUEST_COMMAND],
-    Cmd: [JSON.stringify(guestSettings(name, [...imageEnv, ...own, ...added], channelFolder !== undefined))],
+    Cmd: [guest.settings],
     User: `${USER}:${USER}`,
     // An engine starts nothing in a folder that its user has made inaccessible.
     WorkingDir: '/',
-    // An image's settings for its own Node and loader are for commands, not for the guest.
-    Env: [
-      ...own,
-      ...imageEnv.filter((each) => FOR_RUNTIMES.test(each)).map((each) => each.replace(/=.*/s, '=')),
-    ],
+    Env: guest.env,
     Labels: labels,
     // An image's own health check would run in the sandbox.
     Healthcheck: { Test: ['NONE'] },
@@ -164,23 +165,39 @@ export function sandboxContainer({
   };
 }
 
-/** @param env each as `NAME=value`; the later of two with one name wins */
-function guestSettings(
-  containerName: string,
-  env: readonly string[],
-  hasChannel: boolean,
-): GuestSettingsInput {
-  const pairs = [SYSTEM_PATH, ...env].map((each) => {
+export interface GuestProcessOptions
+  extends Pick<SandboxContainerOptions, 'id' | 'name' | 'imageEnv' | 'environment'> {
+  /** Path of the broker's socket in the container. @default none */
+  readonly network?: string | undefined;
+}
+
+/** The guest as the first program of a container, on the abstract socket of `guestSocket`. */
+export function guestProcess({ id, name, imageEnv, environment = {}, network }: GuestProcessOptions): {
+  /** The argument of `GUEST_COMMAND`. */
+  readonly settings: string;
+  /** The guest's own variables, each as `NAME=value`. */
+  readonly env: string[];
+} {
+  const own = [`HOME=${HOME}`, `WORKSPACE=${WORKSPACE}`, `SANDBOX_ID=${id}`];
+  const pairs = [SYSTEM_PATH, ...imageEnv, ...own].map((each) => {
     const at = each.indexOf('=');
     return at < 1 ? [each, ''] : [each.slice(0, at), each.slice(at + 1)];
   });
   const variables = Object.fromEntries(pairs.filter(([name]) => name !== '')) as Record<string, string>;
-  return {
-    env: variables,
+  const settings: GuestSettingsInput = {
+    env: { ...variables, ...environment },
     state: STATE,
-    listen: { path: guestSocket(containerName) },
+    listen: { path: guestSocket(name) },
     pty: GUEST_FOLDER,
-    ...(hasChannel && { network: NETWORK.socket }),
+    ...(network !== undefined && { network }),
+  };
+  return {
+    settings: JSON.stringify(settings),
+    // An image's settings for its own Node and loader are for commands, not for the guest.
+    env: [
+      ...own,
+      ...imageEnv.filter((each) => FOR_RUNTIMES.test(each)).map((each) => each.replace(/=.*/s, '=')),
+    ],
   };
 }
 

@@ -120,7 +120,8 @@ export interface GuestConnection {
  * the provider cannot be reached.
  */
 export interface SandboxProvider {
-  readonly name: 'local' | 'docker' | 'kubernetes' | 'agent-sandbox';
+  /** E.g. `docker`. */
+  readonly name: string;
 
   /** The size of a sandbox that requests none. */
   readonly defaultSize: SandboxSize;
