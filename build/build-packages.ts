@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, posix } from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
+import { bundleGuest } from '../adapters/guest/guest-bundle.ts';
 import { ROOT } from './function-entries.ts';
 
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
@@ -17,6 +18,7 @@ const execute = promisify(execFile);
 const ENTRIES = {
   client: [],
   constructs: ['index.ts'],
+  guest: ['index.ts'],
   infra: ['index.ts', 'render/main.ts'],
   policies: ['pack.ts'],
 } as const;
@@ -44,6 +46,11 @@ export async function buildPackage(name: PackageFolder, folder = join(ROOT, name
     packages: 'external',
     logLevel: 'warning',
   });
+  if (name === 'guest') {
+    const { 'guest.js': guest = '', porthole = '' } = await bundleGuest();
+    await writeFile(join(folder, 'guest.js'), guest);
+    await writeFile(join(folder, 'porthole'), porthole, { mode: 0o755 });
+  }
   if (name !== 'policies') await writeTypes(`${name}/index.ts`, join(folder, 'types'));
 }
 

@@ -3,8 +3,8 @@
  * broker unchanged.
  */
 import { createServer, type Socket } from 'node:net';
-import { connectDirect } from '#proxy/direct-socket.ts';
-import { splice } from '#proxy/splice.ts';
+import { connectDirect } from '../proxy/direct-socket.ts';
+import { splice } from '../proxy/splice.ts';
 import { type BrokerAccess, connectionPreamble, NETWORK } from './protocol/network.ts';
 
 /** Open connections of all programs together; the broker has a limit as well. */

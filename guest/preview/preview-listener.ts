@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { FrontHandlers } from '#proxy/front/strict-server.ts';
-import { createPreviewProxy } from '#proxy/preview-proxy.ts';
-import { clientAddress } from '#proxy/preview-proxy-deps.ts';
-import type { PreviewLookup } from '#proxy/preview-target.ts';
-import type { PreviewStatus } from '#proxy/status-page.ts';
+import type { FrontHandlers } from '../../proxy/front/strict-server.ts';
+import { createPreviewProxy } from '../../proxy/preview-proxy.ts';
+import { clientAddress } from '../../proxy/preview-proxy-deps.ts';
+import type { PreviewLookup } from '../../proxy/preview-target.ts';
+import type { PreviewStatus } from '../../proxy/status-page.ts';
 import { PREVIEW_PORT_HEADER } from '../protocol/previews-protocol.ts';
 import { isExpired, type OpenPreviews } from './open-previews.ts';
 

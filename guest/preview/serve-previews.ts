@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
-import { createStrictServer, strictServerOptions } from '#proxy/front/strict-server.ts';
+import { createStrictServer, strictServerOptions } from '../../proxy/front/strict-server.ts';
 import { connectLoopback, readPort } from '../dial.ts';
 import { openPreviewRequest } from '../protocol/previews-protocol.ts';
 import { parse, readJson } from '../read-json.ts';

@@ -10,6 +10,7 @@ import {
   imagePlan,
   releaseImagesSource,
 } from '../../build/image-plan.ts';
+import { PACKAGES } from '../../build/build-packages.ts';
 import { ofRelease } from '../../infra/stack-config-schema.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -147,7 +148,7 @@ describe('the workflow of a release', () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
       readonly version: string;
     };
-    for (const folder of ['client', 'constructs', 'infra', 'policies']) {
+    for (const folder of PACKAGES) {
       const found: unknown = JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8'));
       expect(found).toMatchObject({ version });
     }

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -15,9 +15,10 @@ const run = promisify(execFile);
 let place: string;
 
 beforeAll(async () => {
-  place = await installPacked(['constructs', 'infra', 'policies']);
+  place = await installPacked(['constructs', 'guest', 'infra', 'policies']);
 }, PATIENT);
-afterAll(() => rm(place, { recursive: true }));
+// The guest's mkfifo may end after it.
+afterAll(() => rm(place, { recursive: true, maxRetries: 10 }));
 
 /** A program of the examples, as outside the repository. */
 const example = (file: string, name: string): Promise<string> =>
@@ -140,6 +141,22 @@ test(
     } finally {
       await Promise.all([packed.close(), source.close()]);
     }
+  },
+  PATIENT,
+);
+
+test(
+  'runs the program of the README of @porthole/guest',
+  async () => {
+    const readme = await readFile(join(place, 'node_modules/@porthole/guest/README.md'), 'utf8');
+    const [, program = ''] = /```ts\n(.*?)```/s.exec(readme) ?? [];
+    const folder = await mkdtemp(join(place, 'guest-'));
+    const file = join(place, 'guest.ts');
+    await writeFile(file, program.replaceAll('/tmp/sandbox', folder));
+    await mkdir(join(folder, 'workspace'));
+    expect(await typeErrors(file)).toBe('');
+    const { stdout } = await run(process.execPath, [file], { cwd: place });
+    expect(stdout).toBe('protocol 1\n');
   },
   PATIENT,
 );
