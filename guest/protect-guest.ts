@@ -3,12 +3,20 @@ import { chmodSync, closeSync, readdirSync, readFileSync, statSync, writeFileSyn
 
 const CLOSE_ON_EXEC = 0o2000000;
 
+/** Each makes Node read files of authorities. */
+const AUTHORITIES = ['NODE_EXTRA_CA_CERTS', 'NODE_USE_SYSTEM_CA', 'NODE_OPTIONS'] as const;
+
 /**
  * Closes inherited descriptors above `last`, such as a terminal or a build server's pipes, so that
- * no command holds them. Node's own descriptors are close-on-exec.
+ * no command holds them. Node's own descriptors are close-on-exec, except those of the thread that
+ * reads authorities once node:tls is loaded. It would close the same number a second time, by then
+ * another file's: so it ends first.
  */
 export function closeInherited(last: number): void {
   if (process.platform !== 'linux') return;
+  if (AUTHORITIES.some((name) => process.env[name])) {
+    process.getBuiltinModule('node:tls').getCACertificates('default');
+  }
   for (const name of readdirSync('/proc/self/fd')) {
     const descriptor = Number(name);
     if (descriptor <= last) continue;
