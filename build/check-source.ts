@@ -29,7 +29,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
 const MOST_COLUMNS = 100;
 /** The last one: scripts of a shell, Python and YAML. */
 const COMMENT = /^\s*(?:\/\/|\/?\*|#\s)/;
-const SOURCES = ['ts', 'tsx', 'mts', 'js', 'mjs', 'cjs', 'py', 'sh', 'css', 'yaml', 'yml', 'md'];
+const SOURCES = ['ts', 'tsx', 'mts', 'js', 'mjs', 'cjs', 'py', 'sh', 'bash', 'css', 'yaml', 'yml', 'md'];
 /** Quotes texts of earlier versions. */
 const HISTORY = 'CHANGELOG.md';
 

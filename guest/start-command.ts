@@ -7,6 +7,7 @@ import { expendable, Groups, openFolder, signalGroup } from './protect-guest.ts'
 import { ChildTimes } from './process-usage.ts';
 import type { CommandExit, ExecRequest, TerminalSize } from './protocol/exec-protocol.ts';
 import { type GuestSettings, locate } from './protocol/settings-protocol.ts';
+import { scriptCommand } from './script-command.ts';
 import { TrustedAuthorities } from './trusted-authorities.ts';
 
 /** Destination of a command's input. */
@@ -76,7 +77,7 @@ export class CommandStarter {
     }
     const found = findProgram(request.argv[0], merged['PATH'] ?? '', cwd);
     if ('code' in found) return found;
-    const { argv } = request;
+    const argv = request.script === undefined ? request.argv : scriptCommand(request.argv);
     const prepared = { file: found.file, argv, cwd, env: merged, stdin: request.stdin ?? false };
     if (request.tty !== undefined) return this.#startTerminal(prepared, request.tty, pty as string);
     const track = (started: StartedCommand | RefusedCommand): StartedCommand | RefusedCommand => {

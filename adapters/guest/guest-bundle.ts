@@ -9,6 +9,9 @@ const SOURCES = join(import.meta.dirname, '../../guest');
 /** Made by `npm run build`, for installations without development packages. */
 const BUILT = join(import.meta.dirname, '../../dist/guest');
 
+/** Goes into the guest's folder as it is. */
+const SCRIPT = 'sessions.bash';
+
 /** File in the guest's folder → the module it is bundled from. */
 const ENTRIES = { 'guest.js': 'main.ts', porthole: 'porthole.ts' } as const;
 
@@ -16,7 +19,7 @@ const ENTRIES = { 'guest.js': 'main.ts', porthole: 'porthole.ts' } as const;
  * The guest's sources: itself, the modules without I/O that it shares with the host, and packages.
  */
 const INGREDIENTS = [
-  'guest/**/*.ts',
+  'guest/**/*.{ts,bash}',
   'core/tar/*.ts',
   'proxy/**/*.ts',
   'adapters/guest/guest-bundle.ts',
@@ -41,7 +44,10 @@ export function guestDigest(): string {
 export async function bundleGuest(): Promise<Record<string, string>> {
   const esbuild = await import('esbuild').catch(() => undefined);
   if (esbuild === undefined) return readBuilt();
-  const files: Record<string, string> = { 'package.json': '{"type":"module"}\n' };
+  const files: Record<string, string> = {
+    'package.json': '{"type":"module"}\n',
+    [SCRIPT]: readFileSync(join(SOURCES, SCRIPT), 'utf8'),
+  };
   for (const [name, entry] of Object.entries(ENTRIES)) {
     if (!existsSync(join(SOURCES, entry))) continue;
     const { outputFiles } = await esbuild.build({
@@ -96,7 +102,9 @@ export async function writeBuiltGuest(): Promise<string> {
 }
 
 function readBuilt(): Record<string, string> {
-  const names = [...Object.keys(ENTRIES), 'package.json'].filter((name) => existsSync(join(BUILT, name)));
+  const names = [...Object.keys(ENTRIES), SCRIPT, 'package.json'].filter((name) =>
+    existsSync(join(BUILT, name)),
+  );
   if (!names.includes('guest.js')) {
     throw new Error('the guest is not built: run npm ci with its development packages, or npm run build');
   }

@@ -30,6 +30,7 @@ export async function startGuestCommand(
   const { argv, cwd, env, stdin, tty } = checkCommand(command);
   const request: ExecRequest = {
     argv: [...argv],
+    ...(command.script === undefined ? {} : { script: command.script }),
     cwd,
     env,
     stdin,

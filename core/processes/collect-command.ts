@@ -56,23 +56,7 @@ async function beginning(stream: Readable): Promise<{ readonly text: string; rea
   return { text, isCut };
 }
 
-/**
- * For bash: `_porthole_root` prints the workspace's path. Call it before entering a session, which
- * may set its own WORKSPACE. `_porthole_go ROOT FOLDER` enters a folder below /workspace, symbolic
- * links resolved; it does nothing if FOLDER is empty. If the folder does not exist or is outside
- * the workspace, it returns a code that `exitOfEntering` knows. TOCTOU: it checks the kernel's
- * working directory after `cd`, because a process may replace a folder with a link during `cd`.
- */
-export const ENTER_WORKSPACE = `
-_porthole_root() { ( cd -P -- "\${WORKSPACE:-/workspace}" && pwd -P ); }
-_porthole_go() {
-  [ -n "$2" ] || return 0
-  [ -n "$1" ] && cd -P -- "$1\${2#/workspace}" 2>/dev/null || return 71
-  case "$(command -p readlink /proc/self/cwd 2>/dev/null || pwd -P)/" in "$1"/*) ;; *) return 72 ;; esac
-}
-`;
-
-/** Why the folder could not be entered; undefined for any other exit code. */
+/** Why `guest/sessions.bash` could not enter the folder; undefined for any other exit code. */
 export function exitOfEntering(code: number | undefined, folder: string): PortholeError | undefined {
   if (code === 71) return new PortholeError('exec_error', `cwd does not exist: ${folder}`);
   if (code === 72) {

@@ -1,7 +1,7 @@
 import { PortholeError } from '../errors.ts';
 import { resolveWorkspacePath } from '../files/workspace-path.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
-import { ENTER_WORKSPACE, exitOfEntering, runToEnd } from './collect-command.ts';
+import { exitOfEntering, runToEnd } from './collect-command.ts';
 
 /** The bridge's form of a session id. */
 const SESSION_ID = /^(?!.*\.\.)[a-zA-Z0-9._-]{1,128}$/;
@@ -12,44 +12,6 @@ export function checkSessionId(id: string): string {
   throw new PortholeError('invalid_request', 'Invalid session ID format');
 }
 
-/**
- * A session is a file in the sandbox: bash source that exports the environment and enters the
- * working directory that the session's last command left. It needs no process, any instance of
- * Porthole can continue it, and it ends with the sandbox.
- *
- * Functions for bash, which set or read `_porthole_session`, the session's folder. `_porthole_enter
- * ID` enters a session and creates it if it does not exist; `_porthole_save` stores its state. A
- * state is written atomically; of two concurrent commands, the last to end wins. In POSIX mode
- * `export -p` writes `export`; the `declare -x` that it writes otherwise would be local to the
- * function that reads it. Bash's read-only variables are not stored: setting one ends a shell in
- * POSIX mode.
- */
-export const SESSION_FUNCTIONS = `
-_porthole_folder() { _porthole_session=\${TMPDIR:-/tmp}/.porthole-sessions/s-$1; }
-_porthole_enter() {
-  _porthole_folder "$1"
-  ( umask 077 && command -p mkdir -p -- "$_porthole_session" ) 2>/dev/null
-  [ -f "$_porthole_session/state" ] && [ -r "$_porthole_session/state" ] || return 0
-  while IFS= read -r _porthole_name; do unset -v "$_porthole_name"; done < <(compgen -e)
-  . "$_porthole_session/state" 2>/dev/null
-}
-_porthole_save() {
-  { ( builtin export -n SHELLOPTS BASHOPTS UID EUID PPID 2>/dev/null; builtin set -o posix && builtin export -p ) && builtin printf 'cd -- %q 2>/dev/null\\n' "$PWD"; } >"$_porthole_session/.$$" 2>/dev/null &&
-    command -p mv -f -- "$_porthole_session/.$$" "$_porthole_session/state" 2>/dev/null
-}
-`;
-
-/**
- * Bash source that enters a session and then executes the program in its arguments, e.g. a
- * terminal. Use as `['bash', '-c', ENTER_AND_EXEC, 'bash', sessionId, program, ...args]`.
- */
-export const ENTER_AND_EXEC = `${SESSION_FUNCTIONS}
-_porthole_enter "$1"
-unset -v _porthole_session _porthole_name
-shift
-exec -- "$@"
-`;
-
 interface NewSession {
   readonly id: string;
   /** Within /workspace, its default. */
@@ -58,22 +20,6 @@ interface NewSession {
   /** The sandbox's own variables, beneath those of the session. */
   readonly sandboxEnv?: Readonly<Record<string, string>> | undefined;
 }
-
-/**
- * `$1` is the id, `$2` the folder. The environment follows as arguments: set on the shell itself it
- * would change how the shell runs.
- */
-const CREATE = `${SESSION_FUNCTIONS}${ENTER_WORKSPACE}
-_porthole_folder "$1"
-( umask 077 && mkdir -p -- "\${_porthole_session%/*}" && mkdir -- "$_porthole_session" ) 2>/dev/null || {
-  [ -d "$_porthole_session" ] && exit 73
-  exit 74
-}
-_porthole_go "$(_porthole_root)" "$2" || { _porthole_code=$?; rmdir -- "$_porthole_session"; exit "$_porthole_code"; }
-shift 2
-for _porthole_name; do export -- "$_porthole_name" 2>/dev/null; done
-_porthole_save || { rm -rf -- "$_porthole_session"; exit 74; }
-`;
 
 /**
  * The longest that storing or removing a session's state may take, in milliseconds: a process may
@@ -102,7 +48,7 @@ export async function createSession(
   const { code } = await runToEnd(
     provider,
     sandboxId,
-    { argv: ['bash', '-c', CREATE, 'bash', id, folder, ...variables], env: sandboxEnv },
+    { script: 'sessions', argv: ['bash', 'create', id, folder, ...variables], env: sandboxEnv },
     signal,
     KEPT_WITHIN_MS,
   );
@@ -138,12 +84,6 @@ function checkEnvironment(env: Readonly<Record<string, string>>): void {
   }
 }
 
-const DELETE = `${SESSION_FUNCTIONS}
-_porthole_folder "$1"
-[ -d "$_porthole_session" ] || exit 73
-rm -rf -- "$_porthole_session" 2>/dev/null || exit 74
-`;
-
 /**
  * Deletes a session: its working directory and environment. Its background processes keep running.
  * @throws PortholeError `invalid_request`, `session_error` if it does not exist
@@ -158,7 +98,7 @@ export async function deleteSession(
   const { code } = await runToEnd(
     provider,
     sandboxId,
-    { argv: ['bash', '-c', DELETE, 'bash', id] },
+    { script: 'sessions', argv: ['bash', 'delete', id] },
     signal,
     KEPT_WITHIN_MS,
   );

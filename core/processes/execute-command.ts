@@ -3,8 +3,8 @@ import { PassThrough, pipeline, type Readable } from 'node:stream';
 import { PortholeError } from '../errors.ts';
 import { resolveWorkspacePath } from '../files/workspace-path.ts';
 import type { ExecCommand, ExecProcess, Sandboxes } from '../sandboxes/sandbox-provider.ts';
-import { ENTER_WORKSPACE, exitOfEntering } from './collect-command.ts';
-import { checkSessionId, SESSION_FUNCTIONS } from './exec-sessions.ts';
+import { exitOfEntering } from './collect-command.ts';
+import { checkSessionId } from './exec-sessions.ts';
 
 /**
  * Characters that the bridge does not quote. The underscore is deliberately missing: clients
@@ -117,23 +117,6 @@ const SIGNAL_NUMBERS: Record<string, number> = {
 };
 
 /**
- * Enters the session ($3) and the folder ($2), prints the mark ($1) on stderr, waits for a line on
- * its input, and runs the command ($4) in its own place. The wait keeps the command's output from
- * overtaking the mark.
- */
-const ENTERED = `${SESSION_FUNCTIONS}${ENTER_WORKSPACE}
-set -- "$1" "$2" "$3" "$4" "$(_porthole_root)"
-[ -z "$3" ] || { _porthole_enter "$3"; trap '_porthole_save || builtin echo "porthole: the state of this session could not be kept: is /tmp full?" >&2' EXIT; }
-_porthole_go "$5" "$2" || { _porthole_code=$?; trap - EXIT; exit "$_porthole_code"; }
-printf '%s\\n' "$1" >&2
-IFS= read -r _porthole_command || exit 1
-exec </dev/null
-_porthole_command=$4
-set --
-eval "unset -v _porthole_command; $_porthole_command"
-`;
-
-/**
  * Runs argv through `bash -c`, quoted word by word, so that builtins work and nothing is injected.
  * Aborting `signal` (the client went away) kills the command's process group.
  * @throws PortholeError `path_outside_workspace`, `invalid_request`, `exec_error` if `cwd` does not
@@ -188,7 +171,8 @@ async function startEntered(
   { folder, session, line }: { readonly folder: string; readonly session: string; readonly line: string },
 ): Promise<ExecProcess> {
   const process = await start({
-    argv: ['bash', '-c', ENTERED, 'bash', mark, folder, session, line],
+    script: 'sessions',
+    argv: ['bash', 'run', mark, folder, session, line],
     stdin: true,
   });
   const late = setTimeout(() => process.kill('SIGKILL'), ENTERS_WITHIN_MS);

@@ -50,6 +50,8 @@ export interface SandboxObservation {
 export interface ExecCommand {
   /** Executed without a shell. */
   readonly argv: readonly [string, ...string[]];
+  /** Runs this script of the guest; `argv` is its shell and its arguments. @default none */
+  readonly script?: 'sessions' | undefined;
   /** Absolute; default `/workspace`. */
   readonly cwd?: string | undefined;
   /** Added to the sandbox's own environment. */

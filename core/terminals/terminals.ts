@@ -6,7 +6,6 @@ import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import { ReplayRing } from '../runs/event-log.ts';
 import type { TerminalSize } from './terminal-messages.ts';
 import { whyEnded } from '../sandboxes/why-ended.ts';
-import { ENTER_AND_EXEC } from '../processes/exec-sessions.ts';
 import { type CloseReason, Terminal, TERMINAL_LIMITS, type TerminalLimits } from './shared-terminal.ts';
 
 /** Bytes of a session's output that are replayed on reconnect, as in the sandbox bridge. */
@@ -228,7 +227,7 @@ function shellOn(
   // The session's environment replaces `env`, and may come from a command without a terminal: sets
   // TERM again.
   const program = ['env', `TERM=${TERM}`, shell];
-  return { argv: ['bash', '-c', ENTER_AND_EXEC, 'bash', sessionId, ...program], env, stdin: true, tty };
+  return { script: 'sessions', argv: ['bash', 'exec', sessionId, ...program], env, stdin: true, tty };
 }
 
 /** Ends the terminal that has been without viewers for longest. */

@@ -21,6 +21,8 @@ export const environment = z.record(
 export const execRequest = z.object({
   /** Executed directly, without a shell. */
   argv: z.tuple([text], text),
+  /** Runs the guest's script of that name: `argv` is its shell and its arguments. */
+  script: z.optional(z.enum(['sessions'])),
   /** @default /workspace */
   cwd: z.optional(absolutePath),
   /** Added to the sandbox's environment. */

@@ -59,6 +59,8 @@ async function startPodman(): Promise<TestPodman> {
     argv[0] ?? '',
     [...argv.slice(1), 'system', 'service', '--time', '0', `unix://${socket}`],
     {
+      // Its monitors write a file `oom` there.
+      cwd: folder,
       env,
       stdio: ['ignore', 'ignore', 'pipe'],
     },

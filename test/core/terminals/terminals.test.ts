@@ -63,12 +63,13 @@ describe('terminals of a process', () => {
   test('start the shell of a session in the session', async () => {
     const terminals = make();
     await terminals.open(here, of('mine'));
-    const { argv, tty } = shells[0]?.command ?? { argv: [] };
-    expect([argv.slice(0, 2), argv.slice(3), tty]).toEqual([
-      ['bash', '-c'],
-      ['bash', 'mine', 'env', 'TERM=xterm-256color', 'bash'],
-      { cols: 80, rows: 24 },
-    ]);
+    expect(shells[0]?.command).toEqual({
+      script: 'sessions',
+      argv: ['bash', 'exec', 'mine', 'env', 'TERM=xterm-256color', 'bash'],
+      env: {},
+      stdin: true,
+      tty: { cols: 80, rows: 24 },
+    });
     await terminals.close();
   });
 
