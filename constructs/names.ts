@@ -119,8 +119,8 @@ export function sandboxObjectName(sandboxId: string): string {
 
 /**
  * Length of a time slot in labels. The reaper selects due previews by naming every slot that is not
- * due. Short enough that few previews fall into the current slot, long enough that the slots of the
- * longest lifetime, 8 hours, fit into a selector.
+ * due. Short enough that few previews fall into the current slot, long enough that the slots of
+ * eight hours, the usual longest lifetime, fit into a selector.
  */
 export const SLOT_MS = 120_000;
 

@@ -11,7 +11,7 @@ import type { Route } from '#handlers/route.ts';
 import { withSafeHeaders } from '#handlers/http/response-headers.ts';
 import type { Services } from '#handlers/services.ts';
 import { HandshakeResponse } from './handshake.ts';
-import type { Metrics } from './metrics.ts';
+import type { Metrics } from './telemetry/metrics.ts';
 import { RequestEvent } from './request-event.ts';
 import { createRouter, type Target } from './router.ts';
 

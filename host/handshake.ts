@@ -1,7 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { endWith } from '#proxy/front/raw-answer.ts';
-import { isWebSocketKey } from '#proxy/websocket-exchange.ts';
+import { isWebSocketKey } from '#proxy/exchange/websocket-exchange.ts';
 import { PortholeError } from '#core/errors.ts';
 
 /**

@@ -24,7 +24,7 @@ import { isOnOneMachine } from './config/contradictions.ts';
 import { createFront } from './front.ts';
 import { createFunctionHost } from './function-host.ts';
 import { isWildcard, knownHosts } from './known-hosts.ts';
-import { createMetrics } from './metrics.ts';
+import { createMetrics } from './telemetry/metrics.ts';
 import { openServices } from './open-services.ts';
 import { every, type Schedule } from './schedule.ts';
 

@@ -1,15 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { endWith } from './front/raw-answer.ts';
-import { HttpExchange } from './http-exchange.ts';
-import { PreviewBackend } from './preview-backend.ts';
+import { HttpExchange } from './exchange/http-exchange.ts';
+import { PreviewBackend } from './exchange/preview-backend.ts';
 import { decideOrigin } from './preview-headers.ts';
 import type { AdmittedRequest, PreviewProxyDeps } from './preview-proxy-deps.ts';
 import type { PreviewLookup, PreviewTarget } from './preview-target.ts';
 import { answerWithPage, rawPageAnswer } from './status-answer.ts';
 import type { PreviewStatus, StatusPageContext } from './status-page.ts';
 import { UpstreamPool } from './upstream/upstream-pool.ts';
-import { WebSocketExchange, isWebSocketKey } from './websocket-exchange.ts';
+import { WebSocketExchange, isWebSocketKey } from './exchange/websocket-exchange.ts';
 
 /** How long running requests may take when the proxy closes, in milliseconds. */
 const DRAIN_MS = 5_000;

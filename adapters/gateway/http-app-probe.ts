@@ -65,7 +65,7 @@ export const appProbe: AppProbe = {
     ];
     const { head } = await converse(stream, request, { patience: UPGRADE_MS, forUpgrade: true }, signal);
     if (head === undefined) return { upgrades: false };
-    const { acceptsWebSocket } = await import('#proxy/websocket-exchange.ts');
+    const { acceptsWebSocket } = await import('#proxy/exchange/websocket-exchange.ts');
     return { upgrades: head.status === 101 && acceptsWebSocket(head, key), status: head.status };
   },
 };

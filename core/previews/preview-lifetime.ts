@@ -8,7 +8,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
 /** The hard cap of a preview that starts at `startedAt`. */
-export function maxUntil(startedAt: Date, options: LifetimeOptions): Date {
+export function maxUntil(startedAt: Date, options: Pick<LifetimeOptions, 'maxLifetimeHours'>): Date {
   return new Date(startedAt.getTime() + options.maxLifetimeHours * HOUR);
 }
 

@@ -1,9 +1,5 @@
-import { posix } from 'node:path';
 import { archiveError } from './tar-output.ts';
 import { shown, type TarHeader } from './tar-header.ts';
-
-/** Programs and libraries of the image, which a virtual environment refers to. */
-const PROGRAMS = /^\/(?:usr|bin|sbin|lib|lib64|opt)\//;
 
 /** Linux's own limit, in bytes. */
 const MAX_NAME = 255;
@@ -138,18 +134,4 @@ function checkTarget(name: string, target: string): void {
   if (target === '') throw archiveError(`${shown(name)} is a link to nothing`);
   if (target.length > MAX_TARGET)
     throw archiveError(`${shown(name)} is a link to more than ${MAX_TARGET} bytes`);
-}
-
-/**
- * Whether a symbolic link leads out of the workspace to what may not be there where it is unpacked:
- * programs of the image are. Its text tells where it leads only while each `..` comes before every
- * name;
- * behind one, which may be a link itself, it leads to anywhere.
- */
-export function leavesWorkspace({ name, linkName }: Pick<TarHeader, 'name' | 'linkName'>): boolean {
-  const resolved = posix.resolve('/workspace', posix.dirname(name), linkName);
-  const parts = linkName.split('/').filter((part) => part !== '' && part !== '.');
-  const isPlain = parts.lastIndexOf('..') < parts.findIndex((part) => part !== '..') >>> 0;
-  const stays = resolved === '/workspace' || resolved.startsWith('/workspace/') || PROGRAMS.test(resolved);
-  return !isPlain || !stays;
 }

@@ -1,7 +1,7 @@
 import { closeSync } from 'node:fs';
 import { posix } from 'node:path';
 import { PortholeError } from '../../core/errors.ts';
-import { leavesWorkspace, type Remembered } from '../../core/tar/archive-tree.ts';
+import type { Remembered } from '../../core/tar/archive-tree.ts';
 import type { TarHeader } from '../../core/tar/tar-header.ts';
 import { TarValidator } from '../../core/tar/validate-tar.ts';
 import { MAX_UPLOAD_FRAME, MAX_UPLOAD_PATH, UPLOAD, type Unpacked } from '../protocol/files-protocol.ts';
@@ -216,4 +216,20 @@ function malformed(): PortholeError {
     'invalid_request',
     'The frames of an upload are cut off or out of order: each file is its path, its contents, and the end follows all.',
   );
+}
+
+/** Programs and libraries of the image, which a virtual environment refers to. */
+const PROGRAMS = /^\/(?:usr|bin|sbin|lib|lib64|opt)\//;
+
+/**
+ * Whether a symbolic link leads out of the workspace to what may not be there where it is unpacked:
+ * programs of the image are. Its text tells where it leads only while each `..` comes before every
+ * name; behind one, which may be a link itself, it leads to anywhere.
+ */
+function leavesWorkspace({ name, linkName }: Pick<TarHeader, 'name' | 'linkName'>): boolean {
+  const resolved = posix.resolve('/workspace', posix.dirname(name), linkName);
+  const parts = linkName.split('/').filter((part) => part !== '' && part !== '.');
+  const isPlain = parts.lastIndexOf('..') < parts.findIndex((part) => part !== '..') >>> 0;
+  const stays = resolved === '/workspace' || resolved.startsWith('/workspace/') || PROGRAMS.test(resolved);
+  return !isPlain || !stays;
 }

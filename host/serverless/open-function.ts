@@ -2,7 +2,7 @@ import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import { type FunctionOptions, makeFunction, type PortholeFunction } from '#handlers/make-function.ts';
 import type { Route } from '#handlers/route.ts';
 import type { Services } from '#handlers/services.ts';
-import type { Metrics } from '../metrics.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import { lineLogger } from './line-logger.ts';
 
 /** The services of a route's function. */
@@ -30,7 +30,7 @@ export async function openFunction(): Promise<OpenFunction> {
 function lazyMetrics(): Metrics {
   let count: (() => Promise<number>) | undefined;
   const created = onceOpen(async () => {
-    const { createMetrics } = await import('../metrics.ts');
+    const { createMetrics } = await import('../telemetry/metrics.ts');
     const metrics = createMetrics();
     if (count !== undefined) metrics.countPreviews(count);
     return metrics;

@@ -1,5 +1,5 @@
 import { ANNOTATIONS, formatTime, LABELS, parseTime, timeSlot } from '#constructs/names.ts';
-import { clampExpiry } from '#core/previews/preview-lifetime.ts';
+import { clampExpiry, maxUntil } from '#core/previews/preview-lifetime.ts';
 import { isReason, KubernetesError } from '../client/kubernetes-error.ts';
 import { type JsonPatchOperation, pointer } from '../client/kubernetes-object.ts';
 import type { PreviewStore, StoredRoute } from './preview-store.ts';
@@ -119,7 +119,7 @@ function move(expiresAt: Date): JsonPatchOperation[] {
 /** `wanted`, limited to max-until and to the maximum lifetime since creation on the API server. */
 function endOf(route: StoredRoute, wanted: Date, maxLifetimeHours: number): Date {
   const created = Date.parse(route.metadata.creationTimestamp);
-  const oldest = Number.isNaN(created) ? undefined : new Date(created + maxLifetimeHours * 3_600_000);
+  const oldest = Number.isNaN(created) ? undefined : maxUntil(new Date(created), { maxLifetimeHours });
   return clampExpiry(clampExpiry(wanted, parseTime(annotation(route, ANNOTATIONS.maxUntil))), oldest);
 }
 

@@ -1,5 +1,5 @@
-import type { PreviewTarget } from './preview-target.ts';
-import type { UpstreamPool } from './upstream/upstream-pool.ts';
+import type { PreviewTarget } from '../preview-target.ts';
+import type { UpstreamPool } from '../upstream/upstream-pool.ts';
 
 /** An exchange that holds connections open: a running request, or a WebSocket. */
 export interface OpenExchange {

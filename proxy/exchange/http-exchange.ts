@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { asksForScript, HotReloadPort, isPlainScript } from './hot-reload-port.ts';
+import { asksForScript, HotReloadPort, isPlainScript } from '../hot-reload-port.ts';
 import type { OpenExchange, PreviewBackend } from './preview-backend.ts';
-import { type BodyFraming, bodyFraming, requestHead, responseHeaders } from './preview-headers.ts';
-import type { AdmittedRequest, PreviewProxyDeps } from './preview-proxy-deps.ts';
-import { answerWithPage, dropRest } from './status-answer.ts';
-import type { PreviewStatus, StatusPageContext } from './status-page.ts';
-import { RESPONSE_FAULTS, type ResponseFault, type ResponseHead } from './upstream/response-head.ts';
-import type { ResponseEvents } from './upstream/response-parser.ts';
-import type { ConnectionUser, UpstreamConnection } from './upstream/upstream-connection.ts';
+import { type BodyFraming, bodyFraming, requestHead, responseHeaders } from '../preview-headers.ts';
+import type { AdmittedRequest, PreviewProxyDeps } from '../preview-proxy-deps.ts';
+import { answerWithPage, dropRest } from '../status-answer.ts';
+import type { PreviewStatus, StatusPageContext } from '../status-page.ts';
+import { RESPONSE_FAULTS, type ResponseFault, type ResponseHead } from '../upstream/response-head.ts';
+import type { ResponseEvents } from '../upstream/response-parser.ts';
+import type { ConnectionUser, UpstreamConnection } from '../upstream/upstream-connection.ts';
 
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 const CRLF = '\r\n';

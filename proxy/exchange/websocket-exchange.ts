@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { endWith } from './front/raw-answer.ts';
+import { endWith } from '../front/raw-answer.ts';
 import type { OpenExchange, PreviewBackend } from './preview-backend.ts';
-import { requestHead, responseHeaders } from './preview-headers.ts';
-import type { AdmittedRequest, PreviewProxyDeps } from './preview-proxy-deps.ts';
-import { splice } from './splice.ts';
-import { rawPageAnswer } from './status-answer.ts';
-import type { PreviewStatus, StatusPageContext } from './status-page.ts';
+import { requestHead, responseHeaders } from '../preview-headers.ts';
+import type { AdmittedRequest, PreviewProxyDeps } from '../preview-proxy-deps.ts';
+import { splice } from '../splice.ts';
+import { rawPageAnswer } from '../status-answer.ts';
+import type { PreviewStatus, StatusPageContext } from '../status-page.ts';
 import {
   namesOption,
   RESPONSE_FAULTS,
   type ResponseFault,
   type ResponseHead,
-} from './upstream/response-head.ts';
-import type { ResponseEvents } from './upstream/response-parser.ts';
-import type { ConnectionUser, UpstreamConnection } from './upstream/upstream-connection.ts';
+} from '../upstream/response-head.ts';
+import type { ResponseEvents } from '../upstream/response-parser.ts';
+import type { ConnectionUser, UpstreamConnection } from '../upstream/upstream-connection.ts';
 
 /** RFC 6455 section 1.3. */
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
