@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Kysely } from 'kysely';
-import { migrate, MIGRATIONS } from '#adapters/sql/migrate.ts';
+import { applyMigrations, MIGRATIONS } from '#adapters/sql/apply-migrations.ts';
+import { migrate, MIGRATION_NAMES } from '#adapters/sql/migrate.ts';
 import type { SqlSchema } from '#adapters/sql/schema.ts';
 import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite.ts';
 import { inProcessNotifier } from '#adapters/sql/sqlite/open-sqlite-records.ts';
@@ -25,6 +26,29 @@ describe('migrations', () => {
     const numbers = MIGRATIONS.map(({ name }) => /^(\d{4})-/.exec(name)?.[1]);
     expect(numbers).not.toContain(undefined);
     expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => Number(a) - Number(b)));
+  });
+
+  test('have the names by which a start tells that none is pending', () => {
+    expect(MIGRATION_NAMES).toEqual(MIGRATIONS.map(({ name }) => name));
+  });
+
+  test('are only looked up, without a transaction, once all are applied', async () => {
+    const statements: string[] = [];
+    const logged = new Kysely<SqlSchema>({
+      dialect: nodeSqliteDialect({ file: ':memory:', busyTimeoutMs: 0 }),
+      log: ({ query }) => void statements.push(query.sql),
+    });
+    try {
+      await migrate(logged, sqliteSqlDialect);
+      statements.length = 0;
+      await migrate(logged, sqliteSqlDialect);
+      expect(statements).toEqual([
+        'select "name" from "schema_migrations"',
+        'select "name" from "schema_expansions"',
+      ]);
+    } finally {
+      await logged.destroy();
+    }
   });
 
   test('make these tables', async () => {
@@ -65,8 +89,8 @@ describe('migrations', () => {
       name: '9999-later',
       up: (trx: Kysely<unknown>) => trx.schema.createTable('later').addColumn('id', 'text').execute(),
     };
-    await migrate(db, sqliteSqlDialect, [...MIGRATIONS, later]);
-    await migrate(db, sqliteSqlDialect, [...MIGRATIONS, later]);
+    await applyMigrations(db, sqliteSqlDialect, [...MIGRATIONS, later]);
+    await applyMigrations(db, sqliteSqlDialect, [...MIGRATIONS, later]);
     expect(await tables()).toContain('later');
     const required = await db.selectFrom('schema_migrations').select('name').execute();
     const expansions = await db.selectFrom('schema_expansions').select('name').execute();
@@ -78,7 +102,7 @@ describe('migrations', () => {
 
   test('keep what the version before allowed for any port, and do not let that overturn what it denied', async () => {
     const before = MIGRATIONS.filter(({ name }) => name < '0017');
-    await migrate(db, sqliteSqlDialect, before);
+    await applyMigrations(db, sqliteSqlDialect, before);
     const decided = (seq: number, denied: boolean, data: object) => ({
       run_id: 'run_1',
       seq,
@@ -127,7 +151,7 @@ describe('migrations', () => {
         throw new Error('the second half fails');
       },
     };
-    await expect(migrate(db, sqliteSqlDialect, [...MIGRATIONS, broken])).rejects.toThrow(
+    await expect(applyMigrations(db, sqliteSqlDialect, [...MIGRATIONS, broken])).rejects.toThrow(
       'the second half fails',
     );
     expect(await tables()).toEqual([]);
@@ -138,10 +162,10 @@ describe('migrations', () => {
       name: '9998-from-the-future',
       up: (trx: Kysely<unknown>) => trx.schema.alterTable('runs').addColumn('mood', 'text').execute(),
     };
-    await migrate(db, sqliteSqlDialect, [...MIGRATIONS, expands]);
+    await applyMigrations(db, sqliteSqlDialect, [...MIGRATIONS, expands]);
     await migrate(db, sqliteSqlDialect);
     // The newer version finds its step done after the roll-back.
-    await migrate(db, sqliteSqlDialect, [...MIGRATIONS, expands]);
+    await applyMigrations(db, sqliteSqlDialect, [...MIGRATIONS, expands]);
   });
 
   test('remove, rename and require nothing when they expand the schema', async () => {
@@ -152,9 +176,9 @@ describe('migrations', () => {
     });
     try {
       const released = MIGRATIONS.filter(({ name }) => name <= '0018-network-policies');
-      await migrate(logged, sqliteSqlDialect, released);
+      await applyMigrations(logged, sqliteSqlDialect, released);
       statements.length = 0;
-      await migrate(
+      await applyMigrations(
         logged,
         sqliteSqlDialect,
         MIGRATIONS.filter(({ contracts }) => contracts !== true),
@@ -174,7 +198,7 @@ describe('migrations', () => {
       contracts: true as const,
       up: (trx: Kysely<unknown>) => trx.schema.alterTable('runs').dropColumn('agent_token_version').execute(),
     };
-    await migrate(db, sqliteSqlDialect, [...MIGRATIONS, contracts]);
+    await applyMigrations(db, sqliteSqlDialect, [...MIGRATIONS, contracts]);
     await expect(migrate(db, sqliteSqlDialect)).rejects.toMatchObject({
       code: 'service_unavailable',
       message:
