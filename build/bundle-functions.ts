@@ -2,6 +2,7 @@ import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { join, relative } from 'node:path';
 import { build, type OutputChunk, type Plugin } from 'rolldown';
+import { Visitor } from 'rolldown/utils';
 import { readToolPrograms } from '#adapters/editor/tool-programs.ts';
 import {
   BUNDLED_CONSOLE,
@@ -80,16 +81,50 @@ const TRIMMED: Readonly<Record<string, string>> = {
   // Functions parse the query themselves.
   'fast-querystring/lib/index.js': '',
   'pg/lib/native/index.js': '',
+  // What of Kysely no query uses.
+  'kysely/dist/plugin/with-schema/with-schema-plugin.js': 'export class WithSchemaPlugin {}',
+  'kysely/dist/query-builder/merge-query-builder.js': 'export class MergeQueryBuilder {}',
+  'kysely/dist/dialect/postgres/postgres-introspector.js': 'export class PostgresIntrospector {}',
   // cdk8s writes files, and reads them by patterns; functions only take its manifests.
   'cdk8s/lib/yaml.js': '',
   'minimatch/minimatch.js': '',
 };
 
+/** For find-my-way: `node:assert` loads modules that nothing else uses, which takes 4 ms. */
+const ASSERT = '\0assert';
+const PLAIN_ASSERT = 'module.exports = (holds, message) => { if (!holds) throw new Error(message); };';
+
 const trimPlugin: Plugin = {
   name: 'trim',
+  resolveId: (id, importer) =>
+    id === 'node:assert' && importer?.includes('/node_modules/find-my-way/') === true ? ASSERT : null,
   load(id) {
+    if (id === ASSERT) return PLAIN_ASSERT;
     const [, path] = id.split(/.*\/node_modules\//);
     return path === undefined ? null : (TRIMMED[path] ?? null);
+  },
+};
+
+const ENVIRONMENT = join(ROOT, 'host/config/environment-schema.ts');
+
+/**
+ * Drops the descriptions of variables, which only `npm run config` and stacks print: each is one
+ * more schema.
+ */
+const descriptionsPlugin: Plugin = {
+  name: 'descriptions',
+  transform(code, id) {
+    if (id !== ENVIRONMENT) return null;
+    const ranges: (readonly [number, number])[] = [];
+    new Visitor({
+      CallExpression({ callee, end }) {
+        if (callee.type !== 'MemberExpression' || callee.property.type !== 'Identifier') return;
+        if (callee.property.name === 'describe') ranges.push([callee.object.end, end]);
+      },
+    }).visit(this.parse(code, { lang: 'ts' }));
+    return ranges
+      .toSorted(([a], [b]) => b - a)
+      .reduce((text, [start, end]) => text.slice(0, start) + text.slice(end), code);
   },
 };
 
@@ -116,7 +151,35 @@ const openedPlugin: Plugin = {
   },
 };
 
+/** Kysely's class has the builder of schemas, a fifth of it, which only migrations use. */
+const SCHEMA_BUILDER = '\0schema-builder';
+const LATE_BUILDER = `let Builder;
+export const useBuilder = (given) => { Builder = given; };
+export class SchemaModule { constructor(executor) { return new Builder(executor); } }`;
+const MIGRATIONS = join(ROOT, 'adapters/sql/apply-migrations.ts');
+
+/** Loads the builder of schemas with the migrations. */
+const schemaPlugin: Plugin = {
+  name: 'schema',
+  resolveId: (id, importer) =>
+    id === SCHEMA_BUILDER ||
+    (id === './schema/schema-module.js' && importer?.endsWith('/kysely/dist/kysely.js') === true)
+      ? SCHEMA_BUILDER
+      : null,
+  load: (id) => (id === SCHEMA_BUILDER ? LATE_BUILDER : null),
+  transform: (code, id) =>
+    id === MIGRATIONS
+      ? `import { SchemaModule } from 'kysely';
+import { useBuilder } from '${SCHEMA_BUILDER}';
+useBuilder(SchemaModule);
+${code}`
+      : null,
+};
+
 const BUILTIN = '\0builtin:';
+
+/** Loaded by the first use of an export: 2 ms each. */
+const LATE = ['child_process', 'dns/promises', 'http', 'https', 'module', 'tls', 'worker_threads', 'zlib'];
 
 /**
  * An import of a builtin module reads all its exports, and some load more modules at that: 40 ms in
@@ -131,8 +194,12 @@ export const builtinsPlugin: Plugin = {
   },
   load(id) {
     if (!id.startsWith(BUILTIN)) return null;
-    const name = JSON.stringify(`node:${id.slice(BUILTIN.length)}`);
-    return `module.exports = process.getBuiltinModule(${name});`;
+    const name = `node:${id.slice(BUILTIN.length)}`;
+    const loaded = `process.getBuiltinModule(${JSON.stringify(name)})`;
+    if (!LATE.includes(id.slice(BUILTIN.length))) return `module.exports = ${loaded};`;
+    const names = Object.keys(process.getBuiltinModule(name) ?? {});
+    return `for (const name of ${JSON.stringify(names)})
+  Object.defineProperty(exports, name, { enumerable: true, get: () => ${loaded}[name] });`;
   },
 };
 
@@ -256,6 +323,8 @@ async function bundle(
       zodPlugin,
       trimPlugin,
       openedPlugin,
+      descriptionsPlugin,
+      schemaPlugin,
       builtinsPlugin,
     ],
     preserveEntrySignatures: 'allow-extension',

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { createDockerProvider, type DockerProvider } from '#adapters/docker/docker-provider.ts';
-import { guestCalls } from '#adapters/guest/guest-client.ts';
+import { guestCalls } from '#adapters/guest/guest-calls.ts';
 import type { MachineTools } from '#adapters/egress/machine-tools.ts';
 import type { EngineProbe } from '#adapters/docker/engine.ts';
 import { addressText } from '#adapters/docker/engine-address.ts';

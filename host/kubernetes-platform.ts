@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
-import { guestCalls } from '#adapters/guest/guest-client.ts';
+import { guestCalls } from '#adapters/guest/guest-calls.ts';
 import {
   type ClusterAccess,
   inClusterAccess,

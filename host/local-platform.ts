@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { guestCalls } from '#adapters/guest/guest-client.ts';
+import { guestCalls } from '#adapters/guest/guest-calls.ts';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { localMountTarget } from '#adapters/mounts/local-mount-target.ts';
 import { NamespaceMounter } from '#adapters/mounts/namespace-mounter.ts';

@@ -18,7 +18,7 @@ import { type S3ArchiveOptions, s3ArchiveStore } from '#adapters/system/s3-archi
 import { workerSchemaValidator } from '#adapters/system/worker-schema-validator.ts';
 import { createPendingApprovals } from '#core/approvals/pending-approvals.ts';
 import type { ToolPrograms } from '#core/editor/execute-tool.ts';
-import { archiveSandbox, type ArchiveSandboxDeps } from '#core/archives/archive-sandbox.ts';
+import type { ArchiveSandboxDeps } from '#core/archives/archive-sandbox.ts';
 import { ARCHIVED_WITHIN_MS } from '#core/archives/archive-store.ts';
 import { GuessLimit } from '#core/auth/guess-limit.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
@@ -281,6 +281,8 @@ function openArchives(
       const late = AbortSignal.timeout(ARCHIVED_WITHIN_MS);
       const until = signal === undefined ? late : AbortSignal.any([signal, late]);
       try {
+        // Loaded on demand: it reads and writes tar files.
+        const { archiveSandbox } = await import('#core/archives/archive-sandbox.ts');
         await archiveSandbox({ ...deps, store }, sandbox, until);
         metrics.archived('kept');
       } catch (error) {

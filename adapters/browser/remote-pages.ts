@@ -1,14 +1,8 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { PortholeError } from '#core/errors.ts';
 import type { PageBrowser, PageObservation, PageVisit } from '#core/pages/page-browser.ts';
+import type { AnswerSchema } from '#core/processes/guest-answers.ts';
 import type { GuestKeys, GuestTokenClaims } from '#guest/protocol/guest-pod.ts';
-import {
-  contentDigest,
-  LARGEST_OBSERVATION,
-  ObservationSchema,
-  visitClaims,
-  VISITS_PATH,
-} from './visit-protocol.ts';
 
 export interface RemotePagesOptions {
   /** Origin of the browser servers. */
@@ -90,11 +84,13 @@ async function sendOnce(
   signal: AbortSignal | undefined,
   sign: (claims: GuestTokenClaims) => string | undefined,
 ): Promise<PageObservation> {
+  // Loaded on demand: its schemas are a tenth of those that a function creates at its start.
+  const protocol = await import('./visit-protocol.ts');
   const body = Buffer.from(JSON.stringify(asked));
-  const digest = contentDigest(body);
-  const token = sign(visitClaims(digest));
+  const digest = protocol.contentDigest(body);
+  const token = sign(protocol.visitClaims(digest));
   const late = AbortSignal.timeout(ANSWER_MS);
-  const outgoing = httpRequest(new URL(VISITS_PATH, url), {
+  const outgoing = httpRequest(new URL(protocol.VISITS_PATH, url), {
     method: 'POST',
     // A Service assigns connections to pods: a new one for each visit spreads them.
     agent: false,
@@ -119,7 +115,10 @@ async function sendOnce(
   try {
     const response = await answered.promise;
     if (response.statusCode !== 200) throw new Refused(response);
-    return readObservation(await boundedText(response));
+    return readObservation(
+      protocol.ObservationSchema,
+      await boundedText(response, protocol.LARGEST_OBSERVATION),
+    );
   } finally {
     clearTimeout(connecting);
     outgoing.destroy();
@@ -127,20 +126,20 @@ async function sendOnce(
 }
 
 /** The reasons of a parser and of a schema would quote the page. */
-function readObservation(answer: string): PageObservation {
+function readObservation(schema: AnswerSchema<PageObservation>, answer: string): PageObservation {
   try {
-    return ObservationSchema.parse(JSON.parse(answer));
+    return schema.parse(JSON.parse(answer));
   } catch {
     throw new Error('Its answer is not an observation');
   }
 }
 
-async function boundedText(response: IncomingMessage): Promise<string> {
+async function boundedText(response: IncomingMessage, limit: number): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > LARGEST_OBSERVATION) throw new Error(`Its answer is over ${LARGEST_OBSERVATION} bytes`);
+    if (length > limit) throw new Error(`Its answer is over ${limit} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

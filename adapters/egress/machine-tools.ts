@@ -32,7 +32,7 @@ export function readMachineTools(environment: Variables): MachineTools {
     .filter(([name]) => /^@[^:]+:registry$/.test(name))
     .map(([, value]) => registryUrl(value))
     .filter((url) => url !== undefined);
-  const certificates = readCertificates(environment, [npm.get('cafile'), pip.get('cert')]);
+  const authorities = readAuthorities(environment, [npm.get('cafile'), pip.get('cert')]);
   const [index, ...more] = indexes;
   return {
     registries: [
@@ -44,10 +44,14 @@ export function readMachineTools(environment: Variables): MachineTools {
       ...(npmRegistry !== undefined && { npm_config_registry: npmRegistry.href }),
       ...(index !== undefined && pip.get('index-url') !== undefined && { PIP_INDEX_URL: index.href }),
       ...(more.length > 0 && { PIP_EXTRA_INDEX_URL: more.map(({ href }) => href).join(' ') }),
-      ...(certificates !== undefined &&
+      ...(authorities.length > 0 &&
         Object.fromEntries(CERTIFICATE_VARIABLES.map((name) => [name, NETWORK.certificates]))),
     },
-    certificates,
+    // On demand: functions do not use it, and the public authorities load all of TLS.
+    get certificates() {
+      // Most tools read such a file instead of the public authorities.
+      return authorities.length === 0 ? undefined : [...authorities, ...rootCertificates].join('\n');
+    },
   };
 }
 
@@ -113,18 +117,13 @@ function readSettings(file: string): [string, string][] {
   }
 }
 
-/** Includes the public authorities: most tools read such a file instead of their own. */
-function readCertificates(
-  environment: Variables,
-  named: readonly (string | undefined)[],
-): string | undefined {
+function readAuthorities(environment: Variables, named: readonly (string | undefined)[]): readonly string[] {
   const files = [...named, environment['NODE_EXTRA_CA_CERTS'], environment['SSL_CERT_FILE']];
-  const texts = [...new Set(files)].flatMap((file) => {
+  return [...new Set(files)].flatMap((file) => {
     try {
       return file === undefined || file === '' ? [] : [readFileSync(file, 'utf8')];
     } catch {
       return [];
     }
   });
-  return texts.length === 0 ? undefined : [...texts, ...rootCertificates].join('\n');
 }

@@ -11,14 +11,7 @@ import {
   type ServerSentEvent,
   textAnswer,
 } from '#core/processes/guest-answers.ts';
-import type {
-  ExecCommand,
-  ExecProcess,
-  GuestAnswer,
-  GuestCall,
-  GuestCalls,
-  SandboxProvider,
-} from '#core/sandboxes/sandbox-provider.ts';
+import type { ExecCommand, ExecProcess, GuestAnswer, GuestCall } from '#core/sandboxes/sandbox-provider.ts';
 import { guestHealth, type GuestHealth } from '#guest/protocol/answers.ts';
 import { DIAL_UPGRADE, PROTOCOL_VERSION } from '#guest/protocol/http-protocol.ts';
 import { connectToGuest, type GuestAddress, guestRefusal, upgradeConnection } from './guest-connection.ts';
@@ -172,21 +165,3 @@ export class GuestClient {
 }
 
 const MAX_REFUSAL = 64 * 1024;
-
-/**
- * Commands, ports and requests in the sandboxes of a provider.
- * @param answerWithin in ms; @default ANSWER_WITHIN
- */
-export function guestCalls(provider: Pick<SandboxProvider, 'connect'>, answerWithin?: number): GuestCalls {
-  const guest = (sandboxId: string) =>
-    new GuestClient({
-      sandboxId,
-      connect: (operation, signal) => provider.connect(sandboxId, operation, signal),
-      answerWithin,
-    });
-  return {
-    exec: (id, command, signal) => guest(id).exec(command, signal),
-    dial: (id, port, signal) => guest(id).dial(port, signal),
-    callGuest: (id, call, signal) => guest(id).call(call, signal),
-  };
-}

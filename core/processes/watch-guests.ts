@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type GuestEvent, type GuestEventName, guestEvents } from '#guest/protocol/ports-protocol.ts';
+import type { GuestEvent, GuestEventName } from '#guest/protocol/ports-protocol.ts';
 import type { Clock } from '../shared/clock-and-ids.ts';
 import type { Guests } from './guest.ts';
 import type { ServerSentEvent } from './guest-answers.ts';
@@ -132,7 +132,7 @@ class WatchedSandbox {
   }
 
   async take(received: ServerSentEvent): Promise<void> {
-    const event = validEvent(received);
+    const event = await validEvent(received);
     if (event === undefined) return;
     if (event.name === 'snapshot') {
       const now = this.#deps.clock.now().toISOString();
@@ -184,7 +184,9 @@ class WatchedSandbox {
 }
 
 /** Undefined for an event of a later version. @throws an error for one that is not valid */
-function validEvent({ event, data }: ServerSentEvent): GuestEvent | undefined {
+async function validEvent({ event, data }: ServerSentEvent): Promise<GuestEvent | undefined> {
+  // Loaded on demand: most functions watch no guest.
+  const { guestEvents } = await import('#guest/protocol/ports-protocol.ts');
   if (!Object.hasOwn(guestEvents, event)) return undefined;
   const name = event as GuestEventName;
   return { name, data: guestEvents[name].parse(JSON.parse(data)) } as GuestEvent;

@@ -12,8 +12,7 @@ import { type NetworkPolicy, NO_NETWORK } from '../network/network-policy.ts';
 import { NO_SECRETS, type SandboxSecrets } from '../network/network-secrets.ts';
 import { POOL_OWNER } from './sandbox-owner.ts';
 import { binds, quotaExceeded, quotaOf, type Quotas } from './sandbox-quotas.ts';
-import { placeSkills } from '../skills/place-skills.ts';
-import { requireSkills } from '../skills/put-skill.ts';
+import { requireSkills } from '../skills/require-skills.ts';
 import { destroySandbox } from './end-sandbox.ts';
 
 /** What makes a sandbox of an id. */
@@ -312,6 +311,8 @@ async function used<T>(
   use: (sandbox: SandboxRecord) => Promise<T>,
   signal: AbortSignal | undefined,
 ): Promise<T> {
+  // Loaded on demand: it reads and writes tar files.
+  const { placeSkills } = await import('../skills/place-skills.ts');
   return use({ ...sandbox, skills: await placeSkills(deps, sandbox, signal) });
 }
 

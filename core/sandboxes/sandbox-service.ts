@@ -5,7 +5,6 @@ import type { ProvisionAccess } from '../runs/agent-token.ts';
 import { type SandboxChange, sandboxChanged } from '../runs/run-events.ts';
 import type { Clock } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
-import { refreshSkills } from '../skills/place-skills.ts';
 import type { SandboxActivity } from './sandbox-activity.ts';
 import type { SandboxEventPublisher } from './sandbox-event-publisher.ts';
 import type {
@@ -212,6 +211,7 @@ export class SandboxService implements Sandboxes {
     try {
       const sandbox = await this.#deps.records.sandboxes.get(id);
       if (sandbox !== undefined && sandbox.skills.length > 0) {
+        const { refreshSkills } = await import('../skills/place-skills.ts');
         await refreshSkills({ ...this.#deps, provider: this.#guests }, sandbox, signal);
       }
     } catch (error) {

@@ -12,7 +12,6 @@ import {
 import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
 import { sandboxNotFound, resumeSandbox } from './resume-sandbox.ts';
 import { joined } from '../shared/concurrency.ts';
-import { placeSkills } from '../skills/place-skills.ts';
 
 export type UseSandboxDeps = MakeSandboxDeps &
   Pick<CreateSandboxDeps, 'quotas' | 'maxInstances'> &
@@ -86,6 +85,7 @@ async function awaitCreation(
   // Single-flight in this process: otherwise each caller would inspect, wait and probe by itself.
   const skills = await joined(records.sandboxes, `create ${sandbox.id}`, async () => {
     await provider.create(specOf(sandbox));
+    const { placeSkills } = await import('../skills/place-skills.ts');
     return placeSkills({ provider, records }, sandbox);
   });
   await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);

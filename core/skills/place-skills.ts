@@ -4,7 +4,8 @@ import { jsonAnswer } from '../processes/guest-answers.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { Records } from '../shared/records.ts';
-import { requireSkills, skillsArchive } from './put-skill.ts';
+import { skillsArchive } from './put-skill.ts';
+import { requireSkills } from './require-skills.ts';
 import type { PackedSkill, SandboxSkill } from './skill-store.ts';
 
 interface PlaceSkillsDeps {

@@ -8,13 +8,7 @@ import { shown } from '../tar/tar-header.ts';
 import { ArchiveError } from '../tar/tar-output.ts';
 import { TarValidator } from '../tar/validate-tar.ts';
 import { END_OF_ARCHIVE, fitsTar, tarEntry, type TarFile } from '../tar/write-tar.ts';
-import {
-  type PackedSkill,
-  readFrontMatter,
-  skillError,
-  type SkillRecord,
-  type SkillSummary,
-} from './skill-store.ts';
+import { type PackedSkill, readFrontMatter, skillError, type SkillRecord } from './skill-store.ts';
 
 /** Most bytes of a skill as sent. */
 export const MAX_PACKED_BYTES = 8_388_608;
@@ -147,41 +141,6 @@ export async function putSkill(
 
 function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
-}
-
-/** Most bytes of all skills of a sandbox: held in memory while they are placed. */
-const MAX_BYTES = 67_108_864;
-
-/**
- * The skills with these names that the owner may use: the owner's, else the shared one.
- * @throws PortholeError `skill_not_found` naming the missing ones, `invalid_request` if they are
- * too large for one sandbox
- */
-export async function requireSkills(
-  { records }: { readonly records: Pick<Records, 'skills'> },
-  owner: Owner,
-  names: readonly string[],
-): Promise<readonly SkillSummary[]> {
-  if (names.length === 0) return [];
-  const found = await records.skills.find(owner, names);
-  const unknown = names.filter((name) => !found.some((skill) => skill.name === name));
-  if (unknown.length > 0) throw skillNotFound(...unknown);
-  const bytes = found.reduce((sum, { size }) => sum + size, 0);
-  if (bytes > MAX_BYTES) {
-    throw new PortholeError(
-      'invalid_request',
-      `skills: ${bytes} bytes of files are more than the ${MAX_BYTES} that a sandbox may begin with`,
-      { remedy: 'name fewer.' },
-    );
-  }
-  return found;
-}
-
-export function skillNotFound(...names: readonly string[]): PortholeError {
-  const shown = names.map((name) => JSON.stringify(name)).join(', ');
-  return new PortholeError('skill_not_found', `There is no skill ${shown}`, {
-    remedy: 'GET /api/skills lists yours and the shared ones, PUT /api/skills/{name} adds one.',
-  });
 }
 
 const unzip = promisify(gunzip);

@@ -36,7 +36,6 @@ const variables = {
   PORTHOLE_SIGNING_KEYS: config.requireSecret('signingKeys'),
   SANDBOX_API_KEY: config.requireSecret('serviceKey'),
   KUBECONFIG: '/var/task/kubeconfig.json',
-  NODE_OPTIONS: '--enable-source-maps',
 };
 
 function create(name: string, handler: string, timeout: number): aws.lambda.Function {

@@ -6,7 +6,7 @@
  */
 import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
-import { guestCalls } from '#adapters/guest/guest-client.ts';
+import { guestCalls } from '#adapters/guest/guest-calls.ts';
 import { PodmanProvider } from './podman-provider.ts';
 
 const { values, positionals } = parseArgs({

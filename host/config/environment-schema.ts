@@ -21,11 +21,12 @@ const flag = z
   .pipe(z.enum(['true', '1', 'yes', 'false', '0', 'no'], 'must be true or false'))
   .transform((value) => value === 'true' || value === '1' || value === 'yes');
 const whole = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^\d{1,9}$/, `must be a whole number from ${min} to ${max}`)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`);
+  z.string().transform((value, context) => {
+    const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
+    if (number >= min && number <= max) return number;
+    context.addIssue(`must be a whole number from ${min} to ${max}`);
+    return z.NEVER;
+  });
 const json = <T extends z.ZodType>(schema: T) =>
   z
     .string()

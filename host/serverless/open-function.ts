@@ -1,9 +1,13 @@
+import { z } from 'zod';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import { type FunctionOptions, makeFunction, type PortholeFunction } from '#handlers/make-function.ts';
 import type { Route } from '#handlers/route.ts';
 import type { Services } from '#handlers/services.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { lineLogger } from './line-logger.ts';
+
+// zod compiles a parser for each object at its first use: more than it saves in a function's life.
+z.config({ jitless: true });
 
 /** The services of a route's function. */
 export interface OpenFunction {

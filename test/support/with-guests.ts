@@ -1,4 +1,4 @@
-import { guestCalls } from '#adapters/guest/guest-client.ts';
+import { guestCalls } from '#adapters/guest/guest-calls.ts';
 import type { GuestCalls, SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 
 /** A provider, and what happens inside its sandboxes. */

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { Agent, AgentOptions, IncomingHttpHeaders, request as httpRequest } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ClusterAccess } from './cluster-access.ts';
 import { ExchangeFailure, isTransient, type KubernetesError } from './kubernetes-error.ts';
@@ -36,25 +36,11 @@ const IDLE_MS = 55_000;
 export function openExchanges(access: ClusterAccess, connections: number): Exchanges {
   const { protocol, hostname, port } = new URL(access.server);
   const isTls = protocol === 'https:';
-  // Not imported: an import loads them before the first request, and with `node:http` its whole
-  // WebSocket client, 30 ms of every start.
-  const http = process.getBuiltinModule('node:http');
-  const https = process.getBuiltinModule('node:https');
   const pool = { keepAlive: true, maxSockets: connections, timeout: IDLE_MS };
-  const { ca, cert, key, serverName } = access;
-  const agent = isTls
-    ? new https.Agent({
-        ...pool,
-        ...(ca !== undefined && { ca }),
-        ...(cert !== undefined && { cert }),
-        ...(key !== undefined && { key }),
-        ...(serverName !== undefined && { servername: serverName }),
-      })
-    : new http.Agent(pool);
-  const { request } = isTls ? https : http;
+  let client: ClusterHttp | undefined;
+  const open = () => (client ??= openClusterHttp(access, pool));
   const target = {
     host: hostname.replace(/^\[|\]$/g, ''),
-    agent,
     ...(port !== '' && { port: Number(port) }),
   };
   // Node reports connection reuse only for requests that did not wait for a connection.
@@ -68,8 +54,10 @@ export function openExchanges(access: ClusterAccess, connections: number): Excha
           clearTimeout(late);
           reject(new ExchangeFailure(cause.message, maybeSent, cause));
         };
+        const { request, agent } = open();
         const outgoing = request({
           ...target,
+          agent,
           method,
           path,
           ...(signal !== undefined && { signal }),
@@ -103,8 +91,36 @@ export function openExchanges(access: ClusterAccess, connections: number): Excha
         });
         outgoing.end(body);
       }),
-    close: () => agent.destroy(),
+    close: () => client?.agent.destroy(),
   };
+}
+
+export interface ClusterHttp {
+  readonly request: typeof httpRequest;
+  readonly agent: Agent;
+}
+
+/**
+ * Node's client for the API server. Not imported, and opened with the first request: an import
+ * loads it at every start, and with `node:http` its whole WebSocket client, which takes 30 ms.
+ */
+export function openClusterHttp(
+  { server, ca, cert, key, serverName }: ClusterAccess,
+  options: AgentOptions = {},
+): ClusterHttp {
+  if (!server.startsWith('https:')) {
+    const { Agent, request } = process.getBuiltinModule('node:http');
+    return { request, agent: new Agent(options) };
+  }
+  const { Agent, request } = process.getBuiltinModule('node:https');
+  const agent = new Agent({
+    ...options,
+    ...(ca !== undefined && { ca }),
+    ...(cert !== undefined && { cert }),
+    ...(key !== undefined && { key }),
+    ...(serverName !== undefined && { servername: serverName }),
+  });
+  return { request, agent };
 }
 
 /** Tries per call, including the first. */

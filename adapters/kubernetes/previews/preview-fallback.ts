@@ -1,6 +1,5 @@
 import { endWith } from '#proxy/front/raw-answer.ts';
 import type { PreviewProxy } from '#proxy/preview-proxy.ts';
-import { answerWithPage, rawPageAnswer } from '#proxy/status-answer.ts';
 import type { PreviewStatus, StatusPageContext } from '#proxy/status-page.ts';
 import type { PreviewPlane } from '#core/previews/preview-plane.ts';
 import type { PreviewRecords } from '#core/previews/preview-records.ts';
@@ -26,6 +25,9 @@ interface Page {
  * database's connections (ten), which the API also needs.
  */
 const MAX_LOOKS = 8;
+
+/** Loaded on demand: functions without a gateway send none. */
+const pages = () => import('#proxy/status-answer.ts');
 
 /**
  * Answers in a cluster for every host of the zone without a route in the Gateway: starting, ended
@@ -69,13 +71,13 @@ export function createPreviewFallback({
   return {
     handleRequest(req, res, token, expectsContinue = false) {
       void (async () => {
-        const { status, context } = await look(token);
+        const [{ status, context }, { answerWithPage }] = await Promise.all([look(token), pages()]);
         if (!res.destroyed) answerWithPage(req, res, status, context, expectsContinue);
       })();
     },
     handleUpgrade(req, socket, _head, token) {
       void (async () => {
-        const { status, context } = await look(token);
+        const [{ status, context }, { rawPageAnswer }] = await Promise.all([look(token), pages()]);
         if (!socket.destroyed) endWith(socket, rawPageAnswer(req, status, context).bytes);
       })();
     },

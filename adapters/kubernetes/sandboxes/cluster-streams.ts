@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { WebSocket } from 'ws';
 import type { ClusterAccess } from '../client/cluster-access.ts';
+import { type ClusterHttp, openClusterHttp } from '../client/exchange.ts';
 import { errorFromAnswer, errorFromFailure, KubernetesError } from '../client/kubernetes-error.ts';
 
 export interface StreamRequest {
@@ -39,19 +40,9 @@ const KEEP_ALIVE_MS = 15_000;
 export function openClusterStreams(access: ClusterAccess, openWithinMs = OPEN_WITHIN_MS): ClusterStreams {
   const server = new URL(access.server);
   const isTls = server.protocol === 'https:';
-  // Not imported: an import of `node:http` loads its whole WebSocket client, 40 ms of every start.
-  const http = process.getBuiltinModule('node:http');
-  const https = process.getBuiltinModule('node:https');
-  const { ca, cert, key, serverName } = access;
   // Connections are not reused, but TLS sessions are.
-  const agent = isTls
-    ? new https.Agent({
-        ...(ca !== undefined && { ca }),
-        ...(cert !== undefined && { cert }),
-        ...(key !== undefined && { key }),
-        ...(serverName !== undefined && { servername: serverName }),
-      })
-    : new http.Agent();
+  let client: ClusterHttp | undefined;
+  const http = () => (client ??= openClusterHttp(access));
   const open = new Set<{ destroy(): void }>();
   const held = <T extends { destroy(): void; once(event: 'close', listener: () => void): unknown }>(
     stream: T,
@@ -87,7 +78,7 @@ export function openClusterStreams(access: ClusterAccess, openWithinMs = OPEN_WI
           new Promise<WebSocket>((resolve, reject) => {
             signal?.throwIfAborted();
             const socket = new WebSocket(address, subprotocol, {
-              agent,
+              agent: http().agent,
               headers,
               handshakeTimeout: openWithinMs,
               maxPayload: MAX_MESSAGE,
@@ -133,7 +124,7 @@ export function openClusterStreams(access: ClusterAccess, openWithinMs = OPEN_WI
         (headers) =>
           new Promise<IncomingMessage>((resolve, reject) => {
             signal.throwIfAborted();
-            const send = isTls ? https.request : http.request;
+            const { agent, request: send } = http();
             const request = send(
               {
                 host: server.hostname.replace(/^\[|\]$/g, ''),
@@ -164,7 +155,7 @@ export function openClusterStreams(access: ClusterAccess, openWithinMs = OPEN_WI
 
     close: () => {
       for (const stream of open) stream.destroy();
-      agent.destroy();
+      client?.agent.destroy();
     },
   };
 }

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { GuestClient } from '#adapters/guest/guest-client.ts';
+import type { GuestClient } from '#adapters/guest/guest-client.ts';
 import { sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { GuestConnection } from '#core/sandboxes/sandbox-provider.ts';
@@ -54,7 +54,9 @@ export class PodGuests {
     this.#options = options;
   }
 
-  client(id: string, pod: RunningPod): GuestClient {
+  async client(id: string, pod: RunningPod): Promise<GuestClient> {
+    // Loaded on demand, like in `guestCalls`.
+    const { GuestClient } = await import('#adapters/guest/guest-client.ts');
     return new GuestClient({
       sandboxId: id,
       connect: (operation, signal) => this.connect(id, pod, operation, signal),
@@ -86,7 +88,7 @@ export class PodGuests {
 
   /** Resolves once the guest of a pod that has just started answers. */
   async ready(id: string, pod: RunningPod, signal: AbortSignal): Promise<void> {
-    const guest = this.client(id, pod);
+    const guest = await this.client(id, pod);
     for (;;) {
       try {
         await guest.health(signal);

@@ -59,7 +59,7 @@ export class PodIdentities implements Guests {
         callGuest: async (id, call, signal) => {
           const pod = this.#running.get(id);
           if (pod === undefined) throw sandboxNotRunning(id, 'it has not connected');
-          return guests.client(id, pod).call(call, signal);
+          return (await guests.client(id, pod)).call(call, signal);
         },
       },
       sandboxId,

@@ -5,7 +5,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { guestCalls } from '#adapters/guest/guest-client.ts';
+import { guestCalls } from '#adapters/guest/guest-calls.ts';
 import { PortholeError } from '#core/errors.ts';
 import { guestsOf } from '#core/processes/guest.ts';
 import type { OpenPreviewsAnswer } from '#guest/protocol/previews-protocol.ts';

@@ -3,7 +3,7 @@ import { appendFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { guestCalls } from '#adapters/guest/guest-client.ts';
+import { guestCalls } from '#adapters/guest/guest-calls.ts';
 import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import type { TestProvider } from '#test/support/with-guests.ts';
 import { listWorkspaceFiles } from '#core/files/list-workspace-files.ts';

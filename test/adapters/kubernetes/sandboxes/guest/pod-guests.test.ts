@@ -78,7 +78,7 @@ describe('the guest in a pod', () => {
   test('answers and runs commands for the functions, also once they sign with a newer key', async () => {
     await guests().ready('box', pod, AbortSignal.timeout(5_000));
     for (const keys of [[OLD], [NEW, OLD]]) {
-      expect(await run(guests(guestKeysOf(keys)).client('box', pod), ['echo', 'hi'])).toEqual({
+      expect(await run(await guests(guestKeysOf(keys)).client('box', pod), ['echo', 'hi'])).toEqual({
         said: 'hi\n',
         code: 0,
       });
@@ -86,25 +86,25 @@ describe('the guest in a pod', () => {
   });
 
   test('gives commands its own environment, without what is for the guest alone', async () => {
-    const { said } = await run(guests().client('box', pod), ['env']);
+    const { said } = await run(await guests().client('box', pod), ['env']);
     expect(said).toContain('FROM_THE_IMAGE=yes\n');
     expect(said).not.toContain('PORTHOLE_POD_UID');
   });
 
   test('tells commands the sandbox that the functions call it by', async () => {
     for (const id of ['first', 'second']) {
-      expect((await run(guests().client(id, pod), ['printenv', 'SANDBOX_ID'])).said).toBe(`${id}\n`);
+      expect((await run(await guests().client(id, pod), ['printenv', 'SANDBOX_ID'])).said).toBe(`${id}\n`);
     }
   });
 
   test('is not called in a pod that runs none', async () => {
     const { guestKeys: _, ...bare } = pod;
-    await expect(guests().client('box', bare).health()).rejects.toThrow(/runs no guest/);
+    await expect((await guests().client('box', bare)).health()).rejects.toThrow(/runs no guest/);
   });
 
   test('is not called where the functions have none of its keys', async () => {
     const strangers = guests(guestKeysOf([NEW]));
-    await expect(strangers.client('box', pod).health()).rejects.toMatchObject({
+    await expect((await strangers.client('box', pod)).health()).rejects.toMatchObject({
       code: 'sandbox_not_running',
     });
   });
@@ -133,7 +133,7 @@ describe('the guest in a pod', () => {
     });
     await expect(client.health()).rejects.toThrow(/no valid token/);
     await expect(client.dial(port)).rejects.toThrow(/no valid token/);
-    expect((await real.client('box', pod).health()).protocol).toBe(1);
+    expect((await (await real.client('box', pod)).health()).protocol).toBe(1);
   });
 
   function sign(operation: string, audience = 'uid-1', secondsFromNow = 0): string {
