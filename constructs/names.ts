@@ -118,9 +118,9 @@ export function sandboxObjectName(sandboxId: string): string {
 }
 
 /**
- * Length of a time slot in labels. The reaper selects due previews by naming every slot that is not
- * due. Short enough that few previews fall into the current slot, long enough that the slots of
- * eight hours, the usual longest lifetime, fit into a selector.
+ * Length of a time slot in labels. The reaper selects due previews by naming the slots that are not
+ * due, up to one idle window ahead. Short enough that few previews fall into the current slot, long
+ * enough that the slots of a usual idle window fit into a selector.
  */
 export const SLOT_MS = 120_000;
 
