@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { newDetailId } from '#guest/protocol/details-protocol.ts';
 import { type Caller, performerOf } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { SandboxEventPublisher } from '../sandboxes/sandbox-event-publisher.ts';
@@ -104,7 +104,7 @@ export async function changeWorkspaceFile(
   content: Readable,
   signal?: AbortSignal,
 ): Promise<void> {
-  const detailId = randomBytes(16).toString('hex');
+  const detailId = newDetailId();
   await writeWorkspaceFile(deps, sandboxId, path, content, { signal, detailId });
   deps.publisher.publish(sandboxId, 'file_written', {
     path: resolveWorkspacePath(path, 'path'),

@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { PassThrough, pipeline, type Readable } from 'node:stream';
+import { newDetailId } from '#guest/protocol/details-protocol.ts';
 import { PortholeError } from '../errors.ts';
 import { resolveWorkspacePath } from '../files/workspace-path.ts';
 import type { ExecCommand, ExecProcess, Sandboxes } from '../sandboxes/sandbox-provider.ts';
@@ -134,7 +134,7 @@ export async function executeCommand(
   const folder = cwd === undefined ? '' : resolveWorkspacePath(cwd, 'cwd');
   const session = sessionId === undefined ? '' : checkSessionId(sessionId);
   const line = shellCommand(argv);
-  const detailId = randomBytes(16).toString('hex');
+  const detailId = newDetailId();
   const start = (command: ExecCommand) => provider.exec(sandboxId, { ...command, env, detailId }, signal);
   const process =
     folder === '' && session === ''

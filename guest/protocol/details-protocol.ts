@@ -1,8 +1,14 @@
 /** `GET /v1/details/{id}`: details of recent commands and changed files, which the guest keeps. */
+import { randomBytes } from 'node:crypto';
 import * as z from 'zod/mini';
 
 /** Chosen by the host for one operation; in the operation's request. */
 export const detailId = z.string().check(z.regex(/^[0-9a-f]{32}$/));
+
+/** Random: two operations never share one. */
+export function newDetailId(): string {
+  return randomBytes(16).toString('hex');
+}
 
 /** Bytes of an output that are kept: its beginning, and its end, which has the errors. */
 export const OUTPUT_KEPT = { first: 16 * 1024, last: 32 * 1024 } as const;
