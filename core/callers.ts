@@ -5,7 +5,7 @@ import type { RunRecord, RunRecords, Sharing } from './runs/run-records.ts';
 import type { SandboxRecord } from './sandboxes/sandbox-records.ts';
 import type { Grant } from './delegations/delegation-store.ts';
 import { isOfService } from './sandboxes/sandbox-owner.ts';
-import type { Actor } from './previews/preview-events.ts';
+import type { Actor, Role } from './previews/preview-events.ts';
 
 /** A key that can be tried over a network has at least this many characters. */
 export const MIN_KEY_LENGTH = 16;
@@ -123,8 +123,14 @@ export function mayUsePolicy(person: Person, policy: Pick<PolicyRecord, 'owner'>
   return person.admin || sameOwner(person, policy.owner);
 }
 
-/** The actor that the run's timeline records for a permitted caller. */
-export function actorOn(run: RunRecord, caller: Caller): Exclude<Actor, 'traffic'> {
+/** The actor that the run's timeline records: anyone but the owner by name. */
+export function actorOn(run: RunRecord, caller: Caller): Actor {
+  const by = roleOn(run, caller);
+  return caller.kind === 'person' && by !== 'owner' ? { by, user: caller.user } : by;
+}
+
+/** What a permitted caller is to the run. */
+export function roleOn(run: RunRecord, caller: Caller): Exclude<Role, 'traffic'> {
   if (caller.kind !== 'person') return 'agent';
   if (sameOwner(caller, run.owner)) return 'owner';
   return caller.admin ? 'admin' : 'member';

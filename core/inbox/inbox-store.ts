@@ -1,5 +1,5 @@
 import type { PageElement, Picture } from '../pages/page-browser.ts';
-import type { Actor } from '../previews/preview-events.ts';
+import type { Role } from '../previews/preview-events.ts';
 import type { NewEvent } from '../runs/timeline.ts';
 import type { Owner } from '../shared/clock-and-ids.ts';
 
@@ -16,7 +16,7 @@ export interface InboxMessage {
   readonly runId: string;
   /** The comment that this replies to. */
   readonly replyTo: string | null;
-  readonly by: Exclude<Actor, 'traffic'>;
+  readonly by: Exclude<Role, 'traffic'>;
   readonly at: Date;
   /** When the other side read it. */
   readonly readAt: Date | null;

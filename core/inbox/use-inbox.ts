@@ -1,6 +1,7 @@
-import { actorOn, type Caller } from '../callers.ts';
+import { actorOn, type Caller, roleOn } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { Picture } from '../pages/page-browser.ts';
+import { type Actor, author } from '../previews/preview-events.ts';
 import type { RunRecord } from '../runs/run-records.ts';
 import type { NewEvent } from '../runs/timeline.ts';
 import type { Clock, Ids } from '../shared/clock-and-ids.ts';
@@ -43,14 +44,14 @@ export async function postMessage(
     runId: run.id,
     // A reply to a reply belongs to the same comment.
     replyTo: root === undefined ? null : (root.replyTo ?? root.id),
-    by: actorOn(run, caller),
+    by: roleOn(run, caller),
     at: clock.now(),
     readAt: null,
     text: plainLines(text, LONGEST_MESSAGE),
     pin,
     hasPicture: picture !== null,
   };
-  const event = inboxEvent(message);
+  const event = inboxEvent(message, actorOn(run, caller));
   const added = await records.inbox.add(message, picture, { owner: run.owner, most: MOST_MESSAGES, event });
   if (added === 'added') return message;
   throw added === 'ended'
@@ -62,13 +63,13 @@ export async function postMessage(
       );
 }
 
-function inboxEvent({ id, replyTo, by, pin }: InboxMessage): NewEvent {
+function inboxEvent({ id, replyTo, pin }: InboxMessage, actor: Actor): NewEvent {
   return {
     type: replyTo === null ? 'inbox.posted' : 'inbox.replied',
     key: `inbox:${id}`,
     data: {
       message: id,
-      by,
+      ...author(actor),
       ...(replyTo !== null && { reply_to: replyTo }),
       ...(pin !== null && { target_port: pin.port }),
     },

@@ -1,5 +1,5 @@
 import { secretRedactor } from '../auth/redact-secrets.ts';
-import type { Actor } from '../previews/preview-events.ts';
+import { type Actor, author } from '../previews/preview-events.ts';
 import type { NewEvent } from '../runs/timeline.ts';
 import { plainText } from '../shared/plain-text.ts';
 import type { LookDifference } from './compare-looks.ts';
@@ -118,7 +118,7 @@ export function pageLooked(
       result,
       ...(first !== undefined && { cause: plainText(redact(first.message), 300) }),
       ...(first?.place && { place: placeText(first.place) }),
-      ...(by !== undefined && { by }),
+      ...author(by),
       ...(look !== undefined && { look }),
     },
   };

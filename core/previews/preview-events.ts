@@ -4,8 +4,11 @@ import type { PreviewDecision } from './preview-lifetime.ts';
 import type { Preview, PreviewPlane } from './preview-plane.ts';
 import { tokenFingerprint } from './preview-token.ts';
 
-/** The actor of a preview event. */
-export type Actor = 'agent' | 'owner' | 'admin' | 'member' | 'traffic';
+/** What one who acts on a run is to it. */
+export type Role = 'agent' | 'owner' | 'admin' | 'member' | 'traffic';
+
+/** The actor of an event of a run. The owner has no name here: the run has it. */
+export type Actor = Role | { readonly by: Role; readonly user: string };
 
 /** Why a preview ended without an explicit stop. */
 export type ReapReason = Exclude<PreviewDecision, 'alive' | 'stopped'> | 'over_cap';
@@ -70,8 +73,9 @@ function expiry({ expiresAt }: Preview) {
   return expiresAt === undefined ? {} : { expires_at: expiresAt.toISOString() };
 }
 
-function author(by: Actor | undefined) {
-  return by === undefined ? {} : { by };
+/** The fields of an event's actor. */
+export function author(actor: Actor | undefined): { readonly by?: Role; readonly user?: string } {
+  return typeof actor === 'object' ? actor : actor === undefined ? {} : { by: actor };
 }
 
 /**

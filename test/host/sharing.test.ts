@@ -53,6 +53,23 @@ describe('a run that its owner shares', () => {
     await share('private', run);
   });
 
+  test('names the colleague who acts on it, and not its owner, on its timeline', async () => {
+    const run = await makeRun(porthole, ALICE, { sandbox_id: shared.sandboxId });
+    await share('work', run);
+    for (const token of [CAROL, ALICE]) {
+      await porthole.call('POST', `/api/runs/${run.runId}/inbox`, { token, body: { text: 'Larger.' } });
+    }
+    const { events } = (
+      await porthole.call('GET', `/api/runs/${run.runId}/timeline`, { token: CAROL })
+    ).json<{ events: { type: string; data: Record<string, unknown> }[] }>();
+    const posted = events.filter(({ type }) => type === 'inbox.posted').map(({ data }) => data);
+    expect(posted.map(({ by, user }) => [by, user])).toEqual([
+      ['member', 'carol'],
+      ['owner', undefined],
+    ]);
+    await share('private', run);
+  });
+
   test('rejects an unknown mode, and says which there are', async () => {
     const answer = await share('public');
     expect(answer.status).toBe(400);

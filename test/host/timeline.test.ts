@@ -232,7 +232,7 @@ describe("a run's timeline", () => {
       { sandbox_id: run.sandboxId, image: null },
       { target_port: 3000, preview: fingerprint, expires_at, by: 'owner' },
       { target_port: 3000, preview: fingerprint, expires_at: expect.anything(), by: 'agent' },
-      { target_port: 3000, preview: fingerprint, by: 'admin' },
+      { target_port: 3000, preview: fingerprint, by: 'admin', user: 'service' },
       { sandbox_id: run.sandboxId },
       { sandbox_id: run.sandboxId },
       {},
