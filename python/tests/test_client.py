@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from conftest import SERVE
 
@@ -198,6 +200,16 @@ def test_hands_part_of_a_sandbox_to_a_server(porthole: Porthole, run: Run) -> No
     with pytest.raises(PortholeError) as caught:
         delegated.files.text("shared.txt")
     assert caught.value.code == "unauthorized" and token not in caught.value.message
+
+
+def test_lists_who_has_a_shared_run_open(run: Run) -> None:
+    assert run.share("view")["sharing"] == "view"
+    assert run.viewers() == []
+    address = f"{os.environ['PORTHOLE_URL']}/api/runs/{run.id}/viewers"
+    authorization = f"Bearer {os.environ['PORTHOLE_API_KEY']}"
+    httpx.put(address, headers={"authorization": authorization}).raise_for_status()
+    assert run.viewers() == [{"user": "alice", "is_you": True}]
+    assert run.share("private")["sharing"] == "private"
 
 
 def test_deletes_a_sandbox_at_the_end_of_its_block(porthole: Porthole) -> None:

@@ -116,12 +116,19 @@ class InboxPin(TypedDict):
     column: int | None
 
 
+class RunViewer(TypedDict):
+    """A person who has a shared run open."""
+
+    user: str
+    is_you: bool
+
+
 class InboxMessage(TypedDict):
     """A comment of a person for the run's agent, or a reply to one."""
 
     message_id: str
     reply_to: str | None
-    by: Literal["owner", "admin", "agent"]
+    by: Literal["owner", "admin", "member", "agent"]
     at: str
     read_at: str | None
     text: str

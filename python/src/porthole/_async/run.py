@@ -21,6 +21,7 @@ from ..types import (
     Restart,
     RunInfo,
     Runnable,
+    RunViewer,
     ServerInfo,
     Sharing,
 )
@@ -325,6 +326,11 @@ class AsyncRun:
         """Shares the run with the people of its owner's organisation, or no longer."""
         body = given(sharing=sharing)
         return cast(RunInfo, await self._http.json("PATCH", self._path, json=body, idempotent=True))
+
+    async def viewers(self) -> Sequence[RunViewer]:
+        """Who has the run open now, if it is shared: people of its owner's organisation."""
+        listed = await self._http.json("GET", f"{self._path}/viewers")
+        return cast("Sequence[RunViewer]", listed["viewers"])
 
     async def complete(self) -> None:
         await self._http.send("POST", f"{self._path}/complete", idempotent=True)
