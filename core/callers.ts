@@ -111,8 +111,10 @@ export function sharingAllows({ org, via }: Person, owner: Owner, sharing: Shari
   return sharing === 'work' || sharing === via.needs;
 }
 
-/** What a caller that may use the run may do in it: everything, work, or view. */
-export function accessTo(run: RunRecord, caller: Caller): 'owner' | 'work' | 'view' {
+/** What a caller may do in a run or a sandbox that it may use: everything, work, or view. */
+export type Access = 'owner' | 'work' | 'view';
+
+export function accessTo(run: Pick<RunRecord, 'owner' | 'sharing'>, caller: Caller): Access {
   if (caller.kind !== 'person') return 'work';
   if (caller.admin || sameOwner(caller, run.owner)) return 'owner';
   return run.sharing === 'work' ? 'work' : 'view';
@@ -166,6 +168,18 @@ export async function mayReachSandbox(
   if (caller.kind !== 'person' || caller.via === undefined || isOfService(sandbox)) return false;
   const { id, owner } = sandbox;
   return caller.org === owner.org && sharingAllows(caller, owner, await records.runs.sharingIn(id, owner));
+}
+
+/** A sandbox is shared as its owner shares the runs in it. */
+export async function accessToSandbox(
+  { records }: { readonly records: { readonly runs: Pick<RunRecords, 'sharingIn'> } },
+  caller: Caller,
+  { id, owner }: Pick<SandboxRecord, 'id' | 'owner'>,
+): Promise<Access> {
+  const access = accessTo({ owner, sharing: 'private' }, caller);
+  return access === 'view'
+    ? accessTo({ owner, sharing: await records.runs.sharingIn(id, owner) }, caller)
+    : access;
 }
 
 /** Whether the caller is the owner, not only an admin. */

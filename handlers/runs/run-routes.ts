@@ -6,6 +6,7 @@ import { findRun } from '#core/runs/find-run.ts';
 import { RUN_SORTS, type RunRecord, SHARING } from '#core/runs/run-records.ts';
 import { filterQuery, listFilterOf, pageQuery, totalField } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
+import { AccessDto } from '../sandboxes/sandbox-dto.ts';
 import { TagFilter } from '../sandboxes/sandbox-schemas.ts';
 
 const SharingDto = z
@@ -26,7 +27,7 @@ const RunDto = z
     sandbox_id: z.string(),
     auto_approve_tools: z.boolean(),
     sharing: SharingDto,
-    access: z.enum(['owner', 'work', 'view']).describe('What you may do in it: `owner` has no limit'),
+    access: AccessDto,
     status: z.enum(['running', 'completed']),
     created_at: z.iso.datetime(),
     completed_at: z.iso.datetime().nullable(),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Access } from '#core/callers.ts';
 import { NETWORK_MODES } from '#core/network/network-policy.ts';
 import { expiryOf } from '#core/sandboxes/sandbox-lifecycle.ts';
 import type { Enforcement, Sandboxes, SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
@@ -50,6 +51,11 @@ export const SizeDto = z
 export function toSizeDto({ cpu, memoryMb, diskMb }: SandboxSize): z.infer<typeof SizeDto> {
   return { cpu, memory_mb: memoryMb, disk_mb: diskMb };
 }
+
+/** What a person may do in a run or a sandbox of another. */
+export const AccessDto = z
+  .enum(['owner', 'work', 'view'])
+  .describe('What you may do in it: `owner` has no limit');
 
 export const SandboxDto = z
   .object({
@@ -125,6 +131,7 @@ export const SandboxDetailDto = SandboxDto.extend({
       system_calls: z.object({ enforced_by: enforcedBy }).describe('Kernel interfaces open to code inside'),
     })
     .meta({ id: 'SandboxLimits' }),
+  access: AccessDto,
   env_names: z
     .array(z.string())
     .describe('Names given at creation. The values are visible only to commands in the sandbox'),
@@ -132,6 +139,7 @@ export const SandboxDetailDto = SandboxDto.extend({
 
 export async function toSandboxDetailDto(
   sandbox: SandboxRecord,
+  access: Access,
   provider: Pick<Sandboxes, 'defaultSize' | 'enforcement'>,
 ): Promise<z.infer<typeof SandboxDetailDto>> {
   const dto = toSandboxDto(sandbox, provider.defaultSize);
@@ -146,6 +154,7 @@ export async function toSandboxDetailDto(
       processes: { enforced_by: by.processes },
       system_calls: { enforced_by: by.systemCalls },
     },
+    access,
     env_names: Object.keys(sandbox.env).sort(),
   };
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { findArchive, restoreArchive } from '#core/archives/archive-sandbox.ts';
-import { ownerOf, requirePerson } from '#core/callers.ts';
+import { accessToSandbox, ownerOf, requirePerson } from '#core/callers.ts';
 import { requestedNetwork } from '#core/network/change-network.ts';
 import { createSandbox, defaultNetwork } from '#core/sandboxes/create-sandbox.ts';
 import { findSandbox } from '#core/sandboxes/resume-sandbox.ts';
@@ -148,7 +148,8 @@ export const getSandboxRoute = defineRoute({
   errors: ['sandbox_not_found'],
   async handle({ params, caller }, services) {
     const sandbox = await findSandbox(services, caller, params.id, { agents: true });
-    return json(200, await toSandboxDetailDto(sandbox, services.provider));
+    const access = await accessToSandbox(services, caller, sandbox);
+    return json(200, await toSandboxDetailDto(sandbox, access, services.provider));
   },
 });
 

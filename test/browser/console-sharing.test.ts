@@ -31,12 +31,12 @@ suite('a shared run in the console', chromiumMissing, () => {
 
   const share = (sharing: string) =>
     porthole.call('PATCH', `/api/runs/${run.runId}`, { token: ALICE, body: { sharing } });
-  async function openAs(key: string): Promise<Page> {
+  async function openAs(key: string, path = `/runs/${run.runId}`): Promise<Page> {
     const page = await (await browser.newContext({ viewport: { width: 1600, height: 1000 } })).newPage();
-    await page.goto(`${porthole.host.url}/runs/${run.runId}`);
+    await page.goto(`${porthole.host.url}${path}`);
     await page.getByLabel('API key').fill(key);
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-    await page.getByRole('heading', { level: 1, name: 'Shop' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: /^(Shop|Sandbox)$/ }).waitFor();
     return page;
   }
 
@@ -69,6 +69,30 @@ suite('a shared run in the console', chromiumMissing, () => {
     await page.reload();
     await files.getByRole('button', { name: 'Save', exact: true }).waitFor();
     await page.getByRole('button', { name: 'Stop worker' }).waitFor();
+  });
+
+  test('offers a colleague on the page of its sandbox what the API permits', async () => {
+    await share('view');
+    const page = await openAs(CAROL, `/sandboxes/${run.sandboxId}`);
+    const { problems } = watch(page);
+    const button = (name: string | RegExp) => page.getByRole('button', { name });
+    const why = 'You can only view this sandbox. Ask alice to let you work in it.';
+    await page.getByText('Terminals are for those who may work in this sandbox').waitFor();
+    await page.getByRole('region', { name: 'Files' }).last().getByText(why).waitFor();
+    await page.getByText('alice lets you view it').waitFor();
+    await button('Log of worker').waitFor();
+    for (const name of [/^(Stop|Delete) /, 'New file', 'Upload files', 'Change the network']) {
+      expect([name, await button(name).count()]).toEqual([name, 0]);
+    }
+    expect(await page.getByRole('heading', { name: 'Shared' }).count()).toBe(0);
+    expect(await violations(page)).toEqual([]);
+
+    await share('work');
+    await button('Stop worker').waitFor();
+    await button('Upload files').waitFor();
+    await page.getByText('Connected').waitFor();
+    expect(await button(/^Delete /).count()).toBe(0);
+    expect(problems).toEqual([]);
   });
 
   test('shows who else has it open, and no longer once the tab is closed', async () => {

@@ -29,12 +29,20 @@ describe('a run that its owner shares', () => {
       .json<{ runs: { run_id: string; access: string; sharing: string }[] }>()
       .runs.map(({ run_id: id, access, sharing }) => [id, access, sharing]);
 
+  const sandboxAccess = async (token: string) =>
+    (await porthole.call('GET', `/v1/sandbox/${shared.sandboxId}`, { token })).json()['access'];
+
   test('is listed for colleagues only, with what they may do', async () => {
     expect(await listed(CAROL)).toEqual([]);
     await share('view');
     expect(await listed(CAROL)).toEqual([[shared.runId, 'view', 'view']]);
+    expect(await sandboxAccess(CAROL)).toBe('view');
+    expect(await sandboxAccess(ALICE)).toBe('owner');
+    expect(await sandboxAccess(ADA_ADMIN)).toBe('owner');
+    expect(await sandboxAccess(shared.agentToken)).toBe('work');
     await share('work');
     expect(await listed(CAROL)).toEqual([[shared.runId, 'work', 'work']]);
+    expect(await sandboxAccess(CAROL)).toBe('work');
     expect(await listed(BOB)).toEqual([]);
     expect(await listed(ALICE)).toEqual([]);
     expect(await listed(CAROL, '')).toEqual([]);

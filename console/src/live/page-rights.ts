@@ -10,10 +10,14 @@ interface PageRights {
 
 export const FULL_RIGHTS: PageRights = { canWork: true, why: '' };
 
-/** The rights in a run with this access. */
-export function rightsIn(access: 'owner' | 'work' | 'view', owner: string): PageRights {
+/** The rights in a run or a sandbox with this access. */
+export function rightsIn(
+  what: 'run' | 'sandbox',
+  access: 'owner' | 'work' | 'view',
+  owner: string,
+): PageRights {
   if (access !== 'view') return FULL_RIGHTS;
-  return { canWork: false, why: `You can only view this run. Ask ${owner} to let you work in it.` };
+  return { canWork: false, why: `You can only view this ${what}. Ask ${owner} to let you work in it.` };
 }
 
 export const PageRightsContext = createContext(FULL_RIGHTS);

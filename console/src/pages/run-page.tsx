@@ -57,7 +57,7 @@ export function RunPage({ id }: { readonly id: string }) {
     if (missing) return <Missing what="run" />;
     return problem === undefined ? <Loading /> : <Problem words={problem} onRetry={reload} />;
   }
-  const rights = rightsIn(run.access, plainText(run.owner, 200));
+  const rights = rightsIn('run', run.access, plainText(run.owner, 200));
   const isRunning = !gone && sandbox?.state === 'running';
   const away = <Away sandboxId={run.sandbox_id} state={gone ? 'deleted' : sandbox?.state} />;
   return (

@@ -1,9 +1,11 @@
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
+import { plainText } from '#core/shared/plain-text.ts';
 import { addressOf } from '../api/client.ts';
 import { formatMebibytes } from '../live/clock.ts';
+import { PageRightsContext, rightsIn } from '../live/page-rights.ts';
 import { useAnswer, useEvents } from '../live/use-live.ts';
-import { Loading, Missing, Problem, State } from '../parts/feedback.tsx';
+import { Empty, Loading, Missing, Problem, State } from '../parts/feedback.tsx';
 import { Files } from '../files/files.tsx';
 import { NetworkView } from '../network/network-view.tsx';
 import { SandboxActions } from '../sandboxes/sandbox-actions.tsx';
@@ -52,7 +54,9 @@ export function SandboxPage({ id }: { readonly id: string }) {
   if (sandbox === undefined) {
     return problem === undefined ? <Loading /> : <Problem words={problem} onRetry={reload} />;
   }
-  const { resources } = sandbox;
+  const { resources, access } = sandbox;
+  const owner = plainText(sandbox.owner, 200);
+  const rights = rightsIn('sandbox', access, owner);
   const runs = sandbox.state === 'running';
   const away = <Away sandboxId={sandbox.id} state={sandbox.state} />;
   return (
@@ -70,44 +74,62 @@ export function SandboxPage({ id }: { readonly id: string }) {
             {resources.cpu === null ? null : <span>{resources.cpu} CPU</span>}
             {resources.memory_mb === null ? null : <span>{formatMebibytes(resources.memory_mb)}</span>}
             <span>{networkWords(sandbox)}</span>
+            {access === 'owner' ? null : (
+              <span>
+                {owner} lets you {access === 'work' ? 'work in it' : 'view it'}
+              </span>
+            )}
           </p>
         </div>
-        <SandboxActions sandbox={sandbox} onChange={reload} onDeleted={() => navigate('/sandboxes')} />
+        <SandboxActions
+          sandbox={sandbox}
+          access={access}
+          onChange={reload}
+          onDeleted={() => navigate('/sandboxes')}
+        />
       </div>
       {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
-      <Workspace
-        kind="sandbox"
-        columns={COLUMNS}
-        panes={[
-          {
-            id: 'terminal',
-            name: 'Terminal',
-            content: runs ? (
-              <>
-                <Started sandboxId={sandbox.id} seen={started} />
-                <Terminals sandboxId={sandbox.id} onOver={reload} />
-              </>
-            ) : (
-              away
-            ),
-          },
-          {
-            id: 'files',
-            name: 'Files',
-            content: runs ? <Files sandboxId={sandbox.id} seen={seen} /> : away,
-          },
-          {
-            id: 'network',
-            name: 'Network',
-            content: <NetworkView sandboxId={sandbox.id} seen={tried} isOwner />,
-          },
-          {
-            id: 'details',
-            name: 'Details',
-            content: <SandboxDetails sandbox={sandbox} onChange={reload} />,
-          },
-        ]}
-      />
+      <PageRightsContext value={rights}>
+        <Workspace
+          kind="sandbox"
+          columns={COLUMNS}
+          panes={[
+            {
+              id: 'terminal',
+              name: 'Terminal',
+              content: runs ? (
+                <>
+                  <Started sandboxId={sandbox.id} seen={started} />
+                  {rights.canWork ? (
+                    <Terminals sandboxId={sandbox.id} onOver={reload} />
+                  ) : (
+                    <Empty title="Terminals are for those who may work in this sandbox">
+                      <p>{rights.why}</p>
+                    </Empty>
+                  )}
+                </>
+              ) : (
+                away
+              ),
+            },
+            {
+              id: 'files',
+              name: 'Files',
+              content: runs ? <Files sandboxId={sandbox.id} seen={seen} /> : away,
+            },
+            {
+              id: 'network',
+              name: 'Network',
+              content: <NetworkView sandboxId={sandbox.id} seen={tried} isOwner={access === 'owner'} />,
+            },
+            {
+              id: 'details',
+              name: 'Details',
+              content: <SandboxDetails sandbox={sandbox} onChange={reload} />,
+            },
+          ]}
+        />
+      </PageRightsContext>
     </>
   );
 }

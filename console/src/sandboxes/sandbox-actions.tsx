@@ -5,19 +5,26 @@ import { useAttempt } from '../parts/use-attempt.ts';
 
 export interface SandboxActionsProps {
   readonly sandbox: Answer<'GET /v1/sandbox'>['sandboxes'][number];
+  /** What the person may do in it: only its owner stops and deletes it. */
+  readonly access?: 'owner' | 'work' | 'view';
   readonly onChange: () => void;
   readonly onDeleted?: () => void;
 }
 
 /** Stop, resume and delete. */
-export function SandboxActions({ sandbox, onChange, onDeleted = onChange }: SandboxActionsProps) {
+export function SandboxActions({
+  sandbox,
+  access = 'owner',
+  onChange,
+  onDeleted = onChange,
+}: SandboxActionsProps) {
   const { busy, problem, attempt } = useAttempt();
   const path = { id: sandbox.id };
   const name = sandbox.name ?? sandbox.id;
   const act = (what: () => Promise<unknown>) => void attempt(what).then(onChange);
   return (
     <div className="tools">
-      {sandbox.state === 'running' ? (
+      {sandbox.state === 'running' && access === 'owner' ? (
         <Button
           isDisabled={busy}
           aria-label={`Stop ${name}`}
@@ -26,7 +33,7 @@ export function SandboxActions({ sandbox, onChange, onDeleted = onChange }: Sand
           {busy ? 'Stopping…' : 'Stop'}
         </Button>
       ) : null}
-      {sandbox.state === 'stopped' ? (
+      {sandbox.state === 'stopped' && access !== 'view' ? (
         <Button
           isDisabled={busy}
           aria-label={`Resume ${name}`}
@@ -35,25 +42,27 @@ export function SandboxActions({ sandbox, onChange, onDeleted = onChange }: Sand
           {busy ? 'Resuming…' : 'Resume'}
         </Button>
       ) : null}
-      <FormDialog
-        trigger={
-          <Button variant="danger" aria-label={`Delete ${name}`}>
-            Delete
-          </Button>
-        }
-        title={`Delete ${name}?`}
-        action="Delete it"
-        danger
-        onSubmit={async () => {
-          await call('DELETE /v1/sandbox/{id}', { path });
-          onDeleted();
-        }}
-      >
-        <p>
-          This also deletes its files, processes, terminals, previews and delegations. Its runs end. This
-          cannot be undone.
-        </p>
-      </FormDialog>
+      {access === 'owner' ? (
+        <FormDialog
+          trigger={
+            <Button variant="danger" aria-label={`Delete ${name}`}>
+              Delete
+            </Button>
+          }
+          title={`Delete ${name}?`}
+          action="Delete it"
+          danger
+          onSubmit={async () => {
+            await call('DELETE /v1/sandbox/{id}', { path });
+            onDeleted();
+          }}
+        >
+          <p>
+            This also deletes its files, processes, terminals, previews and delegations. Its runs end. This
+            cannot be undone.
+          </p>
+        </FormDialog>
+      ) : null}
       {problem === undefined ? null : (
         <span className="field-error" role="alert">
           {problem}

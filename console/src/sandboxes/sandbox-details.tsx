@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import { type Answer, call } from '../api/client.ts';
 import { formatMebibytes, timeLeft } from '../live/clock.ts';
+import { usePageRights } from '../live/page-rights.ts';
 import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
@@ -65,7 +66,7 @@ export function SandboxDetails({ sandbox, onChange }: SandboxDetailsProps) {
           </Fact>
         )}
       </dl>
-      <Delegations sandboxId={sandbox.id} />
+      {sandbox.access === 'owner' ? <Delegations sandboxId={sandbox.id} /> : null}
     </>
   );
 }
@@ -88,6 +89,7 @@ function Held({ by }: { readonly by: string | null }) {
 /** How long it runs without use. */
 function Lasting({ sandbox, onChange }: SandboxDetailsProps) {
   const now = useNow();
+  const { canWork } = usePageRights();
   const { busy, problem, attempt, retry } = useAttempt();
   const { ttl_seconds: ttl, expires_at: expires } = sandbox;
   if (ttl === null) return null;
@@ -100,9 +102,9 @@ function Lasting({ sandbox, onChange }: SandboxDetailsProps) {
       <p>
         {expires === null
           ? `It runs for ${timeLeft(ttl * 1_000)} after each heartbeat.`
-          : `It is stopped in ${timeLeft(Date.parse(expires) - now)} without another heartbeat; its files stay. This page is one while it is open.`}
+          : `It is stopped in ${timeLeft(Date.parse(expires) - now)} without another heartbeat; its files stay. ${canWork ? 'This page is one while it is open.' : ''}`}
       </p>
-      {expires === null ? null : (
+      {expires === null || !canWork ? null : (
         <Button isDisabled={busy} onPress={() => void attempt(keep)}>
           Send a heartbeat
         </Button>
