@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
@@ -58,10 +58,7 @@ export async function buildConsole(folder = CONSOLE_FOLDER): Promise<void> {
       define: { BUILD_DIGEST: JSON.stringify(digest) },
     });
     await writeFile(join(aside, PREVIEW_APP_PAGE), await previewAppPage());
-    await cp(
-      join(ROOT, 'node_modules/@scalar/api-reference/dist/browser/standalone.js'),
-      join(aside, API_VIEWER),
-    );
+    await writeFile(join(aside, API_VIEWER), await apiViewer());
     await compress(aside);
     await writeFile(join(aside, CONSOLE_MARK), digest);
     await mkdir(dirname(folder), { recursive: true });
@@ -73,6 +70,12 @@ export async function buildConsole(folder = CONSOLE_FOLDER): Promise<void> {
   } finally {
     await rm(aside, { recursive: true, force: true });
   }
+}
+
+/** The viewer of the API. Its Zod would otherwise try to compile code, which the CSP forbids. */
+async function apiViewer(): Promise<string> {
+  const file = join(ROOT, 'node_modules/@scalar/api-reference/dist/browser/standalone.js');
+  return `globalThis.__zod_globalConfig={jitless:true};${await readFile(file, 'utf8')}`;
 }
 
 /** The page for chat applications: one file, because it is sent as the content of a resource. */
