@@ -60,7 +60,7 @@ export type { ListSandboxesOptions, Sandboxes } from './sandboxes/sandboxes.ts';
 export type { DeclareOptions, LogsOptions, Ports, Servers } from './sandboxes/servers.ts';
 export type { CreateSessionOptions, Sessions } from './sandboxes/sessions.ts';
 export type { Terminal, TerminalExit, TerminalOptions } from './sandboxes/terminal.ts';
-export type { Policies, PolicyInfo } from './runs/policies.ts';
+export type { ApprovalScope, Policies, PolicyInfo } from './runs/policies.ts';
 export type {
   CommentOptions,
   Inbox,

@@ -1,7 +1,7 @@
 import { PortholeError } from '#core/errors.ts';
 import type { ApprovalRecords, ApprovalRequest } from '#core/approvals/approval-store.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
-import { policyPort } from '#core/approvals/approval-rules.ts';
+import { policyPort, policyRun } from '#core/approvals/approval-rules.ts';
 import { EVERY_RUN, instantText } from './sql-dialect.ts';
 import type { SqlSession } from './sql-session.ts';
 import { holdRun, publishingTransaction } from './publishing-transaction.ts';
@@ -110,7 +110,7 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
               owner_org: run.owner_org,
               owner_user: run.owner_user,
               tool: row.tool,
-              run_id: scope === 'always' ? '' : runId,
+              run_id: policyRun(scope, runId) ?? '',
               target_port: policyPort(scope, approval.args) ?? 0,
               created_at: instantText(now),
               created_by: by,

@@ -2,11 +2,18 @@ import type { HttpClient } from '../http/http-client.ts';
 import { pages } from '../http/pages.ts';
 import type { CallOptions } from '../sandboxes/files.ts';
 
+/**
+ * How far an approval reaches: this call alone, its port in this run, any port in this run, or any
+ * port in all your runs.
+ */
+export const APPROVAL_SCOPES = ['once', 'port', 'run', 'always'] as const;
+export type ApprovalScope = (typeof APPROVAL_SCOPES)[number];
+
 /** A permanent approval, given once for all later requests. */
 export interface PolicyInfo {
   readonly policy_id: string;
   readonly tool: string;
-  readonly scope: 'port' | 'run' | 'always';
+  readonly scope: Exclude<ApprovalScope, 'once'>;
   readonly [field: string]: unknown;
 }
 

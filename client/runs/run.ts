@@ -9,6 +9,7 @@ import type { Sandbox } from '../sandboxes/sandbox.ts';
 import type { Ports, Servers } from '../sandboxes/servers.ts';
 import { Inbox, LOOK_MS } from './inbox.ts';
 import type { LookOptions, PageCheck, PageLook, WaitingCheckOptions } from './page-check.ts';
+import type { ApprovalScope } from './policies.ts';
 import { Preview, type PreviewInfo, type PreviewOptions } from './preview.ts';
 import { Server, type ServeOptions } from './server.ts';
 
@@ -42,11 +43,8 @@ export interface RunViewer {
 }
 
 export interface ApproveOptions extends CallOptions {
-  /**
-   * This call alone, its port in this run, any port in this run, or any port in all your runs.
-   * @default once
-   */
-  readonly scope?: 'once' | 'port' | 'run' | 'always' | undefined;
+  /** @default once */
+  readonly scope?: ApprovalScope | undefined;
 }
 
 /** A pending request of an agent. */

@@ -5,7 +5,8 @@ import type { RunRecord } from '../runs/run-records.ts';
 import type { Clock, Ids } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
 import { approvedBeforehand, type Grant, policyGrant } from './approval-events.ts';
-import type { ApprovalRecord, ApprovalScope, ToolArguments } from './approval-store.ts';
+import { type ApprovalScope, POLICY_SCOPES } from './approval-scopes.ts';
+import type { ApprovalRecord, ToolArguments } from './approval-store.ts';
 
 interface DecideApprovalDeps {
   readonly records: Pick<Records, 'approvals'>;
@@ -48,7 +49,7 @@ export async function decideApproval(
   }
   const { decided, approval, also } = result;
   if (!decided) throw alreadyEnded(approval);
-  if (outcome === 'denied' || scope !== 'always') return { approval, also };
+  if (outcome === 'denied' || scope === 'once' || !POLICY_SCOPES[scope].everyRun) return { approval, also };
   const others = await records.approvals.runsWaiting(run.owner, approval.tool);
   // The decision is final. An approval that this fails to update stays pending and can be decided.
   const applied = await Promise.allSettled(

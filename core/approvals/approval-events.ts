@@ -1,6 +1,6 @@
 import type { ApprovalRecord, PolicyRecord, PolicySource, ToolArguments } from './approval-store.ts';
 import type { NewEvent, RunEventType } from '../runs/timeline.ts';
-import { scopeOf } from './approval-rules.ts';
+import { scopeOf } from './approval-scopes.ts';
 
 /** The short form of a request id: its last 8 characters. Not necessarily unique. */
 export function displayId(approvalId: string): string {

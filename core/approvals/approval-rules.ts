@@ -1,5 +1,6 @@
 import { PortholeError } from '../errors.ts';
-import type { ApprovalScope, PolicyRecord, ToolArguments } from './approval-store.ts';
+import { APPROVAL_SCOPE_NAMES, breadth, POLICY_SCOPES, type PolicyScope } from './approval-scopes.ts';
+import type { PolicyRecord, ToolArguments } from './approval-store.ts';
 
 /**
  * What policies and denials apply to: a port, and whether its link is replaced. The generation does
@@ -16,18 +17,25 @@ export function subjectOf(args: ToolArguments): Subject {
   return { targetPort: typeof port === 'number' ? port : null, rotate: args['rotate'] === true };
 }
 
+/** The run of the policy that an approval creates; null: every run of the owner. */
+export function policyRun(scope: PolicyScope, runId: string): string | null {
+  return POLICY_SCOPES[scope].everyRun ? null : runId;
+}
+
 /**
  * The port of the policy that an approval creates; null: any port.
- * @throws PortholeError `invalid_request` for the scope `port` if the call names no port
+ * @throws PortholeError `invalid_request` for a scope of one port if the call names no port
  */
-export function policyPort(scope: Exclude<ApprovalScope, 'once'>, args: ToolArguments): number | null {
-  if (scope !== 'port') return null;
+export function policyPort(scope: PolicyScope, args: ToolArguments): number | null {
+  if (!POLICY_SCOPES[scope].keepsPort) return null;
   const { targetPort } = subjectOf(args);
   if (targetPort !== null) return targetPort;
+  const others = APPROVAL_SCOPE_NAMES.filter((each) => each === 'once' || !POLICY_SCOPES[each].keepsPort);
+  const listed = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(others);
   throw new PortholeError(
     'invalid_request',
-    'scope: port is for requests that name a target_port, and this one names none',
-    { remedy: 'use once, run or always' },
+    `scope: ${scope} is for requests that name a target_port, and this one names none`,
+    { remedy: `use ${listed}` },
   );
 }
 
@@ -58,16 +66,6 @@ export function coveringPolicy(
         : policy.targetPort === targetPort && !denied.some((denial) => rotate || !denial.rotate),
     )
     .toSorted((a, b) => breadth(a) - breadth(b))[0];
-}
-
-function breadth(policy: PolicyRecord): number {
-  return ['port', 'run', 'always'].indexOf(scopeOf(policy));
-}
-
-/** The scope of a policy. */
-export function scopeOf({ targetPort, runId }: Pick<PolicyRecord, 'targetPort' | 'runId'>) {
-  if (runId === null) return 'always';
-  return targetPort === null ? 'run' : 'port';
 }
 
 const MINUTE = 60_000;

@@ -1,17 +1,12 @@
 import type { Owner } from '../shared/clock-and-ids.ts';
 import type { Page, PageRequest } from '../shared/reads.ts';
+import type { ApprovalScope, PolicyScope } from './approval-scopes.ts';
 
 /** Arguments of a tool call, by name. Calls with equal arguments are identical. */
 export type ToolArguments = Readonly<Record<string, string | number | boolean>>;
 
-/**
- * How far an approval reaches: this call, its port in this run, any port in this run, or any port
- * in every run of the owner.
- */
-export type ApprovalScope = 'once' | 'port' | 'run' | 'always';
-
 /** The kind of policy that approves. */
-export type PolicySource = `${Exclude<ApprovalScope, 'once'>}_policy`;
+export type PolicySource = `${PolicyScope}_policy`;
 
 export interface ApprovalRequest {
   readonly id: string;
@@ -100,7 +95,7 @@ export interface ApprovalRecords {
    * does not have. A scope beyond `once` creates a policy, which also approves `also`: the other
    * pending requests of the run that it covers. A denial is kept: no policy for any port covers
    * what it denied until the same call is approved.
-   * @throws PortholeError `invalid_request` for the scope `port` where the request names none
+   * @throws PortholeError `invalid_request` for a scope of one port where the request names none
    */
   decide(
     runId: string,

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { type DecidedApproval, decideApproval } from '#core/approvals/approval-decisions.ts';
 import { displayId } from '#core/approvals/approval-events.ts';
+import { APPROVAL_SCOPE_HELP, APPROVAL_SCOPE_NAMES } from '#core/approvals/approval-scopes.ts';
 import type { WaitingApproval } from '#core/approvals/approval-store.ts';
 import { type FollowWaiting, MOST_WAITING } from '#core/approvals/pending-approvals.ts';
 import { type Caller, ownerOf, requirePerson } from '#core/callers.ts';
@@ -25,10 +26,10 @@ export const DecisionBody = z
     request_id: z.string().min(1).max(64).describe('From `tool.approval_required` on the timeline'),
     decision: z.enum(['approve', 'deny']),
     scope: z
-      .enum(['once', 'port', 'run', 'always'])
+      .enum(APPROVAL_SCOPE_NAMES)
       .default('once')
       .describe(
-        'How far an approval reaches. `once`: this call. `port`: this port, for the run. `run`: any port of the run. `always`: any port of all runs of its owner. ' +
+        `How far an approval reaches. ${APPROVAL_SCOPE_HELP} ` +
           'What was denied in a run is asked about again, whatever wider approval follows. A host that is denied `always` goes into the `deny` list of its sandbox',
       ),
     reason: z

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { deletePolicy } from '#core/approvals/approval-decisions.ts';
-import { scopeOf } from '#core/approvals/approval-rules.ts';
+import { POLICY_SCOPE_NAMES, scopeOf } from '#core/approvals/approval-scopes.ts';
 import type { PolicyRecord } from '#core/approvals/approval-store.ts';
 import { ownerOf, requirePerson } from '#core/callers.ts';
 import { pageQuery } from '../http/read-input.ts';
@@ -28,7 +28,7 @@ const PolicyDto = z
     policy_id: z.string().describe('`pol_` + ULID'),
     owner: z.string().describe('The owner of the runs that it covers'),
     tool: z.string(),
-    scope: z.enum(['port', 'run', 'always']),
+    scope: z.enum(POLICY_SCOPE_NAMES),
     run_id: z.string().nullable().describe('The one run that it covers; null: all'),
     target_port: z.int().nullable().describe('The one port that it covers; null: any'),
     created_at: z.iso.datetime(),

@@ -1,7 +1,6 @@
 import { type CommandSpec, type Context, JSON_OPTION, readChoice, UsageError } from '../command.ts';
+import { APPROVAL_SCOPES } from '../../runs/policies.ts';
 import type { Run } from '../../runs/run.ts';
-
-const SCOPES = ['once', 'port', 'run', 'always'] as const;
 
 const EXAMPLE = 'run_01JABCDEFGHJKMNPQRSTVWXYZ0';
 
@@ -13,8 +12,8 @@ export const approveCommand: CommandSpec = {
     scope: {
       type: 'string',
       value: 'SCOPE',
-      choices: SCOPES,
-      help: `${SCOPES.join(', ')}; default once`,
+      choices: APPROVAL_SCOPES,
+      help: `${APPROVAL_SCOPES.join(', ')}; default once`,
     },
     ...JSON_OPTION,
   },
@@ -22,7 +21,7 @@ export const approveCommand: CommandSpec = {
   positionals: [1, 2],
   async run(context) {
     const { given, signal } = context;
-    const scope = readChoice(given, 'scope', SCOPES) ?? 'once';
+    const scope = readChoice(given, 'scope', APPROVAL_SCOPES) ?? 'once';
     return decide(context, 'approved', (run, request) => run.approve(request, { scope, signal }));
   },
 };

@@ -13,6 +13,7 @@ import {
   consequenceOf,
   decidedLabel,
   mayCover,
+  POLICY_SCOPES,
   portOf,
   questionOf,
   runName,
@@ -45,11 +46,9 @@ const THIS_CALL = [
   ['deny', 'danger'],
   ['never', 'danger'],
 ] as const;
-const FURTHER = [
-  ['port', 'normal'],
-  ['run', 'normal'],
-  ['always', 'normal'],
-] as const;
+const FURTHER = (Object.keys(POLICY_SCOPES) as (keyof typeof POLICY_SCOPES)[]).map(
+  (scope) => [scope, 'normal'] as const,
+);
 
 /** One request of an agent, and its buttons. */
 export function ApprovalCard({

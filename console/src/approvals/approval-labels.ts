@@ -76,7 +76,42 @@ export function endedLabel(approval: WaitingApproval, now: number): string {
     : `${what} is closed: it was decided elsewhere, or the agent withdrew it.`;
 }
 
-export type Choice = 'once' | 'port' | 'run' | 'always' | 'deny' | 'never';
+type ApprovalScope = NonNullable<Api['POST /api/runs/{id}/tool-approvals']['body']['scope']>;
+type PolicyScope = Exclude<ApprovalScope, 'once'>;
+
+interface PolicyScopeLabels {
+  /** Covers the port of the request only. */
+  readonly keepsPort: boolean;
+  /** Covers all runs of the owner. */
+  readonly everyRun: boolean;
+  /** On the timeline: the reach of a decision, and why a policy approved. */
+  readonly reach: string;
+  readonly reason: string;
+}
+
+/** The scopes that create a policy, from narrow to wide: the order of their buttons. */
+export const POLICY_SCOPES: Readonly<Record<PolicyScope, PolicyScopeLabels>> = {
+  port: {
+    keepsPort: true,
+    everyRun: false,
+    reach: 'this port for this run',
+    reason: 'as this port is approved for this run',
+  },
+  run: {
+    keepsPort: false,
+    everyRun: false,
+    reach: 'any port of this run',
+    reason: 'as any port of this run is approved',
+  },
+  always: {
+    keepsPort: false,
+    everyRun: true,
+    reach: 'any port of all runs of its owner',
+    reason: 'as any port of all runs of its owner is approved',
+  },
+};
+
+export type Choice = ApprovalScope | 'deny' | 'never';
 
 /** Label of each button; undefined for a scope that the request does not offer. */
 export function choiceLabel(
@@ -120,12 +155,13 @@ export function mayCover(
   waiting: readonly WaitingApproval[],
 ): readonly WaitingApproval[] {
   if (choice === 'once' || choice === 'deny' || choice === 'never') return [];
+  const { keepsPort, everyRun } = POLICY_SCOPES[choice];
   return waiting.filter(
     (other) =>
       other.request_id !== approval.request_id &&
       other.tool === approval.tool &&
-      (choice === 'always' ? other.owner === approval.owner : other.run_id === approval.run_id) &&
-      (choice !== 'port' || portOf(other) === portOf(approval)),
+      (everyRun ? other.owner === approval.owner : other.run_id === approval.run_id) &&
+      (!keepsPort || portOf(other) === portOf(approval)),
   );
 }
 

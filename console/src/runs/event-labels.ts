@@ -1,5 +1,6 @@
 import { plainText } from '#core/shared/plain-text.ts';
 import type { Api } from '../api/api.ts';
+import { POLICY_SCOPES } from '../approvals/approval-labels.ts';
 
 export type RunEvent = Api['GET /api/runs/{id}/activity']['answer']['events'][number];
 
@@ -80,9 +81,9 @@ const EXITS: Readonly<Record<string, string>> = {
 const SOURCES: Readonly<Record<string, string>> = {
   installation: 'as this installation approves all',
   run_option: 'as this run was started so',
-  port_policy: 'as this port is approved for this run',
-  run_policy: 'as any port of this run is approved',
-  always_policy: 'as any port of all runs of its owner is approved',
+  ...Object.fromEntries(
+    Object.entries(POLICY_SCOPES).map(([scope, { reason }]) => [`${scope}_policy`, reason]),
+  ),
 };
 
 /** What the people of the owner's organisation may do. */
@@ -92,11 +93,9 @@ const SHARED: Readonly<Record<string, string>> = {
   work: 'the organisation can work',
 };
 
-const SCOPES: Readonly<Record<string, string>> = {
-  port: 'this port for this run',
-  run: 'any port of this run',
-  always: 'any port of all runs of its owner',
-};
+const SCOPES: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(POLICY_SCOPES).map(([scope, { reach }]) => [scope, reach]),
+);
 
 const ACTORS: Readonly<Record<string, string>> = {
   traffic: 'because it was used',

@@ -13,6 +13,10 @@ Restart = Literal["always", "on-failure", "never"]
 OnExit = Literal["keep", "delete"]
 # With the owner's organisation: not at all, to see the run, or also to work in its sandbox.
 Sharing = Literal["private", "view", "work"]
+# Of a policy: its port in this run, any port in this run, or any port in all your runs.
+PolicyScope = Literal["port", "run", "always"]
+# `once` approves this call alone.
+ApprovalScope = Union[Literal["once"], PolicyScope]
 Network = Literal["off", "packages", "allowlist", "open"]
 # One event of a timeline: `id` is where to resume; the other fields depend on `type`.
 Event = dict[str, Any]
@@ -312,7 +316,7 @@ class DelegationInfo(TypedDict):
 class PolicyInfo(TypedDict):
     policy_id: str
     tool: str
-    scope: Literal["port", "run", "always"]
+    scope: PolicyScope
 
 
 class SandboxConfig(TypedDict):

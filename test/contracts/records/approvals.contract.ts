@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
+import type { ApprovalScope } from '#core/approvals/approval-scopes.ts';
 import type {
   ApprovalRecord,
   ApprovalRequest,
-  ApprovalScope,
   Decision,
   PolicyRecord,
 } from '#core/approvals/approval-store.ts';

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Person } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { ApprovalRecord, ApprovalScope } from '#core/approvals/approval-store.ts';
+import type { ApprovalScope } from '#core/approvals/approval-scopes.ts';
+import type { ApprovalRecord } from '#core/approvals/approval-store.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import { decideApproval, deletePolicy } from '#core/approvals/approval-decisions.ts';
 import { endApprovals, type Waiting } from '#core/approvals/wait-for-approval.ts';

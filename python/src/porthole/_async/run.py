@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import httpx
 
@@ -10,6 +10,7 @@ from .._requests import TIMEOUT, given, segment
 from ..errors import PortholeError
 from ..types import (
     Approval,
+    ApprovalScope,
     Contents,
     DoctorReport,
     Event,
@@ -312,10 +313,8 @@ class AsyncRun:
         listed = await self._http.json("GET", "api/approvals")
         return [each for each in listed["approvals"] if each["run_id"] == self.id]
 
-    async def approve(
-        self, request_id: str, *, scope: Literal["once", "port", "run", "always"] | None = None
-    ) -> None:
-        """`scope`: this call alone, its port, any port of this run, or of all your runs."""
+    async def approve(self, request_id: str, *, scope: ApprovalScope | None = None) -> None:
+        """`scope`: how far the approval reaches; by default this call alone."""
         await self._decide(request_id=request_id, decision="approve", scope=scope)
 
     async def deny(self, request_id: str, reason: str | None = None) -> None:
