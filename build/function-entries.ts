@@ -59,14 +59,14 @@ export async function functionEntries(): Promise<FunctionEntry[]> {
 function routerSource(places: ReadonlyMap<unknown, Place>): string {
   const rows = ROUTES.map((route) => {
     const { id, method, path, socket, access, signsIn, responses } = route;
-    const { name, module } = places.get(route) as Place;
+    const { value, module } = places.get(route) as Place;
     // The events of a POST end with its work.
     const isEndless =
       socket === true ||
       (method === 'GET' &&
         Object.values(responses).some(({ contentType }) => contentType === 'text/event-stream'));
     const row = { id, method, path, socket, opens: access !== 'anyone' || signsIn === true, isEndless };
-    return `{ ...${JSON.stringify(row)}, load: async () => (await import('${module}')).${name} }`;
+    return `{ ...${JSON.stringify(row)}, load: async () => (await import('${module}')).${value} }`;
   });
   return `import { routerFunction } from '#host/serverless/router-function.ts';
 export const { handler, stream } = routerFunction([
@@ -74,9 +74,10 @@ ${rows.join(',\n')}
 ]);`;
 }
 
-/** Name of an export, and the module that has it. */
+/** Name of an export, the module that has it, and the expression of the export or its element. */
 interface Place {
   readonly name: string;
+  readonly value: string;
   readonly module: string;
 }
 
@@ -86,12 +87,17 @@ async function routePlaces(): Promise<Map<unknown, Place>> {
   for (const file of files.filter((each) => each.endsWith('.ts'))) {
     const module = `#handlers/${file}`;
     const exported = (await import(module)) as Record<string, unknown>;
-    for (const [name, value] of Object.entries(exported)) places.set(value, { name, module });
+    for (const [name, value] of Object.entries(exported)) {
+      places.set(value, { name, value: name, module });
+      // `routes.ts` loads all routes: no single function may import it.
+      if (!Array.isArray(value) || value === ROUTES) continue;
+      for (const [at, each] of value.entries()) places.set(each, { name, value: `${name}[${at}]`, module });
+    }
   }
   return places;
 }
 
-function entryOf(route: Route, { name, module }: Place): Pick<FunctionEntry, 'kind' | 'source'> {
+function entryOf(route: Route, { name, value, module }: Place): Pick<FunctionEntry, 'kind' | 'source'> {
   const { id, method, path } = route;
   if (route.streams === true) {
     const source = `import { dataPlaneFunction } from '#host/serverless/data-plane-function.ts';
@@ -103,13 +109,13 @@ import { ${name} } from '${module}';`;
   if (route.access === 'anyone' && route.signsIn !== true) {
     const source = `${imports}
 import { openNothing } from '#host/serverless/open-nothing.ts';
-export const handler = httpFunction(${name}, openNothing);`;
+export const handler = httpFunction(${value}, openNothing);`;
     return { kind: 'alone', source };
   }
   const kind = route.kind === 'documents' ? 'documents' : 'opens';
   const source = `${imports}
 import { openFunction } from '#host/serverless/open-function.ts';
-export const handler = httpFunction(${name}, openFunction);`;
+export const handler = httpFunction(${value}, openFunction);`;
   return { kind, source };
 }
 

@@ -1,14 +1,6 @@
 import { decideApprovalRoute, followApprovalsRoute, listApprovalsRoute } from './runs/approval-routes.ts';
 import { deletePolicyRoute, listPoliciesRoute } from './runs/policy-routes.ts';
-import {
-  consoleAssetRoute,
-  consoleRunRoute,
-  consoleSandboxesRoute,
-  consoleSandboxRoute,
-  consoleToolRoute,
-  consoleToolsRoute,
-  homeRoute,
-} from './console/console-page.ts';
+import { consoleAssetRoute, consolePageRoutes } from './console/console-page.ts';
 import {
   delegateSandboxRoute,
   listDelegationsRoute,
@@ -263,12 +255,7 @@ export const ROUTES: readonly Route[] = [
   mcpResourceMetadataRoute,
   healthRoute,
   metricsRoute,
-  homeRoute,
-  consoleRunRoute,
-  consoleSandboxesRoute,
-  consoleSandboxRoute,
-  consoleToolsRoute,
-  consoleToolRoute,
+  ...consolePageRoutes,
   consoleAssetRoute,
   openapiJsonRoute,
   openapiPageRoute,

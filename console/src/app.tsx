@@ -1,4 +1,4 @@
-import { lazy, Suspense, useCallback, useEffect, useRef, useState } from 'react';
+import { Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { RouterProvider } from 'react-aria-components';
 import { Route, Switch, useLocation } from 'wouter';
 import { type Answer, ApiError, call, onSignedOut } from './api/client.ts';
@@ -8,16 +8,10 @@ import { type Approvals, useApprovals } from './approvals/use-approvals.ts';
 import { whenConnected } from './live/connection.ts';
 import { SessionContext, type SessionState } from './live/session-state.ts';
 import { problemOf } from './live/use-live.ts';
-import { RunPage } from './pages/run-page.tsx';
-import { RunsPage } from './pages/runs-page.tsx';
-import { SandboxPage } from './pages/sandbox-page.tsx';
-import { SandboxesPage } from './pages/sandboxes-page.tsx';
+import { CONSOLE_PAGES } from './pages/console-pages.tsx';
 import { SignInPage } from './pages/sign-in-page.tsx';
 import { Loading, Missing, Problem } from './parts/feedback.tsx';
 import { Shell } from './parts/shell.tsx';
-
-const ToolsPage = lazy(() => import('./pages/tools-page.tsx'));
-const ToolPage = lazy(() => import('./pages/tool-page.tsx'));
 
 type Session = Answer<'GET /api/session'>;
 
@@ -94,18 +88,11 @@ function SignedIn({ session }: { readonly session: Session }) {
       <Shell session={session} waiting={approvals.following ? approvals.waiting.length : 0}>
         <Suspense fallback={<Loading />}>
           <Switch>
-            <Route path="/">
-              <RunsPage isAdmin={session.admin} />
-            </Route>
-            <Route path="/runs/:id">{({ id }) => <RunPage key={id} id={decoded(id)} />}</Route>
-            <Route path="/sandboxes">
-              <SandboxesPage isAdmin={session.admin} />
-            </Route>
-            <Route path="/sandboxes/:id">{({ id }) => <SandboxPage key={id} id={decoded(id)} />}</Route>
-            <Route path="/tools">
-              <ToolsPage />
-            </Route>
-            <Route path="/tools/:id">{({ id }) => <ToolPage key={id} id={decoded(id)} />}</Route>
+            {CONSOLE_PAGES.map(({ path, show }) => (
+              <Route<{ readonly id?: string }> key={path} path={path}>
+                {({ id = '' }) => show({ id: decoded(id), isAdmin: session.admin })}
+              </Route>
+            ))}
             <Route>
               <Missing what="page" />
             </Route>

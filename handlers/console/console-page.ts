@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import type { HttpEvent, HttpResponse } from '../http/http-event.ts';
 import { prefers } from '../http/response-headers.ts';
-import { defineRoute } from '../route.ts';
+import { defineRoute, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
 import { consoleBuild, consoleFiles, consoleHeaders, encoded } from './console-files.ts';
 import { MISSING_CONSOLE_POLICY, missingConsolePage } from './missing-console-page.ts';
@@ -70,20 +70,15 @@ export async function missingPage(
   return { ...answer, statusCode: 404, headers: { ...answer.headers, 'cache-control': 'no-store' } };
 }
 
-export const homeRoute = consolePage('/', 'getHome', 'The console: runs, and what waits for a decision');
-export const consoleRunRoute = consolePage('/runs/{id}', 'getRunPage', 'A run in the console');
-export const consoleSandboxesRoute = consolePage(
-  '/sandboxes',
-  'getSandboxesPage',
-  'Sandboxes in the console',
-);
-export const consoleSandboxRoute = consolePage(
-  '/sandboxes/{id}',
-  'getSandboxPage',
-  'A sandbox in the console: terminal and files',
-);
-export const consoleToolsRoute = consolePage('/tools', 'getToolsPage', "The editor's tools in the console");
-export const consoleToolRoute = consolePage('/tools/{id}', 'getToolPage', 'A tool in the console');
+/** The routes of the pages in `console/src/pages/console-pages.tsx`. */
+export const consolePageRoutes: readonly Route[] = [
+  consolePage('/', 'getHome', 'The console: runs, and what waits for a decision'),
+  consolePage('/runs/{id}', 'getRunPage', 'A run in the console'),
+  consolePage('/sandboxes', 'getSandboxesPage', 'Sandboxes in the console'),
+  consolePage('/sandboxes/{id}', 'getSandboxPage', 'A sandbox in the console: terminal and files'),
+  consolePage('/tools', 'getToolsPage', "The editor's tools in the console"),
+  consolePage('/tools/{id}', 'getToolPage', 'A tool in the console'),
+];
 
 export const consoleAssetRoute = defineRoute({
   id: 'getConsoleAsset',

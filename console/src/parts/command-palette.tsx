@@ -4,6 +4,7 @@ import { useLocation } from 'wouter';
 import { plainText } from '#core/shared/plain-text.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { chooseTheme, type Theme } from '../live/theme.ts';
+import { LINKED_PAGES } from '../pages/console-pages.tsx';
 import { placeAfter } from '../sandboxes/use-place.ts';
 import { Button } from './button.tsx';
 import PickDialog, { type Pick } from './pick-dialog.tsx';
@@ -129,9 +130,7 @@ function commandsOf(path: string): readonly Pick[] {
           })),
           { id: 'pane ', words: 'Show all panes', note: 'This page' },
         ]),
-    { id: '/', words: 'Go to the runs' },
-    { id: '/sandboxes', words: 'Go to the sandboxes' },
-    { id: '/tools', words: 'Go to the tools' },
+    ...LINKED_PAGES.map(({ href, name }) => ({ id: href, words: `Go to the ${name.toLowerCase()}` })),
     { id: '/v1/openapi', words: 'Open the API reference' },
     ...Object.entries(THEMES).map(([id, words]) => ({ id, words })),
     { id: 'keys', words: 'Show the keyboard keys', note: '?' },

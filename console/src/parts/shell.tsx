@@ -4,20 +4,15 @@ import { type Answer, call } from '../api/client.ts';
 import { useNewBuild } from '../live/new-build.ts';
 import { SessionContext } from '../live/session-state.ts';
 import { useConnection } from '../live/use-live.ts';
+import { LINKED_PAGES } from '../pages/console-pages.tsx';
 import { Button } from './button.tsx';
 import type { Palette } from './command-palette.tsx';
-import { Icon, type IconName } from './controls.tsx';
+import { Icon } from './controls.tsx';
 import { ErrorBoundary } from './error-boundary.tsx';
 import { Tour } from './tour.tsx';
 
 // Loaded with its first use.
 const CommandPalette = lazy(() => import('./command-palette.tsx'));
-
-const PAGES: readonly { readonly href: string; readonly name: string; readonly icon: IconName }[] = [
-  { href: '/', name: 'Runs', icon: 'runs' },
-  { href: '/sandboxes', name: 'Sandboxes', icon: 'box' },
-  { href: '/tools', name: 'Tools', icon: 'code' },
-];
 
 interface ShellProps {
   readonly session: Answer<'GET /api/session'>;
@@ -54,7 +49,7 @@ export function Shell({ session, waiting, children }: ShellProps) {
           Porthole
         </Link>
         <nav aria-label="Pages">
-          {PAGES.map(({ href, name, icon }) => (
+          {LINKED_PAGES.map(({ href, name, icon }) => (
             <Link key={href} href={href} aria-current={href === current ? 'page' : undefined}>
               <Icon name={icon} />
               <span>{name}</span>

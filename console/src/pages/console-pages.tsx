@@ -1,0 +1,40 @@
+import { lazy, type ReactNode } from 'react';
+import type { IconName } from '../parts/controls.tsx';
+import { RunPage } from './run-page.tsx';
+import { RunsPage } from './runs-page.tsx';
+import { SandboxPage } from './sandbox-page.tsx';
+import { SandboxesPage } from './sandboxes-page.tsx';
+
+const ToolsPage = lazy(() => import('./tools-page.tsx'));
+const ToolPage = lazy(() => import('./tool-page.tsx'));
+
+interface ConsolePage {
+  /** The server has a route for each (`handlers/console/console-page.ts`). */
+  readonly path: string;
+  /** Its link in the navigation and the commands. Pages of a single object have none. */
+  readonly link?: { readonly name: string; readonly icon: IconName };
+  readonly show: (props: { readonly id: string; readonly isAdmin: boolean }) => ReactNode;
+}
+
+/** All pages of the console, in the order of their links. */
+export const CONSOLE_PAGES: readonly ConsolePage[] = [
+  {
+    path: '/',
+    link: { name: 'Runs', icon: 'runs' },
+    show: ({ isAdmin }) => <RunsPage isAdmin={isAdmin} />,
+  },
+  { path: '/runs/:id', show: ({ id }) => <RunPage key={id} id={id} /> },
+  {
+    path: '/sandboxes',
+    link: { name: 'Sandboxes', icon: 'box' },
+    show: ({ isAdmin }) => <SandboxesPage isAdmin={isAdmin} />,
+  },
+  { path: '/sandboxes/:id', show: ({ id }) => <SandboxPage key={id} id={id} /> },
+  { path: '/tools', link: { name: 'Tools', icon: 'code' }, show: () => <ToolsPage /> },
+  { path: '/tools/:id', show: ({ id }) => <ToolPage key={id} id={id} /> },
+];
+
+/** The pages of the navigation and the commands. */
+export const LINKED_PAGES = CONSOLE_PAGES.flatMap(({ path, link }) =>
+  link === undefined ? [] : [{ href: path, ...link }],
+);
