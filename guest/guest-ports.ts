@@ -1,4 +1,4 @@
-import { openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { GuestEvents } from './guest-event-stream.ts';
 import type { PortInfo } from './protocol/ports-protocol.ts';
@@ -169,7 +169,7 @@ export function commandAtPort(port: number, to: number): string | undefined {
   const pid = ownersOf(new Set([inode])).get(inode)?.pid;
   if (pid === undefined) return undefined;
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+    return commandOf(String(pid), 1_000);
   } catch {
     return undefined;
   }
@@ -274,14 +274,25 @@ function ownersOf(inodes: ReadonlySet<string>): Map<string, Owner> {
         const stat = readFileSync(`/proc/${name}/stat`, 'latin1');
         const program = basename(readLink(`/proc/${name}/exe`));
         const group = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]);
-        const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
-        owners.set(inode, { pid: Number(name), program, command: command.slice(0, MOST_COMMAND), group });
+        const command = commandOf(name, MOST_COMMAND);
+        owners.set(inode, { pid: Number(name), program, command, group });
       }
     } catch {
       // Another user's process, or one that has just ended.
     }
   }
   return owners;
+}
+
+/** The beginning of a command line: a process can make its own as long as its memory (prctl(2)). */
+function commandOf(pid: string, most: number): string {
+  const file = openSync(`/proc/${pid}/cmdline`, 'r');
+  try {
+    const read = readSync(file, content, 0, 4 * most, 0);
+    return content.toString('utf8', 0, read).replaceAll('\0', ' ').trim().slice(0, most);
+  } finally {
+    closeSync(file);
+  }
 }
 
 function readLink(path: string): string {

@@ -102,7 +102,7 @@ export function portRoutes(ports: Ports): Routes<Handler> {
 export function connectionRoutes(): Routes<Handler> {
   return {
     'GET /v1/connections/{port}': (_request, response, { params }) => {
-      const command = commandAtPort(readPort(params['port']), NETWORK.port)?.slice(0, 1_000);
+      const command = commandAtPort(readPort(params['port']), NETWORK.port);
       sendJson(response, 200, { command: command ?? null });
     },
   };

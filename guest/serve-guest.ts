@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { CommandPipes } from './command-pipes.ts';
@@ -8,6 +7,7 @@ import { GuestEvents, serveEvents } from './guest-event-stream.ts';
 import { detailRoutes, KeptDetails } from './kept-details.ts';
 import { insideSocket, listenInside, SOCKET_VARIABLE } from './inside-socket.ts';
 import { Ports } from './guest-ports.ts';
+import { readPlain, replacePlain } from './plain-file.ts';
 import { areServersDeclared, prepareWorkspace } from './prepare-workspace.ts';
 import type * as GuestPod from './protocol/guest-pod.ts';
 import { PROTOCOL_VERSION } from './protocol/http-protocol.ts';
@@ -166,10 +166,16 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     servers: () => serverRoutes(BY_SANDBOX),
   });
   const commands = createGuestServer(inside, new Router({}), () => {});
+  commands.maxConnections = MOST_INSIDE;
   server.once('close', () => commands.close());
   void listenInside(commands, insideSocket(state));
   return { server, endCommands: () => starter.value?.endAll() };
 }
+
+/**
+ * Open connections of the sandbox's own commands: descriptors must be left for the host's calls.
+ */
+const MOST_INSIDE = 128;
 
 const FILE_AREAS = ['files', 'stat', 'list', 'mkdir', 'move', 'watch', 'upload', 'tar', 'skills'];
 
@@ -217,17 +223,24 @@ async function startNetwork({ network, state }: GuestSettings, env: Record<strin
     known = header;
     use(access);
     try {
-      writeFileSync(file, header, { mode: 0o600 });
+      replacePlain(file, header);
     } catch (error) {
       process.stderr.write(`porthole-guest: the broker is not stored: ${(error as Error).message}\n`);
     }
   };
   Object.assign(env, proxyEnvironment());
-  const kept = existsSync(file) ? readBrokerHeader(readFileSync(file, 'utf8')) : undefined;
-  if (kept !== undefined) use(kept);
+  try {
+    const kept = readBrokerHeader(readPlain(file, MOST_HEADER).toString());
+    if (kept !== undefined) use(kept);
+  } catch {
+    // Not stored, or the sandbox's code has changed it.
+  }
   startNetworkProxy(() => broker.find());
   return { named };
 }
+
+/** Bytes of a request's headers that Node accepts. */
+const MOST_HEADER = 16 * 1024;
 
 /** Loads the proxy only if the guest is the upstream of previews. */
 async function startPreviews({ previews, workspace }: GuestSettings) {

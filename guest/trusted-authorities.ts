@@ -1,6 +1,7 @@
 /** What the tools of a sandbox trust beside the public authorities. */
-import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { replacePlain } from './plain-file.ts';
 import { AUTHORITY_VARIABLE, CERTIFICATE_VARIABLES, NETWORK } from './protocol/network.ts';
 
 /**
@@ -34,8 +35,7 @@ export class TrustedAuthorities {
     const all = new Set([...getCACertificates('default'), ...getCACertificates('system'), authority]);
     try {
       // A tool that starts now must not read half of it.
-      writeFileSync(`${file}.new`, [...all].map((each) => `${each.trim()}\n`).join(''), { mode: 0o644 });
-      renameSync(`${file}.new`, file);
+      replacePlain(file, [...all].map((each) => `${each.trim()}\n`).join(''));
       this.#written = authority;
     } catch (error) {
       process.stderr.write(`porthole-guest: no certificates: ${(error as Error).message}\n`);

@@ -1,7 +1,5 @@
-import { constants } from 'node:fs';
-import { mkdir, open, rename } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import * as z from 'zod/mini';
+import { readPlain, replacePlain } from '../plain-file.ts';
 import {
   MAX_OPEN_PREVIEWS,
   type OpenPreviewRequest,
@@ -23,63 +21,59 @@ export interface OpenPreview {
 
 const storedPreviews = z.array(z.object({ port: z.int(), closed: z.boolean(), request: openPreviewRequest }));
 
-export interface OpenPreviewsOptions {
-  /**
-   * File that stores them, so that previews outlive a replaced pod as the workspace does. Its
-   * content is not trusted: code that can write to it could also answer in the guest's place. It
-   * grants no access, because the functions create the routes.
-   */
-  readonly file: string;
-  /** @default console.warn */
-  readonly warn?: (message: string) => void;
-}
+const MAX_BYTES = 1024 * 1024;
 
 /** The previews that the guest serves, by the name of their public host. */
 export class OpenPreviews {
   readonly #file: string;
-  readonly #warn: (message: string) => void;
   readonly #byHost = new Map<string, OpenPreview>();
-  #saving: Promise<void> | undefined;
 
-  constructor({ file, warn = (message) => process.stderr.write(`${message}\n`) }: OpenPreviewsOptions) {
+  /**
+   * @param file stores them, so that previews outlive a replaced pod as the workspace does. Its
+   * content is not trusted: code that can write to it could also answer in the guest's place. It
+   * grants no access, because the functions create the routes.
+   */
+  constructor(file: string) {
     this.#file = file;
-    this.#warn = warn;
   }
 
   /**
    * Reads the previews of an earlier guest. Skips unreadable ones: the next start of a preview
    * opens it again.
    */
-  async load(): Promise<void> {
+  load(): void {
     try {
-      const { success, data } = z.safeParse(storedPreviews, JSON.parse(await readText(this.#file)));
+      const { success, data } = z.safeParse(
+        storedPreviews,
+        JSON.parse(readPlain(this.#file, MAX_BYTES).toString()),
+      );
       if (!success) throw new Error('it has another shape');
       for (const { port, request, closed } of data.slice(-MAX_OPEN_PREVIEWS)) {
         if (!this.#byHost.has(hostnameOf(request.host))) this.#put(port, request, closed);
       }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-      this.#warn(`${this.#file} is not read (${String(error)}): previews open again when they are started.`);
+      warn(`${this.#file} is not read (${String(error)}): previews open again when they are started.`);
     }
   }
 
   /**
-   * Opens a preview, or updates it. Resolves once it is stored, if that is possible. A closed one
-   * that opens again is unused.
+   * Opens a preview, or updates it, and stores it, if that is possible. A closed one that opens
+   * again is unused.
    */
-  open(port: number, request: OpenPreviewRequest): Promise<void> {
+  open(port: number, request: OpenPreviewRequest): void {
     const known = this.#byHost.get(hostnameOf(request.host));
     const opened = this.#put(port, request, false);
     if (known?.port === port && !known.closed) Object.assign(opened, usageOf(known));
-    return this.#save();
+    this.#save();
   }
 
   /** False if no such preview is open. */
-  async close(port: number, host: string): Promise<boolean> {
+  close(port: number, host: string): boolean {
     const known = this.#byHost.get(hostnameOf(host));
     if (known === undefined || known.port !== port || known.closed) return false;
     known.closed = true;
-    await this.#save();
+    this.#save();
     return true;
   }
 
@@ -115,26 +109,18 @@ export class OpenPreviews {
     return preview;
   }
 
-  #save(): Promise<void> {
-    const before = this.#saving;
-    const save = async (): Promise<void> => {
-      await before;
-      const previews = [...this.#byHost.values()].map(({ port, closed, request }) => ({
-        port,
-        closed,
-        request,
-      }));
-      try {
-        await mkdir(dirname(this.#file), { recursive: true });
-        await writeText(`${this.#file}.new`, JSON.stringify(previews));
-        await rename(`${this.#file}.new`, this.#file);
-      } catch (error) {
-        this.#warn(`${this.#file} is not written (${String(error)}): previews end with this guest.`);
-      }
-    };
-    this.#saving = save();
-    return this.#saving;
+  #save(): void {
+    const stored = [...this.#byHost.values()].map(({ port, closed, request }) => ({ port, closed, request }));
+    try {
+      replacePlain(this.#file, JSON.stringify(stored));
+    } catch (error) {
+      warn(`${this.#file} is not written (${String(error)}): previews end with this guest.`);
+    }
   }
+}
+
+function warn(message: string): void {
+  process.stderr.write(`${message}\n`);
 }
 
 /** Whether it has expired. */
@@ -148,27 +134,4 @@ function usageOf({ lastUsedAt, bytesIn, bytesOut }: OpenPreview) {
 
 function hostnameOf(host: string): string {
   return host.replace(/:\d{1,5}$/, '').toLowerCase();
-}
-
-/**
- * The sandbox may replace the file: a FIFO must not block the guest, and a link must not redirect
- * it.
- */
-const SAFELY = constants.O_NOFOLLOW | constants.O_NONBLOCK;
-const MAX_BYTES = 1024 * 1024;
-
-async function readText(file: string): Promise<string> {
-  await using handle = await open(file, constants.O_RDONLY | SAFELY);
-  const found = await handle.stat();
-  if (!found.isFile() || found.size > MAX_BYTES) throw new Error('it is no file of ours');
-  return handle.readFile('utf8');
-}
-
-async function writeText(file: string, text: string): Promise<void> {
-  await using handle = await open(
-    file,
-    constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | SAFELY,
-    0o600,
-  );
-  await handle.writeFile(text);
 }

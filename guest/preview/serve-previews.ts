@@ -23,10 +23,10 @@ export async function servePreviews(
   { port, host }: { readonly port: number; readonly host?: string | undefined },
   workspace: string,
 ): Promise<{ readonly routes: Routes<Handler>; readonly previews: OpenPreviews }> {
-  const previews = new OpenPreviews({ file: join(workspace, '.porthole', 'previews.json') });
+  const previews = new OpenPreviews(join(workspace, '.porthole', 'previews.json'));
   const listener = createPreviewListener({ previews, dial: connectLoopback });
   const server = createStrictServer(listener, { ...strictServerOptions, keepAliveTimeout: KEEP_ALIVE_MS });
-  await previews.load();
+  previews.load();
   server.listen(port, host);
   try {
     await once(server, 'listening');
@@ -56,14 +56,14 @@ function previewRoutes(
       if (port === ownPort) {
         throw new GuestError('invalid_request', `Port ${port} is the guest's. Open the port of an app.`);
       }
-      await previews.open(port, await readJson(request, openPreviewRequest));
+      previews.open(port, await readJson(request, openPreviewRequest));
       sendJson(response, 200, previews.answer());
     },
 
-    async 'DELETE /v1/previews/{port}'(_request, response, { params, url }) {
+    'DELETE /v1/previews/{port}'(_request, response, { params, url }) {
       const port = readPort(params['port']);
       const name = parse(url.searchParams.get('host'), host);
-      if (!(await previews.close(port, name))) {
+      if (!previews.close(port, name)) {
         const open = previews.answer().previews.map((each) => each.port);
         throw new GuestError('not_found', `No preview of port ${port} is open for this host.`, { open });
       }

@@ -2,9 +2,12 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { guestHealth } from '#guest/protocol/answers.ts';
+import { AUTHORITY_VARIABLE, NETWORK } from '#guest/protocol/network.ts';
+import { openPreviewsAnswer } from '#guest/protocol/previews-protocol.ts';
 import { serverInfo, serverList } from '#guest/protocol/servers-protocol.ts';
+import { bytes, until } from '#test/contracts/sandbox-provider.contract.ts';
 import { guestProcessesOf } from '#test/guest/support/guest-processes.ts';
 import { GuestProcess } from '#test/guest/support/guest-process.ts';
 
@@ -74,4 +77,62 @@ test('goes on while the next file of a ring is a pipe without a reader', async (
   mkdirSync(folder);
   execFileSync('mkfifo', [join(folder, '0000000000000000.out')]);
   expect(await api.wait(id)).toMatchObject({ exit: { code: 0 } });
+});
+
+test('answers the host while code inside holds as many connections as it can', async () => {
+  execFileSync('prlimit', ['--pid', String(guest.pid), '--nofile=512']);
+  const flood = `const { connect } = require('net');
+    const again = () => connect(process.env.PORTHOLE_GUEST).on('error', () => {}).on('close', again);
+    for (let count = 0; count < 400; count += 1) again();
+    for (let count = 0; count < 400; count += 1) connect(process.env.PORTHOLE_GUEST).on('error', () => {});
+    setTimeout(() => console.log('flooded'), 500);`;
+  const flooding = await guest.client.exec({ argv: ['node', '-e', flood] });
+  flooding.stderr.resume();
+  await until(flooding.stdout, 'flooded');
+  flooding.stdout.resume();
+  for (let round = 0; round < 20; round += 1) {
+    const command = await guest.client.exec({ argv: ['echo', 'works'] });
+    expect([(await bytes(command.stdout)).toString(), await command.exited]).toEqual([
+      'works\n',
+      { code: 0 },
+    ]);
+  }
+  flooding.kill('SIGKILL');
+});
+
+describe('a guest in a pod', () => {
+  const pod = { network: true, previews: { port: 0 } } as const;
+  const authority = '-----BEGIN CERTIFICATE-----\nb3du\n-----END CERTIFICATE-----\n';
+  const preview = {
+    host: 'a.previews.example.net',
+    run: 'run_1',
+    expires_at: '2100-01-01T00:00:00.000Z',
+    frame_ancestors: [],
+  };
+
+  beforeEach(async () => {
+    await guest.stop();
+    guest = await GuestProcess.start(pod);
+  });
+
+  test.each(PLANTS)('starts and works with %s in the place of any of its files', async (_what, plant) => {
+    const { certificatesName } = NETWORK;
+    const names = ['broker', 'broker.new', certificatesName, `${certificatesName}.new`];
+    const previews = join(guest.workspace, '.porthole/previews.json');
+    for (const path of [...names.map((name) => state(name)), previews, `${previews}.new`]) {
+      await guest.client.json('GET', '/v1/health', guestHealth);
+      await guest.kill();
+      mkdirSync(dirname(path), { recursive: true });
+      rmSync(path, { recursive: true, force: true });
+      plant(path);
+      await guest.start();
+      const env = { [AUTHORITY_VARIABLE]: authority };
+      const { stdout, exited } = await guest.client.exec({ argv: ['echo', 'works'], env });
+      expect([(await bytes(stdout)).toString(), await exited]).toEqual(['works\n', { code: 0 }]);
+      const opened = { body: preview };
+      expect(await guest.client.json('PUT', '/v1/previews/3000', openPreviewsAnswer, opened)).toMatchObject({
+        previews: [{ port: 3000 }],
+      });
+    }
+  });
 });

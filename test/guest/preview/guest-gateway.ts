@@ -25,7 +25,7 @@ export const startGuestGateway: StartGateway = async (
   overrides = {},
 ): Promise<GatewayFixture> => {
   const folder = await mkdtemp(join(tmpdir(), 'guest-previews-'));
-  const previews = new OpenPreviews({ file: join(folder, 'previews.json') });
+  const previews = new OpenPreviews(join(folder, 'previews.json'));
   let dials = 0;
   const listener = createPreviewListener({
     previews,
@@ -48,7 +48,7 @@ export const startGuestGateway: StartGateway = async (
       expires_at: new Date(Date.now() + 3_600_000).toISOString(),
       frame_ancestors: [CONSOLE_ORIGIN],
     });
-  await Promise.all([open(TOKEN, 'run_1'), open(SIBLING_TOKEN, 'run_1')]);
+  for (const token of [TOKEN, SIBLING_TOKEN]) open(token, 'run_1');
   return {
     ...listening,
     scheme: 'https',
