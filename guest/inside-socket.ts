@@ -1,34 +1,15 @@
 /** The socket through which the sandbox's own commands reach its guest; the host never uses it. */
 import { once } from 'node:events';
-import { chmodSync, closeSync, openSync, rmSync } from 'node:fs';
+import { chmodSync, rmSync } from 'node:fs';
 import type { Server } from 'node:http';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
+import { shortSocketPath } from './protocol/socket-path.ts';
 
 /** Environment variable of every command: the path of the socket. */
 export const SOCKET_VARIABLE = 'PORTHOLE_GUEST';
 
-/** Longest path in a socket address: 108 bytes with its closing zero, 104 on macOS. */
-const LONGEST = process.platform === 'darwin' ? 103 : 107;
-
 export function insideSocket(state: string): string {
   return join(state, 'guest.sock');
-}
-
-/**
- * A path to a socket that fits into a socket address: through a descriptor of its folder if the
- * path is too long. Call `done` once the socket is bound or connected.
- */
-export function shortSocketPath(path: string): { readonly path: string; readonly done: () => void } {
-  if (Buffer.byteLength(path) <= LONGEST) return { path, done: () => {} };
-  const descriptor = openSync(dirname(path), 'r');
-  let isOpen = true;
-  return {
-    path: `/proc/self/fd/${descriptor}/${path.slice(dirname(path).length + 1)}`,
-    done: () => {
-      if (isOpen) closeSync(descriptor);
-      isOpen = false;
-    },
-  };
 }
 
 /**

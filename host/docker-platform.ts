@@ -112,10 +112,10 @@ function describe(
   { name, cpus, unenforced, hasQuotas }: EngineProbe,
 ): string {
   const bounds = [
-    ...(unenforced.includes('cpus') ? [] : [`${Math.min(limits.cpus, cpus)} cores`]),
-    ...(unenforced.includes('memory') ? [] : [`${limits.memoryMebibytes} MiB of memory`]),
+    ...(unenforced.includes('cpus') ? [] : [`${Math.min(limits.cpu, cpus)} cores`]),
+    ...(unenforced.includes('memory') ? [] : [`${limits.memoryMb} MiB of memory`]),
     ...(unenforced.includes('pids') ? [] : [`${limits.pids} processes`]),
-    `${limits.diskMebibytes} MiB ${hasQuotas ? 'of disk' : 'a file'}`,
+    `${limits.diskMb} MiB ${hasQuotas ? 'of disk' : 'a file'}`,
   ];
   const net = network === 'none' ? 'no network' : `network ${network}`;
   return `docker, containers of ${name}: ${bounds.join(', ')}, ${net}`;

@@ -1,60 +1,32 @@
 import { Duplex } from 'node:stream';
 import type { Engine } from './engine.ts';
 
-/** A program started in a container, with the stream of its stdin and output. */
-interface AttachedExec {
-  readonly execId: string;
-  /**
-   * Not read until it has a listener. Ending it ends the program's stdin; closing it ends nothing.
-   */
-  readonly socket: Duplex;
-}
-
-interface ExecRequest {
-  readonly containerId: string;
-  readonly argv: readonly string[];
-  /** Whether the program has a stdin pipe; otherwise it gets no input. */
-  readonly stdin: boolean;
-  readonly tty: boolean;
-}
-
 /**
- * The engine detaches from a terminal on these keys: it searches the input for them and holds back
- * a possible prefix. Engines require at least one key, so this is a long run of a key that
- * terminals hardly use.
- */
-const DETACH_KEYS = Array.from({ length: 32 }, () => 'ctrl-_').join(',');
-
-/**
- * Starts a program and attaches to it.
+ * Starts a program and attaches to its stdin and output. The stream is not read until it has a
+ * listener; ending it ends the program's stdin, closing it ends nothing.
  * @throws EngineError 404 or 409 if the container does not run; nothing was started then
  */
 export async function attachExec(
   engine: Engine,
-  { containerId, argv, stdin, tty }: ExecRequest,
-  signal?: AbortSignal,
-): Promise<AttachedExec> {
-  const exec = await engine.call(
-    'exec',
-    (docker, abortSignal) =>
-      docker.getContainer(containerId).exec({
-        Cmd: [...argv],
-        // Every user can enter it.
-        WorkingDir: '/',
-        AttachStdin: stdin,
-        AttachStdout: true,
-        AttachStderr: !tty,
-        Tty: tty,
-        ...(tty && { DetachKeys: DETACH_KEYS }),
-        abortSignal,
-      }),
-    signal,
+  containerId: string,
+  argv: readonly string[],
+): Promise<Duplex> {
+  const exec = await engine.call('exec', (docker, abortSignal) =>
+    docker.getContainer(containerId).exec({
+      Cmd: [...argv],
+      // Every user can enter it.
+      WorkingDir: '/',
+      AttachStdin: true,
+      AttachStdout: true,
+      AttachStderr: true,
+      Tty: false,
+      abortSignal,
+    }),
   );
-  // Not passed the signal: dockerode would end the stream when the signal aborts later.
   let starting: Promise<Duplex> | undefined;
   const start = (): Promise<Duplex> =>
-    (starting = exec.start({ hijack: true, stdin: true, Detach: false, Tty: tty }));
-  const socket = await engine.call('exec', start, signal).catch((error: unknown) => {
+    (starting = exec.start({ hijack: true, stdin: true, Detach: false, Tty: false }));
+  const socket = await engine.call('exec', start).catch((error: unknown) => {
     starting?.then(
       (late) => late.destroy(),
       () => {},
@@ -63,7 +35,7 @@ export async function attachExec(
   });
   // Never removed: without a listener, an error would end the process.
   socket.on('error', () => {});
-  return { execId: exec.id, socket };
+  return socket;
 }
 
 /** A piece of the output of a program without a terminal, as an engine multiplexes it. */

@@ -94,8 +94,8 @@ export class ContainerLife {
     const wanted = asked ?? image;
     await supplyImage(engine, id, wanted, signal);
     const name = names.objectName(id);
-    const { diskMebibytes } = await limits(spec.resources);
-    await volumes.make(name, names.labels(id, wanted, spec), diskMebibytes, signal);
+    const { diskMb } = await limits(spec.resources);
+    await volumes.make(name, names.labels(id, wanted, spec), diskMb, signal);
     // Creating a volume that exists returns the existing one.
     const made = await this.findVolume(id, signal);
     if (made === undefined) throw notOurs(id, 'volume', name);

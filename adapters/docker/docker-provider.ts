@@ -36,7 +36,7 @@ import { ContainerChannels } from './container-channels.ts';
 import { ContainerLife } from './container-life.ts';
 import { containerProcess, containerState, type RunningContainer } from './container-state.ts';
 import { findImage } from './image-supply.ts';
-import { DEFAULT_LIMITS, limitsOf, type SandboxLimits } from './container-limits.ts';
+import { DEFAULT_LIMITS, type SandboxLimits } from './container-limits.ts';
 import { type FoundVolume, SandboxVolumes } from './sandbox-volume.ts';
 import {
   Engine,
@@ -132,11 +132,8 @@ class ContainerProvider implements DockerProvider {
     tools,
   }: DockerProviderOptions) {
     const wanted = { ...DEFAULT_LIMITS, ...limits };
-    this.defaultSize = {
-      cpu: wanted.cpus,
-      memoryMb: wanted.memoryMebibytes,
-      diskMb: wanted.diskMebibytes,
-    };
+    const { pids: _, ...size } = wanted;
+    this.defaultSize = size;
     this.#network = network;
     this.#engine = new Engine(engine);
     this.#names = new SandboxNames(installation);
@@ -150,9 +147,9 @@ class ContainerProvider implements DockerProvider {
       network,
       environment: network === 'none' ? (tools?.environment ?? {}) : {},
       limits: async (resources) => {
-        const limited = limitsOf(resources, wanted);
+        const limited = { ...wanted, ...resources };
         // An engine refuses more cores than its machine has.
-        return { ...limited, cpus: Math.min(limited.cpus, (await this.#known()).cpus) };
+        return { ...limited, cpu: Math.min(limited.cpu, (await this.#known()).cpus) };
       },
       channelFolder: (name) => this.#channels.folder(name),
       channelsUnseen: () => this.#channels.giveUp(),

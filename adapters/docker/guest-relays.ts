@@ -95,9 +95,8 @@ export class GuestRelays {
 
   #start({ id, name }: GuestWay, container: RunningContainer): OpenRelay {
     const argv = [`${GUEST_FOLDER}/porthole`, 'relay', guestSocket(name).replace('\0', '@')];
-    const { containerId } = container;
-    const attached = attachExec(this.#engine, { containerId, argv, stdin: true, tty: false });
-    const opened: OpenRelay = { container, relay: attached.then(({ socket }) => new Relay(id, socket)) };
+    const attached = attachExec(this.#engine, container.containerId, argv);
+    const opened: OpenRelay = { container, relay: attached.then((socket) => new Relay(id, socket)) };
     this.#open.set(id, opened);
     const forget = (): void => this.#forget(id, opened);
     opened.relay.then((relay) => void relay.closed.then(forget), forget);

@@ -99,8 +99,8 @@ export function sandboxContainer({
   guestVolume,
   imageEnv,
 }: SandboxContainerOptions): Docker.ContainerCreateOptions & { name: string } {
-  const memory = limits.memoryMebibytes * MIB;
-  const largestFile = limits.diskMebibytes * MIB;
+  const memory = limits.memoryMb * MIB;
+  const largestFile = limits.diskMb * MIB;
   const guest = guestProcess({
     id,
     name,
@@ -136,7 +136,7 @@ export function sandboxContainer({
       // Engines disable IPv6 if their network has none, but a server bound to ::1 needs it.
       ...(hasIpv6 && { Sysctls: { [IPV6_SWITCH]: '0' } }),
       IpcMode: 'private',
-      NanoCpus: Math.round(limits.cpus * 1e9),
+      NanoCpus: Math.round(limits.cpu * 1e9),
       Memory: memory,
       // Memory plus swap: equal to `memory` means no swap.
       MemorySwap: memory,
@@ -202,9 +202,9 @@ export function guestProcess({ id, name, imageEnv, environment = {}, network }: 
 }
 
 function scratch(
-  { memoryMebibytes }: SandboxLimits,
+  { memoryMb }: SandboxLimits,
   { share, most }: { readonly share: number; readonly most: number },
 ): string {
-  const size = Math.max(1, Math.min(most, Math.floor(memoryMebibytes / share)));
+  const size = Math.max(1, Math.min(most, Math.floor(memoryMb / share)));
   return `rw,exec,nosuid,nodev,size=${size}m`;
 }

@@ -12,6 +12,7 @@
  */
 import { mkdirSync, readdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { DEFAULT_SIZE } from '#adapters/sandboxes/default-size.ts';
 import {
   CHANNEL_SOCKET,
   SandboxChannels,
@@ -105,9 +106,6 @@ export function createLocalProvider(options: LocalProviderOptions): LocalProvide
 function speaksOurs({ guest }: StartRecord): boolean {
   return guest === PROTOCOL_VERSION;
 }
-
-/** The same as a container's. */
-const DEFAULT_SIZE: SandboxSize = { cpu: 2, memoryMb: 2_048, diskMb: 10_240 };
 
 class FolderProvider implements LocalProvider {
   readonly name = 'local';

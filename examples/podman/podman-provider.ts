@@ -6,7 +6,7 @@
  *     const provider = new PodmanProvider({ socket, installation, image });
  */
 import { supplyImage } from '#adapters/docker/image-supply.ts';
-import { DEFAULT_LIMITS, limitsOf } from '#adapters/docker/container-limits.ts';
+import { DEFAULT_LIMITS } from '#adapters/docker/container-limits.ts';
 import { type RunningContainer } from '#adapters/docker/container-state.ts';
 import { isStatus } from '#adapters/docker/engine.ts';
 import { GuestRelays } from '#adapters/docker/guest-relays.ts';
@@ -22,6 +22,7 @@ import {
 import { imageOf, type Labels, SandboxNames, specOf } from '#adapters/docker/sandbox-names.ts';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { buildGuestRuntime, GUEST_COMMAND, GUEST_FOLDER, guestCache } from '#adapters/guest/guest-runtime.ts';
+import { DEFAULT_SIZE } from '#adapters/sandboxes/default-size.ts';
 import {
   checkSandboxId,
   isSandboxId,
@@ -35,7 +36,6 @@ import type {
   GuestConnection,
   SandboxObservation,
   SandboxProvider,
-  SandboxSize,
   SandboxSpec,
 } from '#core/sandboxes/sandbox-provider.ts';
 import { Podman } from './podman.ts';
@@ -85,11 +85,7 @@ const RLIMITS = { core: 0, nofile: 16_384, nproc: 32_768 };
 
 export class PodmanProvider implements SandboxProvider {
   readonly name = 'podman';
-  readonly defaultSize: SandboxSize = {
-    cpu: DEFAULT_LIMITS.cpus,
-    memoryMb: DEFAULT_LIMITS.memoryMebibytes,
-    diskMb: DEFAULT_LIMITS.diskMebibytes,
-  };
+  readonly defaultSize = DEFAULT_SIZE;
   readonly #podman: Podman;
   readonly #names: SandboxNames;
   readonly #image: string;
@@ -232,8 +228,8 @@ export class PodmanProvider implements SandboxProvider {
     const labels = this.#names.labels(id, image);
     const { env: imageEnv } = await supplyImage(this.#podman.engine, id, image, signal);
     const { settings, env } = guestProcess({ id, name, imageEnv });
-    const limits = limitsOf(specOf(Labels).resources, DEFAULT_LIMITS);
-    const memory = limits.memoryMebibytes * MIB;
+    const limits = { ...DEFAULT_LIMITS, ...specOf(Labels).resources };
+    const memory = limits.memoryMb * MIB;
     const tmpfs = (destination: string) => ({
       destination,
       type: 'tmpfs',
@@ -263,11 +259,11 @@ export class PodmanProvider implements SandboxProvider {
         healthconfig: { Test: ['NONE'] },
         log_configuration: { driver: 'none' },
         resource_limits: {
-          cpu: { period: PERIOD, quota: Math.round(limits.cpus * PERIOD) },
+          cpu: { period: PERIOD, quota: Math.round(limits.cpu * PERIOD) },
           memory: { limit: memory, swap: memory },
           pids: { limit: limits.pids },
         },
-        r_limits: Object.entries({ ...RLIMITS, fsize: limits.diskMebibytes * MIB }).map(([type, most]) => ({
+        r_limits: Object.entries({ ...RLIMITS, fsize: limits.diskMb * MIB }).map(([type, most]) => ({
           type,
           soft: most,
           hard: most,

@@ -1,7 +1,8 @@
 /** The requests of `porthole` to its sandbox's guest. */
 import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
-import { shortSocketPath, SOCKET_VARIABLE } from '../inside-socket.ts';
+import { SOCKET_VARIABLE } from '../inside-socket.ts';
+import { shortSocketPath } from '../protocol/socket-path.ts';
 
 /** Exit codes of `porthole`. */
 export const EXIT = { done: 0, failed: 1, usage: 2, denied: 3, undecided: 4, unreachable: 5 } as const;

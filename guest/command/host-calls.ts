@@ -5,8 +5,8 @@ import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { shortSocketPath } from '../inside-socket.ts';
 import { RUNS_FOLDER } from '../prepare-workspace.ts';
+import { shortSocketPath } from '../protocol/socket-path.ts';
 import { CommandError, EXIT, readText } from './guest-calls.ts';
 
 /** The API's URL and the credential. */

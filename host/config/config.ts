@@ -347,10 +347,10 @@ function dockerOptions(env: Environment): DockerOptions {
     certificates: env.DOCKER_CERT_PATH === '' ? undefined : env.DOCKER_CERT_PATH,
     image: env.PORTHOLE_SANDBOX_IMAGE ?? DOCKER_IMAGE,
     limits: {
-      cpus: env.PORTHOLE_SANDBOX_CPUS,
-      memoryMebibytes: env.PORTHOLE_SANDBOX_MEMORY_MIB,
+      cpu: env.PORTHOLE_SANDBOX_CPUS,
+      memoryMb: env.PORTHOLE_SANDBOX_MEMORY_MIB,
       pids: env.PORTHOLE_SANDBOX_PIDS,
-      diskMebibytes: env.PORTHOLE_SANDBOX_DISK_MIB,
+      diskMb: env.PORTHOLE_SANDBOX_DISK_MIB,
     },
     network: env.PORTHOLE_SANDBOX_NETWORK,
   });

@@ -109,12 +109,12 @@ export const EnvironmentSchema = z.object({
     .regex(/^\d{1,4}(\.\d{1,3})?$/, 'must be a number of cores from 0.1 to 1024')
     .transform(Number)
     .refine((cores) => cores >= 0.1 && cores <= 1_024, 'must be a number of cores from 0.1 to 1024')
-    .default(DEFAULT_LIMITS.cpus)
+    .default(DEFAULT_LIMITS.cpu)
     .describe(
       "local, docker, kubernetes: default CPU cores of a sandbox; agent-sandbox: must equal those of the default pool's template",
     ),
   PORTHOLE_SANDBOX_MEMORY_MIB: whole(64, 16_777_216)
-    .default(DEFAULT_LIMITS.memoryMebibytes)
+    .default(DEFAULT_LIMITS.memoryMb)
     .describe(
       'local, docker, kubernetes: default memory of a sandbox, in MiB (local, docker: includes its /tmp and home folder), without swap; agent-sandbox: must equal that of the template',
     ),
@@ -122,7 +122,7 @@ export const EnvironmentSchema = z.object({
     .default(DEFAULT_LIMITS.pids)
     .describe('docker: maximum number of processes and threads of a sandbox'),
   PORTHOLE_SANDBOX_DISK_MIB: whole(16, 16_777_216)
-    .default(DEFAULT_LIMITS.diskMebibytes)
+    .default(DEFAULT_LIMITS.diskMb)
     .describe(
       "local, docker, kubernetes: default size of /workspace, in MiB (local: counts toward quotas only; docker: enforced if the engine's volumes support quotas, and for single files always); agent-sandbox: must equal that of the template",
     ),

@@ -274,7 +274,7 @@ suite('docker provider', engineMissing(), () => {
 
     beforeAll(async () => {
       provider = engine.openProvider({
-        limits: { memoryMebibytes: 256, pids: 64, diskMebibytes: 16, cpus: 1_000 },
+        limits: { memoryMb: 256, pids: 64, diskMb: 16, cpu: 1_000 },
       });
       await provider.create({ id });
     });

@@ -56,7 +56,7 @@ describe('a configuration', () => {
       address: { kind: 'socket', path: expect.stringMatching(/docker\.sock$/) },
       certificates: undefined,
       image: 'docker.io/library/node:24-bookworm',
-      limits: { cpus: 2, memoryMebibytes: 2_048, pids: 4_096, diskMebibytes: 10_240 },
+      limits: { cpu: 2, memoryMb: 2_048, pids: 4_096, diskMb: 10_240 },
       network: 'none',
     });
     expect(cluster.sandboxImage).toBeUndefined();

@@ -3,6 +3,7 @@
  * kubernetes-sigs/agent-sandbox. Its controller provides a Sandbox, a pod and a volume. A stopped
  * sandbox is a suspended Sandbox: expiry of the claim would delete the volume.
  */
+import { DEFAULT_SIZE } from '#adapters/sandboxes/default-size.ts';
 import {
   sandboxNotFound,
   sandboxNotRunning,
@@ -10,7 +11,6 @@ import {
   isSandboxId,
 } from '#adapters/sandboxes/sandbox-errors.ts';
 import { SANDBOX_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
-import { SANDBOX_SIZE } from '#constructs/sandbox-size.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { SandboxObservation, SandboxSize, SandboxSpec } from '#core/sandboxes/sandbox-provider.ts';
 import { type Collection, collection } from '../client/kubernetes-object.ts';
@@ -40,12 +40,6 @@ export function createAgentSandboxProvider(options: AgentSandboxProviderOptions)
   return new ClaimProvider(options);
 }
 
-const USUAL_SIZE: SandboxSize = {
-  cpu: SANDBOX_SIZE.cpuLimitMillis / 1_000,
-  memoryMb: SANDBOX_SIZE.memoryMebibytes,
-  diskMb: SANDBOX_SIZE.workspaceMebibytes,
-};
-
 class ClaimProvider extends ClusterProvider {
   readonly name = 'agent-sandbox';
   readonly defaultSize: SandboxSize;
@@ -60,11 +54,11 @@ class ClaimProvider extends ClusterProvider {
     super(options);
     const { client, namespace, warmPool, warmPoolsByImage = {}, settleWithinMs = 180_000 } = options;
     const { nodeWithinMs = NODE_WITHIN_MS, makeRoom } = options;
-    const watching = { client, streams: this.streams };
+    const { streams } = this;
     this.#client = client;
     this.#claims = collection(SANDBOX_CLAIMS, namespace);
-    this.#life = new ClaimLife(watching, namespace, settleWithinMs, nodeWithinMs, makeRoom);
-    this.defaultSize = options.size ?? USUAL_SIZE;
+    this.#life = new ClaimLife({ client, streams, namespace, settleWithinMs, nodeWithinMs, makeRoom });
+    this.defaultSize = options.size ?? DEFAULT_SIZE;
     this.#warmPool = warmPool;
     this.#byImage = new Map(Object.entries(warmPoolsByImage));
     this.#settleWithinMs = settleWithinMs;

@@ -27,35 +27,28 @@ import {
   sandboxReadiness,
 } from './claim-state.ts';
 
+export interface ClaimLifeOptions extends Watching {
+  readonly namespace: string;
+  readonly settleWithinMs: number;
+  readonly nodeWithinMs: number;
+  readonly makeRoom: (() => Promise<void>) | undefined;
+}
+
 /**
  * Claims, suspends and releases a sandbox. Every step is idempotent: any process can repeat it
  * after a crash.
  */
 export class ClaimLife {
-  readonly #watching: Watching;
-  readonly #namespace: string;
+  readonly #options: ClaimLifeOptions;
   readonly #claims: Collection;
   readonly #sandboxes: Collection;
   readonly #pods: Collection;
-  readonly #settleWithinMs: number;
-  readonly #nodeWithinMs: number;
-  readonly #makeRoom: (() => Promise<void>) | undefined;
 
-  constructor(
-    watching: Watching,
-    namespace: string,
-    settleWithinMs: number,
-    nodeWithinMs: number,
-    makeRoom: (() => Promise<void>) | undefined,
-  ) {
-    this.#watching = watching;
-    this.#namespace = namespace;
-    this.#claims = collection(SANDBOX_CLAIMS, namespace);
-    this.#sandboxes = collection(SANDBOXES, namespace);
-    this.#pods = collection(PODS, namespace);
-    this.#settleWithinMs = settleWithinMs;
-    this.#nodeWithinMs = nodeWithinMs;
-    this.#makeRoom = makeRoom;
+  constructor(options: ClaimLifeOptions) {
+    this.#options = options;
+    this.#claims = collection(SANDBOX_CLAIMS, options.namespace);
+    this.#sandboxes = collection(SANDBOXES, options.namespace);
+    this.#pods = collection(PODS, options.namespace);
   }
 
   /** The state of the claim; `absent` for a claim that is not ours. */
@@ -65,11 +58,11 @@ export class ClaimLife {
 
   /** The Sandbox of a claim; undefined when it is gone. */
   sandbox(name: string, signal: AbortSignal | undefined): Promise<ClaimedSandbox | undefined> {
-    return find<ClaimedSandbox>(this.#watching.client, this.#sandboxes, name, signal);
+    return find<ClaimedSandbox>(this.#options.client, this.#sandboxes, name, signal);
   }
 
   pod(name: string, signal: AbortSignal | undefined): Promise<Pod | undefined> {
-    return find<Pod>(this.#watching.client, this.#pods, name, signal);
+    return find<Pod>(this.#options.client, this.#pods, name, signal);
   }
 
   /** Creates the claim if it does not exist. Waits for the removal of a terminating one first. */
@@ -80,8 +73,13 @@ export class ClaimLife {
   ): Promise<void> {
     // Loaded lazily, only to create claims.
     const { sandboxClaimManifest } = await import('#constructs/sandbox-claim.ts');
-    const manifest = sandboxClaimManifest({ namespace: this.#namespace, sandboxId: id, warmPool, network });
-    const { client } = this.#watching;
+    const manifest = sandboxClaimManifest({
+      namespace: this.#options.namespace,
+      sandboxId: id,
+      warmPool,
+      network,
+    });
+    const { client } = this.#options;
     while ((await makeObject(client, this.#claims, annotated(manifest, id), signal)) === undefined) {
       const found = await find<Claim>(client, this.#claims, sandboxObjectName(id), signal);
       if (found !== undefined && sandboxIdOf(found.metadata) !== id) throw notOurs(id, this.#claims, found);
@@ -99,15 +97,15 @@ export class ClaimLife {
   run(id: string, signal: AbortSignal | undefined): Promise<RunningPod> {
     return withNode(
       id,
-      limited(signal, this.#settleWithinMs),
+      limited(signal, this.#options.settleWithinMs),
       async (until) => {
         const name = (await this.#claim(id, until))?.status?.sandbox?.name;
         const sandbox = name ? await this.sandbox(name, until) : undefined;
         return sandbox && this.pod(podNameOf(sandbox), until);
       },
       (until) => this.#run(id, until),
-      this.#nodeWithinMs,
-      this.#makeRoom,
+      this.#options.nodeWithinMs,
+      this.#options.makeRoom,
     );
   }
 
@@ -137,7 +135,7 @@ export class ClaimLife {
       },
     );
     // The controller's status may be older than the pod.
-    return awaitPod(this.#watching, this.#pods, podName, id, until, () => undefined);
+    return awaitPod(this.#options, this.#pods, podName, id, until, () => undefined);
   }
 
   /**
@@ -164,14 +162,14 @@ export class ClaimLife {
     const sandboxName = claim.status?.sandbox?.name;
     const sandbox = sandboxName ? await this.sandbox(sandboxName, signal) : undefined;
     const pod = sandbox && (await this.pod(podNameOf(sandbox), signal));
-    await this.#watching.client.delete(this.#claims, name, { uid, propagation: 'Foreground' }, signal);
+    await this.#options.client.delete(this.#claims, name, { uid, propagation: 'Foreground' }, signal);
     await this.#gone(id, this.#claims, claim.metadata, signal);
     if (sandbox !== undefined) await this.#gone(id, this.#sandboxes, sandbox.metadata, signal);
     if (pod !== undefined) await this.#gone(id, this.#pods, pod.metadata, signal);
   }
 
   async #claim(id: string, signal: AbortSignal | undefined): Promise<Claim | undefined> {
-    const claim = await find<Claim>(this.#watching.client, this.#claims, sandboxObjectName(id), signal);
+    const claim = await find<Claim>(this.#options.client, this.#claims, sandboxObjectName(id), signal);
     return claim !== undefined && sandboxIdOf(claim.metadata) === id ? claim : undefined;
   }
 
@@ -194,7 +192,7 @@ export class ClaimLife {
       return undefined;
     };
     try {
-      return await awaitObject(this.#watching, from, name, decide, until);
+      return await awaitObject(this.#options, from, name, decide, until);
     } catch (error) {
       throw isTimeout(until) ? sandboxNotRunning(id, reason, error) : error;
     }
@@ -213,7 +211,7 @@ export class ClaimLife {
       { op: 'test', path: '/metadata/uid', value: sandbox.metadata.uid },
       { op: 'add', path: '/spec/operatingMode', value: operatingMode },
     ] as const;
-    await this.#watching.client.jsonPatch(this.#sandboxes, name, patch, signal);
+    await this.#options.client.jsonPatch(this.#sandboxes, name, patch, signal);
   }
 
   #gone(
@@ -222,6 +220,6 @@ export class ClaimLife {
     object: { readonly name: string; readonly uid: string },
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    return awaitGone(this.#watching, id, from, object, limited(signal, this.#settleWithinMs));
+    return awaitGone(this.#options, id, from, object, limited(signal, this.#options.settleWithinMs));
   }
 }

@@ -3,6 +3,7 @@
  * Both have the same name; a stopped sandbox is the claim without its pod. The claim is created
  * first and deleted first: without a claim, or with a terminating one, no sandbox exists.
  */
+import { DEFAULT_SIZE } from '#adapters/sandboxes/default-size.ts';
 import {
   sandboxNotFound,
   sandboxNotRunning,
@@ -10,7 +11,6 @@ import {
   isSandboxId,
   checkAtMost,
 } from '#adapters/sandboxes/sandbox-errors.ts';
-import { SANDBOX_SIZE } from '#constructs/sandbox-size.ts';
 import { SANDBOX_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
 import type { SandboxObservation, SandboxSize, SandboxSpec } from '#core/sandboxes/sandbox-provider.ts';
 import {
@@ -38,12 +38,6 @@ export function createKubernetesProvider(options: KubernetesProviderOptions): Cl
   return new PodProvider(options);
 }
 
-const MOST: SandboxSize = {
-  cpu: SANDBOX_SIZE.cpuLimitMillis / 1_000,
-  memoryMb: SANDBOX_SIZE.memoryMebibytes,
-  diskMb: SANDBOX_SIZE.workspaceMebibytes,
-};
-
 class PodProvider extends ClusterProvider {
   readonly name = 'kubernetes';
   readonly defaultSize: SandboxSize;
@@ -59,21 +53,16 @@ class PodProvider extends ClusterProvider {
     const { settleWithinMs = 180_000, nodeWithinMs = NODE_WITHIN_MS } = options;
     this.defaultSize = sizeOf(pod);
     this.#most = {
-      cpu: Math.max(MOST.cpu, this.defaultSize.cpu),
-      memoryMb: Math.max(MOST.memoryMb, this.defaultSize.memoryMb),
-      diskMb: Math.max(MOST.diskMb, this.defaultSize.diskMb),
+      cpu: Math.max(DEFAULT_SIZE.cpu, this.defaultSize.cpu),
+      memoryMb: Math.max(DEFAULT_SIZE.memoryMb, this.defaultSize.memoryMb),
+      diskMb: Math.max(DEFAULT_SIZE.diskMb, this.defaultSize.diskMb),
     };
     this.#client = client;
     this.#pods = collection(PODS, namespace);
     this.#volumes = collection(VOLUME_CLAIMS, namespace);
-    this.#life = new PodLife(
-      { client, streams: this.streams },
-      namespace,
-      image,
-      { ...pod, guestKeys: guest.keys.publicKeys },
-      settleWithinMs,
-      nodeWithinMs,
-    );
+    const settings = { ...pod, guestKeys: guest.keys.publicKeys };
+    const { streams } = this;
+    this.#life = new PodLife({ client, streams, namespace, image, settings, settleWithinMs, nodeWithinMs });
   }
 
   /** Only a node can find out, when it pulls the image. */

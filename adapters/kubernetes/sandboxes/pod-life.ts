@@ -40,41 +40,33 @@ export function sizeOf({
   return { cpu: cpuLimitMillis / 1_000, memoryMb: memoryMebibytes, diskMb: workspaceMebibytes };
 }
 
+export interface PodLifeOptions extends Watching {
+  readonly namespace: string;
+  /** Image of sandboxes without a requested image. */
+  readonly image: string;
+  readonly settings: SandboxPodSettings;
+  readonly settleWithinMs: number;
+  readonly nodeWithinMs: number;
+}
+
 /**
  * Creates and removes the pod and the volume of a sandbox. Every step is idempotent: any process
  * can repeat it after a crash.
  */
 export class PodLife {
-  readonly #watching: Watching;
+  readonly #options: PodLifeOptions;
   readonly #pods: Collection;
   readonly #volumes: Collection;
-  readonly #namespace: string;
-  readonly #image: string;
-  readonly #settings: SandboxPodSettings;
-  readonly #settleWithinMs: number;
-  readonly #nodeWithinMs: number;
 
-  constructor(
-    watching: Watching,
-    namespace: string,
-    image: string,
-    settings: SandboxPodSettings,
-    settleWithinMs: number,
-    nodeWithinMs: number,
-  ) {
-    this.#watching = watching;
-    this.#pods = collection(PODS, namespace);
-    this.#volumes = collection(VOLUME_CLAIMS, namespace);
-    this.#namespace = namespace;
-    this.#image = image;
-    this.#settings = settings;
-    this.#settleWithinMs = settleWithinMs;
-    this.#nodeWithinMs = nodeWithinMs;
+  constructor(options: PodLifeOptions) {
+    this.#options = options;
+    this.#pods = collection(PODS, options.namespace);
+    this.#volumes = collection(VOLUME_CLAIMS, options.namespace);
   }
 
   /** The sandbox's volume, unless it is terminating. @throws PortholeError `sandbox_not_found` */
   async volume(id: string, signal: AbortSignal | undefined): Promise<KubernetesObject> {
-    const volume = await find(this.#watching.client, this.#volumes, sandboxObjectName(id), signal);
+    const volume = await find(this.#options.client, this.#volumes, sandboxObjectName(id), signal);
     const isOurs = volume !== undefined && sandboxIdOf(volume.metadata) === id;
     if (!isOurs || volume.metadata.deletionTimestamp !== undefined) throw sandboxNotFound(id);
     return volume;
@@ -91,13 +83,13 @@ export class PodLife {
     const { volumeClaim } = await this.#manifests(id, image, spec);
     const kept = storedSpecText(spec);
     const manifest = annotated(volumeClaim, id, {
-      [IMAGE]: image ?? this.#image,
+      [IMAGE]: image ?? this.#options.image,
       ...(kept !== undefined && { [SPEC]: kept }),
     });
     const name = sandboxObjectName(id);
     for (;;) {
-      const made = await makeObject(this.#watching.client, this.#volumes, manifest, signal);
-      const volume = made ?? (await find(this.#watching.client, this.#volumes, name, signal));
+      const made = await makeObject(this.#options.client, this.#volumes, manifest, signal);
+      const volume = made ?? (await find(this.#options.client, this.#volumes, name, signal));
       if (volume !== undefined && sandboxIdOf(volume.metadata) !== id) {
         throw notOurs(id, this.#volumes, volume);
       }
@@ -113,7 +105,7 @@ export class PodLife {
   async run(id: string, volume: KubernetesObject, signal: AbortSignal | undefined): Promise<RunningPod> {
     const name = sandboxObjectName(id);
     for (;;) {
-      const found = await find<Pod>(this.#watching.client, this.#pods, name, signal);
+      const found = await find<Pod>(this.#options.client, this.#pods, name, signal);
       const now = podState(found);
       if (now.state === 'running') return now.pod;
       if (now.state === 'ended' || now.state === 'ending') await this.endPod(id, signal);
@@ -123,9 +115,9 @@ export class PodLife {
         return withNode(
           id,
           this.limit(signal),
-          (until) => find<Pod>(this.#watching.client, this.#pods, name, until),
-          (until) => awaitPod(this.#watching, this.#pods, name, id, until, stopped),
-          this.#nodeWithinMs,
+          (until) => find<Pod>(this.#options.client, this.#pods, name, until),
+          (until) => awaitPod(this.#options, this.#pods, name, id, until, stopped),
+          this.#options.nodeWithinMs,
         );
       }
     }
@@ -141,7 +133,7 @@ export class PodLife {
    * so that no pod starts on it any more.
    */
   async remove(id: string, signal: AbortSignal | undefined): Promise<void> {
-    const { client } = this.#watching;
+    const { client } = this.#options;
     const name = sandboxObjectName(id);
     const volume = await find(client, this.#volumes, name, signal);
     if (volume !== undefined && sandboxIdOf(volume.metadata) === id) {
@@ -153,7 +145,7 @@ export class PodLife {
 
   /** The caller's signal combined with the timeout for a sandbox to start or stop. */
   limit(signal: AbortSignal | undefined): AbortSignal {
-    return limited(signal, this.#settleWithinMs);
+    return limited(signal, this.#options.settleWithinMs);
   }
 
   async #makePod(
@@ -162,7 +154,7 @@ export class PodLife {
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const { pod } = await this.#manifests(id, image, readStoredSpec(spec));
-    await makeObject(this.#watching.client, this.#pods, annotated(pod, id), signal);
+    await makeObject(this.#options.client, this.#pods, annotated(pod, id), signal);
   }
 
   async #manifests(id: string, image: string | undefined, { resources = {}, network }: StoredSpec) {
@@ -170,14 +162,14 @@ export class PodLife {
     const { sandboxPodManifests } = await import('#constructs/sandbox-pod.ts');
     const { cpu, memoryMb, diskMb } = resources;
     return sandboxPodManifests({
-      ...this.#settings,
+      ...this.#options.settings,
       ...(cpu !== undefined && { cpuLimitMillis: Math.round(cpu * 1_000) }),
       ...(memoryMb !== undefined && { memoryMebibytes: memoryMb }),
       ...(diskMb !== undefined && { workspaceMebibytes: diskMb }),
       ...(network === true && { network }),
-      namespace: this.#namespace,
+      namespace: this.#options.namespace,
       sandboxId: id,
-      image: image ?? this.#image,
+      image: image ?? this.#options.image,
     });
   }
 
@@ -187,10 +179,10 @@ export class PodLife {
    */
   async #removeObject(from: Collection, id: string, signal: AbortSignal | undefined): Promise<void> {
     const name = sandboxObjectName(id);
-    const found = await find(this.#watching.client, from, name, signal);
+    const found = await find(this.#options.client, from, name, signal);
     if (found === undefined || sandboxIdOf(found.metadata) !== id) return;
     const { uid } = found.metadata;
-    await this.#watching.client.delete(from, name, { uid }, signal);
-    await awaitGone(this.#watching, id, from, { name, uid }, this.limit(signal));
+    await this.#options.client.delete(from, name, { uid }, signal);
+    await awaitGone(this.#options, id, from, { name, uid }, this.limit(signal));
   }
 }

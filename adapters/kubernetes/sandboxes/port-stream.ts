@@ -72,16 +72,10 @@ interface PortStreamOptions {
 
 /** A byte stream to a port of a pod, on the WebSocket of its port-forward. */
 export class PortStream extends Duplex {
-  /**
-   * Resolves when the connection has carried a byte or closed cleanly; otherwise rejects with the
-   * error.
-   */
-  readonly settled: Promise<void>;
   readonly #options: Required<PortStreamOptions>;
   readonly #socket: WebSocket;
   readonly #reader: ForwardReader;
   readonly #heartbeat: Heartbeat;
-  readonly #settle = Promise.withResolvers<void>();
   #quiet: NodeJS.Timeout | undefined;
   #isEnded = false;
 
@@ -91,8 +85,6 @@ export class PortStream extends Duplex {
     this.#socket = socket;
     this.#reader = new ForwardReader(options.port);
     this.#heartbeat = startHeartbeat(socket, () => this.#lose('nothing is heard of the connection any more'));
-    this.settled = this.#settle.promise;
-    this.settled.catch(() => {});
     // Without a listener an error would end the host; readers and writers still get it.
     this.on('error', () => {});
     socket.on('message', (message: Buffer) => {
@@ -133,7 +125,6 @@ export class PortStream extends Duplex {
     this.#isEnded = true;
     clearTimeout(this.#quiet);
     this.#heartbeat.stop();
-    this.#settle.reject(error ?? this.#lost('the connection was closed'));
     this.#socket.terminate();
     done(error);
   }
@@ -143,7 +134,6 @@ export class PortStream extends Duplex {
     if (read === undefined || this.#isEnded) return;
     if (read.channel === 'error')
       return void this.destroy(this.#refused(read.payload.toString('utf8', 0, 500)));
-    this.#settle.resolve();
     if (this.writableEnded) this.#endWhenQuiet();
     if (!this.push(read.payload)) this.#socket.pause();
   }
@@ -161,7 +151,6 @@ export class PortStream extends Duplex {
     if (this.#isEnded) return;
     this.#isEnded = true;
     clearTimeout(this.#quiet);
-    this.#settle.resolve();
     this.push(null);
     this.#socket.terminate();
   }

@@ -64,7 +64,7 @@ describe('the container of a sandbox', () => {
   test('leaves half of a small memory to /tmp, and a quarter to the home folder', () => {
     const { HostConfig } = sandboxContainer({
       ...OPTIONS,
-      limits: { ...DEFAULT_LIMITS, memoryMebibytes: 64 },
+      limits: { ...DEFAULT_LIMITS, memoryMb: 64 },
     });
     const sizes = Object.values(HostConfig?.Tmpfs ?? {}).map((text) => /size=(\d+)m/.exec(text)?.[1]);
     expect(sizes).toEqual(['32', '16', undefined]);
