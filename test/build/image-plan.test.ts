@@ -110,13 +110,13 @@ describe('the digests of a release', () => {
 interface Job {
   readonly permissions: object;
   readonly needs?: string;
-  readonly steps: readonly { readonly run?: string; readonly uses?: string }[];
+  readonly steps: readonly { readonly run?: string; readonly uses?: string; readonly with?: object }[];
 }
 
 describe('the workflow of a release', () => {
   const { permissions, jobs } = parse(readFileSync(join(ROOT, '.github/workflows/release.yml'), 'utf8')) as {
     readonly permissions: object;
-    readonly jobs: { readonly images: Job; readonly packages: Job };
+    readonly jobs: Readonly<Record<'images' | 'packages' | 'wheel' | 'python', Job>>;
   };
   const commandsOf = ({ steps }: Job) => steps.map(({ run = '' }) => run).join('\n');
 
@@ -129,13 +129,30 @@ describe('the workflow of a release', () => {
     expect(jobs.packages.needs).toBe('images');
     expect(commandsOf(jobs.packages)).toContain('npm publish');
     expect(commands).not.toContain('npm publish');
+    for (const folder of PACKAGES) {
+      expect(commandsOf(jobs.packages)).toMatch(new RegExp(`for folder in .*\\b${folder}\\b`));
+    }
   });
 
   test('grants no more than that needs', () => {
     expect(permissions).toEqual({});
-    for (const job of Object.values(jobs)) {
+    const { wheel, ...others } = jobs;
+    for (const job of Object.values(others)) {
       expect(job.permissions).toEqual({ contents: 'read', 'id-token': 'write' });
     }
+    expect(wheel.permissions).toEqual({ contents: 'read' });
+  });
+
+  test('publishes to PyPI what a job without an identity has built, after the images', () => {
+    const { wheel, python } = jobs;
+    expect([wheel.needs, python.needs]).toEqual(['images', 'wheel']);
+    expect(commandsOf(wheel)).toContain('-m build --outdir dist/python python');
+    const publish = python.steps.at(-1);
+    expect(publish?.uses).toMatch(/^pypa\/gh-action-pypi-publish@/);
+    // A password would replace the trusted publisher.
+    expect(publish?.with).toEqual({ 'packages-dir': 'dist/python', 'skip-existing': true });
+    expect(commandsOf(python)).toBe('\n');
+    expect(readFileSync(join(ROOT, 'python/requirements-test.txt'), 'utf8')).toMatch(/^build==[\d.]+$/m);
   });
 
   test('pins every action by its commit', () => {
