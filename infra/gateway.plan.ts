@@ -232,19 +232,47 @@ function onePlan(
   };
 }
 
-/** What a Gateway of others lacks; what the cluster has not reported is not checked. */
+/** Extended features of the Gateway API without which a preview leaks headers of its app. */
+const FEATURES = ['HTTPRouteResponseHeaderModification'];
+
+/** What a GatewayClass lacks; one that reports no features is not checked. */
+export function gatewayClassProblems(status?: {
+  readonly supportedFeatures?: readonly { readonly name: string }[];
+}): string[] {
+  const supported = status?.supportedFeatures?.map(({ name }) => name) ?? [];
+  if (supported.length === 0) return [];
+  return FEATURES.filter((feature) => !supported.includes(feature)).map(
+    (feature) => `does not support ${feature}: use a controller that does`,
+  );
+}
+
+/**
+ * What a Gateway of others lacks; what the cluster has not reported is not checked.
+ * @param attached the kind of the object that adds listeners to it
+ */
 export function existingGatewayProblems(
   gateway: {
-    readonly spec?: { readonly listeners?: readonly { readonly name: string }[] } | undefined;
+    readonly spec?:
+      | {
+          readonly listeners?: readonly { readonly name: string }[];
+          readonly allowedListeners?: { readonly namespaces?: { readonly from?: string } };
+        }
+      | undefined;
     readonly status?:
       | { readonly conditions?: readonly { readonly type: string; readonly status: string }[] }
       | undefined;
   },
   sectionNames: readonly (string | undefined)[],
+  attached?: string,
 ): string[] {
   const programmed = gateway.status?.conditions?.find(({ type }) => type === 'Programmed');
   const listeners = gateway.spec?.listeners?.map(({ name }) => name);
+  // GEP-1713: a Gateway allows none by default.
+  const allowed = gateway.spec?.allowedListeners?.namespaces?.from ?? 'None';
   return [
+    ...(attached !== undefined && listeners !== undefined && allowed === 'None'
+      ? [`allows no ${attached}: set spec.allowedListeners.namespaces`]
+      : []),
     ...(programmed !== undefined && programmed.status !== 'True'
       ? ['is not programmed: see its conditions, and the log of its controller']
       : []),

@@ -2,18 +2,31 @@ import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
 import type { PortholeArgs } from './porthole-args.ts';
 import { Settled } from './settled.ts';
-import { existingGatewayProblems, gatewayPlans, KIND } from './gateway.plan.ts';
+import { existingGatewayProblems, gatewayClassProblems, gatewayPlans, KIND } from './gateway.plan.ts';
+
+interface GatewaySpec {
+  readonly gatewayClassName?: string;
+  readonly listeners?: readonly { readonly name: string }[];
+  readonly allowedListeners?: { readonly namespaces?: { readonly from?: string } };
+}
 
 interface GatewayStatus {
   readonly addresses?: readonly { readonly value: string }[];
   readonly conditions?: readonly { readonly type: string; readonly status: string }[];
 }
 
+/** A GatewayClass with the status that its controller reports; read, never created. */
+class ReportedClass extends kubernetes.apiextensions.CustomResource {
+  declare readonly status: pulumi.Output<Parameters<typeof gatewayClassProblems>[0]>;
+
+  constructor(name: string, opts: pulumi.CustomResourceOptions & { readonly id: string }) {
+    super(name, { apiVersion: KIND.apiVersion, kind: 'GatewayClass', status: undefined }, opts);
+  }
+}
+
 /** A Gateway with the spec and status that the cluster reports for it. */
 class SharedGateway extends kubernetes.apiextensions.CustomResource {
-  declare readonly spec: pulumi.Output<
-    { readonly listeners?: readonly { readonly name: string }[] } | undefined
-  >;
+  declare readonly spec: pulumi.Output<GatewaySpec | undefined>;
   declare readonly status: pulumi.Output<GatewayStatus | undefined>;
 
   constructor(
@@ -41,7 +54,7 @@ export class Gateway extends pulumi.ComponentResource {
     const addresses = resolve(gatewayPlans(config)).map(({ existing, made }, at) => {
       const zone = config.zones[at - 1]?.zone;
       const id = zone === undefined ? name : `${name}-${zone}`;
-      const found = existing === undefined ? undefined : this.#existing(id, existing);
+      const found = existing === undefined ? undefined : this.#existing(id, existing, made?.manifest.kind);
       if (made === undefined) return found;
       const certificates = made.certificates.map(
         (plan) => new CustomResource(`${name}-certificate-${plan.metadata.name}`, plan, { parent: this }),
@@ -59,11 +72,18 @@ export class Gateway extends pulumi.ComponentResource {
   #existing(
     name: string,
     { name: called, namespace, sectionName, apiSectionName }: ExistingGateway,
+    attached: string | undefined,
   ): pulumi.Output<string | undefined> {
     const id = pulumi.interpolate`${namespace}/${called}`;
     const found = new SharedGateway(name, KIND, { parent: this, id });
-    return pulumi.all([found.spec, found.status, id]).apply(([spec, status, of]) => {
-      const problems = existingGatewayProblems({ spec, status }, [sectionName, apiSectionName]);
+    const classStatus = found.spec.apply((spec) =>
+      spec?.gatewayClassName === undefined
+        ? undefined
+        : new ReportedClass(`${name}-class`, { parent: this, id: spec.gatewayClassName }).status,
+    );
+    return pulumi.all([found.spec, found.status, classStatus, id]).apply(([spec, status, ofClass, of]) => {
+      const problems = existingGatewayProblems({ spec, status }, [sectionName, apiSectionName], attached);
+      problems.push(...gatewayClassProblems(ofClass).map((each) => `has a class that ${each}`));
       if (problems.length > 0) throw new pulumi.RunError(`The Gateway ${of} ${problems.join('; it ')}.`);
       return status?.addresses?.[0]?.value;
     });

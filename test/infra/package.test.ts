@@ -8,8 +8,19 @@ import { DATABASE_URL, SERVICE_KEY, SIGNING_KEYS } from './support/stack-files.t
 const PATIENT = 180_000;
 const IMAGE = 'registry.example.com/sandbox:1';
 
-/** @param databaseUrl undefined while the database does not exist yet */
-function run(databaseUrl: string | undefined): Promise<ProgramResult> {
+/** A part of an object of the cluster. */
+type Reported = Readonly<Record<string, unknown>>;
+
+const GATEWAY: Reported = { status: { addresses: [{ value: '203.0.113.7' }] } };
+
+/**
+ * @param databaseUrl undefined while the database does not exist yet
+ * @param cluster what the cluster reports of the Gateway and its class
+ */
+function run(
+  databaseUrl: string | undefined,
+  cluster: { readonly gateway: Reported; readonly gatewayClass?: Reported } = { gateway: GATEWAY },
+): Promise<ProgramResult> {
   const isPreview = databaseUrl === undefined;
   return runProgram({
     project: 'platform',
@@ -29,7 +40,9 @@ function run(databaseUrl: string | undefined): Promise<ProgramResult> {
               name: 'acme/platform/prod',
               outputs: isPreview ? UNKNOWN : { databaseUrl, sandboxImage: IMAGE },
             }
-          : { status: { addresses: [{ value: '203.0.113.7' }] } },
+          : type.endsWith(':GatewayClass')
+            ? (cluster.gatewayClass ?? {})
+            : cluster.gateway,
       ),
   });
 }
@@ -149,6 +162,25 @@ test(
     const said = `${log.map(({ message }) => message).join('\n')}${output}`;
     expect(said).toContain('databaseUrl: must be a postgres:// URL');
     expect(said).not.toContain('hunter2');
+  },
+  PATIENT,
+);
+
+test(
+  'refuses a Gateway of a class without the features of previews, in a preview too',
+  async () => {
+    const listeners = [{ name: 'previews' }, { name: 'web' }];
+    const cluster = {
+      gateway: { ...GATEWAY, spec: { gatewayClassName: 'plain', listeners } },
+      gatewayClass: { status: { supportedFeatures: [{ name: 'HTTPRoute' }] } },
+    };
+    for (const databaseUrl of [undefined, DATABASE_URL]) {
+      const { succeeded, log } = await run(databaseUrl, cluster);
+      expect(succeeded).toBe(false);
+      expect(JSON.stringify(log)).toContain(
+        'The Gateway edge/shared has a class that does not support HTTPRouteResponseHeaderModification',
+      );
+    }
   },
   PATIENT,
 );

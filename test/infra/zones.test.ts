@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { readConfig } from '#host/config/config.ts';
 import { previewRoutesPlan } from '../../infra/preview-routes.plan.ts';
 import { environmentPlan, secretsPlan } from '../../infra/environment.plan.ts';
-import { existingGatewayProblems, gatewayPlans } from '../../infra/gateway.plan.ts';
+import { existingGatewayProblems, gatewayClassProblems, gatewayPlans } from '../../infra/gateway.plan.ts';
 import { namespacesPlan } from '../../infra/namespaces.ts';
 import { readStackConfig } from '../../infra/read-stack-config.ts';
 import { apiRoutePlan, fallbackRoutesPlan } from '../../infra/routes.ts';
@@ -178,7 +178,27 @@ describe('a Gateway of others', () => {
     ]);
   });
 
+  test.each([
+    [undefined, ['allows no ListenerSet: set spec.allowedListeners.namespaces']],
+    ['None', ['allows no ListenerSet: set spec.allowedListeners.namespaces']],
+    ['Selector', []],
+  ])('must allow a ListenerSet: %s', (from, problems) => {
+    const allowedListeners = from === undefined ? {} : { allowedListeners: { namespaces: { from } } };
+    const gateway = { spec: { listeners: [], ...allowedListeners }, status: condition('True') };
+    expect(existingGatewayProblems(gateway, [undefined], 'ListenerSet')).toEqual(problems);
+    expect(existingGatewayProblems(gateway, [undefined])).toEqual([]);
+  });
+
+  test('has a class with the features that previews need', () => {
+    const features = (...names: string[]) => ({ supportedFeatures: names.map((name) => ({ name })) });
+    expect(gatewayClassProblems(features('HTTPRoute'))).toEqual([
+      'does not support HTTPRouteResponseHeaderModification: use a controller that does',
+    ]);
+    expect(gatewayClassProblems(features('HTTPRoute', 'HTTPRouteResponseHeaderModification'))).toEqual([]);
+    expect([gatewayClassProblems(), gatewayClassProblems({})]).toEqual([[], []]);
+  });
+
   test('is not checked before the cluster has reported it', () => {
-    expect(existingGatewayProblems({}, ['previews'])).toEqual([]);
+    expect(existingGatewayProblems({}, ['previews'], 'ListenerSet')).toEqual([]);
   });
 });
