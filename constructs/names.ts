@@ -31,21 +31,83 @@ export const LABELS = {
   installation: `${DOMAIN}/installation`,
 } as const;
 
+/** What a preview's route says of it. */
+export interface PreviewNotes {
+  readonly runId: string;
+  /** The user that owns the run. */
+  readonly owner: string;
+  readonly sandboxId: string;
+  readonly podName: string;
+  /** The pod's port that the preview leads to. */
+  readonly targetPort: number;
+  readonly startedAt: Date;
+  readonly expiresAt: Date;
+  readonly maxUntil: Date;
+}
+
+type Values = { readonly [K in keyof PreviewNotes]-?: NonNullable<PreviewNotes[K]> };
+
+/** How a value is stored in an annotation. */
+interface Note<T> {
+  readonly annotation: string;
+  /** Admission refuses to change it. */
+  readonly isFixed: boolean;
+  readonly write: (value: T) => string;
+  /** Undefined for text that was not written so. */
+  readonly read: (text: string) => T | undefined;
+}
+
+function note<T>(name: string, write: Note<T>['write'], read: Note<T>['read']): Note<T> {
+  return { annotation: `${DOMAIN}/${name}`, isFixed: true, write, read };
+}
+
+const textNote = (name: string) => note<string>(name, String, (text) => text || undefined);
+const timeNote = (name: string) => note<Date>(name, formatTime, parseTime);
+
+/** Names, writes, reads and fixes each value. A new one needs no other place. */
+const PREVIEW_NOTES: { readonly [K in keyof Values]: Note<Values[K]> } = {
+  runId: textNote('run'),
+  owner: textNote('owner'),
+  sandboxId: textNote('sandbox'),
+  podName: textNote('pod'),
+  targetPort: note<number>('target-port', String, parsePort),
+  startedAt: timeNote('started-at'),
+  expiresAt: { ...timeNote('expires-at'), isFixed: false },
+  maxUntil: timeNote('max-until'),
+};
+
+const NOTE_IDS = Object.keys(PREVIEW_NOTES) as readonly (keyof PreviewNotes)[];
+
+/** The annotations of a preview's route. */
+export function writeNotes(notes: PreviewNotes): Record<string, string> {
+  const written = <K extends keyof PreviewNotes>(id: K) => {
+    const { annotation, write }: Note<Values[K]> = PREVIEW_NOTES[id];
+    const value = notes[id] as Values[K] | undefined;
+    return value === undefined ? [] : [[annotation, write(value)]];
+  };
+  return Object.fromEntries(NOTE_IDS.flatMap(written));
+}
+
+/** Without the values that are missing or unreadable. */
+export function readNotes(annotations: Readonly<Record<string, string>>): Partial<PreviewNotes> {
+  const read = (id: keyof PreviewNotes) => {
+    const text = annotations[PREVIEW_NOTES[id].annotation];
+    const value = text === undefined ? undefined : PREVIEW_NOTES[id].read(text);
+    return value === undefined ? [] : [[id, value]];
+  };
+  return Object.fromEntries(NOTE_IDS.flatMap(read));
+}
+
 /** The state of a preview. Set on its route only, except `attempt`, which its Service has too. */
 export const ANNOTATIONS = {
-  run: `${DOMAIN}/run`,
-  owner: `${DOMAIN}/owner`,
-  sandbox: `${DOMAIN}/sandbox`,
-  pod: `${DOMAIN}/pod`,
-  targetPort: `${DOMAIN}/target-port`,
-  startedAt: `${DOMAIN}/started-at`,
-  expiresAt: `${DOMAIN}/expires-at`,
+  ...(Object.fromEntries(NOTE_IDS.map((id) => [id, PREVIEW_NOTES[id].annotation])) as Readonly<
+    Record<keyof PreviewNotes, string>
+  >),
   /**
    * The expiry before the last keepalive, copied by the patch itself: one round trip shows whether
    * the expiry moved back.
    */
   previousExpiresAt: `${DOMAIN}/previous-expires-at`,
-  maxUntil: `${DOMAIN}/max-until`,
   /** The start that made it; on a Service, the start that made it or last claimed it. */
   attempt: `${DOMAIN}/attempt`,
   /** On a Service that a start claimed instead of making: when it was last claimed. */
@@ -66,6 +128,14 @@ export const ANNOTATIONS = {
    */
   serviceVersion: `${DOMAIN}/service-version`,
 } as const;
+
+/** The immutable annotations of a preview's route. */
+export const FIXED_ANNOTATIONS: readonly (keyof typeof ANNOTATIONS)[] = [
+  ...NOTE_IDS.filter((id) => PREVIEW_NOTES[id].isFixed),
+  'attempt',
+  'ticket',
+  'serviceVersion',
+];
 
 /** Every object that a preview consists of. */
 export const PREVIEW_LABELS = {
@@ -156,6 +226,13 @@ export function parseTime(text: string | undefined): Date | undefined {
   if (text === undefined || !RFC_3339_UTC.test(text)) return undefined;
   const time = new Date(text);
   return Number.isNaN(time.getTime()) ? undefined : time;
+}
+
+/** A TCP port in decimal; undefined otherwise. */
+function parsePort(text: string): number | undefined {
+  if (!/^[1-9]\d{0,4}$/.test(text)) return undefined;
+  const port = Number(text);
+  return port <= 65_535 ? port : undefined;
 }
 
 /** The Host that the app behind a preview receives: dev servers reject unknown host names. */

@@ -7,16 +7,18 @@ import {
   LABELS,
   labelValue,
   PREVIEW_LABELS,
+  type PreviewNotes,
   sandboxIdLabels,
   sandboxObjectName,
   timeSlot,
   UPSTREAM_HOST,
   UPSTREAM_ORIGIN,
+  writeNotes,
 } from './names.ts';
 import { type GatewayReference, parentReference } from './gateway-manifests.ts';
 import { ROUTE_RESPONSE_HEADERS } from './route-response-headers.ts';
 
-export interface PreviewProps {
+export interface PreviewProps extends Omit<PreviewNotes, 'podName'> {
   /** Name of both objects: `preview-` and 20 hex, never the token. */
   readonly name: string;
   readonly namespace: string;
@@ -28,11 +30,6 @@ export interface PreviewProps {
    * @default 443
    */
   readonly publicPort?: number;
-  /** The pod's port that the preview leads to. */
-  readonly targetPort: number;
-  readonly runId: string;
-  readonly owner: string;
-  readonly sandboxId: string;
   /**
    * Labels of the pod.
    * @default - the one that the pod of a sandbox has, `sandboxIdLabels`
@@ -40,9 +37,6 @@ export interface PreviewProps {
   readonly selector?: Readonly<Record<string, string>>;
   /** @default - the name of a `SandboxPod` */
   readonly podName?: string;
-  readonly startedAt: Date;
-  readonly expiresAt: Date;
-  readonly maxUntil: Date;
   /**
    * Identifies this start, so that a caller that lost the response finds its own preview.
    * @default - none: the manifests are applied as a whole
@@ -123,14 +117,7 @@ export class Preview extends Construct {
         namespace,
         labels: { ...labelsOf(props), [LABELS.dueSlot]: timeSlot(props.expiresAt) },
         annotations: {
-          [ANNOTATIONS.run]: props.runId,
-          [ANNOTATIONS.owner]: props.owner,
-          [ANNOTATIONS.sandbox]: props.sandboxId,
-          [ANNOTATIONS.pod]: props.podName ?? sandboxObjectName(props.sandboxId),
-          [ANNOTATIONS.targetPort]: String(props.targetPort),
-          [ANNOTATIONS.startedAt]: formatTime(props.startedAt),
-          [ANNOTATIONS.expiresAt]: formatTime(props.expiresAt),
-          [ANNOTATIONS.maxUntil]: formatTime(props.maxUntil),
+          ...writeNotes({ ...props, podName: props.podName ?? sandboxObjectName(props.sandboxId) }),
           ...attemptOf(props),
         },
       },

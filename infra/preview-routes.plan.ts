@@ -1,5 +1,11 @@
 import { hasLabels, inNamespace, isNamed, quote } from '../constructs/admission-expressions.ts';
-import { ANNOTATIONS, PREVIEW_LABELS, PREVIEW_NAME, UPSTREAM_ORIGIN } from '../constructs/names.ts';
+import {
+  ANNOTATIONS,
+  FIXED_ANNOTATIONS,
+  PREVIEW_LABELS,
+  PREVIEW_NAME,
+  UPSTREAM_ORIGIN,
+} from '../constructs/names.ts';
 import { PREVIEW_TOKEN_PATTERN } from '../core/previews/preview-token.ts';
 import { PREVIEW_PORT_HEADER } from '../guest/protocol/previews-protocol.ts';
 import { listenerGroup } from '../constructs/gateway-manifests.ts';
@@ -18,20 +24,6 @@ const TOKEN = `^${PREVIEW_TOKEN_PATTERN}-preview[.]`;
 
 /** A run's id. */
 const RUN_ID = '^[A-Za-z0-9_-]{1,64}$';
-
-/** The immutable annotations of a preview. */
-const FIXED = [
-  'run',
-  'owner',
-  'sandbox',
-  'pod',
-  'targetPort',
-  'startedAt',
-  'maxUntil',
-  'attempt',
-  'ticket',
-  'serviceVersion',
-] as const;
 
 /** A match `m` of every path and method. */
 const isWhole = [
@@ -168,8 +160,8 @@ export function previewRoutesPlan(
         {
           // The reaper ignores unreadable routes, which would never expire.
           expression: [
-            `${annotation('run')}.matches('${RUN_ID}')`,
-            ...(['owner', 'sandbox', 'pod'] as const).map((id) => `${annotation(id)} != ''`),
+            `${annotation('runId')}.matches('${RUN_ID}')`,
+            ...(['owner', 'sandboxId', 'podName'] as const).map((id) => `${annotation(id)} != ''`),
           ].join(' && '),
           message: 'unreadable notes: a preview says its run, its owner, its sandbox and its pod',
         },
@@ -222,7 +214,7 @@ export function previewRoutesPlan(
             'foreign filter: a preview rewrites its host and sets headers, and neither mirrors nor redirects',
         },
         {
-          expression: `request.operation == 'CREATE' || (object.spec == oldObject.spec && ${FIXED.map((id) => `${annotation(id)} == ${before(id)}`).join(' && ')})`,
+          expression: `request.operation == 'CREATE' || (object.spec == oldObject.spec && ${FIXED_ANNOTATIONS.map((id) => `${annotation(id)} == ${before(id)}`).join(' && ')})`,
           message: 'changed identity: of an existing preview only the expiry moves',
         },
       ],

@@ -45,7 +45,7 @@ export function sandboxClaimsPlan({ namespaces, sandboxes }: Pick<StackConfig, '
         {
           expression: [
             hasOnly('object.metadata.?labels', [LABELS.managedBy, LABELS.component, LABELS.sandbox]),
-            hasOnly('object.metadata.?annotations', [ANNOTATIONS.sandbox]),
+            hasOnly('object.metadata.?annotations', [ANNOTATIONS.sandboxId]),
             hasOnly(`${podMetadata}.?labels`, [LABELS.sandbox, LABELS.network]),
             hasOnly(`${podMetadata}.?annotations`, []),
           ].join(' && '),

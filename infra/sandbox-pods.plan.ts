@@ -25,7 +25,7 @@ const LABEL_KEYS = [
   LABELS.network,
   'cdk8s.io/metadata.addr',
 ];
-const ANNOTATION_KEYS = [ANNOTATIONS.sandbox, 'kubernetes.io/limit-ranger'];
+const ANNOTATION_KEYS = [ANNOTATIONS.sandboxId, 'kubernetes.io/limit-ranger'];
 
 /**
  * The fields of a sandbox's pod, and those that the API server adds. Dangerous ones are checked

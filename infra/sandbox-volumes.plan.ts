@@ -34,7 +34,7 @@ export function sandboxVolumesPlan({ namespaces, sandboxes }: Pick<StackConfig, 
           expression: [
             hasOnly('object.metadata.?labels', [LABELS.managedBy, LABELS.component, LABELS.sandbox]),
             hasOnly('object.metadata.?annotations', [
-              ANNOTATIONS.sandbox,
+              ANNOTATIONS.sandboxId,
               `${DOMAIN}/image`,
               `${DOMAIN}/spec`,
             ]),

@@ -42,7 +42,7 @@ export class SandboxNames {
     return {
       ...SANDBOX_LABELS,
       [INSTALLATION]: this.#installation,
-      [ANNOTATIONS.sandbox]: id,
+      [ANNOTATIONS.sandboxId]: id,
       [IMAGE]: image,
       ...(kept !== undefined && { [SPEC]: kept }),
     };
@@ -56,7 +56,7 @@ export class SandboxNames {
 
   /** The sandbox id of an object with this name; undefined if it is not ours. */
   idOf(name: string, labels: Labels | null | undefined): string | undefined {
-    const id = labels?.[ANNOTATIONS.sandbox];
+    const id = labels?.[ANNOTATIONS.sandboxId];
     if (id === undefined || !isSandboxId(id) || this.objectName(id) !== name) return undefined;
     return labels?.[INSTALLATION] === this.#installation ? id : undefined;
   }

@@ -158,18 +158,18 @@ export class Run {
    * credential it waits for the owner's approval.
    * @throws PortholeError `approval_denied`, `approval_timed_out`
    */
-  async preview(port: number, options: PreviewOptions = {}): Promise<Preview> {
+  async preview(port: number, { signal, keepAliveMs, ...start }: PreviewOptions = {}): Promise<Preview> {
     const info = await this.#http.json<PreviewInfo>({
       method: 'POST',
       path: `${this.#path}/sandbox/${this.#isAgent ? 'preview' : 'port-forward'}`,
-      json: { target_port: port, rotate: options.rotate },
+      json: { target_port: port, ...start },
       // A repeated start returns the live preview, or joins the pending approval; a rotation would
       // rotate again.
-      isIdempotent: options.rotate !== true,
+      isIdempotent: start.rotate !== true,
       ...(this.#isAgent && { timeoutMs: 0, waits: true }),
-      signal: options.signal,
+      signal,
     });
-    return this.#preview(info, options);
+    return this.#preview(info, { keepAliveMs });
   }
 
   /** The live previews. Listing does not keep them alive. */

@@ -309,10 +309,10 @@ suite('admission', missing(), () => {
     });
 
     test.each<[keyof typeof ANNOTATIONS, string]>([
-      ['run', 'run_2'],
+      ['runId', 'run_2'],
       ['owner', 'eve'],
-      ['sandbox', 'other'],
-      ['pod', 'other'],
+      ['sandboxId', 'other'],
+      ['podName', 'other'],
       ['targetPort', '3001'],
       ['startedAt', '2026-01-01T00:00:00Z'],
       ['maxUntil', hours(7).toISOString()],

@@ -11,7 +11,7 @@ export interface Keepalive {
   readonly expiresAt: Date;
 }
 
-const RUN = pointer('metadata', 'annotations', ANNOTATIONS.run);
+const RUN = pointer('metadata', 'annotations', ANNOTATIONS.runId);
 const EXPIRES_AT = pointer('metadata', 'annotations', ANNOTATIONS.expiresAt);
 const PREVIOUS = pointer('metadata', 'annotations', ANNOTATIONS.previousExpiresAt);
 const DUE_SLOT = pointer('metadata', 'labels', LABELS.dueSlot);
@@ -55,7 +55,7 @@ export async function keepPreview(
     if (isReason(error, 'NotFound')) return undefined;
     if (!isRefusal(error)) throw error;
     const found = await find(store, name, signal);
-    if (found === undefined || annotation(found, ANNOTATIONS.run) !== runId) return undefined;
+    if (found === undefined || annotation(found, ANNOTATIONS.runId) !== runId) return undefined;
     return raise(
       store,
       found,

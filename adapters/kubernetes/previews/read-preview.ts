@@ -1,4 +1,4 @@
-import { ANNOTATIONS, parseTime, PREVIEW_LABELS } from '#constructs/names.ts';
+import { ANNOTATIONS, parseTime, PREVIEW_LABELS, readNotes } from '#constructs/names.ts';
 import type { Preview } from '#core/previews/preview-plane.ts';
 import { parsePreviewHost, previewHost, previewName } from '#core/previews/preview-token.ts';
 import { RUN_ID } from '#core/runs/find-run.ts';
@@ -35,21 +35,17 @@ export function readPreview(
   if (!zones.some((zone) => previewHost(host.token, zone) === hostname)) return undefined;
   if (previewName(host.token) !== name) return undefined;
 
-  const runId = annotations[ANNOTATIONS.run];
-  const owner = annotations[ANNOTATIONS.owner];
-  const sandboxId = annotations[ANNOTATIONS.sandbox];
-  const podName = annotations[ANNOTATIONS.pod];
-  const targetPort = readPort(annotations[ANNOTATIONS.targetPort]);
+  const notes = readNotes(annotations);
+  const { runId, owner, sandboxId, podName, targetPort } = notes;
   if (runId === undefined || !RUN_ID.test(runId)) return undefined;
-  if (!owner || !sandboxId || !podName || targetPort === undefined) return undefined;
+  if (owner === undefined || sandboxId === undefined) return undefined;
+  if (podName === undefined || targetPort === undefined) return undefined;
 
-  const time = (text: string | undefined) => {
-    const stored = parseTime(text);
-    return stored && fromStore(stored);
-  };
-  const createdAt = time(metadata.creationTimestamp);
+  const ours = (time: Date | undefined) => time && fromStore(time);
+  const createdAt = ours(parseTime(metadata.creationTimestamp));
   if (createdAt === undefined) return undefined;
   return {
+    ...notes,
     name,
     token: host.token,
     runId,
@@ -58,20 +54,14 @@ export function readPreview(
     podName,
     targetPort,
     createdAt,
-    startedAt: time(annotations[ANNOTATIONS.startedAt]) ?? createdAt,
-    expiresAt: time(annotations[ANNOTATIONS.expiresAt]),
-    maxUntil: time(annotations[ANNOTATIONS.maxUntil]),
+    startedAt: ours(notes.startedAt) ?? createdAt,
+    expiresAt: ours(notes.expiresAt),
+    maxUntil: ours(notes.maxUntil),
     url: urlOf(hostname),
     localPort: 0,
     uid: metadata.uid,
     version: metadata.resourceVersion,
   };
-}
-
-function readPort(text: string | undefined): number | undefined {
-  if (text === undefined || !/^[1-9]\d{0,4}$/.test(text)) return undefined;
-  const port = Number(text);
-  return port <= 65_535 ? port : undefined;
 }
 
 /** The Service that owns a route, as of the route's creation. */

@@ -190,13 +190,13 @@ export async function awaitGone(
  */
 export function annotated(manifest: object, id: string, more: Readonly<Record<string, string>> = {}): object {
   const { metadata, ...rest } = manifest as { metadata: { annotations?: Readonly<Record<string, string>> } };
-  const annotations = { ...metadata.annotations, ...more, [ANNOTATIONS.sandbox]: id };
+  const annotations = { ...metadata.annotations, ...more, [ANNOTATIONS.sandboxId]: id };
   return { ...rest, metadata: { ...metadata, annotations } };
 }
 
 /** The id of the sandbox that an object belongs to; undefined where the object is not ours. */
 export function sandboxIdOf({ name, annotations, labels }: ObjectMeta): string | undefined {
-  const id = annotations?.[ANNOTATIONS.sandbox];
+  const id = annotations?.[ANNOTATIONS.sandboxId];
   if (id === undefined || !isSandboxId(id) || sandboxObjectName(id) !== name) return undefined;
   return labels?.['app.kubernetes.io/managed-by'] === 'porthole' ? id : undefined;
 }

@@ -67,6 +67,11 @@ class _PreviewInfo(TypedDict):
     max_until: str | None
 
 
+class PreviewStart(TypedDict, total=False):
+    #: Ends the current URL of the port and opens a new one.
+    rotate: bool
+
+
 class PreviewInfo(_PreviewInfo, total=False):
     ready: bool
     reason: str

@@ -65,11 +65,11 @@ export function badRoutes({ name, zone, apiHost, hostname, functionsNamespace }:
     ['a port that is no number', noted('targetPort', '3000; --'), 'port out of range'],
     ['no port', noted('targetPort', undefined), 'port out of range'],
 
-    ['no run', noted('run', undefined), 'unreadable notes'],
-    ['a run with an invalid id', noted('run', 'run 1'), 'unreadable notes'],
+    ['no run', noted('runId', undefined), 'unreadable notes'],
+    ['a run with an invalid id', noted('runId', 'run 1'), 'unreadable notes'],
     ['no owner', noted('owner', undefined), 'unreadable notes'],
-    ['no sandbox', noted('sandbox', undefined), 'unreadable notes'],
-    ['no pod', noted('pod', ''), 'unreadable notes'],
+    ['no sandbox', noted('sandboxId', undefined), 'unreadable notes'],
+    ['no pod', noted('podName', ''), 'unreadable notes'],
 
     ['an expiry past max-until', noted('expiresAt', NEVER), 'expiry past max-until'],
     ['an expiry that cannot be read', noted('expiresAt', 'never'), 'unreadable times'],

@@ -161,7 +161,7 @@ export const BAD_PODS: readonly BadManifest[] = [
   ["a label that others' Services select", labelled('app', 'database'), 'foreign label'],
   [
     'an annotation that others act on',
-    at('metadata.annotations', { [ANNOTATIONS.sandbox]: 'abc', 'sidecar.istio.io/inject': 'true' }),
+    at('metadata.annotations', { [ANNOTATIONS.sandboxId]: 'abc', 'sidecar.istio.io/inject': 'true' }),
     'foreign label or annotation',
   ],
   ['the name of another pod', at('metadata.name', 'database-0'), 'foreign name'],

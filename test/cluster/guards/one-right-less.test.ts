@@ -138,7 +138,7 @@ suite('without one of its rights', missing(), () => {
         metadata: {
           name,
           labels: SANDBOX_LABELS,
-          annotations: { [ANNOTATIONS.sandbox]: id },
+          annotations: { [ANNOTATIONS.sandboxId]: id },
           finalizers: ['porthole.test/held'],
         },
         spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } },

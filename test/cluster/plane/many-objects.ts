@@ -76,8 +76,8 @@ export const MAKINGS: Readonly<Record<string, Making>> = {
   'routes without a port': without(ANNOTATIONS.targetPort),
   'routes without an owner': without(ANNOTATIONS.owner),
   'routes with an invalid run': {
-    ...without(ANNOTATIONS.run),
-    spoilRoute: ({ metadata }) => (metadata.annotations[ANNOTATIONS.run] = 'run 1; DROP TABLE'),
+    ...without(ANNOTATIONS.runId),
+    spoilRoute: ({ metadata }) => (metadata.annotations[ANNOTATIONS.runId] = 'run 1; DROP TABLE'),
   },
   'routes of another zone': {
     ...without(''),

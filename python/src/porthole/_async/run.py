@@ -18,6 +18,7 @@ from ..types import (
     PageCheck,
     PageLook,
     PreviewInfo,
+    PreviewStart,
     Readiness,
     Restart,
     RunInfo,
@@ -32,6 +33,8 @@ from .processes import AsyncProcesses
 from .sandbox import AsyncCommand, AsyncPorts, AsyncSandbox, AsyncServers
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ..streams import OutputEvent
 
 
@@ -118,14 +121,14 @@ class AsyncServer:
     async def info(self) -> ServerInfo:
         return await self._run.servers.get(self.name)
 
-    async def preview(self, *, rotate: bool = False, keep_alive: float = 60) -> AsyncPreview:
+    async def preview(self, *, keep_alive: float = 60, **start: Unpack[PreviewStart]) -> AsyncPreview:
         """Opens its preview; returns once it serves, or after ten seconds (`ready` says which).
 
         Raises PortholeError `server_failed`, with its last lines.
         """
         if self.port is None:
             raise ValueError("The server has no port: declare it with port=3000, for instance.")
-        preview = await self._run.preview(self.port, rotate=rotate, keep_alive=keep_alive)
+        preview = await self._run.preview(self.port, keep_alive=keep_alive, **start)
         if preview.info.get("reason") != "server_failed":
             return preview
         preview.let_go()
@@ -237,7 +240,9 @@ class AsyncRun:
         )
         return AsyncServer(self, info)
 
-    async def preview(self, port: int, *, rotate: bool = False, keep_alive: float = 60) -> AsyncPreview:
+    async def preview(
+        self, port: int, *, keep_alive: float = 60, **start: Unpack[PreviewStart]
+    ) -> AsyncPreview:
         """Opens the preview of a port, or returns the live one, and keeps it alive.
 
         With the agent's credential it waits for the owner's approval. Raises PortholeError
@@ -246,9 +251,9 @@ class AsyncRun:
         info = await self._http.json(
             "POST",
             f"{self._path}/sandbox/{'preview' if self._is_agent else 'port-forward'}",
-            json=given(target_port=port, rotate=rotate or None),
+            json={"target_port": port, **start},
             # A repeated start returns the live preview; a rotation would rotate again.
-            idempotent=not rotate,
+            idempotent=not start.get("rotate"),
             timeout=None if self._is_agent else 120,
             waits=self._is_agent,
         )

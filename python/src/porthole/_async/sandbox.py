@@ -17,6 +17,7 @@ from ..types import (
     OnExit,
     PortInfo,
     PortState,
+    PreviewStart,
     Readiness,
     Restart,
     Runnable,
@@ -31,6 +32,8 @@ from .processes import AsyncProcesses, read_output
 from .terminal import AsyncTerminal
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ..streams import OutputEvent
     from .client import AsyncRuns
     from .run import AsyncPreview, AsyncRun
@@ -361,13 +364,15 @@ class AsyncSandbox:
             raise ValueError("No token to hand over: call delegate() or rotate_token() first.")
         return sandbox_config(self.id, self._token, self.dataplane_url)
 
-    async def preview(self, port: int, *, rotate: bool = False, keep_alive: float = 60) -> AsyncPreview:
+    async def preview(
+        self, port: int, *, keep_alive: float = 60, **start: Unpack[PreviewStart]
+    ) -> AsyncPreview:
         """Opens a preview of a port, on a run made for it, and keeps it alive."""
         if self._runs is None:
             raise ValueError("A delegate cannot open previews: ask the owner.")
         if self._run is None:
             self._run = await self._runs.create(sandbox_id=self.id)
-        preview = await self._run.preview(port, rotate=rotate, keep_alive=keep_alive)
+        preview = await self._run.preview(port, keep_alive=keep_alive, **start)
         self._previews.append(preview)
         return preview
 
