@@ -29,6 +29,7 @@ import { brokerHeader } from '#guest/protocol/network.ts';
 import type { BrokerTokens } from '#adapters/auth/key-set.ts';
 import { type ClusterOptions, type Config, ConfigError } from './config/config.ts';
 import { NEEDS_IMAGE, NEEDS_WARM_POOL } from './config/contradictions.ts';
+import type { ONE_MACHINE_PROVIDERS } from './config/environment-schema.ts';
 import { createAccessProvisioner } from './create-access-provisioner.ts';
 import { consoleOrigins } from './known-hosts.ts';
 import { type Platform, type PlatformDeps, skillsFailed } from './platform.ts';
@@ -61,7 +62,7 @@ const NO_BUCKETS =
   'sandboxes of a cluster have nothing that mounts buckets: it takes a privileged sidecar or a CSI driver for S3 in their template, with bidirectional mount propagation, and this installation has neither';
 const NO_CHANNEL: Channel = { address: () => Promise.resolve(undefined) };
 
-export type ClusterProviderName = Exclude<Config['provider'], 'local' | 'docker'>;
+export type ClusterProviderName = Exclude<Config['provider'], (typeof ONE_MACHINE_PROVIDERS)[number]>;
 
 /** A terminating pod has 60 seconds, and needs some after its last answer. */
 const POD_DRAIN_MS = 55_000;

@@ -14,6 +14,7 @@ import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import { createSandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
 import type { Logger } from '#handlers/services.ts';
 import { type Config, ConfigError, secretsOf } from './config/config.ts';
+import { isOnOneMachine } from './config/contradictions.ts';
 import { clusterAccess } from './kubernetes-platform.ts';
 import { limitPeers } from './limit-peers.ts';
 import { openBroker } from './open-broker.ts';
@@ -41,7 +42,7 @@ export async function startBroker(config: Config, log: Logger): Promise<BrokerHo
       'PORTHOLE_BROKER_URL, DATABASE_URL and PORTHOLE_SIGNING_KEYS: the broker needs all three, as the functions have them',
     ]);
   }
-  if (provider === 'local' || provider === 'docker') {
+  if (isOnOneMachine(config)) {
     throw new ConfigError([`PORTHOLE_PROVIDER: with ${provider} the host itself is the broker`]);
   }
   const opened = new AsyncDisposableStack();

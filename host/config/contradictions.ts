@@ -3,7 +3,7 @@ import { MIN_KEY_LENGTH } from '#core/callers.ts';
 import type { BucketCredentials } from '#core/mounts/mount-bucket.ts';
 import { NETWORK_MODES, type NetworkMode } from '#core/network/network-policy.ts';
 import { zoneNames } from '#core/previews/preview-limits.ts';
-import type { Environment } from './environment-schema.ts';
+import { type Environment, ONE_MACHINE_PROVIDERS } from './environment-schema.ts';
 
 export const NEEDS_IMAGE = 'required with the provider kubernetes: the image of sandboxes that ask for none';
 export const NEEDS_WARM_POOL =
@@ -154,5 +154,5 @@ export function isOnOneMachine({
 }: {
   readonly provider: Environment['PORTHOLE_PROVIDER'];
 }): boolean {
-  return provider === 'local' || provider === 'docker';
+  return ONE_MACHINE_PROVIDERS.some((each) => each === provider);
 }

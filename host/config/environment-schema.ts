@@ -14,6 +14,10 @@ export { SandboxPodSchema };
 /** Contains what dev servers, git and the `porthole` command need. */
 export const DOCKER_IMAGE = 'docker.io/library/node:24-bookworm';
 
+/** Providers with sandboxes and previews on this process's machine. */
+export const ONE_MACHINE_PROVIDERS = ['local', 'docker'] as const;
+const PROVIDERS = [...ONE_MACHINE_PROVIDERS, 'kubernetes', 'agent-sandbox', 'auto'] as const;
+
 const text = z.string().trim().min(1, 'must not be empty');
 const flag = z
   .string()
@@ -86,10 +90,7 @@ export const EnvironmentSchema = z.object({
     .default('.porthole')
     .describe('Folder of the database, the keys and the local sandboxes'),
   PORTHOLE_PROVIDER: z
-    .enum(
-      ['local', 'docker', 'kubernetes', 'agent-sandbox', 'auto'],
-      'must be local, docker, kubernetes, agent-sandbox or auto',
-    )
+    .enum(PROVIDERS, `must be ${PROVIDERS.slice(0, -1).join(', ')} or ${PROVIDERS.at(-1)}`)
     .default('local')
     .describe(
       'Provider of sandboxes: processes on this machine, containers of a Docker engine, pods of a cluster, or claims on its warm pools; auto: agent-sandbox if the cluster has it, else kubernetes',

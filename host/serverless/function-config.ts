@@ -1,5 +1,5 @@
 import { type Config, ConfigError, readConfig } from '../config/config.ts';
-import { isShortKey, SHORT_KEY } from '../config/contradictions.ts';
+import { isOnOneMachine, isShortKey, SHORT_KEY } from '../config/contradictions.ts';
 
 /**
  * The configuration of a function that stores nothing between two requests and is open to the
@@ -9,7 +9,7 @@ import { isShortKey, SHORT_KEY } from '../config/contradictions.ts';
 export function readFunctionConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const config = readConfig(environment);
   const problems = [
-    (config.provider === 'local' || config.provider === 'docker') &&
+    isOnOneMachine(config) &&
       'PORTHOLE_PROVIDER: a function runs no sandboxes itself: set kubernetes, agent-sandbox or auto',
     config.databaseUrl === undefined &&
       'DATABASE_URL: required, because a function keeps no records between two requests',
