@@ -11,14 +11,14 @@ import type { Route } from '#handlers/route.ts';
 import { withSafeHeaders } from '#handlers/http/response-headers.ts';
 import type { Services } from '#handlers/services.ts';
 import { HandshakeResponse } from './handshake.ts';
-import type { Metrics } from './telemetry/metrics.ts';
+import type { MetricRecorder } from './telemetry/metrics.ts';
 import { RequestEvent } from './request-event.ts';
 import { createRouter, type Target } from './router.ts';
 
 export interface FunctionHostOptions extends FunctionOptions {
   readonly routes: readonly Route[];
   readonly services: Services;
-  readonly metrics: Pick<Metrics, 'requested'>;
+  readonly metrics: MetricRecorder;
 }
 
 /**
@@ -57,7 +57,8 @@ export function createFunctionHost({
       log[level]({ err, request_id: requestId, operation }, 'answer cut off');
     }
     const seconds = (performance.now() - began) / 1e3;
-    metrics.requested(operation, response.statusCode, seconds);
+    metrics.record('porthole_http_requests_total', { operation, status: response.statusCode });
+    metrics.record('porthole_http_request_duration_seconds', { operation }, seconds);
     const ms = Math.round(seconds * 1e4) / 10;
     const fields = { operation, status: response.statusCode, ms, request_id: requestId };
     // Probes and polling would hide the other lines.

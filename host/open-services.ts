@@ -284,9 +284,9 @@ function openArchives(
         // Loaded on demand: it reads and writes tar files.
         const { archiveSandbox } = await import('#core/archives/archive-sandbox.ts');
         await archiveSandbox({ ...deps, store }, sandbox, until);
-        metrics.archived('kept');
+        metrics.record('porthole_archives_total', { outcome: 'kept' });
       } catch (error) {
-        metrics.archived('failed');
+        metrics.record('porthole_archives_total', { outcome: 'failed' });
         throw error;
       }
     },

@@ -14,7 +14,7 @@ import type { SandboxActivity } from '#core/sandboxes/sandbox-activity.ts';
 import type { SandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
 import type { GuestKeys } from '#guest/protocol/guest-pod.ts';
 import type { Logger } from '#handlers/services.ts';
-import type { PreviewMetrics } from './telemetry/metrics.ts';
+import type { MetricRecorder } from './telemetry/metrics.ts';
 
 /**
  * The adapters of sandboxes and previews: everything that differs between one machine and a
@@ -78,7 +78,7 @@ export interface PlatformDeps {
   readonly activity: SandboxActivity;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly metrics: PreviewMetrics;
+  readonly metrics: MetricRecorder;
   /** Settings that sandboxes of this machine take over from its package managers. */
   readonly tools: MachineTools;
   /** A folder that only this process uses. */

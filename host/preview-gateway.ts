@@ -17,7 +17,7 @@ import type { Logger } from '#handlers/services.ts';
 import { createPreviewProxy, type PreviewProxy } from '#proxy/preview-proxy.ts';
 import { clientAddress } from '#proxy/preview-proxy-deps.ts';
 import type { PreviewLookup, PreviewTarget } from '#proxy/preview-target.ts';
-import type { PreviewMetrics } from './telemetry/metrics.ts';
+import type { MetricRecorder } from './telemetry/metrics.ts';
 
 export interface PreviewGatewayDeps {
   readonly plane: LocalPlane;
@@ -29,7 +29,7 @@ export interface PreviewGatewayDeps {
   /** The origins of the console, which shows previews in frames. */
   readonly frameAncestors: () => readonly string[];
   readonly log: Logger;
-  readonly metrics: PreviewMetrics;
+  readonly metrics: MetricRecorder;
   /** Limits how many nonexistent tokens an address may look up. */
   readonly guesses: GuessLimit;
 }
@@ -88,13 +88,15 @@ export function createPreviewGateway({
     frameAncestors,
     log,
     metrics: {
-      answered: (statusCode, by) =>
-        metrics.previewRequested(by === 'app' ? `${Math.floor(statusCode / 100)}xx` : by),
-      bytes(fromClient, toClient) {
-        metrics.previewBytes('in', fromClient);
-        metrics.previewBytes('out', toClient);
+      answered(statusCode, by) {
+        const status = by === 'app' ? `${Math.floor(statusCode / 100)}xx` : by;
+        metrics.record('porthole_preview_requests_total', { status });
       },
-      upgrades: (change) => metrics.previewUpgrades(change),
+      bytes(fromClient, toClient) {
+        metrics.record('porthole_preview_bytes_total', { direction: 'in' }, fromClient);
+        metrics.record('porthole_preview_bytes_total', { direction: 'out' }, toClient);
+      },
+      upgrades: (change) => metrics.record('porthole_preview_upgrades', {}, change),
     },
   });
   plane.onClosed((ended) => proxy.revoke(ended));

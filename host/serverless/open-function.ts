@@ -40,11 +40,7 @@ function lazyMetrics(): Metrics {
     return metrics;
   });
   return {
-    requested: () => undefined,
-    archived: () => undefined,
-    previewRequested: () => undefined,
-    previewBytes: () => undefined,
-    previewUpgrades: () => undefined,
+    record: () => undefined,
     countPreviews: (read) => (count = read),
     expose: async () => (await created()).expose(),
   };
