@@ -36,7 +36,8 @@ interface Seen {
   readonly body: string;
 }
 
-interface Attempt {
+/** An entry of the log of a sandbox's network. */
+export interface Attempt {
   readonly host: string;
   readonly decision: string;
   readonly rule: string;
@@ -47,6 +48,15 @@ async function listen(server: NetServer): Promise<number> {
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
 }
+
+/** A cluster's broker, which is another process. */
+export interface StartedBroker {
+  readonly logged: readonly string[];
+  end(): Promise<void>;
+}
+
+/** Starts it with these variables, beside those that it shares with the host. */
+export type StartBroker = (environment: Readonly<Record<string, string>>) => Promise<StartedBroker>;
 
 /** What the tests of one host share. Its functions work once the host has started. */
 export interface SecretsHarness {
@@ -75,8 +85,12 @@ interface Ran {
  * Secrets that never enter a sandbox, through the API: a real sandbox with Node, and an HTTPS
  * server of this test in place of the hosts, behind a proxy in place of the internet.
  */
-export function networkSecretsContract(settings: () => Record<string, string>): SecretsHarness {
+export function networkSecretsContract(
+  settings: () => Record<string, string>,
+  startBroker?: StartBroker,
+): SecretsHarness {
   let porthole: TestHost;
+  let broker: StartedBroker | undefined;
   let folder: string;
   let internet: NetServer;
   let hosts: Server;
@@ -144,13 +158,17 @@ export function networkSecretsContract(settings: () => Record<string, string>): 
       client.on('error', () => server.destroy()).on('close', () => server.destroy());
     });
     const proxy = `http://127.0.0.1:${await listen(internet)}`;
-    process.env['NODE_EXTRA_CA_CERTS'] = join(folder, 'ca.crt');
-    porthole = await startTestHost({ ...PEOPLE, ...settings(), https_proxy: proxy, http_proxy: proxy });
+    const NODE_EXTRA_CA_CERTS = join(folder, 'ca.crt');
+    process.env['NODE_EXTRA_CA_CERTS'] = NODE_EXTRA_CA_CERTS;
+    const proxies = { https_proxy: proxy, http_proxy: proxy };
+    broker = await startBroker?.({ ...proxies, NODE_EXTRA_CA_CERTS });
+    porthole = await startTestHost({ ...PEOPLE, ...settings(), ...proxies });
   }, 120_000);
   afterAll(async () => {
     if (before === undefined) delete process.env['NODE_EXTRA_CA_CERTS'];
     else process.env['NODE_EXTRA_CA_CERTS'] = before;
     await porthole.end();
+    await broker?.end();
     hosts.close().closeAllConnections();
     untrusted.close();
     internet.close();
@@ -213,22 +231,27 @@ export function networkSecretsContract(settings: () => Record<string, string>): 
         },
       },
     ]);
-    expect(await logged(id)).toContain('allowed allow *.example.test, secret QUERY, KEY, PASSWORD');
+    // Another process adds it to the log later.
+    const entry = 'allowed allow *.example.test, secret QUERY, KEY, PASSWORD';
+    while (!(await logged(id)).includes(entry)) await new Promise((resolve) => setTimeout(resolve, 100));
   }, 120_000);
 
   test('stay placeholders for another host', async () => {
     const id = await create([secret('KEY')]);
-    await run(id, 'node', '-e', "fetch('https://other.example.test/', { headers: { x: process.env.KEY } })");
+    // A pod does not trust the authority of this test, as the broker does.
+    const script = `process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+      fetch('https://other.example.test/', { headers: { x: process.env.KEY } });`;
+    await run(id, 'node', '-e', script);
     expect(seen.map(({ headers }) => headers['x'])).toEqual([expect.stringMatching(PLACEHOLDER)]);
   }, 60_000);
 
   test('survive a stop, with the authority', async () => {
     const id = await create([secret('KEY')]);
-    const { out: bundle } = await sh(id, 'tail -20 /run/porthole/certificates.pem');
+    const { out: bundle } = await sh(id, 'tail -20 $SSL_CERT_FILE');
     await porthole.call('POST', `/v1/sandbox/${id}/stop`, { token: ALICE });
     await run(id, 'node', '-e', "fetch('https://api.example.test/', { headers: { x: process.env.KEY } })");
     expect(seen.map(({ headers }) => headers['x'])).toEqual([value('KEY')]);
-    expect((await sh(id, 'tail -20 /run/porthole/certificates.pem')).out).toBe(bundle);
+    expect((await sh(id, 'tail -20 $SSL_CERT_FILE')).out).toBe(bundle);
   }, 60_000);
 
   test('arrive, all 100 of them, with 0 bytes of them in the sandbox, its logs, events and archive', async () => {
@@ -289,7 +312,7 @@ export function networkSecretsContract(settings: () => Record<string, string>): 
       archive: archive.text.includes(CANARY),
       events: JSON.stringify(events).includes(CANARY),
       network: JSON.stringify(await attempts(id)).includes(CANARY),
-      log: porthole.logged.join('\n').includes(CANARY),
+      log: [...porthole.logged, ...(broker?.logged ?? [])].join('\n').includes(CANARY),
       data: grep(porthole.dataDir, CANARY),
     };
     expect(Object.entries(places).filter(([, isFound]) => isFound)).toEqual([]);

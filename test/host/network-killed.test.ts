@@ -1,8 +1,5 @@
 /** The broker of one machine is part of the host: connections of sandboxes while it is killed. */
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -11,6 +8,7 @@ import { createLocalProvider, type LocalProvider } from '#adapters/local/local-p
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { type HostProcess, startHostProcess } from '#test/support/host-process.ts';
 import { call } from '#test/support/in-process-host.ts';
+import { type Internet, startInternet } from '#test/support/internet.ts';
 import { repetitions, suite } from '#test/support/suite.ts';
 import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
 
@@ -31,37 +29,13 @@ suite('the broker of one machine', missingFor('bubblewrap'), () => {
   let host: HostProcess;
   let provider: LocalProvider & TestProvider;
   let id: string;
-
-  /** `/endless` sends without an end, so that a connection is open until something ends it. */
-  const internet = createServer((request, response) => {
-    if (!(request.url ?? '').endsWith('/endless')) {
-      response.end('from afar\n');
-      return;
-    }
-    const send = () => {
-      while (!response.destroyed && response.write('x'.repeat(64 * 1024)));
-    };
-    response.on('drain', send);
-    send();
-  });
-  const reached: string[] = [];
-  internet.on('connect', (request, client: Socket) => {
-    reached.push(request.url ?? '');
-    internet.emit('reached');
-    const server = connect((internet.address() as AddressInfo).port, '127.0.0.1', () => {
-      client.write('HTTP/1.1 200 OK\r\n\r\n');
-      client.pipe(server).pipe(client);
-    });
-    server.on('error', () => client.destroy());
-    client.on('error', () => server.destroy()).on('close', () => server.destroy());
-  });
+  let internet: Internet;
 
   beforeAll(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'porthole-killed-'));
     provider = withGuests(createLocalProvider({ dataDir }));
-    internet.listen(0, '127.0.0.1');
-    await once(internet, 'listening');
-    const proxy = `http://127.0.0.1:${(internet.address() as AddressInfo).port}`;
+    internet = await startInternet();
+    const { proxy } = internet;
     environment = { http_proxy: proxy, https_proxy: proxy };
     host = await startHostProcess({ dataDir, environment });
     const made = await call(host.port, 'POST', '/v1/sandbox', {
@@ -74,7 +48,7 @@ suite('the broker of one machine', missingFor('bubblewrap'), () => {
     await host?.end('SIGKILL');
     for await (const each of provider.list()) await provider.destroy(each);
     await provider.close();
-    internet.close().closeAllConnections();
+    internet?.close();
     await rm(dataDir, { recursive: true, force: true });
   }, 60_000);
 
@@ -90,9 +64,9 @@ suite('the broker of one machine', missingFor('bubblewrap'), () => {
     `fails connections while it is killed ${KILLS} times under load, and never opens the policy`,
     async () => {
       for (let kill = 0; kill < KILLS; kill += 1) {
-        const before = reached.length;
+        const before = internet.tunnels.length;
         const load = run('bash', '-c', SCRIPT);
-        while (reached.length < before + LOAD) await once(internet, 'reached');
+        await internet.tunnelled(before + LOAD);
         await host.end('SIGKILL');
         expect((await load).out).toBe(`${LOAD}\n`);
         for (const name of ['api.example.test', 'evil.example.test']) {
@@ -101,13 +75,13 @@ suite('the broker of one machine', missingFor('bubblewrap'), () => {
           const tunnel = await curl(`http://${name}/`);
           expect([tunnel.code, tunnel.err]).toEqual([56, expect.stringContaining('503')]);
         }
-        expect(reached).toHaveLength(before + LOAD);
+        expect(internet.tunnels).toHaveLength(before + LOAD);
         host = await startHostProcess({ dataDir, environment });
         expect(await curl('http://api.example.test/')).toEqual({ out: 'from afar\n', err: '', code: 0 });
         const refused = await curl('http://evil.example.test/');
         expect([refused.code, refused.err]).toEqual([56, expect.stringContaining('403')]);
       }
-      expect(reached.filter((each) => !each.startsWith('api.example.test:'))).toEqual([]);
+      expect(internet.tunnels.filter((each) => !each.startsWith('api.example.test:'))).toEqual([]);
     },
     60_000 + KILLS * 60_000,
   );

@@ -2,12 +2,10 @@
  * The network of sandboxes through the API, with a proxy of this test in place of the machine's
  * internet access.
  */
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { type Internet, startInternet } from '#test/support/internet.ts';
 import { suite } from '#test/support/suite.ts';
 import { execute } from './support/commands.ts';
 import { ALICE, BOB, PEOPLE } from './support/people.ts';
@@ -24,29 +22,17 @@ interface Waiting {
 suite('the network of a sandbox', missingFor('bubblewrap'), () => {
   let porthole: TestHost;
   let run: MadeRun;
-  const internet = createServer((_request, response) => response.end('from afar\n'));
-  const tunnelled: string[] = [];
-  internet.on('connect', (request, client) => {
-    tunnelled.push(request.url ?? '');
-    const { port } = internet.address() as AddressInfo;
-    const server = connect(port, '127.0.0.1', () => {
-      client.write('HTTP/1.1 200 OK\r\n\r\n');
-      client.pipe(server).pipe(client);
-    });
-    server.on('error', () => client.destroy());
-    client.on('error', () => server.destroy());
-  });
+  let internet: Internet;
 
   beforeAll(async () => {
-    internet.listen(0, '127.0.0.1');
-    await once(internet, 'listening');
-    const proxy = `http://127.0.0.1:${(internet.address() as AddressInfo).port}`;
+    internet = await startInternet();
+    const { proxy } = internet;
     porthole = await startTestHost({ ...PEOPLE, https_proxy: proxy, http_proxy: proxy });
     run = await makeRun(porthole, ALICE);
   }, 60_000);
   afterAll(async () => {
     await porthole.end();
-    internet.close().closeAllConnections();
+    internet.close();
   });
 
   const patch = (body: object, token = ALICE) =>
@@ -72,7 +58,7 @@ suite('the network of a sandbox', missingFor('bubblewrap'), () => {
   test('is packages by default, and goes through the machine’s own proxy', async () => {
     const { stdout } = await curl('-p', 'http://deb.debian.org/');
     expect(stdout.toString()).toBe('from afar\n');
-    expect(tunnelled).toEqual(['deb.debian.org:80']);
+    expect(internet.tunnels).toEqual(['deb.debian.org:80']);
   });
 
   test.each([
