@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { READING } from '#core/network/network-policy.ts';
 import { bodyFraming, HOP_BY_HOP } from '#proxy/preview-headers.ts';
 
 /** Written anew, or for this proxy only. */
@@ -15,9 +16,20 @@ const NOT_IN_ANSWERS: ReadonlySet<string> = new Set(HOP_BY_HOP);
 
 export type Headers = Readonly<Record<string, string[]>>;
 
+/**
+ * Many servers take the method from these. A request that reads would become one that writes, past a
+ * rule about methods.
+ */
+const NOT_IN_READS: ReadonlySet<string> = new Set([
+  ...NOT_IN_REQUESTS,
+  'x-http-method',
+  'x-http-method-override',
+  'x-method-override',
+]);
+
 /** The end-to-end headers of a request, without Host and framing. */
 export function requestHeaders(request: IncomingMessage): Headers {
-  return endToEnd(request, NOT_IN_REQUESTS);
+  return endToEnd(request, READING.includes(request.method ?? '') ? NOT_IN_READS : NOT_IN_REQUESTS);
 }
 
 /** The end-to-end headers of an answer. */

@@ -295,14 +295,17 @@ export class NetworkBroker {
    */
   async #checkServerName(flow: Flow, client: Duplex, socket: Socket): Promise<void> {
     const { sandboxId, destination, ended } = flow;
-    if (flow.decision.rule === 'network: open') return;
+    const isOpen = flow.decision.rule === 'network: open';
+    // An address would bypass the rules of `deny`, which are names.
+    if (isOpen && (await this.#deps.policyOf(sandboxId))?.deny.length === 0) return;
     const flight = await firstFlight(client, socket, ended.signal);
+    if (isOpen && flight.kind !== 'tls') return;
     if (flight.kind !== 'broken' && (flight.kind !== 'tls' || flight.name === undefined)) return;
     const name = flight.kind === 'tls' ? readHost(flight.name ?? '') : undefined;
     if (name !== undefined && isSame(name, destination.host)) return;
     const other =
       name && this.#decide(await this.#deps.policyOf(sandboxId), { host: name, port: destination.port });
-    if (other?.kind === 'allow') return;
+    if (other?.kind === 'allow' || (isOpen && other === undefined)) return;
     flow.decision = {
       kind: 'deny',
       rule: name === undefined ? 'no valid TLS' : `TLS for ${hostText(name)}`,

@@ -61,7 +61,8 @@ export interface NetworkDecision {
 }
 
 const WEB_PORTS: readonly number[] = [80, 443];
-const READING: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
+/** Methods that change nothing (RFC 9110 §9.2.1). */
+export const READING: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
 
 /** @param asks whether the owner can be asked */
 export function decideNetwork(
@@ -112,10 +113,14 @@ function matchesRequest(
 ): boolean {
   if (methods !== undefined && !methods.includes(method)) return false;
   if (paths === undefined) return true;
-  // Servers disagree on `/a/../b` and `/%61`: such a path is denied and never allowed.
-  const [plain = ''] = path.split('?', 1);
-  if (/%|\/\.{1,2}(\/|$)|\/\/|\\/.test(plain)) return unclear;
-  return paths.some((prefix) => plain === prefix || plain.startsWith(prefix.replace(/\/?$/, '/')));
+  // Servers disagree on `/a/../b`, `/a/..;/b`, `/%61` and on case: such a path is denied and never
+  // allowed.
+  const [asked = ''] = path.split('?', 1);
+  if (/[%;\\]|\/\.{1,2}(\/|$)|\/\//.test(asked)) return unclear;
+  const plain = unclear ? asked.toLowerCase() : asked;
+  return paths
+    .map((prefix) => (unclear ? prefix.toLowerCase() : prefix))
+    .some((prefix) => plain === prefix || plain.startsWith(prefix.replace(/\/?$/, '/')));
 }
 
 /** The rule in user syntax: `host`, `host:443`. */

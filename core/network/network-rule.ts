@@ -25,7 +25,7 @@ export function readRule(input: RuleInput, list: 'allow' | 'deny'): NetworkRule 
   }
   const host = readPattern(given.host, list);
   if ('problem' in host) return `${JSON.stringify(given.host)}: ${host.problem}`;
-  const badPath = paths?.find((path) => !/^\/[\w\-./~!$&'()*+,;=:@]*$/.test(path) || path.includes('..'));
+  const badPath = paths?.find((path) => !/^\/[\w\-./~!$&'()*+,=:@]*$/.test(path) || path.includes('..'));
   if (badPath !== undefined) return `${given.host}: ${JSON.stringify(badPath)} is no plain path`;
   return {
     host: host.pattern,

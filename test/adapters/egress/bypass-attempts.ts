@@ -62,6 +62,14 @@ const SPELLINGS = [
   'api.example.com#@127.0.0.1',
   '127.0.0.1%00.api.example.com',
   'ⓛocalhost',
+  'loc\u00adalhost',
+  '１２７.0.0.1',
+  '127。0。0。1',
+  '[::ffff:0:127.0.0.1]',
+  '[0:0:0:0:0:ffff:127.0.0.1]',
+  '[2001:0:7f00:1::]',
+  'api.example.com\0.127.0.0.1',
+  'api.example.com,127.0.0.1',
 ] as const;
 
 export function bypassAttempts({
@@ -143,6 +151,26 @@ export function bypassAttempts({
       `GET http://${machine}/ HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AA\r\n\r\n`,
     ],
     ['HTTP/2 with prior knowledge', `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${smuggled}`],
+    ['one slash in the URL', `GET http:/${machine}/ HTTP/1.1\r\nHost: x\r\n\r\n`],
+    [
+      'a Host of the machine',
+      `GET ${to}/ HTTP/1.1\r\nHost: ${machine}\r\nProxy-Connection: keep-alive\r\n\r\n${smuggled}`,
+    ],
+    ['HTTP/1.0 that is kept alive', `GET ${to}/ HTTP/1.0\r\nConnection: keep-alive\r\n\r\n${smuggled}`],
+    [
+      'a trailer that names a host',
+      `POST ${to}/ HTTP/1.1\r\nHost: x\r\nTrailer: Host\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nHost: secret.example.com\r\n\r\n${smuggled}`,
+    ],
+    ['CONNECT with a path', `CONNECT ${machine}/ HTTP/1.1\r\n\r\n${get(machine)}`],
+    ['CONNECT with a user', `CONNECT ${outside}@${machine} HTTP/1.1\r\n\r\n${get(machine)}`],
+    ['CONNECT to a port with a sign', `CONNECT 127.0.0.1:+${machinePort} HTTP/1.1\r\n\r\n${get(machine)}`],
+    ['CONNECT to a port with zeros', `CONNECT 127.0.0.1:0${machinePort} HTTP/1.1\r\n\r\n${get(machine)}`],
+    ['SOCKS5 UDP ASSOCIATE', socks(3, '\x09localhost').replace('\x05\x01\0\x03', '\x05\x03\0\x03')],
+    ['SOCKS5 with a NUL in the name', `${socks(3, '\x19api.example.com\0.127.0.0.1')}${get(machine)}`],
+    [
+      'SOCKS4a',
+      `\x04\x01${String.fromCharCode(machinePort >> 8, machinePort & 255)}\0\0\0\x01\0localhost\0${get(machine)}`,
+    ],
     ['HTTP/0.9', `GET http://${machine}/\r\n`],
     ['CONNECT without a port', `CONNECT 127.0.0.1 HTTP/1.1\r\n\r\n${get(machine)}`],
     ['CONNECT to port 0', `CONNECT 127.0.0.1:0 HTTP/1.1\r\n\r\n${get(machine)}`],

@@ -96,6 +96,14 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
       return { out, err, code: exit.code };
     };
     const sh = (script: string) => run('sh', '-c', script);
+    /** Waits for an attempt with that rule: a program may end before its connection does here. */
+    const logged = async (rule: string): Promise<NetworkAttempt> => {
+      while (true) {
+        const found = attempts.find((each) => each.rule.includes(rule));
+        if (found !== undefined) return found;
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    };
 
     beforeAll(async () => {
       folder = mkdtempSync(join(tmpdir(), 'porthole-network-'));
@@ -307,6 +315,48 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
       });
     });
 
+    test('denies a name in TLS to an address, also with network: open', async () => {
+      set('open');
+      const curl = () =>
+        run(
+          'curl',
+          '-sSk',
+          '-m',
+          '20',
+          '--connect-to',
+          `::${OUTSIDE}:`,
+          `https://api.example.com:${securePort}/`,
+        );
+      expect((await curl()).out).toBe('false');
+      policy = { ...policy, deny: [{ host: '*.example.net' }] };
+      expect((await curl()).out).toBe('false');
+      policy = { ...policy, deny: [{ host: 'api.example.com' }] };
+      expect((await curl()).code).not.toBe(0);
+      expect(await logged('TLS for api.example.com')).toMatchObject({ host: OUTSIDE, decision: 'blocked' });
+    });
+
+    test('forwards no other method in a header of a request that reads', async () => {
+      policy = {
+        ...NO_NETWORK,
+        mode: 'allowlist',
+        allow: [{ host: 'api.example.com', ports: [port], methods: ['GET', 'POST'] }],
+      };
+      const seen: unknown[] = [];
+      const note = ({ method, headers }: IncomingMessage): void =>
+        void seen.push([method, headers['x-http-method-override']]);
+      outside.on('request', note);
+      for (const method of ['GET', 'POST']) {
+        await sh(
+          `curl -sS -m 20 -X ${method} -H 'X-HTTP-Method-Override: DELETE' http://api.example.com:${port}/hello`,
+        );
+      }
+      outside.off('request', note);
+      expect(seen).toEqual([
+        ['GET', undefined],
+        ['POST', 'DELETE'],
+      ]);
+    });
+
     test('puts the value of a secret into a request over TLS that curl trusts', async () => {
       set('allowlist', 'api.example.com');
       const placeholder = 'porthole-secret-0123456789abcdef0123456789abcdef';
@@ -320,7 +370,7 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
         `echo $KEY; curl -sS -m 20 -H "X-Key: $KEY" https://api.example.com:${securePort}/`,
       );
       expect({ out, err }).toEqual({ out: `${placeholder}\ntrue`, err: '' });
-      expect(attempts.at(-1)?.rule).toContain(', secret KEY');
+      await logged(', secret KEY');
     }, 30_000);
 
     test('streams without holding anything back, and carries 200 connections at once', async () => {

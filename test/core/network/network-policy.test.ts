@@ -106,13 +106,18 @@ describe('a network policy', () => {
       'GET api.example.com:80/v1/../v2',
       'GET api.example.com:80/v1/%2e%2e/v2',
       'GET api.example.com:80/v1//x',
+      'GET api.example.com:80/v1/..;/v2',
+      'GET api.example.com:80/v1/;x/v2',
+      'GET api.example.com:80/V1/users',
       'api.example.com:443',
     ]) {
       expect([where, outcome(where)]).toEqual([where, 'deny']);
     }
     const denied = policy('open', { deny: rules('deny', entry) });
     expect(decide(denied, 'api.example.com:443')).toBe('deny: deny GET api.example.com /v1');
-    expect(decide(denied, 'GET api.example.com:80/%761')).toBe('deny: deny GET api.example.com /v1');
+    for (const path of ['%761', 'V1', 'v1;a/users', 'v2/..;/v1']) {
+      expect(decide(denied, `GET api.example.com:80/${path}`)).toBe('deny: deny GET api.example.com /v1');
+    }
     expect(decide(denied, 'POST api.example.com:80/v1')).toBe('allow: network: open');
   });
 
@@ -214,6 +219,8 @@ describe('an address', () => {
     ['0.0.0.0', [], true, 'reserved address'],
     ['::1', [], true, 'reserved address'],
     ['64:ff9b::a9fe:a9fe', [], true, 'reserved address'],
+    ['::ffff:0:a00:1', [], true, 'reserved address'],
+    ['2001:0:a00:1::1', [], true, 'reserved address'],
     ['fc00::1', [], false, 'private address'],
     ['169.254.169.254', ['0.0.0.0/0'], true, 'metadata address'],
     ['fe80::1', ['::/0'], true, 'metadata address'],
