@@ -112,10 +112,13 @@ export async function startWorker<Ready>(
   module: URL,
   args: readonly string[] = [],
   nodeOptions: readonly string[] = process.execArgv,
+  prefix: readonly string[] = [],
 ): Promise<Worker<Ready>> {
+  const [execPath = process.execPath, ...execArgv] = [...prefix, process.execPath, ...nodeOptions];
   const child: ChildProcess = fork(module, [...args], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    execArgv: [...nodeOptions],
+    execPath,
+    execArgv,
   });
   const answer = async (): Promise<unknown> => {
     const ended = new AbortController();

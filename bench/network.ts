@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,6 +14,8 @@ import { NO_NETWORK } from '#core/network/network-policy.ts';
 import { NO_SECRETS } from '#core/network/network-secrets.ts';
 import { NETWORK } from '#guest/protocol/network.ts';
 import { type BenchResult, compare, estimate, interleave, single, startWorker } from './measure.ts';
+import { openLink, THERE } from './network-link.ts';
+import { BODY_BYTES } from './preview/body.ts';
 import { withGuests } from '#test/support/with-guests.ts';
 
 export interface NetworkBenchOptions {
@@ -28,6 +30,11 @@ const run = promisify(execFile);
 /** Address of the server, which a sandbox may reach; no other address of loopback. */
 const OUTSIDE = '127.0.0.2';
 const NAME = 'api.example.com';
+/** The server behind the link. */
+const FAR = 'far.example.com';
+/** Speeds of the link, in Gbit/s. */
+const LINKS = [1, 2.5, 10];
+const GOAL = { at: 'least', value: 0.8 } as const;
 /** New connections of one round. */
 const REQUESTS = 10;
 /** The goal of the time from the request for a connection to the first byte. */
@@ -64,14 +71,27 @@ export async function benchNetwork({
     OUTSIDE,
   ]);
   const port = upstream.ready;
+  const link = process.geteuid?.() === 0 ? await openLink() : undefined;
+  const far =
+    link &&
+    (await startWorker<number>(
+      new URL('./preview/upstream.ts', import.meta.url),
+      [String(port), THERE],
+      process.execArgv,
+      link.prefix,
+    ));
   const provider = withGuests(createLocalProvider({ dataDir: folder, tools: readMachineTools({}) }));
   const broker = new NetworkBroker({
     presets: [],
-    permitted: [`${OUTSIDE}/32`],
+    permitted: [`${OUTSIDE}/32`, `${THERE}/32`],
     proxies: NO_PROXIES,
-    resolve: () => Promise.resolve([OUTSIDE]),
+    resolve: (name) => Promise.resolve([name === FAR ? THERE : OUTSIDE]),
     policyOf: () =>
-      Promise.resolve({ ...NO_NETWORK, mode: 'allowlist', allow: [{ host: NAME, ports: [port] }] }),
+      Promise.resolve({
+        ...NO_NETWORK,
+        mode: 'allowlist',
+        allow: [NAME, FAR].map((host) => ({ host, ports: [port] })),
+      }),
     secretsOf: () => Promise.resolve(NO_SECRETS),
     certificates: undefined,
     ask: () => Promise.resolve('not asked'),
@@ -130,6 +150,41 @@ export async function benchNetwork({
       rounds,
     );
 
+    const links: BenchResult[] = [];
+    await inside(quiet, ['sh', '-c', `head -c ${BODY_BYTES} /dev/zero > /tmp/body`]);
+    await writeFile(join(folder, 'body'), Buffer.alloc(BODY_BYTES));
+    const upload = (host: string, file: string): [string, ...string[]] => [
+      ...curl('speed_upload', [url(host, '/upload')]),
+      '-H',
+      'Expect:',
+      '-T',
+      file,
+    ];
+    for (const gigabits of link === undefined ? [] : LINKS) {
+      await link?.limit(gigabits);
+      const down = await interleave(
+        {
+          broker: () => through('speed_download', [url(FAR, '/body')]),
+          direct: () => direct('speed_download', [url(THERE, '/body')]),
+        },
+        rounds,
+      );
+      const up = await interleave(
+        {
+          broker: async () => mean(await inside(quiet, upload(FAR, '/tmp/body'))),
+          direct: async () => {
+            const [program, ...args] = upload(THERE, join(folder, 'body'));
+            return mean((await run(program, args)).stdout);
+          },
+        },
+        rounds,
+      );
+      for (const [way, figures] of Object.entries({ down, up })) {
+        const name = `100 MB ${way} over a link of ${gigabits} Gbit/s, through the broker / direct`;
+        links.push(compare(name, figures, ['broker', 'direct'], 'B/s', GOAL));
+      }
+    }
+
     const load = await provider.exec(busy, {
       argv: ['node', '-e', BUSY, String(port), String(connections), String(seconds)],
     });
@@ -148,10 +203,14 @@ export async function benchNetwork({
       single('request to first byte through the broker', estimate(first.broker).high, 'ms', MOST_MS, {
         'direct, ms': estimate(first.direct).median,
       }),
-      compare('100 MB down through the broker / direct', bytes, ['broker', 'direct'], 'B/s', {
-        at: 'least',
-        value: 0.8,
-      }),
+      ...links,
+      compare(
+        '100 MB down on loopback, through the broker / direct',
+        bytes,
+        ['broker', 'direct'],
+        'B/s',
+        GOAL,
+      ),
       single(
         `first byte while another sandbox has ${connections} busy connections`,
         estimate(loaded).median,
@@ -165,6 +224,8 @@ export async function benchNetwork({
     await provider.close();
     broker.close();
     await upstream.stop();
+    await far?.stop();
+    await link?.close();
     await rm(folder, { recursive: true, force: true });
   }
 }
