@@ -17,8 +17,8 @@ const NOT_IN_ANSWERS: ReadonlySet<string> = new Set(HOP_BY_HOP);
 export type Headers = Readonly<Record<string, string[]>>;
 
 /**
- * Many servers take the method from these. A request that reads would become one that writes, past a
- * rule about methods.
+ * Many servers take the method from these. A request that reads would become one that writes,
+ * past a rule about methods.
  */
 const NOT_IN_READS: ReadonlySet<string> = new Set([
   ...NOT_IN_REQUESTS,

@@ -50,7 +50,9 @@ export async function startInternet({
     async tunnelled(count) {
       while (tunnels.length < count) await once(server, 'tunnelled');
     },
-    close: () => void server.close().closeAllConnections(),
+    close() {
+      server.close().closeAllConnections();
+    },
   };
 }
 

@@ -162,7 +162,7 @@ function debianFiles(): [string, Content][] {
   const packages = `Package: hello
 Version: 2.10-3
 Architecture: all
-Maintainer: nobody <nobody@example.test>
+Maintainer: Tests <tests@example.test>
 Filename: pool/hello.deb
 Size: ${DEB.length}
 SHA256: ${sha256(DEB)}
