@@ -20,6 +20,8 @@ export interface LooksBenchOptions {
 const MOST_IDLE_MIB = 300;
 /** Instead of five minutes, in milliseconds. */
 const IDLE_MS = 3_000;
+/** Between two figures: an agent edits between two checks. In milliseconds. */
+const REST_MS = 700;
 
 /**
  * Looks and checks of a Vite app beside its load in a bare Chromium, many looks at once, and the
@@ -42,22 +44,33 @@ export async function benchLooks({
       if (answer.json()['result'] !== 'works') throw new Error(answer.text.slice(0, 1_000));
       return took;
     };
+    const rested =
+      (arm: () => Promise<number>): (() => Promise<number>) =>
+      async () => {
+        await pause(REST_MS);
+        return arm();
+      };
+    const navigations: number[] = [];
     const arms = {
-      load: async () => {
+      load: rested(async () => {
         const began = performance.now();
         const context = await browser.newContext();
         try {
           const page = await context.newPage();
+          const opened = performance.now();
           await page.goto(url);
-          return performance.now() - began;
+          const loaded = performance.now();
+          navigations.push(loaded - opened);
+          return loaded - began;
         } finally {
           await context.close();
         }
-      },
-      check: () => post('check'),
-      look: () => post('look'),
+      }),
+      check: rested(() => post('check')),
+      look: rested(() => post('look')),
     };
     await interleave(arms, 2);
+    navigations.length = 0;
     const figures = await interleave(arms, rounds);
     const atOnce = await Promise.all(Array.from({ length: looks }, () => post('look')));
     return [

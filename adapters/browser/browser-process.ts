@@ -5,7 +5,8 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
-import type { Interruption, PageObservation, PageVisit } from '#core/pages/page-browser.ts';
+import type { Interruption, PageObservation, PageVisit, Viewport } from '#core/pages/page-browser.ts';
+import { isSameViewport, preparePage, type PreparedPage } from './prepared-page.ts';
 import { visitPage } from './visit-page.ts';
 
 /** The browser to run, and whether with its own sandbox. */
@@ -33,24 +34,40 @@ const PAGE_SIZE = 4_096;
 const RETIRING: readonly (Interruption | null)[] = ['unresponsive', 'console_flood'];
 /** A page holds a browser that answers later than this, in milliseconds. */
 const STUCK_MS = 6_000;
+/** A further look waits. */
+const MOST_CLOSING = 2;
 /** Both visits together end before the host kills this process, in milliseconds. */
 const MOST_BEFORE_REPEAT_MS = 18_000;
+
+const DISABLED = [
+  'WebRtcHideLocalIpsWithMdns',
+  'PreloadMediaEngagementData',
+  // Each context would get one that no page of another context can use.
+  'SpareRendererForSitePerProcess',
+  // Pages of the address bar: a renderer of 80 MiB for each context, in a window that is not shown.
+  'WebUIOmniboxPopup',
+  'WebUIOmniboxAimPopup',
+].join(',');
 
 /** A browser, and the looks that use it. */
 interface Launched {
   readonly browser: Promise<Browser>;
   users: number;
+  /** For the next look. */
+  next: Promise<PreparedPage | undefined> | undefined;
   /** Whether it has been killed, or has crashed. */
   isEnded: boolean;
 }
 
 let current: Launched | undefined;
 const running = new Map<number, AbortController>();
+/** Pages of looks that have been answered. */
+const closing = new Set<Promise<void>>();
 /** Process id of each browser, which leads a process group. */
 const pids = new Map<Browser, number>();
 
 function begin(program: Program): Launched {
-  const begun: Launched = { browser: launch(program), users: 0, isEnded: false };
+  const begun: Launched = { browser: launch(program), users: 0, next: undefined, isEnded: false };
   const forget = (): void => {
     begun.isEnded = true;
     if (current === begun) current = undefined;
@@ -81,7 +98,7 @@ async function launch({ program, isSandboxed }: Program): Promise<Browser> {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
-      '--disable-features=WebRtcHideLocalIpsWithMdns,PreloadMediaEngagementData,SpareRendererForSitePerProcess',
+      `--disable-features=${DISABLED}`,
       // WebRTC would send UDP past the proxy.
       '--webrtc-ip-handling-policy=disable_non_proxied_udp',
       // Its name in older versions.
@@ -122,7 +139,7 @@ async function watch(launched: Launched, browser: Browser): Promise<void> {
   const cdp = await browser.newBrowserCDPSession();
   const processes = async () => (await cdp.send('SystemInfo.getProcessInfo')).processInfo;
   const own = (await processes()).find(({ type }) => type === 'browser');
-  const report = (): void => void (process.connected && process.send?.({ browsers: [...pids.values()] }));
+  const report = (): void => send({ browsers: [...pids.values()] });
   if (own !== undefined) pids.set(browser, own.id);
   report();
   browser.once('disconnected', () => {
@@ -155,9 +172,10 @@ async function observe(visit: PageVisit, program: Program, signal: AbortSignal):
   const began = performance.now();
   const used = (current ??= begin(program));
   used.users += 1;
+  let page: PreparedPage | undefined;
   try {
-    const browser = await used.browser;
-    const seen = await visitPage(browser, visit, signal);
+    page = await takePage(used, visit.viewport);
+    const seen = await visitPage(page, visit, signal);
     if (current === used && RETIRING.includes(seen.interruption)) current = undefined;
     const isInTime = performance.now() - began < MOST_BEFORE_REPEAT_MS;
     const mayBeOther = seen.interruption === 'unresponsive' && used.users > 1 && isInTime;
@@ -166,17 +184,48 @@ async function observe(visit: PageVisit, program: Program, signal: AbortSignal):
     if (current === used) current = undefined;
     if (signal.aborted || !used.isEnded) throw error;
   } finally {
-    used.users -= 1;
-    if (current !== used && used.users === 0) void end(used);
+    track(leave(used, page));
   }
   const own = begin(program);
   own.users = 1;
   try {
-    const seen = await visitPage(await own.browser, visit, signal);
+    const seen = await visitPage(await takePage(own, visit.viewport), visit, signal);
     return own.isEnded ? { ...seen, navigationError: null, interruption: 'unresponsive' } : seen;
   } finally {
-    void end(own);
+    track(end(own));
   }
+}
+
+async function takePage(launched: Launched, viewport: Viewport): Promise<PreparedPage> {
+  const { next } = launched;
+  launched.next = undefined;
+  const prepared = await next;
+  if (prepared !== undefined) {
+    if (isSameViewport(prepared.viewport, viewport) && prepared.isUsable()) return prepared;
+    void prepared.close();
+  }
+  return preparePage(await launched.browser, viewport);
+}
+
+/** Closes the page of a look, and then prepares the next one, or ends the browser. */
+async function leave(used: Launched, page: PreparedPage | undefined): Promise<void> {
+  await page?.close();
+  used.users -= 1;
+  if (current !== used) {
+    if (used.users === 0) await end(used);
+  } else if (page !== undefined) {
+    used.next ??= used.browser.then((browser) => preparePage(browser, page.viewport)).catch(() => undefined);
+  }
+}
+
+/** The answer does not wait for it. */
+function track(end: Promise<void>): void {
+  closing.add(end);
+  void end.finally(() => closing.delete(end));
+}
+
+function send(message: FromBrowser): void {
+  if (process.connected) process.send?.(message);
 }
 
 async function answer(id: number, visit: PageVisit, program: Program): Promise<void> {
@@ -184,13 +233,15 @@ async function answer(id: number, visit: PageVisit, program: Program): Promise<v
   running.set(id, controller);
   let reply: FromBrowser;
   try {
+    // A page that hangs closes after seconds: many would exceed the limit of open pages.
+    while (closing.size >= MOST_CLOSING) await Promise.race(closing);
     reply = { id, observation: await observe(visit, program, controller.signal) };
   } catch (error) {
     reply = { id, failure: (error as Error).message.slice(0, 2_000) };
   } finally {
     running.delete(id);
   }
-  process.send?.(reply);
+  send(reply);
 }
 
 process.on('message', (message: ToBrowser) => {

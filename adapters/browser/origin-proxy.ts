@@ -5,6 +5,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 export interface OriginProxy {
   /** For Chromium's proxy setting. */
   readonly url: string;
+  /** Connects to these `host:port` from now on. */
+  allow(hosts: ReadonlySet<string>): void;
   close(): void;
 }
 
@@ -18,11 +20,12 @@ const MOST_CONNECTIONS = 64;
 const LONGEST_REQUEST = 262;
 
 /**
- * A SOCKS5 proxy (RFC 1928) on loopback that connects to the `allowed` `host:port` and to nothing
- * else. All traffic of a page goes through it: redirects, WebSockets, service workers, prefetches.
+ * A SOCKS5 proxy (RFC 1928) on loopback that connects to the allowed `host:port`, at first none,
+ * and to nothing else. All traffic of a page goes through it: redirects, WebSockets, service workers, prefetches.
  * Chromium resolves no name itself while it has a SOCKS proxy.
  */
-export async function openOriginProxy(allowed: ReadonlySet<string>): Promise<OriginProxy> {
+export async function openOriginProxy(): Promise<OriginProxy> {
+  let allowed: ReadonlySet<string> = new Set();
   const open = new Set<Socket>();
   const track = (socket: Socket): Socket => {
     open.add(socket);
@@ -55,6 +58,9 @@ export async function openOriginProxy(allowed: ReadonlySet<string>): Promise<Ori
   const { port } = server.address() as AddressInfo;
   return {
     url: `socks5://127.0.0.1:${port}`,
+    allow(hosts) {
+      allowed = hosts;
+    },
     close() {
       server.close();
       for (const socket of open) socket.destroy();

@@ -117,7 +117,9 @@ export class PageRecorder {
     this.#navigations = 0;
   }
 
-  async attach(cdp: CDPSession): Promise<void> {
+  /** Records what the page in this frame does from now on. */
+  listen(cdp: CDPSession, frameId: string): void {
+    this.#frameId = frameId;
     this.#onNetwork(cdp);
     this.#onSockets(cdp);
     this.#onMessages(cdp);
@@ -126,14 +128,6 @@ export class PageRecorder {
       this.#navigations += 1;
       if (this.#navigations > MOST_NAVIGATIONS) this.#interrupt('navigations');
     });
-    const [{ frameTree }] = await Promise.all([
-      cdp.send('Page.getFrameTree'),
-      cdp.send('Page.enable'),
-      cdp.send('Network.enable', { maxTotalBufferSize: 32_000_000, maxResourceBufferSize: 8_000_000 }),
-      cdp.send('Runtime.enable'),
-      cdp.send('Log.enable'),
-    ]);
-    this.#frameId = frameTree.frame.id;
   }
 
   #onNetwork(cdp: CDPSession): void {

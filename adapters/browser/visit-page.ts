@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
+import type { BrowserContext, CDPSession, Page } from 'playwright-core';
 import type {
   Interruption,
   PageFacts,
@@ -11,9 +11,9 @@ import type {
 import { comparePictures } from './compare-pictures.ts';
 import { readOverlay, type ShownOverlay, viteError } from './error-overlays.ts';
 import { findElement } from './find-element.ts';
-import { openOriginProxy } from './origin-proxy.ts';
 import { PageRecorder } from './page-recorder.ts';
 import { awaitCondition, nearestElements, runStep, stepFailure } from './page-steps.ts';
+import type { PreparedPage } from './prepared-page.ts';
 import { SourceMaps } from './source-maps.ts';
 
 const PROBE = readFileSync(new URL('./page-probe.js', import.meta.url), 'utf8');
@@ -45,37 +45,20 @@ interface Measured {
   readonly contentType: string;
 }
 
-/** Opens one page in a fresh context, does the steps, and measures what a visitor sees. */
-export async function visitPage(
-  browser: Browser,
+/**
+ * Opens one page, does the steps, and measures what a visitor sees. The caller closes the page,
+ * which is used for no other visit.
+ */
+export function visitPage(
+  prepared: PreparedPage,
   visit: PageVisit,
   signal: AbortSignal,
 ): Promise<PageObservation> {
-  const look = new Look(visit);
-  const proxy = await openOriginProxy(look.allowed);
-  let context: BrowserContext | undefined;
-  try {
-    const { width, height, scale, mobile } = visit.viewport;
-    context = await browser.newContext({
-      proxy: { server: proxy.url },
-      viewport: { width, height },
-      deviceScaleFactor: scale,
-      isMobile: mobile,
-      hasTouch: mobile,
-      acceptDownloads: false,
-      serviceWorkers: 'block',
-      locale: 'en-US',
-    });
-    return await look.observe(context, signal);
-  } finally {
-    // A hanging page blocks neither: its renderer ends with the context.
-    proxy.close();
-    await Promise.race([context?.close().catch(() => undefined), pause(3_000, undefined, { ref: false })]);
-  }
+  return new Look(visit).observe(prepared, signal);
 }
 
 class Look {
-  readonly allowed: ReadonlySet<string>;
+  readonly #allowed: ReadonlySet<string>;
   readonly #visit: PageVisit;
   readonly #recorder: PageRecorder;
   readonly #blocked: Record<string, number> = {};
@@ -85,24 +68,26 @@ class Look {
   constructor(visit: PageVisit) {
     this.#visit = visit;
     const hosts = [visit.origin, ...visit.siblings.map(({ origin }) => origin)];
-    this.allowed = new Set(hosts.map(hostPort));
+    this.#allowed = new Set(hosts.map(hostPort));
     this.#recorder = new PageRecorder({
-      allowed: this.allowed,
+      allowed: this.#allowed,
       shorten: (text) => shorten(text, visit),
       interrupt: (why) => this.#interrupt(why),
     });
   }
 
-  async observe(context: BrowserContext, signal: AbortSignal): Promise<PageObservation> {
+  async observe(
+    { proxy, context, page, cdp, frameId }: PreparedPage,
+    signal: AbortSignal,
+  ): Promise<PageObservation> {
     const limit = setTimeout(() => this.#interrupt('time'), LOOK_MS - MEASURE_MS);
     const began = performance.now();
     const gone = (): void => this.#interrupt('time');
     signal.addEventListener('abort', gone, { once: true });
     try {
-      const page = await context.newPage();
       this.#guard(context, page);
-      const cdp = await context.newCDPSession(page);
-      await this.#recorder.attach(cdp);
+      this.#recorder.listen(cdp, frameId);
+      proxy.allow(this.#allowed);
       let navigationError: string | null = null;
       let failedStep: PageObservation['failedStep'] = null;
       let settled: Measured | undefined;
