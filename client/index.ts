@@ -76,6 +76,7 @@ export type {
   PageCheck,
   PageDifference,
   PageLook,
+  AccessibilityFinding,
   PageStep,
 } from './runs/page-check.ts';
 export type { Preview, PreviewInfo, PreviewOptions } from './runs/preview.ts';

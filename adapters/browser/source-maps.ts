@@ -32,8 +32,8 @@ export class SourceMaps {
   }
 
   async original({ url, line, column }: ScriptPlace): Promise<SourcePlace | null> {
-    if (url === '') return null;
-    const plain = { file: fileOf(url, this.#origin), line: line + 1, column: column + 1 };
+    const plain = servedPlace({ url, line, column }, this.#origin);
+    if (plain === null) return null;
     const map = await this.#mapOf(url);
     // Modules that webpack evaluates: these are lines of the generated code.
     if (map === undefined && url.startsWith('webpack')) return { ...plain, line: null, column: null };
@@ -103,6 +103,11 @@ export class SourceMaps {
 interface Map {
   readonly map: SourceMap;
   readonly url: string;
+}
+
+/** In the file as it is served, without its source map. */
+export function servedPlace({ url, line, column }: ScriptPlace, origin: string): SourcePlace | null {
+  return url === '' ? null : { file: fileOf(url, origin), line: line + 1, column: column + 1 };
 }
 
 /** The path of a source in the project, derived from its URL. */

@@ -8,19 +8,21 @@ import type {
   PageVisit,
   Picture,
 } from '#core/pages/page-browser.ts';
+import { findBarriers, loadAxe } from './accessibility.ts';
 import { comparePictures } from './compare-pictures.ts';
 import { readOverlay, type ShownOverlay, viteError } from './error-overlays.ts';
 import { findElement } from './find-element.ts';
 import { PageRecorder } from './page-recorder.ts';
 import { awaitCondition, nearestElements, runStep, stepFailure } from './page-steps.ts';
 import type { PreparedPage } from './prepared-page.ts';
-import { SourceMaps } from './source-maps.ts';
+import { type ScriptPlace, servedPlace, SourceMaps } from './source-maps.ts';
 
 const PROBE = readFileSync(new URL('./page-probe.js', import.meta.url), 'utf8');
 
 /** Time limit of a look, and the part reserved for the final measurement, in milliseconds. */
 const LOOK_MS = 20_000;
 const MEASURE_MS = 5_000;
+const EXAMINE_MS = 2_000;
 const NAVIGATE_MS = 12_000;
 /** Longest wait for the load event, and for a main thread that is blocked before it. */
 const LOAD_MS = 8_000;
@@ -35,8 +37,12 @@ const MOST_DIALOGS = 10;
 const LARGEST_PICTURE = 1_048_576;
 const TALLEST_PICTURE = 8_000;
 const LONGEST_OUTLINE = 24_000;
+/** Elements of a page whose accessibility is examined. */
+const MOST_EXAMINED = 5_000;
 /** Of the page that explains an error of a dev server, in characters. */
 const LARGEST_ERROR = 200_000;
+
+const WORTH_A_MAP: ReadonlySet<string> = new Set(['error', 'warning']);
 
 interface Measured {
   readonly facts: PageFacts;
@@ -193,6 +199,7 @@ class Look {
   async #settle(page: Page, cdp: CDPSession): Promise<Measured | undefined> {
     const loaded = page.waitForLoadState('load', { timeout: LOAD_MS }).catch(() => undefined);
     await Promise.race([loaded, this.#untilBlocked(cdp, loaded)]);
+    if (this.#visit.picture !== undefined) this.#prepareLook(page, cdp);
     const until = performance.now() + SETTLE_MS;
     let failedAt: number | undefined;
     for (;;) {
@@ -210,6 +217,13 @@ class Look {
       if (!awaitsOverlay && (hasFailed || !(isBlank || facts.loading))) return seen;
       await pause(POLL_MS * 4);
     }
+  }
+
+  /** Loads what a look measures with, while it waits for a quiet page. */
+  #prepareLook(page: Page, cdp: CDPSession): void {
+    const axe = this.#world(cdp).then((contextId) => loadAxe(cdp, contextId));
+    const outline = page.locator('title').ariaSnapshot({ timeout: EXAMINE_MS });
+    for (const each of [axe, outline]) each.catch(() => undefined);
   }
 
   /** Interrupts the look if a script blocks the main thread while the page loads. */
@@ -234,13 +248,16 @@ class Look {
     }
   }
 
-  /** Measures in an isolated world, which the page's scripts cannot reach. */
+  /** An isolated world, which the page's scripts cannot reach: the same one in a document. */
+  async #world(cdp: CDPSession): Promise<number> {
+    const { frameId } = this.#recorder;
+    const world = await cdp.send('Page.createIsolatedWorld', { frameId, worldName: 'porthole' });
+    return world.executionContextId;
+  }
+
   async #probe(cdp: CDPSession, withinMs: number): Promise<Measured> {
     const measured = (async () => {
-      const { executionContextId: contextId } = await cdp.send('Page.createIsolatedWorld', {
-        frameId: this.#recorder.frameId,
-        worldName: 'porthole',
-      });
+      const contextId = await this.#world(cdp);
       const { result, exceptionDetails } = await cdp.send('Runtime.evaluate', {
         expression: PROBE,
         contextId,
@@ -284,16 +301,21 @@ class Look {
     const canMeasure = isShown && (this.#interruption === null || this.#interruption === 'time');
     const measured = settled ?? (canMeasure ? await this.#probeTwice(cdp) : undefined);
     const isLook = this.#visit.picture !== undefined;
-    const [outline, picture] =
+    const [outline, picture, accessibility] =
       measured !== undefined && isLook
-        ? await Promise.all([this.#outline(page, measured), this.#picture(page, leftMs / 2)])
-        : [null, null];
+        ? await Promise.all([
+            this.#outline(page, measured),
+            this.#picture(page, leftMs / 2),
+            this.#accessibility(cdp, measured),
+          ])
+        : [null, null, null];
     const maps = new SourceMaps(cdp, this.#visit.origin, recorder.scripts, recorder.frameId);
-    const place = async (at: { url: string; line: number; column: number } | undefined) =>
+    const place = async (at: ScriptPlace | undefined) =>
       at === undefined || measured === undefined
         ? null
         : await within(maps.original(at), 1_500).catch(() => null);
     const { point, origin } = this.#visit;
+    const served = (at: ScriptPlace | undefined) => (at === undefined ? null : servedPlace(at, origin));
     const element =
       measured === undefined || point === undefined
         ? null
@@ -322,7 +344,8 @@ class Look {
       contentType: measured?.contentType ?? null,
       console: await each(recorder.console, async ({ at, ...message }) => ({
         ...message,
-        place: await place(at[0]),
+        // Few logs are worth the time to load a source map.
+        place: WORTH_A_MAP.has(message.level) ? await place(at[0]) : served(at[0]),
       })),
       errors: await each(recorder.errors, async ({ at, message }) => ({
         message,
@@ -347,6 +370,7 @@ class Look {
       pending: recorder.pending.slice(0, 20),
       facts: measured === undefined ? null : { ...measured.facts, text: this.#short(measured.facts.text) },
       outline,
+      accessibility,
       timings: measured?.timings ?? { ttfbMs: null, fcpMs: null, lcpMs: null, loadMs: null },
       interruption: this.#interruption,
       blocked: this.#blocked,
@@ -365,6 +389,20 @@ class Look {
       .ariaSnapshot({ timeout: 1_500 })
       .catch(() => null);
     return text === null ? null : this.#short(text.slice(0, LONGEST_OUTLINE * 2)).slice(0, LONGEST_OUTLINE);
+  }
+
+  async #accessibility(cdp: CDPSession, { facts }: Measured): Promise<PageObservation['accessibility']> {
+    if (facts.elements > MOST_EXAMINED) return null;
+    const found = async () => {
+      const contextId = await this.#world(cdp);
+      // The page may have navigated since it was loaded there.
+      const findings = await findBarriers(cdp, contextId).catch(async () => {
+        await loadAxe(cdp, contextId);
+        return findBarriers(cdp, contextId);
+      });
+      return findings.map((each) => ({ ...each, elements: each.elements.map((text) => this.#short(text)) }));
+    };
+    return within(found(), EXAMINE_MS).catch(() => null);
   }
 
   /** As PNG; as a smaller JPEG where the PNG is too large. */

@@ -142,6 +142,15 @@ export const ObservationSchema = z.object({
     })
     .nullable(),
   outline: text.nullable(),
+  accessibility: list(
+    z.object({
+      rule: text,
+      impact: z.enum(['serious', 'critical']),
+      help: text,
+      count: z.number(),
+      elements: list(text),
+    }),
+  ).nullable(),
   timings: z.object({ ttfbMs: measured, fcpMs: measured, lcpMs: measured, loadMs: measured }),
   interruption: z
     .enum(['memory', 'crash', 'unresponsive', 'time', 'dialogs', 'navigations', 'console_flood'])

@@ -67,10 +67,23 @@ export interface PageCheck {
 
 export interface PageLook extends PageCheck {
   readonly outline: string | null;
+  /** Serious and critical findings of axe-core; null for very large pages. */
+  readonly accessibility: readonly AccessibilityFinding[] | null;
   /** Base64; null if the page could not be rendered. */
   readonly screenshot: PagePicture | null;
   /** To the last look at the same page in the same way; null for the first one. */
   readonly difference: PageDifference | null;
+}
+
+/** A rule of accessibility that elements of the page violate. */
+export interface AccessibilityFinding {
+  /** E.g. `image-alt`. */
+  readonly rule: string;
+  readonly impact: 'serious' | 'critical';
+  readonly help: string;
+  readonly count: number;
+  /** Selectors of the first ones. */
+  readonly elements: readonly string[];
 }
 
 /** What appeared on a page since the last look, and what went. */

@@ -9,7 +9,7 @@ export interface PageVisit {
   readonly viewport: Viewport;
   readonly steps: readonly PageStep[];
   readonly waitFor: WaitFor | undefined;
-  /** Undefined: neither screenshot nor outline. */
+  /** Undefined: no screenshot, outline or accessibility. */
   readonly picture: { readonly fullPage: boolean } | undefined;
   /** An earlier picture of the same page, to compare the new one with. */
   readonly previous?: Picture | undefined;
@@ -129,6 +129,18 @@ export interface PageFacts {
   readonly truncated: boolean;
 }
 
+/** A rule of accessibility that elements of the page violate. */
+export interface AccessibilityFinding {
+  /** Id in axe-core, e.g. `image-alt`. */
+  readonly rule: string;
+  readonly impact: 'serious' | 'critical';
+  readonly help: string;
+  /** Elements that violate it. */
+  readonly count: number;
+  /** Selectors of the first ones. */
+  readonly elements: readonly string[];
+}
+
 export interface SocketState {
   readonly url: string;
   readonly state: 'connecting' | 'open' | 'closed' | 'refused';
@@ -201,6 +213,8 @@ export interface PageObservation {
   readonly pending: readonly string[];
   readonly facts: PageFacts | null;
   readonly outline: string | null;
+  /** Null for a check, and for pages that are too large. */
+  readonly accessibility: readonly AccessibilityFinding[] | null;
   readonly timings: {
     readonly ttfbMs: number | null;
     readonly fcpMs: number | null;

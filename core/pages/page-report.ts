@@ -4,7 +4,7 @@ import type { NewEvent } from '../runs/timeline.ts';
 import { plainText } from '../shared/plain-text.ts';
 import type { LookDifference } from './compare-looks.ts';
 import type { PageCause, PageResult } from './classify-page.ts';
-import type { PageObservation, SourcePlace } from './page-browser.ts';
+import type { AccessibilityFinding, PageObservation, SourcePlace } from './page-browser.ts';
 
 /** The report for a caller: the same fields, each list cut to its share of the budget. */
 export interface PageReport extends PageResult {
@@ -20,8 +20,9 @@ export interface PageReport extends PageResult {
 const BUDGETS = { look: 30_000, check: 7_000 } as const;
 const SHARES = {
   errors: 0.2,
-  failed: 0.2,
-  console: 0.2,
+  failed: 0.15,
+  console: 0.15,
+  accessibility: 0.1,
   sockets: 0.05,
   pending: 0.05,
   overlays: 0.1,
@@ -59,6 +60,7 @@ export function pageReport(
       pending: cut('pending', seen.pending),
       overlays: cut('overlays', seen.overlays),
       redirects: seen.redirects.slice(0, 10),
+      accessibility: seen.accessibility && cut('accessibility', seen.accessibility),
       outline: kind === 'look' ? (seen.outline?.slice(0, budget * OUTLINE_SHARE) ?? null) : null,
       facts: seen.facts && { ...seen.facts, text: seen.facts.text.slice(0, kind === 'look' ? 2_000 : 300) },
       picture: kind === 'look' ? seen.picture : null,
@@ -84,6 +86,12 @@ export function causeText({ message, place }: PageCause): string {
 /** `src/main.tsx:3:16`, the format of editors and terminals. */
 export function placeText({ file, line, column }: SourcePlace): string {
   return [file, line, line === null ? null : column].filter((part) => part !== null).join(':');
+}
+
+/** One line for a finding of accessibility. */
+export function barrierText({ rule, help, count, elements }: AccessibilityFinding): string {
+  const more = count > elements.length ? ` and ${count - elements.length} more` : '';
+  return `accessibility: ${help} (${rule}): ${elements.join(', ')}${more}`;
 }
 
 export interface LookedAt {

@@ -13,6 +13,9 @@ interface Seen {
     readonly line: number | null;
   }[];
   readonly outline?: string | null;
+  readonly accessibility?:
+    | readonly { readonly rule: string; readonly help: string; readonly elements: readonly string[] }[]
+    | null;
   readonly screenshot?: { readonly data: string } | null;
 }
 
@@ -69,7 +72,10 @@ function report({ asJson }: PageRequest, seen: Seen): number {
       const place = file === null ? '' : ` (${line === null ? file : `${file}:${line}`})`;
       return `  also: ${message}${place}\n`;
     });
-    process.stdout.write(`${seen.summary}\n${others.join('')}`);
+    const barriers = (seen.accessibility ?? []).map(
+      ({ rule, help, elements }) => `  accessibility: ${help} (${rule}): ${elements.join(', ')}\n`,
+    );
+    process.stdout.write(`${seen.summary}\n${others.join('')}${barriers.join('')}`);
   }
   return RESULTS[seen.result];
 }

@@ -257,6 +257,18 @@ export const LookDto = SeenDto.extend({
     .string()
     .nullable()
     .describe('Roles and names, as a screen reader has them; null for very large pages'),
+  accessibility: z
+    .array(
+      z.object({
+        rule: z.string().describe('Of axe-core, e.g. `image-alt`'),
+        impact: z.enum(['serious', 'critical']),
+        help: z.string(),
+        count: z.number().int().describe('Elements that violate it'),
+        elements: z.array(z.string()).describe('Selectors of the first ones'),
+      }),
+    )
+    .nullable()
+    .describe('What keeps people with disabilities from using the page; null for very large pages'),
   screenshot: PictureDto.nullable(),
   difference: DifferenceDto.nullable().describe(
     'To the last look of 24 hours at the same page in the same way; null for the first',
@@ -310,10 +322,11 @@ export function toPageResultDto(page: PageResult): z.output<typeof PageResultDto
 }
 
 export function toLookDto(report: PageReport): z.input<typeof LookDto> {
-  const { outline, picture } = report.observation;
+  const { outline, accessibility, picture } = report.observation;
   return {
     ...toSeenDto(report),
     outline,
+    accessibility: accessibility && accessibility.map((each) => ({ ...each, elements: [...each.elements] })),
     screenshot: picture && toPictureDto(picture),
     difference: report.difference && toDifferenceDto(report.difference),
   };

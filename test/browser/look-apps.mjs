@@ -125,6 +125,11 @@ const FILES = {
   '/api/me': json({}, 401),
   '/pixel.png': { body: PIXEL, headers: { 'content-type': 'image/png' } },
   '/sw.js': js('self.onfetch = () => {}'),
+  '/barriers': html(
+    page(
+      '<main><h1>Orders</h1><img src="/pixel.png" width="50" height="50"><input id="q"><p style="color:#bbb;background:#fff">Three orders</p></main>',
+    ),
+  ),
   '/steps': html(
     page(
       `<form onsubmit="event.preventDefault(); out.textContent = 'Hello ' + who.value"><input id="who" aria-label="Name"><button>Greet</button></form><p id="out"></p>`,

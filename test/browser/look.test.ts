@@ -157,6 +157,19 @@ const looksOf = (where: (typeof PLACES)[number]) => () => {
     expect([media_type, data.slice(0, 8)]).toEqual(['image/png', 'iVBORw0K']);
   });
 
+  test('lists serious barriers to people with disabilities, with their elements', async () => {
+    const look = await post('look', { path: '/barriers' });
+    const found = look['accessibility'] as readonly { rule: string; elements: readonly string[] }[];
+    expect([look.result, ...found.map(({ rule, elements }) => [rule, elements])]).toEqual([
+      'works',
+      ['color-contrast', ['p']],
+      ['image-alt', ['img']],
+      ['label', ['#q']],
+    ]);
+    expect(await post('look', { path: '/ok/static' })).toMatchObject({ accessibility: [] });
+    expect(await post('check', { path: '/barriers' })).not.toHaveProperty('accessibility');
+  });
+
   test(
     'names the step that fails and the elements there are, with the picture at that moment',
     async () => {

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { fromBase64 } from '../../streams/from-base64.ts';
-import type { CheckOptions, PageCheck } from '../../runs/page-check.ts';
+import type { CheckOptions, PageCheck, PageLook } from '../../runs/page-check.ts';
 import { type CommandSpec, type Context, JSON_OPTION, readChoice } from '../command.ts';
 import { readDuration } from '../duration.ts';
 import { plain } from '../plain.ts';
@@ -57,12 +57,20 @@ export const lookCommand: CommandSpec = {
       await note(`porthole: ${out} is ${seen.screenshot.media_type}.`);
     } else if (out !== undefined) await note('porthole: there is no picture of this page.');
     await say(context, seen);
+    if (!given.is('json')) await sayBarriers(context, seen);
     if (out === undefined && !given.is('json') && seen.outline !== null) {
       for (const line of seen.outline.split('\n')) await context.print(plain(line));
     }
     return seen.result === 'works' ? 0 : 1;
   },
 };
+
+async function sayBarriers({ print }: Context, { accessibility }: PageLook): Promise<void> {
+  for (const { rule, help, count, elements } of accessibility ?? []) {
+    const more = count > elements.length ? ` and ${count - elements.length} more` : '';
+    await print(plain(`  accessibility: ${help} (${rule}): ${elements.join(', ')}${more}`));
+  }
+}
 
 async function target(context: Context) {
   const { given, signal } = context;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { actorOn } from '#core/callers.ts';
 import { isSame, type LookDifference } from '#core/pages/compare-looks.ts';
-import { causeText, type PageReport, pageReport } from '#core/pages/page-report.ts';
+import { barrierText, causeText, type PageReport, pageReport } from '#core/pages/page-report.ts';
 import { lookAtPage, type PageRequest } from '#core/pages/look-at-page.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import {
@@ -43,7 +43,7 @@ export const lookAtPageTool = defineTool({
   name: 'look',
   title: 'Look at a page',
   description:
-    'The same as check, with a picture of the page and an outline of its roles and names. Use it to see how a page looks, and to find the elements for steps. ' +
+    'The same as check, with a picture of the page, an outline of its roles and names, and serious accessibility findings. Use it to see how a page looks, and to find the elements for steps. ' +
     TRUST,
   input: z.strictObject({ ...fields, full_page: z.boolean().default(false) }),
   // The picture is image content: as text it would fill the context of the model.
@@ -54,10 +54,13 @@ export const lookAtPageTool = defineTool({
     const run = await runOf(context, input.run_id);
     const report = pageReport('look', await look(run, input, { fullPage }, context));
     const { screenshot: _, ...data } = toLookDto(report);
-    const { outline, picture } = report.observation;
+    const { outline, accessibility, picture } = report.observation;
     const image = picture === null ? undefined : { mimeType: picture.mediaType, data: picture.base64 };
     const changes = report.difference === null ? '' : differenceText(report.difference);
-    const text = [reportText(report), changes, outline ?? ''].filter((part) => part !== '').join('\n');
+    const barriers = (accessibility ?? []).map(barrierText);
+    const text = [reportText(report), ...barriers, changes, outline ?? '']
+      .filter((part) => part !== '')
+      .join('\n');
     return { data: { ...data, difference: withoutPicture(data.difference) }, text, image };
   },
 });

@@ -169,8 +169,20 @@ class Screenshot(TypedDict):
     data: str
 
 
+class AccessibilityFinding(TypedDict):
+    """A rule of accessibility that elements of a page violate."""
+
+    rule: str
+    impact: Literal["serious", "critical"]
+    help: str
+    count: int
+    elements: list[str]
+
+
 class PageLook(PageCheck):
     outline: str | None
+    #: Serious and critical findings of axe-core; None for very large pages.
+    accessibility: list[AccessibilityFinding] | None
     screenshot: Screenshot | None
     #: To the last look at the same page: `is_same`, `pixels`, `outline`, `console`.
     difference: dict[str, Any] | None

@@ -36,6 +36,7 @@ function seen(other: Partial<PageObservation> = {}, facts: Partial<PageFacts> = 
     pending: [],
     facts: { ...FACTS, ...facts },
     outline: '- paragraph: Three orders are open.',
+    accessibility: null,
     timings: { ttfbMs: 5, fcpMs: 40, lcpMs: 60, loadMs: 50 },
     interruption: null,
     blocked: {},

@@ -69,6 +69,7 @@ export const OBSERVATION: PageObservation = {
     truncated: false,
   },
   outline: '- text: Hello',
+  accessibility: [{ rule: 'image-alt', impact: 'critical', help: 'no', count: 1, elements: ['img'] }],
   timings: { ttfbMs: 1.5, fcpMs: null, lcpMs: null, loadMs: 9 },
   interruption: 'time',
   blocked: { dialog: 2 },
