@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
 import type { Interruption, PageObservation, PageVisit, Viewport } from '#core/pages/page-browser.ts';
-import { isSameViewport, preparePage, type PreparedPage } from './prepared-page.ts';
+import { isSameViewport, preparePage, type PreparedPage, warmUp } from './prepared-page.ts';
 import { visitPage } from './visit-page.ts';
 
 /** The browser to run, and whether with its own sandbox. */
@@ -184,7 +184,7 @@ async function observe(visit: PageVisit, program: Program, signal: AbortSignal):
     if (current === used) current = undefined;
     if (signal.aborted || !used.isEnded) throw error;
   } finally {
-    track(leave(used, page));
+    track(leave(used, page, visit));
   }
   const own = begin(program);
   own.users = 1;
@@ -208,13 +208,28 @@ async function takePage(launched: Launched, viewport: Viewport): Promise<Prepare
 }
 
 /** Closes the page of a look, and then prepares the next one, or ends the browser. */
-async function leave(used: Launched, page: PreparedPage | undefined): Promise<void> {
+async function leave(used: Launched, page: PreparedPage | undefined, visit: PageVisit): Promise<void> {
   await page?.close();
   used.users -= 1;
   if (current !== used) {
     if (used.users === 0) await end(used);
   } else if (page !== undefined) {
-    used.next ??= used.browser.then((browser) => preparePage(browser, page.viewport)).catch(() => undefined);
+    used.next ??= prepareNext(used, visit);
+  }
+}
+
+/** The next look is most likely like the last one. */
+async function prepareNext(
+  used: Launched,
+  { viewport, picture }: PageVisit,
+): Promise<PreparedPage | undefined> {
+  try {
+    const prepared = await preparePage(await used.browser, viewport);
+    // A visit that begins meanwhile ends it.
+    if (picture !== undefined) warmUp(prepared).catch(() => undefined);
+    return prepared;
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,7 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
 import type { Viewport } from '#core/pages/page-browser.ts';
+import { findBarriers, loadAxe } from './accessibility.ts';
 import { openOriginProxy, type OriginProxy } from './origin-proxy.ts';
+
+type PageFrame = Pick<PreparedPage, 'cdp' | 'frameId'>;
 
 /** A blank page in its own fresh context, which reaches no host until its visit allows some. */
 export interface PreparedPage {
@@ -67,6 +70,25 @@ export async function preparePage(browser: Browser, viewport: Viewport): Promise
     await close();
     throw error;
   }
+}
+
+/** An isolated world, which the page's scripts cannot reach: the same one in a document. */
+export async function isolatedWorld({ cdp, frameId }: PageFrame): Promise<number> {
+  const world = await cdp.send('Page.createIsolatedWorld', { frameId, worldName: 'porthole' });
+  return world.executionContextId;
+}
+
+/**
+ * Does what a look does, on the blank page: V8 keeps the compiled code of its process, which the
+ * visited page stays in. Saves half of the time that a look takes after the page has loaded.
+ */
+export async function warmUp(prepared: PreparedPage): Promise<void> {
+  const { cdp, page } = prepared;
+  const contextId = await isolatedWorld(prepared);
+  await loadAxe(cdp, contextId);
+  await findBarriers(cdp, contextId);
+  await page.locator('body').ariaSnapshot();
+  await page.screenshot({ animations: 'disabled' });
 }
 
 export function isSameViewport(a: Viewport, b: Viewport): boolean {

@@ -14,7 +14,7 @@ import { readOverlay, type ShownOverlay, viteError } from './error-overlays.ts';
 import { findElement } from './find-element.ts';
 import { PageRecorder } from './page-recorder.ts';
 import { awaitCondition, nearestElements, runStep, stepFailure } from './page-steps.ts';
-import type { PreparedPage } from './prepared-page.ts';
+import { isolatedWorld, type PreparedPage } from './prepared-page.ts';
 import { type ScriptPlace, servedPlace, SourceMaps } from './source-maps.ts';
 
 const PROBE = readFileSync(new URL('./page-probe.js', import.meta.url), 'utf8');
@@ -221,8 +221,10 @@ class Look {
 
   /** Loads what a look measures with, while it waits for a quiet page. */
   #prepareLook(page: Page, cdp: CDPSession): void {
-    const axe = this.#world(cdp).then((contextId) => loadAxe(cdp, contextId));
-    const outline = page.locator('title').ariaSnapshot({ timeout: EXAMINE_MS });
+    const axe = isolatedWorld({ cdp, frameId: this.#recorder.frameId }).then((contextId) =>
+      loadAxe(cdp, contextId),
+    );
+    const outline = page.locator('head').ariaSnapshot({ timeout: EXAMINE_MS });
     for (const each of [axe, outline]) each.catch(() => undefined);
   }
 
@@ -248,16 +250,9 @@ class Look {
     }
   }
 
-  /** An isolated world, which the page's scripts cannot reach: the same one in a document. */
-  async #world(cdp: CDPSession): Promise<number> {
-    const { frameId } = this.#recorder;
-    const world = await cdp.send('Page.createIsolatedWorld', { frameId, worldName: 'porthole' });
-    return world.executionContextId;
-  }
-
   async #probe(cdp: CDPSession, withinMs: number): Promise<Measured> {
     const measured = (async () => {
-      const contextId = await this.#world(cdp);
+      const contextId = await isolatedWorld({ cdp, frameId: this.#recorder.frameId });
       const { result, exceptionDetails } = await cdp.send('Runtime.evaluate', {
         expression: PROBE,
         contextId,
@@ -394,7 +389,7 @@ class Look {
   async #accessibility(cdp: CDPSession, { facts }: Measured): Promise<PageObservation['accessibility']> {
     if (facts.elements > MOST_EXAMINED) return null;
     const found = async () => {
-      const contextId = await this.#world(cdp);
+      const contextId = await isolatedWorld({ cdp, frameId: this.#recorder.frameId });
       // The page may have navigated since it was loaded there.
       const findings = await findBarriers(cdp, contextId).catch(async () => {
         await loadAxe(cdp, contextId);
