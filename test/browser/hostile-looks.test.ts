@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type BrowserServer, SIGNING_KEYS, startBrowserServer } from '#test/support/browser-server.ts';
 import { chromiumMissing } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
@@ -86,12 +87,27 @@ const SLOW: Readonly<Record<string, RegExp>> = {
   programs: ENDS,
 };
 
+/** Those that end in the most different ways: the same limits hold beside a server. */
+const REMOTE = [
+  'alerts',
+  'redirects',
+  'history',
+  'arrays',
+  'floods',
+  'lies',
+  'download',
+  'away-later',
+  'escapes',
+  'parting',
+];
+
 /** Pages at a time. One place is left for a look at another page. */
 const AT_ONCE = 2;
 const LIMIT = 300_000;
 
-suite('looks at hostile pages', chromiumMissing, () => {
+const looksOf = (where: 'on this machine' | 'beside a browser server') => () => {
   let porthole: TestHost;
+  let browsers: BrowserServer | undefined;
   let opened: SandboxWithPreview;
   const outside = { tcp: [createServer(), createServer()] as const, udp: createSocket('udp4') };
   /** What the servers that no page may reach were sent. */
@@ -111,7 +127,10 @@ suite('looks at hostile pages', chromiumMissing, () => {
     second.listen(port, '127.0.0.2');
     outside.udp.on('message', () => reached.push('a datagram')).bind(port, '127.0.0.1');
     await Promise.all([once(second, 'listening'), once(outside.udp, 'listening')]);
-    porthole = await startTestHost();
+    if (where === 'beside a browser server') browsers = await startBrowserServer();
+    porthole = await startTestHost(
+      browsers && { PORTHOLE_BROWSERS_URL: browsers.url.href, PORTHOLE_SIGNING_KEYS: SIGNING_KEYS },
+    );
     opened = await openSandbox(porthole);
     const { api, sandbox, serve } = opened;
     await api.write(sandbox, 'apps.mjs', readFileSync(join(import.meta.dirname, 'hostile-apps.mjs')));
@@ -119,6 +138,7 @@ suite('looks at hostile pages', chromiumMissing, () => {
   });
   afterAll(async () => {
     await porthole?.end();
+    await browsers?.end();
     for (const server of outside.tcp) server.close();
     outside.udp.close();
   });
@@ -134,7 +154,9 @@ suite('looks at hostile pages', chromiumMissing, () => {
     'ends each page and says why, answers others meanwhile, and lets no request leave',
     async () => {
       const isAll = process.env['PORTHOLE_TEST_REPETITIONS'] === 'all';
-      const pages = Object.entries(isAll ? { ...QUICK, ...SLOW } : QUICK);
+      const pages = Object.entries(isAll ? { ...QUICK, ...SLOW } : QUICK).filter(
+        ([name]) => isAll || browsers === undefined || REMOTE.includes(name),
+      );
       const left = [...pages];
       const found: Record<string, string> = {};
       const healthy: string[] = [];
@@ -163,8 +185,13 @@ suite('looks at hostile pages', chromiumMissing, () => {
       // The test's own run.
       expect(operations.filter((operation) => operation === 'createRun')).toHaveLength(1);
       expect(reached).toEqual([]);
-      expect(porthole.logged.filter((line) => line.includes('browser failed'))).toEqual([]);
+      const logged = [...porthole.logged, ...(browsers?.logged ?? [])];
+      expect(logged.filter((line) => line.includes('browser failed'))).toEqual([]);
     },
     LIMIT,
   );
-});
+};
+
+for (const where of ['on this machine', 'beside a browser server'] as const) {
+  suite(`looks at hostile pages, ${where}`, chromiumMissing, looksOf(where));
+}

@@ -97,6 +97,43 @@ const HEALTHY = {
   '/ok/service-worker': page(
     `${MAIN}<script>navigator.serviceWorker?.register('/sw.js').catch(() => 0)</script>`,
   ),
+  '/ok/worker': page(
+    `${MAIN}<p id="sum"></p><script>const code = new Blob(['WebAssembly.instantiate(new Uint8Array([0,97,115,109,1,0,0,0])).then(() => postMessage(42))']); new Worker(URL.createObjectURL(code)).onmessage = ({ data }) => { sum.textContent = data }</script>`,
+  ),
+  '/ok/drawing': page(
+    `<canvas id="c" width="800" height="600"></canvas><script>const it = c.getContext('2d'); (function draw(at) { it.fillStyle = 'hsl(' + at / 9 + ' 90% 50%)'; it.fillRect(0, 0, 800, 600); requestAnimationFrame(draw) })(0)</script>`,
+  ),
+  '/ok/lazy': page(
+    '<div id="app"></div><script type="module">const { show } = await import("/lazy.js"); show(app)</script>',
+  ),
+  '/ok/rtl': `<!doctype html><html lang="ar" dir="rtl"><head><title>الطلبات</title></head><body><main><h1>الطلبات</h1><p>ثلاثة طلبات مفتوحة.</p><button>طلب جديد</button></main></body></html>`,
+  '/ok/skeleton': page(
+    `<h1>Orders</h1><div id="list"><div class="skeleton" style="height:20px"></div><div class="skeleton" style="height:20px"></div></div><script>fetch('/api/late').then((it) => it.json()).then((all) => { list.textContent = all.join(' ') })</script>`,
+  ),
+  '/ok/polls': page(
+    `${MAIN}<script>setInterval(() => fetch('/api/none').then((it) => { document.title = it.status === 404 ? 'Nothing yet' : 'Ready' }), 400)</script>`,
+  ),
+  '/ok/dark': page(
+    `<style>:root { color-scheme: dark } body { background: #111; color: #111 } @media (prefers-color-scheme: light), (prefers-color-scheme: dark) { body { color: #eee } }</style>${MAIN}`,
+  ),
+  '/ok/table': page(
+    `<h1>Orders</h1><table>${'<tr><td>pen</td><td>ink</td><td>paper</td></tr>'.repeat(3_000)}</table>`,
+  ),
+  '/ok/itself': page(
+    `${MAIN}<iframe src="/ok/static" width="300" height="100" title="A preview of itself"></iframe>`,
+  ),
+  '/ok/strict': page(
+    `${MAIN}<script>console.error('Warning: Using UNSAFE_componentWillMount in strict mode is not recommended and may indicate bugs in your code.'); console.warn('Download the React DevTools for a better development experience')</script>`,
+  ),
+  '/ok/report-only': html(page(`${MAIN}<script>document.title = 'Inline'</script>`), {
+    'content-security-policy-report-only': "script-src 'self'",
+  }),
+  '/ok/print': page(
+    `<style>@media screen { .paper { display: none } }</style>${MAIN}<p class="paper">Page 1</p>`,
+  ),
+  '/ok/json': json({ orders: ['pen', 'ink'] }),
+  '/ok/text': { body: 'Three orders are open.', headers: { 'content-type': 'text/plain' } },
+  '/ok/signed-out': { status: 302, headers: { location: '/ok/form' }, body: '' },
   '/ok/stream': page(`${MAIN}<script>new EventSource('/events')</script>`),
   '/ok/sibling': page(
     `${MAIN}<script>fetch(new URLSearchParams(location.search).get('other') + '/api/open').then((it) => it.json())</script>`,
@@ -124,6 +161,10 @@ const FILES = {
   '/api/500': json({ error: 'no' }, 500),
   '/api/me': json({}, 401),
   '/pixel.png': { body: PIXEL, headers: { 'content-type': 'image/png' } },
+  '/lazy.js': js(
+    `export const show = (at) => setTimeout(() => import('/route.js').then((it) => it.show(at)), 200)`,
+  ),
+  '/route.js': js(`export const show = (at) => { at.innerHTML = '${MAIN}' }`),
   '/sw.js': js('self.onfetch = () => {}'),
   '/barriers': html(
     page(
@@ -142,6 +183,10 @@ const ROUTES = { ...FAULTS, ...HEALTHY, ...FILES };
 createServer((request, response) => {
   const path = request.url.split('?')[0];
   if (path === '/slow') return;
+  if (path === '/api/late') {
+    setTimeout(() => response.writeHead(200, json([]).headers).end('["pen","ink"]'), 3_000);
+    return;
+  }
   if (path === '/events') {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     response.write('data: 1\n\n');
