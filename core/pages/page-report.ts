@@ -20,14 +20,14 @@ export interface PageReport extends PageResult {
 const BUDGETS = { look: 30_000, check: 7_000 } as const;
 const SHARES = {
   errors: 0.2,
-  failed: 0.15,
-  console: 0.15,
-  accessibility: 0.1,
+  failed: 0.2,
+  console: 0.2,
+  accessibility: 0.05,
   sockets: 0.05,
   pending: 0.05,
   overlays: 0.1,
 } as const;
-const OUTLINE_SHARE = 0.2;
+const OUTLINE_SHARE = 0.15;
 const LEVELS = ['error', 'warning', 'info', 'log', 'debug'];
 
 /** Cuts the texts of a page to its budget. A check has neither outline nor screenshot. */
