@@ -26,6 +26,12 @@ const REST_MS = 700;
 /**
  * Looks and checks of a Vite app beside its load in a bare Chromium, many looks at once, and the
  * memory of a browser that is not used.
+ *
+ * `load` is what a person does: a new tab in a fresh context of a browser that runs, and the same URL
+ * through the same gateway, until the load event. `check` and `look` are whole requests of the API:
+ * the same load, the wait for a quiet page, what is measured, and the answer. Porthole prepares the
+ * page of the next look between two of them; `navigation`, which is `load` without the new tab, has
+ * no goal.
  */
 export async function benchLooks({
   rounds = 25,
@@ -50,7 +56,7 @@ export async function benchLooks({
         await pause(REST_MS);
         return arm();
       };
-    const navigations: number[] = [];
+    const navigation: number[] = [];
     const arms = {
       load: rested(async () => {
         const began = performance.now();
@@ -60,7 +66,7 @@ export async function benchLooks({
           const opened = performance.now();
           await page.goto(url);
           const loaded = performance.now();
-          navigations.push(loaded - opened);
+          navigation.push(loaded - opened);
           return loaded - began;
         } finally {
           await context.close();
@@ -70,7 +76,7 @@ export async function benchLooks({
       look: rested(() => post('look')),
     };
     await interleave(arms, 2);
-    navigations.length = 0;
+    navigation.length = 0;
     const figures = await interleave(arms, rounds);
     const atOnce = await Promise.all(Array.from({ length: looks }, () => post('look')));
     return [
@@ -82,6 +88,8 @@ export async function benchLooks({
         at: 'most',
         value: 1.15,
       }),
+      compare('check / navigation alone', { ...figures, navigation }, ['check', 'navigation'], 'ms'),
+      compare('look / navigation alone', { ...figures, navigation }, ['look', 'navigation'], 'ms'),
       single(`${looks} looks at once, the last answer`, Math.max(...atOnce), 'ms', 20_000),
       await benchIdle(),
     ];

@@ -37,7 +37,7 @@ const MOST_DIALOGS = 10;
 const LARGEST_PICTURE = 1_048_576;
 const TALLEST_PICTURE = 8_000;
 const LONGEST_OUTLINE = 24_000;
-/** Elements of a page whose accessibility is examined. */
+/** The accessibility of a larger page is not examined. */
 const MOST_EXAMINED = 5_000;
 /** Of the page that explains an error of a dev server, in characters. */
 const LARGEST_ERROR = 200_000;
