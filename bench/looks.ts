@@ -27,11 +27,11 @@ const REST_MS = 700;
  * Looks and checks of a Vite app beside its load in a bare Chromium, many looks at once, and the
  * memory of a browser that is not used.
  *
- * `load` is what a person does: a new tab in a fresh context of a browser that runs, and the same URL
- * through the same gateway, until the load event. `check` and `look` are whole requests of the API:
- * the same load, the wait for a quiet page, what is measured, and the answer. Porthole prepares the
- * page of the next look between two of them; `navigation`, which is `load` without the new tab, has
- * no goal.
+ * `load` is what a person does: a new tab in a fresh context of a browser that runs, and the same
+ * URL through the same gateway, until the load event. `check` and `look` are whole requests of the
+ * API: the same load, the wait for a quiet page, what is measured, and the answer. Porthole
+ * prepares the page of the next look between two of them; `navigation`, which is `load` without the
+ * new tab, has no goal.
  */
 export async function benchLooks({
   rounds = 25,

@@ -20,9 +20,9 @@ const MOST_CONNECTIONS = 64;
 const LONGEST_REQUEST = 262;
 
 /**
- * A SOCKS5 proxy (RFC 1928) on loopback that connects to the allowed `host:port`, at first none, and
- * to nothing else. All traffic of a page goes through it: redirects, WebSockets, service workers,
- * prefetches. Chromium resolves no name itself while it has a SOCKS proxy.
+ * A SOCKS5 proxy (RFC 1928) on loopback that connects to the allowed `host:port` and to nothing
+ * else. At first none is allowed. All traffic of a page goes through it: redirects, WebSockets,
+ * service workers, prefetches. Chromium resolves no name itself while it has a SOCKS proxy.
  */
 export async function openOriginProxy(): Promise<OriginProxy> {
   let allowed: ReadonlySet<string> = new Set();
