@@ -15,6 +15,7 @@ import { findElement } from './find-element.ts';
 import { PageRecorder } from './page-recorder.ts';
 import { awaitCondition, nearestElements, runStep, stepFailure } from './page-steps.ts';
 import { isolatedWorld, type PreparedPage } from './prepared-page.ts';
+import { hostPort, shorten } from './shorten-addresses.ts';
 import { type ScriptPlace, servedPlace, SourceMaps } from './source-maps.ts';
 
 const PROBE = readFileSync(new URL('./page-probe.js', import.meta.url), 'utf8');
@@ -202,6 +203,7 @@ class Look {
     if (this.#visit.picture !== undefined) this.#prepareLook(page, cdp);
     const until = performance.now() + SETTLE_MS;
     let failedAt: number | undefined;
+    let isRepeated = false;
     for (;;) {
       await this.#quiet(QUIET_MS, until - performance.now());
       if (this.#interruption !== null) return undefined;
@@ -214,8 +216,29 @@ class Look {
       if (hasFailed) failedAt ??= performance.now();
       const overlayUntil = isBlank ? until : (failedAt ?? 0) + OVERLAY_MS;
       const awaitsOverlay = hasHotReload && failedAt !== undefined && performance.now() < overlayUntil;
+      if (awaitsOverlay && !isRepeated && (this.#recorder.document?.status ?? 0) >= 500) {
+        isRepeated = true;
+        void this.#repeat(page, cdp);
+      }
       if (!awaitsOverlay && (hasFailed || !(isBlank || facts.loading))) return seen;
       await pause(POLL_MS * 4);
+    }
+  }
+
+  /**
+   * Requests the document again. Vite tells of an error only the pages that are connected at that
+   * moment: if a person watches the preview, not the page that requested it.
+   */
+  async #repeat(page: Page, cdp: CDPSession): Promise<void> {
+    try {
+      const { resource } = await cdp.send('Network.loadNetworkResource', {
+        frameId: this.#recorder.frameId,
+        url: page.url(),
+        options: { disableCache: true, includeCredentials: true },
+      });
+      if (resource.stream !== undefined) await cdp.send('IO.close', { handle: resource.stream });
+    } catch {
+      // The overlay is missing, as it was before.
     }
   }
 
@@ -446,32 +469,6 @@ class Look {
   #short(text: string): string {
     return shorten(text, this.#visit);
   }
-}
-
-/** A preview's origin contains its token: replace it by paths, and other previews by their port. */
-function shorten(text: string, { origin, siblings }: PageVisit): string {
-  let short = text;
-  for (const sibling of siblings) {
-    for (const scheme of ['', 'ws']) {
-      short = short.replaceAll(
-        scheme + sibling.origin.slice(scheme === '' ? 0 : 4),
-        `preview:${sibling.port}`,
-      );
-    }
-  }
-  const socket = origin.replace(/^http/, 'ws');
-  for (const own of [origin, socket]) short = short.replaceAll(`${own}/`, '/').replaceAll(own, 'the preview');
-  const { host, hostname } = new URL(origin);
-  // A text that is cut off may end within the name.
-  const [label = hostname] = hostname.split('.');
-  const hidden = short.replaceAll(host, 'the preview');
-  // Other names are ordinary words.
-  return label.endsWith('-preview') ? hidden.replaceAll(label, 'the preview') : hidden;
-}
-
-function hostPort(origin: string): string {
-  const { hostname, port, protocol } = new URL(origin);
-  return `${hostname}:${port === '' ? (protocol === 'https:' ? 443 : 80) : port}`;
 }
 
 function each<T, R>(all: readonly T[], of: (one: T) => Promise<R>): Promise<R[]> {
