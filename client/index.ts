@@ -25,6 +25,9 @@ export type {
   FileContent,
   FileEntry,
   FileListing,
+  SearchFilesOptions,
+  TextMatch,
+  TextMatches,
   Files,
   WatchOptions,
 } from './sandboxes/files.ts';

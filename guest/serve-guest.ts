@@ -177,7 +177,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
  */
 const MOST_INSIDE = 128;
 
-const FILE_AREAS = ['files', 'stat', 'list', 'mkdir', 'move', 'watch', 'upload', 'tar', 'skills'];
+const FILE_AREAS = ['files', 'stat', 'list', 'search', 'mkdir', 'move', 'watch', 'upload', 'tar', 'skills'];
 
 const BY_SANDBOX = { kind: 'sandbox', id: null } as const;
 

@@ -118,7 +118,7 @@ import { execCommandRoute } from './processes/exec-route.ts';
 import { followSandboxRoute } from './sandboxes/sandbox-events-route.ts';
 import { hydrateWorkspaceRoute, persistWorkspaceRoute } from './files/workspace-routes.ts';
 import { deleteFileRoute, moveFileRoute, readFileRoute, writeFileRoute } from './files/file-routes.ts';
-import { watchFilesRoute, listFilesRoute } from './files/folder-routes.ts';
+import { listFilesRoute, makeFolderRoute, searchFilesRoute, watchFilesRoute } from './files/folder-routes.ts';
 import { ptyTerminalRoute } from './processes/terminal-route.ts';
 import { mountBucketRoute, unmountBucketRoute } from './sandboxes/mount-routes.ts';
 import { uploadFilesRoute } from './files/upload-route.ts';
@@ -175,6 +175,8 @@ export const ROUTES: readonly Route[] = [
   moveFileRoute,
   watchFilesRoute,
   listFilesRoute,
+  searchFilesRoute,
+  makeFolderRoute,
   uploadFilesRoute,
   downloadFolderRoute,
   persistWorkspaceRoute,

@@ -33,6 +33,31 @@ export interface FileListing {
 export interface ListFilesOptions extends CallOptions {
   /** Levels of folders to list, 1 to 16. @default 1 */
   readonly depth?: number | undefined;
+  /** Names of folders to leave out, at any depth. @default none */
+  readonly skip?: readonly string[] | undefined;
+}
+
+export interface SearchFilesOptions extends CallOptions {
+  /** Folder to search. @default /workspace */
+  readonly path?: string | undefined;
+  /** Names of folders to leave out. @default node_modules, .git, .venv and __pycache__ */
+  readonly skip?: readonly string[] | undefined;
+}
+
+/** A line of a file that contains a text. */
+export interface TextMatch {
+  /** Absolute. */
+  readonly path: string;
+  /** Its number, from 1. */
+  readonly line: number;
+  /** At most 400 characters of the line, with the first match. */
+  readonly text: string;
+}
+
+export interface TextMatches {
+  readonly matches: readonly TextMatch[];
+  /** Whether there may be more: search a subfolder. */
+  readonly truncated: boolean;
 }
 
 export interface DeleteOptions extends CallOptions {
@@ -157,8 +182,26 @@ export class Files {
   }
 
   /** The entries of a folder. */
-  list(path = '/workspace', { depth, signal }: ListFilesOptions = {}): Promise<FileListing> {
-    return this.#http.json<FileListing>({ path: `${this.#path}/files`, query: { path, depth }, signal });
+  list(path = '/workspace', { depth, skip, signal }: ListFilesOptions = {}): Promise<FileListing> {
+    const query = { path, depth, skip: skip?.join(',') };
+    return this.#http.json<FileListing>({ path: `${this.#path}/files`, query, signal });
+  }
+
+  /** Lines of text files that contain a text, in upper or lower case; at most 500. */
+  search(text: string, { path, skip, signal }: SearchFilesOptions = {}): Promise<TextMatches> {
+    const query = { text, path, skip: skip?.join(',') };
+    return this.#http.json<TextMatches>({ path: `${this.#path}/search`, query, signal });
+  }
+
+  /** Makes a folder, and the missing folders above it. One that exists stays as it is. */
+  async makeFolder(path: string, { signal }: CallOptions = {}): Promise<void> {
+    await this.#http.done({
+      method: 'POST',
+      path: `${this.#path}/folder`,
+      json: { path },
+      isIdempotent: true,
+      signal,
+    });
   }
 
   /**

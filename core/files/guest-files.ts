@@ -8,6 +8,8 @@ import {
   type FileStat,
   fileStat,
   listEnd,
+  textMatch,
+  type TextMatch,
   UNREADABLE_TRAILER,
   UPLOAD,
   unpacked,
@@ -18,7 +20,7 @@ import {
 } from '#guest/protocol/files-protocol.ts';
 import { PortholeError } from '../errors.ts';
 import type { GuestCall, Sandboxes } from '../sandboxes/sandbox-provider.ts';
-import { jsonAnswer } from '../processes/guest-answers.ts';
+import { jsonAnswer, textAnswer } from '../processes/guest-answers.ts';
 
 /** A provider with or without guests. */
 export type GuestProvider = Pick<Sandboxes, 'callGuest'>;
@@ -206,16 +208,25 @@ export async function tarOfGuest(
   return { tar, leftOut };
 }
 
+export interface GuestListOptions {
+  readonly depth: number;
+  /** Names of folders to leave out. */
+  readonly skipped?: readonly string[] | undefined;
+  /** Bytes of the listing. */
+  readonly most: number;
+}
+
 /** The lines of a listing, up to `most` bytes. */
 export async function listInGuest(
   provider: GuestProvider,
   sandboxId: string,
   folder: string,
-  depth: number,
-  most: number,
+  { depth, skipped = [], most }: GuestListOptions,
   signal?: AbortSignal,
 ): Promise<{ readonly listing: Buffer; readonly isTooMuch: boolean }> {
-  const path = `/v1/list?${query({ path: folder, depth: String(depth) })}`;
+  const fields = new URLSearchParams({ path: folder, depth: String(depth) });
+  for (const name of skipped) fields.append('skip', name);
+  const path = `/v1/list?${fields.toString()}`;
   const answer = await provider.callGuest(sandboxId, { method: 'GET', path }, signal);
   const parts: Buffer[] = [];
   let length = 0;
@@ -250,6 +261,59 @@ export function readGuestList(
   }
   entries.sort((one, other) => one.bytes.compare(other.bytes));
   return { entries: entries.map(({ stat }) => stat), isWhole };
+}
+
+/** Bytes of an answer to a search, and its time in ms, which is above the guest's own limit. */
+const MOST_FOUND = 4 * 1_048_576;
+const SEARCHES_WITHIN_MS = 30_000;
+
+/**
+ * Lines of files below a folder that contain a text. `isCut`: there may be more.
+ * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`,
+ * `forbidden`, `workspace_archive_read_error`
+ */
+export async function searchWorkspace(
+  provider: GuestProvider,
+  sandboxId: string,
+  asked: {
+    readonly folder: string;
+    readonly text: string;
+    readonly skipped: readonly string[];
+    readonly most: number;
+  },
+  signal?: AbortSignal,
+): Promise<{ readonly matches: readonly TextMatch[]; readonly isCut: boolean }> {
+  const { folder, text, skipped, most } = asked;
+  const fields = new URLSearchParams({ path: folder, text, most: String(most) });
+  for (const name of skipped) fields.append('skip', name);
+  const call = {
+    method: 'GET',
+    path: `/v1/search?${fields.toString()}`,
+    answerWithin: SEARCHES_WITHIN_MS,
+  } as const;
+  const answer = await provider.callGuest(sandboxId, call, signal);
+  const limits = { limit: MOST_FOUND, within: SEARCHES_WITHIN_MS };
+  const matches: TextMatch[] = [];
+  let isCut = true;
+  for (const line of (await textAnswer(answer, sandboxId, limits)).split('\n')) {
+    const value = jsonOrUndefined(line);
+    const match = z.safeParse(textMatch, value);
+    const end = z.safeParse(listEnd, value);
+    if (end.success) isCut = end.data.truncated;
+    else if (match.success && match.data.path.startsWith(`${folder}/`)) matches.push(match.data);
+  }
+  return { matches: matches.slice(0, most), isCut };
+}
+
+/** @throws as `deleteWorkspaceFile` does */
+export async function makeWorkspaceFolder(
+  provider: GuestProvider,
+  sandboxId: string,
+  path: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  const call = { method: 'POST', path: '/v1/mkdir', body: { path } } as const;
+  await jsonAnswer(await provider.callGuest(sandboxId, call, signal), sandboxId, done);
 }
 
 function jsonOrUndefined(line: string): unknown {

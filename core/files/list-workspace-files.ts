@@ -41,6 +41,8 @@ interface ListOptions {
   readonly depth: number;
   /** Further entries are left out, and `isCut` is true. */
   readonly most: number;
+  /** Names of folders to leave out. @default none */
+  readonly skipped?: readonly string[] | undefined;
 }
 
 /** The raw listing of a folder: not parsed yet, because parsing is slow for many files. */
@@ -58,10 +60,10 @@ export async function listWorkspaceFiles(
   deps: { readonly provider: Pick<Sandboxes, 'callGuest'> },
   sandboxId: string,
   path: string,
-  { depth, most }: ListOptions,
+  { depth, most, skipped }: ListOptions,
   signal?: AbortSignal,
 ): Promise<{ readonly entries: readonly FileEntry[]; readonly isCut: boolean }> {
-  return filesOfListing(await readListing(deps, sandboxId, path, { depth }, signal), most);
+  return filesOfListing(await readListing(deps, sandboxId, path, { depth, skipped }, signal), most);
 }
 
 export function filesOfListing(
@@ -78,12 +80,12 @@ export async function readListing(
   { provider }: { readonly provider: Pick<Sandboxes, 'callGuest'> },
   sandboxId: string,
   path: string,
-  { depth }: Pick<ListOptions, 'depth'>,
+  { depth, skipped }: Pick<ListOptions, 'depth' | 'skipped'>,
   signal?: AbortSignal,
 ): Promise<Listing> {
   const folder = resolveWorkspacePath(path, 'path');
   const { listing } = await readAgain(
-    () => listInGuest(provider, sandboxId, folder, depth, MOST_OUTPUT, signal),
+    () => listInGuest(provider, sandboxId, folder, { depth, skipped, most: MOST_OUTPUT }, signal),
     signal,
   );
   return { said: listing, folder };

@@ -7,6 +7,7 @@ import {
   mkdirRequest,
   MOST_CHANGED,
   MOST_LISTED,
+  MOST_MATCHES,
   moveRequest,
   PATHS_HEADER,
   UNREADABLE_TRAILER,
@@ -28,12 +29,14 @@ import { listFiles, statFile } from './list-files.ts';
 import { placeSkills } from './place-skills.ts';
 import { openFile, readPieces } from './read-file.ts';
 import { ChangeRecorder } from './record-change.ts';
+import { searchFiles } from './search-files.ts';
 import { tarOut } from './tar-out.ts';
 import { unpackTar, uploadFiles } from './unpack.ts';
 import { watchFolder } from './watch-folder.ts';
 import { Workspace } from './workspace.ts';
 import { writeFile } from './write-file.ts';
 
+const searchedText = z.string().check(z.minLength(1), z.maxLength(1_000));
 const limitPaths = z.array(z.string()).check(z.maxLength(256));
 /** Interval of comments that keep an idle event stream open, and detect that its reader is gone. */
 const COMMENT_MS = 10_000;
@@ -73,7 +76,15 @@ export function fileRoutes(root: string, details: KeptDetails): Routes<Handler> 
       const { url } = context;
       const depth = wholeNumber(url, 'depth', 1, 16);
       const most = wholeNumber(url, 'most', MOST_LISTED, MOST_LISTED);
-      await sendList(listFiles(workspaceOf(request), pathOf(url), { depth, most }), response, context);
+      const options = { depth, most, skipped: skippedIn(url) };
+      await sendList(listFiles(workspaceOf(request), pathOf(url), options), response, context);
+    }),
+    'GET /v1/search': answering(async (request, response, context) => {
+      const { url, signal } = context;
+      const text = parse(url.searchParams.get('text'), searchedText);
+      const most = wholeNumber(url, 'most', MOST_MATCHES, MOST_MATCHES);
+      const options = { text, most, skipped: skippedIn(url) };
+      await sendList(searchFiles(workspaceOf(request), pathOf(url), options, signal), response, context);
     }),
     'POST /v1/mkdir': answering(async (request, response) => {
       await makeFolder(workspaceOf(request), (await readJson(request, mkdirRequest)).path);
@@ -87,7 +98,7 @@ export function fileRoutes(root: string, details: KeptDetails): Routes<Handler> 
     'GET /v1/watch': answering(async (request, response, { url, signal }) => {
       const subfolders = {
         recursive: url.searchParams.get('recursive') === 'true',
-        skipped: new Set(url.searchParams.getAll('skip')),
+        skipped: skippedIn(url),
       };
       const events = watchFolder(workspaceOf(request), pathOf(url), subfolders, signal);
       const comment = setInterval(() => response.headersSent && response.write(':\n\n'), COMMENT_MS);
@@ -150,6 +161,11 @@ function pathOf({ searchParams }: URL): string {
   return path;
 }
 
+/** Names as the bytes of a folder's entries: Latin-1. */
+function skippedIn({ searchParams }: URL): ReadonlySet<string> {
+  return new Set(searchParams.getAll('skip').map((name) => Buffer.from(name).toString('latin1')));
+}
+
 function wholeNumber({ searchParams }: URL, name: string, otherwise: number, most: number): number {
   const text = searchParams.get(name);
   if (text === null) return otherwise;
@@ -204,7 +220,7 @@ async function sendFile(
 const BATCH = 16_384;
 
 async function sendList(
-  entries: ReturnType<typeof listFiles>,
+  entries: AsyncGenerator<object, boolean, undefined>,
   response: ServerResponse,
   { signal }: RequestContext,
 ): Promise<void> {

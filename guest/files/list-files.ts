@@ -82,6 +82,8 @@ export interface ListOptions {
   readonly depth: number;
   /** Entries beyond are left out. */
   readonly most: number;
+  /** Names of folders that are left out with all that is in them. @default none */
+  readonly skipped?: ReadonlySet<string>;
 }
 
 /**
@@ -93,7 +95,7 @@ export interface ListOptions {
 export async function* listFiles(
   workspace: Workspace,
   path: string,
-  { depth, most }: ListOptions,
+  { depth, most, skipped }: ListOptions,
 ): AsyncGenerator<FileStat, boolean, undefined> {
   const { descent, calls } = await openFolder(workspace, path, true);
   const folder = resolveWorkspacePath(path, 'path');
@@ -113,6 +115,7 @@ export async function* listFiles(
         if (isGoneOrShut(error)) continue;
         throw error;
       }
+      if (stat.isDirectory() && skipped?.has(name) === true) continue;
       if (count === most) return true;
       count += 1;
       yield statOf(pathBelow(folder, [...descent.names, name]), stat);

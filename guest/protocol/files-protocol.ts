@@ -1,6 +1,6 @@
 /**
- * Files: `/v1/files`, `/v1/stat`, `/v1/list`, `/v1/mkdir`, `/v1/move`, `/v1/watch`, `/v1/upload`,
- * `/v1/tar`.
+ * Files: `/v1/files`, `/v1/stat`, `/v1/list`, `/v1/search`, `/v1/mkdir`, `/v1/move`, `/v1/watch`,
+ * `/v1/upload`, `/v1/tar`.
  */
 import * as z from 'zod/mini';
 
@@ -41,11 +41,27 @@ export const fileStat = z.object({
 });
 export type FileStat = z.infer<typeof fileStat>;
 
-/** The last line of `GET /v1/list`: without it the list is not complete. */
+/** The last line of `GET /v1/list` and `/v1/search`: without it the list is not complete. */
 export const listEnd = z.object({ truncated: z.boolean() });
 
 /** Entries per list. */
 export const MOST_LISTED = 10_000;
+
+/** Characters of a line with a match. */
+export const MOST_MATCH_TEXT = 400;
+
+/** Matches per answer of `GET /v1/search`. */
+export const MOST_MATCHES = 1_000;
+
+/** Each line of `GET /v1/search` but the last: a line of a file with the text. */
+export const textMatch = z.object({
+  path,
+  /** From 1. */
+  line: z.int().check(z.gte(1)),
+  /** Of a long line, the part with the first match. */
+  text: z.string().check(z.maxLength(MOST_MATCH_TEXT)),
+});
+export type TextMatch = z.infer<typeof textMatch>;
 
 /** `POST /v1/mkdir` */
 export const mkdirRequest = z.object({ path });

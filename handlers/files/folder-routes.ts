@@ -1,13 +1,14 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
+import { performerOf } from '#core/callers.ts';
 import { delegatedGuests } from '#core/delegations/delegate-sandbox.ts';
-import { watchWorkspace } from '#core/files/guest-files.ts';
+import { makeWorkspaceFolder, searchWorkspace, watchWorkspace } from '#core/files/guest-files.ts';
 import { readListing } from '#core/files/list-workspace-files.ts';
 import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
 import type { WatchEvent } from '#guest/protocol/files-protocol.ts';
 import { EVENT_STREAM_HEADERS, FIRST_FRAME, QUIET_FRAME } from '../http/event-stream-response.ts';
-import { defineRoute } from '../route.ts';
+import { defineRoute, json } from '../route.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { inListingThread } from './listing-thread.ts';
 
@@ -20,6 +21,15 @@ export const FolderPath = z
 
 const MOST_DEPTH = 16;
 const DEPTH = `must be a whole number from 1 to ${MOST_DEPTH}`;
+
+const names = (text: string) => text.split(',').filter((name) => name !== '');
+
+/** `skip` of routes that look below a folder. */
+const Skip = z
+  .string()
+  .max(1_000)
+  .describe('Names of folders to leave out at any depth, comma-separated')
+  .meta({ example: 'node_modules,.git' });
 
 const Entry = z
   .object({
@@ -55,6 +65,7 @@ export const listFilesRoute = defineRoute({
       .max(MOST_DEPTH, DEPTH)
       .default(1)
       .describe('1: what is in the folder itself'),
+    skip: Skip.optional(),
   }),
   responses: {
     200: {
@@ -70,15 +81,121 @@ export const listFilesRoute = defineRoute({
     'workspace_archive_read_error',
     'exec_transport_error',
   ],
-  async handle({ params, query: { path, depth }, caller, signal }, services) {
+  async handle({ params, query: { path, depth, skip = '' }, caller, signal }, services) {
     const provider = delegatedGuests(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    const listing = await readListing({ provider }, sandbox.id, path, { depth }, signal);
+    const listing = await readListing(
+      { provider },
+      sandbox.id,
+      path,
+      { depth, skipped: names(skip) },
+      signal,
+    );
     return {
       statusCode: 200,
       headers: { 'content-type': 'application/json' },
       body: await inListingThread(listing),
     };
+  },
+});
+
+const DEFAULT_SKIP = 'node_modules,.git,.venv,__pycache__';
+const MOST_MATCHES = 500;
+
+export const searchFilesRoute = defineRoute({
+  id: 'searchFiles',
+  shared: { sandbox: 'view' },
+  method: 'GET',
+  path: '/v1/sandbox/{id}/search',
+  tag: 'Sandboxes',
+  summary: 'Search a text in files',
+  description: `Lines that contain the text, in upper or lower case, at most ${MOST_MATCHES}. Leaves out files of more than 1 MiB and files that are not text; links are not followed. A search ends after 256 MiB or 15 seconds: \`truncated\` says that there may be more, which a search of a folder below shows.`,
+  access: 'caller',
+  class: 'heavy',
+  agents: true,
+  delegates: { scope: 'fs:read', enforces: 'paths' },
+  params: SandboxPath,
+  query: z.object({
+    text: z.string().min(1).max(1_000).meta({ example: 'TODO' }),
+    path: FolderPath,
+    skip: Skip.default(DEFAULT_SKIP),
+  }),
+  responses: {
+    200: {
+      description: 'The lines, by file',
+      schema: z
+        .object({
+          matches: z.array(
+            z.object({
+              path: z.string().describe('Absolute'),
+              line: z.int().describe('Its number, from 1'),
+              text: z.string().describe('At most 400 characters of the line, with the first match'),
+            }),
+          ),
+          truncated: z.boolean(),
+        })
+        .meta({ id: 'TextMatches' }),
+    },
+  },
+  errors: [
+    'path_outside_workspace',
+    'sandbox_not_found',
+    'workspace_read_not_found',
+    'sandbox_not_running',
+    'workspace_archive_read_error',
+    'exec_transport_error',
+  ],
+  async handle({ params, query: { path, text, skip }, caller, signal }, services) {
+    const folder = resolveWorkspacePath(path, 'path');
+    const provider = delegatedGuests(services.provider, caller, folder);
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    const asked = { folder, text, skipped: names(skip), most: MOST_MATCHES };
+    const { matches, isCut } = await searchWorkspace(provider, sandbox.id, asked, signal);
+    return json(200, { matches: [...matches], truncated: isCut });
+  },
+});
+
+export const makeFolderRoute = defineRoute({
+  id: 'makeFolder',
+  shared: { sandbox: 'work' },
+  method: 'POST',
+  path: '/v1/sandbox/{id}/folder',
+  tag: 'Sandboxes',
+  summary: 'Make a folder',
+  description: 'With the missing folders above it. A folder that exists stays as it is.',
+  access: 'caller',
+  agents: true,
+  delegates: { scope: 'fs:write', enforces: 'paths' },
+  params: SandboxPath,
+  body: z.strictObject({
+    path: z
+      .string()
+      .min(1)
+      .max(16_384)
+      .describe('Relative to /workspace, or absolute below it')
+      .meta({ example: 'docs/notes' }),
+  }),
+  responses: {
+    200: {
+      description: 'The folder is there',
+      schema: z.object({ path: z.string().describe('Absolute') }).meta({ id: 'FolderResponse' }),
+    },
+  },
+  errors: [
+    'path_outside_workspace',
+    'sandbox_not_found',
+    'workspace_read_not_found',
+    'sandbox_not_running',
+    'workspace_archive_write_error',
+    'exec_transport_error',
+  ],
+  async handle({ params, body, caller, signal }, services) {
+    const path = resolveWorkspacePath(body.path, 'path');
+    const provider = delegatedGuests(services.provider, caller, path);
+    const sandbox = await useSandbox(services, caller, params.id, { agents: true });
+    await makeWorkspaceFolder(provider, sandbox.id, path, signal);
+    services.publisher.publish(sandbox.id, 'file_written', { path, ...performerOf(caller) });
+    return json(200, { path });
   },
 });
 

@@ -169,6 +169,13 @@ def test_changes_files(run: Run) -> None:
         run.files.text("files/a/one.txt")
     assert (caught.value.status, caught.value.retryable) == (404, False)
     assert b"".join(run.files.download("/workspace/files"))[257:262] == b"ustar"
+    run.files.make_folder("files/empty/below")
+    listed = run.files.list("files", depth=3, skip=["empty"])["entries"]
+    assert "empty" not in [each["name"] for each in listed]
+    assert run.files.search("ONE", "files") == {
+        "matches": [{"path": "/workspace/files/b#1.txt", "line": 1, "text": "one"}],
+        "truncated": False,
+    }
     run.files.delete("files", recursive=True)
     with pytest.raises(ValueError, match="without"):
         run.files.write("../etc/passwd", "")

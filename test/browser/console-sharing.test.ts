@@ -46,7 +46,7 @@ suite('a shared run in the console', chromiumMissing, () => {
     const { problems } = watch(page);
     const files = page.getByRole('region', { name: 'Files' }).last();
     await files.getByText('You can only view this run. Ask alice to let you work in it.').waitFor();
-    for (const name of ['New file', 'New folder', 'Upload files', 'Go to file', 'Search']) {
+    for (const name of ['New file', 'New folder', 'Upload files']) {
       expect(await files.getByRole('button', { name }).count()).toBe(0);
     }
     await files.getByRole('button', { name: 'Actions for notes.txt' }).click();

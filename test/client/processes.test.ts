@@ -106,6 +106,19 @@ test('declares a server, waits for its port, reads its logs and removes it', asy
   await expect(sandbox.servers.get('web')).rejects.toMatchObject({ code: 'server_not_found' });
 });
 
+test('makes folders, leaves them out of a list, and searches files', async () => {
+  const { files } = sandbox;
+  await files.makeFolder('found/below');
+  await files.write('found/a.txt', 'one\nTwo\n');
+  const { entries } = await files.list('found', { depth: 2, skip: ['below'] });
+  expect(entries.map(({ name }) => name)).toEqual(['a.txt']);
+  expect(await files.search('two', { path: 'found' })).toEqual({
+    matches: [{ path: '/workspace/found/a.txt', line: 2, text: 'Two' }],
+    truncated: false,
+  });
+  expect((await files.search('two', { skip: ['found'] })).matches).toEqual([]);
+});
+
 test('tells which files change and go', async () => {
   const seen: FileChange[] = [];
   for await (const change of sandbox.files.watch()) {

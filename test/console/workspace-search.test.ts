@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { matchOf, rankPaths, workspacePath } from '../../console/src/files/workspace-search.ts';
+import { rankPaths, workspacePath } from '../../console/src/files/workspace-search.ts';
 
 const PATHS = [
   '/workspace/src/pages/home-page.tsx',
@@ -23,14 +23,6 @@ test.each([
 
 test('ranks a bounded number of paths', () => {
   expect(rankPaths(PATHS, '', 2)).toHaveLength(2);
-});
-
-test.each([
-  ['./src/a.ts:12:  const a = 1:2;', { path: '/workspace/src/a.ts', line: 12, text: 'const a = 1:2;' }],
-  ['Binary file ./logo.png matches', undefined],
-  ['grep: ./private: Permission denied', undefined],
-])('reads the line %j of grep', (line, match) => {
-  expect(matchOf(line)).toEqual(match);
 });
 
 test.each([

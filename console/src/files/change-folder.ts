@@ -1,46 +1,32 @@
-import { ApiError, call } from '../api/client.ts';
+import { ApiError, call, request } from '../api/client.ts';
+import { addressOfFile } from './file-names.ts';
 
-const ROOT = '/workspace';
-const TAKEN = 17;
-const NO_FOLDER = 18;
-
-/**
- * Operations that the file routes lack are commands in the sandbox, with its own permissions. Paths
- * are arguments, never part of a script: no shell injection.
- */
-const SCRIPTS = {
-  makeFolder: `[ ! -e "$1" ] && [ ! -L "$1" ] || exit ${TAKEN}; exec mkdir -- "$1"`,
-  rename: `[ ! -e "$2" ] && [ ! -L "$2" ] || exit ${TAKEN}; exec mv -- "$1" "$2"`,
-  move: `[ -d "$2" ] || exit ${NO_FOLDER}; to="$2/\${1##*/}"; [ ! -e "$to" ] && [ ! -L "$to" ] || exit ${TAKEN}; exec mv -- "$1" "$to"`,
-  remove: 'exec rm -rf -- "$1"',
-} as const;
+const TAKEN = 'Something of that name is there already.';
 
 /**
- * @param paths absolute, below the workspace
- * @throws ApiError, with the command's output if it failed
+ * Makes a folder. `isTaken`: its name is in use.
+ * @param path absolute, below the workspace, as all paths here
  */
-export async function changeFolder(
-  sandboxId: string,
-  what: keyof typeof SCRIPTS,
-  ...paths: readonly string[]
-): Promise<void> {
-  const { exit_code: code, stderr } = await call('POST /v1/sandbox/{id}/exec', {
-    path: { id: sandboxId },
-    headers: { accept: 'application/json' },
-    body: {
-      argv: ['sh', '-c', SCRIPTS[what], 'sh', ...paths.map((path) => `.${path.slice(ROOT.length)}`)],
-      cwd: ROOT,
-      timeout_ms: 120_000,
-    },
-  });
-  if (code === 0) return;
-  const words =
-    code === TAKEN
-      ? 'Something of that name is there already.'
-      : code === NO_FOLDER
-        ? 'There is no such folder.'
-        : stderr.trim().slice(0, 500);
-  throw new ApiError(409, 'exec_error', words === '' ? `The command ended with ${code}.` : words);
+export async function makeFolder(sandboxId: string, path: string, isTaken: boolean): Promise<void> {
+  // The API answers the same for a folder that exists.
+  if (isTaken) throw new ApiError(409, 'file_exists', TAKEN);
+  await call('POST /v1/sandbox/{id}/folder', { path: { id: sandboxId }, body: { path } });
+}
+
+/** Moves or renames a file or folder. @throws ApiError if the name is taken */
+export async function movePath(sandboxId: string, from: string, to: string): Promise<void> {
+  try {
+    await call('POST /v1/sandbox/{id}/move', { path: { id: sandboxId }, body: { from, to } });
+  } catch (error) {
+    throw error instanceof ApiError && error.code === 'file_exists'
+      ? new ApiError(error.status, error.code, TAKEN)
+      : error;
+  }
+}
+
+/** Deletes a file, or a folder with all that is in it. */
+export async function deletePath(sandboxId: string, path: string): Promise<void> {
+  await request(`${addressOfFile(sandboxId, path)}?recursive=true`, { method: 'DELETE' });
 }
 
 /**
@@ -52,8 +38,20 @@ export async function moveInto(sandboxId: string, path: string, folder: string):
   const to = `${folder}/${path.slice(path.lastIndexOf('/') + 1)}`;
   if (to === path) return path;
   if (`${folder}/`.startsWith(`${path}/`)) {
-    throw new ApiError(409, 'exec_error', 'A folder cannot be moved into itself.');
+    throw new ApiError(409, 'invalid_request', 'A folder cannot be moved into itself.');
   }
-  await changeFolder(sandboxId, 'move', path, folder);
+  await checkFolder(sandboxId, folder);
+  await movePath(sandboxId, path, to);
   return to;
+}
+
+/** A move makes missing folders: a mistyped one would be made. */
+async function checkFolder(sandboxId: string, folder: string): Promise<void> {
+  try {
+    await call('GET /v1/sandbox/{id}/files', { path: { id: sandboxId }, query: { path: folder } });
+  } catch (error) {
+    throw error instanceof ApiError && (error.status === 404 || error.status === 400)
+      ? new ApiError(error.status, error.code, 'There is no such folder.')
+      : error;
+  }
 }

@@ -47,8 +47,6 @@ export function Files({ sandboxId, seen }: FilesProps) {
   const watched = useWatched(sandboxId, open);
   useDropsKept();
   useEffect(() => {
-    // Search runs a command in the sandbox.
-    if (!canWork) return undefined;
     const onKey = (event: KeyboardEvent) => {
       // A terminal takes its keys first: Ctrl-P is the line before in a shell.
       if (event.defaultPrevented || !(event.ctrlKey || event.metaKey) || event.shiftKey) return;
@@ -58,7 +56,7 @@ export function Files({ sandboxId, seen }: FilesProps) {
     };
     window.addEventListener('keydown', onKey);
     return () => window.removeEventListener('keydown', onKey);
-  }, [canWork]);
+  }, []);
 
   const toFolder = (path: string) => {
     go({ path: path === ROOT ? undefined : path, file: undefined, line: undefined }, true);
@@ -75,14 +73,14 @@ export function Files({ sandboxId, seen }: FilesProps) {
     }
   };
   const toWhole = () => go({ file: undefined, line: undefined }, true);
-  const finder = canWork ? (
+  const finder = (
     <>
       <Button onPress={() => setIsOpening(true)} aria-keyshortcuts="Control+P">
         Go to file
       </Button>
       <Button onPress={() => setIsSearching(true)}>Search</Button>
     </>
-  ) : null;
+  );
   const quickOpen = isOpening ? (
     <Suspense>
       <QuickOpen sandboxId={sandboxId} onFile={toFile} onClose={() => setIsOpening(false)} />

@@ -1,6 +1,6 @@
 import { lazy, Suspense } from 'react';
 import { request } from '../api/client.ts';
-import { changeFolder } from './change-folder.ts';
+import { deletePath, makeFolder, movePath } from './change-folder.ts';
 import { addressOfFile, type Entry } from './file-names.ts';
 import { NameDialog } from './name-dialog.tsx';
 
@@ -63,7 +63,7 @@ export function FolderDialog({
         action="Create it"
         initial=""
         onSubmit={async (typed) => {
-          await changeFolder(sandboxId, 'makeFolder', `${folder}/${typed}`);
+          await makeFolder(sandboxId, `${folder}/${typed}`, isTaken(typed));
           onDone();
         }}
       />
@@ -78,7 +78,7 @@ export function FolderDialog({
         initial={name}
         onSubmit={async (typed) => {
           if (typed === name) return;
-          await changeFolder(sandboxId, 'rename', `${folder}/${name}`, `${folder}/${typed}`);
+          await movePath(sandboxId, `${folder}/${name}`, `${folder}/${typed}`);
           onMoved(`${folder}/${name}`, `${folder}/${typed}`);
         }}
       />
@@ -104,7 +104,7 @@ export function FolderDialog({
       action="Delete it"
       danger
       onSubmit={async () => {
-        await changeFolder(sandboxId, 'remove', `${folder}/${name}`);
+        await deletePath(sandboxId, `${folder}/${name}`);
         onDone();
       }}
     >

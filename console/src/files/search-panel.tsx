@@ -47,7 +47,7 @@ export function SearchPanel({ sandboxId, onMatch, onClose }: SearchPanelProps) {
           <p className="quiet" role="status">
             {found.matches.length === 0
               ? `No file contains “${found.text}”. node_modules and .git are not searched.`
-              : `${found.matches.length}${found.isCut ? '+' : ''} lines in ${files.size} ${files.size === 1 ? 'file' : 'files'}`}
+              : `${found.matches.length}${found.truncated ? '+' : ''} lines in ${files.size} ${files.size === 1 ? 'file' : 'files'}`}
           </p>
           {[...files].map((path) => (
             <div key={path} className="search-file">

@@ -1,36 +1,20 @@
-import { ApiError, call } from '../api/client.ts';
+import { type Answer, call } from '../api/client.ts';
 
 const ROOT = '/workspace';
-const TIMEOUT_MS = 30_000;
-/** The API cuts output at 1 MiB. */
-const MOST_BYTES = 900_000;
-const MOST_MATCHES = 500;
-
 /** Installed packages and the history of git hide what a person looks for. */
-const FIND = String.raw`find . \( -name node_modules -o -name .git -o -name .venv -o -name __pycache__ \) -prune -o -type`;
+const SKIP = 'node_modules,.git,.venv,__pycache__';
 
-async function run(sandboxId: string, script: string, argument: string): Promise<readonly string[]> {
-  const { stdout, stderr } = await call('POST /v1/sandbox/{id}/exec', {
+async function list(sandboxId: string, type: 'file' | 'directory'): Promise<readonly string[]> {
+  const { entries } = await call('GET /v1/sandbox/{id}/files', {
     path: { id: sandboxId },
-    headers: { accept: 'application/json' },
-    // The text is an argument, never part of the script: no shell injection.
-    body: {
-      argv: ['sh', '-c', `${script} | head -c ${MOST_BYTES}`, 'sh', argument],
-      cwd: ROOT,
-      timeout_ms: TIMEOUT_MS,
-    },
+    query: { depth: 16, skip: SKIP },
   });
-  if (stdout === '' && /(find|grep): (command )?not found/.test(stderr)) {
-    throw new ApiError(409, 'exec_error', 'The image needs find and grep to search files.');
-  }
-  // The last line is empty, or cut in its middle.
-  return stdout.split('\n').slice(0, -1);
+  return entries.filter((each) => each.type === type).map(({ path }) => path);
 }
 
 /** The absolute paths of the files of a workspace. */
-export async function listPaths(sandboxId: string): Promise<readonly string[]> {
-  const lines = await run(sandboxId, `${FIND} f -print`, '');
-  return lines.map((line) => `${ROOT}${line.slice(1)}`);
+export function listPaths(sandboxId: string): Promise<readonly string[]> {
+  return list(sandboxId, 'file');
 }
 
 /** A list with more is cut. */
@@ -38,11 +22,7 @@ const MOST_FOLDERS = 1_000;
 
 /** The absolute paths of the folders of a workspace, and the workspace itself. */
 export async function listFolders(sandboxId: string): Promise<readonly string[]> {
-  const lines = await run(sandboxId, `${FIND} d -print`, '');
-  return lines
-    .map((line) => `${ROOT}${line.slice(1)}`)
-    .sort()
-    .slice(0, MOST_FOLDERS);
+  return [ROOT, ...(await list(sandboxId, 'directory'))].slice(0, MOST_FOLDERS);
 }
 
 /**
@@ -56,30 +36,11 @@ export function workspacePath(typed: string): string | undefined {
   return `/${names[0] ?? ''}` === ROOT ? `/${names.join('/')}` : undefined;
 }
 
-export interface TextMatch {
-  readonly path: string;
-  readonly line: number;
-  readonly text: string;
-}
-
-export interface TextMatches {
-  readonly matches: readonly TextMatch[];
-  readonly isCut: boolean;
-}
+export type TextMatches = Answer<'GET /v1/sandbox/{id}/search'>;
 
 /** Lines that contain a text, in upper or lower case. */
-export async function searchText(sandboxId: string, text: string): Promise<TextMatches> {
-  const lines = await run(sandboxId, `${FIND} f -exec grep -HniF -e "$1" {} + | cut -c 1-400`, text);
-  const found = lines.map(matchOf).filter((each) => each !== undefined);
-  return { matches: found.slice(0, MOST_MATCHES), isCut: found.length > MOST_MATCHES };
-}
-
-/** `./src/a.ts:12:const a` as a match; undefined for a note about a binary file. */
-export function matchOf(line: string): TextMatch | undefined {
-  const [, path, number, text] = /^\.(\/.*?):(\d+):(.*)$/s.exec(line) ?? [];
-  if (path === undefined || number === undefined || text === undefined || text.includes('\0'))
-    return undefined;
-  return { path: `${ROOT}${path}`, line: Number(number), text: text.trim() };
+export function searchText(sandboxId: string, text: string): Promise<TextMatches> {
+  return call('GET /v1/sandbox/{id}/search', { path: { id: sandboxId }, query: { text } });
 }
 
 /**

@@ -203,6 +203,21 @@ class FileListing(TypedDict):
     truncated: bool
 
 
+class TextMatch(TypedDict):
+    """A line of a file that contains a text."""
+
+    path: str
+    line: int
+    #: At most 400 characters of the line, with the first match.
+    text: str
+
+
+class TextMatches(TypedDict):
+    matches: list[TextMatch]
+    #: Whether there may be more: search a subfolder.
+    truncated: bool
+
+
 class _FileChange(TypedDict):
     type: Literal["ready", "changed", "deleted", "limited", "overflow"]
     path: str

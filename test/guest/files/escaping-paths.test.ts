@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { deleteFile, makeFolder, moveFile } from '#guest/files/change-files.ts';
 import { listFiles, statFile } from '#guest/files/list-files.ts';
+import { searchFiles } from '#guest/files/search-files.ts';
 import { openFile, readPieces } from '#guest/files/read-file.ts';
 import { tarOut } from '#guest/files/tar-out.ts';
 import { unpackTar, uploadFiles } from '#guest/files/unpack.ts';
@@ -50,6 +51,13 @@ const OPERATIONS: Readonly<Record<string, (workspace: Workspace, path: string) =
   async list(workspace, path) {
     let text = '';
     for await (const entry of listFiles(workspace, path, { depth: 3, most: 100 })) text += entry.path;
+    return text;
+  },
+  async search(workspace, path) {
+    let text = '';
+    const options = { text: 'e', skipped: new Set<string>(), most: 100 };
+    const { signal } = new AbortController();
+    for await (const match of searchFiles(workspace, path, options, signal)) text += match.text;
     return text;
   },
   mkdir: (workspace, path) => makeFolder(workspace, `${path}/made`).then(() => ''),

@@ -93,6 +93,14 @@ describe('a file', () => {
     expect((await ask('DELETE', '/v1/files?path=folder')).status).toBe(400);
     expect((await ask('DELETE', '/v1/files?path=folder&recursive=true')).status).toBe(200);
     expect((await ask('GET', '/v1/stat?path=folder')).status).toBe(404);
+    fs.writeFileSync(here('a/text'), 'one\nTwo');
+    const search = async (path: string) => {
+      const { status, text } = await ask('GET', `/v1/search?path=${path}&text=two`, limits);
+      return [status, ...(status === 200 ? text.split('\n') : [])];
+    };
+    const found = JSON.stringify({ path: '/workspace/a/text', line: 2, text: 'Two' });
+    expect(await search('a')).toEqual([200, found, '{"truncated":false}', '']);
+    expect(await search('.')).toEqual([403]);
     expect((await ask('GET', '/v1/list?path=a', { 'porthole-paths': 'none' })).status).toBe(400);
   });
 });

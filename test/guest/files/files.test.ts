@@ -8,6 +8,7 @@ import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { PortholeError } from '#core/errors.ts';
 import { deleteFile, makeFolder, moveFile } from '#guest/files/change-files.ts';
 import { listFiles, statFile } from '#guest/files/list-files.ts';
+import { searchFiles } from '#guest/files/search-files.ts';
 import { openFile, readPieces } from '#guest/files/read-file.ts';
 import { tarOut } from '#guest/files/tar-out.ts';
 import { unpackTar, uploadFiles } from '#guest/files/unpack.ts';
@@ -201,9 +202,9 @@ describe('folders', () => {
     fs.writeFileSync(here('a/file'), 'five!', { mode: 0o640 });
     fs.utimesSync(here('a/file'), 1_700_000_000, 1_700_000_000);
     fs.mkdirSync(here('a/.porthole-0123456789abcdef'));
-    const list = async (depth: number, most: number) => {
+    const list = async (depth: number, most: number, ...skipped: string[]) => {
       const paths: string[] = [];
-      const files = listFiles(workspace, '/workspace', { depth, most });
+      const files = listFiles(workspace, '/workspace', { depth, most, skipped: new Set(skipped) });
       for (let next = await files.next(); ; next = await files.next()) {
         if (next.done === true) return [paths, next.value];
         paths.push(next.value.path);
@@ -211,6 +212,7 @@ describe('folders', () => {
     };
     expect(await list(1, 10)).toEqual([['/workspace/a'], false]);
     expect(await list(2, 10)).toEqual([['/workspace/a', '/workspace/a/b', '/workspace/a/file'], false]);
+    expect(await list(16, 10, 'b')).toEqual([['/workspace/a', '/workspace/a/file'], false]);
     expect(await list(16, 3)).toEqual([['/workspace/a', '/workspace/a/b', '/workspace/a/file'], true]);
     expect(await statFile(workspace, 'a/file')).toEqual({
       path: '/workspace/a/file',
@@ -219,6 +221,38 @@ describe('folders', () => {
       mtime: 1_700_000_000,
       mode: 0o640,
     });
+  });
+
+  test('are searched for a text in any case, but not in data, large files and folders to skip', async () => {
+    fs.mkdirSync(here('a/.git'), { recursive: true });
+    fs.writeFileSync(here('a/one.ts'), 'const a = 1;\nconst NEEDLE = 2;\n// needle\n');
+    fs.writeFileSync(here('a/.git/two'), 'needle');
+    fs.writeFileSync(here('a/data'), 'needle\0');
+    fs.writeFileSync(here('a/large'), `needle${' '.repeat(1_048_576)}`);
+    fs.writeFileSync(here('a/long.js'), `${'x'.repeat(5_000)}needle${'y'.repeat(5_000)}`);
+    fs.symlinkSync('one.ts', here('a/link'));
+    fs.writeFileSync(here('a/shut'), 'needle', { mode: 0o000 });
+    const search = async (most: number) => {
+      const found: string[] = [];
+      const options = { text: 'Needle', skipped: new Set(['.git']), most };
+      const lines = searchFiles(workspace, '/workspace', options, new AbortController().signal);
+      for (let next = await lines.next(); ; next = await lines.next()) {
+        if (next.done === true) return { found, isCut: next.value };
+        const { path, line, text } = next.value;
+        expect(text.length).toBeLessThanOrEqual(400);
+        if (path !== '/workspace/a/shut') found.push(`${path}:${line}:${text.slice(0, 70)}`);
+      }
+    };
+    expect(await search(10)).toEqual({
+      found: [
+        `/workspace/a/long.js:1:${'x'.repeat(60)}needleyyyy`,
+        '/workspace/a/one.ts:2:const NEEDLE = 2;',
+        '/workspace/a/one.ts:3:// needle',
+      ],
+      isCut: false,
+    });
+    const { found, isCut } = await search(2);
+    expect([found.length, isCut]).toEqual([2, true]);
   });
 
   test('are made, moved and deleted, however deep, and links with them but not their targets', async () => {

@@ -202,6 +202,8 @@ export function routeProbes(porthole: TestHost): Readonly<Record<string, (run: M
       const from = `/${await written(sandboxId)}`;
       return { params: { id: sandboxId }, body: { from, to: `${from}.moved` } };
     },
+    searchFiles: async ({ sandboxId }) => ({ params: { id: sandboxId }, query: '?text=a' }),
+    makeFolder: async ({ sandboxId }) => ({ params: { id: sandboxId }, body: { path: 'made' } }),
     deleteArchive: async ({ sandboxId }) => {
       const { records } = porthole.host.services;
       const sandbox = await records.sandboxes.get(sandboxId);

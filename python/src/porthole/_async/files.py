@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 from .._folder import FolderUpload, Uploaded
 from .._requests import file_path
 from ..errors import PortholeError, parse_object
-from ..types import Contents, FileChange, FileListing
+from ..types import Contents, FileChange, FileListing, TextMatches
 from .http import AsyncHttp
 
 # `bytes` is a method below.
@@ -45,9 +45,26 @@ class AsyncFiles:
         body = {"from": source, "to": target, "overwrite": overwrite}
         await self._http.send("POST", f"{self._path}/move", json=body)
 
-    async def list(self, path: str = "/workspace", *, depth: int | None = None) -> FileListing:
-        listing = await self._http.json("GET", f"{self._path}/files", query={"path": path, "depth": depth})
-        return cast(FileListing, listing)
+    async def make_folder(self, path: str) -> None:
+        """With the missing folders above it. One that exists stays as it is."""
+        await self._http.send("POST", f"{self._path}/folder", json={"path": path}, idempotent=True)
+
+    async def search(
+        self, text: str, path: str = "/workspace", *, skip: Sequence[str] | None = None
+    ) -> TextMatches:
+        """Lines of text files that contain a text, in upper or lower case; at most 500.
+
+        `skip`: names of folders to leave out; without it node_modules, .git, .venv and __pycache__.
+        """
+        query = {"text": text, "path": path, "skip": None if skip is None else ",".join(skip)}
+        return cast(TextMatches, await self._http.json("GET", f"{self._path}/search", query=query))
+
+    async def list(
+        self, path: str = "/workspace", *, depth: int | None = None, skip: Sequence[str] = ()
+    ) -> FileListing:
+        """`skip`: names of folders to leave out, at any depth."""
+        query = {"path": path, "depth": depth, "skip": ",".join(skip) or None}
+        return cast(FileListing, await self._http.json("GET", f"{self._path}/files", query=query))
 
     async def watch(
         self, path: str = "/workspace", *, recursive: bool = True
