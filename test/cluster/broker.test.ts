@@ -3,15 +3,11 @@
  * both on one PostgreSQL, with a proxy of this test in place of the internet.
  */
 import { randomBytes } from 'node:crypto';
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { approvalsAsked, decide } from '#test/host/support/approvals.ts';
@@ -21,30 +17,24 @@ import { ALICE, PEOPLE } from '#test/host/support/people.ts';
 import { type MadeRun, makeRun } from '#test/host/support/runs.ts';
 import { SIGNING_KEYS } from '#test/infra/support/stack-files.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { freePort } from '#test/support/free-port.ts';
+import { answerFromAfar, type Internet, startInternet } from '#test/support/internet.ts';
 import { answerRegistry } from '#test/support/npm-registry.ts';
 import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { authorityFiles, issueCertificate, makeAuthority } from './fixture/certificate-authority.ts';
 import { type Cluster, cluster, missing } from './fixture/cluster.ts';
+import { type BrokerProcess, startBrokerProcess } from './hosts/broker-process.ts';
 
-const BROKER = new URL('../../host/broker.ts', import.meta.url).pathname;
 const REGISTRY = 'http://registry.npmjs.org';
 const namespace = `broker-${randomBytes(4).toString('hex')}`;
-
-async function freePort(host: string): Promise<number> {
-  const server = createTcpServer().listen(0, host);
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 suite('the broker of a cluster', missing() ?? postgresMissing, () => {
   let fixture: Cluster;
   let postgres: TestPostgres;
   let porthole: TestHost;
-  let broker: ChildProcess;
+  let broker: BrokerProcess;
+  let internet: Internet;
   let run: MadeRun;
   let other: MadeRun;
   let environment: Record<string, string>;
@@ -54,59 +44,14 @@ suite('the broker of a cluster', missing() ?? postgresMissing, () => {
   let secure: ReturnType<typeof createHttpsServer>;
   const received: unknown[] = [];
 
-  /** `/endless` sends without an end, so that a connection is open until something ends it. */
-  const internet = createServer((request, response) => {
-    if (answerRegistry(request, response, REGISTRY)) return;
-    if (!(request.url ?? '').endsWith('/endless')) {
-      response.end('from afar\n');
-      return;
-    }
-    const send = () => {
-      while (!response.destroyed && response.write('x'.repeat(64 * 1024)));
-    };
-    response.on('drain', send);
-    send();
-  });
-  const reached: string[] = [];
-  internet.on('connect', (request, client: Socket) => {
-    reached.push(request.url ?? '');
-    const { port } = (
-      request.url?.startsWith('secret.') === true ? secure : internet
-    ).address() as AddressInfo;
-    const server = connect(port, '127.0.0.1', () => {
-      client.write('HTTP/1.1 200 OK\r\n\r\n');
-      client.pipe(server).pipe(client);
+  const startBroker = () =>
+    startBrokerProcess({
+      KUBECONFIG: fixture.kubeconfig,
+      ...environment,
+      http_proxy: internet.proxy,
+      https_proxy: internet.proxy,
+      NODE_EXTRA_CA_CERTS: authorityFiles(folder).certificate,
     });
-    server.on('error', () => client.destroy());
-    client.on('error', () => server.destroy()).on('close', () => server.destroy());
-  });
-
-  const startBroker = async (): Promise<ChildProcess> => {
-    const proxy = `http://127.0.0.1:${(internet.address() as AddressInfo).port}`;
-    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', BROKER], {
-      env: {
-        PATH: process.env['PATH'],
-        KUBECONFIG: fixture.kubeconfig,
-        ...environment,
-        http_proxy: proxy,
-        https_proxy: proxy,
-        NODE_EXTRA_CA_CERTS: authorityFiles(folder).certificate,
-      },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    await new Promise<void>((resolve, reject) => {
-      child.once('exit', (code) => reject(new Error(`the broker ended with ${code}`)));
-      createInterface({ input: child.stdout }).on('line', (line) => {
-        if (line.includes('the broker listens')) resolve();
-      });
-    });
-    return child;
-  };
-  const killBroker = async (): Promise<void> => {
-    const ended = once(broker, 'exit');
-    broker.kill('SIGKILL');
-    await ended;
-  };
 
   beforeAll(async () => {
     fixture = await cluster();
@@ -125,8 +70,12 @@ suite('the broker of a cluster', missing() ?? postgresMissing, () => {
     });
     secure.listen(0, '127.0.0.1');
     await once(secure, 'listening');
-    internet.listen(0, '127.0.0.1');
-    await once(internet, 'listening');
+    internet = await startInternet({
+      answer: (request, response) => {
+        if (!answerRegistry(request, response, REGISTRY)) answerFromAfar(request, response);
+      },
+      serverOf: (host) => (host.startsWith('secret.') ? secure : undefined),
+    });
     environment = {
       DATABASE_URL: postgres.url,
       PORTHOLE_SIGNING_KEYS: SIGNING_KEYS,
@@ -146,8 +95,8 @@ suite('the broker of a cluster', missing() ?? postgresMissing, () => {
     if (kubeconfig === undefined) delete process.env['KUBECONFIG'];
     else process.env['KUBECONFIG'] = kubeconfig;
     await porthole?.end();
-    if (broker !== undefined) await killBroker();
-    internet.close().closeAllConnections();
+    await broker?.end();
+    internet?.close();
     secure?.close().closeAllConnections();
     if (folder !== undefined) await rm(folder, { recursive: true });
     await postgres?.stop();
@@ -171,14 +120,14 @@ suite('the broker of a cluster', missing() ?? postgresMissing, () => {
   test('makes the allowed connections, and names the refused ones in the result', async () => {
     await patch({ network: 'allowlist', allow: ['api.example.test'], ask: false });
     expect(await curl('http://api.example.test/')).toMatchObject({ code: 0, stdout: 'from afar\n' });
-    expect(reached).toEqual(['api.example.test:80']);
+    expect(internet.tunnels).toEqual(['api.example.test:80']);
     const refused = await curl('http://evil.example.test/');
     expect(refused.code).not.toBe(0);
     const exit = JSON.parse(refused.events.find(({ event }) => event === 'exit')?.data ?? '') as object;
     expect(exit).toMatchObject({
       blocked: [{ host: 'evil.example.test', port: 80, rule: 'not on the list' }],
     });
-    expect(reached).toEqual(['api.example.test:80']);
+    expect(internet.tunnels).toEqual(['api.example.test:80']);
     expect(await attempts()).toEqual(
       expect.arrayContaining([
         expect.objectContaining({ host: 'api.example.test', decision: 'allowed' }),
@@ -224,9 +173,9 @@ suite('the broker of a cluster', missing() ?? postgresMissing, () => {
 
   test('ends an open connection when its policy changes', async () => {
     await patch({ network: 'allowlist', allow: ['api.example.test'], ask: false });
-    const before = reached.length;
+    const before = internet.tunnels.length;
     const loading = sh('curl -sS -p -o /dev/null -m 100 http://api.example.test/endless 2>&1');
-    while (reached.length === before) await new Promise((resolve) => setTimeout(resolve, 10));
+    await internet.tunnelled(before + 1);
     const began = performance.now();
     await patch({ allow: [] });
     const { code } = await loading;
@@ -264,12 +213,12 @@ suite('the broker of a cluster', missing() ?? postgresMissing, () => {
 
   test('fails connections while it is killed under load, and never opens the policy', async () => {
     await patch({ network: 'allowlist', allow: ['api.example.test'], ask: false });
-    const before = reached.length;
+    const before = internet.tunnels.length;
     const load = sh(
       'for i in $(seq 20); do curl -sS -p -o /dev/null -m 60 http://api.example.test/endless & done 2>/dev/null; failed=0; for job in $(jobs -p); do wait $job || failed=$((failed + 1)); done; echo $failed',
     );
-    while (reached.length < before + 20) await new Promise((resolve) => setTimeout(resolve, 10));
-    await killBroker();
+    await internet.tunnelled(before + 20);
+    await broker.end();
     expect((await load).stdout).toBe('20\n');
     for (const host of ['api.example.test', 'evil.example.test']) {
       expect((await curl(`http://${host}/`)).code).not.toBe(0);
@@ -278,6 +227,6 @@ suite('the broker of a cluster', missing() ?? postgresMissing, () => {
     expect(await curl('http://api.example.test/')).toMatchObject({ code: 0, stdout: 'from afar\n' });
     const { code, stdout } = await curl('http://evil.example.test/');
     expect([code, stdout]).toEqual([56, expect.stringContaining('403')]);
-    expect(reached.filter((each) => each.startsWith('evil'))).toEqual([]);
+    expect(internet.tunnels.filter((each) => each.startsWith('evil'))).toEqual([]);
   }, 180_000);
 });
