@@ -163,6 +163,46 @@ suite('the files of a run, in a real browser', chromiumMissing, () => {
     expect(await violations(page)).toEqual([]);
   });
 
+  test('have a menu in the tree, by its button, a right click and keys', async () => {
+    const tree = page.getByRole('treegrid', { name: 'Files of the workspace' });
+    const row = (name: string) => tree.getByRole('row', { name, exact: true });
+    const item = (name: string) => page.getByRole('menuitem', { name, exact: true });
+    await write('menu/old.txt', 'menu');
+    await row('menu').click({ button: 'right' });
+    await item('Download as zip').waitFor();
+    await item('Upload files here…').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await item('Rename…').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('renamed');
+    await dialog.getByRole('button', { name: 'Rename it' }).click();
+    await row('renamed').click();
+    await row('old.txt').hover();
+    await row('old.txt').getByRole('button', { name: 'Menu of old.txt' }).click();
+    expect(await page.getByRole('menuitem').allTextContents()).toEqual([
+      'Download',
+      'Rename…',
+      'Move…',
+      'Delete…',
+    ]);
+    await page.keyboard.press('Escape');
+    await row('old.txt').focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    await tree.getByRole('button', { name: 'Menu of old.txt' }).and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('Enter');
+    await item('Delete…').focus();
+    await page.keyboard.press('Enter');
+    await dialog.getByRole('button', { name: 'Delete it' }).click();
+    await row('old.txt').waitFor({ state: 'detached' });
+    // Closed, it is not listed while it goes.
+    await row('renamed').click();
+    await row('renamed').click({ button: 'right' });
+    await item('Delete…').click();
+    await dialog.getByRole('button', { name: 'Delete it' }).click();
+    await row('renamed').waitFor({ state: 'detached' });
+  });
+
   test('are uploaded from the machine into the folder of the tree they are dropped on', async () => {
     const file = join(porthole.dataDir, 'dropped.txt');
     await writeFile(file, 'dropped');

@@ -15,7 +15,10 @@ import { Icon } from '../parts/controls.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { moveInto } from './change-folder.ts';
-import { arranged, type Entry, type Incoming, isReachable, shownName } from './file-names.ts';
+import { chosenFiles } from './dropped-files.ts';
+import { FileMenu } from './file-menu.tsx';
+import { arranged, type Entry, type Incoming, isReachable, movedPath, shownName } from './file-names.ts';
+import { type Asked, FolderDialog } from './folder-dialog.tsx';
 
 interface FileTreeProps {
   readonly sandboxId: string;
@@ -26,6 +29,7 @@ interface FileTreeProps {
   readonly seen: string;
   readonly onFile: (path: string) => void;
   readonly onMoved: (from: string, to: string) => void;
+  readonly onDeleted: (path: string) => void;
   readonly onUpload: (folder: string, files: readonly Incoming[]) => void;
 }
 
@@ -44,9 +48,19 @@ interface Node {
 
 /**
  * The folders and files of the workspace, which open below each other. An entry that is dragged to
- * a folder moves there; files of the machine are uploaded.
+ * a folder moves there; files of the machine are uploaded. A row's menu opens by its button, by a
+ * right click, and by the menu key.
  */
-export default function FileTree({ sandboxId, root, open, seen, onFile, onMoved, onUpload }: FileTreeProps) {
+export default function FileTree({
+  sandboxId,
+  root,
+  open,
+  seen,
+  onFile,
+  onMoved,
+  onDeleted,
+  onUpload,
+}: FileTreeProps) {
   const [expanded, setExpanded] = useState<ReadonlySet<string>>(() => new Set(parentsOf(open, root)));
   useEffect(() => setExpanded((before) => new Set([...before, ...parentsOf(open, root)])), [open, root]);
   const listings = useListings(sandboxId, [root, ...expanded], seen);
@@ -57,6 +71,19 @@ export default function FileTree({ sandboxId, root, open, seen, onFile, onMoved,
       .map((entry) => ({ entry, children: expanded.has(entry.path) ? below(entry.path) : [] }));
   const { busy, problem, attempt, retry } = useAttempt();
   const { canWork } = usePageRights();
+  const [menu, setMenu] = useState<Entry>();
+  const [asked, setAsked] = useState<Asked>();
+  const anchor = useRef<HTMLElement>(null);
+  const chooser = useRef<HTMLInputElement>(null);
+  /** The folder that chosen files are for. */
+  const chosenFor = useRef(root);
+  const openMenu = (row: Element | null, path: string | null) => {
+    const entry = path === null ? undefined : entryAt(listings, path);
+    if (entry === undefined) return false;
+    anchor.current = row?.querySelector<HTMLElement>('.row-menu') ?? null;
+    setMenu(entry);
+    return true;
+  };
   /** Paths of this tree that are being dragged. */
   const dragged = useRef<ReadonlySet<string>>(new Set());
   const folderOf = (target: { readonly type: string; readonly key?: unknown }) => {
@@ -122,6 +149,14 @@ export default function FileTree({ sandboxId, root, open, seen, onFile, onMoved,
                 <Icon name="move" />
               </Button>
             ) : null}
+            <Button
+              className="grip row-menu"
+              aria-label={`Menu of ${shownName(name)}`}
+              aria-haspopup="menu"
+              onPress={({ target }) => openMenu(target.closest('[role="row"]'), path)}
+            >
+              ⋯
+            </Button>
           </span>
         )}
       </TreeItemContent>
@@ -129,7 +164,12 @@ export default function FileTree({ sandboxId, root, open, seen, onFile, onMoved,
     </TreeItem>
   );
   return (
-    <div>
+    <div
+      onContextMenu={(event) => {
+        const row = event.target instanceof Element ? event.target.closest('[role="row"]') : null;
+        if (openMenu(row, row?.getAttribute('data-key') ?? null)) event.preventDefault();
+      }}
+    >
       {problem === undefined ? null : <Problem words={problem} onRetry={retry} />}
       <Tree
         className="file-tree"
@@ -153,6 +193,50 @@ export default function FileTree({ sandboxId, root, open, seen, onFile, onMoved,
       >
         {row}
       </Tree>
+      <input
+        ref={chooser}
+        type="file"
+        multiple
+        hidden
+        aria-label="Files to upload into the folder"
+        onChange={(event) => {
+          onUpload(chosenFor.current, chosenFiles(event.currentTarget.files ?? []));
+          event.currentTarget.value = '';
+        }}
+      />
+      <FileMenu
+        sandboxId={sandboxId}
+        entry={menu}
+        anchor={anchor}
+        onAsk={setAsked}
+        onUpload={(folder) => {
+          chosenFor.current = folder;
+          chooser.current?.click();
+        }}
+        onClose={() => setMenu(undefined)}
+      />
+      <FolderDialog
+        sandboxId={sandboxId}
+        folder={parentOf(asked?.entry?.path ?? root)}
+        asked={asked}
+        isTaken={() => false}
+        onClose={() => {
+          setAsked(undefined);
+          // The menu that opened the dialog is gone.
+          requestAnimationFrame(() => anchor.current?.focus());
+        }}
+        onDone={() => {
+          const path = asked?.entry?.path;
+          if (path === undefined) return;
+          // A folder that is gone is not listed again.
+          setExpanded((before) => new Set([...before].filter((each) => !`${each}/`.startsWith(`${path}/`))));
+          onDeleted(path);
+        }}
+        onMoved={(from, to) => {
+          setExpanded((before) => new Set([...before].map((each) => movedPath(each, from, to) ?? each)));
+          onMoved(from, to);
+        }}
+      />
     </div>
   );
 }
@@ -175,10 +259,12 @@ function parentOf(path: string): string {
   return path.slice(0, path.lastIndexOf('/'));
 }
 
+function entryAt(listings: ReadonlyMap<string, readonly Entry[]>, path: string): Entry | undefined {
+  return listings.get(parentOf(path))?.find((each) => each.path === path);
+}
+
 function isFolder(listings: ReadonlyMap<string, readonly Entry[]>, path: string): boolean {
-  return (
-    listings.get(parentOf(path))?.some((each) => each.path === path && each.type === 'directory') === true
-  );
+  return entryAt(listings, path)?.type === 'directory';
 }
 
 /** The folders between the root and a file. */

@@ -100,6 +100,10 @@ export function Files({ sandboxId, seen }: FilesProps) {
                 seen={`${seen} ${changes} ${watched.count}`}
                 onFile={toFile}
                 onMoved={onMoved}
+                onDeleted={(path) => {
+                  setChanges((count) => count + 1);
+                  if (open !== null && `${open}/`.startsWith(`${path}/`)) toWhole();
+                }}
                 onUpload={upload.offer}
               />
             </Suspense>

@@ -1,12 +1,12 @@
 import { useEffect, useMemo, useRef, useState } from 'react';
-import { Menu, MenuItem, Popover, ToggleButton } from 'react-aria-components';
-import { addressOf } from '../api/client.ts';
+import { ToggleButton } from 'react-aria-components';
 import { usePageRights } from '../live/page-rights.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Loading, Problem } from '../parts/feedback.tsx';
 import { TextInput } from '../parts/controls.tsx';
-import { addressOfFile, arranged, type Entry, type Order, shownName } from './file-names.ts';
+import { archiveOf, FileMenu } from './file-menu.tsx';
+import { arranged, type Entry, type Order } from './file-names.ts';
 import { type Asked, FolderDialog } from './folder-dialog.tsx';
 import { FolderRow } from './folder-row.tsx';
 
@@ -162,50 +162,13 @@ export function FolderView({ sandboxId, folder, seen, onFolder, onFile, onMoved 
           ) : null}
         </>
       )}
-      <Popover
-        className="popover"
-        aria-label="Actions"
-        triggerRef={anchor}
-        isOpen={menu !== undefined}
-        onOpenChange={(isOpen) => {
-          if (!isOpen) setMenu(undefined);
-        }}
-      >
-        {menu === undefined ? null : (
-          <Menu
-            className="options"
-            aria-label={`Actions for ${shownName(menu.name)}`}
-            autoFocus="first"
-            onClose={() => setMenu(undefined)}
-          >
-            {menu.type === 'directory' ? (
-              <>
-                <MenuItem href={archiveOf(sandboxId, menu.path, 'zip')} download>
-                  Download as zip
-                </MenuItem>
-                <MenuItem href={archiveOf(sandboxId, menu.path, 'tar')} download>
-                  Download as tar
-                </MenuItem>
-              </>
-            ) : (
-              <MenuItem
-                href={addressOfFile(sandboxId, menu.path)}
-                download={menu.name}
-                isDisabled={menu.type === 'other'}
-              >
-                Download
-              </MenuItem>
-            )}
-            {canWork ? (
-              <>
-                <MenuItem onAction={() => setAsked({ what: 'rename', entry: menu })}>Rename…</MenuItem>
-                <MenuItem onAction={() => setAsked({ what: 'move', entry: menu })}>Move…</MenuItem>
-                <MenuItem onAction={() => setAsked({ what: 'delete', entry: menu })}>Delete…</MenuItem>
-              </>
-            ) : null}
-          </Menu>
-        )}
-      </Popover>
+      <FileMenu
+        sandboxId={sandboxId}
+        entry={menu}
+        anchor={anchor}
+        onAsk={setAsked}
+        onClose={() => setMenu(undefined)}
+      />
       <FolderDialog
         sandboxId={sandboxId}
         folder={folder}
@@ -250,8 +213,4 @@ function Column({ name, order, onOrder, wide = false, children }: ColumnProps) {
       </button>
     </th>
   );
-}
-
-function archiveOf(id: string, path: string, format: 'tar' | 'zip'): string {
-  return addressOf('GET /v1/sandbox/{id}/archive', { id }, { path, format });
 }
