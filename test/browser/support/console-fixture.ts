@@ -56,7 +56,7 @@ export function watch(page: Page): Watched {
   const problems: string[] = [];
   const origins = new Set<string>();
   page.on('console', (message) => {
-    if (message.type() === 'error') problems.push(message.text());
+    if (message.type() === 'error') problems.push(`${message.text()} (${message.location().url})`);
   });
   page.on('pageerror', (error) => problems.push(error.message));
   page.on('request', (request) => {
