@@ -84,11 +84,35 @@ function parse(
         problems.push(`${prefix}${key}: ${isMissing(issue) ? 'is required' : messageOf(issue)}`);
       }
     }
+    const refused = error.issues.flatMap((issue) =>
+      issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key]) : [issue.path],
+    );
+    const { data: rest } = StackConfigSchema.safeParse(without(settings, refused));
+    // A refused key is unset in the rest, so what the rest says of it may be wrong.
+    const keys = refused.flatMap((path) => path.findLast((part) => typeof part === 'string') ?? []);
+    const names = (line: string) => line.split(/\W+/).some((word) => keys.includes(word));
+    if (rest !== undefined)
+      problems.push(...contradictions(rest, prefix, isUnknown).filter((line) => !names(line)));
     throw new StackConfigError(problems);
   }
   problems.push(...contradictions(data, prefix, isUnknown));
   if (problems.length > 0) throw new StackConfigError(problems);
   return Object.freeze(data);
+}
+
+/** A copy of the settings without the keys at these paths. */
+function without(settings: unknown, paths: readonly (readonly PropertyKey[])[]): unknown {
+  const copy: unknown = structuredClone(settings);
+  for (const path of paths) {
+    const last = path.at(-1);
+    const parent = path
+      .slice(0, -1)
+      .reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], copy);
+    if (last !== undefined && typeof parent === 'object' && parent !== null) {
+      Reflect.deleteProperty(parent, last);
+    }
+  }
+  return copy;
 }
 
 /** The engine passes structured values as JSON, whatever their form in the stack file. */

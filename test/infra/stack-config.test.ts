@@ -75,6 +75,26 @@ describe('a stack file', () => {
     expect(problems.join('\n')).not.toContain('hunter2');
   });
 
+  test('reports contradictions beside keys that the schema refuses, and none about those', () => {
+    const functions = { image: 'functions:1', replicas: 'two', maxReplicas: 3 };
+    const preview = { allowedPortMin: 9000, allowedPortMax: 3000, maxtotal: 5 };
+    const { 'porthole:databaseUrl': _, ...rest } = complete;
+    expect(
+      problemsOf({
+        ...rest,
+        'porthole:functions': JSON.stringify(functions),
+        'porthole:preview': JSON.stringify(preview),
+        'porthole:signingKeys': 'none',
+      }),
+    ).toEqual([
+      'porthole:preview.maxtotal: is not a setting; docs/deploy.md lists them',
+      'porthole:functions.replicas: must be a whole number from 1 to 100',
+      expect.stringMatching(/^porthole:signingKeys: /),
+      'porthole:preview.allowedPortMin: 9000 is above allowedPortMax (3000)',
+      expect.stringMatching(/^porthole:databaseUrl: is required with more than one replica/),
+    ]);
+  });
+
   test.each([
     [
       'a short service key',
