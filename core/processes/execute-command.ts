@@ -31,13 +31,13 @@ export function shellCommand(argv: readonly string[]): string {
 const MOST = 64 * 1024;
 
 /**
- * Reads a stream up to a mark and removes the mark. `rest` is everything else, before and after it.
- * Not found: the stream ended, failed or exceeded the limit first.
+ * Reads a stream up to a mark and removes the mark. `rest` is everything else, before and after it;
+ * `seen` what was read. Not found: the stream ended, failed or exceeded the limit first.
  */
 async function readUntilMark(
   stream: Readable,
   mark: string,
-): Promise<{ readonly found: boolean; readonly rest: Readable }> {
+): Promise<{ readonly found: boolean; readonly seen: Buffer; readonly rest: Readable }> {
   let seen: Buffer = Buffer.alloc(0);
   const found = await new Promise<boolean>((resolve) => {
     const settle = (result: boolean) => {
@@ -72,7 +72,7 @@ async function readUntilMark(
   if (stream.readableEnded) rest.end();
   // An error of the stream destroys `rest`, which reports it.
   else pipeline(stream, rest, () => undefined);
-  return { found, rest };
+  return { found, seen, rest };
 }
 
 interface CommandRequest {
@@ -176,7 +176,9 @@ async function startEntered(
     stdin: true,
   });
   const late = setTimeout(() => process.kill('SIGKILL'), ENTERS_WITHIN_MS);
-  const { found, rest } = await readUntilMark(process.stderr, `${mark}\n`).finally(() => clearTimeout(late));
+  const { found, seen, rest } = await readUntilMark(process.stderr, `${mark}\n`).finally(() =>
+    clearTimeout(late),
+  );
   const entered: ExecProcess = {
     stdin: null,
     stdout: process.stdout,
@@ -190,11 +192,23 @@ async function startEntered(
     return entered;
   }
   const exit = await process.exited;
+  if (exit.code === 127 && seen.includes(NO_SCRIPT)) throw olderGuest();
   // The image has no bash: the runtime's message is the output.
   if (exit.code === 126 || exit.code === 127) return entered;
   process.stdout.destroy();
   rest.destroy();
   throw exitOfEntering(exit.code, folder) ?? notEntered(session);
+}
+
+/** A guest that does not know scripts calls bash with the script's arguments. */
+const NO_SCRIPT = 'run: No such file or directory';
+
+function olderGuest(): PortholeError {
+  return new PortholeError(
+    'exec_error',
+    'This sandbox was started with an older version of Porthole, which enters no folder and no session for this one.',
+    { remedy: 'Build its image with the guest of this version, then stop and resume it.' },
+  );
 }
 
 /** An error whatever the exit code: the command has not run. */
