@@ -7,7 +7,8 @@
 #   create ID FOLDER NAME=VALUE...   creates a session in a folder with further variables
 #   delete ID                        deletes it; its background processes keep running
 #   run MARK FOLDER ID COMMAND       runs a command line in a session (unless empty) and a folder
-#   exec ID PROGRAM ARGUMENT...      executes a program in a session, e.g. a terminal
+#   exec ID PROMPT PROGRAM ARG...     executes a program in a session, e.g. a terminal, with a
+#                                    prompt (unless empty, and where the session has none)
 #
 # Exit codes before the command runs: 71 the folder does not exist, 72 it is outside the workspace,
 # 73 the session exists already, or does not exist, 74 its state cannot be written or removed.
@@ -58,7 +59,8 @@ run)
 exec)
   _porthole_enter "$2"
   unset -v _porthole_session _porthole_name
-  shift 2
+  [ -n "${PS1-}" ] || [ -z "$3" ] || export PS1="$3"
+  shift 3
   exec -- "$@"
   ;;
 create)

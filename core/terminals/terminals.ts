@@ -222,12 +222,14 @@ function shellOn(
   env: Readonly<Record<string, string>>,
 ): ExecCommand {
   const TERM = 'xterm-256color';
-  const prompt = PROMPTS.test(shell) ? { PS1: PROMPT } : {};
-  if (sessionId === undefined) return { argv: [shell], env: { ...prompt, ...env, TERM }, stdin: true, tty };
+  const prompt = PROMPTS.test(shell) ? PROMPT : '';
+  if (sessionId === undefined) {
+    return { argv: [shell], env: { ...(prompt !== '' && { PS1: prompt }), ...env, TERM }, stdin: true, tty };
+  }
   // The session's environment replaces `env`, and may come from a command without a terminal: sets
   // TERM again.
   const program = ['env', `TERM=${TERM}`, shell];
-  return { script: 'sessions', argv: ['bash', 'exec', sessionId, ...program], env, stdin: true, tty };
+  return { script: 'sessions', argv: ['bash', 'exec', sessionId, prompt, ...program], env, stdin: true, tty };
 }
 
 /** Ends the terminal that has been without viewers for longest. */

@@ -49,8 +49,11 @@ describe('the terminal', () => {
     expect(terminal.output.toString()).toContain('31 91\r\nxterm-256color in /workspace\r\n');
   });
 
-  test('has the working directory in its prompt', async () => {
-    const terminal = await open();
+  test.each([
+    ['without a session', {}],
+    ['of a session', { session: 'prompted' }],
+  ])('has the working directory in its prompt %s', async (_name, query) => {
+    const terminal = await open({ query });
     await terminal.shows('/workspace $ ');
     terminal.type('cd outputs\n');
     await terminal.shows('/workspace/outputs $ ');

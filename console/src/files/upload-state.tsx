@@ -66,7 +66,7 @@ export function UploadState({ upload, hint = '' }: UploadStateProps) {
     <>
       {progress === undefined ? (
         <p className="quiet" role="status">
-          {notice === '' ? hint : notice}
+          {notice === '' ? <span className="drop-hint">{hint}</span> : notice}
         </p>
       ) : (
         <div className="upload">

@@ -178,7 +178,7 @@ const Row = memo(
         <td>
           <Link href={`/sandboxes/${encodeURIComponent(id)}`}>{nameOf(sandbox)}</Link>
           <span className="id">
-            {name === null && session === null ? '' : id}
+            {name === null && session === null ? '' : `${id} `}
             {Object.entries(tags).map(([key, each]) => (
               <span className="tag" key={key}>
                 {key}:{each}

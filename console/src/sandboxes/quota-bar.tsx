@@ -31,7 +31,7 @@ export function QuotaBar({ seen }: { readonly seen: string }) {
             className="figure"
             value={has}
             maxValue={Math.max(limit, 1)}
-            valueLabel={`${words(has)} of ${words(limit)}`}
+            valueLabel={`${words === cores ? count(has) : words(has)} of ${words(limit)}`}
           >
             {({ percentage, valueText }) => (
               <>

@@ -88,7 +88,11 @@ function pictures({ shown, asking, toolId }: Scene): Readonly<Record<string, Pic
     // Last: it is in front of every page.
     approval: {
       path: `/runs/${asking.runId}`,
-      show: (page) => page.getByText('“Recipes”').waitFor(),
+      async show(page) {
+        await page.getByText('“Recipes”').waitFor();
+        // A phone shows one pane, the previews.
+        if ((page.viewportSize()?.width ?? 0) > 680) await page.getByText('Connected').waitFor();
+      },
     },
   };
 }

@@ -65,7 +65,7 @@ describe('terminals of a process', () => {
     await terminals.open(here, of('mine'));
     expect(shells[0]?.command).toEqual({
       script: 'sessions',
-      argv: ['bash', 'exec', 'mine', 'env', 'TERM=xterm-256color', 'bash'],
+      argv: ['bash', 'exec', 'mine', '$PWD $ ', 'env', 'TERM=xterm-256color', 'bash'],
       env: {},
       stdin: true,
       tty: { cols: 80, rows: 24 },
