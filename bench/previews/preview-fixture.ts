@@ -19,6 +19,7 @@ import type { PreviewPlane } from '#core/previews/preview-plane.ts';
 import type { TestProvider } from '#test/support/with-guests.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import { type BareApi, openBareApi } from './bare-api.ts';
+import { previewOptions } from '#test/support/preview-options.ts';
 
 export const ZONE = 'preview.bench';
 export const SANDBOX = 'bench';
@@ -88,25 +89,14 @@ export async function openPreviewFixture(kubeconfig: string): Promise<PreviewFix
 }
 
 function optionsOf(namespace: string): PreviewOptions {
-  return {
-    enabled: true,
+  return previewOptions({
     zoneSuffix: ZONE,
     // A nonexistent gateway: none must be busy with these routes.
     gatewayName: 'none',
     gatewayNamespace: namespace,
-    zones: [],
     namespace,
-    upstream: 'direct',
-    idleTimeoutMinutes: 30,
-    maxLifetimeHours: 8,
-    keepAfterRun: true,
-    allowedPortMin: 3000,
-    allowedPortMax: 9000,
-    autoApprove: false,
-    maxPerRun: 3,
     maxTotal: 1_000_000,
-    readyTimeoutSeconds: 10,
-  };
+  });
 }
 
 /** The pod is never scheduled, so only this benchmark sets its status. */

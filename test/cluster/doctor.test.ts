@@ -21,7 +21,7 @@ import {
   SANDBOX_IMAGE,
 } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { eventually, run, sandboxId, until } from '#test/contracts/sandbox-provider.contract.ts';
-import { OPTIONS } from '#test/support/preview-options.ts';
+import { previewOptions } from '#test/support/preview-options.ts';
 import { suite } from '#test/support/suite.ts';
 import { type Cluster, cluster, missing } from './fixture/cluster.ts';
 import { GUEST } from './guards/actor.ts';
@@ -59,7 +59,7 @@ suite('the doctor in a cluster', missing(), () => {
 
   const diagnose = (id: string, port?: number) =>
     diagnoseSandbox(
-      { provider, plane: { needsOpenAddress: true }, preview: OPTIONS, probe: appProbe },
+      { provider, plane: { needsOpenAddress: true }, preview: previewOptions(), probe: appProbe },
       { run: { sandboxId: id } as RunRecord, port },
     );
   const serve = async (id: string, port: number, host: string): Promise<void> => {

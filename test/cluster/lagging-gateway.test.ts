@@ -17,7 +17,6 @@ import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
 import type { Records } from '#core/shared/records.ts';
-import type { RunRecord } from '#core/runs/run-records.ts';
 import { startPreview } from '#core/previews/start-preview.ts';
 import { BOX, dial, PREVIEW } from '#test/adapters/kubernetes/plane-fixture.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
@@ -28,6 +27,7 @@ import {
   type SimulatedGateway,
   startSimulatedGateway,
 } from './lagging-gateway/simulated-gateway.ts';
+import { aRun } from '#test/contracts/records/samples.ts';
 
 const NAMESPACE = `lagging-${randomBytes(4).toString('hex')}`;
 const NAMESPACES: Collection = { path: '/api/v1/namespaces', plural: 'namespaces' };
@@ -98,19 +98,11 @@ suite('starts behind a gateway that lags up to five seconds', missing(), () => {
     return Promise.all(
       Array.from({ length: starts }, (_, at) =>
         oneOfFew(async () => {
-          const run: RunRecord = {
-            id: `run_${title}_${at}`,
-            owner: { user: 'alice', org: 'acme' },
-            title: null,
+          const run = aRun(`run_${title}_${at}`, {
             sandboxId: BOX.id,
-            autoApproveTools: false,
-            status: 'running',
             tokenKid: tokens.currentKid(),
-            sharing: 'private',
-            tokenVersion: 0,
             createdAt: systemClock.now(),
-            completedAt: null,
-          };
+          });
           const started = await startPreview(deps, { run, targetPort: BOX.listens });
           const { hostname } = new URL(started.preview.url ?? '');
           return { readiness: started.readiness, seen: await gateway.visit(hostname) };

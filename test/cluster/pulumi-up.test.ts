@@ -18,6 +18,7 @@ import { issueCertificate, makeAuthority } from './fixture/certificate-authority
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
 import { type Cluster, cluster, missing } from './fixture/cluster.ts';
 import { GATEWAY_CLASS } from './fixture/objects.ts';
+import { previewOptions } from '#test/support/preview-options.ts';
 
 const NAMESPACES = { previews: 'up-previews', gateway: 'up-gateway', functions: 'up-functions' } as const;
 const ZONE = 'up.preview.test';
@@ -283,24 +284,13 @@ suite('pulumi up on a real cluster', missing(), () => {
       const client = createKubernetesClient({ access: { server, ca, token: async () => secret.trim() } });
       const plane = createKubernetesPlane({
         client,
-        preview: {
-          enabled: true,
+        preview: previewOptions({
           zoneSuffix: ZONE,
           gatewayName: 'agentweaver-preview-gateway',
           gatewayNamespace: NAMESPACES.gateway,
-          zones: [],
           namespace: NAMESPACES.previews,
-          upstream: 'direct',
-          idleTimeoutMinutes: 30,
-          maxLifetimeHours: 8,
-          keepAfterRun: true,
-          allowedPortMin: 3000,
-          allowedPortMax: 9000,
-          autoApprove: false,
-          maxPerRun: 3,
           maxTotal: 3,
-          readyTimeoutSeconds: 10,
-        },
+        }),
         clock: systemClock,
         provider: { dial: () => Promise.reject(new Error('nothing is dialled here')) },
         probe: undefined,

@@ -9,7 +9,7 @@ import { type Missing, suite } from '#test/support/suite.ts';
 import { approvalsContract } from './records/approvals.contract.ts';
 import { endedSessionsContract } from './records/ended-sessions.contract.ts';
 import { editorContract } from './records/editor.contract.ts';
-import { ALICE, BOB, fresh, hash, minutes, NOON, run, sandbox, tombstone } from './records/samples.ts';
+import { ALICE, BOB, fresh, hash, minutes, NOON, aRun, aSandbox, tombstone } from './records/samples.ts';
 import { archivesContract } from './records/archives.contract.ts';
 import { viewersContract } from './records/viewers.contract.ts';
 import { inboxContract } from './records/inbox.contract.ts';
@@ -75,8 +75,8 @@ export function recordsContract(
 
     describe('runs', () => {
       test('come back as they were created', async () => {
-        const plain = run('run_1');
-        const full = run('run_2', {
+        const plain = aRun('run_1');
+        const full = aRun('run_2', {
           owner: { user: "o'hara", org: 'Ünïted; drop table runs' },
           title: 'build a 🛳️\n"demo"',
           autoApproveTools: true,
@@ -96,30 +96,30 @@ export function recordsContract(
       });
 
       test('keep their first owner when an id is used again', async () => {
-        await records.runs.create(run('run_1'));
-        await expect(peer.runs.create(run('run_1', { owner: BOB }))).rejects.toMatchObject({
+        await records.runs.create(aRun('run_1'));
+        await expect(peer.runs.create(aRun('run_1', { owner: BOB }))).rejects.toMatchObject({
           code: 'internal_error',
           message: 'the run id run_1 is taken: make a fresh one',
         });
-        expect(await records.runs.get('run_1')).toEqual(run('run_1'));
+        expect(await records.runs.get('run_1')).toEqual(aRun('run_1'));
       });
 
       test('count the rotations of their token while they run', async () => {
-        await records.runs.create(run('run_1'));
+        await records.runs.create(aRun('run_1'));
         const rotations = [records, peer, records].map(({ runs }) => runs.rotateToken('run_1'));
         const versions = (await Promise.all(rotations)).map((rotated) => rotated?.tokenVersion);
         expect(new Set(versions)).toEqual(new Set([1, 2, 3]));
-        expect(await peer.runs.get('run_1')).toEqual(run('run_1', { tokenVersion: 3 }));
+        expect(await peer.runs.get('run_1')).toEqual(aRun('run_1', { tokenVersion: 3 }));
         await records.runs.complete('run_1', NOON);
         expect(await records.runs.rotateToken('run_1')).toBeUndefined();
         expect(await records.runs.rotateToken('run_none')).toBeUndefined();
       });
 
       test('are shared, and say so once', async () => {
-        await records.runs.create(run('run_1'));
-        await records.runs.create(run('run_2', { sharing: 'work', owner: BOB }));
+        await records.runs.create(aRun('run_1'));
+        await records.runs.create(aRun('run_2', { sharing: 'work', owner: BOB }));
         const event = { type: 'run.shared', key: 'k', data: { sharing: 'view' } } as const;
-        const viewed = run('run_1', { sharing: 'view' });
+        const viewed = aRun('run_1', { sharing: 'view' });
         expect(await records.runs.share('run_1', 'view', NOON, [event])).toEqual(viewed);
         expect(await peer.runs.share('run_1', 'view', NOON, [{ ...event, key: 'other' }])).toEqual(viewed);
         const { events } = await peer.timeline.read('run_1', { after: 0, limit: 9 });
@@ -130,9 +130,9 @@ export function recordsContract(
 
       test('share a sandbox as widely as the widest of its owner', async () => {
         for (const [at, sharing] of (['private', 'work', 'view'] as const).entries()) {
-          await records.runs.create(run(`run_${at}`, { sharing }));
+          await records.runs.create(aRun(`run_${at}`, { sharing }));
         }
-        await records.runs.create(run('run_bob', { sharing: 'view', owner: BOB }));
+        await records.runs.create(aRun('run_bob', { sharing: 'view', owner: BOB }));
         expect(await peer.runs.sharingIn('box', ALICE)).toBe('work');
         expect(await peer.runs.sharingIn('box', BOB)).toBe('view');
         expect(await peer.runs.sharingIn('other', ALICE)).toBe('private');
@@ -141,10 +141,10 @@ export function recordsContract(
       });
 
       test('are listed for the organisation that they are shared with', async () => {
-        await records.runs.create(run('run_1', { sharing: 'view' }));
-        await records.runs.create(run('run_2'));
-        await records.runs.create(run('run_3', { sharing: 'work', owner: BOB }));
-        await records.runs.create(run('run_4', { sharing: 'work', owner: { user: 'eve', org: 'globex' } }));
+        await records.runs.create(aRun('run_1', { sharing: 'view' }));
+        await records.runs.create(aRun('run_2'));
+        await records.runs.create(aRun('run_3', { sharing: 'work', owner: BOB }));
+        await records.runs.create(aRun('run_4', { sharing: 'work', owner: { user: 'eve', org: 'globex' } }));
         const found = async (sharedWith: Owner) =>
           (await peer.runs.list(undefined, { limit: 9 }, { sharedWith })).items.map(({ id }) => id);
         expect(await found(BOB)).toEqual(['run_1']);
@@ -153,8 +153,8 @@ export function recordsContract(
       });
 
       test('complete once and keep the time of the first completion', async () => {
-        await records.runs.create(run('run_1'));
-        const completed = run('run_1', { status: 'completed', completedAt: minutes(1) });
+        await records.runs.create(aRun('run_1'));
+        const completed = aRun('run_1', { status: 'completed', completedAt: minutes(1) });
         expect(await records.runs.complete('run_1', minutes(1))).toEqual(completed);
         expect(await peer.runs.complete('run_1', minutes(2))).toEqual(completed);
         expect(await peer.runs.complete('run_1', minutes(-2))).toEqual(completed);
@@ -162,7 +162,7 @@ export function recordsContract(
       });
 
       test('give everybody one completion when many complete them at once', async () => {
-        await records.runs.create(run('run_1'));
+        await records.runs.create(aRun('run_1'));
         const results = await Promise.all(
           Array.from({ length: 40 }, (_, at) =>
             (at % 2 ? peer : records).runs.complete('run_1', minutes(at + 1)),
@@ -174,8 +174,8 @@ export function recordsContract(
       });
 
       test('are completed only where they have been completed', async () => {
-        await records.runs.create(run('run_1'));
-        await records.runs.create(run('run_2'));
+        await records.runs.create(aRun('run_1'));
+        await records.runs.create(aRun('run_2'));
         await records.runs.complete('run_2', NOON);
         expect(await peer.runs.completedAmong(['run_1', 'run_2', 'run_2', 'run_none'])).toEqual(
           new Set(['run_2']),
@@ -183,10 +183,10 @@ export function recordsContract(
       });
 
       test('are listed newest first, of one owner or of everybody', async () => {
-        await records.runs.create(run('run_a', { createdAt: minutes(1) }));
-        await records.runs.create(run('run_b', { createdAt: minutes(3), owner: BOB }));
-        await records.runs.create(run('run_c', { createdAt: minutes(2) }));
-        await records.runs.create(run('run_d', { owner: { user: 'alice', org: 'other' } }));
+        await records.runs.create(aRun('run_a', { createdAt: minutes(1) }));
+        await records.runs.create(aRun('run_b', { createdAt: minutes(3), owner: BOB }));
+        await records.runs.create(aRun('run_c', { createdAt: minutes(2) }));
+        await records.runs.create(aRun('run_d', { owner: { user: 'alice', org: 'other' } }));
         const ids = async (owner?: Owner) =>
           (await records.runs.list(owner, { limit: 10 })).items.map(({ id }) => id);
         expect(await ids()).toEqual(['run_b', 'run_c', 'run_a', 'run_d']);
@@ -196,13 +196,13 @@ export function recordsContract(
       });
 
       test('are sorted byte by byte when they have the same time', async () => {
-        for (const id of ['b', 'A', 'a', 'B', 'a_', 'é', 'a-']) await records.runs.create(run(id));
+        for (const id of ['b', 'A', 'a', 'B', 'a_', 'é', 'a-']) await records.runs.create(aRun(id));
         const { items } = await records.runs.list(undefined, { limit: 10 });
         expect(items.map(({ id }) => id)).toEqual(['é', 'b', 'a_', 'a-', 'a', 'B', 'A']);
       });
 
       test('end their list with a page that has no next, also when it is full', async () => {
-        for (const id of ['run_1', 'run_2', 'run_3', 'run_4']) await records.runs.create(run(id));
+        for (const id of ['run_1', 'run_2', 'run_3', 'run_4']) await records.runs.create(aRun(id));
         const pages = await allPages((page) => records.runs.list(ALICE, page), 2);
         expect(pages.map((items) => items.map(({ id }) => id))).toEqual([
           ['run_4', 'run_3'],
@@ -223,7 +223,7 @@ export function recordsContract(
               const user = fresh();
               const owner = { user, org: 'paging' };
               const before = rows.map(([minute, id]) =>
-                run(`${user}${id}`, { owner, createdAt: minutes(minute) }),
+                aRun(`${user}${id}`, { owner, createdAt: minutes(minute) }),
               );
               for (const each of before) await records.runs.create(each);
               const seen: RunRecord[] = [];
@@ -235,7 +235,7 @@ export function recordsContract(
                 after = page.next;
                 const minute = inserts[at];
                 if (minute !== undefined) {
-                  await peer.runs.create(run(`${user}~${at}`, { owner, createdAt: minutes(minute) }));
+                  await peer.runs.create(aRun(`${user}~${at}`, { owner, createdAt: minutes(minute) }));
                 }
               }
               const wanted = before.toSorted(
@@ -281,7 +281,7 @@ export function recordsContract(
 
     describe('sandboxes', () => {
       test('come back as they were created', async () => {
-        const given = sandbox('box', { image: 'node:24', createdAt: minutes(1), owner: BOB });
+        const given = aSandbox('box', { image: 'node:24', createdAt: minutes(1), owner: BOB });
         expect(await records.sandboxes.create(given)).toBe(1);
         expect(await peer.sandboxes.get('box')).toEqual(given);
         expect(await peer.sandboxes.get('other')).toBeUndefined();
@@ -290,18 +290,18 @@ export function recordsContract(
       test.each(['creating', 'running', 'stopped'] as const)(
         'keep an id that is taken by a %s one',
         async (observed) => {
-          const first = sandbox('box', { observed, desired: 'destroyed' });
+          const first = aSandbox('box', { observed, desired: 'destroyed' });
           await records.sandboxes.create(first);
-          expect(await peer.sandboxes.create(sandbox('box', { owner: BOB }))).toBeUndefined();
+          expect(await peer.sandboxes.create(aSandbox('box', { owner: BOB }))).toBeUndefined();
           expect(await peer.sandboxes.get('box')).toEqual(first);
         },
       );
 
       test('take over the id of a destroyed one, with nothing left of it', async () => {
         await records.sandboxes.create(
-          sandbox('box', { desired: 'destroyed', observed: 'destroyed', image: 'old' }),
+          aSandbox('box', { desired: 'destroyed', observed: 'destroyed', image: 'old' }),
         );
-        const second = sandbox('box', { owner: BOB, createdAt: minutes(5) });
+        const second = aSandbox('box', { owner: BOB, createdAt: minutes(5) });
         expect(await peer.sandboxes.create(second)).toBe(2);
         expect(await records.sandboxes.get('box')).toEqual({ ...second, generation: 2 });
         expect(await records.sandboxes.destroyedAmong(['box'])).toEqual(new Set());
@@ -309,9 +309,9 @@ export function recordsContract(
 
       test.each(['a fresh', 'a destroyed'])('give %s id to one of many who create at once', async (which) => {
         if (which === 'a destroyed') {
-          await records.sandboxes.create(sandbox('box', { observed: 'destroyed' }));
+          await records.sandboxes.create(aSandbox('box', { observed: 'destroyed' }));
         }
-        const given = Array.from({ length: 40 }, (_, at) => sandbox('box', { image: `image-${at}` }));
+        const given = Array.from({ length: 40 }, (_, at) => aSandbox('box', { image: `image-${at}` }));
         const results = await Promise.all(
           given.map((each, at) => (at % 2 ? peer : records).sandboxes.create(each)),
         );
@@ -324,8 +324,8 @@ export function recordsContract(
       });
 
       test('are not touched by what was meant for the one before them', async () => {
-        await records.sandboxes.create(sandbox('box', { observed: 'destroyed' }));
-        const second = await peer.sandboxes.create(sandbox('box'));
+        await records.sandboxes.create(aSandbox('box', { observed: 'destroyed' }));
+        const second = await peer.sandboxes.create(aSandbox('box'));
         await records.sandboxes.setDesired('box', 'destroyed', 1);
         await records.sandboxes.setObserved('box', 'destroyed', 1);
         expect(await peer.sandboxes.get('box')).toMatchObject({ desired: 'running', observed: 'creating' });
@@ -334,11 +334,11 @@ export function recordsContract(
       });
 
       test('keep what is wanted apart from what was seen', async () => {
-        await records.sandboxes.create(sandbox('box'));
+        await records.sandboxes.create(aSandbox('box'));
         await records.sandboxes.setDesired('box', 'stopped');
         await peer.sandboxes.setObserved('box', 'running');
         expect(await peer.sandboxes.get('box')).toEqual(
-          sandbox('box', { desired: 'stopped', observed: 'running' }),
+          aSandbox('box', { desired: 'stopped', observed: 'running' }),
         );
       });
 
@@ -349,10 +349,10 @@ export function recordsContract(
       });
 
       test('are listed for one installation only when that is requested', async () => {
-        await records.sandboxes.create(sandbox('ours'));
-        await records.sandboxes.create(sandbox('theirs', { place: 'there' }));
+        await records.sandboxes.create(aSandbox('ours'));
+        await records.sandboxes.create(aSandbox('theirs', { place: 'there' }));
         const { items } = await records.sandboxes.live({ limit: 10 }, 'there');
-        expect(items).toEqual([sandbox('theirs', { place: 'there' })]);
+        expect(items).toEqual([aSandbox('theirs', { place: 'there' })]);
       });
 
       test('live until they are both wanted and seen destroyed', async () => {
@@ -365,7 +365,9 @@ export function recordsContract(
           ['destroyed', 'destroyed'],
         ] as const;
         for (const [at, [desired, observed]] of states.entries()) {
-          await records.sandboxes.create(sandbox(`box-${at}`, { desired, observed, createdAt: minutes(at) }));
+          await records.sandboxes.create(
+            aSandbox(`box-${at}`, { desired, observed, createdAt: minutes(at) }),
+          );
         }
         const pages = await allPages((page) => records.sandboxes.live(page), 2);
         expect(pages.map((items) => items.map(({ id }) => id))).toEqual([
@@ -376,10 +378,10 @@ export function recordsContract(
       });
 
       test('are known to be destroyed only once that was seen', async () => {
-        await records.sandboxes.create(sandbox('gone', { desired: 'destroyed', observed: 'destroyed' }));
-        await records.sandboxes.create(sandbox('lost', { observed: 'destroyed' }));
-        await records.sandboxes.create(sandbox('going', { desired: 'destroyed', observed: 'running' }));
-        await records.sandboxes.create(sandbox('stopped', { desired: 'stopped', observed: 'stopped' }));
+        await records.sandboxes.create(aSandbox('gone', { desired: 'destroyed', observed: 'destroyed' }));
+        await records.sandboxes.create(aSandbox('lost', { observed: 'destroyed' }));
+        await records.sandboxes.create(aSandbox('going', { desired: 'destroyed', observed: 'running' }));
+        await records.sandboxes.create(aSandbox('stopped', { desired: 'stopped', observed: 'stopped' }));
         expect(await peer.sandboxes.destroyedAmong(['gone', 'lost', 'going', 'stopped', 'unknown'])).toEqual(
           new Set(['gone', 'lost']),
         );
@@ -552,8 +554,8 @@ export function recordsContract(
     });
 
     test('runs are found by their sandbox', async () => {
-      for (const id of ['run_2', 'run_1']) await records.runs.create(run(id));
-      await records.runs.create(run('run_3', { sandboxId: 'other' }));
+      for (const id of ['run_2', 'run_1']) await records.runs.create(aRun(id));
+      await records.runs.create(aRun('run_3', { sandboxId: 'other' }));
       await records.runs.complete('run_2', NOON);
       expect(await peer.runs.inSandbox('box')).toEqual(['run_1', 'run_2']);
       expect(await peer.runs.inSandbox('none')).toEqual([]);
@@ -590,9 +592,9 @@ export function recordsContract(
         await records.previews.bury(
           tokens.map((token, at) => tombstone(token, at % 2 ? 'stopped' : 'expired')),
         );
-        await records.runs.create(run(tokens[9_999] as string));
+        await records.runs.create(aRun(tokens[9_999] as string));
         await records.runs.complete(tokens[9_999] as string, NOON);
-        await records.sandboxes.create(sandbox(tokens[5_000] as string, { observed: 'destroyed' }));
+        await records.sandboxes.create(aSandbox(tokens[5_000] as string, { observed: 'destroyed' }));
         expect(await peer.previews.stoppedAmong(tokens)).toEqual(new Set(tokens.filter((_, at) => at % 2)));
         expect(await peer.runs.completedAmong(tokens)).toEqual(new Set([tokens[9_999]]));
         expect(await peer.sandboxes.destroyedAmong(tokens)).toEqual(new Set([tokens[5_000]]));
@@ -601,7 +603,7 @@ export function recordsContract(
 
       test('may hold quotes, braces, commas and backslashes', async () => {
         const ids = ['"', "'", '{a,b}', '\\', 'null', '', '[1]', '🛳️'];
-        for (const id of ids) await records.runs.create(run(id));
+        for (const id of ids) await records.runs.create(aRun(id));
         for (const id of ids) await records.runs.complete(id, NOON);
         expect(await records.runs.completedAmong(ids)).toEqual(new Set(ids));
       });
@@ -614,7 +616,7 @@ export function recordsContract(
           message: 'a text holds a NUL character (U+0000), which cannot be stored: remove it',
         };
         await expect(records.runs.get('a\0b')).rejects.toMatchObject(refusal);
-        await expect(records.runs.create(run('run_1', { title: 'a\0' }))).rejects.toMatchObject(refusal);
+        await expect(records.runs.create(aRun('run_1', { title: 'a\0' }))).rejects.toMatchObject(refusal);
         await expect(records.runs.completedAmong(['a', '\0'])).rejects.toMatchObject(refusal);
         await expect(
           records.previews.bury([tombstone(hash('a'), 'expired'), tombstone('\0', 'expired')]),
@@ -624,10 +626,10 @@ export function recordsContract(
       });
 
       test('migrates again without a change', async () => {
-        await records.runs.create(run('run_1'));
+        await records.runs.create(aRun('run_1'));
         await peer.migrate();
         await records.migrate();
-        expect(await peer.runs.get('run_1')).toEqual(run('run_1'));
+        expect(await peer.runs.get('run_1')).toEqual(aRun('run_1'));
       });
 
       test('finishes what it has begun before it closes, and then takes nothing more', async () => {
@@ -652,15 +654,15 @@ export function recordsContract(
 
     describe('several instances', () => {
       test('remember everything after all of them were closed', async () => {
-        await records.runs.create(run('run_1'));
-        await records.sandboxes.create(sandbox('box'));
+        await records.runs.create(aRun('run_1'));
+        await records.sandboxes.create(aSandbox('box'));
         await records.previews.end('run_1', 3000, 0, tombstone(hash('a'), 'stopped'));
         await records.close();
         await peer.close();
         const next = database.open();
         await next.migrate();
-        expect(await next.runs.get('run_1')).toEqual(run('run_1'));
-        expect(await next.sandboxes.get('box')).toEqual(sandbox('box'));
+        expect(await next.runs.get('run_1')).toEqual(aRun('run_1'));
+        expect(await next.sandboxes.get('box')).toEqual(aSandbox('box'));
         expect(await next.previews.generation('run_1', 3000)).toBe(1);
         expect(await next.previews.stoppedAmong([hash('a')])).toEqual(new Set([hash('a')]));
       });
@@ -670,7 +672,7 @@ export function recordsContract(
         try {
           const instances = Array.from({ length: 6 }, () => empty.open());
           await Promise.all(instances.map((instance) => instance.migrate()));
-          await Promise.all(instances.map((instance, at) => instance.runs.create(run(`run_${at}`))));
+          await Promise.all(instances.map((instance, at) => instance.runs.create(aRun(`run_${at}`))));
           expect((await empty.open().runs.list(undefined, { limit: 10 })).items).toHaveLength(6);
         } finally {
           await empty.dispose();

@@ -13,7 +13,8 @@ import { memoryPreviewPlane } from '#test/doubles/memory-preview-plane.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
-import { OPTIONS } from '#test/support/preview-options.ts';
+import { previewOptions } from '#test/support/preview-options.ts';
+import { aRun } from '#test/contracts/records/samples.ts';
 
 /** The scenario of one request: its callers, its decisions, and the events in between. */
 export interface Fate {
@@ -91,7 +92,7 @@ export async function raceApprovals(
     ids: own,
     tokens: plainTokens(),
     provider: { inspect: async (id) => ({ state: 'running', podName: id }) },
-    preview: { ...OPTIONS, maxPerRun: 1_000, maxTotal: 10_000 },
+    preview: previewOptions({ maxPerRun: 1_000, maxTotal: 10_000 }),
     quotas: NO_QUOTAS,
     stopping: new AbortController().signal,
   });
@@ -203,19 +204,7 @@ async function outcomeOf(doing: Promise<unknown>, well = 'done'): Promise<string
 }
 
 async function makeRun(records: Records, id: string): Promise<RunRecord> {
-  const run: RunRecord = {
-    id,
-    owner: { user: 'alice', org: 'acme' },
-    title: null,
-    sandboxId: 'box',
-    autoApproveTools: false,
-    status: 'running',
-    tokenKid: 'key-1',
-    sharing: 'private',
-    tokenVersion: 0,
-    createdAt: NOON,
-    completedAt: null,
-  };
+  const run = aRun(id);
   await records.runs.create(run);
   return run;
 }

@@ -8,7 +8,7 @@ import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
 import type { Clock } from '#core/shared/clock-and-ids.ts';
 import { openDataFolder } from '#host/data-folder.ts';
 import { folderProvider } from './folder-provider.ts';
-import { OPTIONS } from '#test/support/preview-options.ts';
+import { previewOptions } from '#test/support/preview-options.ts';
 
 /** The services with which a host starts and stops previews in its data folder, without HTTP. */
 export async function openHarness(dataDir: string, clock: Clock, between?: () => Promise<void>) {
@@ -35,7 +35,7 @@ export async function openHarness(dataDir: string, clock: Clock, between?: () =>
     clock,
     ids: randomIds,
     tokens: createSignedTokens(deriveKeySet(jwks)),
-    preview: OPTIONS,
+    preview: previewOptions(),
     quotas: NO_QUOTAS,
     async close() {
       await records.close();

@@ -3,7 +3,6 @@
  * between a call and its effect, and between the effect and its answer, any other actor may
  * continue. A failure prints the seed and the order.
  */
-import { NO_NETWORK } from '#core/network/network-policy.ts';
 import { afterAll, beforeAll, describe, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -13,18 +12,19 @@ import { PassThrough } from 'node:stream';
 import { openLocalPlane } from '#adapters/gateway/local-plane.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { Records } from '#core/shared/records.ts';
-import type { RunRecord } from '#core/runs/run-records.ts';
 import { memoryPreviewPlane } from '#test/doubles/memory-preview-plane.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
-import { OPTIONS } from '#test/support/preview-options.ts';
+import { previewOptions } from '#test/support/preview-options.ts';
 import { type Action, type Pair, PreviewWorld } from './preview-world.ts';
 import { repetitions } from '#test/support/suite.ts';
+import { aRun, aSandbox } from '#test/contracts/records/samples.ts';
 
 const NOON = new Date('2026-03-01T12:00:00.000Z');
 const OWNER = { user: 'alice', org: 'acme' };
-const IDLE = OPTIONS.idleTimeoutMinutes * 60_000;
-const MAX = OPTIONS.maxLifetimeHours * 3_600_000;
+const { idleTimeoutMinutes, maxLifetimeHours } = previewOptions();
+const IDLE = idleTimeoutMinutes * 60_000;
+const MAX = maxLifetimeHours * 3_600_000;
 
 const pair = fc.nat(5);
 const wait = fc.record({
@@ -71,34 +71,8 @@ describe('in any order of their steps', () => {
     const pairs: Pair[] = [];
     for (let each = 0; each < runs; each += 1) {
       const sandboxId = ids.sandbox();
-      await records.sandboxes.create({
-        id: sandboxId,
-        owner: OWNER,
-        image: null,
-        sessionKey: null,
-        name: null,
-        tags: {},
-        resources: {},
-        network: NO_NETWORK,
-        env: {},
-        place: 'here',
-        desired: 'running',
-        observed: 'running',
-        createdAt: NOON,
-      });
-      const run: RunRecord = {
-        id: ids.run(),
-        owner: OWNER,
-        title: null,
-        sandboxId,
-        autoApproveTools: false,
-        status: 'running',
-        tokenKid: 'key-1',
-        sharing: 'private',
-        tokenVersion: 0,
-        createdAt: NOON,
-        completedAt: null,
-      };
+      await records.sandboxes.create(aSandbox(sandboxId, { owner: OWNER, observed: 'running' }));
+      const run = aRun(ids.run(), { owner: OWNER, sandboxId });
       await records.runs.create(run);
       for (let port = 0; port < ports; port += 1) pairs.push({ run, port: 3000 + port });
     }
@@ -133,7 +107,7 @@ describe('in any order of their steps', () => {
       records,
       clock,
       pairs,
-      options: { ...OPTIONS, maxPerRun },
+      options: previewOptions({ maxPerRun }),
     });
     const turn = (label: string) => scheduler.schedule(Promise.resolve(), label).then(() => undefined);
     // Most orders are about existing previews.

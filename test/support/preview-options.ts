@@ -1,7 +1,7 @@
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 
-/** The reference's defaults for one machine. */
-export const OPTIONS: PreviewOptions = {
+/** The defaults on one machine, with these changes. */
+export const previewOptions = (change: Partial<PreviewOptions> = {}): PreviewOptions => ({
   enabled: true,
   zoneSuffix: 'localhost',
   gatewayName: 'gateway',
@@ -18,4 +18,5 @@ export const OPTIONS: PreviewOptions = {
   maxPerRun: 3,
   maxTotal: 20,
   readyTimeoutSeconds: 10,
-};
+  ...change,
+});

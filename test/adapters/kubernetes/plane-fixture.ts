@@ -12,30 +12,19 @@ import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import { parsePreviewHost, previewName } from '#core/previews/preview-token.ts';
 import { type FakeApiServer, startFakeApiServer } from '#test/doubles/api-server/fake-api-server.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
+import { previewOptions } from '#test/support/preview-options.ts';
 
 export const NOON = new Date('2026-03-01T12:05:00.000Z');
 export const NAMESPACE = 'previews';
 export const ZONE = 'preview.test';
 export const BOX = { id: 'box', podName: 'box-pod', listens: 3000, silent: 3001 };
 
-export const PREVIEW: PreviewOptions = {
-  enabled: true,
+export const PREVIEW = previewOptions({
   zoneSuffix: ZONE,
-  gatewayName: 'gateway',
   gatewayNamespace: 'gateways',
-  zones: [],
   namespace: NAMESPACE,
-  upstream: 'direct',
-  idleTimeoutMinutes: 30,
-  maxLifetimeHours: 8,
-  keepAfterRun: true,
-  allowedPortMin: 3000,
-  allowedPortMax: 9000,
-  autoApprove: false,
-  maxPerRun: 3,
   maxTotal: 40,
-  readyTimeoutSeconds: 10,
-};
+});
 
 /** A connection to a server that sends this text at once. */
 export function answering(text: string): Duplex {

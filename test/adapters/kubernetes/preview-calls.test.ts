@@ -3,13 +3,13 @@ import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { ANNOTATIONS, LABELS } from '#constructs/names.ts';
 import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
 import type { Records } from '#core/shared/records.ts';
-import type { RunRecord } from '#core/runs/run-records.ts';
 import { keepPreviewAlive, stopPreview } from '#core/previews/live-previews.ts';
 import { startPreview } from '#core/previews/start-preview.ts';
 import { pinnedClock, type PinnedClock } from '#test/doubles/pinned-clock.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
 import { collect } from '#test/support/collect.ts';
 import { BOX, NOON, type PlaneFixture, planeFixture, PREVIEW } from './plane-fixture.ts';
+import { aRun } from '#test/contracts/records/samples.ts';
 
 const MINUTE = 60_000;
 const later = (minutes: number) => new Date(NOON.getTime() + minutes * MINUTE);
@@ -28,19 +28,7 @@ describe('what the API server is asked', () => {
     await fixture.close();
     await records.close();
   });
-  const run: RunRecord = {
-    id: 'run_1',
-    owner: { user: 'alice', org: 'acme' },
-    title: null,
-    sandboxId: BOX.id,
-    autoApproveTools: false,
-    status: 'running',
-    tokenKid: 'key-1',
-    sharing: 'private',
-    tokenVersion: 0,
-    createdAt: NOON,
-    completedAt: null,
-  };
+  const run = aRun('run_1', { sandboxId: BOX.id, createdAt: NOON });
   const deps = () => ({
     records,
     clock,

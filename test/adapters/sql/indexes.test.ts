@@ -1,5 +1,5 @@
 import { CUT_OFF, SUCCESS, toolRun, toolVersion } from '#test/contracts/records/editor-samples.ts';
-import { sandbox, THREE } from '#test/contracts/records/samples.ts';
+import { aSandbox, THREE } from '#test/contracts/records/samples.ts';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type CompiledQuery, type Dialect, Kysely, PostgresDialect } from 'kysely';
 import { connectionPool } from '#adapters/sql/postgres/connection-pool.ts';
@@ -61,7 +61,7 @@ const LOOKUPS: Readonly<Record<string, (records: Records) => Promise<unknown>>> 
   'capacity.wantedBy': ({ capacity }) => capacity.wantedBy(OWNER, 'here'),
   'capacity.countWanted': ({ capacity }) => capacity.countWanted('here'),
   'capacity.reserve': ({ capacity }) =>
-    capacity.reserve(sandbox('box-9', { owner: OWNER, sessionKey: 's', name: 'n' }), THREE),
+    capacity.reserve(aSandbox('box-9', { owner: OWNER, sessionKey: 's', name: 'n' }), THREE),
   'capacity.usage': ({ capacity }) => capacity.usage(OWNER, THREE.defaultSize),
   'capacity.wake': ({ capacity }) => capacity.wake({ id: 'box', generation: 1 }, AT, THREE),
   'sandboxes.moveDesired': ({ sandboxes }) =>

@@ -11,6 +11,7 @@ import type { RunRecord } from '#core/runs/run-records.ts';
 import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { CuttableLine } from './cuttable-line.ts';
+import { aRun } from '#test/contracts/records/samples.ts';
 
 const AT = new Date('2026-03-01T12:00:00.000Z');
 const BROKEN = {
@@ -34,19 +35,7 @@ const REQUEST: ApprovalRequest = {
 const BOUNDS = { keptSince: new Date(0), since: new Date(0), most: 9 };
 
 function run(id: string): RunRecord {
-  return {
-    id,
-    owner: { user: 'alice', org: 'acme' },
-    title: null,
-    sandboxId: 'box',
-    autoApproveTools: false,
-    status: 'running',
-    tokenKid: 'key-1',
-    sharing: 'private',
-    tokenVersion: 0,
-    createdAt: AT,
-    completedAt: null,
-  };
+  return aRun(id, { createdAt: AT });
 }
 
 suite('records when PostgreSQL fails', postgresMissing, () => {

@@ -8,25 +8,12 @@ import { Kysely, sql } from 'kysely';
 import { nodeSqliteDialect } from '#adapters/sql/sqlite/node-sqlite.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { Records } from '#core/shared/records.ts';
-import type { RunRecord } from '#core/runs/run-records.ts';
 import { message, PICTURE } from '../../contracts/records/inbox.contract.ts';
 import { look } from '../../contracts/records/looks.contract.ts';
-import { sandbox } from '#test/contracts/records/samples.ts';
+import { aRun, aSandbox } from '#test/contracts/records/samples.ts';
 import { sealsOf } from '#test/support/sealed-texts.ts';
 
-const RUN: RunRecord = {
-  id: 'run_1',
-  owner: { user: 'alice', org: 'acme' },
-  title: null,
-  sandboxId: 'box',
-  autoApproveTools: false,
-  status: 'running',
-  tokenKid: 'key-1',
-  sharing: 'private',
-  tokenVersion: 0,
-  createdAt: new Date('2026-03-01T12:00:00.000Z'),
-  completedAt: null,
-};
+const RUN = aRun('run_1');
 
 describe('the SQLite file', () => {
   let folder: string;
@@ -101,7 +88,7 @@ describe('the SQLite file', () => {
     await records.migrate();
     const env = { TOKEN: 'plain-to-see', OTHER: 'x'.repeat(9_000) };
     const secrets = { list: [], authority: { certificate: 'plain-to-see', key: 'TOKEN' } };
-    const made = sandbox('box', { env, secrets });
+    const made = aSandbox('box', { env, secrets });
     await records.sandboxes.create(made);
     await records.sandboxes.setSecrets(made, secrets);
     const bytes = async () =>
@@ -132,7 +119,7 @@ describe('the SQLite file', () => {
   test('returns the variables of an older version unchanged', async () => {
     const older = open();
     await older.migrate();
-    const made = sandbox('box', { env: { A: '1' } });
+    const made = aSandbox('box', { env: { A: '1' } });
     await older.sandboxes.create(made);
     const newer = openSqliteRecords({ file, seals: sealsOf('key-1') });
     opened.push(newer);
@@ -146,7 +133,7 @@ describe('the SQLite file', () => {
     const after = openSqliteRecords({ file, seals: sealsOf('key-2'), log });
     opened.push(before, after);
     await before.migrate();
-    await before.sandboxes.create(sandbox('box', { env: { A: '1' } }));
+    await before.sandboxes.create(aSandbox('box', { env: { A: '1' } }));
     expect(await after.sandboxes.get('box')).toMatchObject({ id: 'box', env: {} });
     expect(reported).toEqual([[{ owner: 'alice' }, expect.stringMatching(/PORTHOLE_SIGNING_KEYS$/)]]);
   });

@@ -11,7 +11,6 @@ import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { PreviewPlane, PreviewSpec } from '#core/previews/preview-plane.ts';
 import type { Records } from '#core/shared/records.ts';
-import type { RunRecord } from '#core/runs/run-records.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import { keepPreviewAlive, stopPreview } from '#core/previews/live-previews.ts';
 import { startPreview } from '#core/previews/start-preview.ts';
@@ -20,6 +19,7 @@ import { plainTokens } from '#test/doubles/plain-tokens.ts';
 import { collect } from '#test/support/collect.ts';
 import { callOf } from './fault-table.ts';
 import { type FaultProxy, type ProxiedCall, startFaultProxy } from './fault-proxy.ts';
+import { aRun } from '#test/contracts/records/samples.ts';
 
 /** A step of a preview's life: its result, its duration, and the API calls that it made. */
 export interface Report {
@@ -86,19 +86,7 @@ export async function faultyFunction(options: FaultyFunctionOptions): Promise<Fa
     clock: systemClock,
     provider: { inspect: async () => ({ state: 'running', podName: BOX.podName }) as const },
   };
-  const run: RunRecord = {
-    id: runId,
-    owner: { user: 'alice', org: 'acme' },
-    title: null,
-    sandboxId: BOX.id,
-    autoApproveTools: false,
-    status: 'running',
-    tokenKid: tokens.currentKid(),
-    sharing: 'private',
-    tokenVersion: 0,
-    createdAt: systemClock.now(),
-    completedAt: null,
-  };
+  const run = aRun(runId, { sandboxId: BOX.id, tokenKid: tokens.currentKid(), createdAt: systemClock.now() });
   const target = { run, targetPort: BOX.listens };
   const token = tokens.preview(run.tokenKid, runId, BOX.listens, 0);
   const steps: Readonly<Record<string, () => Promise<unknown>>> = {

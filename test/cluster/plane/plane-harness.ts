@@ -15,6 +15,7 @@ import { PREVIEW } from '#test/adapters/kubernetes/plane-fixture.ts';
 import { collect } from '#test/support/collect.ts';
 import type { Cluster } from '../fixture/cluster.ts';
 import { type FunctionDeps, functionDeps } from './function-deps.ts';
+import { aRun } from '#test/contracts/records/samples.ts';
 
 /** A namespace of previews on the real API server, with running functions. */
 export interface PlaneHarness {
@@ -85,19 +86,7 @@ export async function openPlaneHarness(here: Cluster, options: PlaneHarnessOptio
       ...functionDeps(connect(through, machine), preview, clock),
       records,
     }),
-    makeRun: () => ({
-      id: randomIds.run(),
-      owner: { user: 'alice', org: 'acme' },
-      title: null,
-      sandboxId: randomIds.sandbox(),
-      autoApproveTools: false,
-      status: 'running',
-      tokenKid: 'key-1',
-      sharing: 'private',
-      tokenVersion: 0,
-      createdAt: new Date(),
-      completedAt: null,
-    }),
+    makeRun: () => aRun(randomIds.run(), { sandboxId: randomIds.sandbox(), createdAt: new Date() }),
     names: async (kind) => {
       const found = await collect(client.list(collection(kind, namespace), { metadataOnly: true }));
       return found.map(({ metadata }) => metadata.name).sort();

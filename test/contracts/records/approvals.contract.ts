@@ -8,7 +8,7 @@ import type {
   PolicyRecord,
 } from '#core/approvals/approval-store.ts';
 import type { Records } from '#core/shared/records.ts';
-import { ALICE, BOB, fresh, minutes, run } from './samples.ts';
+import { ALICE, BOB, fresh, minutes, aRun } from './samples.ts';
 
 let asked = 0;
 let policies = 0;
@@ -46,7 +46,7 @@ export function approvalsContract(
     let peer: Records;
     beforeEach(async () => {
       ({ records, peer } = instances());
-      await records.runs.create(run('run_1'));
+      await records.runs.create(aRun('run_1'));
     });
 
     let waiters = 0;
@@ -113,7 +113,7 @@ export function approvalsContract(
         await ask(1, { args: { a: 1 } }),
         await ask(1, { args: { a: 1, b: '1' }, tool: 'other' }),
       ];
-      await records.runs.create(run('run_2'));
+      await records.runs.create(aRun('run_2'));
       others.push(await ask(1, { args: { a: 1, b: '1' }, runId: 'run_2' }));
       expect(new Set([first, ...others].map(({ id }) => id)).size).toBe(5);
       expect((await reported()).length + (await reported('run_2')).length).toBe(5);
@@ -161,7 +161,7 @@ export function approvalsContract(
 
     test('are not decided under another run, nor under an unknown id', async () => {
       const { id } = await ask(0);
-      await records.runs.create(run('run_2'));
+      await records.runs.create(aRun('run_2'));
       expect(await records.approvals.decide('run_2', id, decision('approved'), minutes(1))).toBeUndefined();
       expect(await decide(freshId(), 1, decision('approved'))).toEqual([undefined, undefined]);
       expect(await stand(id)).toBe('waiting');
@@ -193,7 +193,7 @@ export function approvalsContract(
     });
 
     test('time out when they are due, for one run or for all runs, and no others do', async () => {
-      await records.runs.create(run('run_2'));
+      await records.runs.create(aRun('run_2'));
       const [a, b] = [await ask(0), await ask(1, { args: { target_port: 3001 } })];
       const c = await ask(0, { runId: 'run_2' });
       expect(await records.approvals.timeOut(minutes(4))).toBe(0);
@@ -375,7 +375,7 @@ export function approvalsContract(
         (await from.approvals.waiting(owner, minutes(at), most)).map(({ id }) => id);
 
       test('are shown with their owner, as they were asked', async () => {
-        await records.runs.create(run('run_2', { owner: BOB, title: 'Rebuild it' }));
+        await records.runs.create(aRun('run_2', { owner: BOB, title: 'Rebuild it' }));
         const { id } = await ask(0, { runId: 'run_2', args: { target_port: 3000, name: '“🛳️”' } });
         expect(await peer.approvals.waiting(BOB, minutes(1), 10)).toEqual([
           {
@@ -387,7 +387,7 @@ export function approvalsContract(
       });
 
       test('are shown to their owner, or to one who sees everybody’s, the oldest first, so many of them', async () => {
-        await records.runs.create(run('run_2', { owner: BOB }));
+        await records.runs.create(aRun('run_2', { owner: BOB }));
         const second = await ask(1, { args: { port: 1 } });
         const first = await ask(0, { args: { port: 2 } });
         const his = await ask(2, { runId: 'run_2' });
@@ -436,7 +436,7 @@ export function approvalsContract(
       }
       const beginAndEnd = async (watcher: Records) => {
         const begun = until(2, watcher);
-        await records.runs.create(run('run_2', { owner: BOB }));
+        await records.runs.create(aRun('run_2', { owner: BOB }));
         const { id } = await ask(0);
         await ask(0, { runId: 'run_2' });
         await begun;
@@ -539,7 +539,7 @@ export function approvalsContract(
       });
 
       test('belong to the owner of the run, not to the approver', async () => {
-        await records.runs.create(run('run_2', { owner: BOB }));
+        await records.runs.create(aRun('run_2', { owner: BOB }));
         await approve('always', 1, { runId: 'run_2' });
         expect(await covering(BOB, 'run_3')).toMatchObject({ owner: BOB, createdBy: 'carol' });
       });
@@ -612,8 +612,8 @@ export function approvalsContract(
       });
 
       test('apply, for the scope of an owner, to what waits in other runs of this owner', async () => {
-        await records.runs.create(run('run_2'));
-        await records.runs.create(run('run_3', { owner: BOB }));
+        await records.runs.create(aRun('run_2'));
+        await records.runs.create(aRun('run_3', { owner: BOB }));
         const [mine, his] = [await ask(0, { runId: 'run_2' }), await ask(0, { runId: 'run_3' })];
         await ask(0, { runId: 'run_2', tool: 'other' });
         await approve('always');
@@ -625,7 +625,7 @@ export function approvalsContract(
       });
 
       test('are listed newest first, of one owner or of everybody, in pages', async () => {
-        await records.runs.create(run('run_2', { owner: BOB }));
+        await records.runs.create(aRun('run_2', { owner: BOB }));
         const ids = [
           await approve('run', 1),
           await approve('always', 2, { args: {} }),

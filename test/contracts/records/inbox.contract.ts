@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { InboxMessage } from '#core/inbox/inbox-store.ts';
 import type { Picture } from '#core/pages/page-browser.ts';
 import type { Records } from '#core/shared/records.ts';
-import { ALICE, BOB, minutes, NOON, run } from './samples.ts';
+import { ALICE, BOB, minutes, NOON, aRun } from './samples.ts';
 
 export const PICTURE: Picture = { mediaType: 'image/jpeg', width: 3, height: 2, base64: 'AAEC' };
 
@@ -38,8 +38,8 @@ export function inboxContract(instances: () => { readonly records: Records; read
     beforeEach(async () => {
       const { records, peer } = instances();
       [here, there, all] = [records.inbox, peer.inbox, records];
-      await records.runs.create(run('run_1'));
-      await records.runs.create(run('run_2', { owner: BOB }));
+      await records.runs.create(aRun('run_1'));
+      await records.runs.create(aRun('run_2', { owner: BOB }));
     });
     const more = (id: string, most = 9) => ({
       owner: ALICE,

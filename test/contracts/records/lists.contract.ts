@@ -5,7 +5,7 @@ import type { Records } from '#core/shared/records.ts';
 import type { RunFilter, RunSort } from '#core/runs/run-records.ts';
 import type { SandboxFilter, SandboxSort } from '#core/sandboxes/sandbox-records.ts';
 import { POOL_OWNER } from '#core/sandboxes/sandbox-owner.ts';
-import { ALICE, BOB, minutes, run, sandbox } from './samples.ts';
+import { ALICE, BOB, minutes, aRun, aSandbox } from './samples.ts';
 
 async function idsOf<T extends { readonly id: string }>(
   list: (page: PageRequest) => Promise<Page<T>>,
@@ -36,13 +36,13 @@ export function listsContract(instances: () => { readonly records: Records; read
         idsOf((page) => peer.runs.list(owner, page, filter, sort), limit);
 
       beforeEach(async () => {
-        await records.sandboxes.create(sandbox('boxa', { image: 'node', tags: { team: 'Red' } }));
-        await records.sandboxes.create(sandbox('boxb'));
+        await records.sandboxes.create(aSandbox('boxa', { image: 'node', tags: { team: 'Red' } }));
+        await records.sandboxes.create(aSandbox('boxb'));
         const made = [
-          run('run_1', { title: 'Checkout 100%', createdAt: minutes(1), sandboxId: 'boxa' }),
-          run('run_2', { title: 'basket_view', createdAt: minutes(2), sandboxId: 'boxb' }),
-          run('run_3', { title: null, createdAt: minutes(3), sandboxId: 'gone' }),
-          run('run_4', { title: 'Basket view', createdAt: minutes(4), owner: BOB, sandboxId: 'boxa' }),
+          aRun('run_1', { title: 'Checkout 100%', createdAt: minutes(1), sandboxId: 'boxa' }),
+          aRun('run_2', { title: 'basket_view', createdAt: minutes(2), sandboxId: 'boxb' }),
+          aRun('run_3', { title: null, createdAt: minutes(3), sandboxId: 'gone' }),
+          aRun('run_4', { title: 'Basket view', createdAt: minutes(4), owner: BOB, sandboxId: 'boxa' }),
         ];
         for (const each of made) await records.runs.create(each);
         await records.runs.complete('run_2', minutes(9));
@@ -90,7 +90,7 @@ export function listsContract(instances: () => { readonly records: Records; read
       test('page titles of the longest length in any script', async () => {
         const title = (last: string) => `${'語"\\'.repeat(66)}${last}`;
         for (const each of ['a', 'b', 'c'])
-          await records.runs.create(run(`long_${each}`, { title: title(each), sandboxId: 'long' }));
+          await records.runs.create(aRun(`long_${each}`, { title: title(each), sandboxId: 'long' }));
         const found = await ids(undefined, { sandboxId: 'long' }, 'title', 1);
         expect(found).toEqual(['long_a', 'long_b', 'long_c']);
         const page = await records.runs.list(undefined, { limit: 1 }, { sandboxId: 'long' }, 'title');
@@ -122,11 +122,11 @@ export function listsContract(instances: () => { readonly records: Records; read
 
       beforeEach(async () => {
         const made = [
-          sandbox('aa', { createdAt: minutes(1), name: 'web', tags: { team: 'Red' }, observed: 'running' }),
-          sandbox('bb', { createdAt: minutes(2), image: 'python', sessionKey: 'Chat:7' }),
-          sandbox('cc', { createdAt: minutes(3), name: 'API', owner: BOB, tags: { note: 'a"b' } }),
-          sandbox('dd', { createdAt: minutes(4), owner: POOL_OWNER, name: 'web-pool' }),
-          sandbox('ee', { createdAt: minutes(5), desired: 'destroyed', observed: 'destroyed', name: 'web' }),
+          aSandbox('aa', { createdAt: minutes(1), name: 'web', tags: { team: 'Red' }, observed: 'running' }),
+          aSandbox('bb', { createdAt: minutes(2), image: 'python', sessionKey: 'Chat:7' }),
+          aSandbox('cc', { createdAt: minutes(3), name: 'API', owner: BOB, tags: { note: 'a"b' } }),
+          aSandbox('dd', { createdAt: minutes(4), owner: POOL_OWNER, name: 'web-pool' }),
+          aSandbox('ee', { createdAt: minutes(5), desired: 'destroyed', observed: 'destroyed', name: 'web' }),
         ];
         for (const each of made) await records.sandboxes.create(each);
         await records.sandboxes.touch({ id: 'aa', generation: 1 }, minutes(9));

@@ -3,7 +3,7 @@ import type { Picture } from '#core/pages/page-browser.ts';
 import type { KeptLook } from '#core/pages/look-store.ts';
 import type { Records } from '#core/shared/records.ts';
 import { PICTURE } from './inbox.contract.ts';
-import { ALICE, BOB, minutes, NOON, run } from './samples.ts';
+import { ALICE, BOB, minutes, NOON, aRun } from './samples.ts';
 
 type Look = KeptLook & { readonly picture: Picture | null };
 
@@ -38,7 +38,7 @@ export function looksContract(instances: () => { readonly records: Records; read
     beforeEach(async () => {
       const { records, peer } = instances();
       [here, there] = [records.looks, peer.looks];
-      await records.runs.create(run('run_1'));
+      await records.runs.create(aRun('run_1'));
     });
     const keep = { owner: ALICE, most: 4, pictures: 2 };
 

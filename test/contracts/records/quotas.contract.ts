@@ -3,7 +3,7 @@ import type { Records } from '#core/shared/records.ts';
 import type { QuotaLimits } from '#core/sandboxes/sandbox-capacity.ts';
 import type { Quota } from '#core/sandboxes/sandbox-quotas.ts';
 import { POOL_OWNER } from '#core/sandboxes/sandbox-owner.ts';
-import { ALICE, BOB, NOON, run, sandbox, THREE } from './samples.ts';
+import { ALICE, BOB, NOON, aRun, aSandbox, THREE } from './samples.ts';
 
 const FIFTY = Array.from({ length: 50 }, (_, at) => at);
 
@@ -20,13 +20,13 @@ export function quotasContract(instances: () => { readonly records: Records; rea
 
     test('count CPUs and memory of what is wanted to run, and the disk of what is stopped as well', async () => {
       const resources = { cpu: 0.1, memoryMb: 100, diskMb: 10 };
-      await records.sandboxes.create(sandbox('sized', { resources }));
-      await records.sandboxes.create(sandbox('sized-too', { resources: { cpu: 0.2 } }));
-      await records.sandboxes.create(sandbox('plain', { observed: 'running' }));
-      await records.sandboxes.create(sandbox('stopped', { desired: 'stopped', resources: { diskMb: 7 } }));
-      await records.sandboxes.create(sandbox('going', { desired: 'destroyed' }));
-      await records.sandboxes.create(sandbox('gone', { desired: 'destroyed', observed: 'destroyed' }));
-      await records.sandboxes.create(sandbox('bobs', { owner: BOB }));
+      await records.sandboxes.create(aSandbox('sized', { resources }));
+      await records.sandboxes.create(aSandbox('sized-too', { resources: { cpu: 0.2 } }));
+      await records.sandboxes.create(aSandbox('plain', { observed: 'running' }));
+      await records.sandboxes.create(aSandbox('stopped', { desired: 'stopped', resources: { diskMb: 7 } }));
+      await records.sandboxes.create(aSandbox('going', { desired: 'destroyed' }));
+      await records.sandboxes.create(aSandbox('gone', { desired: 'destroyed', observed: 'destroyed' }));
+      await records.sandboxes.create(aSandbox('bobs', { owner: BOB }));
       expect(await peer.capacity.usage(ALICE, THREE.defaultSize)).toEqual({
         sandboxes: 3,
         cpu: 1.3,
@@ -49,7 +49,7 @@ export function quotasContract(instances: () => { readonly records: Records; rea
     ])('of %s are kept by 50 who ask at once', async (_, quota, fit) => {
       const resources = { cpu: 0.1, memoryMb: 100, diskMb: 10 };
       const asked = await Promise.all(
-        FIFTY.map((at) => either(at).reserve(sandbox(`box-${at}`, { resources }), bound(quota))),
+        FIFTY.map((at) => either(at).reserve(aSandbox(`box-${at}`, { resources }), bound(quota))),
       );
       expect(asked.filter(({ kind }) => kind === 'reserved')).toHaveLength(fit);
       expect(asked.filter(({ kind }) => kind === 'over_quota')).toHaveLength(50 - fit);
@@ -57,7 +57,7 @@ export function quotasContract(instances: () => { readonly records: Records; rea
     });
 
     test('limit active runs when 50 are made at once, and count no completed run', async () => {
-      const make = (at: number) => (at % 2 ? peer : records).runs.create(run(`run_${at}`), [], 7);
+      const make = (at: number) => (at % 2 ? peer : records).runs.create(aRun(`run_${at}`), [], 7);
       const made = await Promise.all(FIFTY.map(make));
       expect(made.filter(Boolean)).toHaveLength(7);
       expect(await records.runs.countActive(ALICE)).toBe(7);
@@ -65,13 +65,13 @@ export function quotasContract(instances: () => { readonly records: Records; rea
       await records.runs.complete(`run_${first}`, NOON);
       expect(await peer.runs.countActive(ALICE)).toBe(6);
       expect(await peer.runs.countActive(BOB)).toBe(0);
-      expect(await records.runs.create(run('run_next'), [], 7)).toBe(true);
-      expect(await records.runs.create(run('run_unbound'))).toBe(true);
+      expect(await records.runs.create(aRun('run_next'), [], 7)).toBe(true);
+      expect(await records.runs.create(aRun('run_unbound'))).toBe(true);
     });
 
     test('are kept by 50 stopped sandboxes that are wanted at once', async () => {
       for (const at of FIFTY) {
-        await records.sandboxes.create(sandbox(`box-${at}`, { desired: 'stopped', observed: 'stopped' }));
+        await records.sandboxes.create(aSandbox(`box-${at}`, { desired: 'stopped', observed: 'stopped' }));
       }
       const woken = await Promise.all(
         FIFTY.map((at) => either(at).wake({ id: `box-${at}`, generation: 1 }, NOON, bound({ cpu: 4 }))),
@@ -83,12 +83,12 @@ export function quotasContract(instances: () => { readonly records: Records; rea
 
     test('are kept by those who create and those who resume together', async () => {
       for (const at of FIFTY) {
-        await records.sandboxes.create(sandbox(`old-${at}`, { desired: 'stopped', observed: 'stopped' }));
+        await records.sandboxes.create(aSandbox(`old-${at}`, { desired: 'stopped', observed: 'stopped' }));
       }
       await Promise.all(
         FIFTY.flatMap((at): Promise<unknown>[] => [
           either(at).wake({ id: `old-${at}`, generation: 1 }, NOON, THREE),
-          either(at + 1).reserve(sandbox(`new-${at}`), THREE),
+          either(at + 1).reserve(aSandbox(`new-${at}`), THREE),
         ]),
       );
       expect(await records.capacity.usage(ALICE, THREE.defaultSize)).toMatchObject({ sandboxes: 3 });
@@ -96,7 +96,7 @@ export function quotasContract(instances: () => { readonly records: Records; rea
 
     test('are kept by 50 who take what waits', async () => {
       for (const at of FIFTY) {
-        await records.sandboxes.create(sandbox(`warm-${at}`, { owner: POOL_OWNER, observed: 'running' }));
+        await records.sandboxes.create(aSandbox(`warm-${at}`, { owner: POOL_OWNER, observed: 'running' }));
       }
       const sandboxOptions = {
         sessionKey: null,
@@ -113,13 +113,13 @@ export function quotasContract(instances: () => { readonly records: Records; rea
     });
 
     test('let a stopped sandbox run again, because its disk is already counted', async () => {
-      await records.sandboxes.create(sandbox('box', { desired: 'stopped', observed: 'stopped' }));
+      await records.sandboxes.create(aSandbox('box', { desired: 'stopped', observed: 'stopped' }));
       const box = { id: 'box', generation: 1 };
       expect(await records.capacity.wake(box, NOON, bound({ diskMb: 1 }))).toBe('woken');
     });
 
     test('do not apply where nothing new is requested', async () => {
-      await records.sandboxes.create(sandbox('box'));
+      await records.sandboxes.create(aSandbox('box'));
       expect(await records.capacity.wake({ id: 'box', generation: 1 }, NOON, bound({ cpu: 0 }))).toBe(
         'unchanged',
       );
@@ -135,7 +135,7 @@ export function quotasContract(instances: () => { readonly records: Records; rea
 
   test('forgets the environment of a sandbox once it is destroyed', async () => {
     const { records, peer } = instances();
-    await records.sandboxes.create(sandbox('box', { env: { TOKEN: 'secret' } }));
+    await records.sandboxes.create(aSandbox('box', { env: { TOKEN: 'secret' } }));
     await records.sandboxes.setObserved('box', 'destroyed');
     expect(await peer.sandboxes.get('box')).toMatchObject({ env: {} });
   });

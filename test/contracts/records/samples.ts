@@ -22,7 +22,8 @@ let named = 0;
 /** An unused name: a property runs many times on one database. */
 export const fresh = (): string => `fresh-${(named += 1)}-`;
 
-export function run(id: string, rest: Partial<RunRecord> = {}): RunRecord {
+/** A running run of Alice. */
+export function aRun(id: string, rest: Partial<RunRecord> = {}): RunRecord {
   return {
     id,
     owner: ALICE,
@@ -39,7 +40,8 @@ export function run(id: string, rest: Partial<RunRecord> = {}): RunRecord {
   };
 }
 
-export function sandbox(id: string, rest: Partial<SandboxRecord> = {}): SandboxRecord {
+/** A sandbox of Alice that is being created. */
+export function aSandbox(id: string, rest: Partial<SandboxRecord> = {}): SandboxRecord {
   return {
     id,
     owner: ALICE,

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { NO_NETWORK } from '#core/network/network-policy.ts';
 import type { Records } from '#core/shared/records.ts';
 import type { NewSandboxEvent } from '#core/sandboxes/sandbox-events.ts';
-import { minutes, NOON, sandbox } from './samples.ts';
+import { minutes, NOON, aSandbox } from './samples.ts';
 
 const exec = (command: string, at = NOON): NewSandboxEvent => ({
   type: 'exec',
@@ -22,7 +22,7 @@ export function sandboxEventsContract(
     let peer: Records;
     beforeEach(async () => {
       ({ records, peer } = instances());
-      await records.sandboxes.create(sandbox('box'));
+      await records.sandboxes.create(aSandbox('box'));
     });
     const commands = async (after = 0, limit = 1_000) =>
       (await peer.sandboxEvents.read('box', { after, limit })).events.map(({ seq, data }) => [
@@ -81,7 +81,7 @@ export function sandboxEventsContract(
       await records.sandboxes.setDesired('box', 'destroyed');
       await records.sandboxes.setObserved('box', 'destroyed');
       await records.sandboxEvents.append('box', [exec('too late')], 3);
-      await records.sandboxes.create(sandbox('box'));
+      await records.sandboxes.create(aSandbox('box'));
       expect(await commands()).toEqual([]);
       await records.sandboxEvents.append('box', [exec('new')], 3);
       expect(await commands()).toEqual([[6, 'new']]);

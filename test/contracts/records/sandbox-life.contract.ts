@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Records } from '#core/shared/records.ts';
 import type { Reservation } from '#core/sandboxes/sandbox-capacity.ts';
 import { POOL_OWNER } from '#core/sandboxes/sandbox-owner.ts';
-import { ALICE, BOB, minutes, NOON, sandbox, THREE } from './samples.ts';
+import { ALICE, BOB, minutes, NOON, aSandbox, THREE } from './samples.ts';
 
 const NETWORK: NetworkPolicy = {
   mode: 'allowlist',
@@ -47,7 +47,7 @@ export function sandboxLifeContract(
     };
 
     test('changes what a sandbox may reach in its current generation only', async () => {
-      const made = sandbox('box');
+      const made = aSandbox('box');
       await records.sandboxes.create(made);
       await records.sandboxes.setNetwork({ id: 'box', generation: 2 }, NETWORK);
       expect((await peer.sandboxes.get('box'))?.network).toEqual(NO_NETWORK);
@@ -56,7 +56,7 @@ export function sandboxLifeContract(
     });
 
     test('changes the secrets of a sandbox in its current generation only, and removes them with it', async () => {
-      const made = sandbox('box');
+      const made = aSandbox('box');
       await records.sandboxes.create(made);
       await records.sandboxes.setSecrets({ ...made, generation: 2 }, SECRETS);
       expect((await peer.sandboxes.get('box'))?.secrets).toEqual(NO_SECRETS);
@@ -68,7 +68,7 @@ export function sandboxLifeContract(
 
     describe('reserved', () => {
       test('come back with everything they were given', async () => {
-        const given = sandbox('box', {
+        const given = aSandbox('box', {
           sessionKey: 's',
           name: 'n',
           tags: { thread_id: '1', 'a.b': '"' },
@@ -84,7 +84,7 @@ export function sandboxLifeContract(
       test('are made for one of 50 concurrent callers with a session key, and returned to the others', async () => {
         const asked = await Promise.all(
           Array.from({ length: 50 }, (_, at) =>
-            (at % 2 ? peer : records).capacity.reserve(sandbox(`box-${at}`, { sessionKey: 'same' })),
+            (at % 2 ? peer : records).capacity.reserve(aSandbox(`box-${at}`, { sessionKey: 'same' })),
           ),
         );
         expect(kinds(asked)).toEqual({ reserved: 1, same_session: 49 });
@@ -94,47 +94,49 @@ export function sandboxLifeContract(
       test('stay within the quota for any number of requests at once', async () => {
         const asked = await Promise.all(
           Array.from({ length: 40 }, (_, at) =>
-            (at % 2 ? peer : records).capacity.reserve(sandbox(`box-${at}`), THREE),
+            (at % 2 ? peer : records).capacity.reserve(aSandbox(`box-${at}`), THREE),
           ),
         );
         expect(kinds(asked)).toEqual({ over_quota: 37, reserved: 3 });
       });
 
       test('count for the quota if they are wanted to run, for this owner alone', async () => {
-        await records.sandboxes.create(sandbox('stopped', { desired: 'stopped' }));
-        await records.sandboxes.create(sandbox('gone', { desired: 'destroyed' }));
-        await records.sandboxes.create(sandbox('other', { owner: BOB }));
-        await records.sandboxes.create(sandbox('one'));
+        await records.sandboxes.create(aSandbox('stopped', { desired: 'stopped' }));
+        await records.sandboxes.create(aSandbox('gone', { desired: 'destroyed' }));
+        await records.sandboxes.create(aSandbox('other', { owner: BOB }));
+        await records.sandboxes.create(aSandbox('one'));
         const most = (sandboxes: number) => ({ ...THREE, quota: { sandboxes } });
-        expect(await records.capacity.reserve(sandbox('two'), most(1))).toEqual({
+        expect(await records.capacity.reserve(aSandbox('two'), most(1))).toEqual({
           kind: 'over_quota',
           used: { sandboxes: 1, cpu: 1, memoryMb: 1_024, diskMb: 4_096 },
         });
-        expect(await records.capacity.reserve(sandbox('two'), most(2))).toMatchObject({ kind: 'reserved' });
+        expect(await records.capacity.reserve(aSandbox('two'), most(2))).toMatchObject({ kind: 'reserved' });
       });
 
       test('keys and names are free again once a sandbox is unwanted, and do not affect other owners', async () => {
-        await records.capacity.reserve(sandbox('first', { sessionKey: 's', name: 'n' }));
-        expect(await peer.capacity.reserve(sandbox('second', { name: 'n' }))).toMatchObject({
+        await records.capacity.reserve(aSandbox('first', { sessionKey: 's', name: 'n' }));
+        expect(await peer.capacity.reserve(aSandbox('second', { name: 'n' }))).toMatchObject({
           kind: 'same_name',
           sandbox: { id: 'first' },
         });
         expect(
-          await peer.capacity.reserve(sandbox('bobs', { owner: BOB, sessionKey: 's', name: 'n' })),
+          await peer.capacity.reserve(aSandbox('bobs', { owner: BOB, sessionKey: 's', name: 'n' })),
         ).toMatchObject({ kind: 'reserved' });
         await records.sandboxes.setDesired('first', 'destroyed');
-        expect(await peer.capacity.reserve(sandbox('second', { sessionKey: 's', name: 'n' }))).toMatchObject({
-          kind: 'reserved',
-        });
+        expect(await peer.capacity.reserve(aSandbox('second', { sessionKey: 's', name: 'n' }))).toMatchObject(
+          {
+            kind: 'reserved',
+          },
+        );
       });
 
       test('reports a taken id, and reuses the id of a destroyed sandbox', async () => {
-        await records.sandboxes.create(sandbox('box'));
-        expect(await records.capacity.reserve(sandbox('box'))).toEqual({ kind: 'id_taken' });
+        await records.sandboxes.create(aSandbox('box'));
+        expect(await records.capacity.reserve(aSandbox('box'))).toEqual({ kind: 'id_taken' });
         await records.sandboxes.create(
-          sandbox('old', { desired: 'destroyed', observed: 'destroyed', name: 'x' }),
+          aSandbox('old', { desired: 'destroyed', observed: 'destroyed', name: 'x' }),
         );
-        expect(await records.capacity.reserve(sandbox('old'))).toMatchObject({
+        expect(await records.capacity.reserve(aSandbox('old'))).toMatchObject({
           kind: 'reserved',
           sandbox: { generation: 2, name: null, stoppedAt: null },
         });
@@ -143,7 +145,7 @@ export function sandboxLifeContract(
 
     describe('what is wanted', () => {
       test('moves for one of many who see the same', async () => {
-        await records.sandboxes.create(sandbox('box', { observed: 'running' }));
+        await records.sandboxes.create(aSandbox('box', { observed: 'running' }));
         const moved = await Promise.all(
           Array.from({ length: 20 }, (_, at) =>
             (at % 2 ? peer : records).sandboxes.moveDesired(
@@ -160,7 +162,7 @@ export function sandboxLifeContract(
       });
 
       test('does not move after newer activity', async () => {
-        await records.sandboxes.create(sandbox('box'));
+        await records.sandboxes.create(aSandbox('box'));
         await peer.sandboxes.touch({ id: 'box', generation: 1 }, minutes(5));
         const box = { id: 'box', generation: 1 };
         const quiet = (lastActiveAt: Date, heartbeatAt = NOON) =>
@@ -181,7 +183,7 @@ export function sandboxLifeContract(
       });
 
       test('is another generation’s own', async () => {
-        await records.sandboxes.create(sandbox('box'));
+        await records.sandboxes.create(aSandbox('box'));
         expect(
           await records.sandboxes.moveDesired({ id: 'box', generation: 2 }, 'running', 'stopped', NOON),
         ).toBe(false);
@@ -189,7 +191,7 @@ export function sandboxLifeContract(
     });
 
     test('activity never moves back', async () => {
-      await records.sandboxes.create(sandbox('box'));
+      await records.sandboxes.create(aSandbox('box'));
       const box = { id: 'box', generation: 1 };
       expect((await records.sandboxes.get('box'))?.lastActiveAt).toEqual(NOON);
       await records.sandboxes.touch(box, minutes(5));
@@ -199,7 +201,7 @@ export function sandboxLifeContract(
 
     test('counts a heartbeat as activity, never moves it back, and ignores it for a sandbox that is not wanted to run', async () => {
       const box = { id: 'box', generation: 1 };
-      await records.sandboxes.create(sandbox('box', { ttlSeconds: 90 }));
+      await records.sandboxes.create(aSandbox('box', { ttlSeconds: 90 }));
       expect(await peer.sandboxes.get('box')).toMatchObject({ ttlSeconds: 90, heartbeatAt: NOON });
       await records.sandboxes.touch(box, minutes(7));
       const five = { heartbeatAt: minutes(5), lastActiveAt: minutes(7), ttlSeconds: 90 };
@@ -213,12 +215,12 @@ export function sandboxLifeContract(
 
     test('lists hold one’s own, filtered, newest first, without the pool’s', async () => {
       const made = [
-        sandbox('a', { createdAt: minutes(1), tags: { thread_id: '1', team: 'x' }, observed: 'running' }),
-        sandbox('b', { createdAt: minutes(2), tags: { thread_id: '2' }, name: 'bee' }),
-        sandbox('c', { createdAt: minutes(3), tags: { thread_id: '1' }, sessionKey: 'key' }),
-        sandbox('d', { createdAt: minutes(4), owner: BOB, tags: { thread_id: '1' } }),
-        sandbox('e', { createdAt: minutes(5), owner: POOL_OWNER, observed: 'running' }),
-        sandbox('f', { createdAt: minutes(6), desired: 'destroyed', observed: 'destroyed' }),
+        aSandbox('a', { createdAt: minutes(1), tags: { thread_id: '1', team: 'x' }, observed: 'running' }),
+        aSandbox('b', { createdAt: minutes(2), tags: { thread_id: '2' }, name: 'bee' }),
+        aSandbox('c', { createdAt: minutes(3), tags: { thread_id: '1' }, sessionKey: 'key' }),
+        aSandbox('d', { createdAt: minutes(4), owner: BOB, tags: { thread_id: '1' } }),
+        aSandbox('e', { createdAt: minutes(5), owner: POOL_OWNER, observed: 'running' }),
+        aSandbox('f', { createdAt: minutes(6), desired: 'destroyed', observed: 'destroyed' }),
       ];
       for (const each of made) await records.sandboxes.create(each);
       const ids = async (
@@ -239,7 +241,7 @@ export function sandboxLifeContract(
     });
 
     test('takes a waiting sandbox with the options and limits of the taker alone', async () => {
-      const pool = (id: string) => sandbox(id, { owner: POOL_OWNER, observed: 'running' });
+      const pool = (id: string) => aSandbox(id, { owner: POOL_OWNER, observed: 'running' });
       for (const id of ['one', 'two', 'three']) await records.sandboxes.create(pool(id));
       const most = (sandboxes: number) => ({ quotaLimits: { ...THREE, quota: { sandboxes } } });
       const sandboxOptions = {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Records } from '#core/shared/records.ts';
 import type { PackedSkill } from '#core/skills/skill-store.ts';
-import { ALICE, BOB, hash, minutes, NOON, sandbox } from './samples.ts';
+import { ALICE, BOB, hash, minutes, NOON, aSandbox } from './samples.ts';
 
 function skill(name: string, rest: Partial<PackedSkill> = {}): PackedSkill {
   return {
@@ -90,7 +90,7 @@ export function skillsContract(instances: () => { readonly records: Records; rea
     });
 
     test('are stored as they were set for the generation of their sandbox', async () => {
-      await records.sandboxes.create(sandbox('box', { skills: [{ name: 'pdf', digest: null, kept: [] }] }));
+      await records.sandboxes.create(aSandbox('box', { skills: [{ name: 'pdf', digest: null, kept: [] }] }));
       const placed = [{ name: 'pdf', digest: hash(1), kept: ["pdf/o'hara"] }];
       await peer.sandboxes.setSkills({ id: 'box', generation: 2 }, []);
       await peer.sandboxes.setSkills({ id: 'box', generation: 1 }, placed);

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import type { Records } from '#core/shared/records.ts';
 import type { NewEvent, RunEvent } from '#core/runs/timeline.ts';
-import { minutes, NOON, run, tombstone, hash, fresh } from './samples.ts';
+import { minutes, NOON, aRun, tombstone, hash, fresh } from './samples.ts';
 
 const kept = (key: string, again?: number): NewEvent => ({
   type: 'preview.kept',
@@ -21,14 +21,14 @@ export function timelineContract(
     let peer: Records;
     beforeEach(async () => {
       ({ records, peer } = instances());
-      await records.runs.create(run('run_1'));
+      await records.runs.create(aRun('run_1'));
     });
 
     const all = async (runId: string, from = records): Promise<readonly RunEvent[]> =>
       (await from.timeline.read(runId, { after: 0, limit: 1000 })).events;
 
     test('begin with the event of the run’s creation', async () => {
-      await records.runs.create(run('run_2'), [
+      await records.runs.create(aRun('run_2'), [
         { type: 'run.created', key: 'created', data: { owner: 'alice', title: null } },
         { type: 'sandbox.created', key: 'sandbox-created', data: { sandbox_id: 'box' } },
       ]);
@@ -40,7 +40,7 @@ export function timelineContract(
     });
 
     test('stay unchanged when a run with a taken id is created', async () => {
-      const again = records.runs.create(run('run_1'), [{ type: 'run.created', key: 'created', data: {} }]);
+      const again = records.runs.create(aRun('run_1'), [{ type: 'run.created', key: 'created', data: {} }]);
       await expect(again).rejects.toMatchObject({ code: 'internal_error' });
       expect(await all('run_1')).toEqual([]);
     });
@@ -106,7 +106,7 @@ export function timelineContract(
           fc.array(fc.array(fc.nat(20), { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 12 }),
           async (calls) => {
             const id = fresh();
-            await records.runs.create(run(id));
+            await records.runs.create(aRun(id));
             await Promise.all(
               calls.map((keys, at) =>
                 (at % 2 ? peer : records).timeline.append(

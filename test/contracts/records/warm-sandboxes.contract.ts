@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Records } from '#core/shared/records.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
-import { ALICE, BOB, minutes, NOON, sandbox } from './samples.ts';
+import { ALICE, BOB, minutes, NOON, aSandbox } from './samples.ts';
 
 /**
  * The contract of sandboxes that wait for an owner, `peer` being a second instance on the same
@@ -18,7 +18,7 @@ export function warmSandboxesContract(
     });
     const POOL = { user: 'pool', org: '' };
     const warm = (id: string, rest: Partial<SandboxRecord> = {}) =>
-      sandbox(id, { owner: POOL, observed: 'running', ...rest });
+      aSandbox(id, { owner: POOL, observed: 'running', ...rest });
     const leave = async (...given: SandboxRecord[]) => {
       for (const each of given) await records.sandboxes.create(each);
     };
@@ -83,7 +83,7 @@ export function warmSandboxesContract(
         warm('stopped', { desired: 'stopped' }),
         warm('lost', { observed: 'destroyed' }),
         warm('elsewhere', { place: 'there' }),
-        sandbox('hers'),
+        aSandbox('hers'),
       );
       const listed = await peer.capacity.wantedBy(POOL, 'here');
       expect(listed.map(({ id }) => id)).toEqual(['old', 'new']);

@@ -4,7 +4,7 @@ import type { ApprovalRecords } from '#core/approvals/approval-store.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type { Records } from '#core/shared/records.ts';
 import { createPendingApprovals, type PendingApprovals } from '#core/approvals/pending-approvals.ts';
-import { ALICE, BOB, run } from '#test/contracts/records/samples.ts';
+import { ALICE, BOB, aRun } from '#test/contracts/records/samples.ts';
 import { type PinnedClock, pinnedClock } from '#test/doubles/pinned-clock.ts';
 
 const NOON = new Date('2026-03-01T12:00:00.000Z');
@@ -23,8 +23,8 @@ describe('pending approvals', () => {
   beforeEach(async () => {
     records = openSqliteRecords({ file: ':memory:' });
     await records.migrate();
-    await records.runs.create(run('run_1'));
-    await records.runs.create(run('run_2', { owner: BOB }));
+    await records.runs.create(aRun('run_1'));
+    await records.runs.create(aRun('run_2', { owner: BOB }));
     [polls, watchers, broken] = [0, 0, undefined];
     clock = pinnedClock(NOON);
     leave = new AbortController();

@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { activityLog, type ActivityPosition, findActivity } from '#core/runs/activity.ts';
 import type { Records } from '#core/shared/records.ts';
-import { minutes, run, sandbox } from '#test/contracts/records/samples.ts';
+import { minutes, aRun, aSandbox } from '#test/contracts/records/samples.ts';
 
 const START: ActivityPosition = { run: 0, sandbox: 0 };
-const RUN = run('run_1', { createdAt: minutes(10) });
+const RUN = aRun('run_1', { createdAt: minutes(10) });
 
 describe('the activity of a run', () => {
   let records: Records;
@@ -13,7 +13,7 @@ describe('the activity of a run', () => {
   beforeEach(async () => {
     records = openSqliteRecords({ file: ':memory:' });
     await records.migrate();
-    await records.sandboxes.create(sandbox('box'));
+    await records.sandboxes.create(aSandbox('box'));
     await records.runs.create(RUN, [{ type: 'run.created', key: 'made', data: {} }]);
   });
   afterEach(() => records.close());

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { Records } from '#core/shared/records.ts';
 import { type EventStreamOptions, streamEvents } from '#core/runs/event-log.ts';
-import { run } from '#test/contracts/records/samples.ts';
+import { aRun } from '#test/contracts/records/samples.ts';
 import { type PinnedClock, pinnedClock } from '#test/doubles/pinned-clock.ts';
 
 const NOON = new Date('2026-03-01T12:00:00.000Z');
@@ -16,7 +16,7 @@ describe('streaming a timeline', () => {
   beforeEach(async () => {
     records = openSqliteRecords({ file: ':memory:' });
     await records.migrate();
-    await records.runs.create(run('run_1'));
+    await records.runs.create(aRun('run_1'));
     clock = pinnedClock(NOON);
     leave = new AbortController();
   });
@@ -158,7 +158,7 @@ describe('streaming a timeline', () => {
         fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 6 }),
         async (appends, stays) => {
           const id = `run-${(reported += 1)}`;
-          await records.runs.create(run(id));
+          await records.runs.create(aRun(id));
           const total = appends.reduce((sum, count) => sum + count, 0);
           const appending = Promise.all(
             appends.map(async (count, writer) => {

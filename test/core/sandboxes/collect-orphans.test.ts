@@ -5,7 +5,7 @@ import { ORPHAN_OWNER } from '#core/sandboxes/sandbox-owner.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { keepLifecycle } from '#core/sandboxes/lifecycle-pass.ts';
 import { collectOrphans } from '#core/sandboxes/collect-orphans.ts';
-import { minutes, NOON, sandbox } from '#test/contracts/records/samples.ts';
+import { minutes, NOON, aSandbox } from '#test/contracts/records/samples.ts';
 import { memoryPreviewPlane } from '#test/doubles/memory-preview-plane.ts';
 import { memorySandboxes } from '#test/doubles/memory-sandboxes.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
@@ -29,7 +29,7 @@ const deps = () => ({
   failed: (id: string, error: unknown) => void failures.push(`${id}: ${String(error)}`),
 });
 const know = (id: string, rest: Partial<SandboxRecord>) =>
-  records.sandboxes.create(sandbox(id, { place: 'here', ...rest }));
+  records.sandboxes.create(aSandbox(id, { place: 'here', ...rest }));
 const pass = () => collectOrphans(deps());
 
 beforeEach(() => machine.states.clear());

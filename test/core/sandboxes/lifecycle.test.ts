@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { ABANDONED_MS, expiryOf, lifecycleDecision } from '#core/sandboxes/sandbox-lifecycle.ts';
-import { minutes, NOON, sandbox } from '#test/contracts/records/samples.ts';
+import { minutes, NOON, aSandbox } from '#test/contracts/records/samples.ts';
 
 const LIMITS = { idle: 30 * 60_000, retention: 72 * 3_600_000 };
 const hours = (count: number) => minutes(60 * count);
 const validator = (rest: Partial<SandboxRecord>, now: Date, seenUntil?: Date) =>
-  lifecycleDecision(sandbox('box', { observed: 'running', ...rest }), now, LIMITS, seenUntil);
+  lifecycleDecision(aSandbox('box', { observed: 'running', ...rest }), now, LIMITS, seenUntil);
 
 describe('a running sandbox', () => {
   test.each([
@@ -42,9 +42,9 @@ describe('a sandbox with a ttl', () => {
   );
 
   test('ends one ttl after its last heartbeat, while it should run', () => {
-    expect(expiryOf(sandbox('box', beaten))).toEqual(seconds(90));
-    expect(expiryOf(sandbox('box', { ...beaten, desired: 'stopped' }))).toBeUndefined();
-    expect(expiryOf(sandbox('box'))).toBeUndefined();
+    expect(expiryOf(aSandbox('box', beaten))).toEqual(seconds(90));
+    expect(expiryOf(aSandbox('box', { ...beaten, desired: 'stopped' }))).toBeUndefined();
+    expect(expiryOf(aSandbox('box'))).toBeUndefined();
   });
 });
 

@@ -15,6 +15,7 @@ import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 import { folderProvider } from '#test/races/folder-provider.ts';
 import { collect } from '#test/support/collect.ts';
 import { type ManagedPoolHarness, openManagedPools } from '../use-cases/warm-pool/managed-pool-harness.ts';
+import { aSandbox } from '#test/contracts/records/samples.ts';
 
 const ALICE = { user: 'alice', org: 'acme' };
 const silent = () => undefined;
@@ -162,21 +163,7 @@ describe('with sandboxes', () => {
     const pool = harness.open(poolConfig({ maxInstances: 4 }));
     await pool.prime();
     for (const id of ['one', 'two']) {
-      await harness.records.sandboxes.create({
-        id,
-        owner: ALICE,
-        image: null,
-        sessionKey: null,
-        name: null,
-        tags: {},
-        resources: {},
-        network: NO_NETWORK,
-        env: {},
-        place: 'here',
-        desired: 'running',
-        observed: 'running',
-        createdAt: NOON,
-      });
+      await harness.records.sandboxes.create(aSandbox(id, { owner: ALICE, observed: 'running' }));
     }
     await pool.refresh();
     expect(await pool.stats()).toMatchObject({ warm: 2, assigned: 2, total: 4 });
@@ -236,21 +223,7 @@ describe('with sandboxes that', () => {
   test('belong to a killed instance gives them up after half an hour', async () => {
     const clock = pinnedClock(NOON);
     const harness = await openFolders({}, undefined, clock);
-    await harness.records.sandboxes.create({
-      id: 'half',
-      owner: POOL_OWNER,
-      image: null,
-      sessionKey: null,
-      name: null,
-      tags: {},
-      resources: {},
-      network: NO_NETWORK,
-      env: {},
-      place: 'here',
-      desired: 'running',
-      observed: 'creating',
-      createdAt: NOON,
-    });
+    await harness.records.sandboxes.create(aSandbox('half', { owner: POOL_OWNER }));
     const pool = harness.open(poolConfig({ warmTarget: 1 }));
     await pool.prime();
     expect(await pool.stats()).toMatchObject({ warm: 0 });

@@ -15,7 +15,7 @@ import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
 import { openSandboxService } from '#test/support/open-sandbox-service.ts';
-import { OPTIONS } from '#test/support/preview-options.ts';
+import { previewOptions } from '#test/support/preview-options.ts';
 import { folderProvider } from '#test/races/folder-provider.ts';
 
 const NOON = new Date('2026-03-01T12:00:00.000Z');
@@ -64,7 +64,7 @@ describe('the timeline of a run', () => {
     quotas: NO_QUOTAS,
     runSharing: 'private' as const,
     plane: memoryPreviewPlane({ clock }),
-    preview: OPTIONS,
+    preview: previewOptions(),
     images: [],
   });
   const log = async (runId: string) =>

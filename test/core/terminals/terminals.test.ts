@@ -5,7 +5,7 @@ import type { Records } from '#core/shared/records.ts';
 import type { ExecCommand } from '#core/sandboxes/sandbox-provider.ts';
 import { TERMINAL_LIMITS } from '#core/terminals/shared-terminal.ts';
 import { type TerminalRequest, Terminals } from '#core/terminals/terminals.ts';
-import { sandbox } from '#test/contracts/records/samples.ts';
+import { aSandbox } from '#test/contracts/records/samples.ts';
 import { FakeShell, FakeViewer, until } from './doubles.ts';
 
 const PLAIN: TerminalRequest = {
@@ -194,7 +194,7 @@ describe('terminals of a process', () => {
     ],
   ] as const)('report the reason when they are lost to a %s', async (desired, code, message) => {
     const terminals = make();
-    const record = sandbox('cccc');
+    const record = aSandbox('cccc');
     const generation = await records.sandboxes.create(record);
     await records.sandboxes.setDesired('cccc', desired);
     const viewer = await look(terminals, PLAIN, {

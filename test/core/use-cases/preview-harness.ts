@@ -1,4 +1,3 @@
-import { NO_NETWORK } from '#core/network/network-policy.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
 import type { Records } from '#core/shared/records.ts';
@@ -13,7 +12,8 @@ import { memoryPreviewPlane, type MemoryPlane } from '#test/doubles/memory-previ
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { pinnedClock, type PinnedClock } from '#test/doubles/pinned-clock.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
-import { OPTIONS } from '#test/support/preview-options.ts';
+import { previewOptions } from '#test/support/preview-options.ts';
+import { aRun, aSandbox } from '#test/contracts/records/samples.ts';
 
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
@@ -37,41 +37,17 @@ export async function previewHarness(change: Partial<PreviewOptions> = {}) {
     provider,
     tokens,
     clock,
-    preview: { ...OPTIONS, ...change },
+    preview: previewOptions(change),
     quotas: NO_QUOTAS,
   };
 
   const makeRun = async (): Promise<RunRecord> => {
     const owner = { user: 'alice', org: 'acme' };
     const sandboxId = ids.sandbox();
-    await records.sandboxes.create({
-      id: sandboxId,
-      owner,
-      image: null,
-      sessionKey: null,
-      name: null,
-      tags: {},
-      resources: {},
-      network: NO_NETWORK,
-      env: {},
-      place: 'here',
-      desired: 'running',
-      observed: 'running',
-      createdAt: clock.now(),
-    });
-    const run: RunRecord = {
-      id: ids.run(),
-      owner,
-      title: null,
-      sandboxId,
-      autoApproveTools: false,
-      status: 'running',
-      tokenKid: 'key-1',
-      sharing: 'private',
-      tokenVersion: 0,
-      createdAt: clock.now(),
-      completedAt: null,
-    };
+    await records.sandboxes.create(
+      aSandbox(sandboxId, { owner, observed: 'running', createdAt: clock.now() }),
+    );
+    const run = aRun(ids.run(), { owner, sandboxId, createdAt: clock.now() });
     await records.runs.create(run);
     return run;
   };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { consoleHeaders } from '#handlers/console/console-files.ts';
-import { OPTIONS } from '#test/support/preview-options.ts';
+import { previewOptions } from '#test/support/preview-options.ts';
 
 describe('a page of the console', () => {
   const policy = (options: Parameters<typeof consoleHeaders>[0]) =>
@@ -25,12 +25,12 @@ describe('a page of the console', () => {
     ],
     ['nowhere, where they have no URLs', undefined, { enabled: false }, "frame-src 'none'"],
   ])('may show previews %s', (_, publicUrl, preview, expected) => {
-    const found = policy({ preview: { ...OPTIONS, ...preview }, publicUrl });
+    const found = policy({ preview: previewOptions(preview), publicUrl });
     expect(found.filter((each) => each.startsWith('frame-src'))).toEqual([expected]);
   });
 
   test('may run, load and ask nothing else but its own', () => {
-    expect(policy({ preview: OPTIONS, publicUrl: undefined }).slice(0, 6)).toEqual([
+    expect(policy({ preview: previewOptions(), publicUrl: undefined }).slice(0, 6)).toEqual([
       "default-src 'none'",
       "script-src 'self'",
       "style-src 'self'",

@@ -16,6 +16,7 @@ import { run, sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
 import { suite } from '#test/support/suite.ts';
 import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
+import { aRun } from '#test/contracts/records/samples.ts';
 
 for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
   suite(`the porthole command, ${isolation}`, missingFor(isolation), () => {
@@ -36,19 +37,7 @@ for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
       asked = [];
       records = openSqliteRecords({ file: ':memory:' });
       await records.migrate();
-      await records.runs.create({
-        id: 'run_1',
-        owner: { user: 'alice', org: 'acme' },
-        title: null,
-        sandboxId: id,
-        autoApproveTools: false,
-        status: 'running',
-        tokenKid: 'key-1',
-        sharing: 'private',
-        tokenVersion: 0,
-        createdAt: new Date(),
-        completedAt: null,
-      });
+      await records.runs.create(aRun('run_1', { sandboxId: id, createdAt: new Date() }));
       provider = withGuests(createLocalProvider({ dataDir: folder, isolation }));
       await provider.serveChannels({ calls: channel });
       await provider.create({ id });
