@@ -237,9 +237,9 @@ describe('the command line', () => {
       terminal.resize(100, 40);
       terminal.write('until [ "$(stty size)" = "40 100" ]; do sleep 0.05; done; echo "now: $(stty size)"\r');
       await until('now: 40 100');
-      // Ctrl-C goes to the program that runs there.
-      terminal.write('sleep 60\r');
-      await until('sleep 60\r');
+      // Ctrl-C goes to the program that runs there, once it does.
+      terminal.write(`sh -c 'echo "up $((40 + 1))"; exec sleep 60'\r`);
+      await until('up 41');
       terminal.write('\u0003');
       terminal.write('echo "still $((40 + 2))"\r');
       await until('still 42');
