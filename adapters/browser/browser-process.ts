@@ -53,6 +53,8 @@ const DISABLED = [
 interface Launched {
   readonly browser: Promise<Browser>;
   users: number;
+  /** How many have left it. */
+  gone: number;
   /** For the next look. */
   next: Promise<PreparedPage | undefined> | undefined;
   /** Whether it has been killed, or has crashed. */
@@ -67,7 +69,7 @@ const closing = new Set<Promise<void>>();
 const pids = new Map<Browser, number>();
 
 function begin(program: Program): Launched {
-  const begun: Launched = { browser: launch(program), users: 0, next: undefined, isEnded: false };
+  const begun: Launched = { browser: launch(program), users: 0, gone: 0, next: undefined, isEnded: false };
   const forget = (): void => {
     begun.isEnded = true;
     if (current === begun) current = undefined;
@@ -172,13 +174,15 @@ async function observe(visit: PageVisit, program: Program, signal: AbortSignal):
   const began = performance.now();
   const used = (current ??= begin(program));
   used.users += 1;
+  const { gone } = used;
   let page: PreparedPage | undefined;
   try {
     page = await takePage(used, visit.viewport);
     const seen = await visitPage(page, visit, signal);
     if (current === used && RETIRING.includes(seen.interruption)) current = undefined;
     const isInTime = performance.now() - began < MOST_BEFORE_REPEAT_MS;
-    const mayBeOther = seen.interruption === 'unresponsive' && used.users > 1 && isInTime;
+    const wasAlone = used.users === 1 && used.gone === gone;
+    const mayBeOther = seen.interruption === 'unresponsive' && !wasAlone && isInTime;
     if (!used.isEnded && !mayBeOther) return seen;
   } catch (error) {
     if (current === used) current = undefined;
@@ -211,6 +215,7 @@ async function takePage(launched: Launched, viewport: Viewport): Promise<Prepare
 async function leave(used: Launched, page: PreparedPage | undefined, visit: PageVisit): Promise<void> {
   await page?.close();
   used.users -= 1;
+  used.gone += 1;
   if (current !== used) {
     if (used.users === 0) await end(used);
   } else if (page !== undefined) {

@@ -119,7 +119,16 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
     ['the commit of ending', COMMIT, ({ previews }) => previews.end('run_1', 1, 0, STONE), 1],
     ['the first half of ending', 'insert', ({ previews }) => previews.end('run_1', 1, 0, STONE), 1],
     ['burying', COMMIT, ({ previews }) => previews.bury([STONE]), undefined],
-    ['migrating', COMMIT, (each) => each.migrate(), undefined],
+    [
+      'migrating',
+      COMMIT,
+      async (each) => {
+        await admin.query(`drop schema faults_${schemas} cascade; create schema faults_${schemas}`);
+        await each.migrate();
+      },
+      undefined,
+    ],
+    ['reading what is migrated', 'schema_expansions', (each) => each.migrate(), undefined],
     ['telling', COMMIT, ({ timeline }) => timeline.append('run_1', [REPORTED], AT), undefined],
     [
       'asking',
