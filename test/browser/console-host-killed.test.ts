@@ -135,7 +135,7 @@ suite('the console while the host is killed and started again', chromiumMissing,
     'renames a file': {
       pane: 'files',
       method: 'POST',
-      request: /\/exec$/,
+      request: /\/move$/,
       act: async () => {
         await button('Actions for a.txt').click();
         await page.getByRole('menuitem', { name: 'Rename…' }).click();
@@ -149,10 +149,10 @@ suite('the console while the host is killed and started again', chromiumMissing,
         expect([await file('a.txt'), await file('b.txt')]).toEqual([404, 'two\n']);
       },
     },
-    'searches in the files with a command': {
+    'searches in the files': {
       pane: 'files',
-      method: 'POST',
-      request: /\/exec$/,
+      method: 'GET',
+      request: /\/search\?/,
       act: async () => {
         await button('Search').click();
         await page.getByRole('textbox', { name: 'Text to search for' }).fill('two');
