@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { accessSync, closeSync, constants, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { CommandOutput } from './command-output.ts';
 import { type CommandPipes, discard } from './command-pipes.ts';
@@ -7,7 +7,6 @@ import { expendable, Groups, openFolder, signalGroup } from './protect-guest.ts'
 import { ChildTimes } from './process-usage.ts';
 import type { CommandExit, ExecRequest, TerminalSize } from './protocol/exec-protocol.ts';
 import { type GuestSettings, locate } from './protocol/settings-protocol.ts';
-import { scriptCommand } from './script-command.ts';
 import { TrustedAuthorities } from './trusted-authorities.ts';
 
 /** Destination of a command's input. */
@@ -220,4 +219,18 @@ export function findProgram(
   return exists && name !== ''
     ? { code: 126, reason: `${name}: not executable` }
     : { code: 127, reason: `${name}: not found` };
+}
+
+let sessions: string | undefined;
+
+/**
+ * The command of a shell that runs `sessions.bash` with these arguments. The text is an argument:
+ * as a file it would stay open in commands, and be named in the messages of bash.
+ */
+function scriptCommand([shell, ...args]: readonly [string, ...string[]]): [string, ...string[]] {
+  sessions ??= readFileSync(join(import.meta.dirname, 'sessions.bash'), 'utf8').replace(
+    /^ *(?:#.*)?\n/gm,
+    '',
+  );
+  return [shell, '-c', sessions, shell, ...args];
 }
