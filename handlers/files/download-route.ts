@@ -8,7 +8,7 @@ import { persistWorkspace } from '#core/files/persist-workspace.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
 import { attachment } from '../http/response-headers.ts';
 import { defineRoute } from '../route.ts';
-import { FolderPath } from './folder-routes.ts';
+import { FolderPath, READ_ERRORS } from './folder-routes.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 
 export const downloadFolderRoute = defineRoute({
@@ -28,14 +28,7 @@ export const downloadFolderRoute = defineRoute({
   query: z.object({ path: FolderPath, format: z.enum(['tar', 'zip']).default('tar') }),
   responses: { 200: { description: 'The archive', contentType: 'application/octet-stream' } },
   streams: true,
-  errors: [
-    'path_outside_workspace',
-    'sandbox_not_found',
-    'workspace_read_not_found',
-    'sandbox_not_running',
-    'workspace_archive_read_error',
-    'exec_transport_error',
-  ],
+  errors: READ_ERRORS,
   async handle({ params, query: { path, format }, caller, signal }, services) {
     const folder = resolveWorkspacePath(path, 'path');
     const provider = delegatedGuests(services.provider, caller, folder);

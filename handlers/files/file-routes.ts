@@ -12,6 +12,7 @@ import { checkSessionHeader } from '../processes/exec-session-routes.ts';
 import { defineRoute, json } from '../route.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { MAX_UPLOAD_BYTES, withUpload } from './upload-route.ts';
+import { WRITE_ERRORS } from './folder-routes.ts';
 
 const FilePath = SandboxPath.extend({
   path: z
@@ -57,14 +58,7 @@ export const deleteFileRoute = defineRoute({
       schema: z.object({ ok: z.literal(true) }).meta({ id: 'DeleteFileResponse' }),
     },
   },
-  errors: [
-    'path_outside_workspace',
-    'sandbox_not_found',
-    'workspace_read_not_found',
-    'sandbox_not_running',
-    'workspace_archive_write_error',
-    'exec_transport_error',
-  ],
+  errors: [...WRITE_ERRORS, 'workspace_read_not_found'],
   async handle({ params, query, caller, signal }, services) {
     const path = resolveWorkspacePath(absolutePath(params.path), 'path');
     const provider = delegatedGuests(services.provider, caller, path);
@@ -102,15 +96,7 @@ export const moveFileRoute = defineRoute({
         .meta({ id: 'MoveResponse' }),
     },
   },
-  errors: [
-    'path_outside_workspace',
-    'sandbox_not_found',
-    'workspace_read_not_found',
-    'file_exists',
-    'sandbox_not_running',
-    'workspace_archive_write_error',
-    'exec_transport_error',
-  ],
+  errors: [...WRITE_ERRORS, 'workspace_read_not_found', 'file_exists'],
   async handle({ params, body, caller, signal }, services) {
     const [from, to] = [resolveWorkspacePath(body.from, 'path'), resolveWorkspacePath(body.to, 'path')];
     // Both are checked as written; the guest checks link targets.

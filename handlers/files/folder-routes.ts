@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { performerOf } from '#core/callers.ts';
 import { delegatedGuests } from '#core/delegations/delegate-sandbox.ts';
+import type { ErrorCode } from '#core/errors.ts';
 import { makeWorkspaceFolder, searchWorkspace, watchWorkspace } from '#core/files/guest-files.ts';
 import { readListing } from '#core/files/list-workspace-files.ts';
 import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
@@ -18,6 +19,25 @@ export const FolderPath = z
   .default('/workspace')
   .describe('Within /workspace, the default; relative ones count from there')
   .meta({ example: '/workspace' });
+
+/** Errors of routes that read files of a workspace. */
+export const READ_ERRORS = [
+  'path_outside_workspace',
+  'sandbox_not_found',
+  'workspace_read_not_found',
+  'sandbox_not_running',
+  'workspace_archive_read_error',
+  'exec_transport_error',
+] as const satisfies readonly ErrorCode[];
+
+/** Errors of routes that change them. */
+export const WRITE_ERRORS = [
+  'path_outside_workspace',
+  'sandbox_not_found',
+  'sandbox_not_running',
+  'workspace_archive_write_error',
+  'exec_transport_error',
+] as const satisfies readonly ErrorCode[];
 
 const MOST_DEPTH = 16;
 const DEPTH = `must be a whole number from 1 to ${MOST_DEPTH}`;
@@ -73,14 +93,7 @@ export const listFilesRoute = defineRoute({
       schema: z.object({ entries: z.array(Entry), truncated: z.boolean() }).meta({ id: 'FileList' }),
     },
   },
-  errors: [
-    'path_outside_workspace',
-    'sandbox_not_found',
-    'workspace_read_not_found',
-    'sandbox_not_running',
-    'workspace_archive_read_error',
-    'exec_transport_error',
-  ],
+  errors: READ_ERRORS,
   async handle({ params, query: { path, depth, skip = '' }, caller, signal }, services) {
     const provider = delegatedGuests(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
@@ -137,14 +150,7 @@ export const searchFilesRoute = defineRoute({
         .meta({ id: 'TextMatches' }),
     },
   },
-  errors: [
-    'path_outside_workspace',
-    'sandbox_not_found',
-    'workspace_read_not_found',
-    'sandbox_not_running',
-    'workspace_archive_read_error',
-    'exec_transport_error',
-  ],
+  errors: READ_ERRORS,
   async handle({ params, query: { path, text, skip }, caller, signal }, services) {
     const folder = resolveWorkspacePath(path, 'path');
     const provider = delegatedGuests(services.provider, caller, folder);
@@ -181,14 +187,7 @@ export const makeFolderRoute = defineRoute({
       schema: z.object({ path: z.string().describe('Absolute') }).meta({ id: 'FolderResponse' }),
     },
   },
-  errors: [
-    'path_outside_workspace',
-    'sandbox_not_found',
-    'workspace_read_not_found',
-    'sandbox_not_running',
-    'workspace_archive_write_error',
-    'exec_transport_error',
-  ],
+  errors: [...WRITE_ERRORS, 'workspace_read_not_found'],
   async handle({ params, body, caller, signal }, services) {
     const path = resolveWorkspacePath(body.path, 'path');
     const provider = delegatedGuests(services.provider, caller, path);
@@ -222,14 +221,7 @@ export const watchFilesRoute = defineRoute({
   }),
   responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
   streams: true,
-  errors: [
-    'path_outside_workspace',
-    'sandbox_not_found',
-    'workspace_read_not_found',
-    'sandbox_not_running',
-    'workspace_archive_read_error',
-    'exec_transport_error',
-  ],
+  errors: READ_ERRORS,
   async handle({ params, query: { path, recursive }, caller, signal }, services) {
     const folder = resolveWorkspacePath(path, 'path');
     const provider = delegatedGuests(services.provider, caller, folder);

@@ -8,7 +8,7 @@ import { limitedStream } from '../http/limited-stream.ts';
 import { type MultipartPart, multipartParts } from '../http/multipart.ts';
 import { defineRoute, json } from '../route.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
-import { FolderPath } from './folder-routes.ts';
+import { FolderPath, WRITE_ERRORS } from './folder-routes.ts';
 
 /** 32 MiB, the bridge's limit for a file and for an archive. */
 export const MAX_UPLOAD_BYTES = 33_554_432;
@@ -92,14 +92,7 @@ export const uploadFilesRoute = defineRoute({
     },
   },
   streams: true,
-  errors: [
-    'path_outside_workspace',
-    'sandbox_not_found',
-    'sandbox_not_running',
-    'payload_too_large',
-    'workspace_archive_write_error',
-    'exec_transport_error',
-  ],
+  errors: [...WRITE_ERRORS, 'payload_too_large'],
   async handle({ params, query: { path }, caller, headers, stream, signal }, services) {
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const files = onlyFiles(multipartParts({ headers, stream }, LIMITS));

@@ -9,6 +9,7 @@ import { validatedBytes } from '#core/tar/validate-tar.ts';
 import { defineRoute, json } from '../route.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { MAX_UPLOAD_BYTES, withUpload } from './upload-route.ts';
+import { WRITE_ERRORS } from './folder-routes.ts';
 
 const Hydrated = z
   .object({
@@ -42,13 +43,7 @@ export const hydrateWorkspaceRoute = defineRoute({
     200: { description: 'Unpacked', schema: Hydrated },
   },
   streams: true,
-  errors: [
-    'path_outside_workspace',
-    'sandbox_not_found',
-    'sandbox_not_running',
-    'workspace_archive_write_error',
-    'exec_transport_error',
-  ],
+  errors: WRITE_ERRORS,
   async handle({ params, caller, headers, stream, signal }, services) {
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const outside = await withUpload({ headers, stream }, tooLarge, (content) =>

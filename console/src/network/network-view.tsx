@@ -18,6 +18,7 @@ import {
   type SandboxNetwork,
 } from './network-changes.ts';
 import './network.css';
+import { TableHead } from '../lists/table-head.tsx';
 
 /** Poll interval in milliseconds, for changes of the policy elsewhere. */
 const ASK_MS = 20_000;
@@ -85,19 +86,7 @@ export function NetworkView({ sandboxId, seen, isOwner }: NetworkViewProps) {
             <Choice label="Show" value={kind} onChange={setKind} options={SHOWN} />
           </div>
           <table className="list">
-            <thead>
-              <tr>
-                <th scope="col">Host</th>
-                <th scope="col">Decision</th>
-                <th scope="col">Received</th>
-                <th scope="col">Sent</th>
-                <th scope="col">Duration</th>
-                <th scope="col">Time</th>
-                <th scope="col">
-                  <span className="hidden">Actions</span>
-                </th>
-              </tr>
-            </thead>
+            <TableHead columns={['Host', 'Decision', 'Received', 'Sent', 'Duration', 'Time']} actions />
             <tbody>
               {found.slice(0, most).map((each, index) => (
                 <AttemptRow

@@ -10,6 +10,7 @@ import { Empty, Loading, Problem, State } from '../parts/feedback.tsx';
 import { FirstRun } from '../runs/first-run.tsx';
 import { NewRun } from '../runs/new-run.tsx';
 import { Ago } from '../sandboxes/ago.tsx';
+import { TableHead } from '../lists/table-head.tsx';
 
 type Run = Answer<'GET /api/runs'>['runs'][number];
 type RunQuery = NonNullable<CallInput<'GET /api/runs'>['query']>;
@@ -114,27 +115,10 @@ function RunTable({
 }) {
   return (
     <table className="list picked">
-      <thead>
-        <tr>
-          <th scope="col">
-            <RowCheckbox
-              label="All runs shown"
-              isSelected={ids.size === runs.length}
-              isIndeterminate={ids.size > 0 && ids.size < runs.length}
-              onChange={(isSelected) => select(runs.map(idOf), isSelected)}
-            />
-          </th>
-          <th scope="col">Run</th>
-          <th scope="col">State</th>
-          <th scope="col" className="wide">
-            Sandbox
-          </th>
-          <th scope="col" className="wide">
-            Owner
-          </th>
-          <th scope="col">Started</th>
-        </tr>
-      </thead>
+      <TableHead
+        columns={['Run', 'State', { wide: 'Sandbox' }, { wide: 'Owner' }, 'Started']}
+        selects={{ label: 'All runs shown', ids, select, rows: runs.map(idOf) }}
+      />
       <tbody>
         {runs.map((run) => (
           <tr key={run.run_id}>

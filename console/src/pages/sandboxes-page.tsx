@@ -11,6 +11,7 @@ import { NewSandbox } from '../sandboxes/new-sandbox.tsx';
 import { QuotaBar } from '../sandboxes/quota-bar.tsx';
 import { SandboxActions } from '../sandboxes/sandbox-actions.tsx';
 import '../sandboxes/sandboxes.css';
+import { TableHead } from '../lists/table-head.tsx';
 
 type Sandbox = Answer<'GET /v1/sandbox'>['sandboxes'][number];
 type SandboxQuery = NonNullable<CallInput<'GET /v1/sandbox'>['query']>;
@@ -117,29 +118,11 @@ interface SandboxTableProps {
 function SandboxTable({ sandboxes, selection: { ids, select }, onChange }: SandboxTableProps) {
   return (
     <table className="list picked">
-      <thead>
-        <tr>
-          <th scope="col">
-            <RowCheckbox
-              label="All sandboxes shown"
-              isSelected={ids.size === sandboxes.length}
-              isIndeterminate={ids.size > 0 && ids.size < sandboxes.length}
-              onChange={(isSelected) => select(sandboxes.map(idOf), isSelected)}
-            />
-          </th>
-          <th scope="col">Sandbox</th>
-          <th scope="col">State</th>
-          <th scope="col" className="wide">
-            Image
-          </th>
-          <th scope="col" className="wide">
-            Active
-          </th>
-          <th scope="col">
-            <span className="hidden">Actions</span>
-          </th>
-        </tr>
-      </thead>
+      <TableHead
+        columns={['Sandbox', 'State', { wide: 'Image' }, { wide: 'Active' }]}
+        actions
+        selects={{ label: 'All sandboxes shown', ids, select, rows: sandboxes.map(idOf) }}
+      />
       <tbody>
         {sandboxes.map((sandbox) => (
           <Row

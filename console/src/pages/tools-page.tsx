@@ -9,6 +9,7 @@ import { Choice, formText, TextInput } from '../parts/controls.tsx';
 import { Empty, Loading, Problem } from '../parts/feedback.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
+import { TableHead } from '../lists/table-head.tsx';
 
 type Tool = Answer<'GET /api/v1/editor/tools'>['tools'][number];
 
@@ -55,18 +56,7 @@ export default function ToolsPage() {
             </Empty>
           ) : (
             <table className="list">
-              <thead>
-                <tr>
-                  <th scope="col">Tool</th>
-                  <th scope="col" className="wide">
-                    Owner
-                  </th>
-                  <th scope="col">Made</th>
-                  <th scope="col">
-                    <span className="hidden">What can be done</span>
-                  </th>
-                </tr>
-              </thead>
+              <TableHead columns={['Tool', { wide: 'Owner' }, 'Made']} actions />
               <tbody>
                 {found.map((tool) => (
                   <ToolRow key={tool.tool_id} tool={tool} now={now} onChange={reload} />

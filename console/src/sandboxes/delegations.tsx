@@ -4,6 +4,7 @@ import { useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
+import { TableHead } from '../lists/table-head.tsx';
 
 const SCOPES = { 'fs:read': 'read files', 'fs:write': 'write files', exec: 'run commands' } as const;
 
@@ -20,16 +21,7 @@ export function Delegations({ sandboxId }: { readonly sandboxId: string }) {
         <p className="quiet">Not shared with anyone.</p>
       ) : (
         <table className="list">
-          <thead>
-            <tr>
-              <th scope="col">To whom</th>
-              <th scope="col">May</th>
-              <th scope="col">Lasts</th>
-              <th scope="col">
-                <span className="hidden">Actions</span>
-              </th>
-            </tr>
-          </thead>
+          <TableHead columns={['To whom', 'May', 'Lasts']} actions />
           <tbody>
             {value.delegations.map(({ delegation_id: id, label, scopes, commands, paths, ...delegated }) => (
               <tr key={id}>

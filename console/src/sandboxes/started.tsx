@@ -10,6 +10,7 @@ import { useAttempt } from '../parts/use-attempt.ts';
 import { Ago } from './ago.tsx';
 import { LogView } from './log-view.tsx';
 import { usePlace } from './use-place.ts';
+import { TableHead } from '../lists/table-head.tsx';
 
 export interface StartedProps {
   readonly sandboxId: string;
@@ -91,17 +92,7 @@ export function Started({ sandboxId, seen, hasPreviews = false }: StartedProps) 
       <h2 id="started">Servers and processes</h2>
       {problem === undefined ? null : <Problem words={problem} onRetry={retry} />}
       <table className="list">
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">State</th>
-            <th scope="col">Command</th>
-            <th scope="col">Started</th>
-            <th scope="col">
-              <span className="hidden">Actions</span>
-            </th>
-          </tr>
-        </thead>
+        <TableHead columns={['Name', 'State', 'Command', 'Started']} actions />
         <tbody>
           {servers.map(({ name, port, state, reason, argv, started_at: at }) => (
             <Fragment key={name}>
