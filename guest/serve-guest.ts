@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { CommandPipes } from './command-pipes.ts';
@@ -149,6 +151,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   const server = createGuestServer(routes, upgrades, gatekeeper(listen, pod, named));
   // Before the first request: declared servers are part of the first answer.
   const declared = areServersDeclared(workspace) ? (await work.get()).servers : undefined;
+  if ('port' in listen) limitOwnConnections(server);
   // The host's own socket file is in a folder that only the host may change.
   if ('fd' in listen) server.listen({ fd: listen.fd });
   else if ('path' in listen) server.listen(listen.path);
@@ -176,6 +179,32 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
  * Open connections of the sandbox's own commands: descriptors must be left for the host's calls.
  */
 const MOST_INSIDE = 128;
+
+/**
+ * Keeps descriptors for the functions' calls while code in the pod connects to the guest's port. A
+ * port-forward comes from the pod's loopback address, so those connections are limited; from the
+ * pod's other addresses no caller of ours comes.
+ */
+function limitOwnConnections(server: Server): void {
+  const isLoopback = (address: string) => address.startsWith('127.') || address === '::1';
+  const own = new Set(
+    Object.values(networkInterfaces()).flatMap((each = []) => each.map(({ address }) => address)),
+  );
+  let open = 0;
+  server.on('connection', (socket: Socket) => {
+    const [from = '', to = ''] = [socket.remoteAddress, socket.localAddress].map((address) =>
+      address?.replace(/^::ffff:/, ''),
+    );
+    const isForwarded = isLoopback(from) && isLoopback(to);
+    if (!isForwarded && !isLoopback(from) && !own.has(from)) return;
+    if (!isForwarded || open === MOST_INSIDE) {
+      socket.destroy();
+      return;
+    }
+    open += 1;
+    socket.once('close', () => (open -= 1));
+  });
+}
 
 const FILE_AREAS = ['files', 'stat', 'list', 'search', 'mkdir', 'move', 'watch', 'upload', 'tar', 'skills'];
 

@@ -12,6 +12,7 @@ import { find } from '#adapters/kubernetes/sandboxes/cluster-objects.ts';
 import type { GuestReach } from '#adapters/kubernetes/sandboxes/pod-guests.ts';
 import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
+import { GUEST_PORT } from '#guest/protocol/guest-pod.ts';
 import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
 import {
   GUEST_IMAGE,
@@ -292,6 +293,36 @@ suite('kubernetes provider', missing(), () => {
         return (await run(provider, id, ['cat', 'kept'])).stdout;
       };
       expect(await eventually(async () => (await read().catch(() => '')) === 'kept\n')).toBe(true);
+      await provider.destroy(id);
+      await provider.close();
+    }, 60_000);
+
+    test('keeps the guest for the functions while code inside holds connections to its port', async () => {
+      const provider = await open();
+      const id = sandboxId();
+      await provider.create({ id });
+      const script = `const { connect } = require('net');
+        const all = Object.values(require('os').networkInterfaces()).flat();
+        const counts = {};
+        let left = 0;
+        for (const { address, internal } of all.filter(({ family }) => family === 'IPv4')) {
+          const kind = internal ? 'loopback' : 'own';
+          counts[kind] = 0;
+          for (let count = 0; count < 400; count += 1) {
+            left += 1;
+            const socket = connect(${GUEST_PORT}, address);
+            const over = () => (left -= 1) === 0 && console.log(JSON.stringify(counts));
+            const kept = setTimeout(() => { counts[kind] += 1; over(); }, 2_000);
+            socket.on('error', () => {}).on('close', () => { clearTimeout(kept); over(); });
+          }
+        }`;
+      const flooding = await provider.exec(id, { argv: ['node', '-e', script] });
+      flooding.stderr.resume();
+      const counted = await flooding.stdout[Symbol.asyncIterator]().next();
+      expect(JSON.parse(String(counted.value))).toEqual({ loopback: 128, own: 0 });
+      flooding.stdout.resume();
+      expect((await run(provider, id, ['echo', 'works'])).stdout).toBe('works\n');
+      flooding.kill('SIGKILL');
       await provider.destroy(id);
       await provider.close();
     }, 60_000);
