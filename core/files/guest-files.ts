@@ -8,6 +8,7 @@ import {
   type FileStat,
   fileStat,
   listEnd,
+  type SearchQuery,
   textMatch,
   type TextMatch,
   UNREADABLE_TRAILER,
@@ -268,7 +269,8 @@ const MOST_FOUND = 4 * 1_048_576;
 const SEARCHES_WITHIN_MS = 30_000;
 
 /**
- * Lines of files below a folder that contain a text. `isCut`: there may be more.
+ * Lines of files below a folder that contain a text or match a pattern; files, if there is neither.
+ * The guest evaluates pattern and glob: neither can block the host. `isCut`: there may be more.
  * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`,
  * `forbidden`, `workspace_archive_read_error`
  */
@@ -277,14 +279,15 @@ export async function searchWorkspace(
   sandboxId: string,
   asked: {
     readonly folder: string;
-    readonly text: string;
+    readonly query: Partial<Record<keyof SearchQuery, string | undefined>>;
     readonly skipped: readonly string[];
     readonly most: number;
   },
   signal?: AbortSignal,
 ): Promise<{ readonly matches: readonly TextMatch[]; readonly isCut: boolean }> {
-  const { folder, text, skipped, most } = asked;
-  const fields = new URLSearchParams({ path: folder, text, most: String(most) });
+  const { folder, query, skipped, most } = asked;
+  const fields = new URLSearchParams({ path: folder, most: String(most) });
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) fields.append(name, value);
   for (const name of skipped) fields.append('skip', name);
   const call = {
     method: 'GET',

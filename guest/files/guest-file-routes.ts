@@ -10,6 +10,7 @@ import {
   MOST_MATCHES,
   moveRequest,
   PATHS_HEADER,
+  searchQuery,
   UNREADABLE_TRAILER,
 } from '../protocol/files-protocol.ts';
 import type { KeptDetails } from '../kept-details.ts';
@@ -36,7 +37,6 @@ import { watchFolder } from './watch-folder.ts';
 import { Workspace } from './workspace.ts';
 import { writeFile } from './write-file.ts';
 
-const searchedText = z.string().check(z.minLength(1), z.maxLength(1_000));
 const limitPaths = z.array(z.string()).check(z.maxLength(256));
 /** Interval of comments that keep an idle event stream open, and detect that its reader is gone. */
 const COMMENT_MS = 10_000;
@@ -81,9 +81,9 @@ export function fileRoutes(root: string, details: KeptDetails): Routes<Handler> 
     }),
     'GET /v1/search': answering(async (request, response, context) => {
       const { url, signal } = context;
-      const text = parse(url.searchParams.get('text'), searchedText);
+      const query = parse(Object.fromEntries(url.searchParams), searchQuery);
       const most = wholeNumber(url, 'most', MOST_MATCHES, MOST_MATCHES);
-      const options = { text, most, skipped: skippedIn(url) };
+      const options = { ...query, most, skipped: skippedIn(url) };
       await sendList(searchFiles(workspaceOf(request), pathOf(url), options, signal), response, context);
     }),
     'POST /v1/mkdir': answering(async (request, response) => {

@@ -1,4 +1,8 @@
-import type { TextMatch } from '../protocol/files-protocol.ts';
+import { matchesGlob } from 'node:path';
+import { type Context, createContext, Script } from 'node:vm';
+import { PortholeError } from '../../core/errors.ts';
+import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
+import type { FileStat, SearchQuery, TextMatch } from '../protocol/files-protocol.ts';
 import { MOST_MATCH_TEXT } from '../protocol/files-protocol.ts';
 import { Slices } from './descriptors.ts';
 import { listFiles } from './list-files.ts';
@@ -16,42 +20,57 @@ const MOST_READ = 256 * 1_048_576;
 const LONGEST_MS = 15_000;
 /** Characters before a match that is far to the right in its line. */
 const BEFORE = 60;
+/** Longest evaluation of an expression, in milliseconds: the guest serves nothing meanwhile. */
+const EVALUATES_MS = 250;
+/** Characters of a line that a pattern sees: `.*x` takes quadratic time. */
+const MOST_OF_LINE = 4_000;
+/** Names that are compared at once: each limited evaluation costs a thread. */
+const BATCH = 200;
 
-export interface SearchOptions {
-  readonly text: string;
+export interface SearchOptions extends SearchQuery {
   /** Names of folders that are left out, at any depth. */
   readonly skipped: ReadonlySet<string>;
   /** Matches beyond are left out. */
   readonly most: number;
 }
 
+/** Where a line matches, or -1. */
+type Finder = (line: string) => number;
+
 /**
- * Lines below a folder that contain a text, in upper or lower case. Leaves out files that are not
- * text or have more than 1 MiB, and files that disappear or cannot be read.
+ * Lines below a folder that contain a text, in upper or lower case, or match a pattern; or files,
+ * if there is neither. Leaves out files that are not text or have more than 1 MiB, and files that
+ * disappear or cannot be read.
  * @returns whether there may be more
- * @throws as `listFiles` does
+ * @throws as `listFiles` does; PortholeError `invalid_request` for a pattern or a glob
  */
 export async function* searchFiles(
   workspace: Workspace,
   folder: string,
-  { text, skipped, most }: SearchOptions,
+  { skipped, most, ...query }: SearchOptions,
   signal: AbortSignal,
 ): AsyncGenerator<TextMatch, boolean, undefined> {
-  const sought = text.toLowerCase();
+  const finder = finderOf(query);
   const slices = new Slices();
   const ends = performance.now() + LONGEST_MS;
   let read = 0;
   let count = 0;
   const entries = listFiles(workspace, folder, { depth: DEPTH, most: MOST_VISITED, skipped });
+  const files = matchingFiles(entries, resolveWorkspacePath(folder, 'path'), query.glob);
   try {
     for (;;) {
-      const { value, done } = await entries.next();
+      const { value, done } = await files.next();
       if (done === true) return value;
-      if (value.type !== 'file' || value.size > LARGEST) continue;
-      read += value.size;
-      if (read > MOST_READ || performance.now() > ends) return true;
+      if (performance.now() > ends) return true;
       signal.throwIfAborted();
-      for (const match of matchesIn(await textOf(workspace, value.path), sought)) {
+      const matches = finder === undefined ? [{ line: 0, text: '' }] : [];
+      if (finder !== undefined && value.size <= LARGEST) {
+        read += value.size;
+        if (read > MOST_READ) return true;
+        const content = await textOf(workspace, value.path);
+        if (content !== undefined) matches.push(...finder(content, most - count + 1));
+      }
+      for (const match of matches) {
         if (count === most) return true;
         count += 1;
         yield { path: value.path, ...match };
@@ -62,6 +81,50 @@ export async function* searchFiles(
     // Closes the folders of a search that ended early.
     await entries.return(true);
   }
+}
+
+/** The files of a listing, those that match the glob. @returns whether the list is cut */
+async function* matchingFiles(
+  entries: AsyncGenerator<FileStat, boolean, undefined>,
+  folder: string,
+  glob: string | undefined,
+): AsyncGenerator<FileStat, boolean, undefined> {
+  let batch: FileStat[] = [];
+  for (;;) {
+    const { value, done } = await entries.next();
+    if (done !== true && value.type === 'file') batch.push(value);
+    if (done === true || batch.length === BATCH) {
+      const files = batch;
+      yield* glob === undefined
+        ? files
+        : limited('glob', () => files.filter(({ path }) => matchesGlob(path.slice(folder.length + 1), glob)));
+      batch = [];
+    }
+    if (done === true) return value;
+  }
+}
+
+type Found = Omit<TextMatch, 'path'>;
+
+/** Finds lines in a content, at most so many. Undefined: the search is for files. */
+function finderOf({
+  text,
+  pattern,
+  ignore_case: ignoresCase,
+}: SearchQuery): ((content: string, most: number) => Found[]) | undefined {
+  if (pattern !== undefined) {
+    const expression = limited('pattern', () => new RegExp(pattern, ignoresCase ? 'i' : ''));
+    return (content, most) =>
+      limited('pattern', () =>
+        linesIn(content, (line) => line.slice(0, MOST_OF_LINE).search(expression), most),
+      );
+  }
+  if (text === undefined) return undefined;
+  const sought = text.toLowerCase();
+  return (content, most) =>
+    content.toLowerCase().includes(sought)
+      ? linesIn(content, (line) => line.toLowerCase().indexOf(sought), most)
+      : [];
 }
 
 /** Undefined for a file that is not text, or that is gone or unreadable by now. */
@@ -80,14 +143,45 @@ async function textOf(workspace: Workspace, path: string): Promise<string | unde
   return Buffer.concat(pieces).toString('utf8');
 }
 
-function* matchesIn(content: string | undefined, sought: string): Generator<Omit<TextMatch, 'path'>> {
-  if (content === undefined || !content.toLowerCase().includes(sought)) return;
-  let number = 0;
-  for (const line of content.split('\n')) {
-    number += 1;
-    const at = line.toLowerCase().indexOf(sought);
+function linesIn(content: string, find: Finder, most: number): Found[] {
+  const found: Found[] = [];
+  for (const [index, line] of content.split('\n').entries()) {
+    const at = find(line);
     if (at === -1) continue;
-    const from = at + sought.length <= MOST_MATCH_TEXT ? 0 : at - BEFORE;
-    yield { line: number, text: line.slice(from, from + MOST_MATCH_TEXT) };
+    const from = at < MOST_MATCH_TEXT - BEFORE ? 0 : at - BEFORE;
+    found.push({ line: index + 1, text: line.slice(from, from + MOST_MATCH_TEXT) });
+    if (found.length === most) break;
+  }
+  return found;
+}
+
+const evaluation: { run?: () => unknown } = {};
+const evaluate = new Script('evaluation.run()');
+/** Made by the first evaluation: most guests search nothing. */
+let context: Context | undefined;
+
+/**
+ * ReDoS: an expression of a caller may take exponential time, also as a glob. Only the time limit
+ * of a script interrupts it.
+ * @throws PortholeError `invalid_request` for an expression that fails or takes longer
+ */
+function limited<T>(field: 'glob' | 'pattern', run: () => T): T {
+  if (context === undefined) {
+    context = createContext({ evaluation });
+    // The first call loads its parts, and must not be interrupted.
+    matchesGlob('', '*');
+  }
+  evaluation.run = run;
+  try {
+    return evaluate.runInContext(context, { timeout: EVALUATES_MS }) as T;
+  } catch (error) {
+    const isSlow = (error as { readonly code?: unknown }).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';
+    throw new PortholeError(
+      'invalid_request',
+      isSlow ? `${field}: it takes too long` : `${field}: ${String((error as Error).message).slice(0, 300)}`,
+      isSlow ? { remedy: 'Make it simpler: fewer repetitions.' } : {},
+    );
+  } finally {
+    delete evaluation.run;
   }
 }

@@ -53,11 +53,25 @@ export const MOST_MATCH_TEXT = 400;
 /** Matches per answer of `GET /v1/search`. */
 export const MOST_MATCHES = 1_000;
 
-/** Each line of `GET /v1/search` but the last: a line of a file with the text. */
+const searched = z.optional(z.string().check(z.minLength(1), z.maxLength(1_000)));
+
+/** `GET /v1/search`: for a text, for a regular expression, or, with neither, for files. */
+export const searchQuery = z.object({
+  /** In upper or lower case. */
+  text: searched,
+  /** A regular expression of JavaScript, for one line. */
+  pattern: searched,
+  ignore_case: z._default(z.stringbool(), false),
+  /** Compared with the path below the folder. */
+  glob: searched,
+});
+export type SearchQuery = z.input<typeof searchQuery>;
+
+/** Each line of `GET /v1/search` but the last: a line of a file, or a file. */
 export const textMatch = z.object({
   path,
-  /** From 1. */
-  line: z.int().check(z.gte(1)),
+  /** From 1; 0 for a file. */
+  line: z.int().check(z.gte(0)),
   /** Of a long line, the part with the first match. */
   text: z.string().check(z.maxLength(MOST_MATCH_TEXT)),
 });

@@ -112,7 +112,8 @@ export const listFilesRoute = defineRoute({
   },
 });
 
-const DEFAULT_SKIP = 'node_modules,.git,.venv,__pycache__';
+/** Installed packages and the history of git: they hide what is searched for. */
+export const DEFAULT_SKIP = 'node_modules,.git,.venv,__pycache__';
 const MOST_MATCHES = 500;
 
 export const searchFilesRoute = defineRoute({
@@ -155,7 +156,7 @@ export const searchFilesRoute = defineRoute({
     const folder = resolveWorkspacePath(path, 'path');
     const provider = delegatedGuests(services.provider, caller, folder);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    const asked = { folder, text, skipped: names(skip), most: MOST_MATCHES };
+    const asked = { folder, query: { text }, skipped: names(skip), most: MOST_MATCHES };
     const { matches, isCut } = await searchWorkspace(provider, sandbox.id, asked, signal);
     return json(200, { matches: [...matches], truncated: isCut });
   },

@@ -436,11 +436,29 @@ describe('an MCP client', () => {
     ]);
     expect(await search({ pattern: 'nowhere' })).toEqual(['Nothing matches.']);
     const invalid = await callTool(client, 'search_files', { path: 'found', pattern: '(' });
-    expect(refusal(invalid)).toEqual(['invalid_request', expect.stringMatching(/^pattern: grep: /)]);
+    expect(refusal(invalid)).toEqual([
+      'invalid_request',
+      expect.stringMatching(/^pattern: Invalid regular expression/),
+    ]);
+    expect((await callTool(client, 'search_files', { path: 'found' })).text).toContain('src/c.js');
     await callTool(client, 'run_command', { command: 'seq 100000 >found/long' });
     const long = await callTool(client, 'search_files', { path: 'found', pattern: '[0-9]' });
     expect(long.structuredContent).toMatchObject({ is_cut: true });
     expect(JSON.stringify(long.structuredContent).length).toBeLessThan(32_000);
+  });
+
+  test.each([
+    ['glob', `${'*a'.repeat(6)}b`],
+    ['pattern', '^(a+)+$'],
+  ])('refuses a %s that takes exponential time', async (field, expression) => {
+    const client = await overHttp(run.agentToken);
+    const name = 'a'.repeat(200);
+    await callTool(client, 'write_file', { path: `slow/${name}`, content: `${name}!` });
+    const refused = refusal(await callTool(client, 'search_files', { path: 'slow', [field]: expression }));
+    expect(refused).toEqual([
+      'invalid_request',
+      `${field}: it takes too long: Make it simpler: fewer repetitions.`,
+    ]);
   });
 
   test('starts a server, sees its port, and stops it', async () => {

@@ -255,6 +255,32 @@ describe('folders', () => {
     expect([found.length, isCut]).toEqual([2, true]);
   });
 
+  test('are searched for by a pattern and a glob', async () => {
+    for (const name of ['src/a.ts', 'src/deep/b.ts', 'src/c.js', '.git/d.ts']) {
+      fs.mkdirSync(join(root, name, '..'), { recursive: true });
+      fs.writeFileSync(here(name), `one\nName: ${name}\n`);
+    }
+    const search = async (query: object, folder = '/workspace') => {
+      const found: string[] = [];
+      const options = { skipped: new Set(['.git']), most: 10, ...query };
+      for await (const match of searchFiles(workspace, folder, options, new AbortController().signal)) {
+        found.push(`${match.path.slice('/workspace/'.length)}:${match.line}:${match.text}`);
+      }
+      return found.toSorted();
+    };
+    expect(await search({ pattern: '^name: .*[ab]\\.ts$' })).toEqual([]);
+    expect(await search({ pattern: '^name: .*[ab]\\.ts$', ignore_case: true })).toEqual([
+      'src/a.ts:2:Name: src/a.ts',
+      'src/deep/b.ts:2:Name: src/deep/b.ts',
+    ]);
+    expect(await search({ glob: '*.{ts,js}' }, '/workspace/src/')).toEqual(['src/a.ts:0:', 'src/c.js:0:']);
+    expect(await search({ text: 'NAME', glob: '**/deep/*' })).toEqual([
+      'src/deep/b.ts:2:Name: src/deep/b.ts',
+    ]);
+    await expect(search({ pattern: '(' })).rejects.toThrow(/^pattern: Invalid regular expression/);
+    await expect(search({ glob: '{a,b}'.repeat(100) })).rejects.toThrow('glob: it takes too long');
+  });
+
   test('are made, moved and deleted, however deep, and links with them but not their targets', async () => {
     await makeFolder(workspace, 'a/b');
     await makeFolder(workspace, 'a/b');
