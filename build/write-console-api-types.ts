@@ -1,6 +1,6 @@
 /**
  * `npm run console:types`: writes the types that the console is checked against. The file is not
- * checked in.
+ * checked in. (`openapi-typescript` needs the compiler's API, which TypeScript 7 does not have.)
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -50,7 +50,7 @@ export async function benchPool({ slots, burst, rounds }: PoolFigures): Promise<
     await interleave(arms, Math.min(3, rounds));
     const taking = await interleave(arms, rounds);
 
-    // A size of its own, so that none comes from the pool.
+    // Another size than the pool has, so that none comes from there.
     const resources = { memoryMb: services.provider.defaultSize.memoryMb + 1 };
     const filling = {
       'filled up': async () => {

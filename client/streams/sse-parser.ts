@@ -12,7 +12,8 @@ const MAX_EVENT = 4_194_304;
 
 /**
  * Parses event streams (HTML standard, section 9.2.6) in chunks of any size. Invalid UTF-8, a
- * missing end, or more than 4 Mi characters is an error, and never an event.
+ * missing end, or more than 4 Mi characters is an error, and never an event: `eventsource-parser`
+ * takes a stream that was cut off for a complete one.
  */
 export class SseParser {
   /** Reconnect delay in milliseconds, if the stream sends one. */

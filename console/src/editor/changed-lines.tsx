@@ -1,32 +1,45 @@
 import './changed-lines.css';
-import { diffLines, withContext } from './line-diff.ts';
+import { structuredPatch } from 'diff';
 
 const AROUND = 3;
 const MOST_LINES = 400;
-const SIGNS = { same: ' ', added: '+', removed: '−' } as const;
-const WORDS = { same: '', added: 'added: ', removed: 'removed: ' } as const;
+/** Longest comparison, in milliseconds: it blocks the page. */
+const MOST_MS = 200;
+
+/** How a line of a patch begins → how it is shown, and read out. */
+const KINDS: Readonly<
+  Record<string, { readonly kind: string; readonly sign: string; readonly words: string }>
+> = {
+  '+': { kind: 'added', sign: '+', words: 'added: ' },
+  '-': { kind: 'removed', sign: '−', words: 'removed: ' },
+};
+const SAME = { kind: 'same', sign: ' ', words: '' };
 
 /** The lines that differ between two texts, with a few around them. */
 export function ChangedLines({ before, after }: { readonly before: string; readonly after: string }) {
-  const lines = diffLines(before, after);
-  if (lines === undefined) return <p className="quiet">Too long to compare line by line.</p>;
-  const shown = withContext(lines, AROUND);
+  const patch = structuredPatch('', '', before, after, '', '', { context: AROUND, timeout: MOST_MS });
+  if (patch === undefined) return <p className="quiet">Too long to compare line by line.</p>;
+  // An empty text is for the lines between two hunks: every line of a hunk begins with its sign.
+  const lines = patch.hunks.flatMap(({ oldStart, lines }) => [...(oldStart > 1 ? [''] : []), ...lines]);
   return (
     <pre className="diff" tabIndex={0} role="region" aria-label="Lines that differ">
-      {shown.slice(0, MOST_LINES).map((line, index) =>
-        line === null ? (
-          <span key={index} className="gap">
-            {'⋯\n'}
+      {lines.slice(0, MOST_LINES).map((line, index) => {
+        if (line === '')
+          return (
+            <span key={index} className="gap">
+              {'⋯\n'}
+            </span>
+          );
+        const { kind, sign, words } = KINDS[line.charAt(0)] ?? SAME;
+        return (
+          <span key={index} className={kind}>
+            <span aria-hidden="true">{sign} </span>
+            <span className="hidden">{words}</span>
+            {`${line.slice(1)}\n`}
           </span>
-        ) : (
-          <span key={index} className={line.kind}>
-            <span aria-hidden="true">{SIGNS[line.kind]} </span>
-            <span className="hidden">{WORDS[line.kind]}</span>
-            {`${line.text}\n`}
-          </span>
-        ),
-      )}
-      {shown.length > MOST_LINES ? `⋯ and ${shown.length - MOST_LINES} lines more` : ''}
+        );
+      })}
+      {lines.length > MOST_LINES ? `⋯ and ${lines.length - MOST_LINES} lines more` : ''}
     </pre>
   );
 }
