@@ -61,6 +61,25 @@ export async function readEventDetails(
   }
 }
 
+/**
+ * What the guest keeps of the output of a command or a process. Resumes nothing.
+ * @throws PortholeError `not_found` for what is kept no longer, and like `readEventDetails`
+ */
+export async function readOutput(
+  deps: Deps,
+  { caller, run, signal }: { caller: Caller; run: RunRecord; signal: AbortSignal },
+  source: { readonly detailId: string } | { readonly processId: string },
+): Promise<KeptOutput> {
+  const { guest } = await reachGuest(deps, caller, run.sandboxId);
+  if ('processId' in source) {
+    return withoutSecrets(deps, await processOutput(guest, source.processId, signal));
+  }
+  const path = `/v1/details/${encodeURIComponent(source.detailId)}`;
+  const { value } = await guest.call('GET', path, keptDetail, { signal });
+  if ('output' in value) return withoutSecrets(deps, withoutMark(value.output, source.detailId));
+  throw new PortholeError('not_found', 'This is the id of a file, not of a command.');
+}
+
 const NOT_RECORDED = 'Porthole records no details of this event.';
 
 /** By the error's code. */
@@ -92,12 +111,20 @@ function ofDetail(
       ? { output: null, change: detail.change, missing: null }
       : missing(GONE.not_found);
   }
-  // In a session and in a folder, the shell first prints the id.
-  return ofOutput(deps, { ...detail.output, first: detail.output.first.replace(`${id}\n`, '') });
+  return ofOutput(deps, withoutMark(detail.output, id));
 }
 
-function ofOutput({ redact }: Deps, { first, last, omitted_bytes }: KeptOutput): EventDetails {
-  return { output: { first: redact(first), last: redact(last), omitted_bytes }, change: null, missing: null };
+function ofOutput(deps: Deps, output: KeptOutput): EventDetails {
+  return { output: withoutSecrets(deps, output), change: null, missing: null };
+}
+
+function withoutSecrets({ redact }: Deps, { first, last, omitted_bytes }: KeptOutput): KeptOutput {
+  return { first: redact(first), last: redact(last), omitted_bytes };
+}
+
+/** In a session and in a folder, the shell first prints the id. */
+function withoutMark(output: KeptOutput, id: string): KeptOutput {
+  return { ...output, first: output.first.replace(`${id}\n`, '') };
 }
 
 /** The beginning and the end of what the guest keeps of a process. */

@@ -1,3 +1,4 @@
+import type { ResourceLink } from '@modelcontextprotocol/server';
 import type { z } from 'zod';
 import type { Caller } from '#core/callers.ts';
 import type { Services } from '../services.ts';
@@ -22,6 +23,8 @@ export interface ToolAnswer<Output> {
   readonly data: Output;
   readonly text: string;
   readonly image?: { readonly mimeType: string; readonly data: string } | undefined;
+  /** Where all of it is, if the text and the data have only a part. */
+  readonly whole?: ResourceLink | undefined;
 }
 
 export interface McpTool<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodObject = z.ZodObject> {

@@ -22,8 +22,9 @@ import { type ErrorBody, errorResponse } from '../http/render-errors.ts';
 import { DiagnosisDto, toDiagnosisDto } from '../previews/diagnosis-route.ts';
 import type { RouteRequest } from '../route.ts';
 import type { Services } from '../services.ts';
-import { defineTool, type McpTool, type ToolContext } from './mcp-tool.ts';
+import { defineTool, type McpTool, type ToolAnswer, type ToolContext } from './mcp-tool.ts';
 import { previewApp, readPreviewApp, SHOWN_IN_PREVIEW_APP } from './preview-app.ts';
+import { isRunResource, readRunResource, RUN_RESOURCES } from './run-resources.ts';
 import { beginCall, cancelCall } from './running-calls.ts';
 import { decideApprovalTool, listApprovalsTool } from './tools/approvals-tool.ts';
 import { editFileTool } from './tools/edit-file-tool.ts';
@@ -186,10 +187,22 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
   );
   server.setRequestHandler('tools/list', () => ({ tools: toolsFor(caller.kind === 'person') }));
   server.setRequestHandler('resources/list', () => ({ resources: [previewApp(services)] }));
-  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }));
-  server.setRequestHandler('resources/read', ({ params }) =>
-    readPreviewApp(services, { uri: redact(params.uri), host: headers['host'] ?? '' }),
-  );
+  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: RUN_RESOURCES }));
+  server.setRequestHandler('resources/read', async ({ params: { uri } }, { mcpReq }) => {
+    if (!isRunResource(uri)) {
+      return readPreviewApp(services, { uri: redact(uri), host: headers['host'] ?? '' });
+    }
+    const ends = AbortSignal.any([mcpReq.signal, ...(signal === undefined ? [] : [signal])]);
+    const sessionId = headers['mcp-session-id'];
+    const context = { caller, services, sessionId, signal: ends, waitsFor: () => undefined, redact };
+    try {
+      return await readRunResource(context, uri);
+    } catch (error) {
+      if (error instanceof ProtocolError || ends.aborted) throw error;
+      const { error: message } = bodyOf(error, services, 'mcp resource', redact);
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, message, { uri: redact(uri.slice(0, 200)) });
+    }
+  });
   server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
     const tool = byName.get(params.name);
     if (tool === undefined) {
@@ -210,7 +223,10 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
       waitsFor: progress.waitsFor,
     };
     try {
-      return await callTool(tool, params.arguments ?? {}, context, redact);
+      const { whole, ...result } = await callTool(tool, params.arguments ?? {}, context, redact);
+      // Earlier versions of the protocol have no links.
+      const hasLinks = (headers['mcp-protocol-version'] ?? '') >= '2025-06-18';
+      return hasLinks && whole !== undefined ? { ...result, content: [...result.content, whole] } : result;
     } finally {
       progress.end();
       call.end();
@@ -255,7 +271,7 @@ async function callTool(
   given: Readonly<Record<string, unknown>>,
   context: ToolContext,
   redact: (text: string) => string,
-): Promise<CallToolResult> {
+): Promise<CallToolResult & Pick<ToolAnswer<unknown>, 'whole'>> {
   const { services, signal } = context;
   const began = performance.now();
   const record = (outcome: string) => {
@@ -268,17 +284,26 @@ async function callTool(
     return failure(redact(describeProblems(read.error, given, 'arguments', tool.input)), 'invalid_request');
   }
   try {
-    const { data, text, image } = await tool.run(read.data, context);
+    const { data, text, image, whole } = await tool.run(read.data, context);
     record('ok');
     const picture = image === undefined ? [] : [{ type: 'image' as const, ...image }];
-    return { content: [{ type: 'text', text: bounded(text) }, ...picture], structuredContent: data };
+    return { content: [{ type: 'text', text: bounded(text) }, ...picture], structuredContent: data, whole };
   } catch (error) {
     if (signal.aborted) throw error;
-    const { body } = errorResponse(error, services.ids.request(), services.log, `mcp ${tool.name}`, redact);
-    const { error: message, code } = JSON.parse(body as string) as ErrorBody;
+    const { error: message, code } = bodyOf(error, services, `mcp ${tool.name}`, redact);
     record(code);
     return failure(message, code);
   }
+}
+
+function bodyOf(
+  error: unknown,
+  { ids, log }: Services,
+  operation: string,
+  redact: (text: string) => string,
+): ErrorBody {
+  const { body } = errorResponse(error, ids.request(), log, operation, redact);
+  return JSON.parse(body as string) as ErrorBody;
 }
 
 /** Limit of a result in characters: about 8,000 tokens. */

@@ -324,8 +324,79 @@ describe('an MCP client', () => {
     const command = `${print}; ${print} >&2; echo end >&2`;
     const { text, structuredContent } = await callTool(client, 'run_command', { command });
     expect(text.length).toBeLessThan(32_100);
-    expect(text).toMatch(/^x+\n… \d+ characters left out …\n(?:.|\n)*end\n\n\[exit code 0\]$/);
+    expect(text).toMatch(/^x+\n… \d+ bytes left out …\n(?:.|\n)*end\n\n\[exit code 0\]$/);
     expect(structuredContent).toMatchObject({ exit_code: 0 });
+  });
+
+  test.each(PROTOCOLS)('reads the rest of a long result as a resource, in %s', async (protocol) => {
+    const own = await makeRun(porthole, ALICE);
+    const client = await overHttp(own.agentToken, protocol);
+    const { resourceTemplates } = await client.listResourceTemplates();
+    expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
+      'porthole://runs/{run_id}/files/{+path}',
+      'porthole://runs/{run_id}/commands/{id}',
+      'porthole://runs/{run_id}/processes/{process_id}',
+    ]);
+    const linkOf = async (name: string, args: object) => {
+      const { content } = await callTool(client, name, { ...args });
+      const link = content.find(({ type }) => type === 'resource_link');
+      return link?.type === 'resource_link' ? link.uri : undefined;
+    };
+    const read = async (uri: string | undefined, by: AnyClient = client) => {
+      const { contents } = await by.readResource({ uri: uri ?? '' });
+      return contents[0];
+    };
+    const numbers = `${Array.from({ length: 8_000 }, (_, at) => at + 1).join('\n')}\n`;
+    const command = await linkOf('run_command', { command: 'seq 8000 | tee "é 1"', cwd: '/workspace' });
+    expect(await read(command)).toMatchObject({ mimeType: 'text/plain', text: numbers });
+    const file = await linkOf('read_file', { path: '/workspace/é 1' });
+    expect(file).toBe(`porthole://runs/${own.runId}/files/%C3%A9%201`);
+    expect(await read(file)).toMatchObject({ uri: file, text: numbers });
+    const started = await porthole.call('POST', `/v1/sandbox/${own.sandboxId}/processes`, {
+      token: ALICE,
+      body: { command: 'seq 100000' },
+    });
+    const { id } = started.json<{ id: string }>();
+    await porthole.call('POST', `/v1/sandbox/${own.sandboxId}/processes/${id}/wait`, {
+      token: ALICE,
+      body: {},
+    });
+    const process = await linkOf('process_output', { process_id: id });
+    expect(await read(process)).toMatchObject({
+      text: expect.stringMatching(/^1\n2\n(?:.|\n)*\n… \d+ bytes left out …\n(?:.|\n)*\n100000\n$/),
+    });
+    await callTool(client, 'write_file', { path: 'bytes', content: '/wA=', encoding: 'base64' });
+    expect(await read(`porthole://runs/${own.runId}/files/bytes`)).toMatchObject({ blob: '/wA=' });
+    // A whole result has no link.
+    expect(await linkOf('run_command', { command: 'echo short' })).toBeUndefined();
+
+    await expect(read(file, await overHttp(BOB, protocol))).rejects.toThrow(/is not yours/);
+    const refused: [string, RegExp][] = [
+      [`porthole://runs/${own.runId}/files/nowhere`, /File not found/],
+      [`porthole://runs/${own.runId}/files/..%2F..%2Fetc%2Fpasswd`, /within \/workspace/],
+      [`porthole://runs/${own.runId}/files/%`, /names no resource/],
+      [`porthole://runs/${own.runId}/commands/${'0'.repeat(32)}`, /Nothing is kept under this id/],
+      [`porthole://runs/${own.runId}/previews/1`, /names no resource/],
+    ];
+    for (const [uri, message] of refused) await expect(read(uri)).rejects.toThrow(message);
+  });
+
+  test('bounds the JSON of results with control characters', async () => {
+    const client = await overHttp(run.agentToken);
+    const print = "head -c 20000 /dev/zero | tr '\\0' '\\1'";
+    const names =
+      'mkdir -p ctl && cd ctl && for n in $(seq 300); do : >"$n$(printf %100s | tr " " "\\1")"; done';
+    await callTool(client, 'run_command', { command: `${print} >control; ${names}` });
+    const attempts: [string, object][] = [
+      ['run_command', { command: `${print}; ${print} >&2` }],
+      ['read_file', { path: 'control' }],
+      ['list_files', { path: 'ctl' }],
+    ];
+    for (const [name, args] of attempts) {
+      const { structuredContent } = await callTool(client, name, { ...args });
+      const { length } = JSON.stringify(structuredContent);
+      expect([name, length > 10_000, length < 32_000]).toEqual([name, true, true]);
+    }
   });
 
   test('connects anew after its token is rotated, which ends the earlier one', async () => {

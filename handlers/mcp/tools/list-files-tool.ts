@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { plainText } from '#core/shared/plain-text.ts';
 import { listWorkspaceFiles } from '#core/files/list-workspace-files.ts';
-import { defineTool } from '../mcp-tool.ts';
+import { defineTool, fitting } from '../mcp-tool.ts';
 import { filePath, runId } from './inputs-tool.ts';
 import { sandboxOf } from './run-sandbox-tool.ts';
 
+/** Entries, and characters of their JSON. */
 const MOST_ENTRIES = 400;
+const MOST_JSON = 31_000;
 /** Names that models know. */
 const KINDS = { file: 'file', directory: 'folder', symlink: 'link', other: 'other' } as const;
 
@@ -38,15 +40,17 @@ export const listFilesTool = defineTool({
       { depth: 1, most: MOST_ENTRIES },
       context.signal,
     );
-    const listed = entries.map(({ name, type, size }) => ({ name, kind: KINDS[type], size: size ?? null }));
+    const all = entries.map(({ name, type, size }) => ({ name, kind: KINDS[type], size: size ?? null }));
+    const listed = fitting(all, MOST_JSON);
+    const hasMore = isCut || listed.length < all.length;
     const lines = listed.map(({ name, kind, size }) => {
       const shown = plainText(name, 255);
       if (kind === 'folder') return `${shown}/`;
       return size === null ? `${shown} (${kind})` : `${shown} (${size} bytes)`;
     });
-    if (isCut) lines.push('… and more');
+    if (hasMore) lines.push('… and more');
     return {
-      data: { entries: listed, is_cut: isCut },
+      data: { entries: listed, is_cut: hasMore },
       text: lines.length === 0 ? 'The folder is empty.' : lines.join('\n'),
     };
   },

@@ -1,15 +1,13 @@
 import { z } from 'zod';
-import { PortholeError } from '#core/errors.ts';
-import { readAtMost } from '#core/shared/reads.ts';
-import { readWorkspaceFile } from '#core/files/workspace-files.ts';
+import { belowWorkspace, resolveWorkspacePath } from '#core/files/workspace-path.ts';
 import { defineTool } from '../mcp-tool.ts';
+import { linkToWhole, MOST_FILE, readFileBytes, utf8 } from '../run-resources.ts';
 import { filePath, runId } from './inputs-tool.ts';
-import { sandboxOf } from './run-sandbox-tool.ts';
 
-/** Maximum size of a file in bytes: commands read larger ones. */
-const MOST_FILE = 1024 * 1024;
 /** Maximum bytes of a response: about 8,000 tokens. Base64 makes 4 characters of 3 bytes. */
 const MOST = { 'utf-8': 30_000, base64: 22_500 } as const;
+/** Maximum characters of its JSON, which escapes control characters. */
+const MOST_JSON = 31_500;
 
 export const readFileTool = defineTool({
   name: 'read_file',
@@ -28,15 +26,11 @@ export const readFileTool = defineTool({
   }),
   annotations: { readOnlyHint: true },
   async run({ run_id, path, offset }, context) {
-    const { id } = await sandboxOf(context, run_id);
-    const { content: file } = await readWorkspaceFile(context.services, id, path, context.signal);
-    const bytes = await readAtMost(file, MOST_FILE);
-    if (bytes === undefined) {
-      throw new PortholeError('payload_too_large', `${path} is larger than ${MOST_FILE} bytes`, {
-        remedy: 'read a part of it with run_command (head, tail, sed).',
-      });
+    const bytes = await readFileBytes(context, run_id, path);
+    let part = partOf(bytes, offset, MOST['utf-8']);
+    while (JSON.stringify(utf8(part) ?? '').length > MOST_JSON) {
+      part = partOf(bytes, offset, Math.floor(part.length * 0.75));
     }
-    const part = partOf(bytes, offset);
     const end = offset + part.length;
     const text = utf8(part);
     const data = {
@@ -46,24 +40,20 @@ export const readFileTool = defineTool({
       next_offset: end < bytes.length ? end : null,
     };
     const more = data.next_offset === null ? '' : `\n[${bytes.length - end} more bytes from offset ${end}]`;
-    return { data, text: `${data.content}${more}` };
+    const isPart = offset > 0 || data.next_offset !== null;
+    const whole = isPart
+      ? await linkToWhole(context, run_id, 'files', belowWorkspace(resolveWorkspacePath(path, 'path')))
+      : undefined;
+    return { data, text: `${data.content}${more}`, whole };
   },
 });
 
 /** Ends at a UTF-8 character boundary, if it is text. */
-function partOf(bytes: Buffer, offset: number): Buffer {
-  const part = bytes.subarray(offset, offset + MOST['utf-8']);
+function partOf(bytes: Buffer, offset: number, most: number): Buffer {
+  const part = bytes.subarray(offset, offset + most);
   for (let end = part.length; end > part.length - 4 && end > 0; end -= 1) {
     if (utf8(part.subarray(0, end)) !== undefined) return part.subarray(0, end);
     if (offset + part.length >= bytes.length) break;
   }
   return part.subarray(0, MOST.base64);
-}
-
-function utf8(bytes: Buffer): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
 }

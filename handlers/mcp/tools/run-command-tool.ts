@@ -4,6 +4,7 @@ import { executeCommand } from '#core/processes/execute-command.ts';
 import { publishCommand } from '#core/sandboxes/sandbox-event-publisher.ts';
 import { blockedFrom, BlockedHostDto } from '../../sandboxes/blocked-hosts.ts';
 import { defineTool } from '../mcp-tool.ts';
+import { linkToWhole } from '../run-resources.ts';
 import { filePath, runId } from './inputs-tool.ts';
 import { sandboxOf } from './run-sandbox-tool.ts';
 
@@ -11,11 +12,15 @@ import { sandboxOf } from './run-sandbox-tool.ts';
 const FIRST = 4 * 1024;
 const LAST = 12 * 1024;
 
-/** The output of a command, within bounds. */
+/** Characters of the JSON of both streams, which escapes control characters. */
+const MOST_JSON = 31_000;
+
+/** The beginning and the end of a stream. */
 interface KeptOutput {
-  readonly text: string;
-  /** Bytes dropped from the middle. */
-  readonly missing: number;
+  readonly first: Buffer;
+  readonly last: Buffer;
+  /** Bytes of the stream. */
+  readonly size: number;
 }
 
 /**
@@ -25,17 +30,32 @@ interface KeptOutput {
 async function keptOutput(stream: Readable): Promise<KeptOutput> {
   let first = Buffer.alloc(0);
   let last = Buffer.alloc(0);
-  let seen = 0;
+  let size = 0;
   for await (const part of stream as AsyncIterable<Buffer>) {
-    seen += part.length;
+    size += part.length;
     const room = FIRST - first.length;
     if (room > 0) first = Buffer.concat([first, part.subarray(0, room)]);
     if (part.length <= room) continue;
     last = Buffer.concat([last, part.subarray(room)]).subarray(-LAST);
   }
-  const missing = seen - first.length - last.length;
+  return { first, last, size };
+}
+
+/** The text, of which a share is kept; and how many bytes it leaves out in its middle. */
+function textOf({ first, last, size }: KeptOutput, share: number) {
+  const begin = first.subarray(0, FIRST * share);
+  const end = last.subarray(Math.max(0, last.length - Math.floor(LAST * share)));
+  const missing = size - begin.length - end.length;
   const gap = missing === 0 ? '' : `\n… ${missing} bytes left out …\n`;
-  return { text: `${first.toString()}${gap}${last.toString()}`, missing };
+  return { text: `${begin.toString()}${gap}${end.toString()}`, missing };
+}
+
+/** As much of both as fits. */
+function textsOf(stdout: KeptOutput, stderr: KeptOutput) {
+  for (let share = 1; ; share *= 0.9) {
+    const texts = { stdout: textOf(stdout, share), stderr: textOf(stderr, share) };
+    if (JSON.stringify([texts.stdout.text, texts.stderr.text]).length <= MOST_JSON) return texts;
+  }
 }
 
 const DEFAULT_SECONDS = 60;
@@ -78,11 +98,12 @@ export const runCommandTool = defineTool({
     );
     publishCommand(services.publisher, id, [command], running, context.caller);
     const { process, exitCode, timedOut } = running;
-    const [stdout, stderr, code] = await Promise.all([
+    const [out, err, code] = await Promise.all([
       keptOutput(process.stdout),
       keptOutput(process.stderr),
       exitCode,
     ]);
+    const { stdout, stderr } = textsOf(out, err);
     const data = {
       exit_code: code,
       stdout: stdout.text,
@@ -98,6 +119,13 @@ export const runCommandTool = defineTool({
     const refused = (data.blocked ?? []).map(
       ({ host, port, rule, hint }) => `[${host}:${port} was blocked (${rule}). ${hint}]`,
     );
-    return { data, text: [...said, ...refused, `[${how}]`].join('\n') };
+    return {
+      data,
+      text: [...said, ...refused, `[${how}]`].join('\n'),
+      whole:
+        data.left_out_bytes === 0
+          ? undefined
+          : await linkToWhole(context, run_id, 'commands', running.detailId),
+    };
   },
 });

@@ -9,7 +9,8 @@ import { getProcess, listProcesses, signalProcess } from '#core/processes/sandbo
 import { changeServer, getServer, listServers, putServer } from '#core/processes/sandbox-servers.ts';
 import { processId } from '#guest/protocol/processes-protocol.ts';
 import { RESTARTS, SERVER_STATES, serverName } from '#guest/protocol/servers-protocol.ts';
-import { defineTool, type ToolContext } from '../mcp-tool.ts';
+import { defineTool, fitting, type ToolContext } from '../mcp-tool.ts';
+import { linkToWhole } from '../run-resources.ts';
 import { filePath, port, runId } from './inputs-tool.ts';
 import { runOf } from './run-sandbox-tool.ts';
 
@@ -111,13 +112,20 @@ export const processOutputTool = defineTool({
     })) {
       if (event === 'stdout' || event === 'stderr') chunks.push(Buffer.from(data, 'base64'));
     }
-    const lines = Buffer.concat(chunks).toString().trimEnd().split('\n').slice(-MOST_LINES);
-    const shown = lines.map((line) => plainText(line, 400));
-    return { data: { state, output: shown }, text: [`[${state}]`, ...shown].join('\n') };
+    const lines = Buffer.concat(chunks).toString().trimEnd().split('\n');
+    const shown = lines.slice(-MOST_LINES).map((line) => plainText(line, 400));
+    const isPart = since > 0 || shown.length < lines.length;
+    return {
+      data: { state, output: shown },
+      text: [`[${state}]`, ...shown].join('\n'),
+      whole: isPart ? await linkToWhole(context, run_id, 'processes', id) : undefined,
+    };
   },
 });
 
+/** Entries of a list, and characters of its JSON. */
 const MOST_LISTED = 50;
+const MOST_JSON = 10_000;
 
 export const listProcessesTool = defineTool({
   name: 'list_processes',
@@ -153,7 +161,7 @@ export const listProcessesTool = defineTool({
       listProcesses(context.services, ref),
       listPorts(context.services, ref),
     ]);
-    const data = {
+    const whole = {
       servers: servers.map(({ name: server, state, port: at, reason }) => ({
         name: server,
         state,
@@ -173,6 +181,11 @@ export const listProcessesTool = defineTool({
         program: program === null ? null : plainText(program, 100),
         server,
       })),
+    };
+    const data = {
+      servers: fitting(whole.servers, MOST_JSON),
+      processes: fitting(whole.processes, MOST_JSON),
+      ports: fitting(whole.ports, MOST_JSON),
     };
     const lines = [
       ...data.servers.map((each) => `server ${each.name}: ${each.state}`),
