@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream';
-import type { Caller, Delegate, SessionRef } from '#core/callers.ts';
+import type { Agent, Caller, Delegate, Person } from '#core/callers.ts';
 import type { MessageSocket } from '#core/terminals/message-socket.ts';
 import type { Sessions } from '#core/auth/sign-in.ts';
 import {
-  type Colleague,
   isColleague,
   watchAgent,
   type WatchCredentialDeps,
@@ -36,17 +35,46 @@ export function guardCredential(
   handle: (signal: LazySignal) => Promise<HttpResponse>,
 ): Promise<HttpResponse> {
   if (caller?.kind === 'delegate') return guardDelegate(services, caller, signal(), handle);
-  const response = handle(signal);
-  if (caller?.kind === 'agent') {
-    return response.then((given) => guarded(given, () => watchAgent(services, caller)));
+  const mayEnd = caller?.kind === 'agent' || caller?.session !== undefined || caller?.via !== undefined;
+  if (!mayEnd) return handle(signal);
+  return guardLater(services, caller, signal, handle);
+}
+
+/** Most responses end at once; only one that lasts has its credential checked again. */
+async function guardLater(
+  services: GuardCredentialDeps,
+  caller: Agent | Person,
+  signal: LazySignal,
+  handle: (signal: LazySignal) => Promise<HttpResponse>,
+): Promise<HttpResponse> {
+  let lapsed: AbortController | undefined;
+  const response = await handle(() => {
+    lapsed ??= new AbortController();
+    const client = signal();
+    return client === undefined ? lapsed.signal : AbortSignal.any([client, lapsed.signal]);
+  });
+  const guard = (watch: () => WatchedCredential): void => {
+    if (response.upgrade !== undefined) response.upgrade = guardSocket(response.upgrade, watch);
+    if (!(response.body instanceof Readable)) return;
+    const watched = watch();
+    guardStream(response.body, watched);
+    // A generator that waits for its next event is destroyed only after it: its signal wakes it.
+    watched.signal.addEventListener('abort', () => lapsed?.abort(watched.signal.reason), { once: true });
+  };
+  if (caller.kind === 'agent') {
+    guard(() => watchAgent(services, caller));
+    return response;
   }
-  if (caller?.kind !== 'person') return response;
   const { session, via } = caller;
-  const shared =
-    via === undefined
-      ? response
-      : response.then((given) => guardSharing(services, { ...caller, via }, given));
-  return session === undefined ? shared : shared.then((given) => guardSession(services, session, given));
+  const { sessions } = services.authenticator;
+  const lasts = response.body instanceof Readable || response.upgrade !== undefined;
+  if (via !== undefined && lasts && (await isColleague(services, { ...caller, via }))) {
+    guard(() => watchSharing(services, { ...caller, via }));
+  }
+  if (session !== undefined && sessions !== undefined) {
+    guard(() => watchSession({ sessions, clock: services.clock }, session));
+  }
+  return response;
 }
 
 /** Most functions never read the signal, so it is created when it is first read. */
@@ -81,35 +109,6 @@ async function guardDelegate(
     watched.signal.throwIfAborted();
     throw error;
   }
-}
-
-/** Most responses end at once; only longer ones check the session again. */
-function guardSession(
-  { authenticator: { sessions }, clock }: GuardCredentialDeps,
-  session: SessionRef,
-  response: HttpResponse,
-): HttpResponse {
-  return sessions === undefined
-    ? response
-    : guarded(response, () => watchSession({ sessions, clock }, session));
-}
-
-/** Only what lasts needs another look at whether it is shared. */
-async function guardSharing(
-  services: GuardCredentialDeps,
-  person: Colleague,
-  response: HttpResponse,
-): Promise<HttpResponse> {
-  const lasts = response.body instanceof Readable || response.upgrade !== undefined;
-  if (!lasts || !(await isColleague(services, person))) return response;
-  return guarded(response, () => watchSharing(services, person));
-}
-
-/** Watches the credential of a response that is a stream or a socket. */
-function guarded(response: HttpResponse, watch: () => WatchedCredential): HttpResponse {
-  if (response.body instanceof Readable) guardStream(response.body, watch());
-  else if (response.upgrade !== undefined) response.upgrade = guardSocket(response.upgrade, watch);
-  return response;
 }
 
 function guardStream(body: Readable, watched: WatchedCredential): void {

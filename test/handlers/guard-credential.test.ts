@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
@@ -44,6 +45,31 @@ describe('a stream that was begun in a browser', () => {
     await closed;
     // An unhandled error would have ended this process.
     await expect(pipeline(body, new PassThrough())).rejects.toBe(gone);
+  });
+
+  test('is cut off while its handler waits for the next event', async () => {
+    async function* events(signal: AbortSignal | undefined) {
+      yield 'first';
+      await once(signal ?? new EventTarget(), 'abort');
+      yield 'after the end of the session';
+    }
+    let isValid = true;
+    const { body } = await guardCredential(
+      depsWith(() => {
+        const answer = isValid ? Promise.resolve(true) : Promise.reject(gone);
+        isValid = false;
+        return answer;
+      }),
+      { ...ALICE, session: { id: 'ses_1', expiresAt: new Date(Date.now() + 50) } },
+      () => undefined,
+      (signal) => Promise.resolve({ statusCode: 200, headers: {}, body: Readable.from(events(signal())) }),
+    );
+    const read: string[] = [];
+    const reading = pipeline(body as Readable, async (parts: AsyncIterable<string>) => {
+      for await (const part of parts) read.push(part);
+    });
+    await expect(reading).rejects.toBe(gone);
+    expect(read).toEqual(['first']);
   });
 
   test('goes on while it lasts', async () => {

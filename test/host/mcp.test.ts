@@ -593,7 +593,7 @@ describe('an MCP client', () => {
       { onprogress: heard.resolve, signal: cancelling.signal },
     ).catch(() => 'cancelled');
     const { progress, total, message } = await heard.promise;
-    expect([Math.floor(progress), total, message]).toEqual([10, undefined, 'Run a command: 10 s']);
+    expect([Math.round(progress), total, message]).toEqual([10, undefined, 'Run a command: 10 s']);
     cancelling.abort();
     expect(await running).toBe('cancelled');
   });
