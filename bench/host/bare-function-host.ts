@@ -5,12 +5,7 @@
  */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { z } from 'zod';
-import { createAuthenticator } from '#adapters/auth/authenticators.ts';
 import { createStrictServer } from '#proxy/front/strict-server.ts';
-import { deriveKeySet } from '#adapters/auth/key-set.ts';
-import { createSignedTokens } from '#adapters/auth/signed-tokens.ts';
-import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { randomIds, systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { GuessLimit } from '#core/auth/guess-limit.ts';
 import { createAdmission } from '#handlers/http/admit.ts';
@@ -19,6 +14,7 @@ import type { Services } from '#handlers/services.ts';
 import { readConfig } from '#host/config/config.ts';
 import { createFunctionHost } from '#host/function-host.ts';
 import { createMetrics } from '#host/telemetry/metrics.ts';
+import { createAgentRun, helloQuery } from './agent-run.ts';
 
 const checked = process.argv[2] === 'checked';
 const hello = defineRoute({
@@ -29,46 +25,16 @@ const hello = defineRoute({
   summary: 'Hello',
   access: checked ? 'caller' : 'anyone',
   agents: true,
-  ...(checked
-    ? { query: z.object({ name: z.string().max(20), times: z.coerce.number().int().min(1) }) }
-    : {}),
+  ...(checked ? { query: helloQuery } : {}),
   responses: { 200: { description: 'Hello' } },
   handle: () => Promise.resolve(json(200, { hello: 'world' })),
 });
 
 const { requestLimits } = readConfig({});
 const nothing = (): void => undefined;
-const records = openSqliteRecords({ file: ':memory:' });
-await records.migrate();
-const tokens = createSignedTokens(
-  deriveKeySet({ keys: [{ kty: 'oct', kid: 'bench', k: Buffer.alloc(32, 1).toString('base64url') }] }),
-);
-const now = new Date();
-await records.runs.create({
-  id: 'run_bench',
-  owner: { user: 'bench', org: 'bench' },
-  title: null,
-  sandboxId: 'bench',
-  autoApproveTools: false,
-  status: 'running',
-  tokenKid: 'bench',
-  sharing: 'private',
-  tokenVersion: 0,
-  createdAt: now,
-  completedAt: null,
-});
-const authenticator = createAuthenticator({
-  serviceKey: 'bench-service-key',
-  apiKeys: {},
-  oidc: undefined,
-  tokens,
-  records,
-  clock: systemClock,
-});
+const { token, ...agentRun } = await createAgentRun();
 const services = {
-  records,
-  tokens,
-  authenticator,
+  ...agentRun,
   admission: createAdmission(requestLimits),
   guesses: new GuessLimit(requestLimits.wrongSecretsPerMinute, systemClock),
   ids: randomIds,
@@ -83,11 +49,4 @@ const server = createStrictServer({
 server.listen(0, '127.0.0.1');
 await once(server, 'listening');
 const { port } = server.address() as AddressInfo;
-const token = checked
-  ? await tokens.signAgent({
-      runId: 'run_bench',
-      expiresAt: new Date(now.getTime() + 3_600_000),
-      inside: false,
-    })
-  : undefined;
-process.send?.({ port, token });
+process.send?.({ port, token: checked ? token : undefined });
