@@ -33,8 +33,7 @@ export function createAgentAuthenticator({
   return {
     withoutCredential: undefined,
     async authenticate(credential) {
-      // Tokens are JWTs with three parts: skip the signature check for anything else.
-      if (credential.split('.', 4).length !== 3) return undefined;
+      if (!isToken(credential)) return undefined;
       const claims = await tokens.verifyAgent(credential, clock.now());
       if (claims === undefined || (claims.inside && !inside)) return undefined;
       const run = await records.runs.get(claims.runId);
@@ -45,6 +44,11 @@ export function createAgentAuthenticator({
       return (claims.version ?? 0) === tokenVersion ? { ...agent, tokenVersion } : undefined;
     },
   };
+}
+
+/** All kinds of token are JWTs with three parts: anything else needs no signature check. */
+function isToken(credential: string): boolean {
+  return credential.split('.', 4).length === 3;
 }
 
 interface DelegateAuthenticatorOptions {
@@ -119,9 +123,9 @@ interface AuthenticatorOptions {
 }
 
 /**
- * Authenticates credentials: keys, then agent tokens and sandbox credentials, then tokens of the
- * OpenID Connect issuer. Keys are looked up by their SHA-256 digest, so that the duration of a
- * look-up reveals nothing about a key.
+ * Authenticates credentials: agent tokens, then keys, sandbox credentials and tokens of the OpenID
+ * Connect issuer. Agents call most often. Keys are looked up by their SHA-256 digest, so that the
+ * duration of a look-up reveals nothing about a key.
  */
 export function createAuthenticator({
   serviceKey,
@@ -160,15 +164,12 @@ export function createAuthenticator({
     withoutCredential: isConfigured ? undefined : LOCAL,
     sessions: isConfigured ? sessions : undefined,
     async authenticate(credential) {
+      const agent = await agents.authenticate(credential);
+      if (agent !== undefined) return agent;
       const known = byHash.get(keyDigest(credential));
       if (known !== undefined) return known;
-      // All kinds of token are JWTs with three parts: skip the signature check for anything else.
-      if (credential.split('.', 4).length !== 3) return undefined;
-      return (
-        (await agents.authenticate(credential)) ??
-        (await delegates.authenticate(credential)) ??
-        (await verifyOidc?.(credential))
-      );
+      if (!isToken(credential)) return undefined;
+      return (await delegates.authenticate(credential)) ?? (await verifyOidc?.(credential));
     },
   };
 }

@@ -58,9 +58,11 @@ export function createSignedTokens(keys: KeySet): Tokens {
       });
     },
 
-    async verifyAgent(token, now) {
-      const claims = await agents.verify(token);
-      return claims !== undefined && claims.expiresAt > now ? claims : undefined;
+    verifyAgent(token, now) {
+      const lasting = (claims: AgentClaims | undefined) =>
+        claims !== undefined && claims.expiresAt > now ? claims : undefined;
+      const claims = agents.verify(token);
+      return claims instanceof Promise ? claims.then(lasting) : lasting(claims);
     },
 
     signSandbox: ({ sandboxId, generation, by: { delegationId, version } }) =>
@@ -86,6 +88,33 @@ interface Kind<Claims> {
 function signedKind<Claims>(keys: KeySet, { type, keyOf, read }: Kind<Claims>) {
   /** Tokens with a valid signature, oldest first. Callers send the same token often. */
   const verified = new Map<string, Claims>();
+  const verifySignature = async (token: string): Promise<Claims | undefined> => {
+    if (token.length > MAX_TOKEN || !token.split('.').every(isCanonical)) return undefined;
+    const { decodeProtectedHeader, jwtVerify } = await import('jose');
+    try {
+      if (decodeProtectedHeader(token).typ !== type) return undefined;
+      const { payload } = await jwtVerify(
+        token,
+        ({ kid }) => {
+          const key = kid === undefined ? undefined : keys.byKid.get(kid);
+          if (key === undefined) throw new Error('unknown kid');
+          return keyOf(key);
+        },
+        // The epoch disables the expiry check: results are cached, and callers check expiry on
+        // each use.
+        { algorithms: ['HS256'], typ: type, currentDate: new Date(0) },
+      );
+      const claims = read(payload);
+      if (claims === undefined) return undefined;
+      verified.set(token, claims);
+      const [oldest] = verified.keys();
+      if (verified.size > MAX_VERIFIED && oldest !== undefined) verified.delete(oldest);
+      return claims;
+    } catch {
+      // The caller learns only that the token is invalid, not which check failed.
+      return undefined;
+    }
+  };
   return {
     async sign(claims: JWTPayload): Promise<string> {
       const { SignJWT } = await import('jose');
@@ -95,36 +124,9 @@ function signedKind<Claims>(keys: KeySet, { type, keyOf, read }: Kind<Claims>) {
         .sign(keyOf(current));
     },
 
-    /** Does not check expiry: the caller does. */
-    async verify(token: string): Promise<Claims | undefined> {
-      const known = verified.get(token);
-      if (known !== undefined) return known;
-      if (token.length > MAX_TOKEN || !token.split('.').every(isCanonical)) return undefined;
-      const { decodeProtectedHeader, jwtVerify } = await import('jose');
-      try {
-        if (decodeProtectedHeader(token).typ !== type) return undefined;
-        const { payload } = await jwtVerify(
-          token,
-          ({ kid }) => {
-            const key = kid === undefined ? undefined : keys.byKid.get(kid);
-            if (key === undefined) throw new Error('unknown kid');
-            return keyOf(key);
-          },
-          // The epoch disables the expiry check: results are cached, and callers check expiry on
-          // each use.
-          { algorithms: ['HS256'], typ: type, currentDate: new Date(0) },
-        );
-        const claims = read(payload);
-        if (claims === undefined) return undefined;
-        verified.set(token, claims);
-        const [oldest] = verified.keys();
-        if (verified.size > MAX_VERIFIED && oldest !== undefined) verified.delete(oldest);
-        return claims;
-      } catch {
-        // The caller learns only that the token is invalid, not which check failed.
-        return undefined;
-      }
-    },
+    /** Does not check expiry: the caller does. A promise only for a token that is not cached. */
+    verify: (token: string): Claims | undefined | Promise<Claims | undefined> =>
+      verified.get(token) ?? verifySignature(token),
   };
 }
 

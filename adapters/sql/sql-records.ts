@@ -26,7 +26,7 @@ import { previewRecords } from './sql-preview-records.ts';
 import { runRecords } from './sql-run-records.ts';
 import { sandboxCapacity } from './sql-sandbox-capacity.ts';
 import { sandboxRecords } from './sql-sandbox-records.ts';
-import { type RecordsLog, type SqlSession, sqlSession } from './sql-session.ts';
+import { type RecordsLog, type SelectNow, type SqlSession, sqlSession } from './sql-session.ts';
 import { toolRecords } from './tool-records.ts';
 import { toolRunRecords, toolSnapshotRecords } from './tool-run-records.ts';
 
@@ -83,14 +83,17 @@ export interface SqlRecordsOptions {
   readonly seals?: SealedTexts | undefined;
 }
 
-/** The Records port over any database that Kysely and a `SqlDialect` support. Closing ends `db`. */
+/**
+ * The Records port over any database that Kysely and a `SqlDialect` support. Closing ends `db`.
+ * @param options.selectNow answers look-ups of every request at once; without it, Kysely does
+ */
 export function sqlRecords(
   db: Kysely<SqlSchema>,
   dialect: SqlDialect,
   notifier: Notifier,
-  { log, seals }: SqlRecordsOptions = {},
+  { log, seals, selectNow }: SqlRecordsOptions & { readonly selectNow?: SelectNow } = {},
 ): Records {
-  const session = sqlSession(db, dialect, notifier, log);
+  const session = sqlSession(db, dialect, notifier, log, selectNow);
   const sealing = ownerSeals(seals, log);
   const env = sandboxEnv(sealing);
   return {

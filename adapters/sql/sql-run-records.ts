@@ -1,4 +1,4 @@
-import { type CompiledQuery, type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
+import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import {
@@ -26,9 +26,9 @@ import { inTransaction, type SqlSession } from './sql-session.ts';
 import { holdRun, publishingTransaction } from './publishing-transaction.ts';
 
 export function runRecords(session: SqlSession): RunRecords {
-  const { dialect, notifier, once, repeatable } = session;
+  const { dialect, notifier, once, prepare, repeatable } = session;
   /** Compiled once: each request of an agent reads its run. */
-  let byId: CompiledQuery | undefined;
+  const byId = prepare((db) => db.selectFrom('runs').selectAll().where('id', '=', ''));
   return {
     create: (run, events = [], most = null) =>
       once((db) =>
@@ -56,12 +56,10 @@ export function runRecords(session: SqlSession): RunRecords {
 
     countActive: (owner) => repeatable((db) => activeRuns(db, owner)),
 
-    get: (id) =>
-      repeatable(async (db) => {
-        byId ??= db.selectFrom('runs').selectAll().where('id', '=', id).compile();
-        const { rows } = await db.executeQuery<Selectable<RunsTable>>({ ...byId, parameters: [id] });
-        return rows[0] && toRecord(rows[0]);
-      }),
+    async get(id) {
+      const [row] = await byId(id);
+      return row && toRecord(row);
+    },
 
     list: (owner, page, filter = {}, sort = 'newest') =>
       repeatable((db) => {

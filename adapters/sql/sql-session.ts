@@ -1,4 +1,4 @@
-import type { Kysely, Transaction } from 'kysely';
+import type { Compilable, CompiledQuery, Kysely, Transaction } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
 import type { Notifier, Diagnosis, SqlDialect } from './sql-dialect.ts';
 import type { SqlSchema } from './schema.ts';
@@ -18,8 +18,18 @@ export interface SqlSession {
   readonly repeatable: <T>(work: Work<T>) => Promise<T>;
   /** For non-idempotent work: the caller handles a broken connection. */
   readonly once: <T>(work: Work<T>) => Promise<T>;
+  /**
+   * One select for many requests, compiled once; the parameters replace those that it is built
+   * with. Returns a promise only if the database cannot answer at once.
+   */
+  readonly prepare: <Row>(
+    build: (db: Kysely<SqlSchema>) => Compilable<Row>,
+  ) => (...parameters: readonly unknown[]) => Row[] | Promise<Row[]>;
   readonly close: () => Promise<void>;
 }
+
+/** The rows of a committed state, without Kysely's queue; undefined if it cannot answer now. */
+export type SelectNow = <Row>(query: CompiledQuery<Row>) => Row[] | undefined;
 
 /** Deadlocks are rare and solved by a retry: more in a row than this is overload. */
 const CONTENDED_ATTEMPTS = 5;
@@ -38,6 +48,7 @@ export function sqlSession(
   dialect: SqlDialect,
   notifier: Notifier,
   log?: RecordsLog,
+  selectNow?: SelectNow,
 ): SqlSession {
   const running = new Set<Promise<unknown>>();
   let closed: Promise<void> | undefined;
@@ -68,6 +79,16 @@ export function sqlSession(
     }
   }
 
+  function prepare<Row>(build: (db: Kysely<SqlSchema>) => Compilable<Row>) {
+    let compiled: CompiledQuery<Row> | undefined;
+    return (...parameters: readonly unknown[]): Row[] | Promise<Row[]> => {
+      compiled ??= build(db).compile();
+      const query: CompiledQuery<Row> = { ...compiled, parameters };
+      const rows = closed === undefined ? selectNow?.(query) : undefined;
+      return rows ?? run(async () => (await db.executeQuery(query)).rows, LOST_ATTEMPTS);
+    };
+  }
+
   async function destroy(): Promise<void> {
     await Promise.allSettled(running);
     await Promise.all([notifier.close(), db.destroy()]);
@@ -77,6 +98,7 @@ export function sqlSession(
     dialect,
     notifier,
     repeatable: (work) => run(work, LOST_ATTEMPTS),
+    prepare,
     once: (work) => run(work, 1),
     close: () => (closed ??= destroy()),
   };

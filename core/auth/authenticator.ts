@@ -54,9 +54,9 @@ export interface Tokens {
   /** A signed token for the agent of one run. */
   signAgent(claims: AgentClaims): Promise<string>;
   /** The claims of a well-signed, unexpired agent token; otherwise undefined. */
-  verifyAgent(token: string, now: Date): Promise<AgentClaims | undefined>;
+  verifyAgent(token: string, now: Date): AgentClaims | undefined | Promise<AgentClaims | undefined>;
   /** A signed credential for one sandbox: deterministic for the same claims and key. */
   signSandbox(claims: SandboxClaims): Promise<string>;
   /** The claims of a well-signed credential for a sandbox; otherwise undefined. */
-  verifySandbox(token: string): Promise<SandboxClaims | undefined>;
+  verifySandbox(token: string): SandboxClaims | undefined | Promise<SandboxClaims | undefined>;
 }

@@ -54,17 +54,23 @@ class NodeSqliteConnection implements DatabaseConnection {
   }
 
   async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    for (const parameter of parameters) {
-      // PostgreSQL refuses it; SQLite would store it and truncate it in its own functions.
-      if (typeof parameter === 'string' && parameter.includes('\0')) throw new NulCharacter();
-    }
-    const values = parameters as SQLInputValue[];
+    const values = checkedValues(parameters);
     return whileBusy(this.#busyTimeoutMs, () => {
       const { statement, returnsRows } = this.#prepare(sql);
       if (returnsRows) return { rows: statement.all(...values) as R[] };
       const { changes } = statement.run(...values);
       return { rows: [], numAffectedRows: BigInt(changes) };
     });
+  }
+
+  /** Undefined on a failure, and during a transaction: the select would see its changes. */
+  selectNow<R>({ sql, parameters }: CompiledQuery): R[] | undefined {
+    if (this.#database.isTransaction) return undefined;
+    try {
+      return this.#prepare(sql).statement.all(...checkedValues(parameters)) as R[];
+    } catch {
+      return undefined;
+    }
   }
 
   streamQuery(): never {
@@ -87,11 +93,7 @@ class NodeSqliteConnection implements DatabaseConnection {
 
   #prepare(sql: string): Prepared {
     const known = this.#prepared.get(sql);
-    if (known) {
-      this.#prepared.delete(sql);
-      this.#prepared.set(sql, known);
-      return known;
-    }
+    if (known) return known;
     const statement = this.#database.prepare(sql);
     const prepared = { statement, returnsRows: statement.columns().length > 0 };
     this.#prepared.set(sql, prepared);
@@ -99,6 +101,14 @@ class NodeSqliteConnection implements DatabaseConnection {
     if (this.#prepared.size > MAX_PREPARED && oldest !== undefined) this.#prepared.delete(oldest);
     return prepared;
   }
+}
+
+function checkedValues(parameters: CompiledQuery['parameters']): SQLInputValue[] {
+  for (const parameter of parameters) {
+    // PostgreSQL refuses it; SQLite would store it and truncate it in its own functions.
+    if (typeof parameter === 'string' && parameter.includes('\0')) throw new NulCharacter();
+  }
+  return parameters as SQLInputValue[];
 }
 
 /**
@@ -178,6 +188,11 @@ class NodeSqliteDriver implements Driver {
 
   async destroy(): Promise<void> {
     this.#connection?.close();
+    this.#connection = undefined;
+  }
+
+  selectNow<R>(query: CompiledQuery<R>): R[] | undefined {
+    return this.#connection?.selectNow(query);
   }
 
   #opened(): NodeSqliteConnection {
@@ -186,10 +201,14 @@ class NodeSqliteDriver implements Driver {
   }
 }
 
-/** Kysely on `node:sqlite`. The file is opened by the first query. */
-export function nodeSqliteDialect(options: NodeSqliteOptions): Dialect {
+/** Kysely on `node:sqlite`, for one Kysely. The file is opened by the first query. */
+export function nodeSqliteDialect(
+  options: NodeSqliteOptions,
+): Dialect & { readonly selectNow: NodeSqliteDriver['selectNow'] } {
+  const driver = new NodeSqliteDriver(options);
   return {
-    createDriver: () => new NodeSqliteDriver(options),
+    selectNow: (query) => driver.selectNow(query),
+    createDriver: () => driver,
     createAdapter: () => new SqliteAdapter(),
     createQueryCompiler: () => new SqliteQueryCompiler(),
     createIntrospector: (db) => new SqliteIntrospector(db),

@@ -22,8 +22,10 @@ export interface SqliteRecordsOptions extends SqlRecordsOptions {
 
 /** Records in one SQLite file, on a local disk. The first request opens it, usually `migrate()`. */
 export function openSqliteRecords({ file, busyTimeoutMs = 5000, ...options }: SqliteRecordsOptions): Records {
-  const db = new Kysely<SqlSchema>({ dialect: nodeSqliteDialect({ file, busyTimeoutMs }) });
-  return sqlRecords(db, sqliteSqlDialect, inProcessNotifier(), options);
+  const dialect = nodeSqliteDialect({ file, busyTimeoutMs });
+  const { selectNow } = dialect;
+  const db = new Kysely<SqlSchema>({ dialect });
+  return sqlRecords(db, sqliteSqlDialect, inProcessNotifier(), { ...options, selectNow });
 }
 
 /** One process owns a file of records, so writers and watchers are in the same process. */

@@ -82,6 +82,25 @@ describe('the SQLite file', () => {
     expect(await setting('secure_delete')).toBe(1);
   });
 
+  test('answers a look-up at once, but not with what a transaction may still roll back', async () => {
+    const dialect = nodeSqliteDialect({ file, busyTimeoutMs: 0 });
+    const db = new Kysely<{ kept: { id: string } }>({ dialect });
+    opened.push({ close: () => db.destroy() });
+    const query = db.selectFrom('kept').selectAll().compile();
+    expect(dialect.selectNow(query)).toBeUndefined();
+    await db.schema.createTable('kept').addColumn('id', 'text').execute();
+    expect(dialect.selectNow(query)).toEqual([]);
+    const rolledBack = db.transaction().execute(async (trx) => {
+      await trx.insertInto('kept').values({ id: 'a' }).execute();
+      expect(dialect.selectNow(query)).toBeUndefined();
+      throw new Error('rolled back');
+    });
+    await expect(rolledBack).rejects.toThrow('rolled back');
+    expect(dialect.selectNow(query)).toEqual([]);
+    await db.destroy();
+    expect(dialect.selectNow(query)).toBeUndefined();
+  });
+
   test('holds no value of a sandbox’s variables and secrets, nor does its log, before and after the sandbox is destroyed', async () => {
     const records = openSqliteRecords({ file, seals: sealsOf('key-1') });
     opened.push(records);
