@@ -8,6 +8,7 @@ import { admit, type ChainEvent, type Step } from './http/admit.ts';
 import { authenticate } from './http/authenticate.ts';
 import { checkBridgeId, guardOrigin } from './http/guards.ts';
 import { readInput } from './http/read-input.ts';
+import { chainMode } from './http/run-chain.ts';
 import { renderErrors } from './http/render-errors.ts';
 import type { Route, RouteRequest } from './route.ts';
 import type { Services } from './services.ts';
@@ -58,7 +59,7 @@ export function makeFunction(
       () => event.signal,
       (signal) => route.handle(new ChainRequest(event, redact, signal), services),
     );
-  return middy<ChainEvent, HttpResponse, unknown, object>(handler).use(chain);
+  return middy<ChainEvent, HttpResponse, unknown, object>(handler, { executionMode: chainMode }).use(chain);
 }
 
 /** A class, because the signal is a getter: each literal with one would be built anew. */

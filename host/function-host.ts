@@ -35,11 +35,12 @@ export function createFunctionHost({
   const serve = async (
     req: IncomingMessage,
     res: ServerResponse,
+    path: string,
     { operation, answer, params }: Target,
   ): Promise<void> => {
     const began = performance.now();
     const requestId = ids.request();
-    const event = new RequestEvent(req, res, requestId, params);
+    const event = new RequestEvent(req, res, requestId, path, params);
     let response: HttpResponse;
     try {
       response = await answer(event);
@@ -103,8 +104,9 @@ export function createFunctionHost({
   });
   return (req, res) => {
     const { method = 'GET', url = '/' } = req;
-    const path = url.split('?', 1)[0] ?? '';
-    void serve(req, res, router.find(method, path, res instanceof HandshakeResponse));
+    const mark = url.indexOf('?');
+    const path = mark === -1 ? url : url.slice(0, mark);
+    void serve(req, res, path, router.find(method, path, res instanceof HandshakeResponse));
   };
 }
 
@@ -116,7 +118,8 @@ function sendResponse(
   { statusCode, headers, body }: HttpResponse,
   requestId: string,
 ): Promise<void> | undefined {
-  const all: Record<string, string | number> = { ...withSafeHeaders(headers), 'x-request-id': requestId };
+  const all: Record<string, string | number> = withSafeHeaders(headers);
+  all['x-request-id'] = requestId;
   if (body instanceof Readable) {
     res.writeHead(statusCode, all);
     if (res.req.method === 'HEAD') {

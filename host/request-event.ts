@@ -17,17 +17,20 @@ export class RequestEvent implements HttpEvent {
   readonly #res: ServerResponse;
   #signal: AbortSignal | undefined;
 
-  /** @param named the router's parameters; `*` is the rest of the path */
+  /**
+   * @param path the URL's, without a query
+   * @param named the router's parameters; `*` is the rest of the path
+   */
   constructor(
     req: IncomingMessage,
     res: ServerResponse,
     requestId: string,
+    path: string,
     named: Readonly<Record<string, string | undefined>> = {},
   ) {
     const { url = '/', method = 'GET', socket } = req;
-    const mark = url.indexOf('?');
-    this.rawPath = mark === -1 ? url : url.slice(0, mark);
-    this.rawQueryString = mark === -1 ? '' : url.slice(mark + 1);
+    this.rawPath = path;
+    this.rawQueryString = url.slice(path.length + 1);
     // Of request headers only Set-Cookie would be an array.
     this.headers = req.headers as HttpEvent['headers'];
     this.pathParameters = named;

@@ -29,31 +29,22 @@ export async function identify(
   event: HttpEvent,
   publicOrigin?: string,
 ): Promise<Caller | undefined> {
-  const caller = await callerOf(authenticator, route, event, publicOrigin);
-  const via = sharedAccess(route, event);
-  return caller?.kind === 'person' && via !== undefined ? { ...caller, via } : caller;
-}
-
-async function callerOf(
-  authenticator: Authenticator,
-  route: Parameters<typeof identify>[1],
-  event: HttpEvent,
-  publicOrigin: string | undefined,
-): Promise<Caller | undefined> {
   if (route.access === 'anyone') return undefined;
   const credential = presentedCredential(event, route);
-  if (credential === undefined) {
-    const person = await personOfSession(authenticator.sessions, event, publicOrigin);
-    if (person !== undefined) return person;
-    if (authenticator.withoutCredential !== undefined) return authenticator.withoutCredential;
-    if (route.access === 'local' && comesFromThisMachine(event)) return undefined;
+  const caller =
+    credential === undefined
+      ? ((await personOfSession(authenticator.sessions, event, publicOrigin)) ??
+        authenticator.withoutCredential)
+      : await authenticator.authenticate(credential);
+  if (caller === undefined) {
+    if (credential === undefined && route.access === 'local' && comesFromThisMachine(event)) return undefined;
     throw new PortholeError('unauthorized', 'Unauthorized');
   }
-  const caller = await authenticator.authenticate(credential);
-  if (caller === undefined) throw new PortholeError('unauthorized', 'Unauthorized');
   if (caller.kind === 'agent' && route.agents !== true) throw notFor(caller, route);
   if (caller.kind === 'delegate') checkDelegate(caller, route, event.pathParameters?.['id']);
-  return caller;
+  if (caller.kind !== 'person') return caller;
+  const via = sharedAccess(route, event);
+  return via === undefined ? caller : { ...caller, via };
 }
 
 function sharedAccess(
@@ -136,10 +127,17 @@ function presentedCredential(
   event: HttpEvent,
   { access, socket }: Pick<Route, 'access' | 'socket'>,
 ): string | undefined {
-  const query = new URLSearchParams(access === 'key' || socket === true ? event.rawQueryString : '');
-  const header = event.headers['authorization'] ?? (socket === true ? query.get('authorization') : null);
-  if (header !== null) return /^bearer +(\S+)$/i.exec(header)?.[1] ?? '';
+  const { authorization } = event.headers;
+  if (authorization !== undefined) return bearerOf(authorization);
+  if (access !== 'key' && socket !== true) return undefined;
+  const query = new URLSearchParams(event.rawQueryString);
+  const header = socket === true ? query.get('authorization') : null;
+  if (header !== null) return bearerOf(header);
   return (access === 'key' ? query.get('token') : null) ?? undefined;
+}
+
+function bearerOf(authorization: string): string {
+  return /^bearer +(\S+)$/i.exec(authorization)?.[1] ?? '';
 }
 
 /**

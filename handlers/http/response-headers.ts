@@ -56,7 +56,7 @@ const SAFE_HEADERS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
 };
 
-/** The response headers in lower case, with the safe defaults. */
+/** A copy of the response headers in lower case, with the safe defaults. */
 export function withSafeHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return { ...SAFE_HEADERS, ...headers };
 }
