@@ -52,6 +52,7 @@ export interface Host {
   close(): Promise<void>;
 }
 
+/** Once a minute, as in clusters (`infra/scheduled-jobs.ts`): `isFullPass` counts whole minutes. */
 const REAP_SECONDS = 60;
 /** Precision with which idle sandboxes are stopped. */
 const LIFECYCLE_SECONDS = 60;

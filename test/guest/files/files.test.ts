@@ -5,17 +5,15 @@ import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { PortholeError } from '#core/errors.ts';
 import { deleteFile, makeFolder, moveFile } from '#guest/files/change-files.ts';
 import { listFiles, statFile } from '#guest/files/list-files.ts';
 import { searchFiles } from '#guest/files/search-files.ts';
 import { openFile, readPieces } from '#guest/files/read-file.ts';
-import { tarOut } from '#guest/files/tar-out.ts';
-import { unpackTar, uploadFiles } from '#guest/files/unpack.ts';
+import { uploadFiles } from '#guest/files/unpack.ts';
 import { Workspace } from '#guest/files/workspace.ts';
 import { writeFile } from '#guest/files/write-file.ts';
-import { MAX_UPLOAD_FRAME, UPLOAD } from '#guest/protocol/files-protocol.ts';
-import { entry, tar } from '#test/hostile/support/tar-builder.ts';
+import { UPLOAD } from '#guest/protocol/files-protocol.ts';
+import { codeOf, cut, frame, from, look } from '../support/files.ts';
 
 const base = fs.mkdtempSync(join(tmpdir(), 'porthole-guest-files-'));
 const root = join(base, 'workspace');
@@ -27,67 +25,6 @@ beforeEach(() => {
   workspace = new Workspace(root);
 });
 afterAll(() => fs.rmSync(base, { recursive: true, force: true }));
-
-async function* from(...chunks: readonly (string | Buffer)[]): AsyncGenerator<Buffer> {
-  for (const chunk of chunks) yield Buffer.from(chunk as string);
-}
-
-/** The bytes in pieces of random size, up to `end`; then the sender disconnects. */
-async function* cut(bytes: Buffer, end: number): AsyncGenerator<Buffer> {
-  for (let at = 0; at < end; ) {
-    const next = Math.min(end, at + 1 + Math.floor(Math.random() * 5_000));
-    yield bytes.subarray(at, next);
-    at = next;
-  }
-  throw new Error('aborted');
-}
-
-const codeOf = (work: Promise<unknown>) =>
-  work.then(
-    () => 'done',
-    (error: unknown) => (error instanceof PortholeError ? error.code : String(error)),
-  );
-
-function frame(type: number, payload: string | Buffer = ''): Buffer {
-  const bytes = Buffer.from(payload as string);
-  const head = Buffer.alloc(5);
-  head[0] = type;
-  head.writeUInt32BE(bytes.length, 1);
-  return Buffer.concat([head, bytes]);
-}
-
-/** Paths (bytes as Latin-1) with the kind of each, and the content of files. */
-function look(folder = root, above = ''): string[] {
-  const names = fs.readdirSync(Buffer.from(folder, 'latin1'), { encoding: 'latin1' }).sort();
-  return names.flatMap((name) => {
-    const path = Buffer.from(`${folder}/${name}`, 'latin1');
-    const stat = fs.lstatSync(path);
-    if (stat.isDirectory()) return [`${above}${name}/`, ...look(`${folder}/${name}`, `${above}${name}/`)];
-    if (stat.isSymbolicLink()) return [`${above}${name} → ${fs.readlinkSync(path)}`];
-    return [
-      stat.isFile()
-        ? `${above}${name} = ${fs.readFileSync(path, 'latin1').slice(0, 40)}`
-        : `${above}${name}?`,
-    ];
-  });
-}
-
-async function archive(
-  path = '/workspace',
-  excludes: string[] = [],
-  copiesHardLinks = false,
-): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  await tarOut(
-    workspace,
-    path,
-    { excludes, copiesHardLinks },
-    async (piece) => void pieces.push(Buffer.from(piece)),
-  );
-  return Buffer.concat(pieces);
-}
-
-const unpack = (bytes: Buffer) => unpackTar(workspace, from(bytes), 'all');
 
 describe('one file', () => {
   test('is read from any byte to any other, and keeps its version while it is unchanged', async () => {
@@ -112,7 +49,10 @@ describe('one file', () => {
     fs.writeFileSync(here('tool'), 'old', { mode: 0o700 });
     fs.symlinkSync('tool', here('link'));
     await writeFile(workspace, 'link', from('new'));
-    expect([fs.statSync(here('tool')).mode & 0o777, look()]).toEqual([0o755, ['link → tool', 'tool = new']]);
+    expect([fs.statSync(here('tool')).mode & 0o777, look(root)]).toEqual([
+      0o755,
+      ['link → tool', 'tool = new'],
+    ]);
   });
 
   test('leaves nothing behind when its sender goes, at any byte', async () => {
@@ -122,7 +62,7 @@ describe('one file', () => {
       const end = Math.floor(Math.random() * bytes.length);
       expect(await codeOf(writeFile(workspace, 'kept', cut(bytes, end)))).toBe('Error: aborted');
     }
-    expect(look()).toEqual(['kept = kept']);
+    expect(look(root)).toEqual(['kept = kept']);
   });
 
   test.each<[string, string, string]>([
@@ -142,10 +82,10 @@ describe('one file', () => {
     fs.symlinkSync('loop', here('loop'));
     fs.symlinkSync('nowhere', here('dangling'));
     execFileSync('mkfifo', [here('fifo')]);
-    const before = look();
+    const before = look(root);
     const work = what === 'read' ? openFile(workspace, path) : writeFile(workspace, path, from('x'));
     expect(await codeOf(work)).toBe(code);
-    expect(look()).toEqual(before);
+    expect(look(root)).toEqual(before);
   });
 
   test('is reached through links that stay inside, also by the folders above the workspace', async () => {
@@ -192,7 +132,7 @@ describe('limits', () => {
     expect(fs.existsSync(here('beside'))).toBe(false);
     const upload = uploadFiles(limited, '', from(frame(UPLOAD.file, 'other/x'), frame(UPLOAD.end)));
     expect(await codeOf(upload)).toBe('forbidden');
-    expect(look()).not.toContain('other/x = ');
+    expect(look(root)).not.toContain('other/x = ');
   });
 });
 
@@ -288,14 +228,14 @@ describe('folders', () => {
     fs.writeFileSync(here('kept'), 'kept');
     fs.symlinkSync('../../kept', here('a/b/link'));
     await moveFile(workspace, 'a/b', 'c/d', false);
-    expect(look()).toEqual(['a/', 'c/', 'c/d/', 'c/d/file = x', 'c/d/link → ../../kept', 'kept = kept']);
+    expect(look(root)).toEqual(['a/', 'c/', 'c/d/', 'c/d/file = x', 'c/d/link → ../../kept', 'kept = kept']);
     const deep = 'd/'.repeat(600);
     fs.mkdirSync(here(`c/${deep}`), { recursive: true });
     fs.writeFileSync(here(`c/${deep}end`), 'x');
     fs.chmodSync(here(`c/${deep}`), 0o500);
     expect(await codeOf(deleteFile(workspace, 'c', false))).toBe('invalid_request');
     await deleteFile(workspace, 'c', true);
-    expect(look()).toEqual(['a/', 'kept = kept']);
+    expect(look(root)).toEqual(['a/', 'kept = kept']);
   });
 
   test.each<[string, () => Promise<unknown>, string]>([
@@ -313,217 +253,6 @@ describe('folders', () => {
     fs.writeFileSync(here('two'), '2');
     fs.mkdirSync(here('folder/in'), { recursive: true });
     expect(await codeOf(work())).toBe(code);
-    expect(look()).toEqual(['folder/', 'folder/in/', 'one = 1', 'two = 2']);
-  });
-});
-
-describe('a tar', () => {
-  test('comes back as it was: modes, links, times, long and strange names', async () => {
-    const long = `${'long-'.repeat(45)}é`;
-    execFileSync(
-      'sh',
-      [
-        '-c',
-        'mkdir -p sub/empty "$1"; printf x > "sub/a b"; chmod 755 "sub/a b"; ln "sub/a b" zz; ln -s "$1" link; ln -s /etc/passwd out; mkfifo pipe; : > "$(printf "two\\nlines")"; : > "$(printf "\\377")"; head -c 700000 /dev/urandom > large; printf y > "$1/$1"; touch -d @1700000000 "sub/a b" sub',
-        'sh',
-        long,
-      ],
-      { cwd: root },
-    );
-    const bytes = await archive();
-    const there = join(base, 'there');
-    fs.mkdirSync(there);
-    execFileSync('tar', ['-xf', '-', '-C', there], { input: bytes });
-    expect(look(there)).toEqual(look());
-    expect(execFileSync('diff', ['-r', '--no-dereference', '--exclude=pipe', root, there]).toString()).toBe(
-      '',
-    );
-    expect(fs.statSync(join(there, 'zz')).nlink).toBe(2);
-    const before = look();
-    fs.rmSync(root, { recursive: true });
-    fs.mkdirSync(root);
-    expect((await unpack(bytes)).outside_links).toEqual({
-      total: 1,
-      links: [{ path: '/workspace/out', target: '/etc/passwd' }],
-    });
-    expect(look()).toEqual(before);
-    const { mode, mtimeMs, nlink } = fs.statSync(here('sub/a b'));
-    expect([mode & 0o777, mtimeMs, nlink, fs.statSync(here('sub')).mtimeMs]).toEqual([
-      0o755, 17e11, 2, 17e11,
-    ]);
-    fs.rmSync(there, { recursive: true });
-  });
-
-  test('leaves out what it is asked to by its very name, and copies hard links where that is asked', async () => {
-    execFileSync(
-      'sh',
-      [
-        '-c',
-        'mkdir -p a/b c; echo x > a/b/f; echo y > a/g; ln a/g c/h; : > "[a]"; : > .porthole-0123456789abcdef',
-      ],
-      { cwd: root },
-    );
-    const names = (bytes: Buffer) => execFileSync('tar', ['-tvf', '-'], { input: bytes }).toString();
-    const some = names(await archive('/workspace', ['a/b', './[a]/', '*']));
-    expect([...new Set(some.match(/\.\/\S*/g))].sort()).toEqual(['./', './a/', './a/g', './c/', './c/h']);
-    expect(some).toContain('link to');
-    expect(names(await archive('/workspace', [], true))).not.toContain('link to');
-    expect(await codeOf(archive('/workspace', ['../x']))).toBe('invalid_request');
-  });
-
-  test('is complete while files in it change', async () => {
-    for (let at = 0; at < 400; at += 1) fs.writeFileSync(here(`f${at}`), Buffer.alloc(3_000, at));
-    fs.writeFileSync(here('large'), Buffer.alloc(3_000_000));
-    const pieces: Buffer[] = [];
-    let round = 0;
-    await tarOut(workspace, '', { excludes: [], copiesHardLinks: false }, async (piece) => {
-      pieces.push(Buffer.from(piece));
-      round += 1;
-      fs.writeFileSync(here('large'), 'short now');
-      for (let at = round; at < 400; at += 7) fs.rmSync(here(`f${at}`), { force: true });
-    });
-    execFileSync('tar', ['-tf', '-'], { input: Buffer.concat(pieces) });
-  });
-
-  test('needs little memory for 4,000 files and for one large file', async () => {
-    for (let at = 0; at < 200; at += 1) fs.mkdirSync(here(`d${at}`));
-    for (let at = 0; at < 4_000; at += 1) fs.writeFileSync(here(`d${at % 200}/f${at}`), '');
-    fs.writeFileSync(here('large'), Buffer.alloc(200_000_000));
-    const idle = process.memoryUsage().external;
-    let most = 0;
-    let bytes = 0;
-    await tarOut(workspace, '', { excludes: [], copiesHardLinks: false }, async (piece) => {
-      bytes += piece.length;
-      most = Math.max(most, process.memoryUsage().external - idle);
-    });
-    expect([bytes > 202_000_000, most < 4_000_000]).toEqual([true, true]);
-  });
-
-  test('is whole with more folders than fit in memory at once, which can all be deleted', async () => {
-    for (let at = 0; at < 20_500; at += 1) fs.mkdirSync(here(`many/d${at}`), { recursive: true });
-    for (const at of [0, 20_499]) fs.writeFileSync(here(`many/d${at}/f`), '');
-    const names = execFileSync('tar', ['-tf', '-'], { input: await archive('/workspace/many') });
-    expect(new Set(names.toString().trim().split('\n')).size).toBe(20_503);
-    await deleteFile(workspace, 'many', true);
-    expect(look()).toEqual([]);
-  }, 60_000);
-
-  test('leaves nothing when its sender goes at any byte, or when it is refused at its end', async () => {
-    fs.writeFileSync(here('kept'), 'old');
-    fs.mkdirSync(here('there'));
-    const good = [
-      { name: 'kept', content: 'new' },
-      { name: 'there/in', content: 'x'.repeat(9_000) },
-      { name: 'new/f', content: 'y' },
-    ];
-    const bytes = tar(...good);
-    for (let round = 0; round < 40; round += 1) {
-      const end = Math.floor(Math.random() * bytes.length);
-      expect(await codeOf(unpackTar(workspace, cut(bytes, end), 'all'))).toBe('Error: aborted');
-    }
-    expect(await codeOf(unpack(tar(...good, { name: '../out' })))).toBe('invalid_request');
-    expect(await codeOf(unpack(tar(...good).subarray(0, 9_000)))).toBe('invalid_request');
-    expect(await codeOf(unpack(Buffer.alloc(0)))).toBe('invalid_request');
-    expect(look()).toEqual(['kept = old', 'there/']);
-    fs.mkdirSync(here('new'));
-    fs.mkdirSync(here('new/f'));
-    expect(await codeOf(unpack(bytes))).toBe('workspace_archive_write_error');
-    expect(look()).toEqual(['kept = old', 'new/', 'new/f/', 'there/']);
-  });
-
-  test('goes through a link that stays, and replaces a file by a folder', async () => {
-    fs.mkdirSync(here('real'));
-    fs.symlinkSync('real', here('link'));
-    fs.writeFileSync(here('file'), 'x');
-    fs.symlinkSync('/nowhere', here('gone'));
-    await unpack(
-      tar(
-        { name: 'link/a', content: '1' },
-        { name: 'file/b', content: '2' },
-        { name: 'gone/c', content: '3' },
-      ),
-    );
-    expect(look()).toEqual([
-      'file/',
-      'file/b = 2',
-      'gone/',
-      'gone/c = 3',
-      'link → real',
-      'real/',
-      'real/a = 1',
-    ]);
-  });
-
-  test('shuts a new folder that comes shut, and leaves the mode of one that is there', async () => {
-    fs.mkdirSync(here('there'), { mode: 0o700 });
-    await unpack(
-      tar(
-        { name: 'shut', type: '5', mode: 0o555 },
-        { name: 'shut/f', content: 'x' },
-        { name: 'there', type: '5', mode: 0o755 },
-        { name: 'there/in', type: '5', mode: 0o500 },
-        { name: 'suid', mode: 0o6755 },
-      ),
-    );
-    const modes = ['shut', 'there', 'there/in', 'suid'].map((name) => fs.statSync(here(name)).mode & 0o7777);
-    expect(modes).toEqual([0o555, 0o700, 0o500, 0o755]);
-  });
-
-  test('may have 65,000 FIFOs of one name', async () => {
-    const fifo = entry({ name: 'pipe', type: '6' });
-    await unpack(tar(...Array.from({ length: 65_000 }, () => fifo)));
-    expect(look()).toEqual(['pipe?']);
-  });
-});
-
-describe('an upload', () => {
-  const upload = (...frames: readonly Buffer[]) =>
-    uploadFiles(workspace, 'up/here', from(Buffer.concat(frames)));
-
-  test('writes all files, in pieces of any size', async () => {
-    const large = randomBytes(2 * MAX_UPLOAD_FRAME + 5);
-    const bytes = Buffer.concat([
-      frame(UPLOAD.file, 'é/a'),
-      frame(UPLOAD.contents, 'a'),
-      frame(UPLOAD.file, 'large'),
-      ...[0, 1, 2].map((at) =>
-        frame(UPLOAD.contents, large.subarray(at * MAX_UPLOAD_FRAME, (at + 1) * MAX_UPLOAD_FRAME)),
-      ),
-      frame(UPLOAD.file, 'empty'),
-      frame(UPLOAD.end),
-    ]);
-    async function* pieces(): AsyncGenerator<Buffer> {
-      for (let at = 0; at < bytes.length; ) {
-        const next = at + 1 + Math.floor(Math.random() * (at < 100 ? 3 : 50_000));
-        yield bytes.subarray(at, next);
-        at = next;
-      }
-    }
-    await uploadFiles(workspace, 'up/here', pieces());
-    expect(fs.readFileSync(here('up/here/large')).equals(large)).toBe(true);
-    expect(fs.readFileSync(here('up/here/é/a'), 'utf8')).toBe('a');
-    expect(fs.readFileSync(here('up/here/empty'), 'utf8')).toBe('');
-    expect(fs.readdirSync(root)).toEqual(['up']);
-  });
-
-  test('writes none of them where one cannot be written, or the end is missing', async () => {
-    fs.mkdirSync(here('up/here/taken'), { recursive: true });
-    fs.writeFileSync(here('up/here/file'), 'kept');
-    const before = look();
-    const good = [frame(UPLOAD.file, 'good'), frame(UPLOAD.contents, 'x')];
-    const end = frame(UPLOAD.end);
-    for (const [what, frames] of Object.entries({
-      'no end': good,
-      'a folder': [...good, frame(UPLOAD.file, 'taken'), end],
-      'in a file': [...good, frame(UPLOAD.file, 'file/x'), end],
-      'in a file of the upload': [...good, frame(UPLOAD.file, 'good/x'), end],
-      'climbs out': [...good, frame(UPLOAD.file, '../../../x'), end],
-      'an unknown frame': [...good, frame(9), end],
-      'more behind the end': [...good, end, ...good],
-      'cut off': [Buffer.concat([...good, end]).subarray(0, -3)],
-    })) {
-      expect([what, await codeOf(upload(...frames))]).toEqual([what, 'invalid_request']);
-      expect(look()).toEqual(before);
-    }
+    expect(look(root)).toEqual(['folder/', 'folder/in/', 'one = 1', 'two = 2']);
   });
 });
