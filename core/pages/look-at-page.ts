@@ -155,6 +155,6 @@ async function notLive(
 ): Promise<PortholeError> {
   const { advice } = await diagnoseSandbox(deps, { run, port }, signal);
   return new PortholeError('preview_not_found', `Port ${port} has no live preview`, {
-    remedy: `start one (POST …/sandbox/port-forward), then look again. ${advice}`,
+    remedy: `start one (in the sandbox: porthole preview ${port}; elsewhere: porthole preview ${run.id} ${port}; MCP: start_preview), then look again. ${advice}`,
   });
 }

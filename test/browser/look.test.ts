@@ -325,7 +325,7 @@ const looksOf = (where: (typeof PLACES)[number]) => () => {
       expect.objectContaining({
         code: 'preview_not_found',
         error: expect.stringMatching(
-          /^Port 3001 has no live preview: start one .* Nothing listens on port 3001/,
+          /^Port 3001 has no live preview: start one \(in the sandbox: porthole preview 3001; elsewhere: porthole preview \S+ 3001; MCP: start_preview\).* Nothing listens on port 3001/,
         ),
       }),
     ]);
