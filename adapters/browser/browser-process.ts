@@ -65,8 +65,8 @@ let current: Launched | undefined;
 const running = new Map<number, AbortController>();
 /** Pages of looks that have been answered. */
 const closing = new Set<Promise<void>>();
-/** Process id of each browser, which leads a process group. */
-const pids = new Map<Browser, number>();
+/** Process group of each browser. Its leader may be a script that starts the browser. */
+const groups = new Map<Browser, number>();
 
 function begin(program: Program): Launched {
   const begun: Launched = { browser: launch(program), users: 0, gone: 0, next: undefined, isEnded: false };
@@ -116,18 +116,18 @@ async function end(launched: Launched): Promise<void> {
   launched.isEnded = true;
   try {
     const ended = await launched.browser;
-    const pid = pids.get(ended);
-    if (pid !== undefined) killGroup(pid);
+    const group = groups.get(ended);
+    if (group !== undefined) killGroup(group);
     await ended.close();
   } catch {
     // It has already exited.
   }
 }
 
-/** Chromium with its processes: Playwright starts it as the leader of a group. */
-function killGroup(pid: number): void {
+/** Chromium with its processes: Playwright starts it in its own group. */
+function killGroup(group: number): void {
   try {
-    process.kill(-pid, 'SIGKILL');
+    process.kill(-group, 'SIGKILL');
   } catch {
     // It has already exited.
   }
@@ -141,11 +141,11 @@ async function watch(launched: Launched, browser: Browser): Promise<void> {
   const cdp = await browser.newBrowserCDPSession();
   const processes = async () => (await cdp.send('SystemInfo.getProcessInfo')).processInfo;
   const own = (await processes()).find(({ type }) => type === 'browser');
-  const report = (): void => send({ browsers: [...pids.values()] });
-  if (own !== undefined) pids.set(browser, own.id);
+  const report = (): void => send({ browsers: [...groups.values()] });
+  if (own !== undefined) groups.set(browser, await groupOf(own.id));
   report();
   browser.once('disconnected', () => {
-    pids.delete(browser);
+    groups.delete(browser);
     report();
   });
   while (browser.isConnected()) {
@@ -158,6 +158,14 @@ async function watch(launched: Launched, browser: Browser): Promise<void> {
       if (type === 'renderer' && (await residentBytes(id)) > LARGEST_RENDERER) process.kill(id, 'SIGKILL');
     }
   }
+}
+
+/** The process itself leads one where the kernel does not say. */
+async function groupOf(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  // The name, in parentheses, may contain spaces; state, parent and group follow it.
+  const group = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]);
+  return group > 1 ? group : pid;
 }
 
 /** 0 once the process has ended. */
@@ -270,7 +278,7 @@ process.on('message', (message: ToBrowser) => {
 });
 // Chromium exits when its pipe to this process closes, unless a page holds it.
 process.once('disconnect', () => {
-  for (const pid of pids.values()) killGroup(pid);
+  for (const group of groups.values()) killGroup(group);
   process.exit(0);
 });
 process.on('SIGINT', () => undefined);

@@ -11,7 +11,7 @@ import { FairQueue } from '#core/shared/concurrency.ts';
 import type { FromBrowser, ToBrowser } from './browser-process.ts';
 
 export interface PageBrowserOptions {
-  /** Path of the browser. @default the first one found in /usr/bin or on PATH */
+  /** Path of the browser. @default a headless shell or browser in /usr/bin or on PATH */
   readonly program: string | undefined;
   /** Called with the reason when a browser fails. */
   readonly failed: (reason: string) => void;
@@ -38,7 +38,10 @@ const IDLE_MS = 300_000;
  */
 const LONGEST_MS = 45_000;
 const HEAP_MIB = 384;
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+/** Whole browsers, with windows. */
+export const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+/** Without windows: two thirds of the memory, and a tenth of the time for a page. Found first. */
+const HEADLESS_SHELLS = ['chromium-headless-shell', 'headless_shell', 'chrome-headless-shell'];
 
 /** Drives this machine's Chromium in a process that starts with the first look. */
 export function createPageBrowser(options: PageBrowserOptions): PageBrowser {
@@ -183,10 +186,12 @@ function killGroup(pid: number): void {
   }
 }
 
-/** The installed Chromium or Chrome. */
-export function findBrowser(): string | undefined {
+/** The installed headless shell, Chromium or Chrome. */
+export function findBrowser(
+  names: readonly string[] = [...HEADLESS_SHELLS, ...BROWSERS],
+): string | undefined {
   const folders = ['/usr/bin', ...(process.env['PATH'] ?? '').split(delimiter)];
-  return folders.flatMap((folder) => NAMES.map((name) => join(folder, name))).find(isExecutable);
+  return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isExecutable);
 }
 
 function isExecutable(file: string): boolean {
@@ -210,7 +215,7 @@ function missing(program: string | undefined): PortholeError {
       : `PORTHOLE_BROWSER=${JSON.stringify(program)} is not a program that can be run`;
   return new PortholeError('browser_missing', what, {
     remedy:
-      'install one (Debian, Ubuntu: apt-get install chromium; macOS: brew install --cask chromium), or set PORTHOLE_BROWSER to its path.',
+      'install one (Debian: apt-get install chromium-headless-shell; macOS: brew install --cask chromium), or set PORTHOLE_BROWSER to its path.',
   });
 }
 

@@ -148,7 +148,10 @@ class Look {
   async #open(page: Page): Promise<string | null> {
     const { origin, path } = this.#visit;
     try {
-      await page.goto(origin + path, { waitUntil: 'commit', timeout: NAVIGATE_MS });
+      const answer = await page.goto(origin + path, { waitUntil: 'commit', timeout: NAVIGATE_MS });
+      // A person would be asked for them. The headless shell shows the body instead.
+      const isAsked = answer?.status() === 401 && 'www-authenticate' in answer.headers();
+      if (isAsked) return 'net::ERR_INVALID_AUTH_CREDENTIALS';
     } catch (error) {
       const { message } = error as Error;
       const found = /net::ERR_\w+/.exec(message)?.[0];

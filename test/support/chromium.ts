@@ -1,8 +1,9 @@
 import { type Browser, chromium } from 'playwright-core';
-import { findBrowser } from '#adapters/browser/chromium-pages.ts';
+import { BROWSERS, findBrowser } from '#adapters/browser/chromium-pages.ts';
 import type { Missing } from './suite.ts';
 
-const PROGRAM = findBrowser();
+/** A person's browser, which is no headless shell. */
+const PROGRAM = findBrowser(BROWSERS);
 
 /** Why this machine has no browser. */
 export const chromiumMissing: Missing =
