@@ -88,9 +88,9 @@ function greeting(
 ): string {
   // The certificate is for the public name.
   const url = tls === undefined || publicUrl === undefined ? local : publicUrl.origin;
-  const key =
-    services.authenticator.withoutCredential === undefined ? ` -H 'Authorization: Bearer <key>'` : '';
+  const key = services.authenticator.withoutCredential === undefined ? 'PORTHOLE_API_KEY=<key> ' : '';
   const env = port === DEFAULT_PORT ? '' : `PORT=${actual} `;
+  const at = port === DEFAULT_PORT ? '' : `PORTHOLE_URL=${url} `;
   const elsewhere =
     isWildcard(host) && publicUrl === undefined && preview.zoneSuffix === 'localhost'
       ? `
@@ -107,9 +107,8 @@ function greeting(
   Health        ${url}/health
 ${elsewhere}
   Try next, in another terminal:
-    ${`${env}npm run demo`.padEnd(34)}a Vite project in a sandbox, live in your browser
-    curl -X POST${key} ${url}/api/runs
-                                      a run with its own sandbox
+    ${`${at}${key}npx porthole up ../my-app`.padEnd(34)}your project, live in your browser
+    ${`${env}npm run demo`.padEnd(34)}a Vite project in a sandbox, to try it
 
 `;
 }

@@ -118,9 +118,12 @@ function remedyOf(error: unknown, { PORTHOLE_API_KEY: key }: Streams['environmen
     : 'PORTHOLE_API_KEY is invalid or expired. If it is the token of an agent, its run has ended: make a new run.';
 }
 
-/** The library says URL where the command line has a variable. */
+/** Errors name a URL and routes where the command line has a variable and commands. */
 function inWords(text: string): string {
-  return text.replace('the URL is right', 'PORTHOLE_URL is right');
+  return text
+    .replace('the URL is right', 'PORTHOLE_URL is right')
+    .replace('POST /v1/sandbox makes', 'porthole create makes')
+    .replace(/POST \/v1\/sandbox\/([\w-]+)\/resume/, 'porthole resume $1');
 }
 
 async function say({ stdout }: Streams, text: string): Promise<number> {
@@ -136,7 +139,7 @@ usage: porthole <command> [options]
 
 ${indented(commands.map(({ name, usage, summary }) => [`${name} ${usage}`.trim(), summary]))}
 
-A <sandbox> is an id, a name, or the id of its run. Every command has --help, and --json where it prints.
+A <sandbox> is an id, a name, the id of its run, or the folder that up shows in it (., ./app). Every command has --help, and --json where it prints.
 
 environment:
 ${indented([

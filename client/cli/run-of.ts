@@ -4,9 +4,11 @@ import { holdSandbox } from './hold-sandbox.ts';
 
 /** Title of the runs that the command creates for its previews; used to find them again. */
 const TITLE = 'porthole preview';
+/** Also those of `porthole up`: one preview of a port, whichever command opens it. */
+const OURS = /^porthole (?:preview$|up )/;
 
 /**
- * The run that an argument names: by its id, or the one that this command created for a sandbox;
+ * The run that an argument names: by its id, or the one that a command created for a sandbox;
  * undefined if there is no such run.
  */
 export async function runOf(context: Context, word: string, isMade: 'make'): Promise<Run>;
@@ -15,25 +17,30 @@ export async function runOf(context: Context, word: string, isMade?: 'make'): Pr
   const { porthole, signal } = context;
   if (word.startsWith('run_')) return porthole.runs.get(word, { signal });
   const { id } = await holdSandbox(context, word);
-  return (
-    (await findRun(context, id, TITLE)) ??
-    (isMade === undefined ? undefined : porthole.run({ sandboxId: id, title: TITLE, signal }))
-  );
+  const found = await findRun(context, id, (title) => OURS.test(title));
+  return found ?? (isMade === undefined ? undefined : runFor(context, id, TITLE));
 }
 
 /** The run with that title in a sandbox, or a new one. */
 export async function runFor(context: Context, sandboxId: string, title: string): Promise<Run> {
   const { porthole, signal } = context;
-  return (await findRun(context, sandboxId, title)) ?? porthole.run({ sandboxId, title, signal });
+  const find = () => findRun(context, sandboxId, (each) => each === title);
+  const found = await find();
+  if (found !== undefined) return found;
+  const made = await porthole.run({ sandboxId, title, signal });
+  // Two commands at the same time share the older run, and its URL.
+  const oldest = (await find()) ?? made;
+  if (oldest.id !== made.id) await made.complete({ signal });
+  return oldest;
 }
 
 async function findRun(
   { porthole, signal }: Context,
   sandboxId: string,
-  title: string,
+  isWanted: (title: string) => boolean,
 ): Promise<Run | undefined> {
-  for await (const run of porthole.runs.list({ sandboxId, status: 'running', signal })) {
-    if (run.info.title === title) return run;
+  for await (const run of porthole.runs.list({ sandboxId, status: 'running', sort: 'oldest', signal })) {
+    if (isWanted(run.info.title ?? '')) return run;
   }
   return undefined;
 }

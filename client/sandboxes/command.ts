@@ -126,16 +126,6 @@ function read({ event, data }: ServerSentEvent): CommandEvent {
     const exitCode = fields['exit_code'];
     if (typeof exitCode === 'number' && Number.isInteger(exitCode)) return { type: 'exit', exitCode };
   }
-  if (event === 'error') {
-    const { error, code, retryable } = fields;
-    if (typeof error === 'string' && typeof code === 'string') {
-      throw new PortholeError(error, {
-        status: code === 'exec_error' ? 400 : 502,
-        code,
-        retryable: typeof retryable === 'boolean' ? retryable : undefined,
-      });
-    }
-  }
   throw broken(`it has an event that is none: ${JSON.stringify(event.slice(0, 40))}`);
 }
 

@@ -1,3 +1,4 @@
+import { parseObject } from '../http/parse-object.ts';
 import { PortholeError } from '../http/porthole-error.ts';
 import { readStream } from './read-stream.ts';
 import { type ServerSentEvent, SseParser } from './sse-parser.ts';
@@ -11,8 +12,8 @@ export interface ReadEventsOptions {
 
 /**
  * The events of a response, as they arrive.
- * @throws PortholeError `invalid_answer` if it is not an event stream; `unreachable` if it is cut
- * off; the signal's reason
+ * @throws PortholeError the error that ends it; `invalid_answer` if it is not an event stream;
+ * `unreachable` if it is cut off; the signal's reason
  */
 export async function* readEvents(
   response: Response,
@@ -34,12 +35,28 @@ export async function* readEvents(
           cause,
         });
       });
-      yield* parse(response, () => (next.done === true ? parser.end() : parser.push(next.value)));
+      for (const event of parse(response, () =>
+        next.done === true ? parser.end() : parser.push(next.value),
+      )) {
+        if (event.event === 'error') throw errorOf(event);
+        yield event;
+      }
       if (next.done === true) return;
     }
   } finally {
     await chunks.return();
   }
+}
+
+/** The failure of a response that had begun: its status was sent before. */
+function errorOf({ data }: ServerSentEvent): PortholeError {
+  const { error, code, retryable } = parseObject(data);
+  const message = typeof error === 'string' ? error : 'Porthole ended the stream with an error. Try again.';
+  return new PortholeError(message, {
+    status: code === 'exec_error' ? 400 : 502,
+    code: typeof code === 'string' ? code : 'stream_failed',
+    retryable: typeof retryable === 'boolean' ? retryable : undefined,
+  });
 }
 
 function parse(response: Response, read: () => ServerSentEvent[]): ServerSentEvent[] {

@@ -133,6 +133,21 @@ def test_resumes_a_stream_at_its_last_event(server: str) -> None:
     assert [last for _, last in Answers.asked] == ["6", "7", "7"]
 
 
+def test_resumes_output_after_an_error_of_the_stream_that_may_pass(server: str) -> None:
+    stream = {"content-type": "text/event-stream"}
+
+    def broken(retryable: str) -> str:
+        error = '{"error": "The sandbox has ended.", "code": "ended", "retryable": %s}'
+        return f"retry: 1\n\nid: 3\nevent: stdout\ndata: aGk=\n\nevent: error\ndata: {error % retryable}\n\n"
+
+    Answers.answers = [(200, stream, broken("true")), (200, stream, broken("false"))]
+    output = Porthole(server).sandboxes.at("a").servers.logs("web")
+    assert [next(output).data, next(output).data] == [b"hi", b"hi"]
+    with pytest.raises(PortholeError, match="The sandbox has ended") as caught:
+        next(output)
+    assert (caught.value.code, [last for _, last in Answers.asked]) == ("ended", [None, "3"])
+
+
 def test_does_not_take_a_cut_stream_for_the_end_of_a_command(server: str) -> None:
     stream = {"content-type": "text/event-stream"}
     Answers.answers = [

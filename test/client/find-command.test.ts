@@ -85,6 +85,10 @@ describe('findCommand', () => {
     expect(find(files)).toMatchObject({ command, port, cwd: '' });
   });
 
+  test('gives Go the time to compile', () => {
+    expect(find({ 'go.mod': '', 'main.go': '' })).toMatchObject({ timeout: '5m' });
+  });
+
   test('finds the app of a monorepo, and installs at its root', () => {
     expect(
       find({

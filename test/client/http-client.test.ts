@@ -6,6 +6,7 @@ import { HttpClient } from '../../client/http/http-client.ts';
 import { PortholeError } from '../../client/http/porthole-error.ts';
 import { readRetryAfter, retryDelay } from '../../client/http/retry-delay.ts';
 import { Porthole } from '../../client/index.ts';
+import { Servers } from '../../client/sandboxes/servers.ts';
 
 const KEY = 'key-0123456789abcdef';
 
@@ -33,6 +34,19 @@ async function failure(work: Promise<unknown>): Promise<PortholeError> {
 }
 
 const AT_ONCE = { 'retry-after': '0' };
+
+test('resumes output after an error of the stream that may pass, and ends at another', async () => {
+  const broken = (retryable: boolean) => {
+    const error = JSON.stringify({ error: 'The sandbox has ended.', code: 'ended', retryable });
+    const frames = `retry: 1\n\nid: 3\nevent: stdout\ndata: aGk=\n\nevent: error\ndata: ${error}\n\n`;
+    return new Response(frames, { headers: { 'content-type': 'text/event-stream' } });
+  };
+  const { client, asked } = answered(broken(true), broken(false));
+  const output = new Servers(client, 'v1/sandbox/a').logs('web');
+  for (const _ of [1, 2]) expect((await output.next()).value).toMatchObject({ type: 'stdout', cursor: 3 });
+  expect(await failure(output.next())).toMatchObject({ message: 'The sandbox has ended.', code: 'ended' });
+  expect(asked()).toBe(2);
+});
 
 describe('a call of the client', () => {
   test('is refused as the API says', async () => {

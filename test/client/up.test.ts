@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createHash } from 'node:crypto';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -145,6 +147,13 @@ require('node:http').createServer((_, response) => response.end('chosen')).liste
 
   test('says why a server does not come up, and leaves nothing running', async () => {
     const folder = await project('broken', { 'notes.txt': '' });
+    const slow = ['up', folder, '--keep', '--timeout', '1s', '--', 'sleep 600'];
+    const kept = await porthole(slow, environment);
+    expect([kept.code, kept.stderr]).toEqual([
+      1,
+      expect.stringContaining('Still running. Stop it: porthole stop'),
+    ]);
+    expect(kept.stderr).toContain('The server still runs: give it longer with --timeout 5m');
     const command = ['up', folder, '--timeout', '1s', '--', 'echo "no module named app" >&2; exit 3'];
     const { code, stdout, stderr } = await porthole(command, environment);
     expect([code, stdout]).toEqual([1, '']);
@@ -152,9 +161,66 @@ require('node:http').createServer((_, response) => response.end('chosen')).liste
       'porthole: The server does not answer on port 3000.\nIts last lines:\n  no module',
     );
     expect(stderr).toContain('Nothing listens on port 3000');
+    expect(stderr).toContain('The server ended with code 3.');
     expect(stderr).toContain('Stopped.');
     for await (const { info } of client.sandboxes.list({ state: 'running' }))
       expect(info?.session_key).not.toMatch(/^porthole-up/);
+  });
+
+  test('stops the sandbox that is being made at Ctrl-C', async () => {
+    const folder = await project('early', { 'index.html': 'one' });
+    const proxy = createServer((incoming, outgoing) => {
+      const { method = '', url = '', headers } = incoming;
+      if (method === 'POST' && url === '/v1/sandbox') running.child.kill('SIGINT');
+      const to = { host: '127.0.0.1', port: host.host.port, method, path: url, headers };
+      incoming.pipe(
+        request(to, (answer) => answer.pipe(outgoing.writeHead(answer.statusCode ?? 502, answer.headers))),
+      );
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const { port } = proxy.address() as AddressInfo;
+    const running = startPorthole(['up', folder], {
+      ...environment,
+      PORTHOLE_URL: `http://127.0.0.1:${port}`,
+    });
+    const { code, stderr } = await running.outcome;
+    proxy.close();
+    expect([code, stderr]).toEqual([130, expect.stringContaining('Stopped. The files stay')]);
+    expect(JSON.parse((await porthole(['stop', folder, '--json'], environment)).stdout)).toMatchObject({
+      state: 'stopped',
+    });
+    for await (const { info } of client.sandboxes.list({ state: 'running' }))
+      expect(info?.session_key).not.toMatch(/^porthole-up/);
+  });
+
+  test('ends when the sandbox is stopped elsewhere, by the name of its folder', async () => {
+    const folder = await project('elsewhere', { 'index.html': 'one' });
+    const running = startPorthole(['up', folder], environment);
+    const url = (await running.until('\n')).trim();
+    const of = async (command: string, ...more: string[]) =>
+      (await porthole([command, '.', ...more], environment, { cwd: folder })).stdout;
+    expect(await of('status')).toBe(`3000 ${url}\n`);
+    expect(await of('preview', '3000', '--once')).toBe(`${url}\n`);
+    expect((await of('ps')).match(/http\.server/g)).toHaveLength(1);
+    expect(await of('stop')).toMatch(/ stopped\n$/);
+    const { code, stderr } = await running.outcome;
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining('porthole: The sandbox was stopped by another command, or in the console.'),
+    ]);
+    expect((await porthole(['logs', './none'], environment, { cwd: root })).stderr).toContain(
+      'there is no folder "./none".',
+    );
+    expect((await porthole(['logs', '..'], environment, { cwd: folder })).stderr).toContain(
+      '.. has no sandbox yet. Make one: porthole up ..',
+    );
+  });
+
+  test('has one URL for two commands at the same time', async () => {
+    const folder = await project('twice', { 'index.html': 'one' });
+    const [first, second] = await Promise.all([1, 2].map(() => ready('up', folder, '--json')));
+    expect(first).toEqual(second);
+    await porthole(['delete', folder], environment);
   });
 
   test('lists what it looked for where it finds no command, and makes nothing', async () => {

@@ -27,6 +27,8 @@ export const psCommand: CommandSpec = {
       return 0;
     }
     const now = new Date();
+    // Those of servers are the lines before.
+    const own = processes.filter(({ info }) => info.started_by.kind !== 'server');
     const rows = [
       ...servers.map((each) => [
         each.name,
@@ -35,7 +37,7 @@ export const psCommand: CommandSpec = {
         each.started_at === null ? '-' : ago(each.started_at, now),
         each.argv.join(' '),
       ]),
-      ...processes.map(({ id, info }) => [
+      ...own.map(({ id, info }) => [
         id,
         info.exit === null ? info.state : `${info.exit.reason} ${info.exit.code ?? info.exit.signal ?? ''}`,
         '-',

@@ -1,6 +1,6 @@
 import { syncFolder } from '../../node/sync-folder.ts';
 import { type CommandSpec, UsageError } from '../command.ts';
-import { holdSandbox } from '../hold-sandbox.ts';
+import { holdSandbox, untilStopped } from '../hold-sandbox.ts';
 import { plain } from '../plain.ts';
 import { bringEdits } from '../up/bring-edits.ts';
 import { FolderEdits } from '../up/folder-edits.ts';
@@ -61,11 +61,7 @@ export const syncCommand: CommandSpec = {
       if (given.is('both')) void bringEdits(sandbox, folder, following);
       edits.follow(result.folders);
       try {
-        // The stream begins with past events. Every stop before the sandbox was resumed is older
-        // than its last activity; both times are the server's, in RFC 3339 and UTC.
-        const since = sandbox.info?.last_active_at ?? '';
-        for await (const { type, at } of sandbox.events({ signal }))
-          if (type === 'stopped' && String(at) > since) return 0;
+        await untilStopped(sandbox, signal);
         return 0;
       } finally {
         edits.close();

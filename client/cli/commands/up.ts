@@ -1,13 +1,13 @@
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { realpath } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { syncFolder } from '../../node/sync-folder.ts';
-import type { Run } from '../../runs/run.ts';
 import type { Server } from '../../runs/server.ts';
+import type { Sandbox } from '../../sandboxes/sandbox.ts';
 import type { NetworkOptions } from '../../sandboxes/sandbox-info.ts';
 import { type CommandSpec, type Context, UsageError } from '../command.ts';
 import { readDuration } from '../duration.ts';
+import { sessionKeyOf, untilStopped } from '../hold-sandbox.ts';
 import { openInBrowser } from '../open-in-browser.ts';
 import { readPort } from '../read-port.ts';
 import { runFor } from '../run-of.ts';
@@ -37,10 +37,14 @@ export const upCommand: CommandSpec = {
   usage: '[folder] [-- command…]',
   summary: 'show a folder as a live preview: send it, start its server, follow your edits',
   details:
-    'The command is found in the folder, or given after --. The same folder gets the same sandbox and URL again. Ctrl-C asks what to keep.',
+    'The command is found in the folder, or given after --. The same folder gets the same sandbox and URL again. Ctrl-C asks what to keep.\nOther commands take the folder as the name of its sandbox: porthole logs ./app',
   options: {
     port: { type: 'string', value: 'PORT', help: 'where the server listens; the command has it as PORT' },
-    timeout: { type: 'string', value: 'TIME', help: 'how long the server may take to listen; default 60s' },
+    timeout: {
+      type: 'string',
+      value: 'TIME',
+      help: 'how long the server may take to listen; default 60s, and 5m for Go',
+    },
     exclude: { type: 'string', multiple: true, value: 'PATTERN', help: 'leave out more, as in .gitignore' },
     both: { type: 'boolean', help: 'bring edits in the sandbox here, too, where nothing has changed here' },
     ...NETWORK_OPTIONS,
@@ -67,21 +71,22 @@ async function up(context: Context): Promise<number> {
     throw new UsageError(`there is no folder ${JSON.stringify(given.positionals[0] ?? '.')}.`);
   });
   const found = await commandOf(context, folder);
-  const timeout = given.text('timeout');
-  const timeoutMs = readDuration('timeout', timeout ?? '60s') * 1_000;
+  const timeoutMs = readDuration('timeout', given.text('timeout') ?? found.timeout ?? '60s') * 1_000;
   const network = networkOf(given);
   const progress = new Progress(context, given.is('json'));
   const isKept = given.is('keep');
-  const run = await progress.step(
+  const sandbox = await progress.step(
     'Making a sandbox',
-    () => runOfFolder(context, folder, network),
-    ({ id }) => `Run ${id}`,
+    () => sandboxOfFolder(context, folder, network),
+    ({ id }) => `Sandbox ${id}`,
   );
   try {
+    signal.throwIfAborted();
+    const run = await runFor(context, sandbox.id, `porthole up ${basename(folder)}`.slice(0, 200));
     const excludes = [...LEFT_OUT, ...given.texts('exclude')];
-    const send = () => syncFolder(run.sandbox, folder, { excludes, signal });
+    const send = () => syncFolder(sandbox, folder, { excludes, signal });
     const first = await progress.step('Sending files', send, ({ sent, removed, unchanged }) => {
-      return `Sent ${sent} files, removed ${removed}, ${unchanged} unchanged`;
+      return `Sent ${sent} ${sent === 1 ? 'file' : 'files'}, removed ${removed}, ${unchanged} unchanged`;
     });
     for (const { path, reason } of first.skipped) await progress.say(`Left out: ${path}, ${reason}`);
     if (found.install !== undefined)
@@ -93,33 +98,38 @@ async function up(context: Context): Promise<number> {
       () => awaitServer(run, wanted, { timeoutMs, signal }),
       ({ server: { port } }) => `Started ${found.kind} on port ${port}`,
     );
-    const facts = { run_id: run.id, sandbox_id: run.sandbox.id, port: preview.port, server: server.name };
+    const facts = { run_id: run.id, sandbox_id: sandbox.id, port: preview.port, server: server.name };
     if (!progress.isJson) await context.print(preview.url);
     if (given.is('open') && !(await openInBrowser(preview.url)))
       await progress.say('No browser could be opened: open the URL yourself.');
 
     if (progress.isJson) {
       preview.letGo();
-      followInBackground(context, folder, run.sandbox.id, excludes, given.is('both'));
+      followInBackground(context, folder, sandbox.id, excludes, given.is('both'));
       await progress.event('ready', { preview_url: preview.url, ...facts });
       return 0;
     }
     const following = { excludes, signal, note: (words: string) => progress.say(words) };
-    const edits = new FolderEdits(run.sandbox, folder, following);
-    if (given.is('both')) void bringEdits(run.sandbox, folder, following);
+    const edits = new FolderEdits(sandbox, folder, following);
+    if (given.is('both')) void bringEdits(sandbox, folder, following);
     edits.follow(first.folders);
     try {
-      await Promise.race([once(signal, 'abort'), followLog(context, server)]);
+      void preview.over.then((ended) => ended && progress.say(`The preview has ended. ${ended.message}`));
+      await sandbox.refresh({ signal });
+      const stopped = untilStopped(sandbox, signal).then(() => {
+        throw new Error('The sandbox was stopped by another command, or in the console.');
+      });
+      await Promise.race([once(signal, 'abort'), followLog(context, server), stopped]);
     } finally {
       edits.close();
       preview.letGo();
     }
     const what = isKept ? 'run' : await askWhatToKeep(context, progress);
-    await endUp(run, what, progress);
+    await endUp(sandbox, what, progress);
     return 0;
   } catch (error) {
     // A failure leaves nothing running.
-    if (!isKept) await endUp(run, 'files', progress).catch(() => undefined);
+    await endUp(sandbox, isKept ? 'run' : 'files', progress).catch(() => undefined);
     throw error;
   }
 }
@@ -166,14 +176,19 @@ function commandIn(project: Project, folder: string, shown: string): FoundComman
   }
 }
 
-/** The same folder of the same machine gets the same sandbox, resumed if it is stopped. */
-async function runOfFolder(context: Context, folder: string, network: NetworkOptions): Promise<Run> {
-  const { porthole, signal } = context;
-  const key = createHash('sha256').update(folder).digest('hex').slice(0, 32);
-  const sandbox = await porthole.sandboxes.create({ sessionKey: `porthole-up-${key}`, ...network, signal });
+/**
+ * The same folder of the same machine gets the same sandbox, resumed if it is stopped. Ctrl-C does
+ * not end the calls: the server makes the sandbox all the same, and it must be stopped then.
+ */
+async function sandboxOfFolder(
+  { porthole }: Context,
+  folder: string,
+  network: NetworkOptions,
+): Promise<Sandbox> {
+  const sandbox = await porthole.sandboxes.create({ sessionKey: await sessionKeyOf(folder), ...network });
   // The session's existing sandbox keeps its policy when it is returned.
-  if (Object.keys(network).length > 0) await sandbox.changeNetwork({ ...network, signal });
-  return runFor(context, sandbox.id, `porthole up ${basename(folder)}`.slice(0, 200));
+  if (Object.keys(network).length > 0) await sandbox.changeNetwork(network);
+  return sandbox;
 }
 
 function quote(word: string): string {

@@ -112,11 +112,17 @@ async function whyNot(run: Run, name: string, port: number, signal: AbortSignal)
   }
   const log = Buffer.concat(chunks).toString().split('\n');
   const lines = log.filter((line) => line.trim() !== '').slice(-LAST_LINES);
-  const { advice } = await run.doctor(port, { signal });
+  const [{ advice }, { state, exit }] = await Promise.all([
+    run.doctor(port, { signal }),
+    run.servers.get(name, { signal }),
+  ]);
   return [
     `The server does not answer on port ${port}.`,
     ...(lines.length === 0 ? ['It printed nothing.'] : ['Its last lines:']),
     ...lines.map((line) => `  ${plain(line)}`),
     plain(advice),
+    state === 'starting' || state === 'ready' || exit === null
+      ? 'The server still runs: give it longer with --timeout 5m, or name its port with --port.'
+      : `The server ended with ${exit.code === null ? (exit.signal ?? 'no code') : `code ${exit.code}`}.`,
   ].join('\n');
 }

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises';
-import type { Run } from '../../runs/run.ts';
+import type { Sandbox } from '../../sandboxes/sandbox.ts';
 import type { Context } from '../command.ts';
 import type { Progress } from './progress.ts';
 
@@ -9,7 +9,7 @@ export type Kept = 'run' | 'files' | 'nothing';
 const ANSWERS: Readonly<Record<string, Kept>> = { '': 'files', s: 'files', k: 'run', d: 'nothing' };
 
 /**
- * Asks the user; without a terminal it keeps the files. A second Ctrl-C leaves everything running.
+ * Asks the user; without a terminal, or at a second Ctrl-C, it keeps the files.
  */
 export async function askWhatToKeep({ streams }: Context, progress: Progress): Promise<Kept> {
   const { stdin, stderr } = streams;
@@ -23,15 +23,14 @@ export async function askWhatToKeep({ streams }: Context, progress: Progress): P
   }
 }
 
-export async function endUp(run: Run, kept: Kept, progress: Progress): Promise<void> {
+export async function endUp(sandbox: Sandbox, kept: Kept, progress: Progress): Promise<void> {
   if (kept === 'run') {
-    await progress.say(`Still running. Stop it: porthole stop ${run.sandbox.id}`);
+    await progress.say(`Still running. Stop it: porthole stop ${sandbox.id}`);
   } else if (kept === 'files') {
-    await run.sandbox.stop();
+    await sandbox.stop();
     await progress.say('Stopped. The files stay: porthole up brings it back, at the same URL.');
   } else {
-    await run.complete();
-    await run.sandbox.delete();
+    await sandbox.delete();
     await progress.say('Deleted.');
   }
   await progress.event('ended', { kept });

@@ -15,6 +15,8 @@ export interface FoundCommand {
   /** Relative to the project; '' for its root. */
   readonly cwd: string;
   readonly install?: Install | undefined;
+  /** Default of `--timeout`, if the command compiles before it listens. */
+  readonly timeout?: string | undefined;
 }
 
 export interface Install {
@@ -197,7 +199,8 @@ function fromPython({ files, texts }: Project): FoundCommand | undefined {
 
 function fromGo({ files }: Project): FoundCommand | undefined {
   if (!files.has('go.mod') || !files.has('main.go')) return undefined;
-  return { kind: 'Go', command: 'go run .', port: 8080, cwd: '' };
+  // The first start compiles the standard library, too.
+  return { kind: 'Go', command: 'go run .', port: 8080, cwd: '', timeout: '5m' };
 }
 
 function fromStatic({ files }: Project): FoundCommand | undefined {

@@ -113,21 +113,24 @@ def _bytes_of(data: str) -> bytes:
         raise invalid_answer("output is not base64") from error
 
 
+def error_of(event: ServerSentEvent) -> PortholeError:
+    """The failure of a response that had begun: its status was sent before."""
+    fields = parse_object(event.data)
+    message, code, retryable = (fields.get(name) for name in ("error", "code", "retryable"))
+    return PortholeError(
+        message if isinstance(message, str) else "Porthole ended the stream with an error. Try again.",
+        code=code if isinstance(code, str) else "stream_failed",
+        status=400 if code == "exec_error" else 502,
+        retryable=retryable if isinstance(retryable, bool) else None,
+    )
+
+
 def read_command_event(event: ServerSentEvent) -> CommandEvent:
     if event.event in ("stdout", "stderr"):
         return CommandEvent(cast(Literal["stdout", "stderr"], event.event), _bytes_of(event.data))
     fields = parse_object(event.data)
     if event.event == "exit" and isinstance(fields.get("exit_code"), int):
         return CommandEvent("exit", exit_code=fields["exit_code"])
-    if (
-        event.event == "error"
-        and isinstance(fields.get("error"), str)
-        and isinstance(fields.get("code"), str)
-    ):
-        status = 400 if fields["code"] == "exec_error" else 502
-        raise PortholeError(
-            fields["error"], code=fields["code"], status=status, retryable=fields.get("retryable")
-        )
     raise invalid_answer(f"unknown event {event.event[:40]!r}")
 
 

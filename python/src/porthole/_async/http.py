@@ -21,7 +21,7 @@ from ..errors import (
     redact,
     retry_delay,
 )
-from ..streams import ServerSentEvent, SseParser
+from ..streams import ServerSentEvent, SseParser, error_of
 from ..types import Event
 
 # Consecutive failures before a stream is given up, and the delay without one from the stream.
@@ -186,7 +186,7 @@ class AsyncHttp:
     async def read_events(
         self, response: httpx.Response, parser: SseParser | None = None
     ) -> AsyncGenerator[ServerSentEvent, None]:
-        """The events of a response. Raises PortholeError `invalid_answer`, `unreachable`."""
+        """The events of a response. Raises PortholeError: its last event, or a broken response."""
         parser = parser or SseParser()
         kind = response.headers.get("content-type", "none")
         if not kind.startswith("text/event-stream"):
@@ -195,6 +195,8 @@ class AsyncHttp:
         async with aclosing(self.body(response)) as body:
             async for chunk in body:
                 for event in parser.push(chunk):
+                    if event.event == "error":
+                        raise error_of(event)
                     yield event
             for event in parser.push(b"", final=True):
                 yield event
