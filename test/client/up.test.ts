@@ -6,8 +6,10 @@ import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { awaitServer } from '../../client/cli/up/await-server.ts';
 import { bringEdits } from '../../client/cli/up/bring-edits.ts';
 import { Porthole } from '../../client/node/index.ts';
+import type { Run } from '../../client/runs/run.ts';
 import { porthole, startPorthole } from './support/porthole-command.ts';
 
 interface Line {
@@ -221,6 +223,27 @@ require('node:http').createServer((_, response) => response.end('chosen')).liste
     const [first, second] = await Promise.all([1, 2].map(() => ready('up', folder, '--json')));
     expect(first).toEqual(second);
     await porthole(['delete', folder], environment);
+  });
+
+  test('waits for a server that is slower than the guest expects', async () => {
+    const looks = [[], [{ port: 3000, server: 'up' }]];
+    const server = {
+      info: () => Promise.resolve({ state: 'failed', pid: 12, restarts: 0, exit: null }),
+    };
+    const preview = { ready: true };
+    const run = {
+      serve: () => Promise.resolve(server),
+      ports: { list: () => Promise.resolve(looks.shift() ?? []) },
+      preview: () => Promise.resolve(preview),
+      sandbox: {
+        async *events() {
+          yield await Promise.resolve({ type: 'file_written' });
+        },
+      },
+    } as unknown as Run;
+    const wanted = { name: 'up', command: 'go run .', port: 3000, cwd: '' };
+    const { signal } = new AbortController();
+    expect(await awaitServer(run, wanted, { timeoutMs: 60_000, signal })).toEqual({ server, preview });
   });
 
   test('lists what it looked for where it finds no command, and makes nothing', async () => {

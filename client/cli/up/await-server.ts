@@ -70,7 +70,9 @@ export async function awaitServer(
         await wakes.next(RETRY_MS, signal);
         continue;
       }
-      const hasFailed = HAS_ENDED.has(info.state) || (info.state === 'waiting' && info.restarts > restarts);
+      // `failed` is also a server that is slower than the guest expects: it has its pid.
+      const hasEnded = HAS_ENDED.has(info.state) && info.pid === null;
+      const hasFailed = hasEnded || (info.state === 'waiting' && info.restarts > restarts);
       if (hasFailed || now > until) throw new Error(await whyNot(run, wanted.name, port, signal));
       const [other] = ports;
       if (other === undefined) elsewhereSince = undefined;
@@ -112,7 +114,7 @@ async function whyNot(run: Run, name: string, port: number, signal: AbortSignal)
   }
   const log = Buffer.concat(chunks).toString().split('\n');
   const lines = log.filter((line) => line.trim() !== '').slice(-LAST_LINES);
-  const [{ advice }, { state, exit }] = await Promise.all([
+  const [{ advice }, { pid, exit }] = await Promise.all([
     run.doctor(port, { signal }),
     run.servers.get(name, { signal }),
   ]);
@@ -121,7 +123,7 @@ async function whyNot(run: Run, name: string, port: number, signal: AbortSignal)
     ...(lines.length === 0 ? ['It printed nothing.'] : ['Its last lines:']),
     ...lines.map((line) => `  ${plain(line)}`),
     plain(advice),
-    state === 'starting' || state === 'ready' || exit === null
+    pid !== null || exit === null
       ? 'The server still runs: give it longer with --timeout 5m, or name its port with --port.'
       : `The server ended with ${exit.code === null ? (exit.signal ?? 'no code') : `code ${exit.code}`}.`,
   ].join('\n');
