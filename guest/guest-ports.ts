@@ -36,6 +36,8 @@ export class Ports {
   #known = new Map<number, PortInfo>();
   #text = '';
   #counts: string | undefined;
+  /** Listening sockets of the guest itself: they stay as long as it does. */
+  #own = 0;
   #readAt = 0;
   #watchers = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -100,23 +102,29 @@ export class Ports {
 
   #glance(): void {
     const counts = countSockets();
-    const isDue = performance.now() - this.#readAt >= WHOLE;
-    if (counts !== undefined && counts === this.#counts && !isDue) return;
+    // Beside the guest's own listeners alone, no sockets can have changed places.
+    const isDue = counts?.open !== this.#own && performance.now() - this.#readAt >= WHOLE;
+    if (counts !== undefined && counts.text === this.#counts && !isDue) return;
     // Counted before the tables are read, so that changes in between are found next time.
-    this.#counts = counts;
-    this.#look();
+    this.#counts = counts?.text;
+    this.#look(counts);
   }
 
-  #look(): void {
+  #look(counts = countSockets()): void {
     this.#readAt = performance.now();
-    const text = TABLES.map(readTable).join('');
+    const text = TABLES.filter((table) => !counts?.empty.has(table))
+      .map(readTable)
+      .join('');
     const lines = text.split('\n').filter((line) => line.includes(` ${LISTENING} `));
     const relevant = lines.join('\n');
     if (relevant === this.#text) return;
     this.#text = relevant;
     const now = new Date().toISOString();
-    const listeners = listenersIn(lines).filter(({ port }) => port !== this.#hidden);
-    const owners = ownersOf(new Set(listeners.flatMap(({ inodes }) => inodes)));
+    const all = listenersIn(lines);
+    const listeners = all.filter(({ port }) => port !== this.#hidden);
+    const sockets = all.flatMap(({ inodes }) => inodes);
+    const owners = ownersOf(new Set(sockets));
+    this.#own = sockets.filter((inode) => owners.get(inode)?.pid === process.pid).length;
     const seen = new Map<number, PortInfo>();
     const opened: PortInfo[] = [];
     for (const { port, addresses, inodes } of listeners) {
@@ -175,19 +183,31 @@ export function commandAtPort(port: number, to: number): string | undefined {
   }
 }
 
+interface SocketCounts {
+  /** Changes when a socket comes or goes, and when a process starts. */
+  readonly text: string;
+  /** Sockets that listen or are connected. */
+  readonly open: number;
+  /** Tables without any. */
+  readonly empty: ReadonlySet<string>;
+}
+
 /**
- * Changes when a socket comes or goes, and when a process starts. A table takes the kernel 2 ms,
- * because it includes the connections of the whole machine; this takes microseconds. Undefined if
- * the kernel does not count.
+ * A table takes the kernel 2 ms, because it includes the connections of the whole machine; this
+ * takes microseconds. Undefined if the kernel does not count.
  */
-function countSockets(): string | undefined {
-  const open = /^TCP: inuse \d+/m.exec(readAgain('/proc/net/sockstat'))?.[0];
+function countSockets(): SocketCounts | undefined {
+  const open = /^TCP: inuse (\d+)/m.exec(readAgain('/proc/net/sockstat'))?.[1];
   if (open === undefined) return undefined;
-  const open6 = /^TCP6: inuse \d+/m.exec(readAgain('/proc/net/sockstat6'))?.[0] ?? '';
+  const open6 = /^TCP6: inuse (\d+)/m.exec(readAgain('/proc/net/sockstat6'))?.[1] ?? '';
   // ActiveOpens to CurrEstab (RFC 4022): a connection that ends may offset a listener that begins.
   const connections = /^Tcp: (?:-?\d+ ){4}((?:\d+ ){5})/m.exec(readAgain('/proc/net/snmp'))?.[1] ?? '';
   const lastProcess = readAgain('/proc/loadavg').split(' ').at(-1) ?? '';
-  return [open, open6, connections, lastProcess].join(';');
+  return {
+    text: [open, open6, connections, lastProcess].join(';'),
+    open: Number(open) + Number(open6),
+    empty: new Set(TABLES.filter((_, at) => [open, open6][at] === '0')),
+  };
 }
 
 function readTable(path: string): string {

@@ -199,6 +199,16 @@ export function processesContract(open: () => Promise<ProcessesHost>): void {
       expect(ports.map(({ port }) => port)).toContain(3100);
     });
 
+    test('see a port that takes the place of another, with no process and no connection', async () => {
+      const script = `const open = (port, then) => { const s = require('net').createServer().listen(port, '127.0.0.1', () => then(s)) };
+        open(3400, (s) => setTimeout(() => { s.close(); open(3401, () => {}) }, 1000))`;
+      const { id } = await start({ argv: ['node', '-e', script] });
+      expect((await ask('POST', '/ports/3400/wait', {})).status).toBe(200);
+      expect((await ask('POST', '/ports/3401/wait', {})).json()).toMatchObject({ state: 'listening' });
+      expect((await ask('POST', '/ports/3400/wait', { state: 'closed' })).status).toBe(200);
+      await ask('POST', `/processes/${id}/signal`, { signal: 'SIGKILL' });
+    });
+
     test('resume a stopped sandbox when a process starts', async () => {
       await ask('POST', '/stop');
       expect((await ended(await start({ argv: ['true'] }))).exit?.code).toBe(0);
