@@ -61,7 +61,7 @@ export function agentConfigurations({ url, runId, token }: AgentAccess): readonl
     {
       id: 'typescript',
       words: 'TypeScript',
-      into: 'Use the client library.',
+      into: 'Use the client library: npm install @porthole/client, or npm run build in the clone.',
       text: [
         `import { Porthole } from '@porthole/client';`,
         '',
@@ -73,7 +73,7 @@ export function agentConfigurations({ url, runId, token }: AgentAccess): readonl
     {
       id: 'python',
       words: 'Python',
-      into: 'Use the Python package.',
+      into: 'Use the Python package: pip install porthole, or pip install ./python in the clone.',
       text: [
         `from porthole import Porthole`,
         '',
