@@ -37,6 +37,8 @@ export async function benchLooks({
   rounds = 25,
   looks = 20,
 }: LooksBenchOptions = {}): Promise<BenchResult[]> {
+  // First: other browsers would share its memory.
+  const idle = await benchIdle();
   const porthole = await startTestHost();
   const browser = await launchChromium();
   try {
@@ -91,7 +93,7 @@ export async function benchLooks({
       compare('check / navigation alone', { ...figures, navigation }, ['check', 'navigation'], 'ms'),
       compare('look / navigation alone', { ...figures, navigation }, ['look', 'navigation'], 'ms'),
       single(`${looks} looks at once, the last answer`, Math.max(...atOnce), 'ms', 20_000),
-      await benchIdle(),
+      idle,
     ];
   } finally {
     await browser.close();

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
 import { createPageBrowser } from '#adapters/browser/chromium-pages.ts';
+import { trustAuthorities } from '#adapters/browser/trust-authorities.ts';
 import { createVisitServer } from '#adapters/browser/visit-server.ts';
 import { createLogger } from './telemetry/logger.ts';
 
@@ -17,6 +18,8 @@ const Environment = z.object({
   PORTHOLE_BROWSERS_PAGES: whole(1, 64).default(4),
   PORTHOLE_BROWSERS_SANDBOX: z.stringbool('must be true or false').default(true),
   PORTHOLE_BROWSER: z.string().optional(),
+  /** File of certificates (PEM) that pages may have besides those of public authorities. */
+  PORTHOLE_BROWSERS_AUTHORITIES: z.string().optional(),
   LOG_LEVEL: z.string().default('info'),
 });
 
@@ -29,6 +32,9 @@ if (env === undefined) {
   process.exit(1);
 }
 const log = await createLogger({ level: env.LOG_LEVEL, secrets: [] });
+if (env.PORTHOLE_BROWSERS_AUTHORITIES !== undefined) {
+  process.env['HOME'] = trustAuthorities(env.PORTHOLE_BROWSERS_AUTHORITIES);
+}
 const pages = createPageBrowser({
   program: env.PORTHOLE_BROWSER,
   pages: env.PORTHOLE_BROWSERS_PAGES,

@@ -1,7 +1,7 @@
 import * as kubernetes from '@pulumi/kubernetes';
 import * as pulumi from '@pulumi/pulumi';
 import { placementFields } from '../constructs/pod-placement.ts';
-import { gatewayAuthority } from './authorities.plan.ts';
+import { authorityData, authorityFile, gatewayAuthority } from './authorities.plan.ts';
 import { BROWSERS_NAME, BROWSERS_PORT } from './environment.plan.ts';
 import { componentLabels, STACK_LABELS } from './labels.ts';
 import { CONTAINER_SECURITY, POD_USER } from './pod.plan.ts';
@@ -25,16 +25,15 @@ export class Browsers extends pulumi.ComponentResource {
       parent: this,
     });
     const authority = gatewayAuthority(config);
-    const policies =
+    const authorities =
       authority === undefined
         ? []
         : [
             new ConfigMap(
-              `${name}-policy`,
+              `${name}-authority`,
               {
-                metadata: { ...metadata(own), name: POLICY_NAME },
-                // Computed from the certificate itself, which may be an output.
-                data: { [POLICY_FILE]: pulumi.output(resolve(authority.pem)).apply(trustPolicy) },
+                metadata: { ...metadata(own), name: AUTHORITY_NAME },
+                data: resolve(authorityData(authority)),
               },
               { parent: this },
             ),
@@ -42,7 +41,7 @@ export class Browsers extends pulumi.ComponentResource {
     const { Deployment } = kubernetes.apps.v1;
     const deployment = new Deployment(name, resolve(browsersDeploymentPlan(own)), {
       parent: this,
-      dependsOn: [account, ...policies],
+      dependsOn: [account, ...authorities],
     });
     const after = { parent: this, dependsOn: [deployment] };
     const { PodDisruptionBudget } = kubernetes.policy.v1;
@@ -53,16 +52,8 @@ export class Browsers extends pulumi.ComponentResource {
   }
 }
 
-const POLICY_NAME = 'porthole-browsers-policy';
-const POLICY_FILE = 'porthole.json';
-/** Where Debian's Chromium reads enterprise policies. */
-const POLICY_FOLDER = '/etc/chromium/policies/managed';
-
-/** Chromium's policy that trusts these certificates (PEM) besides the public authorities. */
-export function trustPolicy(pem: string): string {
-  const bodies = pem.matchAll(/-----BEGIN CERTIFICATE-----([^-]+)-----END CERTIFICATE-----/g);
-  return JSON.stringify({ CACertificates: [...bodies].map(([, body = '']) => body.replace(/\s/g, '')) });
-}
+/** Of the ConfigMap with the authority of the gateway. */
+const AUTHORITY_NAME = 'porthole-browsers-authority';
 
 /** Longest that a visit takes to end, and that a Service takes to remove a terminating pod. */
 const DRAIN_SECONDS = 60;
@@ -95,7 +86,7 @@ export function browsersDeploymentPlan(config: BrowsersConfig) {
   const labels = componentLabels('browsers');
   const probe = { httpGet: { path: '/health', port: 'visits' }, timeoutSeconds: 3 };
   const { seccompProfile } = browsers;
-  const isPrivate = gatewayAuthority(config) !== undefined;
+  const authority = gatewayAuthority(config);
   return {
     metadata: metadata(config),
     spec: {
@@ -122,7 +113,7 @@ export function browsersDeploymentPlan(config: BrowsersConfig) {
           },
           volumes: [
             { name: 'tmp', emptyDir: { sizeLimit: '2Gi' } },
-            ...(isPrivate ? [{ name: 'policy', configMap: { name: POLICY_NAME } }] : []),
+            ...(authority === undefined ? [] : [{ name: 'authority', configMap: { name: AUTHORITY_NAME } }]),
           ],
           terminationGracePeriodSeconds: LEAVE_ROTATION_SECONDS + DRAIN_SECONDS,
           containers: [
@@ -134,6 +125,9 @@ export function browsersDeploymentPlan(config: BrowsersConfig) {
                 { name: 'PORTHOLE_BROWSERS_KEYS', value: guestKeys(config) ?? '' },
                 { name: 'PORTHOLE_BROWSERS_PAGES', value: String(browsers.pages) },
                 { name: 'PORTHOLE_BROWSERS_SANDBOX', value: String(seccompProfile !== undefined) },
+                ...(authority === undefined
+                  ? []
+                  : [{ name: 'PORTHOLE_BROWSERS_AUTHORITIES', value: authorityFile(authority) }]),
                 { name: 'LOG_LEVEL', value: functions.logLevel },
                 // Chromium keeps settings and crash dumps in its home.
                 { name: 'HOME', value: '/tmp' },
@@ -146,7 +140,9 @@ export function browsersDeploymentPlan(config: BrowsersConfig) {
               securityContext: CONTAINER_SECURITY,
               volumeMounts: [
                 { name: 'tmp', mountPath: '/tmp' },
-                ...(isPrivate ? [{ name: 'policy', mountPath: POLICY_FOLDER, readOnly: true }] : []),
+                ...(authority === undefined
+                  ? []
+                  : [{ name: 'authority', mountPath: authority.folder, readOnly: true }]),
               ],
               startupProbe: { ...probe, periodSeconds: 1, failureThreshold: 60 },
               readinessProbe: { ...probe, periodSeconds: 5, failureThreshold: 2 },

@@ -1,13 +1,23 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createPageBrowser } from '#adapters/browser/chromium-pages.ts';
 import { createRemotePages } from '#adapters/browser/remote-pages.ts';
 import type { PageBrowser, PageVisit } from '#core/pages/page-browser.ts';
+import {
+  authorityFiles,
+  issueCertificate,
+  makeAuthority,
+} from '#test/cluster/fixture/certificate-authority.ts';
 import { GUEST_KEYS, startBrowserServer } from '#test/support/browser-server.ts';
 import { chromiumMissing } from '#test/support/chromium.ts';
-import { suite } from '#test/support/suite.ts';
+import { type Missing, suite } from '#test/support/suite.ts';
 
 const PAGES: Readonly<Record<string, string>> = {
   '/': `<!doctype html><title>Shop</title><h1>Orders</h1><button id="add" onclick="out.textContent = 'Added'">Add</button><p id="out"></p>`,
@@ -22,6 +32,25 @@ interface Opened {
 }
 
 const failed = (): void => undefined;
+
+const PLAIN = {
+  path: '/',
+  siblings: [],
+  viewport: { width: 800, height: 600, scale: 1, mobile: false },
+  steps: [],
+  waitFor: undefined,
+  picture: undefined,
+};
+
+function certutilMissing(): Missing {
+  try {
+    execFileSync('certutil', ['--version'], { stdio: 'ignore' });
+    return undefined;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === 'ENOENT' ? 'certutil is not installed: apt-get install libnss3-tools' : undefined;
+  }
+}
 
 /** Each opens one page at a time. */
 const OPEN: Readonly<Record<string, () => Promise<Opened>>> = {
@@ -59,20 +88,7 @@ for (const [where, open] of Object.entries(OPEN)) {
     });
 
     const visit = (more: Partial<PageVisit> = {}, signal?: AbortSignal) =>
-      opened.pages.observe(
-        {
-          origin,
-          path: '/',
-          siblings: [],
-          viewport: { width: 800, height: 600, scale: 1, mobile: false },
-          steps: [],
-          waitFor: undefined,
-          picture: undefined,
-          ...more,
-        },
-        'ada',
-        signal,
-      );
+      opened.pages.observe({ ...PLAIN, origin, ...more }, 'ada', signal);
 
     test(
       'reports a page, its picture, the difference to an earlier one, and an element',
@@ -146,3 +162,43 @@ for (const [where, open] of Object.entries(OPEN)) {
     );
   });
 }
+
+suite('a browser server with an authority', chromiumMissing ?? certutilMissing(), () => {
+  test(
+    'opens a page with a certificate of it, which others refuse',
+    async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'porthole-authority-'));
+      await makeAuthority(folder);
+      const { certificate, key } = await issueCertificate(folder, 'app', {
+        commonName: 'app',
+        use: 'server',
+        dnsNames: ['localhost'],
+      });
+      const app = createHttpsServer({ cert: certificate, key }, (_, response) => {
+        response.writeHead(200, { 'content-type': 'text/html' }).end('<title>Shop</title><h1>Orders</h1>');
+      }).listen(0, '127.0.0.1');
+      await once(app, 'listening');
+      const origin = `https://localhost:${(app.address() as AddressInfo).port}`;
+      const observe = async (environment: Readonly<Record<string, string>>) => {
+        const server = await startBrowserServer(environment);
+        try {
+          const pages = createRemotePages({ url: server.url, keys: GUEST_KEYS, failed });
+          return await pages.observe({ ...PLAIN, origin }, 'ada');
+        } finally {
+          await server.end();
+        }
+      };
+      try {
+        const trusting = await observe({
+          PORTHOLE_BROWSERS_AUTHORITIES: authorityFiles(folder).certificate,
+        });
+        expect(trusting).toMatchObject({ status: 200, facts: { title: 'Shop' } });
+        expect((await observe({})).navigationError).toBe('net::ERR_CERT_AUTHORITY_INVALID');
+      } finally {
+        app.close();
+        await rm(folder, { recursive: true });
+      }
+    },
+    LIMIT,
+  );
+});

@@ -6,7 +6,6 @@ import {
   browsersBudgetPlan,
   browsersDeploymentPlan,
   browsersServicePlan,
-  trustPolicy,
 } from '../../infra/browsers.ts';
 import { environmentPlan } from '../../infra/environment.plan.ts';
 import { browsersPlan } from '../../infra/network.ts';
@@ -87,18 +86,21 @@ test('browsers use their own sandbox under a profile that permits it, and only t
   expect(spec.containers[0]?.env).toContainEqual({ name: 'PORTHOLE_BROWSERS_SANDBOX', value: 'true' });
 });
 
-test("browsers trust the authority of the gateway's certificate, and public ones", () => {
-  const pem = (body: string) => `-----BEGIN CERTIFICATE-----\n${body}\n-----END CERTIFICATE-----\n`;
-  expect(trustPolicy(`${pem('AAAA\nBBBB')}${pem('CC==')}`)).toBe('{"CACertificates":["AAAABBBB","CC=="]}');
-  const probe = { url: 'https://traefik.traefik.svc:8443', ca: pem('AAAA') };
+test("browsers get the authority of the gateway's certificate", () => {
+  const ca = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
+  const probe = { url: 'https://traefik.traefik.svc:8443', ca };
   const gateway = stackFile().config['porthole:gateway'] as object;
   const given = config({}, { 'porthole:gateway': { ...gateway, probe } });
   const { volumes, containers } = browsersDeploymentPlan(given).spec.template.spec;
-  expect(volumes).toContainEqual({ name: 'policy', configMap: { name: 'porthole-browsers-policy' } });
+  expect(volumes).toContainEqual({ name: 'authority', configMap: { name: 'porthole-browsers-authority' } });
   expect(containers[0]?.volumeMounts).toContainEqual({
-    name: 'policy',
-    mountPath: '/etc/chromium/policies/managed',
+    name: 'authority',
+    mountPath: '/etc/porthole/gateway',
     readOnly: true,
+  });
+  expect(containers[0]?.env).toContainEqual({
+    name: 'PORTHOLE_BROWSERS_AUTHORITIES',
+    value: '/etc/porthole/gateway/ca.crt',
   });
 });
 
