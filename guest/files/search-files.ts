@@ -178,7 +178,7 @@ function limited<T>(field: 'glob' | 'pattern', run: () => T): T {
     const isSlow = (error as { readonly code?: unknown }).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';
     throw new PortholeError(
       'invalid_request',
-      isSlow ? `${field}: it takes too long` : `${field}: ${String((error as Error).message).slice(0, 300)}`,
+      isSlow ? `${field}: it takes too long` : `${field}: ${(error as Error).message.slice(0, 300)}`,
       isSlow ? { remedy: 'Make it simpler: fewer repetitions.' } : {},
     );
   } finally {
