@@ -40,7 +40,7 @@ const LONGEST_MS = 45_000;
 const HEAP_MIB = 384;
 /** Whole browsers, with windows. */
 export const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
-/** Without windows: two thirds of the memory, and a tenth of the time for a page. Found first. */
+/** Without windows: two thirds of the memory, and a third of the time for a page. Found first. */
 const HEADLESS_SHELLS = ['chromium-headless-shell', 'headless_shell', 'chrome-headless-shell'];
 
 /** Drives this machine's Chromium in a process that starts with the first look. */
