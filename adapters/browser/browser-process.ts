@@ -95,6 +95,10 @@ async function launch({ program, isSandboxed }: Program): Promise<Browser> {
     chromiumSandbox: isSandboxed,
     args: [
       '--disable-gpu',
+      // As a process it has no sandbox either, and takes 15 MiB.
+      '--enable-features=NetworkServiceInProcess2',
+      // Without Chromium's sandbox these processes separate nothing, and take 35 MiB.
+      ...(isSandboxed ? [] : ['--in-process-gpu', '--no-zygote']),
       '--disable-quic',
       '--no-first-run',
       '--disable-background-networking',

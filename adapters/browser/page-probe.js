@@ -184,11 +184,9 @@
     const frame = inner.querySelector('.stack-frame-app') ?? inner.querySelector('.stack-frame');
     const name = frame?.querySelector('.stack-frame-filepath')?.title;
     const [, line] = /at line\s*(\d+)/.exec(frame?.textContent) ?? [];
-    add(
-      'Nuxt',
-      say(inner, '#error-message', 'body'),
-      line === undefined ? '' : `File "${name}", line ${line}`,
-    );
+    // Its line in a component is that of the code which the compiler made (nuxt#36258).
+    const place = name?.endsWith('.vue') ? name : `File "${name}", line ${line}`;
+    add('Nuxt', say(inner, '#error-message', 'body'), line === undefined ? '' : place);
   }
   if (document.querySelector('#summary .exception_value') !== null) {
     const trace = document.querySelector('#traceback_area')?.value ?? '';
