@@ -1,51 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { createHmac } from 'node:crypto';
 import { SCOPES } from '#core/delegations/delegation-store.ts';
-import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { startTestHost } from '#test/support/in-process-host.ts';
 import { execute } from './support/commands.ts';
 import { ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';
 import { makeRun, outcome } from './support/runs.ts';
+import {
+  asOwner,
+  box,
+  delegate,
+  exec,
+  type Made,
+  make,
+  porthole,
+  useDelegationHost,
+} from './support/delegations.ts';
 
-interface Made {
-  readonly id: string;
-  readonly sandbox_token: string;
-}
-interface Credential {
-  readonly token: string;
-  readonly delegation_id: string;
-  readonly expires_at: string;
-}
-
-let porthole: TestHost;
-let box: Made;
-beforeAll(async () => {
-  porthole = await startTestHost({ ...PEOPLE, Sandbox__Preview__MaxTotal: '1000' });
-  box = await make();
-  for (const [path, body] of [
-    ['src/a.txt', 'a'],
-    ['notes.txt', 'notes'],
-    ['other/b.txt', 'b'],
-  ]) {
-    await asOwner('PUT', `/v1/sandbox/${box.id}/file/workspace/${path}`, body);
-  }
-});
-afterAll(() => porthole.end());
-
-const asOwner = (method: string, path: string, body?: unknown): Promise<Answer> =>
-  porthole.call(method, path, { token: ALICE, body });
-const make = async (body: object = {}): Promise<Made> =>
-  (await asOwner('POST', '/v1/sandbox', body)).json<Made>();
-const delegate = async (body: object, id = box.id): Promise<Credential> => {
-  const answer = await asOwner('POST', `/v1/sandbox/${id}/delegate`, body);
-  if (answer.status !== 201) throw new Error(`not delegated: ${answer.status} ${answer.text}`);
-  return answer.json<Credential>();
-};
-const exec = (token: string, argv: readonly string[], more: object = {}, headers = {}): Promise<Answer> =>
-  porthole.call('POST', `/v1/sandbox/${box.id}/exec`, {
-    token,
-    body: { argv, ...more },
-    headers: { accept: 'application/json', ...headers },
-  });
+useDelegationHost();
 
 describe('the token of a sandbox', () => {
   test('comes with the creation only, and is valid for its files and commands', async () => {

@@ -1,12 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROUTES } from '#handlers/routes.ts';
 import { SCOPES, type Scope, WHOLE_GRANT } from '#core/delegations/delegation-store.ts';
-import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
-import { ALICE, BOB, PEOPLE } from './support/people.ts';
+import { ALICE, BOB } from './support/people.ts';
 import { type Probe, routeProbes, statusOf } from './support/route-probes.ts';
 import { type MadeRun, makeRun } from './support/runs.ts';
+import {
+  asOwner,
+  type Credential,
+  delegate,
+  type Made,
+  make,
+  porthole,
+  useDelegationHost,
+} from './support/delegations.ts';
 
 const PAGE = join(import.meta.dirname, '../../docs/delegations.md');
 const CALLERS = [
@@ -24,40 +32,7 @@ const CALLERS = [
   'alg none',
 ] as const;
 
-interface Made {
-  readonly id: string;
-  readonly sandbox_token: string;
-}
-interface Credential {
-  readonly token: string;
-  readonly delegation_id: string;
-  readonly expires_at: string;
-}
-
-let porthole: TestHost;
-let box: Made;
-beforeAll(async () => {
-  porthole = await startTestHost({ ...PEOPLE, Sandbox__Preview__MaxTotal: '1000' });
-  box = await make();
-  for (const [path, body] of [
-    ['src/a.txt', 'a'],
-    ['notes.txt', 'notes'],
-    ['other/b.txt', 'b'],
-  ]) {
-    await asOwner('PUT', `/v1/sandbox/${box.id}/file/workspace/${path}`, body);
-  }
-});
-afterAll(() => porthole.end());
-
-const asOwner = (method: string, path: string, body?: unknown): Promise<Answer> =>
-  porthole.call(method, path, { token: ALICE, body });
-const make = async (body: object = {}): Promise<Made> =>
-  (await asOwner('POST', '/v1/sandbox', body)).json<Made>();
-const delegate = async (body: object, id = box.id): Promise<Credential> => {
-  const answer = await asOwner('POST', `/v1/sandbox/${id}/delegate`, body);
-  if (answer.status !== 201) throw new Error(`not delegated: ${answer.status} ${answer.text}`);
-  return answer.json<Credential>();
-};
+useDelegationHost();
 
 describe('the table of the page', () => {
   const lines = readFileSync(PAGE, 'utf8')

@@ -1,53 +1,23 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { type Answer } from '#test/support/in-process-host.ts';
 import { execute } from './support/commands.ts';
 import { openEventStream } from './support/event-stream.ts';
-import { ALICE, PEOPLE } from './support/people.ts';
+import { ALICE } from './support/people.ts';
 import { makeRun, outcome } from './support/runs.ts';
 import { openTerminal } from './support/terminals.ts';
+import {
+  asOwner,
+  box,
+  type Credential,
+  delegate,
+  exec,
+  porthole,
+  useDelegationHost,
+} from './support/delegations.ts';
 
-interface Made {
-  readonly id: string;
-  readonly sandbox_token: string;
-}
-interface Credential {
-  readonly token: string;
-  readonly delegation_id: string;
-  readonly expires_at: string;
-}
-
-let porthole: TestHost;
-let box: Made;
-beforeAll(async () => {
-  porthole = await startTestHost({ ...PEOPLE, Sandbox__Preview__MaxTotal: '1000' });
-  box = await make();
-  for (const [path, body] of [
-    ['src/a.txt', 'a'],
-    ['notes.txt', 'notes'],
-    ['other/b.txt', 'b'],
-  ]) {
-    await asOwner('PUT', `/v1/sandbox/${box.id}/file/workspace/${path}`, body);
-  }
-});
-afterAll(() => porthole.end());
-
-const asOwner = (method: string, path: string, body?: unknown): Promise<Answer> =>
-  porthole.call(method, path, { token: ALICE, body });
-const make = async (body: object = {}): Promise<Made> =>
-  (await asOwner('POST', '/v1/sandbox', body)).json<Made>();
-const delegate = async (body: object, id = box.id): Promise<Credential> => {
-  const answer = await asOwner('POST', `/v1/sandbox/${id}/delegate`, body);
-  if (answer.status !== 201) throw new Error(`not delegated: ${answer.status} ${answer.text}`);
-  return answer.json<Credential>();
-};
-const exec = (token: string, argv: readonly string[], more: object = {}, headers = {}): Promise<Answer> =>
-  porthole.call('POST', `/v1/sandbox/${box.id}/exec`, {
-    token,
-    body: { argv, ...more },
-    headers: { accept: 'application/json', ...headers },
-  });
+useDelegationHost();
 const read = (token: string, path: string): Promise<Answer> =>
   porthole.call('GET', `/v1/sandbox/${box.id}/file/workspace/${path}`, { token });
 const write = (token: string, path: string, body = 'new'): Promise<Answer> =>

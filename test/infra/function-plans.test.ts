@@ -6,7 +6,6 @@ import { accessPlan } from '../../infra/access.ts';
 import { authorities, authorityData } from '../../infra/authorities.plan.ts';
 import { environmentPlan } from '../../infra/environment.plan.ts';
 import { autoscalerPlan, deploymentPlan } from '../../infra/functions.ts';
-import { namespacesPlan } from '../../infra/namespaces.ts';
 import { lifecyclePlan, reaperPlan, snapshotsPlan, warmPoolPlan } from '../../infra/scheduled-jobs.ts';
 import { guestKeys, templatesPlan, warmPoolsPlan } from '../../infra/sandboxes.plan.ts';
 import { readStackConfig } from '../../infra/read-stack-config.ts';
@@ -14,26 +13,6 @@ import { SIGNING_KEYS, stackFile, values } from './support/stack-files.ts';
 
 const config = (more: Readonly<Record<string, unknown>> = {}) =>
   readStackConfig(values(stackFile(more)), () => true);
-
-describe('namespaces', () => {
-  test('are created once each, except those that exist already', () => {
-    const names = (more = {}) => namespacesPlan(config(more)).map(({ metadata }) => metadata.name);
-    expect(names()).toEqual(['agentweaver', 'porthole']);
-    expect(names({ 'porthole:namespaces': { existing: ['agentweaver'] } })).toEqual(['porthole']);
-    expect(names({ 'porthole:namespaces': { gateway: 'edge' } })).toEqual([
-      'agentweaver',
-      'edge',
-      'porthole',
-    ]);
-  });
-
-  test("hold pods to the restricted standard, but where a gateway's own pods may run", () => {
-    const enforced = namespacesPlan(config({ 'porthole:namespaces': { gateway: 'edge' } })).map(
-      ({ metadata }) => (metadata.labels as Record<string, string>)['pod-security.kubernetes.io/enforce'],
-    );
-    expect(enforced).toEqual(['restricted', undefined, 'restricted']);
-  });
-});
 
 describe('the rights of the functions', () => {
   const resources = (sandboxes: object) =>

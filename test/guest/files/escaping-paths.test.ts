@@ -18,6 +18,7 @@ import { Workspace } from '#guest/files/workspace.ts';
 import { writeFile } from '#guest/files/write-file.ts';
 import { UPLOAD } from '#guest/protocol/files-protocol.ts';
 import { tar } from '#test/hostile/support/tar-builder.ts';
+import { frame, from } from '../support/files.ts';
 
 const CANARY = 'canary-of-the-escaping-paths';
 
@@ -25,18 +26,6 @@ const base = fs.mkdtempSync(join(tmpdir(), 'porthole-escapes-'));
 const root = join(base, 'workspace');
 const outside = join(base, 'outside');
 afterAll(() => fs.rmSync(base, { recursive: true, force: true }));
-
-async function* from(...chunks: readonly (string | Buffer)[]): AsyncGenerator<Buffer> {
-  for (const chunk of chunks) yield Buffer.from(chunk as string);
-}
-
-export function frame(type: number, payload: string | Buffer = ''): Buffer {
-  const bytes = Buffer.from(payload as string);
-  const head = Buffer.alloc(5);
-  head[0] = type;
-  head.writeUInt32BE(bytes.length, 1);
-  return Buffer.concat([head, bytes]);
-}
 
 /** Each returns what it has read. */
 const OPERATIONS: Readonly<Record<string, (workspace: Workspace, path: string) => Promise<string>>> = {
