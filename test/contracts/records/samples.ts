@@ -1,6 +1,7 @@
 import { NO_SECRETS } from '#core/network/network-secrets.ts';
 import { NO_NETWORK } from '#core/network/network-policy.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type { Page, PageRequest } from '#core/shared/reads.ts';
 import type { EndReason, Tombstone } from '#core/previews/preview-records.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import type { QuotaLimits } from '#core/sandboxes/sandbox-capacity.ts';
@@ -70,4 +71,19 @@ export function aSandbox(id: string, rest: Partial<SandboxRecord> = {}): Sandbox
 
 export function tombstone(tokenSha256: string, reason: EndReason, at: Date = NOON): Tombstone {
   return { tokenSha256, runId: 'run_1', reason, at };
+}
+
+/** The items of each page of a list, to its end. */
+export async function allPages<T>(
+  list: (page: PageRequest) => Promise<Page<T>>,
+  limit: number,
+): Promise<T[][]> {
+  const pages: T[][] = [];
+  let after: string | undefined;
+  do {
+    const page = await list({ limit, after });
+    pages.push([...page.items]);
+    after = page.next ?? undefined;
+  } while (after !== undefined);
+  return pages;
 }
