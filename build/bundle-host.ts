@@ -1,10 +1,11 @@
-import { rm, rename, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
 import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'rolldown';
-import { BUILT_HOST, HOST_INPUTS } from '#host/built-host.ts';
+import { BUILT_HOST, type BuiltHost, HOST_INPUTS } from '#host/built-host.ts';
 import { builtinsPlugin, EXTERNAL, zodPlugin } from './bundle-functions.ts';
-import { ROOT } from './function-entries.ts';
+import { lazyRoutesSource, ROOT } from './function-entries.ts';
 
 /**
  * Files beside a module, and workers that run it, are those of the sources: they are not bundled.
@@ -20,27 +21,47 @@ const placesPlugin: Plugin = {
       : null,
 };
 
+/** The first request of a route loads its module, with its schemas. */
+const routesPlugin: Plugin = {
+  name: 'routes',
+  load: (id) => (id === join(ROOT, 'host/host-routes.ts') ? lazyRoutesSource() : null),
+};
+
 /** Packages with native parts, and those that few hosts load. */
 const UNBUNDLED = [...EXTERNAL, 'dockerode', 'esbuild', 'playwright-core', '@lydell/node-pty'];
 
 /**
- * Bundles the host for `npm start` (`builtHost`): it starts in half the time, with half the memory.
- * Returns its folder.
+ * What every host loads, and what every host on one machine loads besides: one file each, since a
+ * file costs a millisecond.
+ */
+const GROUPS = [
+  { name: 'start', test: /\/host\/run\.ts$/, priority: 2 },
+  {
+    name: 'one-machine',
+    test: /\/(?:host\/(?:local-platform|open-broker)|adapters\/sql\/sqlite\/open-sqlite-records)\.ts$/,
+    priority: 1,
+  },
+];
+
+/**
+ * Bundles the host for `npm start` (`builtHost`). Each build has its own folder. That of the build
+ * before stays: a host that runs it may still load parts of it. Returns the folder of all builds.
  */
 export async function bundleHost(folder = BUILT_HOST): Promise<string> {
-  const aside = `${folder}.${process.pid}`;
+  const aside = join(folder, `.${process.pid}`);
   const { output } = await build({
     cwd: ROOT,
     input: { run: join(ROOT, 'host/run.ts') },
     platform: 'node',
     external: UNBUNDLED,
-    plugins: [zodPlugin, builtinsPlugin, placesPlugin],
-    logLevel: 'warn',
+    plugins: [routesPlugin, zodPlugin, builtinsPlugin, placesPlugin],
+    logLevel: 'silent',
     output: {
       dir: aside,
       format: 'esm',
       entryFileNames: '[name].mjs',
       chunkFileNames: 'chunks/[name]-[hash].mjs',
+      codeSplitting: { groups: GROUPS },
       comments: false,
       // Lines and names stay, for stack traces.
       minify: false,
@@ -50,8 +71,22 @@ export async function bundleHost(folder = BUILT_HOST): Promise<string> {
     .flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
     .filter((id) => id.startsWith(`${ROOT}/`) && !id.includes('/node_modules/'))
     .map((id) => relative(ROOT, id));
-  await writeFile(join(aside, HOST_INPUTS), JSON.stringify([...new Set(inputs), 'package-lock.json']));
-  await rm(folder, { recursive: true, force: true });
-  await rename(aside, folder);
+  const hash = createHash('sha256');
+  // Names of chunks contain their hashes.
+  for (const { fileName } of output) hash.update(`${fileName}\n`);
+  const name = hash.digest('hex').slice(0, 16);
+  const list = join(folder, HOST_INPUTS);
+  const before = await readFile(list, 'utf8').then(
+    (text) => (JSON.parse(text) as BuiltHost).folder,
+    () => name,
+  );
+  await rm(join(folder, name), { recursive: true, force: true });
+  await rename(aside, join(folder, name));
+  const built: BuiltHost = { folder: name, inputs: [...new Set(inputs), 'package-lock.json'] };
+  await writeFile(`${list}.${process.pid}`, JSON.stringify(built));
+  await rename(`${list}.${process.pid}`, list);
+  for (const each of await readdir(folder)) {
+    if (![name, before, HOST_INPUTS].includes(each)) await rm(join(folder, each), { recursive: true });
+  }
   return folder;
 }

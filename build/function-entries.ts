@@ -55,18 +55,32 @@ export async function functionEntries(): Promise<FunctionEntry[]> {
   return [router, ...routes, ...(Object.keys(SCHEDULED) as (keyof typeof SCHEDULED)[]).map(scheduled)];
 }
 
+/** The source of `host/host-routes.ts` in the bundled host. */
+export async function lazyRoutesSource(): Promise<string> {
+  const places = await routePlaces();
+  const rows = ROUTES.map((route) => {
+    const { id, method, path, socket, channel } = route;
+    return lazyRow({ id, method, path, socket, channel }, places.get(route) as Place);
+  });
+  return `export const HOST_ROUTES = [\n${rows.join(',\n')}\n];`;
+}
+
+/** A route as a literal, with the module that its first request loads. */
+function lazyRow(facts: object, { value, module }: Place): string {
+  return `{ ...${JSON.stringify(facts)}, load: async () => (await import('${module}')).${value} }`;
+}
+
 /** All routes, each with the module that its first request loads. */
 function routerSource(places: ReadonlyMap<unknown, Place>): string {
   const rows = ROUTES.map((route) => {
     const { id, method, path, socket, access, signsIn, responses } = route;
-    const { value, module } = places.get(route) as Place;
     // The events of a POST end with its work.
     const isEndless =
       socket === true ||
       (method === 'GET' &&
         Object.values(responses).some(({ contentType }) => contentType === 'text/event-stream'));
-    const row = { id, method, path, socket, opens: access !== 'anyone' || signsIn === true, isEndless };
-    return `{ ...${JSON.stringify(row)}, load: async () => (await import('${module}')).${value} }`;
+    const opens = access !== 'anyone' || signsIn === true;
+    return lazyRow({ id, method, path, socket, opens, isEndless }, places.get(route) as Place);
   });
   return `import { routerFunction } from '#host/serverless/router-function.ts';
 export const { handler, stream } = routerFunction([

@@ -3,13 +3,13 @@ import { createStrictServer, strictServerOptions } from '#proxy/front/strict-ser
 import { dropRest } from '#proxy/status-answer.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { Authenticator } from '#core/auth/authenticator.ts';
-import type { Route } from '#handlers/route.ts';
 import type { Services } from '#handlers/services.ts';
 import { createFunctionHost, type FunctionHostOptions } from './function-host.ts';
+import type { HOST_ROUTES } from './host-routes.ts';
 import { refuse, refuseUpgrade } from './known-hosts.ts';
 
 export interface ChannelServersOptions extends Pick<FunctionHostOptions, 'metrics' | 'redact'> {
-  readonly routes: readonly Route[];
+  readonly routes: typeof HOST_ROUTES;
   readonly services: Services;
   /** Accepts only agents of runs. */
   readonly agents: Authenticator;
@@ -44,7 +44,7 @@ const UNAUTHORIZED = 'Only the token of a running run of this very sandbox is ac
 const NO_UPGRADE = 'There is no WebSocket here.';
 
 /** The routes of a channel: operations of agents in their own run. */
-export function channelRoutes(routes: readonly Route[]): readonly Route[] {
+function channelRoutes(routes: typeof HOST_ROUTES): typeof HOST_ROUTES {
   return routes.filter(({ channel }) => channel === true);
 }
 

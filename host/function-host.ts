@@ -4,19 +4,20 @@ import { pipeline } from 'node:stream/promises';
 import { dropRest } from '#proxy/status-answer.ts';
 import { PortholeError } from '#core/errors.ts';
 import { missingPage } from '#handlers/console/console-page.ts';
-import type { HttpResponse } from '#handlers/http/http-event.ts';
+import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { makeFunction, type FunctionOptions } from '#handlers/make-function.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
 import type { Route } from '#handlers/route.ts';
 import { withSafeHeaders } from '#handlers/http/response-headers.ts';
 import type { Services } from '#handlers/services.ts';
 import { HandshakeResponse } from './handshake.ts';
+import type { LazyRoute } from './host-routes.ts';
 import type { MetricRecorder } from './telemetry/metrics.ts';
 import { RequestEvent } from './request-event.ts';
-import { createRouter, type Target } from './router.ts';
+import { type Answer, createRouter, type Target } from './router.ts';
 
 export interface FunctionHostOptions extends FunctionOptions {
-  readonly routes: readonly Route[];
+  readonly routes: readonly (Route | LazyRoute)[];
   readonly services: Services;
   readonly metrics: MetricRecorder;
 }
@@ -95,8 +96,11 @@ export function createFunctionHost({
   const router = createRouter({
     routes,
     answerOf(route) {
-      const invoke = makeFunction(route, services, options);
-      return (event) => invoke(event, NO_CONTEXT);
+      const make = (loaded: Route) => {
+        const invoke = makeFunction(loaded, services, options);
+        return (event: HttpEvent) => invoke(event, NO_CONTEXT);
+      };
+      return 'handle' in route ? make(route) : onceLoaded(async () => make(await route.load()));
     },
     missingPage: (event) => missingPage(event, services),
     log,
@@ -108,6 +112,17 @@ export function createFunctionHost({
     const path = mark === -1 ? url : url.slice(0, mark);
     void serve(req, res, path, router.find(method, path, res instanceof HandshakeResponse));
   };
+}
+
+/** Loads the answer at the first request, for all requests. */
+function onceLoaded(load: () => Promise<Answer>): Answer {
+  let answer: Answer | undefined;
+  let loading: Promise<Answer> | undefined;
+  const first = async (event: HttpEvent) => {
+    answer = await (loading ??= load());
+    return answer(event);
+  };
+  return (event) => (answer ?? first)(event);
 }
 
 const NO_CONTEXT = {};

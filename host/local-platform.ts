@@ -46,11 +46,13 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
     skillsFailed: skillsFailed(log),
   });
   const place = `local:${hostname()}:${folder}`;
-  const isolation = local.probe();
   let warnings: readonly string[] = [];
-  const learned = (async () => {
-    ({ warnings } = await isolation);
-  })();
+  let learned: Promise<unknown> | undefined;
+  const learn = async () => {
+    const found = await local.probe();
+    ({ warnings } = found);
+    return found.isolation;
+  };
 
   const { plane, gateway, listening, end } = await openOneMachinePreviews(config, deps, provider);
 
@@ -63,17 +65,19 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
     gateway,
     warnings: () => warnings,
     async describe() {
-      const { isolation: kind } = await isolation;
+      const kind = await learn();
       return `local, ${kind === 'none' ? 'NOT ISOLATED' : `kept apart by ${kind}`}`;
     },
     listening,
     openChannels: (services) => local.serveChannels(services),
     certificatesChanged: (id) => local.writeCertificates(id),
-    brokersNetwork: async () => (await isolation).isolation !== 'none',
+    brokersNetwork: async () => (await learn()) !== 'none',
     isAtAddress: () => Promise.resolve(false),
     drainMs: DRAIN_MS,
-    recover: (signal) =>
-      recoverSandboxes({ records, provider: provider.for('control'), place, clock, log }, signal),
+    recover(signal) {
+      learned = learn();
+      return recoverSandboxes({ records, provider: provider.for('control'), place, clock, log }, signal);
+    },
     async close() {
       await learned;
       await end();

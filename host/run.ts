@@ -19,20 +19,28 @@ const MOST_WORDS = 2_000;
 
 /**
  * Builds the console in the background if its build is missing or stale, at the lowest priority:
- * the API does not wait for it. Pages show the progress. An installation without the sources has
- * its build already. Returns a function that stops it.
+ * the API does not wait for it. Begins when `isUp` settles. Pages show the progress. An
+ * installation without the sources has its build already. Returns a function that stops it.
  */
-function keepConsoleBuilt(log: Logger): () => void {
+function keepConsoleBuilt(log: Logger, isUp: Promise<unknown>): () => void {
   if (!existsSync(BUILDER)) return () => undefined;
   setConsoleBuild({ state: 'under way' });
+  const stopping = new AbortController();
+  const begin = () => {
+    if (!stopping.signal.aborted) buildConsole(log, stopping.signal);
+  };
+  isUp.then(begin, begin);
+  return () => stopping.abort();
+}
+
+function buildConsole(log: Logger, stopping: AbortSignal): void {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', BUILDER], {
     stdio: ['ignore', 'ignore', 'pipe'],
     timeout: LONGEST_MS,
   });
   let words = '';
-  let ended = false;
   const failed = (why: string) => {
-    if (ended) return;
+    if (stopping.aborted) return;
     setConsoleBuild({ state: 'failed', words: why });
     log.warn({ words: why }, 'console not built: npm run build says why');
   };
@@ -48,10 +56,7 @@ function keepConsoleBuilt(log: Logger): () => void {
     else failed(signal === null ? words.trim() : `It was ended by ${signal}. ${words}`.trim());
   });
   child.unref();
-  return () => {
-    ended = true;
-    child.kill();
-  };
+  stopping.addEventListener('abort', () => child.kill());
 }
 
 /**
@@ -71,10 +76,11 @@ export async function run(began: number): Promise<void> {
     process.exitCode = 1;
     return;
   }
-  const endBuild = keepConsoleBuilt(host.services.log);
+  const described = host.describe();
+  const endBuild = keepConsoleBuilt(host.services.log, described);
   endOnSignal(host, endBuild);
   say(greeting(host, config, (performance.now() - began) / 1_000));
-  say(`  Sandboxes     ${await host.describe()}\n`);
+  say(`  Sandboxes     ${await described}\n`);
   for (const warning of host.services.warnings()) say(`  WARNING       ${warning}\n`);
   say('\n');
 }

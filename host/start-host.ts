@@ -14,7 +14,6 @@ import {
   reap,
   cleanEditorSnapshots,
 } from '#handlers/ops/scheduled.ts';
-import { ROUTES } from '#handlers/routes.ts';
 import type { Logger, Services } from '#handlers/services.ts';
 import { createChannelServers } from './channel-servers.ts';
 import { limitPeers } from './limit-peers.ts';
@@ -23,6 +22,7 @@ import { type Config, secretsOf } from './config/config.ts';
 import { isOnOneMachine } from './config/contradictions.ts';
 import { createFront } from './front.ts';
 import { createFunctionHost } from './function-host.ts';
+import { HOST_ROUTES } from './host-routes.ts';
 import { isWildcard, knownHosts } from './known-hosts.ts';
 import { createMetrics } from './telemetry/metrics.ts';
 import { openServices } from './open-services.ts';
@@ -94,7 +94,7 @@ export async function startHost(
       publicOrigin: config.publicUrl?.origin,
       certificate,
       api: createFunctionHost({
-        routes: ROUTES,
+        routes: HOST_ROUTES,
         services,
         metrics,
         publicOrigin: config.publicUrl?.origin,
@@ -111,7 +111,7 @@ export async function startHost(
     });
 
     const channels = createChannelServers({
-      routes: ROUTES,
+      routes: HOST_ROUTES,
       services,
       agents: createAgentAuthenticator({ ...services, inside: true }),
       metrics,

@@ -11,6 +11,7 @@ import { cpus, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
+import { writeBuiltGuest } from '#adapters/guest/guest-bundle.ts';
 import { missing } from './cluster/fixture/cluster.ts';
 
 /** One line a suite and try, as the reporter writes it. */
@@ -203,6 +204,8 @@ const isUp = missing() === undefined;
 const namesSome = wanted.some((argument) => !argument.startsWith('-'));
 const namesInBand = wanted.some((argument) => /cluster|test\/docker/.test(argument));
 const codes: number[] = [];
+// Once, and not in every process that starts sandboxes.
+await writeBuiltGuest();
 try {
   if (namesInBand) codes.push(await run([...wanted, '--runInBand']));
   else if (namesSome)

@@ -1,19 +1,30 @@
 import { createHash } from 'node:crypto';
-import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import type { Plugin } from 'esbuild';
 
 const SOURCES = join(import.meta.dirname, '../../guest');
 
-/** Made by `npm run build`, for installations without development packages. */
-const BUILT = join(import.meta.dirname, '../../dist/guest');
+const ROOT = join(SOURCES, '..');
+
+/**
+ * Made by `npm run build`, for installations without development packages. Others use it until one
+ * of its sources changes: a start does not bundle.
+ */
+const BUILT = join(ROOT, 'dist/guest');
+
+/** The file in it that lists its sources. */
+const INPUTS = 'inputs.json';
 
 /** Goes into the guest's folder as it is. */
 const SCRIPT = 'sessions.bash';
 
 /** File in the guest's folder → the module it is bundled from. */
 const ENTRIES = { 'guest.js': 'main.ts', porthole: 'porthole.ts' } as const;
+
+/** What a build consists of. */
+const PROGRAMS = [...Object.keys(ENTRIES), SCRIPT, 'package.json'];
 
 /**
  * The guest's sources: itself, the modules without I/O that it shares with the host, and packages.
@@ -29,12 +40,28 @@ const INGREDIENTS = [
 
 /** Changes with the guest's sources. Computed without bundling. */
 export function guestDigest(): string {
-  const root = join(SOURCES, '..');
   const hash = createHash('sha256').update(process.version);
-  for (const file of globSync(INGREDIENTS, { cwd: root, exclude: ['guest/dist/**'] }).toSorted()) {
-    hash.update(file).update(readFileSync(join(root, file)));
+  const ingredients = isBuilt()
+    ? PROGRAMS.map((name) => `dist/guest/${name}`)
+    : globSync(INGREDIENTS, { cwd: ROOT, exclude: ['guest/dist/**'] }).toSorted();
+  for (const file of ingredients) {
+    hash.update(file).update(readFileSync(join(ROOT, file)));
   }
   return hash.digest('hex').slice(0, 16);
+}
+
+/** Whether the build is whole, and newer than each of its sources. */
+function isBuilt(): boolean {
+  try {
+    const list = join(BUILT, INPUTS);
+    const builtAt = statSync(list).mtimeMs;
+    const inputs = JSON.parse(readFileSync(list, 'utf8')) as readonly string[];
+    const programs = PROGRAMS.map((name) => `dist/guest/${name}`);
+    return [...inputs, ...programs].every((file) => statSync(join(ROOT, file)).mtimeMs <= builtAt);
+  } catch {
+    // A source or a program is gone, or nothing is built.
+    return false;
+  }
 }
 
 /**
@@ -42,15 +69,23 @@ export function guestDigest(): string {
  * @throws Error where they are not built and cannot be built
  */
 export async function bundleGuest(): Promise<Record<string, string>> {
+  if (isBuilt()) return readBuilt();
   const esbuild = await import('esbuild').catch(() => undefined);
   if (esbuild === undefined) return readBuilt();
+  return (await bundle(esbuild)).files;
+}
+
+async function bundle(esbuild: typeof import('esbuild')) {
+  const inputs = new Set([`guest/${SCRIPT}`, relative(ROOT, import.meta.filename), 'package-lock.json']);
   const files: Record<string, string> = {
     'package.json': '{"type":"module"}\n',
     [SCRIPT]: readFileSync(join(SOURCES, SCRIPT), 'utf8'),
   };
   for (const [name, entry] of Object.entries(ENTRIES)) {
     if (!existsSync(join(SOURCES, entry))) continue;
-    const { outputFiles } = await esbuild.build({
+    const { outputFiles, metafile } = await esbuild.build({
+      absWorkingDir: ROOT,
+      metafile: true,
       entryPoints: [join(SOURCES, entry)],
       bundle: true,
       write: false,
@@ -66,8 +101,12 @@ export async function bundleGuest(): Promise<Record<string, string>> {
       logLevel: 'error',
     });
     files[name] = outputFiles[0]?.text ?? '';
+    for (const file of Object.keys(metafile.inputs)) {
+      // A builtin module is not a file.
+      if (!file.includes(':') && !file.startsWith('node_modules/')) inputs.add(file);
+    }
   }
-  return files;
+  return { files, inputs: [...inputs] };
 }
 
 /**
@@ -95,16 +134,22 @@ function lazyBuiltins(): Plugin {
  * its path.
  */
 export async function writeBuiltGuest(): Promise<string> {
-  const files = await bundleGuest();
+  if (isBuilt()) return BUILT;
+  const esbuild = await import('esbuild');
+  const { files, inputs } = await bundle(esbuild);
+  await esbuild.stop();
   mkdirSync(BUILT, { recursive: true });
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(BUILT, name), text);
+  // The list is last: until then nothing is built.
+  for (const [name, text] of Object.entries({ ...files, [INPUTS]: JSON.stringify(inputs) })) {
+    const fresh = join(BUILT, `.${name}.${process.pid}`);
+    writeFileSync(fresh, text);
+    renameSync(fresh, join(BUILT, name));
+  }
   return BUILT;
 }
 
 function readBuilt(): Record<string, string> {
-  const names = [...Object.keys(ENTRIES), SCRIPT, 'package.json'].filter((name) =>
-    existsSync(join(BUILT, name)),
-  );
+  const names = PROGRAMS.filter((name) => existsSync(join(BUILT, name)));
   if (!names.includes('guest.js')) {
     throw new Error('the guest is not built: run npm ci with its development packages, or npm run build');
   }

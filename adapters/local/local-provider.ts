@@ -3,8 +3,7 @@
  * else by unshare, else not at all.
  *
  *     const provider = createLocalProvider({ dataDir });
- *     const { isolation, warnings } = await provider.probe(); // found by trying; begun at
- *     creation, cached
+ *     const { isolation, warnings } = await provider.probe(); // found by trying, cached
  *
  * A sandbox's `podName` is its id; `image` is refused. Sandboxes outlive the host, and the next
  * host with the same `dataDir` finds them running. `close()` ends only what this process started
@@ -92,10 +91,7 @@ export interface LocalProvider extends SandboxProvider {
   mountNamespace(id: string): MountNamespace | undefined;
 }
 
-/**
- * Creates the folders and starts to probe isolation without waiting, so that the host starts at
- * once.
- */
+/** Creates the folders. What isolates is found at the first use: the host does not wait for it. */
 export function createLocalProvider(options: LocalProviderOptions): LocalProvider {
   const root = join(resolve(options.dataDir), 'sandboxes');
   mkdirSync(root, { recursive: true, mode: 0o700 });
@@ -112,7 +108,8 @@ class FolderProvider implements LocalProvider {
   readonly defaultSize: SandboxSize;
   readonly #root: string;
   readonly #starter: SandboxStarter;
-  readonly #isolation: Promise<Isolation>;
+  readonly #findIsolation: () => Promise<Isolation>;
+  #isolation: Promise<Isolation> | undefined;
   readonly #serial = new Serial();
   readonly #channels: SandboxChannels;
 
@@ -122,14 +119,14 @@ class FolderProvider implements LocalProvider {
     this.#root = root;
     this.#channels = new SandboxChannels(options.tools?.certificates);
     this.#starter = new SandboxStarter(dirname(root), options);
-    this.#isolation =
-      isolation === undefined
-        ? findIsolation((kind) => this.#starter.attempt(kind))
-        : Promise.resolve(isolation === 'none' ? withoutIsolation() : { isolation, warnings: [] });
+    this.#findIsolation = async () => {
+      if (isolation === undefined) return findIsolation((kind) => this.#starter.attempt(kind));
+      return isolation === 'none' ? withoutIsolation() : { isolation, warnings: [] };
+    };
   }
 
   probe(): Promise<Isolation> {
-    return this.#isolation;
+    return (this.#isolation ??= this.#findIsolation());
   }
 
   runsImage(): Promise<boolean> {
@@ -137,7 +134,7 @@ class FolderProvider implements LocalProvider {
   }
 
   async enforcement(): Promise<Enforcement> {
-    const { isolation } = await this.#isolation;
+    const { isolation } = await this.probe();
     const isolated = isolation !== 'none';
     const controllers = isolated ? (await findCgroups())?.controllers : undefined;
     const enforced = (controller: Controller): string | null =>
@@ -189,7 +186,7 @@ class FolderProvider implements LocalProvider {
       );
     }
     checkSandboxId(id);
-    if (network && (await this.#isolation).isolation === 'none') {
+    if (network && (await this.probe()).isolation === 'none') {
       throw networkNotSupported('sandboxes are not isolated, so they have no network of their own');
     }
     await this.#serial.run(id, async () => {
@@ -277,7 +274,7 @@ class FolderProvider implements LocalProvider {
     signal: AbortSignal | undefined,
     fresh?: StoredSpec,
   ): Promise<void> {
-    const { isolation } = await this.#isolation;
+    const { isolation } = await this.probe();
     signal?.throwIfAborted();
     const started = folder.exists() ? folder.started() : undefined;
     if (started !== undefined && isAlive(started.process)) {

@@ -56,7 +56,7 @@ function isRefused(error: unknown): boolean {
   return cause?.code === 'ECONNREFUSED';
 }
 
-const MAIN = join(import.meta.dirname, '../../host/main.ts');
+const MAIN = join(import.meta.dirname, '../../host/main.js');
 const MOST_OUTPUT = 4_096;
 
 /** Like `npm start`, in the background. Resolves once it prints its URL. */

@@ -60,7 +60,7 @@ suite('the console of a folder that was just cloned', chromiumMissing, () => {
   async function start(environment: Readonly<Record<string, string>> = {}): Promise<string> {
     host = await startHostProcess({
       dataDir: join(folder, '.porthole'),
-      main: join(folder, 'host/main.ts'),
+      main: join(folder, 'host/main.js'),
       environment,
     });
     return `http://127.0.0.1:${host.port}`;

@@ -76,7 +76,7 @@ test('rejects a listed word in comments only, in folders that are not fully chec
 
 test('rejects a dead export', () => {
   for (const file of ['package.json', 'knip.json']) cpSync(join(ROOT, file), join(folder, file));
-  write('host/main.ts', "import { used } from '#core/used.ts';\n\nused();\n");
+  write('host/main.js', "import { used } from '#core/used.ts';\n\nused();\n");
   write('core/used.ts', 'export function used(): void {}\n\nexport const forgotten = 1;\n');
   const knip = join(ROOT, 'node_modules/knip/bin/knip.js');
   const { status, stdout } = spawnSync(process.execPath, [knip, '--no-progress', '--include=exports'], {

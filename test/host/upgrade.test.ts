@@ -50,7 +50,7 @@ suite('this version and the last release on one PostgreSQL', postgresMissing, ()
   async function start(version: 'released' | 'this'): Promise<HostProcess> {
     const host = await startHostProcess({
       dataDir: mkdtempSync(join(folder, 'data-')),
-      main: join(version === 'this' ? ROOT : join(folder, 'released'), 'host/main.ts'),
+      ...(version === 'released' && { main: join(folder, 'released/host/main.ts') }),
       environment: {
         DATABASE_URL: postgres.url,
         PORTHOLE_SIGNING_KEYS: SIGNING_KEYS,

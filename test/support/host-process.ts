@@ -22,7 +22,7 @@ export interface HostProcessOptions {
   readonly main?: string;
 }
 
-const MAIN = new URL('../../host/main.ts', import.meta.url).pathname;
+const MAIN = new URL('../../host/main.js', import.meta.url).pathname;
 
 /** The host as a separate process, as `npm start` runs it, once it reports that it is up. */
 export async function startHostProcess({
