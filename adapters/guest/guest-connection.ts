@@ -102,10 +102,12 @@ export async function upgradeConnection(
   const request = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`);
   return new Promise((resolve, reject) => {
     const answer = new AnswerHead();
+    let isSettled = false;
     const settle = (): void => {
+      isSettled = true;
       clearTimeout(timer);
       signal?.removeEventListener('abort', abort);
-      stream.off('readable', take).off('close', lost).off('end', lost);
+      stream.off('readable', look).off('close', lost).off('end', lost);
     };
     const fail = (error: unknown): void => {
       settle();
@@ -114,9 +116,13 @@ export async function upgradeConnection(
     };
     const abort = (): void => fail(signal?.reason);
     const lost = (): void => fail(guestFailure(sandboxId, 'its guest hung up'));
+    // Sockets and HTTP/2 streams of Node call `read(0)` directly after their last 'readable'. If
+    // nothing is left in them then, they emit 'end' before their next owner listens, and `unshift`
+    // fails. So read in a microtask, in which the owner continues.
+    const look = (): void => queueMicrotask(take);
     const take = (): void => {
-      // Read only the buffered bytes: a read past the end would emit 'end' before the stream's next
-      // owner listens for it.
+      if (isSettled) return;
+      // Only the buffered bytes: a read past the end would emit 'end' too.
       const chunk = stream.read(stream.readableLength) as Buffer | null;
       if (chunk === null) return;
       try {
@@ -136,7 +142,7 @@ export async function upgradeConnection(
     };
     const timer = setTimeout(() => fail(guestFailure(sandboxId, 'its guest does not answer')), answerWithin);
     // Do not use 'data': a paused stream stays paused when its next owner listens for data.
-    stream.on('close', lost).on('end', lost).on('readable', take);
+    stream.on('close', lost).on('end', lost).on('readable', look);
     if (signal?.aborted) return abort();
     signal?.addEventListener('abort', abort);
     stream.write(first === undefined ? request : Buffer.concat([request, first]));

@@ -202,8 +202,13 @@ test.each(['220 mail ready\r\n', ''])(
     const connection: Duplex = new Duplex({
       read: () => {},
       write: (_request, _encoding, done) => {
-        connection.push(Buffer.concat([SWITCHED, Buffer.from(greeting)]));
-        connection.push(null);
+        // Like a callback of the system, which no promise continues before its ticks have run.
+        setImmediate(() => {
+          connection.push(Buffer.concat([SWITCHED, Buffer.from(greeting)]));
+          connection.push(null);
+          // As sockets and HTTP/2 streams of Node do at their end.
+          connection.read(0);
+        });
         done();
       },
     });
