@@ -2,7 +2,7 @@
 import { createServer, type ServerHttp2Stream } from 'node:http2';
 import { connect } from 'node:net';
 import { Duplex } from 'node:stream';
-import { RELAY_SETTINGS, RELAY_WINDOW } from './protocol/http-protocol.ts';
+import { RELAY_SESSION, RELAY_WINDOW } from './protocol/http-protocol.ts';
 
 /** The guest may be starting: retries while nothing listens, with this pause in milliseconds. */
 const TRIES = 500;
@@ -15,7 +15,7 @@ const PAUSE_MS = 20;
  * @param path of the guest's socket
  */
 export function relayGuest(path: string): void {
-  const server = createServer({ settings: RELAY_SETTINGS });
+  const server = createServer(RELAY_SESSION);
   server.on('session', (session) => {
     session.setLocalWindowSize(RELAY_WINDOW);
     session.on('error', () => {});

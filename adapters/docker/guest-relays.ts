@@ -1,7 +1,7 @@
-import { type ClientHttp2Session, type ClientHttp2Stream, connect as openHttp2 } from 'node:http2';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect as openHttp2, constants } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
-import { RELAY_SETTINGS, RELAY_WINDOW } from '#guest/protocol/http-protocol.ts';
+import { RELAY_SESSION, RELAY_WINDOW } from '#guest/protocol/http-protocol.ts';
 import { GUEST_FOLDER } from '#adapters/guest/guest-runtime.ts';
 import type { RunningContainer } from './container-state.ts';
 import type { Engine } from './engine.ts';
@@ -124,7 +124,7 @@ class Relay {
     );
     const session = openHttp2('http://guest', {
       createConnection: () => this.#duplex,
-      settings: RELAY_SETTINGS,
+      ...RELAY_SESSION,
     });
     this.#session = session;
     session.on('error', () => {});
@@ -145,6 +145,7 @@ class Relay {
   connect({ check }: GuestWay, signal?: AbortSignal): Promise<Duplex> {
     clearTimeout(this.#idle);
     const stream = this.#session.request({ ':method': 'CONNECT', ':authority': 'guest' });
+    cancelOnDestroy(stream);
     this.#streams.add(stream);
     stream.once('close', () => {
       this.#streams.delete(stream);
@@ -187,4 +188,16 @@ class Relay {
   #lost(what: string, cause?: unknown): void {
     for (const stream of this.#streams) stream.destroy(transportError(this.#id, what, cause));
   }
+}
+
+/**
+ * Node resets a destroyed stream with NO_ERROR. The relay's Node takes that for a graceful end, and
+ * keeps the stream and its connection until it has sent everything, which is never.
+ */
+function cancelOnDestroy(stream: ClientHttp2Stream): void {
+  const destroy = stream._destroy.bind(stream);
+  stream._destroy = (error, done) => {
+    if (!stream.closed && !stream.pending) stream.close(constants.NGHTTP2_CANCEL);
+    destroy(error, done);
+  };
 }

@@ -26,7 +26,7 @@ export const MAX_JSON = 4 * 1024 * 1024;
 /** The `Upgrade` value that turns `GET /v1/dial/{port}` into a byte stream. */
 export const DIAL_UPGRADE = 'tcp';
 
-// Settings of the HTTP/2 session between host and relay (RFC 9113 §6.5.2, §6.9).
+// Options of the HTTP/2 session between host and relay (RFC 9113 §6.5.2, §6.9).
 
 /**
  * Receive window of one connection, in bytes: enough for a fast engine, small enough for a hundred
@@ -37,8 +37,14 @@ const STREAM_WINDOW = 256 * 1024;
 /** Receive window of all connections together. A stalled connection must not block the others. */
 export const RELAY_WINDOW = 256 * 1024 * 1024;
 
-export const RELAY_SETTINGS = {
-  initialWindowSize: STREAM_WINDOW,
-  maxConcurrentStreams: 4_096,
-  enablePush: false,
+/** Raises limits of Node that would end the session, and with it all connections to a sandbox. */
+export const RELAY_SESSION = {
+  settings: { initialWindowSize: STREAM_WINDOW, maxConcurrentStreams: 4_096, enablePush: false },
+  // In MB. Node goes on counting some bytes of streams that were reset, and refuses new streams
+  // above the limit, 10 MB by default. The windows bound what really waits.
+  maxSessionMemory: 1_000_000,
+  // The host sends one RST_STREAM for each connection that it closes. By default a server ends the
+  // session above 1,000 of them, and 33 more per second (CVE-2023-44487).
+  streamResetBurst: 1_000_000_000,
+  streamResetRate: 1_000_000_000,
 };
