@@ -3,8 +3,8 @@ import {
   type KeptChange,
   type KeptDetail,
   type KeptOutput,
-  OUTPUT_KEPT,
 } from '#guest/protocol/details-protocol.ts';
+import { OUTPUT_KEPT } from '#guest/protocol/http-protocol.ts';
 import { processInfo } from '#guest/protocol/processes-protocol.ts';
 import type { Caller } from '../callers.ts';
 import { PortholeError } from '../errors.ts';

@@ -1,6 +1,7 @@
 /** `GET /v1/details/{id}`: details of recent commands and changed files, which the guest keeps. */
 import { randomBytes } from 'node:crypto';
 import * as z from 'zod/mini';
+import { OUTPUT_KEPT } from './http-protocol.ts';
 
 /** Chosen by the host for one operation; in the operation's request. */
 export const detailId = z.string().check(z.regex(/^[0-9a-f]{32}$/));
@@ -9,9 +10,6 @@ export const detailId = z.string().check(z.regex(/^[0-9a-f]{32}$/));
 export function newDetailId(): string {
   return randomBytes(16).toString('hex');
 }
-
-/** Bytes of an output that are kept: its beginning, and its end, which has the errors. */
-export const OUTPUT_KEPT = { first: 16 * 1024, last: 32 * 1024 } as const;
 
 /** The largest file, in bytes, of which a change is kept. */
 export const LARGEST_CHANGED_FILE = 128 * 1024;

@@ -48,3 +48,6 @@ export const RELAY_SESSION = {
   streamResetBurst: 1_000_000_000,
   streamResetRate: 1_000_000_000,
 };
+
+/** Bytes of an output that are kept: its beginning, and its end, which has the errors. */
+export const OUTPUT_KEPT = { first: 16 * 1024, last: 32 * 1024 } as const;

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { KeptDetails, OutputExcerpt } from '#guest/kept-details.ts';
-import { keptDetail, OUTPUT_KEPT } from '#guest/protocol/details-protocol.ts';
+import { keptDetail } from '#guest/protocol/details-protocol.ts';
+import { OUTPUT_KEPT } from '#guest/protocol/http-protocol.ts';
 
 const { first, last } = OUTPUT_KEPT;
 
