@@ -1,8 +1,13 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { recipeDigest } from '../cluster/images/image-recipe.ts';
+import {
+  BROWSER_RECIPES,
+  GUEST_RECIPE,
+  IMAGE_RECIPES,
+  recipeDigest,
+} from '../cluster/images/image-recipe.ts';
 
 const context = mkdtempSync(join(tmpdir(), 'porthole-recipe-'));
 const recipe = { name: 'box', dockerfile: join(context, 'Dockerfile'), context };
@@ -45,4 +50,11 @@ describe('image rebuild', () => {
     write('host/parts/dist/part.js', 'part();\n');
     expect(recipeDigest(recipe, 'base-1')).toBe(before);
   });
+
+  test.each([GUEST_RECIPE, IMAGE_RECIPES.functionHost, BROWSER_RECIPES.browsers])(
+    'keeps the image $name when packages are packed meanwhile',
+    ({ dockerfile }) => {
+      expect(readFileSync(`${dockerfile}.dockerignore`, 'utf8').split('\n')).toContain('**/dist');
+    },
+  );
 });
