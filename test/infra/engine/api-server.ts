@@ -181,29 +181,41 @@ export class ApiServer {
     holds: (event: { type: string; object: KubernetesObject }) => boolean,
     what: string,
   ): Promise<KubernetesObject> {
-    const path = await this.#path(key);
-    const at = path.lastIndexOf('/');
-    const query = new URLSearchParams({
-      watch: '1',
-      fieldSelector: `metadata.name=${key.name}`,
-      resourceVersion: since.metadata.resourceVersion ?? '',
-    });
-    if (holds({ type: 'SINCE', object: since })) return since;
-    const { statusCode, body } = await request(`${this.#server}${path.slice(0, at)}?${query.toString()}`, {
-      dispatcher: this.#agent,
-      headers: this.#headers,
-      signal: AbortSignal.timeout(PATIENCE_MS),
-    });
-    if (statusCode !== 200) throw new ApiError(statusCode, await body.text());
+    const signal = AbortSignal.timeout(PATIENCE_MS);
     try {
-      for await (const line of lines(body)) {
-        const event = JSON.parse(line) as { type: string; object: KubernetesObject };
-        if (holds(event)) return event.object;
+      // After many other writes the API server has forgotten a version, and ends its watch.
+      for (let seen: KubernetesObject | undefined = since; ; seen = await this.read(key)) {
+        const now = { type: seen === undefined ? 'DELETED' : 'SINCE', object: seen ?? since };
+        if (holds(now)) return now.object;
+        if (seen === undefined) throw new Error(`${key.kind} ${key.name} is gone: it did not ${what}`);
+        for await (const event of this.#watch(key, seen, signal)) if (holds(event)) return event.object;
       }
     } catch (error) {
       if (!(error instanceof Error && error.name === 'TimeoutError')) throw error;
     }
     throw new Error(`${key.kind} ${key.name} did not ${what} within ${PATIENCE_MS / 1000} s`);
+  }
+
+  /** The events of an object since this version of it, until the API server ends the watch. */
+  async *#watch(
+    key: ObjectKey,
+    since: KubernetesObject,
+    signal: AbortSignal,
+  ): AsyncGenerator<{ type: string; object: KubernetesObject }, void> {
+    const path = await this.#path(key);
+    const query = new URLSearchParams({
+      watch: '1',
+      fieldSelector: `metadata.name=${key.name}`,
+      resourceVersion: since.metadata.resourceVersion ?? '',
+    });
+    const { statusCode, body } = await request(
+      `${this.#server}${path.slice(0, path.lastIndexOf('/'))}?${query.toString()}`,
+      { dispatcher: this.#agent, headers: this.#headers, signal },
+    );
+    if (statusCode === 410) return body.dump();
+    if (statusCode !== 200) throw new ApiError(statusCode, await body.text());
+    for await (const line of lines(body))
+      yield JSON.parse(line) as { type: string; object: KubernetesObject };
   }
 
   async #json(
