@@ -88,6 +88,8 @@ async function node(run: ProgramRun, address: string): Promise<{ code: number | 
       env: {
         PATH: process.env['PATH'],
         HOME: process.env['HOME'],
+        // Its packages are thousands of files, and suites run it dozens of times.
+        NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
         PULUMI_NODEJS_TYPESCRIPT: 'false',
         PULUMI_CONFIG: JSON.stringify(texts({ ...config, ...secrets })),
         PULUMI_CONFIG_SECRET_KEYS: JSON.stringify(Object.keys(secrets)),
