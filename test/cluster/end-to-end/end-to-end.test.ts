@@ -28,6 +28,11 @@ interface Started {
   readonly reason?: string;
 }
 
+interface Reaped {
+  readonly shown: object;
+  readonly log: string;
+}
+
 /** A page at `/`, and an echo WebSocket at any path. */
 const ECHO_SERVER = `
 const { createHash } = require('node:crypto');
@@ -51,11 +56,15 @@ server.listen(Number(process.argv[2]), '0.0.0.0', () => console.log('listening')
 suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
   let fixture: Cluster;
   let deployed: Deployed;
+  let reaped: Promise<Reaped>;
 
   beforeAll(async () => {
     fixture = await cluster();
     const { functionHost, sandbox } = await builtImages(fixture);
     deployed = await deploy(fixture, { name: 'e2e', functionHostImage: functionHost, sandboxImage: sandbox });
+    // The reaper comes once a minute: the other tests run meanwhile.
+    reaped = expire();
+    reaped.catch(() => undefined);
   }, 2 * PATIENT);
   afterAll(() => deployed?.destroy(), PATIENT);
 
@@ -91,6 +100,25 @@ suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
     const script = `(node echo.cjs ${port} > echo-${port}.log 2>&1 &) ; until grep -sq listening echo-${port}.log; do sleep 0.1; done`;
     const { exitCode, output } = await deployed.api.exec(sandbox_id, ['sh', '-c', script]);
     expect({ exitCode, output }).toEqual({ exitCode: 0, output: '' });
+  };
+
+  /** An expired preview: what its URL shows once the reaper has come, and the reaper's log. */
+  const expire = async (): Promise<Reaped> => {
+    const run = await startRun();
+    await serve(run, 4200);
+    const started = await start(run, 4200);
+    const name = previewName(started.session_id);
+    const route = [`httproute/${name}`, `--namespace=${deployed.namespaces.previews}`];
+    await fixture.kubectl([
+      'annotate',
+      ...route,
+      '--overwrite',
+      `${ANNOTATIONS.expiresAt}=2020-01-01T00:00:00Z`,
+    ]);
+    // The reaper selects by label, and decides by the exact time.
+    await fixture.kubectl(['label', ...route, `${LABELS.dueSlot}-`]);
+    await fixture.kubectl(['wait', ...route, '--for=delete', '--timeout=150s']);
+    return { shown: await ownPage(started.preview_url, 5_000), log: await deployed.logs('reaper') };
   };
 
   test('answers from two function pods behind the API host', async () => {
@@ -205,22 +233,9 @@ suite('Porthole on a cluster, through its Gateway', imagesMissing(), () => {
   test(
     'reaps an expired preview in the CronJob’s pod, and the URL says so',
     async () => {
-      const run = await startRun();
-      await serve(run, 4200);
-      const started = await start(run, 4200);
-      const name = previewName(started.session_id);
-      const route = [`httproute/${name}`, `--namespace=${deployed.namespaces.previews}`];
-      await fixture.kubectl([
-        'annotate',
-        ...route,
-        '--overwrite',
-        `${ANNOTATIONS.expiresAt}=2020-01-01T00:00:00Z`,
-      ]);
-      // The reaper selects by label, and decides by the exact time.
-      await fixture.kubectl(['label', ...route, `${LABELS.dueSlot}-`]);
-      await fixture.kubectl(['wait', ...route, '--for=delete', '--timeout=150s']);
-      expect(await ownPage(started.preview_url, 5_000)).toMatchObject({ status: 410, porthole: 'expired' });
-      expect(await deployed.logs('reaper')).toContain('"reaped":1');
+      const { shown, log } = await reaped;
+      expect(shown).toMatchObject({ status: 410, porthole: 'expired' });
+      expect(log).toContain('"reaped":1');
     },
     PATIENT,
   );
