@@ -24,6 +24,8 @@ import { reconcileSandbox } from './reconcile-sandbox.ts';
 
 /** Delay before a retry, in milliseconds. */
 const AGAIN_MS = 100;
+/** Events that come within this time, in milliseconds, cause one pass: it reads everything. */
+const TOGETHER_MS = 30;
 
 export interface StandIn {
   stop(): Promise<void>;
@@ -89,6 +91,7 @@ export function startStandIn(access: ClusterAccess, namespace: string): StandIn 
       woken = Promise.withResolvers<void>();
       await pass().catch(again);
       await Promise.race([woken.promise, aborted]);
+      await pause(TOGETHER_MS, undefined, { signal }).catch(() => undefined);
     }
   };
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ClusterAccess } from '#adapters/kubernetes/client/cluster-access.ts';
-import { collection, SERVICES } from '#adapters/kubernetes/client/kubernetes-object.ts';
+import { collection, type Kind, SERVICES } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import { previewManifests } from '#constructs/preview-objects.ts';
 import type { PreviewSpec } from '#core/previews/preview-plane.ts';
@@ -47,6 +47,9 @@ export interface GuardedStack {
 }
 
 const RBAC = 'rbac.authorization.k8s.io';
+const ACCOUNTS: Kind = { version: 'v1', plural: 'serviceaccounts' };
+const ROLES: Kind = { group: RBAC, version: 'v1', plural: 'roles' };
+const BINDINGS: Kind = { group: RBAC, version: 'v1', plural: 'rolebindings' };
 
 /**
  * @param sandboxes as in a stack file
@@ -145,13 +148,13 @@ export async function openGuardedStack(
       const there = { name: `some-${made}`, namespace: namespaces.functions };
       const metadata = { ...there, namespace: namespaces.previews };
       const roleRef = { apiGroup: RBAC, kind: 'Role', name: there.name };
-      await apply(
-        account({
-          serviceAccount: { metadata: there },
-          role: { metadata, rules: rulesOf(needs) },
-          binding: { metadata, roleRef, subjects: [{ kind: 'ServiceAccount', ...there }] },
-        }),
-      );
+      const { client } = admin;
+      const binding = { metadata, roleRef, subjects: [{ kind: 'ServiceAccount', ...there }] };
+      await Promise.all([
+        client.create(collection(ACCOUNTS, there.namespace), { metadata: there }),
+        client.create(collection(ROLES, metadata.namespace), { metadata, rules: rulesOf(needs) }),
+        client.create(collection(BINDINGS, metadata.namespace), binding),
+      ]);
       const found = await as(there.name);
       const [first] = needs;
       return first === undefined ? found : granted(found, first);
