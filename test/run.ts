@@ -1,7 +1,8 @@
 /**
  * `npm test`: jest on every suite this machine is ready for. Arguments go on to jest. The suites of
  * the test cluster come along once it is up (`npm run cluster:up`), or when they are named. They
- * share one cluster, and those of the container engine one engine: each kind runs one at a time.
+ * share one cluster: in a full run two of them at a time, each in its own namespaces. Those of the
+ * container engine share one engine, and run one at a time.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -87,7 +88,7 @@ async function run(options: readonly string[], isLane = false): Promise<number> 
 const LANES = 2;
 const IDLE = { share: 0.4, ms: 3_000 };
 /** Suites of one jest process: few enough that no lane is left with many at the end. */
-const CHUNK = { cheap: 40, other: 6 };
+const CHUNK = { cheap: 40, cluster: 7, other: 6 };
 /** What a suite leaves open, for instance after a time-out, must not hold up its lane. */
 const IN_LANE = [
   '--runInBand',
@@ -96,8 +97,9 @@ const IN_LANE = [
 ];
 
 /**
- * Every suite. Those that share a cluster or an engine are one chunk, and those with a browser,
- * which keep a core busy, another. The longest chunk is the first.
+ * Every suite. Those that share an engine are one chunk, and those with a browser, which keep a
+ * core busy, another. First those of the cluster, which mostly wait: both lanes begin with them,
+ * and the third has processors for others.
  */
 function chunksOfAll(withCluster: boolean): string[][] {
   const files = globSync('**/*.test.ts', { cwd: import.meta.dirname }).map((file) =>
@@ -111,8 +113,13 @@ function chunksOfAll(withCluster: boolean): string[][] {
   const others = suites.filter((file) => !isAlone(file));
   const chunked = (all: readonly string[], size: number): string[][] =>
     Array.from({ length: Math.ceil(all.length / size) }, (_, at) => all.slice(at * size, (at + 1) * size));
+  /** Each with a share of the long ones, so that they take about as long. */
+  const dealt = (all: readonly string[], size: number): string[][] => {
+    const count = Math.ceil(all.length / size);
+    return Array.from({ length: count }, (_, at) => all.filter((_, each) => each % count === at));
+  };
   const chunks = [
-    withCluster ? below(CLUSTER) : [],
+    ...(withCluster ? dealt(below(CLUSTER), CHUNK.cluster) : []),
     below(ENGINE),
     ...chunked(
       others.filter((file) => CHEAP.test(file)),
@@ -142,7 +149,8 @@ async function runInLanes(options: readonly string[], chunks: readonly string[][
   const idleLane = async (): Promise<void> => {
     while (left.length > 0) {
       if ((await idleShare(IDLE.ms)) < IDLE.share) continue;
-      // The last chunks are the shortest.
+      // The last chunks are the shortest. More than two suites are too many for the cluster's node.
+      if (left.at(-1)?.some((file) => file.includes(CLUSTER))) return;
       const chunk = left.pop();
       if (chunk !== undefined) await runChunk(chunk);
     }

@@ -110,6 +110,8 @@ suite('pulumi up on a real cluster', missing(), () => {
   }, PATIENT);
 
   afterAll(async () => {
+    // If a test failed: what `destroy` leaves, part of it outside the namespaces.
+    await stack?.destroy();
     await fixture.kubectl(['delete', 'namespace', ...Object.values(NAMESPACES), '--ignore-not-found']);
     await api.close();
     rmSync(folder, { recursive: true });
@@ -467,7 +469,7 @@ suite('pulumi up on a real cluster', missing(), () => {
         'validatingadmissionpolicies,validatingadmissionpolicybindings,namespaces,gateways,httproutes';
       const left = (await fixture.kubectl(['get', kinds, ...of]))
         .split('\n')
-        .filter((name) => name.includes('up-'));
+        .filter((name) => name.includes('/up-'));
       expect(left).toEqual([]);
       for (const namespace of [NAMESPACES.previews, NAMESPACES.functions]) {
         expect(await outcome(['get', 'namespace', namespace])).toContain('NotFound');

@@ -2,10 +2,12 @@
  * The pool of agent-sandbox on a real cluster, with the functions' token and a stand-in for
  * agent-sandbox's controller.
  */
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { pointer } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { createAgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
 import { createAgentSandboxPool } from '#adapters/kubernetes/sandboxes/claim-pool.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
@@ -15,7 +17,6 @@ import { poolConfig, settled } from '#test/support/warm-pools.ts';
 import { suite } from '#test/support/suite.ts';
 import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
 import { type StandIn, startStandIn } from './agent-sandbox-stand-in/stand-in.ts';
-import { amountOf } from '../../infra/sandbox-provider.plan.ts';
 import { cluster, missing } from './fixture/cluster.ts';
 import { command } from './fixture/command.ts';
 import { type Actor, GUEST, kubeconfigOf } from './guards/actor.ts';
@@ -31,6 +32,9 @@ const POOLS = {
   warmPool: 'ready',
 };
 
+/** A resource that this suite alone uses: others take and free memory at the same time. */
+const ROOM = `porthole.test/room-${randomBytes(4).toString('hex')}`;
+
 suite('a warm pool of agent-sandbox', missing() ?? definitionsMissing(), () => {
   let stack: GuardedStack;
   let standIn: StandIn;
@@ -45,24 +49,16 @@ suite('a warm pool of agent-sandbox', missing() ?? definitionsMissing(), () => {
   const replicas = (pool: string) =>
     stack.kubectl(['get', 'sandboxwarmpool', pool, '--output=jsonpath={.spec.replicas}']);
 
-  /** Memory of the only node that no pod requests. */
-  const freeMebibytes = async (): Promise<number> => {
-    const memory = async (args: readonly string[]) =>
-      (await stack.kubectl(['get', ...args]))
-        .split(/\s+/)
-        .filter(Boolean)
-        .map((quantity) => amountOf(quantity) / 2 ** 20);
-    const [allocatable = 0] = await memory([
-      'nodes',
-      '--output=jsonpath={.items[*].status.allocatable.memory}',
-    ]);
-    const requested = await memory([
-      'pods',
-      '--all-namespaces',
-      '--field-selector=status.phase!=Succeeded,status.phase!=Failed',
-      '--output=jsonpath={.items[*].spec.containers[*].resources.requests.memory}',
-    ]);
-    return Math.floor(requested.reduce((left, each) => left - each, allocatable));
+  const patch = (object: readonly string[], operations: readonly object[]) =>
+    stack.kubectl(['patch', ...object, '--type=json', `--patch=${JSON.stringify(operations)}`]);
+  /** Gives the first node so many of `ROOM`; null: takes them away. */
+  const furnishNode = async (value: string | null): Promise<void> => {
+    const node = await stack.kubectl(['get', 'nodes', '--output=jsonpath={.items[0].metadata.name}']);
+    const operations = ['capacity', 'allocatable'].map((list) => {
+      const path = pointer('status', list, ROOM);
+      return value === null ? { op: 'remove', path } : { op: 'add', path, value };
+    });
+    await patch(['node', node, '--subresource=status'], operations);
   };
 
   beforeAll(async () => {
@@ -119,22 +115,17 @@ suite('a warm pool of agent-sandbox', missing() ?? definitionsMissing(), () => {
   });
 
   test('gives its room to a caller when no node has room for the sandbox', async () => {
-    const config = poolConfig({ warmTarget: 2 });
-    const pool = open(config);
+    await furnishNode('2');
+    const path = pointer('spec', 'podTemplate', 'spec', 'containers', '0', 'resources');
+    const value = {
+      requests: { [ROOM]: '1', cpu: '10m' },
+      limits: { [ROOM]: '1', cpu: '1', memory: '128Mi' },
+    };
+    for (const template of ['plain', 'large'])
+      await patch(['sandboxtemplate', template], [{ op: 'replace', path, value }]);
+    const pool = open(poolConfig({ warmTarget: 2 }));
     await pool.prime();
     await settled(pool, 2);
-    const resources = { memory: `${(await freeMebibytes()) + 64}Mi` };
-    const [path, value] = [
-      '/spec/podTemplate/spec/containers/0/resources',
-      { requests: resources, limits: { ...resources, cpu: '1' } },
-    ];
-    await stack.kubectl([
-      'patch',
-      'sandboxtemplate',
-      'large',
-      '--type=json',
-      `--patch=${JSON.stringify([{ op: 'replace', path, value }])}`,
-    ]);
     const { client, access } = functions;
     const provider = withGuests(
       createAgentSandboxProvider({
@@ -153,6 +144,7 @@ suite('a warm pool of agent-sandbox', missing() ?? definitionsMissing(), () => {
     expect(await replicas('ready')).toBe('0');
     await provider.destroy(id);
     await provider.close();
+    await furnishNode(null);
   }, 60_000);
 
   test('is brought to its target by a separate pass, with the functions’ account', async () => {
