@@ -82,7 +82,7 @@ suite('starts behind a gateway that lags up to five seconds', missing(), () => {
   });
 
   /** Starts one preview per run, and visits each at once through every proxy. */
-  const visitors = async (starts: number, title: string, readyTimeoutSeconds: number) => {
+  const visitors = async (starts: number, title: string, readyTimeoutSeconds: number, atOnce = AT_ONCE) => {
     const preview = { ...PREVIEW, namespace: NAMESPACE, maxTotal: 1_000, readyTimeoutSeconds };
     const plane = createKubernetesPlane({
       client,
@@ -94,7 +94,7 @@ suite('starts behind a gateway that lags up to five seconds', missing(), () => {
     const tokens = plainTokens();
     const provider = { inspect: async () => ({ state: 'running', podName: BOX.podName }) as const };
     const deps = { plane, records, tokens, preview, quotas: NO_QUOTAS, provider, clock: systemClock };
-    const oneOfFew = gate(AT_ONCE);
+    const oneOfFew = gate(atOnce);
     return Promise.all(
       Array.from({ length: starts }, (_, at) =>
         oneOfFew(async () => {
@@ -122,19 +122,23 @@ suite('starts behind a gateway that lags up to five seconds', missing(), () => {
   );
 
   test(
-    'report that the preview is on its way, and never too early that it is ready, when they may wait for a second (50 starts)',
+    'report that the preview is on its way, and never too early that it is ready, when they may wait for a second',
     async () => {
       const visits = await visitors(50, 'hasty', 1);
+      // A busy machine may make every one of many late: then few are started at once, until one is
+      // early enough.
+      for (let round = 0; !visits.some(({ readiness }) => readiness.ready); round += 1) {
+        visits.push(...(await visitors(20, `unhurried${round}`, 1, 4)));
+      }
       const ready = visits.filter(({ readiness }) => readiness.ready);
       expect(ready.filter(({ seen }) => seen.some((status) => status !== 200))).toEqual([]);
       const pending = visits.filter(({ readiness }) => !readiness.ready);
       // The route answers for an app that it does not reach yet.
       const reasons = new Set(pending.map(({ readiness }) => !readiness.ready && readiness.reason));
       expect(['starting', 'nothing_listens']).toEqual(expect.arrayContaining([...reasons]));
-      // Otherwise the gateway did not lag, or nothing was tested.
+      // Otherwise the gateway did not lag, and nothing was tested.
       expect(pending.length).toBeGreaterThan(0);
-      expect(ready.length).toBeGreaterThan(0);
     },
-    MINUTE,
+    5 * MINUTE,
   );
 });
