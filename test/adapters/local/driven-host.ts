@@ -65,7 +65,7 @@ export interface Outcome {
 
 /**
  * A running host process, called like a provider. A failed call rejects with an Error that has the
- * code as its message.
+ * code and the message as its message.
  */
 export class DrivenHost {
   readonly #child: ChildProcess;

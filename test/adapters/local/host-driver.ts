@@ -1,7 +1,7 @@
 /**
  * A host in a separate process, to be run as another user and to be killed: `node host-driver.ts
  * <dataDir> <isolation>`. Takes calls as JSON lines on stdin, `{n, method, args}`, and answers `{n,
- * value}` or `{n, failed}` with the error's code.
+ * value}` or `{n, failed}` with the error's code and message.
  */
 import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
@@ -78,7 +78,9 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     (value) => process.stdout.write(`${JSON.stringify({ n, value })}\n`),
     (error: unknown) => {
       const { code, message } = error as { code?: string; message: string };
-      process.stdout.write(`${JSON.stringify({ n, failed: code ?? message })}\n`);
+      process.stdout.write(
+        `${JSON.stringify({ n, failed: code === undefined ? message : `${code}: ${message}` })}\n`,
+      );
     },
   );
 });
