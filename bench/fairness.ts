@@ -134,29 +134,36 @@ interface LoadOrders extends Load {
   readonly token: string;
 }
 
+/** What one load was. */
+interface Generated {
+  readonly answered: number;
+  /** CPU time of the generator per second, in milliseconds: it competes with the host for cores. */
+  readonly cpu: number;
+}
+
 /** The load comes from another process: here it would itself delay the measured requests. */
-async function startLoad(orders: LoadOrders): Promise<{ end(): Promise<number> }> {
+async function startLoad(orders: LoadOrders): Promise<{ end(): Promise<Generated> }> {
   const child = fork(import.meta.filename, { execArgv: ['--disable-warning=ExperimentalWarning'] });
   child.send(orders);
   await once(child, 'message');
   return {
     async end() {
       child.send('end');
-      const [answered] = (await once(child, 'message')) as [number];
+      const [generated] = (await once(child, 'message')) as [Generated];
       child.disconnect();
-      return answered;
+      return generated;
     },
   };
 }
 
-/** Reports once all connections have begun, and the number of responses at the end. */
+/** Reports once all connections have begun, and at the end what it did. */
 async function generateLoad({
   port,
   token,
   path,
   parallel,
   endsAfterFirst = false,
-}: LoadOrders): Promise<number> {
+}: LoadOrders): Promise<Generated> {
   const agent = new Agent({ keepAlive: !endsAfterFirst });
   const progress = { isOver: false, begun: 0, ended: 0 };
   process.once('message', () => (progress.isOver = true));
@@ -178,15 +185,17 @@ async function generateLoad({
       progress.ended += 1;
     }
   };
+  const [began, before] = [performance.now(), process.cpuUsage()];
   await Promise.all(Array.from({ length: parallel }, repeat));
-  return progress.ended;
+  const { user, system } = process.cpuUsage(before);
+  return { answered: progress.ended, cpu: (user + system) / (performance.now() - began) };
 }
 
 function effect(
   load: string,
   loaded: readonly number[],
   unloaded: readonly number[],
-  ended: number,
+  { answered, cpu }: Generated,
 ): BenchResult[] {
   const name = `exec of another user under ${load}`;
   const p50 = compare(`${name} / unloaded`, { loaded, unloaded }, ['loaded', 'unloaded'], 'ms');
@@ -195,7 +204,8 @@ function effect(
     { ...p50, ratio: { ...p50.ratio, median: ratio }, goal: { at: 'most', value: 2 }, met: ratio <= 2 },
     single(`${name}: longest`, Math.max(...loaded), 'ms', MOST_MS, {
       'longest unloaded': Math.max(...unloaded),
-      'requests answered': ended,
+      'requests answered': answered,
+      'CPU of the generator, ms/s': cpu,
     }),
   ];
 }

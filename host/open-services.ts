@@ -246,7 +246,7 @@ export async function openServices({
       ids: randomIds,
       preview: config.preview,
       authenticator,
-      admission: createAdmission(config.requestLimits),
+      admission: createAdmission(config.requestLimits, clock),
       guesses: new GuessLimit(config.requestLimits.wrongSecretsPerMinute, clock),
       log,
       warnings: platform.warnings,

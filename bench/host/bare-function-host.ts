@@ -35,7 +35,7 @@ const nothing = (): void => undefined;
 const { token, ...agentRun } = await createAgentRun();
 const services = {
   ...agentRun,
-  admission: createAdmission(requestLimits),
+  admission: createAdmission(requestLimits, systemClock),
   guesses: new GuessLimit(requestLimits.wrongSecretsPerMinute, systemClock),
   ids: randomIds,
   clock: systemClock,

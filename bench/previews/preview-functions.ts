@@ -71,7 +71,7 @@ export async function previewFunctions({
     preview,
     quotas: NO_QUOTAS,
     guesses: new GuessLimit(30, systemClock),
-    admission: createAdmission(readConfig({}).requestLimits),
+    admission: createAdmission(readConfig({}).requestLimits, systemClock),
     provider,
     tokens,
     authenticator,

@@ -1,3 +1,5 @@
+import type { WakingClock } from './clock-and-ids.ts';
+
 export interface FairLimits {
   /** Most concurrent work of one owner. */
   readonly perOwner: number;
@@ -120,6 +122,45 @@ export class FairQueue {
 
   #forget(name: string, owner: Owner): void {
     if (owner.running === 0 && owner.waiting.length === 0) this.#owners.delete(name);
+  }
+}
+
+/** A token bucket per owner: `burst` starts at once, then one each `intervalMs`. */
+export class Pace {
+  readonly #intervalMs: number;
+  readonly #burstMs: number;
+  readonly #clock: WakingClock;
+  /** When each bucket will be full again; the most recent start is the last. */
+  readonly #full = new Map<string, number>();
+
+  constructor(burst: number, perSecond: number, clock: WakingClock) {
+    this.#intervalMs = 1_000 / perSecond;
+    this.#burstMs = burst * this.#intervalMs;
+    this.#clock = clock;
+  }
+
+  /**
+   * A promise only if the start must wait; never longer than a whole burst takes to refill, even
+   * after a jump of the clock or many starts that were aborted.
+   * @param signal called only if it must wait; its reason is thrown
+   */
+  start(owner: string, signal: () => AbortSignal | undefined): Promise<void> | undefined {
+    const now = this.#clock.now().getTime();
+    for (const [idle, full] of this.#full) {
+      if (full > now) break;
+      this.#full.delete(idle);
+    }
+    const before = Math.max(now, this.#full.get(owner) ?? now);
+    const full = Math.min(before + this.#intervalMs, now + 2 * this.#burstMs);
+    this.#full.delete(owner);
+    this.#full.set(owner, full);
+    const wait = full - this.#burstMs - now;
+    return wait > 0 ? this.#wait(new Date(now + Math.ceil(wait)), signal()) : undefined;
+  }
+
+  async #wait(until: Date, signal: AbortSignal | undefined): Promise<void> {
+    await this.#clock.until(until, signal);
+    signal?.throwIfAborted();
   }
 }
 

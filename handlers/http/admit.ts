@@ -2,7 +2,8 @@ import type middy from '@middy/core';
 import { Readable } from 'node:stream';
 import { type Caller, SERVICE } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
-import { type FairLimits, FairQueue, type Place } from '#core/shared/concurrency.ts';
+import type { WakingClock } from '#core/shared/clock-and-ids.ts';
+import { type FairLimits, FairQueue, Pace, type Place } from '#core/shared/concurrency.ts';
 import type { Route, RouteClass } from '../route.ts';
 import type { HttpEvent, HttpResponse } from './http-event.ts';
 
@@ -18,42 +19,58 @@ export interface ChainEvent extends HttpEvent {
 export type Step = middy.MiddlewareObj<ChainEvent, HttpResponse, unknown, object>;
 
 export interface RequestLimits extends Readonly<Record<RouteClass, FairLimits>> {
+  /** Streams that one owner may open without pause, beyond a first burst. */
+  readonly streamsPerSecond: number;
   /** Different invalid keys and tokens from one address, per minute. */
   readonly wrongSecretsPerMinute: number;
 }
 
 /** Running requests of each class, in all functions of this process. */
-export type Admission = Readonly<Record<RouteClass, FairQueue>>;
+export interface Admission extends Readonly<Record<RouteClass, FairQueue>> {
+  readonly pace: Pace;
+}
 
-export function createAdmission({
-  cheap,
-  heavy,
-  stream,
-}: Omit<RequestLimits, 'wrongSecretsPerMinute'>): Admission {
-  return { cheap: new FairQueue(cheap), heavy: new FairQueue(heavy), stream: new FairQueue(stream) };
+export function createAdmission(
+  { cheap, heavy, stream, streamsPerSecond }: Omit<RequestLimits, 'wrongSecretsPerMinute'>,
+  clock: WakingClock,
+): Admission {
+  return {
+    cheap: new FairQueue(cheap),
+    heavy: new FairQueue(heavy),
+    stream: new FairQueue(stream),
+    // A client may open again at once all that it may have open, for example after a restart.
+    pace: new Pace(stream.perOwner, streamsPerSecond, clock),
+  };
 }
 
 /**
  * Starts a request when its owner has a slot in the class of its route. The slot is held until the
  * response has ended: the body of an event stream or a download, the WebSocket of a terminal.
+ * Clients that open and close streams without pause wait for their turn: a limit on what is open at
+ * a time does not bound how often they open. They wait in their slots, so few can wait.
  * @throws PortholeError `too_many_requests`
  */
-export function admit(admission: () => Admission, route: Pick<Route, 'class' | 'body'>): Step {
+export function admit(admission: () => Admission, route: Pick<Route, 'class' | 'body' | 'method'>): Step {
   const kind = route.class ?? 'cheap';
   // The duration of a body depends on its client.
   const isSlow = route.body === 'stream' || (typeof route.body === 'object' && 'form' in route.body);
-  const hold = (event: ChainEvent, place: Place | undefined) => {
+  // Commands (POST) do work of their own; their clients wait for it.
+  const isPaced = kind === 'stream' && route.method === 'GET';
+  const hold = (event: ChainEvent, owner: string, most: number | undefined, place: Place | undefined) => {
     if (place === undefined) throw tooMany(kind);
     if (isSlow) place.begun();
     event.place = place;
+    if (isPaced && most === undefined) return admission().pace.start(owner, () => event.signal);
+    return undefined;
   };
   return {
     before({ event }) {
       if (event.caller === undefined) return undefined;
       const owner = ownerOf(event.caller);
-      const place = admission()[kind].enter(owner, () => event.signal, mostOf(event.caller));
-      if (place instanceof Promise) return place.then((given) => hold(event, given));
-      return hold(event, place);
+      const most = mostOf(event.caller);
+      const place = admission()[kind].enter(owner, () => event.signal, most);
+      if (place instanceof Promise) return place.then((given) => hold(event, owner, most, given));
+      return hold(event, owner, most, place);
     },
     after({ event, response }) {
       const { place } = event;
@@ -85,7 +102,7 @@ function ownerOf(caller: Caller): string {
   return JSON.stringify(owner === undefined ? ['run', caller.runId] : ['person', owner.org, owner.user]);
 }
 
-/** The service key acts for many people: only the global limit applies. */
+/** The service key acts for many people: only the global limit applies. Others: undefined. */
 function mostOf(caller: Caller): number | undefined {
   return caller.kind === 'person' && caller.user === SERVICE.user ? Number.POSITIVE_INFINITY : undefined;
 }

@@ -70,9 +70,11 @@ export const RequestLimitsSchema = z
     cheap: requestLimits(32, 256, 512),
     heavy: requestLimits(2, 4, 64),
     stream: requestLimits(128, 10_000, 0),
+    streams_per_second: atLeastOne.default(50),
     wrong_secrets_per_minute: atLeastOne.default(30),
   })
-  .transform(({ wrong_secrets_per_minute, ...classes }) => ({
+  .transform(({ streams_per_second, wrong_secrets_per_minute, ...classes }) => ({
     ...classes,
+    streamsPerSecond: streams_per_second,
     wrongSecretsPerMinute: wrong_secrets_per_minute,
   }));

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { execute } from './support/commands.ts';
-import { ALICE, BOB, PEOPLE } from './support/people.ts';
+import { ALICE, BOB, CAROL, PEOPLE, SERVICE_KEY } from './support/people.ts';
+import { pinnedClock } from './support/pinned-clock.ts';
 import { makeRun, startPreview, outcome } from './support/runs.ts';
 
 describe('limits of requests', () => {
@@ -111,5 +112,71 @@ describe('limits of requests', () => {
     const { entries, truncated } = answer.json<{ entries: { name: string }[]; truncated: boolean }>();
     expect([answer.status, entries.length, truncated]).toEqual([200, 10_000, true]);
     expect(entries[0]).toMatchObject({ name: 'file number 1', type: 'file', size: 0 });
+  });
+});
+
+describe('streams that are opened without pause', () => {
+  const clock = pinnedClock();
+  let porthole: TestHost;
+  beforeAll(async () => {
+    const limits = JSON.stringify({ stream: { per_owner: 3 }, streams_per_second: 1 });
+    porthole = await startTestHost({ ...PEOPLE, PORTHOLE_REQUEST_LIMITS: limits }, { clock });
+  });
+  afterAll(() => porthole.end());
+
+  const open = async (token: string, signal?: AbortSignal): Promise<number | undefined> => {
+    const outgoing = get(`${porthole.host.url}/api/approvals/events`, {
+      headers: { authorization: `Bearer ${token}` },
+      ...(signal !== undefined && { signal }),
+    });
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+    response.on('error', () => undefined).destroy();
+    return response.statusCode;
+  };
+  /** The first status that is not 429: the slot of a closed stream becomes free a moment later. */
+  const retried = async (ask: () => Promise<number | undefined>): Promise<number | undefined> => {
+    for (;;) {
+      const status = await ask();
+      if (status !== 429) return status;
+    }
+  };
+  const openBurst = async (token: string) => {
+    for (let count = 0; count < 3; count += 1) expect(await retried(() => open(token))).toBe(200);
+  };
+
+  test('wait for their turn, but not those of others and of the service, nor commands', async () => {
+    const { sandboxId } = await makeRun(porthole, ALICE);
+    await openBurst(ALICE);
+    let isOpen = false;
+    const next = retried(() => open(ALICE)).finally(() => (isOpen = true));
+    await openBurst(SERVICE_KEY);
+    await openBurst(SERVICE_KEY);
+    await openBurst(BOB);
+    const call = { token: ALICE, body: { argv: ['true'] } };
+    const run = async () => (await porthole.call('POST', `/v1/sandbox/${sandboxId}/exec`, call)).status;
+    expect(await retried(run)).toBe(200);
+    expect(isOpen).toBe(false);
+    clock.advance({ seconds: 1 });
+    expect(await next).toBe(200);
+  });
+
+  test('free their slots when their clients leave before their turn', async () => {
+    await openBurst(CAROL);
+    const gone = new AbortController();
+    const refused = await new Promise<number>((resolve) => {
+      let count = 0;
+      for (let at = 0; at < 8; at += 1) {
+        open(CAROL, gone.signal).then(
+          () => (count += 1) === 5 && resolve(count),
+          () => undefined,
+        );
+      }
+    });
+    expect(refused).toBe(5);
+    // The other three wait in all slots of their owner.
+    gone.abort();
+    const next = retried(() => open(CAROL));
+    clock.advance({ seconds: 10 });
+    expect(await next).toBe(200);
   });
 });
