@@ -73,8 +73,10 @@ beforeEach(async () => {
   relays = new GuestRelays(engine);
 });
 afterEach(async () => {
+  const running = started.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
+  const ended = Promise.all(running.map((child) => once(child, 'exit')));
   relays.closeAll();
-  await Promise.all(started.map((child) => child.exitCode ?? child.signalCode ?? once(child, 'exit')));
+  await ended;
   for (const server of servers) server.close();
   guest.close();
 });
