@@ -1,7 +1,7 @@
 /**
- * `npm run build`: the console in dist/console; the guest in dist/guest; the functions as bundles,
- * with the console, in dist/functions or the folder that is given; without a folder, the host that
- * `npm start` runs in dist/host; and the packages, each in its own `dist`.
+ * `npm run build`: the console in dist/console; the functions as bundles, with the console, in
+ * dist/functions; the host that `npm start` runs in dist/host; the guest in dist/guest; and the
+ * packages, each in its own `dist`. With a folder only the functions, there, and the console.
  */
 import { statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
@@ -12,13 +12,14 @@ import { bundleHost } from './bundle-host.ts';
 import { bundleFunctions, MANIFEST } from './bundle-functions.ts';
 import { ROOT } from './function-entries.ts';
 
-const folder = resolve(process.argv[2] ?? join(ROOT, 'dist/functions'));
+const [given] = process.argv.slice(2);
+const folder = resolve(given ?? join(ROOT, 'dist/functions'));
 if (await isConsoleStale()) await buildConsole();
 process.stdout.write('The console in dist/console.\n');
-if (process.argv[2] === undefined) {
+if (given === undefined) {
   process.stdout.write(`The host in ${relative('', await bundleHost())}.\n`);
+  process.stdout.write(`The guest in ${relative('', await writeBuiltGuest())}.\n`);
 }
-process.stdout.write(`The guest in ${relative('', await writeBuiltGuest())}.\n`);
 const functions = await bundleFunctions(folder);
 const kilobytes = (files: readonly string[]) =>
   Math.round(files.reduce((sum, file) => sum + statSync(join(folder, file)).size, 0) / 1_000);
@@ -28,7 +29,7 @@ for (const { id, files } of functions) {
   );
 }
 process.stdout.write(`${functions.length} functions in ${relative('', folder)}; ${MANIFEST} lists them.\n`);
-for (const name of PACKAGES) {
+for (const name of given === undefined ? PACKAGES : []) {
   await buildPackage(name);
   process.stdout.write(`The package ${name} in ${relative('', join(ROOT, name, 'dist'))}.\n`);
 }
