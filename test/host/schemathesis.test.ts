@@ -54,7 +54,7 @@ suite('the OpenAPI document, tried by schemathesis', missing, () => {
       '--checks=not_our_failure,status_code_conformance',
       ...ENDLESS.map((id) => `--exclude-operation-id=${id}`),
       '--phases=examples,coverage,fuzzing',
-      `--max-examples=${repetitions(150, 40)}`,
+      `--max-examples=${repetitions(150, 8, 20)}`,
       '--continue-on-failure',
       '--workers=1',
       '--request-timeout=30',
