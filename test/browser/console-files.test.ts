@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { makeRun } from '#test/host/support/runs.ts';
-import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { chromiumMissing, launchHeadlessShell } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 import { ensureConsoleBuilt, violations, watch, type Watched } from './support/console-fixture.ts';
@@ -24,7 +24,7 @@ suite('the files of a run, in a real browser', chromiumMissing, () => {
 
   beforeAll(async () => {
     ensureConsoleBuilt();
-    [porthole, browser] = await Promise.all([startTestHost(), launchChromium()]);
+    [porthole, browser] = await Promise.all([startTestHost(), launchHeadlessShell()]);
     const made = await makeRun(porthole, undefined, { title: 'With files' });
     sandboxId = made.sandboxId;
     await write('src/pages/home.ts', 'export const a = 1;\n\nconst needle = "x";\n');

@@ -7,7 +7,7 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { execute } from '#test/host/support/commands.ts';
 import { makeRun, type MadeRun } from '#test/host/support/runs.ts';
-import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { chromiumMissing, launchHeadlessShell } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 import { decide, ensureConsoleBuilt, violations, watch, type Watched } from './support/console-fixture.ts';
@@ -43,7 +43,7 @@ suite('the network of a sandbox in the console', missing, () => {
     const proxy = `http://127.0.0.1:${(internet.address() as AddressInfo).port}`;
     [porthole, browser] = await Promise.all([
       startTestHost({ https_proxy: proxy, http_proxy: proxy }),
-      launchChromium(),
+      launchHeadlessShell(),
     ]);
     run = await makeRun(porthole, undefined, { title: 'Reads an API' });
     page = await browser.newPage({ viewport: { width: 1280, height: 900 } });

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { chromiumMissing, launchHeadlessShell } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 import { serveViteProject, type ServedViteProject } from '#test/support/vite-project.ts';
@@ -38,7 +38,7 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
 
   beforeAll(async () => {
     ensureConsoleBuilt();
-    [porthole, browser] = await Promise.all([startTestHost(), launchChromium()]);
+    [porthole, browser] = await Promise.all([startTestHost(), launchHeadlessShell()]);
     context = await browser.newContext();
   });
   afterAll(async () => {

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { ALICE, CAROL, PEOPLE } from '#test/host/support/people.ts';
 import { type MadeRun, makeRun } from '#test/host/support/runs.ts';
-import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { chromiumMissing, launchHeadlessShell } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 import { ensureConsoleBuilt, violations, watch } from './support/console-fixture.ts';
@@ -13,7 +13,7 @@ suite('a shared run in the console', chromiumMissing, () => {
   let run: MadeRun;
   beforeAll(async () => {
     ensureConsoleBuilt();
-    [porthole, browser] = await Promise.all([startTestHost(PEOPLE), launchChromium()]);
+    [porthole, browser] = await Promise.all([startTestHost(PEOPLE), launchHeadlessShell()]);
     run = await makeRun(porthole, ALICE, { title: 'Shop' });
     const of = `/v1/sandbox/${run.sandboxId}`;
     await porthole.call('PUT', `${of}/file/workspace/notes.txt`, { token: ALICE, body: 'hello\n' });

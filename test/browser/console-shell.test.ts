@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { makeRun } from '#test/host/support/runs.ts';
-import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { chromiumMissing, launchHeadlessShell } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 import { decide, ensureConsoleBuilt, violations, watch } from './support/console-fixture.ts';
@@ -30,7 +30,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     [porthole, secured, browser] = await Promise.all([
       startTestHost(),
       startTestHost({ PORTHOLE_API_KEYS: JSON.stringify({ [KEY]: { user: 'alice', org: 'acme' } }) }),
-      launchChromium(),
+      launchHeadlessShell(),
     ]);
     const run = await makeRun(porthole, undefined, { title: 'Rebuild the pricing page' });
     [runId, sandboxId] = [run.runId, run.sandboxId];

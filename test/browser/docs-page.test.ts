@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { chromiumMissing, launchHeadlessShell } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -15,7 +15,7 @@ suite('the docs page, in a real browser', chromiumMissing, () => {
     [open, secured, browser] = await Promise.all([
       startTestHost(),
       startTestHost({ SANDBOX_API_KEY: KEY }),
-      launchChromium(),
+      launchHeadlessShell(),
     ]);
   });
   afterAll(async () => {

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
-import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { chromiumMissing, launchHeadlessShell } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 import { ensureConsoleBuilt, violations, watch } from './support/console-fixture.ts';
@@ -87,7 +87,7 @@ suite('a comment on an element of a page', chromiumMissing, () => {
 
   beforeAll(async () => {
     ensureConsoleBuilt();
-    [porthole, browser] = await Promise.all([startTestHost(), launchChromium()]);
+    [porthole, browser] = await Promise.all([startTestHost(), launchHeadlessShell()]);
     opened = await openSandbox(porthole);
     const { api, sandbox, serve, runId } = opened;
     const files = { 'index.html': HTML, 'hooks.html': HOOKS, 'forge.html': FORGER(porthole.host.url, runId) };

@@ -7,7 +7,7 @@ import { build } from 'esbuild';
 import type { Browser, Page } from 'playwright-core';
 import { execute } from '#test/host/support/commands.ts';
 import { type MadeRun, makeRun } from '#test/host/support/runs.ts';
-import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { chromiumMissing, launchHeadlessShell } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 import { ensureConsoleBuilt, violations, watch } from './support/console-fixture.ts';
@@ -82,7 +82,7 @@ suite('the preview in a chat, by MCP Apps', chromiumMissing, () => {
 
   beforeAll(async () => {
     ensureConsoleBuilt();
-    [porthole, browser] = await Promise.all([startTestHost(), launchChromium()]);
+    [porthole, browser] = await Promise.all([startTestHost(), launchHeadlessShell()]);
     const { outputFiles } = await build({
       entryPoints: [join(import.meta.dirname, 'support/chat-application.mjs')],
       bundle: true,

@@ -14,9 +14,22 @@ export const chromiumMissing: Missing =
  * `args` are additional flags.
  */
 export function launchChromium(args: readonly string[] = []): Promise<Browser> {
-  if (PROGRAM === undefined) throw new Error(chromiumMissing);
+  return launch(PROGRAM, args);
+}
+
+/**
+ * The same engine without the parts around a page, if installed: half the processor time for a
+ * page. For the console's own pages. Suites of apps, and of what pages may do to a browser, need
+ * the whole one, in which `console.test.ts` opens the console, too.
+ */
+export function launchHeadlessShell(): Promise<Browser> {
+  return launch(findBrowser(), []);
+}
+
+function launch(program: string | undefined, args: readonly string[]): Promise<Browser> {
+  if (program === undefined) throw new Error(chromiumMissing);
   return chromium.launch({
-    executablePath: PROGRAM,
+    executablePath: program,
     // Chromium's sandbox does not run as root.
     chromiumSandbox: process.getuid?.() !== 0,
     args: [
