@@ -212,7 +212,10 @@ export class ApiServer {
       `${this.#server}${path.slice(0, path.lastIndexOf('/'))}?${query.toString()}`,
       { dispatcher: this.#agent, headers: this.#headers, signal },
     );
-    if (statusCode === 410) return body.dump();
+    if (statusCode === 410) {
+      await body.dump();
+      return;
+    }
     if (statusCode !== 200) throw new ApiError(statusCode, await body.text());
     for await (const line of lines(body))
       yield JSON.parse(line) as { type: string; object: KubernetesObject };
