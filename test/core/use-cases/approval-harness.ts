@@ -61,5 +61,5 @@ export function approvalHarness() {
     throw new Error(`it did not fail as it should: ${String(error)}`);
   };
 
-  return { now: () => now, open, events, types, turn, asked, waits, decide, failure };
+  return { now: () => now, open, events, types, asked, waits, decide, failure };
 }
