@@ -11,10 +11,9 @@ import type { Route } from '#handlers/route.ts';
 import { withSafeHeaders } from '#handlers/http/response-headers.ts';
 import type { Services } from '#handlers/services.ts';
 import { HandshakeResponse } from './handshake.ts';
-import type { LazyRoute } from './host-routes.ts';
 import type { MetricRecorder } from './telemetry/metrics.ts';
 import { RequestEvent } from './request-event.ts';
-import { type Answer, createRouter, type Target } from './router.ts';
+import { type Answer, createRouter, type LazyRoute, type Target } from './router.ts';
 
 export interface FunctionHostOptions extends FunctionOptions {
   readonly routes: readonly (Route | LazyRoute)[];

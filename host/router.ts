@@ -18,6 +18,11 @@ export interface Target {
 /** What the router reads of a route. */
 export type RoutedBy = Pick<Route, 'id' | 'method' | 'path' | 'socket'>;
 
+/** A route with a module that its first request loads. */
+export interface LazyRoute extends RoutedBy {
+  readonly load: () => Promise<Route>;
+}
+
 export interface RouterOptions<Each extends RoutedBy> {
   readonly routes: readonly Each[];
   readonly answerOf: (route: Each) => Answer;

@@ -2,8 +2,7 @@ import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
-import type { Route } from '#handlers/route.ts';
-import { type Answer, createRouter, type RoutedBy, type Router } from '../router.ts';
+import { type Answer, createRouter, type LazyRoute, type Router } from '../router.ts';
 import { notStreamable } from './data-plane-function.ts';
 import {
   type GatewayEvent,
@@ -24,13 +23,12 @@ import { lineLogger, logRequest } from './line-logger.ts';
 import { limitedFunction, onceOpen, openFunction, type OpenFunction } from './open-function.ts';
 import { openNothing } from './open-nothing.ts';
 
-/** A route with a module that its first request loads. */
-export interface LazyRoute extends RoutedBy {
+/** A route of the function that has all routes. */
+export interface RouterRoute extends LazyRoute {
   /** Whether its handler needs the database and the cluster. */
   readonly opens: boolean;
   /** Whether its response may have no end: then it cannot be buffered. */
   readonly isEndless: boolean;
-  readonly load: () => Promise<Route>;
 }
 
 /** The global of AWS Lambda's Node.js runtime for responses that are streamed. */
@@ -62,7 +60,7 @@ const ABORTED_MS = 500;
  * loads its module.
  */
 export function routerFunction(
-  routes: readonly LazyRoute[],
+  routes: readonly RouterRoute[],
   open: () => Promise<OpenFunction> = openFunction,
   runtime = (globalThis as { awslambda?: StreamingRuntime }).awslambda,
 ): RouterFunctions {
@@ -76,14 +74,14 @@ export function routerFunction(
   });
   const unopened = onceOpen(openNothing);
 
-  const answerOf = ({ opens, load }: LazyRoute): Answer => {
+  const answerOf = ({ opens, load }: RouterRoute): Answer => {
     const made = onceOpen(async () => {
       const [route, found] = await Promise.all([load(), opens ? opened() : unopened()]);
       return limitedFunction(route, found);
     });
     return async (event) => (await made())(event, NO_CONTEXT);
   };
-  const routerOf = (answers: (route: LazyRoute) => Answer): Router =>
+  const routerOf = (answers: (route: RouterRoute) => Answer): Router =>
     createRouter({
       routes,
       answerOf: answers,

@@ -6,7 +6,7 @@ import { PortholeError } from '#core/errors.ts';
 import { defineRoute, json, type Route } from '#handlers/route.ts';
 import type { GatewayEvent, GatewayResult } from '#host/serverless/gateway-event.ts';
 import { openNothing } from '#host/serverless/open-nothing.ts';
-import { type LazyRoute, routerFunction } from '#host/serverless/router-function.ts';
+import { routerFunction, type RouterRoute } from '#host/serverless/router-function.ts';
 import { gatewayEvent } from './gateway-events.ts';
 
 function route(part: Partial<Route> & Pick<Route, 'id' | 'path'>): Route {
@@ -75,7 +75,7 @@ function functions(runtime?: Parameters<typeof routerFunction>[2]) {
   const loaded: string[] = [];
   let opened = 0;
   const lazy = ROUTES.map(
-    (each): LazyRoute => ({
+    (each): RouterRoute => ({
       ...each,
       opens: each.access !== 'anyone' || each.class === 'stream',
       isEndless: each.id === 'follow' || each.socket === true,
