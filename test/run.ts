@@ -4,9 +4,19 @@
  * share one cluster: in a full run two of them at a time, each in its own namespaces. Those of the
  * container engine share one engine, and run one at a time.
  */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  globSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { cpus, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -14,6 +24,7 @@ import { finished } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { writeBuiltGuest } from '#adapters/guest/guest-bundle.ts';
 import { missing } from './cluster/fixture/cluster.ts';
+import { sharedFixture } from './cluster/fixture/fixture-location.ts';
 
 /** One line a suite and try, as the reporter writes it. */
 interface Tally {
@@ -36,23 +47,48 @@ const folder = mkdtempSync(join(tmpdir(), 'porthole-tally-'));
 const tallyFile = join(folder, 'tally');
 const jest = createRequire(import.meta.url).resolve('jest/bin/jest');
 
+/** Where Linux keeps files in memory, and the space that the suites need there, in bytes. */
+const MEMORY = { folder: '/dev/shm', bytes: 8 * 2 ** 30 };
+
+/**
+ * The folder for what suites write: in memory where that has room, since a disk costs a fifth of
+ * the processor time of all suites. Like `/tmp`, it is open to every user.
+ */
+function scratchFolder(): string {
+  const { bavail, bsize } = existsSync(MEMORY.folder) ? statfsSync(MEMORY.folder) : { bavail: 0, bsize: 0 };
+  const scratch = mkdtempSync(join(bavail * bsize < MEMORY.bytes ? tmpdir() : MEMORY.folder, 'porthole-'));
+  chmodSync(scratch, 0o1777);
+  return scratch;
+}
+
 /**
  * A lane prints a line for each suite. Without one for this long, in milliseconds, it hangs, is
  * killed, and its remaining suites count as failed.
  */
 const MAX_QUIET_MS = 900_000;
 
+const scratch = scratchFolder();
+
 /** Ends with jest's own exit code. */
 async function run(options: readonly string[], isLane = false): Promise<number> {
   const child = spawn(
     process.execPath,
-    ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', jest, ...options],
+    [
+      '--experimental-vm-modules',
+      '--disable-warning=ExperimentalWarning',
+      jest,
+      `--cacheDirectory=${join(tmpdir(), 'porthole-jest')}`,
+      ...options,
+    ],
     {
       stdio: isLane ? ['ignore', 'pipe', 'pipe'] : 'inherit',
       env: {
         NODE_COMPILE_CACHE: join(folder, 'compiled'),
         ...process.env,
         TALLY_FILE: tallyFile,
+        TMPDIR: scratch,
+        // What outlives a run stays on the disk.
+        PORTHOLE_CLUSTER_DIR: sharedFixture().runFolder,
         ...(isLane && { TEST_LANE: '1' }),
       },
     },
@@ -241,5 +277,7 @@ try {
   process.stdout.write(`${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped\n`);
 } finally {
   rmSync(folder, { recursive: true });
+  // Never through a mount that a suite has left behind.
+  spawnSync('rm', ['-rf', '--one-file-system', scratch]);
 }
 process.exitCode = Math.max(...codes);
