@@ -18,7 +18,7 @@ import {
   statSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
-import { cpus, tmpdir } from 'node:os';
+import { cpus, getPriority, setPriority, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -70,7 +70,7 @@ const MAX_QUIET_MS = 900_000;
 const scratch = scratchFolder();
 
 /** Ends with jest's own exit code. */
-async function run(options: readonly string[], isLane = false): Promise<number> {
+async function run(options: readonly string[], lane?: { readonly nicer: number }): Promise<number> {
   const child = spawn(
     process.execPath,
     [
@@ -81,7 +81,7 @@ async function run(options: readonly string[], isLane = false): Promise<number> 
       ...options,
     ],
     {
-      stdio: isLane ? ['ignore', 'pipe', 'pipe'] : 'inherit',
+      stdio: lane === undefined ? 'inherit' : ['ignore', 'pipe', 'pipe'],
       env: {
         NODE_COMPILE_CACHE: join(folder, 'compiled'),
         ...process.env,
@@ -89,14 +89,15 @@ async function run(options: readonly string[], isLane = false): Promise<number> 
         TMPDIR: scratch,
         // What outlives a run stays on the disk.
         PORTHOLE_CLUSTER_DIR: sharedFixture().runFolder,
-        ...(isLane && { TEST_LANE: '1' }),
+        ...(lane !== undefined && { TEST_LANE: '1' }),
       },
     },
   );
-  const { stdout, stderr } = child;
+  const { stdout, stderr, pid } = child;
+  if (lane !== undefined && pid !== undefined) setPriority(pid, getPriority() + lane.nicer);
   stdout?.pipe(process.stdout, { end: false });
   stderr?.pipe(process.stderr, { end: false });
-  const quiet = isLane ? setTimeout(() => child.kill('SIGKILL'), MAX_QUIET_MS) : undefined;
+  const quiet = lane === undefined ? undefined : setTimeout(() => child.kill('SIGKILL'), MAX_QUIET_MS);
   for (const output of [stdout, stderr]) output?.on('data', () => quiet?.refresh());
   // A Ctrl-C reaches both; this one waits for what the suites clean up.
   const ignore = (): void => undefined;
@@ -118,11 +119,12 @@ async function run(options: readonly string[], isLane = false): Promise<number> 
 
 /**
  * Two suites at a time. A third runs only beside suites that wait, for instance for pods: it starts
- * when this share of the processors was idle for this long, in milliseconds. Three at any time keep
- * both cores busy and take as long; browsers and large files then run into their time-outs.
+ * when this share of the processors was idle for this long, in milliseconds, and gives way to the
+ * others. Three at any time keep both cores busy and take as long; browsers and large files then
+ * run into their time-outs.
  */
 const LANES = 2;
-const IDLE = { share: 0.4, ms: 3_000 };
+const IDLE = { share: 0.2, ms: 3_000, nicer: 5 };
 /** Suites of one jest process: few enough that no lane is left with many at the end. */
 const CHUNK = { cheap: 40, cluster: 7, other: 6 };
 /** What a suite leaves open, for instance after a time-out, must not hold up its lane. */
@@ -176,8 +178,8 @@ function chunksOfAll(withCluster: boolean): string[][] {
  */
 async function runInLanes(options: readonly string[], chunks: readonly string[][]): Promise<void> {
   const left = [...chunks];
-  const runChunk = async (chunk: readonly string[]): Promise<void> => {
-    codes.push(await run([...options, ...IN_LANE, '--runTestsByPath', ...chunk], true));
+  const runChunk = async (chunk: readonly string[], nicer = 0): Promise<void> => {
+    codes.push(await run([...options, ...IN_LANE, '--runTestsByPath', ...chunk], { nicer }));
   };
   const lane = async (): Promise<void> => {
     for (let chunk = left.shift(); chunk !== undefined; chunk = left.shift()) await runChunk(chunk);
@@ -188,7 +190,7 @@ async function runInLanes(options: readonly string[], chunks: readonly string[][
       // The last chunks are the shortest. More than two suites are too many for the cluster's node.
       if (left.at(-1)?.some((file) => file.includes(CLUSTER))) return;
       const chunk = left.pop();
-      if (chunk !== undefined) await runChunk(chunk);
+      if (chunk !== undefined) await runChunk(chunk, IDLE.nicer);
     }
   };
   await Promise.all([...Array.from({ length: LANES }, lane), idleLane()]);

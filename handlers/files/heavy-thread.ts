@@ -5,7 +5,7 @@
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
-import { setPriority } from 'node:os';
+import { constants, getPriority, setPriority } from 'node:os';
 import { PortholeError } from '#core/errors.ts';
 import type { Listing } from '#core/files/list-workspace-files.ts';
 
@@ -45,7 +45,7 @@ export type ListingSays =
 const job = (workerData as { readonly [JOB]?: Job } | null)?.[JOB];
 if (!isMainThread && parentPort !== null && job !== undefined) {
   // Linux applies niceness per thread: other requests take precedence.
-  setPriority(10);
+  setPriority(Math.min(getPriority() + 10, constants.priority.PRIORITY_LOW));
   if (job === 'zip') await zip(parentPort);
   else await listings(parentPort);
 }
