@@ -39,11 +39,14 @@ export interface RecordsContractOptions {
   readonly wakesPeers: boolean;
 }
 
-/** The contract of a Records adapter, `peer` being a second instance on the same database. */
+/**
+ * The contract of a Records adapter, `peer` being a second instance on the same database. A
+ * database that is not asked to be new may have been migrated, but has no rows.
+ */
 export function recordsContract(
   name: string,
   missing: Missing,
-  fixture: () => Promise<RecordsFixture>,
+  fixture: (isNew?: boolean) => Promise<RecordsFixture>,
   { runs: propertyRuns, peers, wakesPeers }: RecordsContractOptions,
 ): void {
   suite(name, missing, () => {
@@ -279,7 +282,7 @@ export function recordsContract(
       });
 
       test('migrate an empty database at once', async () => {
-        const empty = await fixture();
+        const empty = await fixture(true);
         try {
           const instances = Array.from({ length: 6 }, () => empty.open());
           await Promise.all(instances.map((instance) => instance.migrate()));

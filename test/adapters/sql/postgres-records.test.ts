@@ -21,12 +21,22 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** A schema replaces a database for Porthole, and costs a hundredth to create. */
-async function fixture(): Promise<RecordsFixture> {
+/**
+ * A schema, which replaces a database for Porthole: a new one, or else the common one without its
+ * rows, since migrations would take most of the time.
+ */
+async function fixture(isNew = false): Promise<RecordsFixture> {
   if (!server || !admin) throw new Error(postgresMissing);
-  const schema = `records_${(schemas += 1)}`;
+  const schema = isNew ? `records_${(schemas += 1)}` : 'records';
   const url = `${server.url}?options=${encodeURIComponent(`-c search_path=${schema}`)}`;
-  await admin.query(`create schema ${schema}`);
+  await admin.query(`create schema if not exists ${schema}`);
+  const { rows } = await admin.query<{ name: string }>(
+    "select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname = $1 and tablename not like 'schema\\_%'",
+    [schema],
+  );
+  if (rows.length > 0) {
+    await admin.query(`truncate ${rows.map(({ name }) => name).join(', ')} restart identity cascade`);
+  }
   const opened: Records[] = [];
   return {
     open() {
