@@ -1,6 +1,13 @@
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { GuestEvents } from './guest-event-stream.ts';
+import {
+  askForListeners,
+  type ListeningSocket,
+  readListeners,
+  readTable,
+  TABLES,
+} from './listening-sockets.ts';
 import type { PortInfo } from './protocol/ports-protocol.ts';
 
 /** In ms. The API promises a change within 300. */
@@ -12,10 +19,7 @@ const INTERVAL = 150;
  */
 const WHOLE = 1_000;
 
-/** TCP_LISTEN in the kernel's tables. */
-const LISTENING = '0A';
-
-/** A socket that listens. */
+/** The sockets of a port. */
 interface Listener {
   readonly port: number;
   readonly addresses: readonly string[];
@@ -28,7 +32,7 @@ const MOST_PORTS = 2_000;
 /** Finds the guest's process, and the server, that own a process group. */
 export type OwnerOf = (group: number) => { processId: string; server: string | null } | undefined;
 
-/** The sandbox's listening ports from the kernel's tables; read only while there is a watcher. */
+/** The sandbox's listening ports; the kernel is polled only while there is a watcher. */
 export class Ports {
   readonly #events: GuestEvents;
   readonly #ownerOf: OwnerOf;
@@ -101,26 +105,31 @@ export class Ports {
   }
 
   #glance(): void {
+    const asked = askForListeners();
+    if (asked !== undefined) {
+      this.#see(asked);
+      return;
+    }
     const counts = countSockets();
     // Beside the guest's own listeners alone, no sockets can have changed places.
     const isDue = counts?.open !== this.#own && performance.now() - this.#readAt >= WHOLE;
     if (counts !== undefined && counts.text === this.#counts && !isDue) return;
     // Counted before the tables are read, so that changes in between are found next time.
     this.#counts = counts?.text;
-    this.#look(counts);
+    this.#readAt = performance.now();
+    this.#see(readListeners(TABLES.filter((table) => !counts?.empty.has(table))));
   }
 
-  #look(counts = countSockets()): void {
-    this.#readAt = performance.now();
-    const text = TABLES.filter((table) => !counts?.empty.has(table))
-      .map(readTable)
-      .join('');
-    const lines = text.split('\n').filter((line) => line.includes(` ${LISTENING} `));
-    const relevant = lines.join('\n');
+  #look(): void {
+    this.#see(askForListeners() ?? readListeners());
+  }
+
+  #see(open: readonly ListeningSocket[]): void {
+    const relevant = JSON.stringify(open);
     if (relevant === this.#text) return;
     this.#text = relevant;
     const now = new Date().toISOString();
-    const all = listenersIn(lines);
+    const all = byPort(open);
     const listeners = all.filter(({ port }) => port !== this.#hidden);
     const sockets = all.flatMap(({ inodes }) => inodes);
     const owners = ownersOf(new Set(sockets));
@@ -160,8 +169,6 @@ export class Ports {
   }
 }
 
-const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
-
 /**
  * The command line of the process that has connected from a port on loopback; undefined if it is
  * not found.
@@ -170,9 +177,9 @@ export function commandAtPort(port: number, to: number): string | undefined {
   const [from = '', at = ''] = [port, to].map(
     (each) => `:${each.toString(16).toUpperCase().padStart(4, '0')}`,
   );
-  const fields = TABLES.flatMap((table) => readTable(table).split('\n'))
-    .map((line) => line.trim().split(/\s+/))
-    .find(([, local = '', remote = '']) => local.endsWith(from) && remote.endsWith(at));
+  const fields = TABLES.flatMap(readTable).find(
+    ([, local = '', remote = '']) => local.endsWith(from) && remote.endsWith(at),
+  );
   const inode = fields?.[9] ?? '';
   const pid = ownersOf(new Set([inode])).get(inode)?.pid;
   if (pid === undefined) return undefined;
@@ -210,15 +217,6 @@ function countSockets(): SocketCounts | undefined {
   };
 }
 
-function readTable(path: string): string {
-  try {
-    return readFileSync(path, 'latin1');
-  } catch {
-    // No IPv6, or no /proc.
-    return '';
-  }
-}
-
 const opened = new Map<string, number | undefined>();
 const content = Buffer.alloc(16 * 1024);
 
@@ -236,37 +234,13 @@ function readAgain(path: string): string {
   }
 }
 
-/**
- * Joins sockets of one port. Fields: number, local address, remote address, state, …; the tenth is
- * the inode.
- */
-function listenersIn(lines: readonly string[]): Listener[] {
-  const byPort = new Map<number, { addresses: string[]; inodes: string[] }>();
-  for (const line of lines) {
-    const fields = line.trim().split(/\s+/);
-    const [address = '', port = ''] = (fields[1] ?? '').split(':');
-    if (fields[3] !== LISTENING) continue;
-    const number = Number.parseInt(port, 16);
-    const known = byPort.get(number) ?? { addresses: [], inodes: [] };
-    known.addresses.push(readAddress(address));
-    known.inodes.push(fields[9] ?? '');
-    byPort.set(number, known);
-  }
-  return [...byPort].map(([port, rest]) => ({ port, ...rest }));
-}
-
-/** An address of the tables: words of 32 bits, each in the machine's own (little endian) order. */
-function readAddress(hex: string): string {
-  const bytes = Buffer.from(hex, 'hex');
-  // Buffer.from has made this copy, so it may be changed.
-  const words = [...bytes.swap32()];
-  if (words.length === 4) return words.join('.');
-  if (words.every((byte) => byte === 0)) return '::';
-  if (words.slice(0, 10).every((byte) => byte === 0) && words[10] === 0xff) return words.slice(12).join('.');
-  const groups = Array.from({ length: 8 }, (_, index) =>
-    (((words[index * 2] as number) << 8) | (words[index * 2 + 1] as number)).toString(16),
-  );
-  return groups.join(':').replace(/(^|:)0(:0)+(:|$)/, '::');
+/** Joins sockets of one port. */
+function byPort(sockets: readonly ListeningSocket[]): Listener[] {
+  return [...Map.groupBy(sockets, ({ port }) => port)].map(([port, of]) => ({
+    port,
+    addresses: of.map(({ address }) => address),
+    inodes: of.map(({ inode }) => inode),
+  }));
 }
 
 interface Owner {

@@ -1,0 +1,151 @@
+/** The TCP sockets that listen in this network namespace. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+
+export interface ListeningSocket {
+  readonly address: string;
+  readonly port: number;
+  readonly inode: string;
+}
+
+export const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
+
+/** TCP_LISTEN. */
+const LISTEN = 10;
+
+let asked: (() => ListeningSocket[] | undefined) | undefined;
+let cannotAsk = false;
+
+/**
+ * From the kernel's answer about listening sockets alone, in microseconds. Undefined where it gives
+ * none, as in gVisor.
+ */
+export function askForListeners(): ListeningSocket[] | undefined {
+  if (cannotAsk) return undefined;
+  try {
+    asked ??= openSocketDiagnosis(join(import.meta.dirname, 'calls.node'));
+    const sockets = asked();
+    cannotAsk = sockets === undefined;
+    return sockets;
+  } catch {
+    cannotAsk = true;
+    return undefined;
+  }
+}
+
+interface ForeignCalls {
+  load(library: null): {
+    func(name: string, result: string, parameters: string[]): (...values: unknown[]) => number;
+  };
+}
+
+const [AF_INET, AF_INET6, AF_NETLINK, SOCK_DIAG] = [2, 10, 16, 4];
+const SOCK_RAW_CLOEXEC = 0o2000003;
+const MSG_DONTWAIT = 0x40;
+const IPPROTO_TCP = 6;
+const [SOCK_DIAG_BY_FAMILY, NLMSG_DONE] = [20, 3];
+const NLM_F_REQUEST_DUMP = 0x301;
+/** Sizes of `nlmsghdr`, `inet_diag_req_v2` and `inet_diag_msg`. */
+const [HEADER, REQUEST, ANSWER] = [16, 56, 72];
+
+/**
+ * Opens a socket of sock_diag(7); the function asks it. The kernel answers in the caller's thread:
+ * nothing waits.
+ * @param addon file of the foreign function interface
+ * @throws Error if the addon is missing
+ */
+export function openSocketDiagnosis(addon: string): () => ListeningSocket[] | undefined {
+  const libc = (createRequire(import.meta.url)(addon) as ForeignCalls).load(null);
+  const send = libc.func('send', 'long', ['int', 'void *', 'size_t', 'int']);
+  const receive = libc.func('recv', 'long', ['int', 'void *', 'size_t', 'int']);
+  const file = libc.func('socket', 'int', ['int', 'int', 'int'])(AF_NETLINK, SOCK_RAW_CLOEXEC, SOCK_DIAG);
+  const content = Buffer.alloc(64 * 1024);
+  const words = new Uint16Array(new Uint8Array([1, 0]).buffer);
+  // Netlink has the machine's byte order; Node runs on little-endian ones.
+  if (file < 0 || words[0] !== 1) return () => undefined;
+  let sequence = 0;
+
+  const dump = (family: number): ListeningSocket[] | undefined => {
+    sequence = (sequence + 1) >>> 0;
+    const request = Buffer.alloc(HEADER + REQUEST);
+    request.writeUInt32LE(request.length, 0);
+    request.writeUInt16LE(SOCK_DIAG_BY_FAMILY, 4);
+    request.writeUInt16LE(NLM_F_REQUEST_DUMP, 6);
+    request.writeUInt32LE(sequence, 8);
+    request.writeUInt8(family, HEADER);
+    request.writeUInt8(IPPROTO_TCP, HEADER + 1);
+    request.writeUInt32LE(1 << LISTEN, HEADER + 4);
+    if (send(file, request, request.length, 0) !== request.length) return undefined;
+    const sockets: ListeningSocket[] = [];
+    for (;;) {
+      const length = receive(file, content, content.length, MSG_DONTWAIT);
+      if (length < HEADER) return undefined;
+      for (let at = 0; at + HEADER <= length; ) {
+        const size = content.readUInt32LE(at);
+        const type = content.readUInt16LE(at + 4);
+        if (size < HEADER || at + size > length) return undefined;
+        // The rest of a dump that was given up.
+        if (content.readUInt32LE(at + 8) === sequence) {
+          if (type === NLMSG_DONE) return sockets;
+          if (type !== SOCK_DIAG_BY_FAMILY || size < HEADER + ANSWER) return undefined;
+          sockets.push(readAnswer(content.subarray(at + HEADER, at + size)));
+        }
+        at += (size + 3) & ~3;
+      }
+    }
+  };
+  return () => {
+    const [four, six] = [dump(AF_INET), dump(AF_INET6)];
+    return four && six && [...four, ...six];
+  };
+}
+
+/** An `inet_diag_msg`. */
+function readAnswer(answer: Buffer): ListeningSocket {
+  const length = answer[0] === AF_INET ? 4 : 16;
+  return {
+    port: answer.readUInt16BE(4),
+    address: addressOf(answer.subarray(8, 8 + length)),
+    inode: String(answer.readUInt32LE(68)),
+  };
+}
+
+/**
+ * The same from the kernel's tables, which takes it milliseconds each: they include the connections
+ * of the whole machine.
+ */
+export function readListeners(tables: readonly string[] = TABLES): ListeningSocket[] {
+  return tables.flatMap((table) =>
+    readTable(table).flatMap(([, local = '', , state = '', , , , , , inode = '']) => {
+      if (Number.parseInt(state, 16) !== LISTEN) return [];
+      const [address = '', port = ''] = local.split(':');
+      // Words of 32 bits, each in the machine's own (little endian) order.
+      return [
+        { port: Number.parseInt(port, 16), address: addressOf(Buffer.from(address, 'hex').swap32()), inode },
+      ];
+    }),
+  );
+}
+
+/** Lines by field: number, local address, remote address, state, …; the tenth is the inode. */
+export function readTable(path: string): string[][] {
+  try {
+    return readFileSync(path, 'latin1')
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim().split(/\s+/));
+  } catch {
+    // No IPv6, or no /proc.
+    return [];
+  }
+}
+
+function addressOf(bytes: Buffer): string {
+  if (bytes.length === 4) return bytes.join('.');
+  if (bytes.every((byte) => byte === 0)) return '::';
+  if (bytes.subarray(0, 10).every((byte) => byte === 0) && bytes[10] === 0xff)
+    return bytes.subarray(12).join('.');
+  const groups = Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16));
+  return groups.join(':').replace(/(^|:)0(:0)+(:|$)/, '::');
+}

@@ -1,0 +1,50 @@
+/** The kernel's answer about sockets that listen, against its tables. */
+import { expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { askForListeners, openSocketDiagnosis, readListeners } from '#guest/listening-sockets.ts';
+
+const addon = createRequire(import.meta.url).resolve(
+  `@koromix/koffi-linux-${process.arch}/linux_${process.arch}/koffi.node`,
+);
+
+test('says of each socket what the tables say, also of more than one answer holds', async () => {
+  const ask = openSocketDiagnosis(addon);
+  const hosts = ['127.0.0.1', '0.0.0.0', '::1', '::', ...Array.from({ length: 1_000 }, () => '127.0.0.2')];
+  const servers = await Promise.all(
+    hosts.map(async (host) => {
+      const server = createServer().listen({ port: 0, host, ipv6Only: true });
+      await once(server, 'listening');
+      return server;
+    }),
+  );
+  const ports = new Set(servers.map((server) => (server.address() as AddressInfo).port));
+  const client = connect([...ports][0] ?? 0, '127.0.0.1');
+  await once(client, 'connect');
+  const ofOurs = (sockets = readListeners()) =>
+    sockets
+      .filter(({ port }) => ports.has(port))
+      .toSorted((a, b) => a.port - b.port || (a.inode < b.inode ? -1 : 1));
+  for (const _ of [1, 2]) {
+    const found = ofOurs(ask());
+    expect(found).toEqual(ofOurs());
+    expect(found.length).toBeGreaterThanOrEqual(1_004);
+    expect([...new Set(found.map(({ address }) => address))].toSorted()).toEqual([
+      '0.0.0.0',
+      '127.0.0.1',
+      '127.0.0.2',
+      '::',
+      '::1',
+    ]);
+  }
+  client.destroy();
+  for (const server of servers) server.close();
+  await Promise.all(servers.map((server) => once(server, 'close')));
+  expect(ofOurs(ask())).toEqual(ofOurs());
+});
+
+test('is missing without the native calls', () => {
+  expect(() => openSocketDiagnosis('/none/calls.node')).toThrow();
+  expect(askForListeners()).toBeUndefined();
+});
