@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import Docker from 'dockerode';
 import { addressText, type EngineAddress } from './engine-address.ts';
 import type { SandboxVolumes } from './sandbox-volume.ts';
@@ -79,6 +80,9 @@ export class Engine {
     const isSecure = address.kind === 'tcp' && address.isSecure;
     const tls = isSecure && certificates !== undefined ? readTls(certificates) : {};
     this.#agent = isSecure ? new HttpsAgent({ keepAlive: true, ...tls }) : new HttpAgent({ keepAlive: true });
+    // docker-modem formats each request for its debug output, even without it: with the agent and
+    // all its sockets, milliseconds a call.
+    Object.assign(this.#agent, { [inspect.custom]: () => 'agent of the engine' });
     const place =
       address.kind === 'socket'
         ? // Explicit `host`: dockerode would prefer DOCKER_HOST.
