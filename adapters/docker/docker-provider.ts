@@ -14,7 +14,7 @@
 import type { ProcessIdentity } from '#adapters/local/process-identity.ts';
 import type { MachineTools } from '#adapters/egress/machine-tools.ts';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
-import { buildGuestRuntime, guestCache } from '#adapters/guest/guest-runtime.ts';
+import { guestRuntime, guestCache } from '#adapters/guest/guest-runtime.ts';
 import type { ChannelServices } from '#adapters/sandboxes/sandbox-channels.ts';
 import {
   sandboxNotFound,
@@ -153,7 +153,7 @@ class ContainerProvider implements DockerProvider {
       },
       channelFolder: (name) => this.#channels.folder(name),
       channelsUnseen: () => this.#channels.giveUp(),
-      guest: new GuestVolume(this.#engine, () => buildGuestRuntime(guestCache(process.env))),
+      guest: new GuestVolume(this.#engine, () => guestRuntime(guestCache(process.env))),
     });
     this.#running = new RunningContainers(this.#life);
     this.#relays = new GuestRelays(this.#engine);

@@ -3,7 +3,7 @@
  * image, including one without a libc. It is built once per version, from files of this machine and
  * the project, and is immutable afterwards.
  *
- *     const folder = await buildGuestRuntime(guestCache(process.env));
+ *     const folder = await guestRuntime(guestCache(process.env));
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -59,6 +59,21 @@ export function guestCache(env: NodeJS.ProcessEnv): string {
   const own = env['PORTHOLE_CACHE_DIR'];
   if (own) return join(resolve(own), 'guest');
   return join(resolve(env['XDG_CACHE_HOME'] || join(homedir(), '.cache')), 'porthole', 'guest');
+}
+
+/** Folders that this process has built or found, by cache: finding one reads 110 MB. */
+const built = new Map<string, string>();
+
+/**
+ * The folder below `cache`, built once a process: the files that it is made of belong to an
+ * installation, which a process does not outlive.
+ */
+export async function guestRuntime(cache: string): Promise<string> {
+  const known = built.get(cache);
+  if (known !== undefined && existsSync(known)) return known;
+  const folder = await buildGuestRuntime(cache);
+  built.set(cache, folder);
+  return folder;
 }
 
 /**

@@ -21,7 +21,7 @@ import {
 } from '#adapters/docker/sandbox-container.ts';
 import { imageOf, type Labels, SandboxNames, specOf } from '#adapters/docker/sandbox-names.ts';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
-import { buildGuestRuntime, GUEST_COMMAND, GUEST_FOLDER, guestCache } from '#adapters/guest/guest-runtime.ts';
+import { guestRuntime, GUEST_COMMAND, GUEST_FOLDER, guestCache } from '#adapters/guest/guest-runtime.ts';
 import { DEFAULT_SIZE } from '#adapters/sandboxes/default-size.ts';
 import {
   checkSandboxId,
@@ -279,7 +279,7 @@ export class PodmanProvider implements SandboxProvider {
           {
             destination: GUEST_FOLDER,
             type: 'bind',
-            source: await buildGuestRuntime(guestCache(process.env)),
+            source: await guestRuntime(guestCache(process.env)),
             options: ['ro', 'rbind', 'nosuid', 'nodev'],
           },
         ],

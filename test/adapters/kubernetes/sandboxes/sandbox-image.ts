@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { guestDigest } from '#adapters/guest/guest-bundle.ts';
-import { buildGuestRuntime, GUEST_FOLDER, guestCache } from '#adapters/guest/guest-runtime.ts';
+import { guestRuntime, GUEST_FOLDER, guestCache } from '#adapters/guest/guest-runtime.ts';
 import type { Cluster } from '#test/cluster/fixture/cluster.ts';
 import { busyboxEntries } from '#test/cluster/fixture/fixture-images.ts';
 import { command } from '#test/cluster/fixture/command.ts';
@@ -124,7 +124,7 @@ export async function sandboxImage(
 
 /** The guest's folder, as `COPY --from` puts it into an image. */
 export async function guestEntries(): Promise<TarEntry[]> {
-  const folder = await buildGuestRuntime(guestCache(process.env));
+  const folder = await guestRuntime(guestCache(process.env));
   const place = GUEST_FOLDER.slice(1);
   return globSync('**', { cwd: folder })
     .toSorted()
