@@ -3,7 +3,7 @@
  * engine.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { say, imagesMissing, withBuilds } from '#test/cluster/images/built-images.ts';
+import { type Build, say, imagesMissing, withBuilds } from '#test/cluster/images/built-images.ts';
 import { CATALOGUE_RECIPES } from '#test/cluster/images/image-recipe.ts';
 import { execute } from '#test/host/support/commands.ts';
 import { makeRun, startPreview, visit } from '#test/host/support/runs.ts';
@@ -63,16 +63,15 @@ type Row = readonly [what: string, line: string, prints: RegExp];
 suite('the catalogue of images', engineMissing() ?? imagesMissing(CATALOGUE_RECIPES), () => {
   let engine: TestEngine;
   let porthole: TestHost;
-  let references: readonly string[];
 
   beforeAll(async () => {
     engine = await openTestEngine();
-    const names = Object.keys(CATALOGUE_RECIPES);
-    references = await withBuilds(CATALOGUE_RECIPES, say, async (builds) => {
-      for (const { archive } of builds) await engine.load(archive);
-      return builds.map(({ reference }) => reference);
+    const images = await withBuilds(CATALOGUE_RECIPES, say, async (builds) => {
+      const loaded: Record<string, { reference: string }> = {};
+      for (const [at, name] of Object.keys(CATALOGUE_RECIPES).entries())
+        loaded[name] = { reference: await engine.loadBuilt(builds[at] as Build) };
+      return loaded;
     });
-    const images = Object.fromEntries(names.map((name, at) => [name, { reference: references[at] }]));
     porthole = await startTestHost({
       ...dockerEnvironment(engine),
       PORTHOLE_IMAGES: JSON.stringify(images),
@@ -80,8 +79,6 @@ suite('the catalogue of images', engineMissing() ?? imagesMissing(CATALOGUE_RECI
   }, 15 * MINUTE);
   afterAll(async () => {
     await porthole.end();
-    // Hundreds of megabytes, restored from their archives.
-    for (const reference of references) await engine.docker.getImage(reference).remove({ force: true });
     await engine.stop();
   }, MINUTE);
 

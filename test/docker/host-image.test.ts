@@ -1,7 +1,7 @@
 /** The image of the function host, built from its Dockerfile and run unchanged. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
-import { imagesMissing, say, withBuilds } from '#test/cluster/images/built-images.ts';
+import { type Build, imagesMissing, say, withBuilds } from '#test/cluster/images/built-images.ts';
 import { IMAGE_RECIPES } from '#test/cluster/images/image-recipe.ts';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { suite } from '#test/support/suite.ts';
@@ -20,10 +20,7 @@ suite('the image of the function host', engineMissing() ?? chromiumMissing ?? im
 
   beforeAll(async () => {
     [engine, browser] = await Promise.all([openTestEngine(), launchChromium()]);
-    const image = await withBuilds(RECIPES, say, async ([build]) => {
-      await engine.load(build?.archive ?? '');
-      return build?.reference ?? '';
-    });
+    const image = await withBuilds(RECIPES, say, ([build]) => engine.loadBuilt(build as Build));
     const port = await freePort();
     url = `http://127.0.0.1:${port}`;
     const container = await engine.docker.createContainer({

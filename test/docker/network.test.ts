@@ -15,15 +15,10 @@ suite('the network of a container', engineMissing() ?? imagesMissing({ multi }),
     engine = await openTestEngine();
     image = await withBuilds({ multi }, say, async ([built]) => {
       if (built === undefined) throw new Error('no image');
-      await engine.load(built.archive);
-      return built.reference;
+      return engine.loadBuilt(built);
     });
   }, 900_000);
-  afterAll(async () => {
-    // More than a gigabyte, restored from its archive.
-    await engine.docker.getImage(image).remove({ force: true });
-    await engine.stop();
-  }, 120_000);
+  afterAll(() => engine.stop());
 
   describe('for package managers', () =>
     networkToolsContract(() => ({ ...dockerEnvironment(engine), PORTHOLE_SANDBOX_IMAGE: image })));

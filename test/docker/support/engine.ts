@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import Docker from 'dockerode';
 import {
@@ -9,11 +9,13 @@ import {
   type DockerProvider,
   type DockerProviderOptions,
 } from '#adapters/docker/docker-provider.ts';
+import { guestCache, guestRuntime } from '#adapters/guest/guest-runtime.ts';
 import { sandboxImage } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { BUSYBOX, BUSYBOX_IMAGE, fixtureImages } from '#test/cluster/fixture/fixture-images.ts';
 import { image } from '#test/cluster/fixture/image.ts';
 import { exclusive } from '#test/cluster/fixture/exclusive.ts';
 import { cacheFolder } from '#test/cluster/fixture/program-cache.ts';
+import type { Build } from '#test/cluster/images/built-images.ts';
 import { startDockerEngine } from '#test/cluster/images/docker-engine.ts';
 import { findProgram } from '#test/cluster/images/find-program.ts';
 import type { Missing } from '#test/support/suite.ts';
@@ -49,8 +51,8 @@ export interface TestEngine {
   loadProgram(name: string, env: readonly string[]): Promise<string>;
   /** A provider with a separate installation and folder; the caller closes it. */
   openProvider(options?: Partial<DockerProviderOptions>): DockerProvider & TestProvider;
-  /** Loads an image from a file, as `docker save` writes it. */
-  load(archive: string): Promise<void>;
+  /** Loads an image of ours, unless an earlier run has; returns its reference. */
+  loadBuilt(build: Build): Promise<string>;
   /** Kills the engine with everything it runs, as a crash does, and starts it again. */
   restart(): Promise<void>;
   stop(): Promise<void>;
@@ -98,7 +100,14 @@ export async function openTestEngine(): Promise<TestEngine> {
             }),
           );
         },
-        load: (archive) => load(docker, createReadStream(archive)),
+        async loadBuilt({ reference, archive }) {
+          if (await has(docker, reference)) return reference;
+          const filters = { reference: [reference.replace(/:[^:]*$/, '')] };
+          for (const { Id } of await docker.listImages({ filters: JSON.stringify(filters) }))
+            await docker.getImage(Id).remove({ force: true });
+          await load(docker, createReadStream(archive));
+          return reference;
+        },
         restart: async () => {
           await engine.stop();
           engine = await startDockerEngine(join(folder, 'data'));
@@ -119,14 +128,16 @@ export async function openTestEngine(): Promise<TestEngine> {
 }
 
 /**
- * Images stay in the engine's folder for the next run. Containers and volumes of earlier runs are
- * removed.
+ * Images and the volume of this guest stay in the engine's folder for the next run. Containers and
+ * all other volumes are removed.
  */
 async function loadImages(docker: Docker): Promise<void> {
   for (const { Id } of await docker.listContainers({ all: true })) {
     await docker.getContainer(Id).remove({ force: true });
   }
-  for (const { Name } of (await docker.listVolumes()).Volumes) await docker.getVolume(Name).remove();
+  const guest = basename(await guestRuntime(guestCache(process.env)));
+  for (const { Name } of (await docker.listVolumes()).Volumes)
+    if (!Name.startsWith(`porthole-guest-${guest}`)) await docker.getVolume(Name).remove();
   const busybox = (await fixtureImages())['busybox.tar'] ?? new Uint8Array();
   if (!(await has(docker, BUSYBOX_IMAGE))) await load(docker, busybox);
   if (await has(docker, IMAGE)) return;
