@@ -79,6 +79,8 @@ async function node(run: ProgramRun, address: string): Promise<{ code: number | 
   const child = spawn(
     process.execPath,
     [
+      // Pulumi keeps the stack of each promise, mapped to sources: an eighth of its time.
+      '--stack-trace-limit=1',
       join(dirname(require.resolve('@pulumi/pulumi')), 'cmd/run'),
       ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
       ...(run.dryRun ? ['--dry-run'] : []),
