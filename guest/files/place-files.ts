@@ -57,6 +57,9 @@ class Placing {
   readonly #fresh: Set<string>;
   readonly #pass: 'look' | 'move';
   readonly #slices = new Slices();
+  /** Start of the names of replaced files in the stage; no archive can contain it. */
+  readonly #old = partialName();
+  #replaced = 0;
   #stage!: Descent;
   #device = 0;
 
@@ -95,6 +98,7 @@ class Placing {
         if (stat?.isDirectory() === true) throw this.#taken(name);
         if (this.#pass === 'look') continue;
         if (isFar) await this.#copy(at(from, name), into, name, to.calls);
+        else if (stat !== undefined && this.#options.replacesFiles) this.#replace(name, at(into, name));
         else fs.renameSync(at(from, name), at(into, name));
       }
     }
@@ -140,6 +144,22 @@ class Placing {
       return { descent: await Descent.from(calls, place.directory), start: place.names, calls };
     } catch (error) {
       if (error instanceof WalkError) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Moves the old file into the stage first. ext4 writes a file to disk at once if it is renamed
+   * over another (`auto_da_alloc`), which takes several times as long as all else.
+   */
+  #replace(name: string, path: string | Buffer): void {
+    const from = this.#stage.directory;
+    const old = at(from, `${this.#old}-${(this.#replaced += 1)}`);
+    fs.renameSync(path, old);
+    try {
+      fs.renameSync(at(from, name), path);
+    } catch (error) {
+      fs.renameSync(old, path);
       throw error;
     }
   }
