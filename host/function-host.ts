@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { dropRest } from '#proxy/status-answer.ts';
 import { PortholeError } from '#core/errors.ts';
+import { freeSentPieces } from '#core/shared/free-buffer.ts';
 import { missingPage } from '#handlers/console/console-page.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { makeFunction, type FunctionOptions } from '#handlers/make-function.ts';
@@ -143,6 +144,7 @@ function sendResponse(
     }
     // Sends the head before the first bytes of the stream exist.
     res.flushHeaders();
+    freeSentPieces(body, res);
     return pipeline(body, res);
   }
   if (statusCode !== 204) all['content-length'] = body === undefined ? 0 : Buffer.byteLength(body);

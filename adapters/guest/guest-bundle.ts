@@ -31,6 +31,9 @@ const PROGRAMS = [...Object.keys(ENTRIES), SCRIPT, 'package.json'];
  */
 const INGREDIENTS = [
   'guest/**/*.{ts,bash}',
+  'core/errors.ts',
+  'core/files/workspace-path.ts',
+  'core/shared/free-buffer.ts',
   'core/tar/*.ts',
   'proxy/**/*.ts',
   'adapters/guest/guest-bundle.ts',

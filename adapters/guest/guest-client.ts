@@ -12,6 +12,7 @@ import {
   textAnswer,
 } from '#core/processes/guest-answers.ts';
 import type { ExecCommand, ExecProcess, GuestAnswer, GuestCall } from '#core/sandboxes/sandbox-provider.ts';
+import { freeBuffer, freeSentPieces } from '#core/shared/free-buffer.ts';
 import { guestHealth, type GuestHealth } from '#guest/protocol/answers.ts';
 import { DIAL_UPGRADE, PROTOCOL_VERSION } from '#guest/protocol/http-protocol.ts';
 import { connectToGuest, type GuestAddress, guestRefusal, upgradeConnection } from './guest-connection.ts';
@@ -143,9 +144,12 @@ export class GuestClient {
           },
         });
         outgoing.once('response', resolve).on('error', reject);
+        // Listens after the parser, which copies what it passes on.
+        outgoing.once('socket', () => stream.on('data', freeBuffer));
         if (isStream) {
           const source = body as Readable;
           source.once('end', expectAnswer);
+          freeSentPieces(source, outgoing);
           source.on('error', (error) => outgoing.destroy(error)).pipe(outgoing);
         } else outgoing.end(text);
       });

@@ -228,23 +228,11 @@ export async function* validatedTar(
   source: AsyncIterable<Buffer>,
   leftOut?: (entries: number) => void,
 ): AsyncGenerator<Buffer, void, undefined> {
-  const entries = yield* validatedBytes(source, { remembers: 'folders', leavesOut: true });
-  leftOut?.(entries);
-}
-
-/**
- * The bytes of the valid entries, and the end of the archive.
- * @returns how many were left out
- * @throws PortholeError `invalid_request`
- */
-export async function* validatedBytes(
-  source: AsyncIterable<Buffer>,
-  options: Omit<TarValidatorOptions, 'visitor'>,
-): AsyncGenerator<Buffer, number, undefined> {
   let pieces: Buffer[] = [];
   const take = (bytes: Buffer) => void pieces.push(bytes);
   const validator = new TarValidator({
-    ...options,
+    remembers: 'folders',
+    leavesOut: true,
     visitor: {
       entry: (_entry, headers) => take(headers),
       contents: take,
@@ -260,7 +248,21 @@ export async function* validatedBytes(
   }
   validator.end();
   yield END_OF_ARCHIVE;
-  return validator.leftOut;
+  leftOut?.(validator.leftOut);
+}
+
+/**
+ * The chunks of a tar, unchanged: entries may have any type and path. Adds the end of the archive,
+ * which may be missing. @throws PortholeError `invalid_request` if it is not a tar
+ */
+export async function* checkedTar(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+  const validator = new TarValidator({ remembers: 'none' });
+  for await (const chunk of source) {
+    validator.push(chunk);
+    yield chunk;
+  }
+  validator.end();
+  yield Buffer.from(END_OF_ARCHIVE);
 }
 
 /** The start of an entry, or a piece of the current entry's contents. */

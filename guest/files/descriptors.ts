@@ -121,6 +121,10 @@ export async function lstatIfThere(calls: Calls, path: Path): Promise<fs.Stats |
   }
 }
 
+export function writeNow(descriptor: number, bytes: Buffer): void {
+  for (let from = 0; from < bytes.length; ) from += fs.writeSync(descriptor, bytes, from);
+}
+
 /** For cleanup after a failure: the caller gets the first error. */
 export async function quietly(call: () => unknown): Promise<void> {
   try {

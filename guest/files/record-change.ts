@@ -14,7 +14,7 @@ export class ChangeRecorder {
   add(chunk: Buffer): void {
     this.#length += chunk.length;
     if (this.#length > LARGEST_CHANGED_FILE) this.#after = undefined;
-    this.#after?.push(chunk);
+    this.#after?.push(Buffer.from(chunk));
   }
 
   /**

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import { PortholeError } from '../../core/errors.ts';
 import { emptyFolder } from './change-files.ts';
-import { at, bytesOf, CREATE, direct, errno, FOLDER, quietly, Slices } from './descriptors.ts';
+import { at, bytesOf, CREATE, direct, errno, FOLDER, quietly, Slices, writeNow } from './descriptors.ts';
 import { MASKED, partialName } from './write-file.ts';
 
 /** Open folder descriptors: archives come folder by folder. */
@@ -63,7 +63,7 @@ export class Stage {
   write(bytes: Buffer): void {
     const { descriptor } = this.#file ?? {};
     if (descriptor === undefined) return;
-    for (let from = 0; from < bytes.length; ) from += fs.writeSync(descriptor, bytes, from);
+    writeNow(descriptor, bytes);
   }
 
   endFile(): void {

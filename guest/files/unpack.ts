@@ -1,6 +1,7 @@
 import { closeSync } from 'node:fs';
 import { posix } from 'node:path';
 import { PortholeError } from '../../core/errors.ts';
+import { freeBuffer } from '../../core/shared/free-buffer.ts';
 import type { Remembered } from '../../core/tar/archive-tree.ts';
 import type { TarHeader } from '../../core/tar/tar-header.ts';
 import { TarValidator } from '../../core/tar/validate-tar.ts';
@@ -42,6 +43,7 @@ async function staged(
 /**
  * Unpacks a plain tar over the workspace, all or nothing: replaces existing files, keeps others.
  * Validates each entry before it is created.
+ * @param content its pieces are freed
  * @throws PortholeError `invalid_request` for a refused entry, `path_outside_workspace` if it would
  * leave the workspace through a link, `workspace_archive_write_error`, or the error of `content`
  */
@@ -97,6 +99,7 @@ export async function fillFromTar(
     } catch (error) {
       throw systemFailure(error, 'workspace_archive_write_error', 'tar extract failed');
     }
+    freeBuffer(chunk);
     await slices.pause();
   }
   if (isEmpty) throw new PortholeError('invalid_request', 'Empty tar payload');

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import { promisify } from 'node:util';
 import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
-import { at, CREATE, errno, quietly } from './descriptors.ts';
+import { freeBuffer } from '../../core/shared/free-buffer.ts';
+import { at, CREATE, direct, errno, quietly, writeNow } from './descriptors.ts';
 import { failure, isFolder } from './failures.ts';
 import type { ChangeRecorder } from './record-change.ts';
 import type { Workspace } from './workspace.ts';
@@ -23,6 +24,7 @@ export function partialName(): string {
 /**
  * Writes a file, complete or not at all: into a temporary file beside it, then renames. An
  * executable file stays executable. Creates missing folders.
+ * @param content its pieces are freed
  * @throws PortholeError `path_outside_workspace`, `invalid_request`,
  * `workspace_archive_write_error`, or the error of `content`
  */
@@ -54,7 +56,8 @@ export async function writeFile(
     isPartial = true;
     for await (const chunk of content) {
       recorder?.add(chunk);
-      await attempt(() => writeWhole(file, chunk));
+      await attempt(() => (calls === direct ? writeNow(file, chunk) : writeWhole(file, chunk)));
+      freeBuffer(chunk);
     }
     const isExecutable = stat !== undefined && (stat.mode & EXECUTABLE) !== 0;
     if (isExecutable || MASKED) await attempt(() => fs.fchmodSync(file, isExecutable ? 0o755 : 0o644));

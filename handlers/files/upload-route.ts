@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { performerOf } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import { type UploadedFile, uploadFiles } from '#core/files/upload-files.ts';
+import { ownPieces } from '#core/shared/free-buffer.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
 import { limitedStream } from '../http/limited-stream.ts';
 import { type MultipartPart, multipartParts } from '../http/multipart.ts';
@@ -38,7 +39,7 @@ export async function withUpload<T>(
       new PortholeError('invalid_request', 'The upload was cut off', { remedy: 'send it again.' }),
   });
   try {
-    return await use(content);
+    return await use(ownPieces(content));
   } finally {
     // An unread rest must not block the connection.
     content.destroy();

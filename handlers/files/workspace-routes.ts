@@ -4,8 +4,9 @@ import { performerOf } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import { hydrateWorkspace } from '#core/files/hydrate-workspace.ts';
 import { persistWorkspace } from '#core/files/persist-workspace.ts';
+import { ownPieces } from '#core/shared/free-buffer.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
-import { validatedBytes } from '#core/tar/validate-tar.ts';
+import { checkedTar } from '#core/tar/validate-tar.ts';
 import { defineRoute, json } from '../route.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { MAX_UPLOAD_BYTES, withUpload } from './upload-route.ts';
@@ -95,7 +96,7 @@ export const persistWorkspaceRoute = defineRoute({
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const excludes = query.excludes === undefined ? [] : query.excludes.split(',');
     const { tar } = await persistWorkspace(services, sandbox.id, { excludes }, signal);
-    const body = Readable.from(validatedBytes(tar, { remembers: 'none' }), { objectMode: false });
+    const body = ownPieces(Readable.from(checkedTar(tar), { objectMode: false }));
     return {
       statusCode: 200,
       headers: { 'content-type': 'application/octet-stream', 'x-content-type-options': 'nosniff' },
