@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { BundledFunction } from '../../build/bundle-functions.ts';
 import { command } from '#test/cluster/fixture/command.ts';
+import { oncePerRun } from './once-per-run.ts';
 
 /**
  * The functions as `npm run build` makes them, each in a folder that holds only its listed files,
@@ -22,8 +23,7 @@ const MAIN = join(import.meta.dirname, '../../build/main.ts');
 export async function builtFunctions(): Promise<BuiltFunctions> {
   const folder = mkdtempSync(join(tmpdir(), 'porthole-functions-'));
   try {
-    const all = join(folder, 'all');
-    await command([process.execPath, MAIN, all]);
+    const all = await oncePerRun('functions', (target) => command([process.execPath, MAIN, target]));
     const functions = JSON.parse(readFileSync(join(all, 'functions.json'), 'utf8')) as BundledFunction[];
     const places = new Map<string, string>();
     const modules = new Map<string, string>();

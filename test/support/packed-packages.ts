@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { oncePerRun } from './once-per-run.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** Packages that `npm install` would install as well. */
@@ -22,14 +23,15 @@ export async function installPacked(folders: readonly string[]): Promise<string>
 }
 
 async function install(folder: string, place: string): Promise<void> {
-  const packed = await mkdtemp(join(place, 'packed-'));
-  const { stdout } = await run('npm', ['pack', '--silent', '--pack-destination', packed], {
-    cwd: join(ROOT, folder),
+  const packed = await oncePerRun(`packed-${folder}`, async (target) => {
+    await mkdir(target);
+    await run('npm', ['pack', '--silent', '--pack-destination', target], { cwd: join(ROOT, folder) });
   });
+  const [tarball = ''] = await readdir(packed);
   const { name } = JSON.parse(await readFile(join(ROOT, folder, 'package.json'), 'utf8')) as { name: string };
   const target = join(place, 'node_modules', name);
   await mkdir(target, { recursive: true });
-  await run('tar', ['xzf', join(packed, stdout.trim()), '--strip-components=1', '-C', target]);
+  await run('tar', ['xzf', join(packed, tarball), '--strip-components=1', '-C', target]);
 }
 
 /** Copies a program to `target` in that folder, where it imports the package by its name. */
