@@ -186,8 +186,11 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 suite('the test cluster, once it is up', missing(), () => {
   let before: Traces;
+  let interrupted: ReturnType<typeof ours>;
   beforeAll(async () => {
     before = await traces();
+    expect(await script('up', 'kube-apiserver')).toMatchObject({ status: 'SIGKILL' });
+    interrupted = ours();
     expect(await script('up')).toMatchObject({ status: 0 });
     await startWeb();
   }, 3 * MINUTE);
@@ -195,6 +198,12 @@ suite('the test cluster, once it is up', missing(), () => {
   afterAll(async () => {
     await script('down');
   }, MINUTE);
+
+  it('runs on the machine of an up that was interrupted, once that is run again', () => {
+    // Before, a component may be among its processes: it has the command line of the process that
+    // starts it until its own program begins.
+    expect(interrupted).toEqual(expect.arrayContaining(ours()));
+  });
 
   it('is left as it is by another up', async () => {
     const carriers = ours();
@@ -302,6 +311,26 @@ suite('the test cluster, once it is up', missing(), () => {
   });
 
   it(
+    'is made anew by another up when a component has ended, pods and volumes included',
+    async () => {
+      const before = ours();
+      const processes = fixtureProcesses(before, fixture.cgroup);
+      const dns = processes.find(({ pid }) =>
+        readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('/coredns\0'),
+      );
+      if (dns === undefined) throw new Error('no CoreDNS runs');
+      process.kill(dns.pid, 'SIGKILL');
+      for (const deadline = Date.now() + 10_000; isUp(place) && Date.now() < deadline; ) await pause(20);
+      expect(isUp(place)).toBe(false);
+      expect(await script('up')).toMatchObject({ status: 0 });
+      expect(ours()).not.toEqual(before);
+      expect(processes.filter(isAlive)).toEqual([]);
+      await startWeb();
+    },
+    3 * MINUTE,
+  );
+
+  it(
     'leaves no process, link, route, mount, cgroup, folder or kernel setting when it is taken down, pods and volumes included',
     async () => {
       expect((await traces()).links).not.toEqual(before.links);
@@ -342,41 +371,6 @@ suite('taking the test cluster down', missing(), () => {
   it('does nothing where there is no cluster', async () => {
     expect(await script('down')).toEqual({ status: 0, output: 'the test cluster is down\n' });
   });
-
-  it(
-    'is not needed before an up that was interrupted is run again',
-    async () => {
-      expect(await script('up', 'kube-apiserver')).toMatchObject({ status: 'SIGKILL' });
-      const before = ours();
-      expect(await script('up')).toMatchObject({ status: 0 });
-      const after = ours();
-      // The same machine that the first up started. Before, a component may be among its processes:
-      // it has the command line of the process that starts it until its own program begins.
-      expect(before).toEqual(expect.arrayContaining(after));
-      expect(after).toHaveLength(3);
-    },
-    3 * MINUTE,
-  );
-
-  it(
-    'is not needed before the next up when a component has ended',
-    async () => {
-      expect(await script('up')).toMatchObject({ status: 0 });
-      const before = ours();
-      const processes = fixtureProcesses(before, fixture.cgroup);
-      const dns = processes.find(({ pid }) =>
-        readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('/coredns\0'),
-      );
-      if (dns === undefined) throw new Error('no CoreDNS runs');
-      process.kill(dns.pid, 'SIGKILL');
-      for (const deadline = Date.now() + 10_000; isUp(place) && Date.now() < deadline; ) await pause(20);
-      expect(isUp(place)).toBe(false);
-      expect(await script('up')).toMatchObject({ status: 0 });
-      expect(ours()).not.toEqual(before);
-      expect(before.filter(isAlive)).toEqual([]);
-    },
-    3 * MINUTE,
-  );
 });
 
 suite('building a program of the test cluster', machineMissing(cache)[0] ?? goMissing(), () => {
