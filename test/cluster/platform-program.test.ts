@@ -130,10 +130,10 @@ suite("a platform team's program on a real cluster, from the packed package", mi
     PATIENT,
   );
 
-  test.each([{ refresh: false }, { refresh: true }])(
-    'changes nothing the second time (%j)',
-    async (options) => {
-      const { log, changes } = await stack.up(file(), options);
+  test(
+    'changes nothing the second time',
+    async () => {
+      const { log, changes } = await stack.up(file());
       expect([log, changes]).toEqual([[], []]);
     },
     PATIENT,
