@@ -136,8 +136,8 @@ const IN_LANE = [
 
 /**
  * Every suite. Those that share an engine are one chunk, and those with a browser, which keep a
- * core busy, another. First those of the cluster, which mostly wait: both lanes begin with them,
- * and the third has processors for others.
+ * core busy, another. The cheap ones come first. With a cluster, both lanes begin with its suites,
+ * which mostly wait, and the third lane with the cheap ones: it takes from the end.
  */
 function chunksOfAll(withCluster: boolean): string[][] {
   const files = globSync('**/*.test.ts', { cwd: import.meta.dirname }).map((file) =>
@@ -156,18 +156,19 @@ function chunksOfAll(withCluster: boolean): string[][] {
     const count = Math.ceil(all.length / size);
     return Array.from({ length: count }, (_, at) => all.filter((_, each) => each % count === at));
   };
+  const cheap = chunked(
+    others.filter((file) => CHEAP.test(file)),
+    CHUNK.cheap,
+  );
   const chunks = [
-    ...(withCluster ? dealt(below(CLUSTER), CHUNK.cluster) : []),
+    ...(withCluster ? dealt(below(CLUSTER), CHUNK.cluster) : cheap),
     below(ENGINE),
-    ...chunked(
-      others.filter((file) => CHEAP.test(file)),
-      CHUNK.cheap,
-    ),
     below(...BROWSERS),
     ...chunked(
       others.filter((file) => !CHEAP.test(file)),
       CHUNK.other,
     ),
+    ...(withCluster ? cheap : []),
   ];
   return chunks.filter((chunk) => chunk.length > 0);
 }
@@ -187,7 +188,7 @@ async function runInLanes(options: readonly string[], chunks: readonly string[][
   const idleLane = async (): Promise<void> => {
     while (left.length > 0) {
       if ((await idleShare(IDLE.ms)) < IDLE.share) continue;
-      // The last chunks are the shortest. More than two suites are too many for the cluster's node.
+      // More than two suites are too many for the cluster's node.
       if (left.at(-1)?.some((file) => file.includes(CLUSTER))) return;
       const chunk = left.pop();
       if (chunk !== undefined) await runChunk(chunk, IDLE.nicer);
