@@ -26,5 +26,7 @@ export function launchFirefox(): Promise<Browser> {
     executablePath: PROGRAM,
     timeout: 120_000,
     protocolTimeout: 120_000,
+    // No processes in advance for tabs that a test does not open.
+    extraPrefsFirefox: { 'dom.ipc.processPrelaunch.enabled': false },
   });
 }
