@@ -97,17 +97,20 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
 
     beforeAll(async () => {
       run = await makeRun('Rebuild the pricing page');
+      page = await context.newPage();
     });
     beforeEach(async () => {
       port += 1;
-      page = await context.newPage();
+      // After a test that closed it.
+      if (page.isClosed()) page = await context.newPage();
       await page.goto(`${porthole.host.url}/sandboxes`);
       await page.getByRole('heading', { name: 'Sandboxes', exact: true }).waitFor();
     });
     afterEach(async () => {
       await context.setOffline(false);
-      await page.close();
+      if (!page.isClosed()) await page.unrouteAll();
     });
+    afterAll(() => page?.close());
 
     async function makeRun(title: string): Promise<Run> {
       return (await porthole.call('POST', '/api/runs', { body: { title } })).json<Run>();
@@ -325,6 +328,8 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
         body: { request_id, decision: 'deny' },
       });
       expect((await asking).status).toBe(403);
+      // Its clock stays replaced.
+      await page.close();
     });
 
     test('does not take the focus, is announced, and can be decided with the keyboard alone', async () => {
@@ -454,11 +459,18 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
     const open = (port: number) =>
       porthole.call('POST', `/api/runs/${run.run_id}/sandbox/port-forward`, { body: { target_port: port } });
 
-    beforeEach(async () => {
-      run = (await porthole.call('POST', '/api/runs', { body: { title: 'Previews' } })).json<Run>();
+    beforeAll(async () => {
       page = await context.newPage();
     });
-    afterEach(() => page.close());
+    beforeEach(async () => {
+      run = (await porthole.call('POST', '/api/runs', { body: { title: 'Previews' } })).json<Run>();
+      // After a test that closed it.
+      if (page.isClosed()) page = await context.newPage();
+    });
+    afterEach(async () => {
+      if (!page.isClosed()) await page.unrouteAll();
+    });
+    afterAll(() => page?.close());
     const go = () => page.goto(`${porthole.host.url}/runs/${run.run_id}`);
 
     // The first of them: one user has at most ten previews, and a request for more is refused.
@@ -623,6 +635,8 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await turn(page, 'visible');
       await third;
       expect(kept).toBe(3);
+      // Its clock stays replaced.
+      await page.close();
     });
 
     test('say so when they cannot be kept alive', async () => {
@@ -653,6 +667,8 @@ suite('runs, approvals and previews in the console', chromiumMissing, () => {
       await page.getByText('Anyone with the link can see the app').waitFor();
       await page.getByRole('img', { name: 'The address of the preview as a QR code' }).waitFor();
       expect(await violations(page)).toEqual([]);
+      // It has no clipboard any more.
+      await page.close();
     });
 
     test('are frames of their own zone, and nothing else is', async () => {

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { makeRun } from '#test/host/support/runs.ts';
 import { chromiumMissing, launchHeadlessShell } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
-import { decide, ensureConsoleBuilt, violations, watch } from './support/console-fixture.ts';
+import { decide, ensureConsoleBuilt, violations, watch, type Watched } from './support/console-fixture.ts';
 
 const KEY = 'a-key-of-alice-0123';
 const MINUTE = 60_000;
@@ -172,33 +172,81 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     await settled(page);
   }
 
-  // One visit for all looks: an open page follows its window and the user's colour scheme.
-  test.each(Object.keys(PLACES))(
-    '%s is accessible and no wider than its window in any look, and sends requests to its own origin only',
-    async (name) => {
-      const place = PLACES[name] as Place;
-      const [context, page] = await open(LOOKS.light);
-      const { origins } = watch(page);
-      await visit(page, place);
-      for (const [look, { colorScheme, viewport }] of Object.entries(LOOKS)) {
-        await page.emulateMedia({ colorScheme });
-        await page.setViewportSize(viewport);
-        await page.evaluate(
-          'new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))',
-        );
-        await place.whole(page);
-        await settled(page);
-        expect([look, await violations(page)]).toEqual([look, []]);
-        const [wide, window] = (await page.evaluate(
-          '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
-        )) as [number, number];
-        expect([look, wide <= window]).toEqual([look, true]);
-      }
-      expect([...origins]).toEqual([(place.at ?? (() => porthole))().host.url]);
-      await context.close();
-    },
-    MINUTE,
-  );
+  describe('in one page', () => {
+    let context: BrowserContext;
+    let page: Page;
+    let watched: Watched;
+    const visited = new Set<string>();
+    beforeAll(async () => {
+      [context, page] = await open(LOOKS.light);
+      watched = watch(page);
+    });
+    afterEach(async () => {
+      await page.unrouteAll();
+      await page.emulateMedia({ colorScheme: 'light', reducedMotion: null, forcedColors: null });
+      await page.setViewportSize(LOOKS.light.viewport);
+    });
+    afterAll(() => context?.close());
+
+    // One visit for all looks: an open page follows its window and the user's colour scheme.
+    test.each(Object.keys(PLACES))(
+      '%s is accessible and no wider than its window in any look, and sends requests to its own origin only',
+      async (name) => {
+        const place = PLACES[name] as Place;
+        await visit(page, place);
+        for (const [look, { colorScheme, viewport }] of Object.entries(LOOKS)) {
+          await page.emulateMedia({ colorScheme });
+          await page.setViewportSize(viewport);
+          await page.evaluate(
+            'new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))',
+          );
+          await place.whole(page);
+          await settled(page);
+          expect([look, await violations(page)]).toEqual([look, []]);
+          const [wide, window] = (await page.evaluate(
+            '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
+          )) as [number, number];
+          expect([look, wide <= window]).toEqual([look, true]);
+        }
+        visited.add((place.at ?? (() => porthole))().host.url);
+        expect(watched.origins).toEqual(visited);
+      },
+      MINUTE,
+    );
+
+    test('moves nothing for people who prefer reduced motion', async () => {
+      await page.emulateMedia({ reducedMotion: 'reduce' });
+      await visit(page, PLACES['runs'] as Place);
+      await page.getByRole('button', { name: 'Approve once' }).waitFor();
+      expect(await page.evaluate('document.getAnimations().length')).toBe(0);
+    });
+
+    test('marks the current page in forced colours too', async () => {
+      await page.emulateMedia({ forcedColors: 'active' });
+      await visit(page, PLACES['runs'] as Place);
+      const outline = (href: string) =>
+        page.evaluate(`getComputedStyle(document.querySelector('nav a[href="${href}"]')).outlineStyle`);
+      expect(await outline('/')).toBe('solid');
+      expect(await outline('/tools')).toBe('none');
+    });
+
+    test('offers ways on from a page that broke, and the rest works', async () => {
+      await visit(page, PLACES['a page that broke'] as Place);
+      await page.getByRole('link', { name: 'Sandboxes' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Sandboxes' }).waitFor();
+      await page.unrouteAll();
+      await page.getByRole('link', { name: 'Runs' }).click();
+      await page.getByRole('link', { name: 'Rebuild the pricing page' }).first().waitFor();
+    });
+
+    test('shows its own 404 page at an address that nothing serves', async () => {
+      const answer = await page.goto(`http://127.0.0.1:${porthole.host.port}/no/such/page`);
+      expect(answer?.status()).toBe(404);
+      await page.getByRole('heading', { level: 1, name: 'There is no such page' }).waitFor();
+      await page.getByRole('link', { name: 'Go to the runs' }).click();
+      await page.getByRole('link', { name: 'Rebuild the pricing page' }).first().waitFor();
+    });
+  });
 
   test('cuts nothing off to the side at 200 % in a small window', async () => {
     // The size of a window of 1280 by 800 at 200 %.
@@ -292,24 +340,6 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
       await page.keyboard.press('Escape');
       await page.locator('button:focus', { hasText: 'New sandbox' }).waitFor();
     });
-  });
-
-  test('moves nothing for people who prefer reduced motion', async () => {
-    const [context, page] = await open({ reducedMotion: 'reduce' });
-    await visit(page, PLACES['runs'] as Place);
-    await page.getByRole('button', { name: 'Approve once' }).waitFor();
-    expect(await page.evaluate('document.getAnimations().length')).toBe(0);
-    await context.close();
-  });
-
-  test('marks the current page in forced colours too', async () => {
-    const [context, page] = await open({ forcedColors: 'active' });
-    await visit(page, PLACES['runs'] as Place);
-    const outline = (href: string) =>
-      page.evaluate(`getComputedStyle(document.querySelector('nav a[href="${href}"]')).outlineStyle`);
-    expect(await outline('/')).toBe('solid');
-    expect(await outline('/tools')).toBe('none');
-    await context.close();
   });
 
   test.each(['light', 'a phone'] as const)(
@@ -410,27 +440,6 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     },
     MINUTE,
   );
-
-  test('offers ways on from a page that broke, and the rest works', async () => {
-    const [context, page] = await open();
-    await visit(page, PLACES['a page that broke'] as Place);
-    await page.getByRole('link', { name: 'Sandboxes' }).click();
-    await page.getByRole('heading', { level: 1, name: 'Sandboxes' }).waitFor();
-    await page.unrouteAll();
-    await page.getByRole('link', { name: 'Runs' }).click();
-    await page.getByRole('link', { name: 'Rebuild the pricing page' }).first().waitFor();
-    await context.close();
-  });
-
-  test('shows its own 404 page at an address that nothing serves', async () => {
-    const [context, page] = await open();
-    const answer = await page.goto(`http://127.0.0.1:${porthole.host.port}/no/such/page`);
-    expect(answer?.status()).toBe(404);
-    await page.getByRole('heading', { level: 1, name: 'There is no such page' }).waitFor();
-    await page.getByRole('link', { name: 'Go to the runs' }).click();
-    await page.getByRole('link', { name: 'Rebuild the pricing page' }).first().waitFor();
-    await context.close();
-  });
 
   test('loads the page of the new build when a part of the old build is gone', async () => {
     const [context, page] = await open();

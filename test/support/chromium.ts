@@ -17,13 +17,16 @@ export function launchChromium(args: readonly string[] = []): Promise<Browser> {
   return launch(PROGRAM, args);
 }
 
+/** Pages of tests end before the code is worth it: a fifth of their processor time. */
+const WITHOUT_OPTIMIZING = '--js-flags=--no-opt --no-maglev';
+
 /**
- * The same engine without the parts around a page, if installed: half the processor time for a
- * page. For the console's own pages. Suites of apps, and of what pages may do to a browser, need
- * the whole one, in which `console.test.ts` opens the console, too.
+ * The same engine without the parts around a page, if installed, and without optimizing compilers:
+ * half the processor time for a page. For the console's own pages. Suites of apps, and of what
+ * pages may do to a browser, need the whole one, in which `console.test.ts` opens the console, too.
  */
 export function launchHeadlessShell(): Promise<Browser> {
-  return launch(findBrowser(), []);
+  return launch(findBrowser(), [WITHOUT_OPTIMIZING]);
 }
 
 function launch(program: string | undefined, args: readonly string[]): Promise<Browser> {
