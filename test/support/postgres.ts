@@ -70,7 +70,7 @@ printf %s "$PASSWORD" > "$folder/password"
   --pwfile="$folder/password" --no-sync --encoding=UTF8 --no-locale >/dev/null || exit 1
 "$bin/postgres" -D "$folder/data" -k "$folder" -c listen_addresses=127.0.0.1 -p "$port" \\
   -F -c full_page_writes=off -c synchronous_commit=off -c shared_buffers=16MB -c max_connections=200 \\
-  -c wal_level=minimal -c max_wal_senders=0 -c autovacuum=off -c deadlock_timeout=50ms >/dev/null &
+  -c wal_level=minimal -c max_wal_senders=0 -c autovacuum=off >/dev/null &
 postgres=$!
 cat >/dev/null
 kill -QUIT "$postgres"
