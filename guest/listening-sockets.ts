@@ -1,7 +1,6 @@
 /** The TCP sockets that listen in this network namespace. */
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { loadLibrary } from './foreign-calls.ts';
 
 export interface ListeningSocket {
   readonly address: string;
@@ -24,7 +23,7 @@ let cannotAsk = false;
 export function askForListeners(): ListeningSocket[] | undefined {
   if (cannotAsk) return undefined;
   try {
-    asked ??= openSocketDiagnosis(join(import.meta.dirname, 'calls.node'));
+    asked ??= openSocketDiagnosis();
     const sockets = asked();
     cannotAsk = sockets === undefined;
     return sockets;
@@ -32,12 +31,6 @@ export function askForListeners(): ListeningSocket[] | undefined {
     cannotAsk = true;
     return undefined;
   }
-}
-
-interface ForeignCalls {
-  load(library: null): {
-    func(name: string, result: string, parameters: string[]): (...values: unknown[]) => number;
-  };
 }
 
 const [AF_INET, AF_INET6, AF_NETLINK, SOCK_DIAG] = [2, 10, 16, 4];
@@ -52,11 +45,10 @@ const [HEADER, REQUEST, ANSWER] = [16, 56, 72];
 /**
  * Opens a socket of sock_diag(7); the function asks it. The kernel answers in the caller's thread:
  * nothing waits.
- * @param addon file of the foreign function interface
- * @throws Error if the addon is missing
+ * @throws Error as `loadLibrary` does
  */
-export function openSocketDiagnosis(addon: string): () => ListeningSocket[] | undefined {
-  const libc = (createRequire(import.meta.url)(addon) as ForeignCalls).load(null);
+export function openSocketDiagnosis(addon?: string): () => ListeningSocket[] | undefined {
+  const libc = loadLibrary(addon);
   const send = libc.func('send', 'long', ['int', 'void *', 'size_t', 'int']);
   const receive = libc.func('recv', 'long', ['int', 'void *', 'size_t', 'int']);
   const file = libc.func('socket', 'int', ['int', 'int', 'int'])(AF_NETLINK, SOCK_RAW_CLOEXEC, SOCK_DIAG);

@@ -3,8 +3,7 @@
  * <GuestSettings as JSON>`; it serves HTTP/1.1 and WebSocket on one socket.
  */
 import { readdirSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { loadLibrary } from './foreign-calls.ts';
 import { closeInherited, protectGuest } from './protect-guest.ts';
 import { readSettings } from './protocol/settings-protocol.ts';
 import { serveGuest } from './serve-guest.ts';
@@ -18,21 +17,13 @@ const PAUSE_MS = 1_000;
 /** waitpid(2): returns at once. */
 const WNOHANG = 1;
 
-interface ForeignCalls {
-  load(library: null): {
-    func(name: string, result: string, parameters: string[]): (...values: unknown[]) => number;
-  };
-}
-
 /**
  * Reaps orphans. As pid 1 of a container the guest becomes the parent of orphaned processes, and
  * Node waits for its own children only: each orphan would stay a zombie and count against the
  * process limit. A zombie that two polls find is not Node's, so no exit of a command is lost.
- * @param addon file of the foreign function interface
  */
-function reapOrphans(addon: string): void {
-  const calls = createRequire(import.meta.url)(addon) as ForeignCalls;
-  const waitpid = calls.load(null).func('waitpid', 'int', ['int', 'void *', 'int']);
+function reapOrphans(): void {
+  const waitpid = loadLibrary().func('waitpid', 'int', ['int', 'void *', 'int']);
   let seen = new Set<number>();
   let timer: NodeJS.Timeout | undefined;
   const look = (): void => {
@@ -80,4 +71,4 @@ const fail = (error: unknown): never => {
   process.exit(1);
 };
 serveGuest(settings).then((guest) => protectGuest(() => guest.endCommands()), fail);
-if (process.pid === 1) reapOrphans(join(import.meta.dirname, 'calls.node'));
+if (process.pid === 1) reapOrphans();

@@ -1,6 +1,7 @@
 import fs, { type Stats } from 'node:fs';
 import { promisify } from 'node:util';
 import { PortholeError } from '../../core/errors.ts';
+import { loadLibrary } from '../foreign-calls.ts';
 import {
   at,
   bytesOf,
@@ -50,6 +51,35 @@ export async function placeFiles(workspace: Workspace, stage: Stage, options: Pl
   await new Placing(workspace, options, fresh, 'move').all(stage);
 }
 
+/** linux/fs.h and fcntl.h. */
+const [RENAME_EXCHANGE, AT_FDCWD] = [2, -100];
+
+type Exchange = (one: string | Buffer, other: string | Buffer) => boolean;
+let exchange: Exchange | undefined;
+
+/**
+ * Exchanges two names at once (renameat2(2)); false if it did not.
+ * @throws Error as `loadLibrary` does
+ */
+export function openExchange(addon?: string): Exchange {
+  const renameat2 = loadLibrary(addon).func('renameat2', 'int', ['int', 'void *', 'int', 'void *', 'uint']);
+  const text = (path: string | Buffer) => Buffer.concat([Buffer.from(path), Buffer.alloc(1)]);
+  return (one, other) => renameat2(AT_FDCWD, text(one), AT_FDCWD, text(other), RENAME_EXCHANGE) === 0;
+}
+
+/**
+ * Leaves the old file under the new one's name, in the stage. ext4 writes a file to disk at once if
+ * it is renamed over another (`auto_da_alloc`), which takes several times as long as all else.
+ */
+function replaceFile(from: string | Buffer, to: string | Buffer): void {
+  try {
+    exchange ??= openExchange();
+  } catch {
+    exchange = () => false;
+  }
+  if (!exchange(from, to)) fs.renameSync(from, to);
+}
+
 class Placing {
   readonly #workspace: Workspace;
   readonly #options: PlaceOptions;
@@ -57,9 +87,6 @@ class Placing {
   readonly #fresh: Set<string>;
   readonly #pass: 'look' | 'move';
   readonly #slices = new Slices();
-  /** Start of the names of replaced files in the stage; no archive can contain it. */
-  readonly #old = partialName();
-  #replaced = 0;
   #stage!: Descent;
   #device = 0;
 
@@ -98,7 +125,8 @@ class Placing {
         if (stat?.isDirectory() === true) throw this.#taken(name);
         if (this.#pass === 'look') continue;
         if (isFar) await this.#copy(at(from, name), into, name, to.calls);
-        else if (stat !== undefined && this.#options.replacesFiles) this.#replace(name, at(into, name));
+        else if (stat !== undefined && this.#options.replacesFiles)
+          replaceFile(at(from, name), at(into, name));
         else fs.renameSync(at(from, name), at(into, name));
       }
     }
@@ -144,22 +172,6 @@ class Placing {
       return { descent: await Descent.from(calls, place.directory), start: place.names, calls };
     } catch (error) {
       if (error instanceof WalkError) return undefined;
-      throw error;
-    }
-  }
-
-  /**
-   * Moves the old file into the stage first. ext4 writes a file to disk at once if it is renamed
-   * over another (`auto_da_alloc`), which takes several times as long as all else.
-   */
-  #replace(name: string, path: string | Buffer): void {
-    const from = this.#stage.directory;
-    const old = at(from, `${this.#old}-${(this.#replaced += 1)}`);
-    fs.renameSync(path, old);
-    try {
-      fs.renameSync(at(from, name), path);
-    } catch (error) {
-      fs.renameSync(old, path);
       throw error;
     }
   }

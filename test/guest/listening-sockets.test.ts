@@ -1,16 +1,12 @@
 /** The kernel's answer about sockets that listen, against its tables. */
 import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { askForListeners, openSocketDiagnosis, readListeners } from '#guest/listening-sockets.ts';
-
-const addon = createRequire(import.meta.url).resolve(
-  `@koromix/koffi-linux-${process.arch}/linux_${process.arch}/koffi.node`,
-);
+import { CALLS_ADDON } from './support/files.ts';
 
 test('says of each socket what the tables say, also of more than one answer holds', async () => {
-  const ask = openSocketDiagnosis(addon);
+  const ask = openSocketDiagnosis(CALLS_ADDON);
   const hosts = ['127.0.0.1', '0.0.0.0', '::1', '::', ...Array.from({ length: 1_000 }, () => '127.0.0.2')];
   const servers = await Promise.all(
     hosts.map(async (host) => {

@@ -4,14 +4,15 @@ import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { deleteFile } from '#guest/files/change-files.ts';
+import { openExchange } from '#guest/files/place-files.ts';
 import { tarOut } from '#guest/files/tar-out.ts';
 import { unpackTar, uploadFiles } from '#guest/files/unpack.ts';
 import { Workspace } from '#guest/files/workspace.ts';
 import { MAX_UPLOAD_FRAME, UPLOAD } from '#guest/protocol/files-protocol.ts';
 import { entry, tar } from '#test/hostile/support/tar-builder.ts';
-import { codeOf, cut, frame, from, look } from '../support/files.ts';
+import { CALLS_ADDON, codeOf, cut, frame, from, look } from '../support/files.ts';
 
 const base = fs.mkdtempSync(join(tmpdir(), 'porthole-guest-files-'));
 const root = join(base, 'workspace');
@@ -178,31 +179,14 @@ describe('a tar', () => {
     ]);
   });
 
-  test('renames no file over another, and puts the old one back if the new one cannot take its place', async () => {
-    fs.writeFileSync(here('kept'), 'old');
-    fs.writeFileSync(here('other'), 'old');
-    const bytes = tar({ name: 'kept', content: 'new' }, { name: 'other', content: 'new' });
-    const { renameSync } = fs;
-    const overExisting: string[] = [];
-    let failsAt = '';
-    const rename = jest.spyOn(fs, 'renameSync').mockImplementation((from, to) => {
-      if (fs.existsSync(to)) overExisting.push(String(to));
-      if (String(to).endsWith(failsAt) && failsAt !== '' && !fs.existsSync(to)) {
-        failsAt = '';
-        throw Object.assign(new Error('EIO: i/o error, rename'), { code: 'EIO', syscall: 'rename' });
-      }
-      renameSync(from, to);
-    });
-    try {
-      failsAt = '/kept';
-      expect(await codeOf(unpack(bytes))).toBe('workspace_archive_write_error');
-      expect(fs.readFileSync(here('kept'), 'utf8')).toBe('old');
-      await unpack(bytes);
-    } finally {
-      rename.mockRestore();
-    }
-    expect(look(root)).toEqual(['kept = new', 'other = new']);
-    expect(overExisting).toEqual([]);
+  test('takes the place of an old file at once, with a name of any bytes', () => {
+    const exchange = openExchange(CALLS_ADDON);
+    const [one, other] = [here('new'), Buffer.from(`${here('')}\xff old`, 'latin1')];
+    fs.writeFileSync(one, 'new');
+    expect(exchange(one, other)).toBe(false);
+    fs.writeFileSync(other, 'old');
+    expect(exchange(one, other)).toBe(true);
+    expect([fs.readFileSync(one, 'utf8'), fs.readFileSync(other, 'utf8')]).toEqual(['old', 'new']);
   });
 
   test('shuts a new folder that comes shut, and leaves the mode of one that is there', async () => {
