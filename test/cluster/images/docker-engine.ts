@@ -25,8 +25,9 @@ export interface DockerEngine {
 }
 
 /**
- * Starts a Docker engine: with images and containers in that folder, a separate socket, no bridge,
- * and no rules in the machine's firewall. One at a time per folder: the caller holds its lock.
+ * Starts a Docker engine: with images and containers in that folder, volumes in the temporary one,
+ * a separate socket, no bridge, and no rules in the machine's firewall. One at a time per folder:
+ * the caller holds its lock.
  */
 export async function startDockerEngine(folder: string): Promise<DockerEngine> {
   const digest = createHash('sha256').update(folder).digest('hex').slice(0, 8);
@@ -37,7 +38,10 @@ export async function startDockerEngine(folder: string): Promise<DockerEngine> {
   const socket = join(run, 'docker.sock');
   const log = join(run, 'dockerd.log');
   const cgroup = `porthole-docker-${digest}`;
-  const engine = startEngine({ folder, run, socket, log, cgroup });
+  // Stay for the next engine of this run. Suites write thousands of small files.
+  const volumes = `${run}-volumes`;
+  for (const each of [volumes, join(folder, 'volumes')]) mkdirSync(each, { recursive: true, mode: 0o700 });
+  const engine = startEngine({ folder, run, volumes, socket, log, cgroup });
   let isStopping = false;
   const early = once(engine, 'exit').then(() => {
     if (isStopping) return new Promise<never>(() => {});
@@ -83,12 +87,13 @@ export async function withDockerEngine<T>(
 interface EnginePlace {
   readonly folder: string;
   readonly run: string;
+  readonly volumes: string;
   readonly socket: string;
   readonly log: string;
   readonly cgroup: string;
 }
 
-function startEngine({ folder, run, socket, log, cgroup }: EnginePlace): ChildProcess {
+function startEngine({ folder, run, volumes, socket, log, cgroup }: EnginePlace): ChildProcess {
   const options = [
     `--data-root=${folder}`,
     `--exec-root=${join(run, 'exec')}`,
@@ -101,7 +106,11 @@ function startEngine({ folder, run, socket, log, cgroup }: EnginePlace): ChildPr
     '--ip-forward=false',
     '--ip-masq=false',
   ];
-  const [program = '', ...args] = confined(['dockerd', ...options]);
+  const script = 'mount --bind "$1" "$2" && shift 2 && exec dockerd "$@"';
+  const [program = '', ...args] = confined([
+    ...['sh', '-c', script, 'sh', volumes, join(folder, 'volumes')],
+    ...options,
+  ]);
   const output = openSync(log, 'a');
   const engine = spawn(program, args, { stdio: ['ignore', output, output] });
   closeSync(output);
