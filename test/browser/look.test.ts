@@ -158,7 +158,7 @@ const looksOf = (where: (typeof PLACES)[number]) => () => {
     async () => {
       const others = faults.filter(([path]) => path !== BLOCKING);
       const found = await Promise.all(others.map(([path]) => check(path)));
-      // Alone: beside others it is opened again in another browser, and blocks a processor there too.
+      // Alone: beside others it is opened again in another browser, and blocks that as well.
       if (faults.length > others.length) found.push(await check(BLOCKING));
       const shown = found.map(({ result, causes }, at) => [
         faults[at]?.[0],
