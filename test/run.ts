@@ -38,7 +38,8 @@ interface Tally {
 }
 
 const CLUSTER = '/test/cluster/';
-const ENGINE = '/test/docker/';
+/** Those that mount buckets count the servers of all mounts, by their user. */
+const ENGINE = ['/test/docker/', '/test/adapters/mounts/', '/test/host/mounts.'];
 const BROWSERS = ['/test/browser/', '/test/frameworks/'];
 /** Suites that start no process: most mistakes show in them, within minutes. */
 const CHEAP = /\/test\/(?:core|console|constructs|infra|policies|handlers|client|build)\//;
@@ -135,9 +136,9 @@ const IN_LANE = [
 ];
 
 /**
- * Every suite. Those that share an engine are one chunk, and those with a browser, which keep a
- * core busy, another. The cheap ones come first. With a cluster, both lanes begin with its suites,
- * which mostly wait, and the third lane with the cheap ones: it takes from the end.
+ * Every suite. Those that share an engine or mount buckets are one chunk, and those with a browser,
+ * which keep a core busy, another. The cheap ones come first. With a cluster, both lanes begin with
+ * its suites, which mostly wait, and the third lane with the cheap ones: it takes from the end.
  */
 function chunksOfAll(withCluster: boolean): string[][] {
   const files = globSync('**/*.test.ts', { cwd: import.meta.dirname }).map((file) =>
@@ -147,7 +148,7 @@ function chunksOfAll(withCluster: boolean): string[][] {
   const suites = files.toSorted((a, b) => statSync(b).size - statSync(a).size);
   const below = (...folders: string[]) =>
     suites.filter((file) => folders.some((folder) => file.includes(folder)));
-  const isAlone = (file: string) => [CLUSTER, ENGINE, ...BROWSERS].some((folder) => file.includes(folder));
+  const isAlone = (file: string) => [CLUSTER, ...ENGINE, ...BROWSERS].some((folder) => file.includes(folder));
   const others = suites.filter((file) => !isAlone(file));
   const chunked = (all: readonly string[], size: number): string[][] =>
     Array.from({ length: Math.ceil(all.length / size) }, (_, at) => all.slice(at * size, (at + 1) * size));
@@ -162,7 +163,7 @@ function chunksOfAll(withCluster: boolean): string[][] {
   );
   const chunks = [
     ...(withCluster ? dealt(below(CLUSTER), CHUNK.cluster) : cheap),
-    below(ENGINE),
+    below(...ENGINE),
     below(...BROWSERS),
     ...chunked(
       others.filter((file) => !CHEAP.test(file)),

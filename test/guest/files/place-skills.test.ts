@@ -27,7 +27,7 @@ async function packed(name: string, files: Readonly<Record<string, string>>): Pr
 const archive = async (files: Readonly<Record<string, string>>) =>
   buffer(Readable.from(skillsArchive([await packed('pdf', files), await packed('xls', {})])));
 const place = (workspace: string, input: Buffer) =>
-  placeSkills(new Workspace(workspace), Readable.from([input]));
+  placeSkills(new Workspace(workspace), Readable.from([Buffer.from(input)]));
 
 const folder = fs.mkdtempSync(join(tmpdir(), 'porthole-skills-'));
 afterAll(() => fs.rmSync(folder, { recursive: true }));
