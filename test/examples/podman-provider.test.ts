@@ -41,7 +41,8 @@ interface TestPodman {
 
 /** Starts Podman's service with separate storage, locks and cgroups. */
 async function startPodman(): Promise<TestPodman> {
-  const folder = mkdtempSync(join(tmpdir(), 'porthole-podman-'));
+  // Podman takes a runroot of at most 50 characters.
+  const folder = mkdtempSync(join(tmpdir(), 'podman-'));
   const [socket, root, configuration] = ['podman.sock', 'root', 'containers.conf'].map((each) =>
     join(folder, each),
   ) as [string, string, string];
