@@ -210,7 +210,15 @@ suite('a comment on an element of a page', chromiumMissing, () => {
     'has what a check of the page found after one press, and a slider compares two looks',
     async () => {
       const { api, sandbox, runId } = opened;
-      const look = () => porthole.call('POST', `/api/runs/${runId}/previews/3000/look`, { body: {} });
+      // On a busy machine a look may go without its picture, and a slider needs two.
+      const look = async () => {
+        for (let tries = 0; tries < 5; tries += 1) {
+          await porthole.call('POST', `/api/runs/${runId}/previews/3000/look`, { body: {} });
+          const kept = await porthole.call('GET', `/api/runs/${runId}/looks`);
+          if (kept.json<{ looks: { has_thumbnail: boolean }[] }>().looks[0]?.has_thumbnail === true) return;
+        }
+        throw new Error('no look has a thumbnail');
+      };
       await look();
       await api.write(sandbox, 'index.html', `${HTML}<script>undefined.lines</script>`);
       await look();
