@@ -107,10 +107,8 @@ function startEngine({ folder, run, volumes, socket, log, cgroup }: EnginePlace)
     '--ip-masq=false',
   ];
   const script = 'mount --bind "$1" "$2" && shift 2 && exec dockerd "$@"';
-  const [program = '', ...args] = confined([
-    ...['sh', '-c', script, 'sh', volumes, join(folder, 'volumes')],
-    ...options,
-  ]);
+  const shell = ['sh', '-c', script, 'sh', volumes, join(folder, 'volumes')];
+  const [program = '', ...args] = confined([...shell, ...options]);
   const output = openSync(log, 'a');
   const engine = spawn(program, args, { stdio: ['ignore', output, output] });
   closeSync(output);
