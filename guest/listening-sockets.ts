@@ -1,5 +1,6 @@
 /** The TCP sockets that listen in this network namespace. */
 import { readFileSync } from 'node:fs';
+import { endianness } from 'node:os';
 import { loadLibrary } from './foreign-calls.ts';
 
 export interface ListeningSocket {
@@ -48,14 +49,14 @@ const [HEADER, REQUEST, ANSWER] = [16, 56, 72];
  * @throws Error as `loadLibrary` does
  */
 export function openSocketDiagnosis(addon?: string): () => ListeningSocket[] | undefined {
+  // Netlink has the machine's byte order; what follows reads little-endian.
+  if (endianness() !== 'LE') return () => undefined;
   const libc = loadLibrary(addon);
   const send = libc.func('send', 'long', ['int', 'void *', 'size_t', 'int']);
   const receive = libc.func('recv', 'long', ['int', 'void *', 'size_t', 'int']);
   const file = libc.func('socket', 'int', ['int', 'int', 'int'])(AF_NETLINK, SOCK_RAW_CLOEXEC, SOCK_DIAG);
   const content = Buffer.alloc(64 * 1024);
-  const words = new Uint16Array(new Uint8Array([1, 0]).buffer);
-  // Netlink has the machine's byte order; Node runs on little-endian ones.
-  if (file < 0 || words[0] !== 1) return () => undefined;
+  if (file < 0) return () => undefined;
   let sequence = 0;
 
   const dump = (family: number): ListeningSocket[] | undefined => {

@@ -2,11 +2,11 @@
 import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
+import { findCallsAddon } from '#adapters/local/kernel-bounds.ts';
 import { askForListeners, openSocketDiagnosis, readListeners } from '#guest/listening-sockets.ts';
-import { CALLS_ADDON } from './support/files.ts';
 
 test('says of each socket what the tables say, also of more than one answer holds', async () => {
-  const ask = openSocketDiagnosis(CALLS_ADDON);
+  const ask = openSocketDiagnosis(findCallsAddon());
   const hosts = ['127.0.0.1', '0.0.0.0', '::1', '::', ...Array.from({ length: 1_000 }, () => '127.0.0.2')];
   const servers = await Promise.all(
     hosts.map(async (host) => {

@@ -5,6 +5,7 @@ import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { findCallsAddon } from '#adapters/local/kernel-bounds.ts';
 import { deleteFile } from '#guest/files/change-files.ts';
 import { openExchange } from '#guest/files/place-files.ts';
 import { tarOut } from '#guest/files/tar-out.ts';
@@ -12,7 +13,7 @@ import { unpackTar, uploadFiles } from '#guest/files/unpack.ts';
 import { Workspace } from '#guest/files/workspace.ts';
 import { MAX_UPLOAD_FRAME, UPLOAD } from '#guest/protocol/files-protocol.ts';
 import { entry, tar } from '#test/hostile/support/tar-builder.ts';
-import { CALLS_ADDON, codeOf, cut, frame, from, look } from '../support/files.ts';
+import { codeOf, cut, frame, from, look } from '../support/files.ts';
 
 const base = fs.mkdtempSync(join(tmpdir(), 'porthole-guest-files-'));
 const root = join(base, 'workspace');
@@ -180,7 +181,7 @@ describe('a tar', () => {
   });
 
   test('takes the place of an old file at once, with a name of any bytes', () => {
-    const exchange = openExchange(CALLS_ADDON);
+    const exchange = openExchange(findCallsAddon());
     const [one, other] = [here('new'), Buffer.from(`${here('')}\xff old`, 'latin1')];
     fs.writeFileSync(one, 'new');
     expect(exchange(one, other)).toBe(false);

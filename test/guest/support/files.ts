@@ -1,12 +1,6 @@
 /** What the suites of the guest's files share. */
 import fs from 'node:fs';
-import { createRequire } from 'node:module';
 import { PortholeError } from '#core/errors.ts';
-
-/** The file that a guest has as `calls.node`. */
-export const CALLS_ADDON = createRequire(import.meta.url).resolve(
-  `@koromix/koffi-linux-${process.arch}/linux_${process.arch}/koffi.node`,
-);
 
 export async function* from(...chunks: readonly (string | Buffer)[]): AsyncGenerator<Buffer> {
   for (const chunk of chunks) yield Buffer.from(chunk as string);
