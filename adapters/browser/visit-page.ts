@@ -114,7 +114,7 @@ class Look {
         page,
         cdp,
         { navigationError, failedStep, settled },
-        Math.min(left, MEASURE_MS),
+        this.#interruption === null ? left : Math.min(left, MEASURE_MS),
       );
     } finally {
       clearTimeout(limit);
@@ -325,9 +325,9 @@ class Look {
     const [outline, picture, accessibility] =
       measured !== undefined && isLook
         ? await Promise.all([
-            this.#outline(page, measured),
+            this.#outline(page, measured, leftMs / 2),
             this.#picture(page, leftMs / 2),
-            this.#accessibility(cdp, measured),
+            this.#accessibility(cdp, measured, leftMs / 2),
           ])
         : [null, null, null];
     const maps = new SourceMaps(cdp, this.#visit.origin, recorder.scripts, recorder.frameId);
@@ -403,16 +403,20 @@ class Look {
     };
   }
 
-  async #outline(page: Page, { facts }: Measured): Promise<string | null> {
+  async #outline(page: Page, { facts }: Measured, timeout: number): Promise<string | null> {
     if (facts.truncated) return null;
     const text = await page
       .locator('body')
-      .ariaSnapshot({ timeout: 1_500 })
+      .ariaSnapshot({ timeout })
       .catch(() => null);
     return text === null ? null : this.#short(text.slice(0, LONGEST_OUTLINE * 2)).slice(0, LONGEST_OUTLINE);
   }
 
-  async #accessibility(cdp: CDPSession, { facts }: Measured): Promise<PageObservation['accessibility']> {
+  async #accessibility(
+    cdp: CDPSession,
+    { facts }: Measured,
+    withinMs: number,
+  ): Promise<PageObservation['accessibility']> {
     if (facts.elements > MOST_EXAMINED) return null;
     const found = async () => {
       const contextId = await isolatedWorld({ cdp, frameId: this.#recorder.frameId });
@@ -423,7 +427,7 @@ class Look {
       });
       return findings.map((each) => ({ ...each, elements: each.elements.map((text) => this.#short(text)) }));
     };
-    return within(found(), EXAMINE_MS).catch(() => null);
+    return within(found(), withinMs).catch(() => null);
   }
 
   /** As PNG; as a smaller JPEG where the PNG is too large. */

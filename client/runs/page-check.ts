@@ -89,7 +89,8 @@ export interface AccessibilityFinding {
 /** What appeared on a page since the last look, and what went. */
 export interface PageDifference {
   readonly since: string;
-  readonly is_same: boolean;
+  /** Null where no change was found in what could be compared. */
+  readonly is_same: boolean | null;
   /** Null where the pictures could not be compared. */
   readonly pixels: {
     readonly changed: number;
@@ -102,6 +103,7 @@ export interface PageDifference {
     }[];
     readonly picture: PagePicture | null;
   } | null;
-  readonly outline: { readonly appeared: readonly string[]; readonly gone: readonly string[] };
+  /** Null where one of the looks has no outline. */
+  readonly outline: { readonly appeared: readonly string[]; readonly gone: readonly string[] } | null;
   readonly console: { readonly appeared: readonly string[]; readonly gone: readonly string[] };
 }

@@ -12,7 +12,8 @@ export interface LookDifference {
   readonly since: Date;
   /** Null where the pictures could not be compared. */
   readonly pixels: PixelDifference | null;
-  readonly outline: LinesDifference;
+  /** Null where one of the looks has no outline. */
+  readonly outline: LinesDifference | null;
   readonly console: LinesDifference;
 }
 
@@ -27,19 +28,26 @@ export function compareLooks(
   return {
     since: before.at,
     pixels: now.difference,
-    outline: linesDifference(linesOf(before.outline), linesOf(now.outline)),
+    outline:
+      before.outline === null || now.outline === null
+        ? null
+        : linesDifference(linesOf(before.outline), linesOf(now.outline)),
     console: linesDifference(before.console.map(printed), now.console.map(printed)),
   };
 }
 
-/** Whether nothing that a look sees has changed. */
-export function isSame({ pixels, outline, console }: LookDifference): boolean {
-  const lines = [outline.appeared, outline.gone, console.appeared, console.gone];
-  return (pixels?.changedPixels ?? 0) === 0 && lines.every(({ length }) => length === 0);
+/**
+ * Whether nothing that a look sees has changed. Null where no change was found in what could be
+ * compared.
+ */
+export function isSame({ pixels, outline, console }: LookDifference): boolean | null {
+  const changed = [outline, console].flatMap((lines) => [...(lines?.appeared ?? []), ...(lines?.gone ?? [])]);
+  if ((pixels?.changedPixels ?? 0) > 0 || changed.length > 0) return false;
+  return pixels === null || outline === null ? null : true;
 }
 
-function linesOf(outline: string | null): readonly string[] {
-  return (outline ?? '').split('\n').map((line) => line.trim());
+function linesOf(outline: string): readonly string[] {
+  return outline.split('\n').map((line) => line.trim());
 }
 
 function printed({ level, text }: KeptLook['console'][number]): string {

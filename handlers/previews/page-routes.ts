@@ -211,7 +211,12 @@ const LinesDto = z.object({ appeared: z.array(z.string()), gone: z.array(z.strin
 const DifferenceDto = z
   .object({
     since: z.iso.datetime().describe('Of the last look'),
-    is_same: z.boolean().describe('Nothing that a look sees has changed'),
+    is_same: z
+      .boolean()
+      .nullable()
+      .describe(
+        'Nothing that a look sees has changed; null where no change was found in what could be compared',
+      ),
     pixels: z
       .object({
         changed: z.number().int(),
@@ -229,8 +234,10 @@ const DifferenceDto = z
         picture: PictureDto.nullable().describe('The page faded, with the changes in red'),
       })
       .nullable()
-      .describe('Null where the pictures cannot be compared: screenshots of more than 1 MiB are JPEG'),
-    outline: LinesDto,
+      .describe(
+        'Null where the pictures cannot be compared: one is missing, or has more than 1 MiB and is a JPEG',
+      ),
+    outline: LinesDto.nullable().describe('Null where one of the looks has no outline'),
     console: LinesDto,
   })
   .meta({ id: 'LookDifference' });
@@ -247,7 +254,7 @@ function toDifferenceDto(difference: LookDifference): z.output<typeof Difference
       areas: [...pixels.areas],
       picture: pixels.picture && toPictureDto(pixels.picture),
     },
-    outline: lines(outline),
+    outline: outline && lines(outline),
     console: lines(console),
   };
 }

@@ -31,7 +31,7 @@ function pageOf(changed?: (typeof CHANGES)[number], build = 0): string {
 }
 
 interface Difference {
-  readonly is_same: boolean;
+  readonly is_same: boolean | null;
   readonly pixels: {
     readonly changed: number;
     readonly areas: readonly { x: number; y: number; width: number; height: number }[];
@@ -70,15 +70,30 @@ suite('the difference to the last look', chromiumMissing, () => {
   test(
     'has each of 40 edits of one element, and no difference after 40 builds that change nothing',
     async () => {
-      await look();
+      const lookAt = async (page: string) => {
+        await write(page);
+        return look();
+      };
+      /** A look that a busy machine left without its picture is done again, with its last one. */
+      const differenceOf = async (before: string, now: string) => {
+        let found = await lookAt(now);
+        for (let left = 5; found?.is_same === null && left > 0; left -= 1) {
+          await lookAt(before);
+          found = await lookAt(now);
+        }
+        return found;
+      };
+      let page = pageOf();
+      await lookAt(page);
       const missed: unknown[] = [];
       const alarms: unknown[] = [];
       for (const [at, change] of CHANGES.entries()) {
-        await write(pageOf(change, at));
-        if ((await look())?.is_same !== false) missed.push(change);
-        await write(pageOf(change, at + 1_000));
-        const rebuilt = await look();
-        if (rebuilt?.is_same !== true) alarms.push([change, rebuilt]);
+        const [edited, rebuilt] = [pageOf(change, at), pageOf(change, at + 1_000)];
+        const edit = await differenceOf(page, edited);
+        if (edit?.is_same !== false) missed.push([change, edit]);
+        const build = await differenceOf(edited, rebuilt);
+        if (build?.is_same !== true) alarms.push([change, build]);
+        page = rebuilt;
       }
       expect({ missed, alarms }).toEqual({ missed: [], alarms: [] });
     },

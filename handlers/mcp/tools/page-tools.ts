@@ -86,13 +86,15 @@ function withoutPicture(difference: z.input<typeof LookDto>['difference']) {
 }
 
 function differenceText(difference: LookDifference): string {
-  if (isSame(difference)) return 'Nothing has changed since the last look.';
   const { pixels, outline, console } = difference;
+  const missing = [...(pixels === null ? ['pictures'] : []), ...(outline === null ? ['outlines'] : [])];
+  const uncompared = missing.length === 0 ? '' : ` The ${missing.join(' and ')} could not be compared.`;
+  if (isSame(difference) !== false) return `Nothing has changed since the last look.${uncompared}`;
   const lines = (sign: string, all: readonly string[]) => all.map((line) => `${sign} ${line}`);
   return [
-    `Changed since the last look${pixels === null ? '' : `: ${pixels.changedPixels} pixels`}`,
-    ...lines('+', [...outline.appeared, ...console.appeared]),
-    ...lines('-', [...outline.gone, ...console.gone]),
+    `Changed since the last look${pixels === null ? '' : `: ${pixels.changedPixels} pixels`}.${uncompared}`,
+    ...lines('+', [...(outline?.appeared ?? []), ...console.appeared]),
+    ...lines('-', [...(outline?.gone ?? []), ...console.gone]),
   ].join('\n');
 }
 

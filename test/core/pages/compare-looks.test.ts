@@ -4,7 +4,7 @@ import { compareLooks, isSame } from '#core/pages/compare-looks.ts';
 const AT = new Date('2026-03-01T12:00:00.000Z');
 const UNCHANGED = { changedPixels: 0, changedRatio: 0, areas: [], picture: null };
 
-function compare(before: string, now: string, printed: readonly string[] = []) {
+function compare(before: string | null, now: string, printed: readonly string[] = []) {
   const lines = (texts: readonly string[]) =>
     texts.map((text) => ({ level: 'error' as const, text, place: null }));
   return compareLooks(
@@ -22,8 +22,16 @@ describe('the difference of two looks', () => {
   });
 
   test('counts equal lines', () => {
-    expect(compare('- a', '- a\n- a\n- a').outline.appeared).toEqual(['- a', '- a']);
-    expect(compare('- a\n- a', '- a').outline.gone).toEqual(['- a']);
+    expect(compare('- a', '- a\n- a\n- a').outline?.appeared).toEqual(['- a', '- a']);
+    expect(compare('- a\n- a', '- a').outline?.gone).toEqual(['- a']);
+  });
+
+  test('never calls looks the same where a picture or an outline is missing', () => {
+    const found = compare(null, '- a');
+    expect([found.outline, isSame(found)]).toEqual([null, null]);
+    expect(isSame({ ...compare('- a', '- a'), pixels: null })).toBeNull();
+    expect(isSame({ ...compare('- a', '- b'), pixels: null })).toBe(false);
+    expect(isSame(compare(null, '- a', ['no']))).toBe(false);
   });
 
   test('names console messages with their level, and is bounded', () => {
