@@ -71,7 +71,7 @@ suite('the difference to the last look', chromiumMissing, () => {
     return look();
   };
   const isComplete = (found: Difference | null) => found?.pixels !== null && found?.outline !== null;
-  /** Since the last look, at `before`. A busy machine may leave one without its picture: both are repeated. */
+  /** Since a look at `before`. Repeats both if one is without its picture, on a busy machine. */
   const differenceOf = async (before: string, now: string) => {
     let found = await lookAt(now);
     for (let left = 5; left > 0 && !isComplete(found); left -= 1) {
