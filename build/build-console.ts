@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
@@ -8,28 +8,33 @@ import {
   API_VIEWER,
   CONSOLE_FOLDER,
   CONSOLE_MARK,
+  CONSOLE_SOURCES,
   PREVIEW_APP_PAGE,
 } from '#handlers/console/console-folder.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SOURCES = join(ROOT, 'console');
-/** Rules of the core that the console takes part in: its image's stage copies them, too. */
-const SHARED = [join(ROOT, 'core/shared/plain-text.ts')];
 
 /**
  * The digest of everything that a build depends on; undefined if the sources are not installed.
  */
 export async function consoleDigest(): Promise<string | undefined> {
   if (!existsSync(SOURCES)) return undefined;
-  const names = (await readdir(SOURCES, { recursive: true, withFileTypes: true }))
+  const hash = createHash('sha256');
+  for (const source of CONSOLE_SOURCES.map((each) => join(ROOT, each))) {
+    for (const file of (await stat(source)).isDirectory() ? await filesIn(source) : [source]) {
+      hash.update(`${file.slice(ROOT.length)}\0`).update(await readFile(file));
+    }
+  }
+  return hash.digest('hex').slice(0, 32);
+}
+
+async function filesIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
-  const hash = createHash('sha256');
-  for (const file of [...names, ...SHARED, join(ROOT, 'package-lock.json'), import.meta.filename]) {
-    hash.update(`${file.slice(ROOT.length)}\0`).update(await readFile(file));
-  }
-  return hash.digest('hex').slice(0, 32);
 }
 
 /** Whether the folder has no build, or one of different sources. */
@@ -39,6 +44,17 @@ export async function isConsoleStale(folder = CONSOLE_FOLDER): Promise<boolean> 
     readFile(join(folder, CONSOLE_MARK), 'utf8').catch(() => undefined),
   ]);
   return digest !== undefined && digest !== built;
+}
+
+/**
+ * Builds the console where its build is missing or of other sources. The mark then has the time for
+ * which that holds, so that the host need not read the sources (`isConsoleBuilt`).
+ */
+export async function updateConsole(): Promise<void> {
+  const since = Math.floor(Date.now() / 1_000);
+  if (await isConsoleStale()) await buildConsole();
+  // A build of another user, or one that is replaced now: the host has it checked again.
+  await utimes(join(CONSOLE_FOLDER, CONSOLE_MARK), since, since).catch(() => undefined);
 }
 
 /**

@@ -1,4 +1,4 @@
 /** `node build/console.ts`: builds the console where its build is missing or of other sources. */
-import { buildConsole, isConsoleStale } from './build-console.ts';
+import { updateConsole } from './build-console.ts';
 
-if (await isConsoleStale()) await buildConsole();
+await updateConsole();

@@ -7,14 +7,14 @@ import { statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { writeBuiltGuest } from '#adapters/guest/guest-bundle.ts';
 import { buildPackage, PACKAGES } from './build-packages.ts';
-import { buildConsole, isConsoleStale } from './build-console.ts';
+import { updateConsole } from './build-console.ts';
 import { bundleHost } from './bundle-host.ts';
 import { bundleFunctions, MANIFEST } from './bundle-functions.ts';
 import { ROOT } from './function-entries.ts';
 
 const [given] = process.argv.slice(2);
 const folder = resolve(given ?? join(ROOT, 'dist/functions'));
-if (await isConsoleStale()) await buildConsole();
+await updateConsole();
 process.stdout.write('The console in dist/console.\n');
 if (given === undefined) {
   process.stdout.write(`The host in ${relative('', await bundleHost())}.\n`);

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { setConsoleBuild } from '#handlers/console/console-files.ts';
 import type { Logger } from '#handlers/services.ts';
+import { isConsoleBuilt } from './built-console.ts';
 import { type Config, readConfig, secretsOf } from './config/config.ts';
 import { explain } from './explain.ts';
 import { isWildcard } from './known-hosts.ts';
@@ -19,11 +19,11 @@ const MOST_WORDS = 2_000;
 
 /**
  * Builds the console in the background if its build is missing or stale, at the lowest priority:
- * the API does not wait for it. Begins when `isUp` settles. Pages show the progress. An
- * installation without the sources has its build already. Returns a function that stops it.
+ * the API does not wait for it. Begins when `isUp` settles. Pages show the progress. Returns a
+ * function that stops it.
  */
 function keepConsoleBuilt(log: Logger, isUp: Promise<unknown>): () => void {
-  if (!existsSync(BUILDER)) return () => undefined;
+  if (isConsoleBuilt()) return () => undefined;
   setConsoleBuild({ state: 'under way' });
   const stopping = new AbortController();
   const begin = () => {

@@ -5,6 +5,14 @@ import { join } from 'node:path';
  * console.
  */
 export const CONSOLE_FOLDER = join(import.meta.dirname, '../../dist/console');
+/** What a build depends on, below the project: files, and folders with everything in them. */
+export const CONSOLE_SOURCES = [
+  'console',
+  // A rule of the core that the console takes part in: its image's stage copies it, too.
+  'core/shared/plain-text.ts',
+  'package-lock.json',
+  'build/build-console.ts',
+];
 /** Name of the console's folder beside functions that are separate bundles. */
 export const BUNDLED_CONSOLE = 'console';
 /** Written last: without it a build is incomplete. Contains the digest of the sources. */
