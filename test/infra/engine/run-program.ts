@@ -81,6 +81,7 @@ async function node(run: ProgramRun, address: string): Promise<{ code: number | 
     [
       // Pulumi keeps the stack of each promise, mapped to sources: an eighth of its time.
       '--stack-trace-limit=1',
+      `--import=${join(import.meta.dirname, 'without-closures.ts')}`,
       join(dirname(require.resolve('@pulumi/pulumi')), 'cmd/run'),
       ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
       ...(run.dryRun ? ['--dry-run'] : []),
