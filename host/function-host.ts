@@ -2,7 +2,6 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { dropRest } from '#proxy/status-answer.ts';
-import { PortholeError } from '#core/errors.ts';
 import { freeSentPieces } from '#core/shared/free-buffer.ts';
 import { missingPage } from '#handlers/console/console-page.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
@@ -52,11 +51,7 @@ export function createFunctionHost({
       const sending = send(res, response, requestId, operation);
       if (sending !== undefined) await sending;
     } catch (err) {
-      if (res instanceof HandshakeResponse) res.peer.destroy();
-      // A client that disconnects is normal. A failure of ours after the head was sent is logged
-      // nowhere else.
-      const level = err instanceof PortholeError ? 'warn' : 'debug';
-      log[level]({ err, request_id: requestId, operation }, 'answer cut off');
+      response = endFailed(res, response, err, requestId, operation);
     }
     const seconds = (performance.now() - began) / 1e3;
     metrics.record('porthole_http_requests_total', { operation, status: response.statusCode });
@@ -76,6 +71,32 @@ export function createFunctionHost({
       dropRest(res.req);
     }
     return sendResponse(res, response, requestId);
+  };
+
+  /**
+   * A client that has nothing of the answer gets an error; others see that the answer is cut off
+   * (RFC 9112 section 8).
+   */
+  const endFailed = (
+    res: ServerResponse,
+    response: HttpResponse,
+    error: unknown,
+    requestId: string,
+    operation: string,
+  ): HttpResponse => {
+    if (response.body instanceof Readable) discard(response.body);
+    if (!res.headersSent && !res.destroyed && res.socket !== null) {
+      const answer = errorResponse(error, requestId, log, operation, options.redact);
+      // Of the status that was refused.
+      res.statusMessage = '';
+      void sendResponse(res, answer, requestId);
+      return answer;
+    }
+    // A client that disconnected is normal: the response itself has not failed then.
+    const level = res.destroyed && !res.errored ? 'debug' : 'warn';
+    res.req.socket.destroy();
+    log[level]({ err: res.errored ?? error, request_id: requestId, operation }, 'answer cut off');
+    return response;
   };
 
   const takeOver = async (
@@ -136,9 +157,10 @@ function sendResponse(
   const all: Record<string, string | number> = withSafeHeaders(headers);
   all['x-request-id'] = requestId;
   if (body instanceof Readable) {
+    if (body.errored !== null) throw body.errored;
     res.writeHead(statusCode, all);
     if (res.req.method === 'HEAD') {
-      body.destroy();
+      discard(body);
       res.end();
       return undefined;
     }
@@ -151,4 +173,9 @@ function sendResponse(
   res.writeHead(statusCode, all);
   res.end(body);
   return undefined;
+}
+
+function discard(body: Readable): void {
+  // An unhandled error would end the process.
+  body.on('error', () => undefined).destroy();
 }
