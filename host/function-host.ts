@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { dropRest } from '#proxy/status-answer.ts';
+import { onceOpen } from '#core/shared/concurrency.ts';
 import { freeSentPieces } from '#core/shared/free-buffer.ts';
 import { missingPage } from '#handlers/console/console-page.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
@@ -135,12 +136,12 @@ export function createFunctionHost({
   };
 }
 
-/** Loads the answer at the first request, for all requests. */
+/** Loads the answer at the first request, for all requests; after a failure again at the next. */
 function onceLoaded(load: () => Promise<Answer>): Answer {
   let answer: Answer | undefined;
-  let loading: Promise<Answer> | undefined;
+  const loaded = onceOpen(load);
   const first = async (event: HttpEvent) => {
-    answer = await (loading ??= load());
+    answer = await loaded();
     return answer(event);
   };
   return (event) => (answer ?? first)(event);

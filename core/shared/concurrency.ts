@@ -209,3 +209,18 @@ export async function oneAtATime<T>(on: object, key: string, work: () => Promise
     if (own.get(key) === turn) own.delete(key);
   }
 }
+
+/**
+ * Opens at the first call; later calls share the result. A failure is not cached, so that a short
+ * outage of the database, or a process that had no file descriptor left, recovers.
+ */
+export function onceOpen<T>(open: () => Promise<T>): () => Promise<T> {
+  let opening: Promise<T> | undefined;
+  return () => {
+    opening ??= open().catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+    return opening;
+  };
+}

@@ -1,3 +1,4 @@
+import { onceOpen } from '#core/shared/concurrency.ts';
 import type { PortholeFunction } from '#handlers/make-function.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
@@ -11,7 +12,7 @@ import {
   toGatewayResult,
 } from './gateway-event.ts';
 import { lineLogger, logRequest } from './line-logger.ts';
-import { limitedFunction, onceOpen, type OpenFunction } from './open-function.ts';
+import { limitedFunction, type OpenFunction } from './open-function.ts';
 
 /** The export `handler` of a function's bundle. */
 export type GatewayFunction = (event: GatewayEvent, context?: Deadline) => Promise<GatewayResult>;

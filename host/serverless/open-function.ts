@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
+import { onceOpen } from '#core/shared/concurrency.ts';
 import { type FunctionOptions, makeFunction, type PortholeFunction } from '#handlers/make-function.ts';
 import type { Route } from '#handlers/route.ts';
 import type { Services } from '#handlers/services.ts';
@@ -57,20 +58,5 @@ export function limitedFunction(route: Route, { services, options }: OpenFunctio
     if (event.ending === undefined) return unlimited(event, context);
     const stopping = AbortSignal.any([services.stopping, event.ending()]);
     return makeFunction(route, { ...services, stopping }, options)(event, context);
-  };
-}
-
-/**
- * Opens at the first call; later calls share the result. A failure is not cached, so that a short
- * outage of the database does not break the process.
- */
-export function onceOpen<T>(open: () => Promise<T>): () => Promise<T> {
-  let opening: Promise<T> | undefined;
-  return () => {
-    opening ??= open().catch((error: unknown) => {
-      opening = undefined;
-      throw error;
-    });
-    return opening;
   };
 }

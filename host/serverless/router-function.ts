@@ -1,5 +1,6 @@
 import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { onceOpen } from '#core/shared/concurrency.ts';
 import type { HttpEvent, HttpResponse } from '#handlers/http/http-event.ts';
 import { errorResponse } from '#handlers/http/render-errors.ts';
 import { type Answer, createRouter, type LazyRoute, type Router } from '../router.ts';
@@ -20,7 +21,7 @@ import {
   remaining,
 } from './http-function.ts';
 import { lineLogger, logRequest } from './line-logger.ts';
-import { limitedFunction, onceOpen, openFunction, type OpenFunction } from './open-function.ts';
+import { limitedFunction, openFunction, type OpenFunction } from './open-function.ts';
 import { openNothing } from './open-nothing.ts';
 
 /** A route of the function that has all routes. */

@@ -1,6 +1,7 @@
+import { onceOpen } from '#core/shared/concurrency.ts';
 import type { Services } from '#handlers/services.ts';
 import { lineLogger } from './line-logger.ts';
-import { onceOpen, type OpenFunction } from './open-function.ts';
+import type { OpenFunction } from './open-function.ts';
 
 /**
  * One pass for each event of a schedule, whatever its content. Fails if the pass does: the next one

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { PassThrough, Readable } from 'node:stream';
 import { randomIds, systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import type { HttpResponse } from '#handlers/http/http-event.ts';
-import { defineRoute } from '#handlers/route.ts';
+import { defineRoute, type Route } from '#handlers/route.ts';
 import type { Services } from '#handlers/services.ts';
 import { createFunctionHost } from '#host/function-host.ts';
 import { HandshakeResponse } from '#host/handshake.ts';
@@ -29,6 +29,7 @@ const route = (id: string, socket: boolean, handle: () => HttpResponse | Promise
 
 const WHY = 'the disk is gone, and so is Bearer abcdefghijklmnop';
 const WHY_LOGGED = 'the disk is gone, and so is Bearer [redacted]';
+let load: () => Promise<Route>;
 const ok = (body: HttpResponse['body'], headers = {}): HttpResponse => ({ statusCode: 200, headers, body });
 
 let server: Server;
@@ -71,7 +72,10 @@ beforeAll(async () => {
   });
   const services = { ids: randomIds, clock: systemClock, log } as unknown as Services;
   const api = createFunctionHost({
-    routes: Object.entries(ROUTES).map(([id, handle]) => route(id, id === 'badHeader', handle)),
+    routes: [
+      ...Object.entries(ROUTES).map(([id, handle]) => route(id, id === 'badHeader', handle)),
+      { id: 'lazy', method: 'GET', path: '/lazy', load: () => load() },
+    ],
     services,
     metrics: createMetrics(),
   });
@@ -83,7 +87,7 @@ beforeAll(async () => {
   await once(server, 'listening');
   ({ port } = server.address() as AddressInfo);
 });
-afterAll(() => server.close());
+afterAll(() => void server.close());
 
 const get = (path: string, method = 'GET') => `${method} /${path} HTTP/1.1\r\nHost: here\r\n\r\n`;
 const LAST = 'GET /good HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n';
@@ -144,6 +148,30 @@ describe('an answer that cannot be sent', () => {
     const text = await rawExchange(port, get('sour', 'HEAD') + LAST);
     expect(firstAnswer(text)).toMatchObject({ status: 200, answers: 2 });
   });
+});
+
+test('loads the module of a route again after a failure, and once for all requests meanwhile', async () => {
+  const loads: PromiseWithResolvers<Route>[] = [];
+  load = () => {
+    const loading = Promise.withResolvers<Route>();
+    loads.push(loading);
+    asked.emit('load');
+    return loading.promise;
+  };
+  const asked = new EventEmitter();
+  const statuses = async (): Promise<number[]> => {
+    const loading = once(asked, 'load');
+    const answers = [1, 2].map(() => rawExchange(port, get('lazy') + LAST));
+    await loading;
+    // The second request is in, too.
+    await rawExchange(port, LAST);
+    if (loads.length === 1) loads[0]?.reject(new Error('too many open files'));
+    else loads[1]?.resolve(route('lazy', false, () => ok('here')));
+    return (await Promise.all(answers)).map((text) => firstAnswer(text).status);
+  };
+  expect(await statuses()).toEqual([500, 500]);
+  expect(await statuses()).toEqual([200, 200]);
+  expect(loads).toHaveLength(2);
 });
 
 async function open(): Promise<IncomingMessage> {
