@@ -119,7 +119,8 @@ async function build(lacking: readonly Build[], base: string, report: Report): P
         report(`building the image ${each.recipe.name}`);
         await buildOne(docker, each, args, npmrc);
       }
-      await docker(['builder', 'prune', '--force', '--keep-storage=2g']);
+      // All layers of all images, 6 GB: a change of the sources makes the last ones alone.
+      await docker(['builder', 'prune', '--force', '--keep-storage=12g']);
     });
   } finally {
     rmSync(folder, { recursive: true });

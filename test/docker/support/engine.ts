@@ -102,10 +102,12 @@ export async function openTestEngine(): Promise<TestEngine> {
         },
         async loadBuilt({ reference, archive }) {
           if (await has(docker, reference)) return reference;
-          const filters = { reference: [reference.replace(/:[^:]*$/, '')] };
-          for (const { Id } of await docker.listImages({ filters: JSON.stringify(filters) }))
-            await docker.getImage(Id).remove({ force: true });
+          const filters = JSON.stringify({ reference: [reference.replace(/:[^:]*$/, '')] });
+          const earlier = await docker.listImages({ filters });
+          // Before those are removed: it takes over most of their layers.
           await load(docker, createReadStream(archive));
+          for (const tag of earlier.flatMap(({ RepoTags }) => RepoTags ?? []))
+            await docker.getImage(tag).remove({ force: true });
           return reference;
         },
         restart: async () => {
