@@ -16,7 +16,7 @@ function bridge({ porthole, end }: ClusterHost): BridgeUnderTest {
 }
 
 suite('on pods', missing(), () => {
-  bridgeContract(async () => bridge(await openOnPods({ environment })));
+  bridgeContract(async () => bridge(await openOnPods({ environment })), 'provider');
 });
 
 // Commands, files and streams reach the pod of a claim as they reach any pod: the provider's

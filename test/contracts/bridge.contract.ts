@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe } from '@jest/globals';
-import type { Bridge } from './bridge/bridge-client.ts';
+import { type Bridge, create } from './bridge/bridge-client.ts';
 import { clientContract } from './bridge/client.contract.ts';
 import { execContract } from './bridge/exec.contract.ts';
 import { foldersContract } from './bridge/folders.contract.ts';
@@ -22,10 +22,14 @@ export interface BridgeUnderTest extends Bridge {
 export type UnderTest = () => Bridge;
 
 /**
- * The sandbox bridge over HTTP, as its clients see it, on the sandboxes of `open`. `life`: only the
- * lifecycle of sandboxes, if commands and files use another provider that has the whole contract.
+ * The sandbox bridge over HTTP, as its clients see it, on the sandboxes of `open`. `provider`:
+ * without the limits of the guest, which is the same program in every sandbox. `life`: only the
+ * lifecycle of sandboxes, if commands and files use another provider that has the contract.
  */
-export function bridgeContract(open: () => Promise<BridgeUnderTest>, part: 'all' | 'life' = 'all'): void {
+export function bridgeContract(
+  open: () => Promise<BridgeUnderTest>,
+  part: 'all' | 'provider' | 'life' = 'all',
+): void {
   describe('the sandbox bridge', () => {
     let opened: BridgeUnderTest | undefined;
     const bridge: UnderTest = () => {
@@ -40,16 +44,23 @@ export function bridgeContract(open: () => Promise<BridgeUnderTest>, part: 'all'
     lifecycleContract(bridge);
     poolContract(bridge);
     if (part === 'life') return;
+    const hasLimits = part === 'all';
+    let shared = '';
+    const id = () => shared;
+    beforeAll(async () => {
+      shared = await create(bridge());
+    }, 120_000);
+
     surfaceContract(bridge);
-    execContract(bridge);
-    sessionsContract(bridge);
-    filesContract(bridge);
-    foldersContract(bridge);
-    archivesContract(bridge);
-    mountsContract(bridge);
+    execContract(bridge, id);
+    sessionsContract(bridge, id);
+    filesContract(bridge, id);
+    foldersContract(bridge, hasLimits);
+    archivesContract(bridge, hasLimits);
+    mountsContract(bridge, id);
     delegatedContract(bridge);
-    ptyContract(bridge);
-    tunnelsContract(bridge);
+    ptyContract(bridge, id);
+    tunnelsContract(bridge, id);
     clientContract(bridge);
   });
 }

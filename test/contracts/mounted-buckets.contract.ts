@@ -56,17 +56,30 @@ export function mountedBucketsContract(open: () => Promise<BucketHost>): void {
     };
     porthole = await startTestHost(environment);
   }, 120_000);
-  afterEach(() => porthole.call('DELETE', `/v1/sandbox/${id}`, { token: ALICE }));
+  afterEach(async () => {
+    for (const path of mounted) await unmount(path);
+  });
   afterAll(async () => {
+    await remove();
     await porthole.end();
     await s3.stop();
     await harness.end();
   });
 
-  const mount = (body: object, token = ALICE) =>
-    porthole.call('POST', `/v1/sandbox/${id}/mount`, { token, body });
-  const unmount = (mountPath: string) =>
-    porthole.call('POST', `/v1/sandbox/${id}/unmount`, { token: ALICE, body: { mountPath } });
+  /** Where a bucket may be mounted. */
+  const mounted = new Set<string>();
+  const mount = (body: { readonly mountPath: string; readonly [field: string]: unknown }, token = ALICE) => {
+    mounted.add(body.mountPath);
+    return porthole.call('POST', `/v1/sandbox/${id}/mount`, { token, body });
+  };
+  const unmount = (mountPath: string) => {
+    mounted.delete(mountPath);
+    return porthole.call('POST', `/v1/sandbox/${id}/unmount`, { token: ALICE, body: { mountPath } });
+  };
+  const remove = () => {
+    mounted.clear();
+    return porthole.call('DELETE', `/v1/sandbox/${id}`, { token: ALICE });
+  };
 
   /** The stdout of a command. */
   async function run(script: string, port = porthole.host.port): Promise<string> {
@@ -145,7 +158,7 @@ export function mountedBucketsContract(open: () => Promise<BucketHost>): void {
   test('deleting a sandbox leaves the bucket as it is', async () => {
     await mount({ bucket: 'TEAM', mountPath: '/workspace/team', options: {} });
     await run('echo stays > /workspace/team/stays.txt');
-    expect((await porthole.call('DELETE', `/v1/sandbox/${id}`, { token: ALICE })).status).toBe(204);
+    expect((await remove()).status).toBe(204);
     expect(await s3.read('/data/team/stays.txt')).toBe('stays\n');
   });
 
@@ -161,7 +174,7 @@ export function mountedBucketsContract(open: () => Promise<BucketHost>): void {
       const reading = run('echo begun > /workspace/begun; ls /mnt/slow/never');
       while ((await run('cat /workspace/begun')) !== 'begun\n');
       expect((await porthole.call('GET', '/health')).status).toBe(200);
-      expect((await porthole.call('DELETE', `/v1/sandbox/${id}`, { token: ALICE })).status).toBe(204);
+      expect((await remove()).status).toBe(204);
       await reading;
     } finally {
       await line.close();

@@ -19,5 +19,5 @@ suite('on containers', engineMissing(), () => {
         await engine.stop();
       },
     };
-  });
+  }, 'provider');
 });

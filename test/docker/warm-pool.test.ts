@@ -12,5 +12,8 @@ suite('a pool of containers', engineMissing(), () => {
   }, 120_000);
   afterAll(() => engine.stop());
 
-  warmPoolContract(() => openManagedPools(engine.openProvider(), () => Promise.resolve()), { hands: true });
+  warmPoolContract(() => openManagedPools(engine.openProvider(), () => Promise.resolve()), {
+    hands: true,
+    part: 'provider',
+  });
 });

@@ -15,6 +15,6 @@ suite('a pool of local sandboxes', missingFor('bubblewrap'), () => {
       const provider = withGuests(createLocalProvider({ dataDir: folder, isolation: 'bubblewrap' }));
       return openManagedPools(provider, () => rm(folder, { recursive: true }));
     },
-    { hands: true },
+    { hands: true, part: 'provider' },
   );
 });

@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { request } from 'node:http';
 import type { UnderTest } from '../bridge.contract.ts';
-import { ask, create, put, refusal, run } from './bridge-client.ts';
+import { ask, put, refusal, run } from './bridge-client.ts';
 import { repetitions } from '#test/support/suite.ts';
 
-export function execContract(bridge: UnderTest): void {
+export function execContract(bridge: UnderTest, id: () => string): void {
   describe('exec', () => {
-    let id = '';
-    beforeAll(async () => {
-      id = await create(bridge());
-    }, 120_000);
-    afterAll(() => ask(bridge(), 'DELETE', `/v1/sandbox/${id}`));
-
-    const exec = (argv: readonly string[], more?: Parameters<typeof run>[3]) => run(bridge(), id, argv, more);
-    const post = (json: unknown) => ask(bridge(), 'POST', `/v1/sandbox/${id}/exec`, { json });
+    const exec = (argv: readonly string[], more?: Parameters<typeof run>[3]) =>
+      run(bridge(), id(), argv, more);
+    const post = (json: unknown) => ask(bridge(), 'POST', `/v1/sandbox/${id()}/exec`, { json });
 
     test('answers with the events of the command', async () => {
       const answer = await post({ argv: ['sh', '-c', 'printf out; exec printf err >&2'] });
@@ -137,7 +132,7 @@ printf '#!/bin/sh\\necho ran\\n' > /tmp/tool && chmod +x /tmp/tool && /tmp/tool`
       ['what is no JSON', '{"argv":'],
       ['nothing but a word', 'argv'],
     ])('%s is refused', async (_what, body) => {
-      const answer = await ask(bridge(), 'POST', `/v1/sandbox/${id}/exec`, {
+      const answer = await ask(bridge(), 'POST', `/v1/sandbox/${id()}/exec`, {
         body,
         headers: { 'content-type': 'application/json' },
       });
@@ -194,7 +189,7 @@ printf '#!/bin/sh\\necho ran\\n' > /tmp/tool && chmod +x /tmp/tool && /tmp/tool`
             host: '127.0.0.1',
             port: bridge().port,
             method: 'POST',
-            path: `/v1/sandbox/${id}/exec`,
+            path: `/v1/sandbox/${id()}/exec`,
             agent: false,
             headers: { authorization: `Bearer ${bridge().key}`, 'content-type': 'application/json' },
           },
@@ -233,7 +228,7 @@ printf '#!/bin/sh\\necho ran\\n' > /tmp/tool && chmod +x /tmp/tool && /tmp/tool`
 
     describe('for a client that wants JSON', () => {
       const collect = (argv: readonly string[], more: object = {}, accept = 'application/json') =>
-        ask(bridge(), 'POST', `/v1/sandbox/${id}/exec`, { json: { argv, ...more }, headers: { accept } });
+        ask(bridge(), 'POST', `/v1/sandbox/${id()}/exec`, { json: { argv, ...more }, headers: { accept } });
 
       test('is one answer at the end', async () => {
         const answer = await collect(['sh', '-c', 'printf out; printf err >&2; exit 3']);
@@ -319,7 +314,7 @@ printf '#!/bin/sh\\necho ran\\n' > /tmp/tool && chmod +x /tmp/tool && /tmp/tool`
     });
 
     test('runs a file that was just written', async () => {
-      await put(bridge(), id, 'workspace/script.sh', 'echo from a file');
+      await put(bridge(), id(), 'workspace/script.sh', 'echo from a file');
       expect((await exec(['sh', 'script.sh'])).stdout.toString()).toBe('from a file\n');
     });
   });

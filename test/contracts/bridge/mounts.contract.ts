@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { UnderTest } from '../bridge.contract.ts';
-import { ask, create, refusal } from './bridge-client.ts';
+import { ask, refusal } from './bridge-client.ts';
 
 const ENDPOINT = 'https://s3.invalid';
 const GOOD = { bucket: 'data', mountPath: '/mnt/data', options: { endpoint: ENDPOINT } };
@@ -9,15 +9,10 @@ const GOOD = { bucket: 'data', mountPath: '/mnt/data', options: { endpoint: ENDP
  * Requests rejected before anything is mounted; mounting itself is tested where an S3 server
  * exists.
  */
-export function mountsContract(bridge: UnderTest): void {
+export function mountsContract(bridge: UnderTest, id: () => string): void {
   describe('a bucket', () => {
-    let id = '';
-    beforeAll(async () => {
-      id = await create(bridge());
-    }, 120_000);
-    afterAll(() => ask(bridge(), 'DELETE', `/v1/sandbox/${id}`));
     const post = (what: string, json: unknown) =>
-      ask(bridge(), 'POST', `/v1/sandbox/${id}/${what}`, { json });
+      ask(bridge(), 'POST', `/v1/sandbox/${id()}/${what}`, { json });
 
     // In the order of validation: each body has the fields that the rows above it require.
     test.each<[string, unknown]>([
@@ -85,7 +80,7 @@ export function mountsContract(bridge: UnderTest): void {
     });
 
     test.each(['mount', 'unmount'])('%s takes JSON alone', async (what) => {
-      const answer = await ask(bridge(), 'POST', `/v1/sandbox/${id}/${what}`, { body: '{' });
+      const answer = await ask(bridge(), 'POST', `/v1/sandbox/${id()}/${what}`, { body: '{' });
       expect(refusal(answer)).toEqual([400, 'invalid_request', 'Invalid JSON body']);
     });
   });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import type { UnderTest } from '../bridge.contract.ts';
@@ -68,20 +68,15 @@ class Terminal {
   }
 }
 
-export function ptyContract(bridge: UnderTest): void {
+export function ptyContract(bridge: UnderTest, id: () => string): void {
   describe('a terminal', () => {
-    let id = '';
     const opened: Terminal[] = [];
-    beforeAll(async () => {
-      id = await create(bridge());
-    }, 120_000);
-    afterAll(async () => {
+    afterAll(() => {
       for (const { socket } of opened) socket.terminate();
-      await ask(bridge(), 'DELETE', `/v1/sandbox/${id}`);
     });
 
     const open = (query = '', headers: Readonly<Record<string, string>> = {}) => {
-      const terminal = new Terminal(bridge().port, bridge().key, `/v1/sandbox/${id}/pty${query}`, headers);
+      const terminal = new Terminal(bridge().port, bridge().key, `/v1/sandbox/${id()}/pty${query}`, headers);
       opened.push(terminal);
       return terminal;
     };
@@ -156,7 +151,9 @@ export function ptyContract(bridge: UnderTest): void {
     });
 
     test('begins in the folder of its session, with its environment', async () => {
-      await run(bridge(), id, ['eval', 'mkdir -p deep; cd deep; export MOTTO=onward'], { session: 'place' });
+      await run(bridge(), id(), ['eval', 'mkdir -p deep; cd deep; export MOTTO=onward'], {
+        session: 'place',
+      });
       const terminal = await open('?session=place').ready();
       terminal.type('echo "[$MOTTO in $PWD]"\r');
       await terminal.shows('[onward in /workspace/deep]');
@@ -171,7 +168,7 @@ export function ptyContract(bridge: UnderTest): void {
       const pid = /pid-(\d+)-/.exec(terminal.output)?.[1] ?? '';
       terminal.socket.close();
       for (let code: number | undefined = 0; code === 0; ) {
-        ({ code } = await run(bridge(), id, ['sh', '-c', 'grep -qv ") Z " "/proc/$1/stat"', 'sh', pid]));
+        ({ code } = await run(bridge(), id(), ['sh', '-c', 'grep -qv ") Z " "/proc/$1/stat"', 'sh', pid]));
       }
     });
 
@@ -185,7 +182,7 @@ export function ptyContract(bridge: UnderTest): void {
     });
 
     test('is asked for by a WebSocket alone', async () => {
-      expect(refusal(await ask(bridge(), 'GET', `/v1/sandbox/${id}/pty`))).toEqual([
+      expect(refusal(await ask(bridge(), 'GET', `/v1/sandbox/${id()}/pty`))).toEqual([
         400,
         'invalid_request',
         'WebSocket upgrade required',

@@ -1,19 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { UnderTest } from '../bridge.contract.ts';
-import { ask, create, get, refusal, run } from './bridge-client.ts';
+import { ask, get, refusal, run } from './bridge-client.ts';
 
-export function sessionsContract(bridge: UnderTest): void {
+export function sessionsContract(bridge: UnderTest, id: () => string): void {
   describe('a session', () => {
-    let id = '';
-    beforeAll(async () => {
-      id = await create(bridge());
-    }, 120_000);
-    afterAll(() => ask(bridge(), 'DELETE', `/v1/sandbox/${id}`));
-
-    const begin = (json?: unknown) => ask(bridge(), 'POST', `/v1/sandbox/${id}/session`, { json });
-    const end = (sid: string) => ask(bridge(), 'DELETE', `/v1/sandbox/${id}/session/${sid}`);
+    const begin = (json?: unknown) => ask(bridge(), 'POST', `/v1/sandbox/${id()}/session`, { json });
+    const end = (sid: string) => ask(bridge(), 'DELETE', `/v1/sandbox/${id()}/session/${sid}`);
     const within = async (session: string, ...argv: string[]) => {
-      const { stdout, code } = await run(bridge(), id, argv, { session });
+      const { stdout, code } = await run(bridge(), id(), argv, { session });
       return [code, stdout.toString()];
     };
 
@@ -27,7 +21,7 @@ export function sessionsContract(bridge: UnderTest): void {
       for (const answer of [
         await begin(),
         await begin({}),
-        await ask(bridge(), 'POST', `/v1/sandbox/${id}/session`, { body: '{no' }),
+        await ask(bridge(), 'POST', `/v1/sandbox/${id()}/session`, { body: '{no' }),
       ]) {
         expect([answer.status, answer.json()]).toEqual([
           200,
@@ -49,7 +43,7 @@ export function sessionsContract(bridge: UnderTest): void {
     test('survives exit', async () => {
       expect(await within('lasting', 'bash', '-c', 'exit 3')).toEqual([3, '']);
       expect(
-        (await run(bridge(), id, ['eval', 'cd /tmp; export A=kept; exit 42'], { session: 'lasting' })).code,
+        (await run(bridge(), id(), ['eval', 'cd /tmp; export A=kept; exit 42'], { session: 'lasting' })).code,
       ).toBe(42);
       expect(await within('lasting', 'eval', 'echo $A $PWD')).toEqual([0, 'kept /tmp\n']);
     });
@@ -59,12 +53,12 @@ export function sessionsContract(bridge: UnderTest): void {
       await within('two', 'eval', 'export WHO=two; cd /tmp');
       expect(await within('one', 'eval', 'echo $WHO $PWD')).toEqual([0, 'one /workspace\n']);
       expect(await within('two', 'eval', 'echo $WHO $PWD')).toEqual([0, 'two /tmp\n']);
-      const { stdout } = await run(bridge(), id, ['eval', 'echo $WHO $PWD']);
+      const { stdout } = await run(bridge(), id(), ['eval', 'echo $WHO $PWD']);
       expect(stdout.toString()).toBe('/workspace\n');
     });
 
     test('begins in the requested folder with the requested variables', async () => {
-      await run(bridge(), id, ['mkdir', '-p', 'start']);
+      await run(bridge(), id(), ['mkdir', '-p', 'start']);
       await begin({ id: 'custom', cwd: '/workspace/start', env: { GREETING: 'hello there', EMPTY: '' } });
       expect(await within('custom', 'eval', 'echo "$PWD $GREETING ${EMPTY-unset}"')).toEqual([
         0,
@@ -73,8 +67,8 @@ export function sessionsContract(bridge: UnderTest): void {
     });
 
     test('allows another folder for an exec', async () => {
-      await run(bridge(), id, ['mkdir', '-p', 'own']);
-      const ran = await run(bridge(), id, ['pwd'], { session: 'custom', cwd: 'own' });
+      await run(bridge(), id(), ['mkdir', '-p', 'own']);
+      const ran = await run(bridge(), id(), ['pwd'], { session: 'custom', cwd: 'own' });
       expect(ran.stdout.toString()).toBe('/workspace/own\n');
     });
 
@@ -111,16 +105,16 @@ export function sessionsContract(bridge: UnderTest): void {
       const headers = { 'session-id': session };
       const wrong = [400, 'invalid_request', 'Invalid session ID format'];
       const json = { argv: ['true'] };
-      expect(refusal(await ask(bridge(), 'POST', `/v1/sandbox/${id}/exec`, { json, headers }))).toEqual(
-        wrong,
-      );
-      expect(refusal(await ask(bridge(), 'GET', `/v1/sandbox/${id}/file/workspace/a`, { headers }))).toEqual(
+      expect(refusal(await ask(bridge(), 'POST', `/v1/sandbox/${id()}/exec`, { json, headers }))).toEqual(
         wrong,
       );
       expect(
-        refusal(await ask(bridge(), 'PUT', `/v1/sandbox/${id}/file/workspace/a`, { headers, body: 'a' })),
+        refusal(await ask(bridge(), 'GET', `/v1/sandbox/${id()}/file/workspace/a`, { headers })),
       ).toEqual(wrong);
-      expect((await get(bridge(), id, 'workspace/a')).status).toBe(404);
+      expect(
+        refusal(await ask(bridge(), 'PUT', `/v1/sandbox/${id()}/file/workspace/a`, { headers, body: 'a' })),
+      ).toEqual(wrong);
+      expect((await get(bridge(), id(), 'workspace/a')).status).toBe(404);
     });
 
     test('rejects an invalid environment', async () => {

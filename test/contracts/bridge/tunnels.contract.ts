@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { UnderTest } from '../bridge.contract.ts';
-import { ask, create, refusal } from './bridge-client.ts';
+import { ask, refusal } from './bridge-client.ts';
 
-export function tunnelsContract(bridge: UnderTest): void {
+export function tunnelsContract(bridge: UnderTest, id: () => string): void {
   describe('a tunnel', () => {
-    let id = '';
-    beforeAll(async () => {
-      id = await create(bridge());
-    }, 120_000);
-    afterAll(() => ask(bridge(), 'DELETE', `/v1/sandbox/${id}`));
     const open = (port: string, json?: unknown) =>
-      ask(bridge(), 'POST', `/v1/sandbox/${id}/tunnel/${port}`, { json });
-    const close = (port: string) => ask(bridge(), 'DELETE', `/v1/sandbox/${id}/tunnel/${port}`);
+      ask(bridge(), 'POST', `/v1/sandbox/${id()}/tunnel/${port}`, { json });
+    const close = (port: string) => ask(bridge(), 'DELETE', `/v1/sandbox/${id()}/tunnel/${port}`);
 
     test('is opened, stays the same while it is open, and is closed', async () => {
       const answer = await open('3000', { name: 'my-app' });
@@ -63,7 +58,7 @@ export function tunnelsContract(bridge: UnderTest): void {
         const [status, , error] = refusal(await open('3000', { name }));
         expect([status, error.includes('is not a valid DNS label')]).toEqual([400, true]);
       }
-      const answer = await ask(bridge(), 'POST', `/v1/sandbox/${id}/tunnel/3000`, { body: '{' });
+      const answer = await ask(bridge(), 'POST', `/v1/sandbox/${id()}/tunnel/3000`, { body: '{' });
       expect(refusal(answer)).toEqual([400, 'invalid_request', 'Invalid JSON body']);
     });
   });
