@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Browser } from 'playwright-core';
-import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { chromiumMissing, launchHeadlessShell } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 import { ensureConsoleBuilt, violations, watch } from './support/console-fixture.ts';
@@ -16,7 +16,7 @@ suite('a new run in the console', chromiumMissing, () => {
 
   beforeAll(async () => {
     ensureConsoleBuilt();
-    [porthole, browser] = await Promise.all([startTestHost(), launchChromium()]);
+    [porthole, browser] = await Promise.all([startTestHost(), launchHeadlessShell()]);
   });
   afterAll(async () => {
     await browser?.close();

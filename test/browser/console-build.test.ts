@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
-import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { chromiumMissing, launchHeadlessShell } from '#test/support/chromium.ts';
 import { type HostProcess, startHostProcess } from '#test/support/host-process.ts';
 import { suite } from '#test/support/suite.ts';
 import { violations } from './support/console-fixture.ts';
@@ -42,7 +42,7 @@ suite('the console of a folder that was just cloned', chromiumMissing, () => {
   let host: HostProcess | undefined;
 
   beforeAll(async () => {
-    browser = await launchChromium();
+    browser = await launchHeadlessShell();
   });
   afterAll(() => browser?.close());
   beforeEach(async () => {

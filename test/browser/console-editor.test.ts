@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { editorOf, type MadeTool } from '#test/host/support/editor.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
-import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { chromiumMissing, launchHeadlessShell } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 import { ensureConsoleBuilt, paste, violations } from './support/console-fixture.ts';
@@ -29,7 +29,7 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
 
   beforeAll(async () => {
     ensureConsoleBuilt();
-    [porthole, browser] = await Promise.all([startTestHost(), launchChromium()]);
+    [porthole, browser] = await Promise.all([startTestHost(), launchHeadlessShell()]);
     context = await browser.newContext();
     page = await context.newPage();
   });
@@ -337,7 +337,7 @@ suite('an expired snapshot in the console', chromiumMissing, () => {
     ensureConsoleBuilt();
     // The page uses the Date of responses, which is the machine's.
     clock = pinnedClock(new Date());
-    [porthole, browser] = await Promise.all([startTestHost({}, { clock }), launchChromium()]);
+    [porthole, browser] = await Promise.all([startTestHost({}, { clock }), launchHeadlessShell()]);
     tool = await editorOf(porthole).makeTool(code(1), {
       input_schema: { type: 'object', properties: { n: { type: 'integer' } } },
     });
@@ -419,7 +419,7 @@ suite('the editor of the console after a sign-in', chromiumMissing, () => {
     };
     [porthole, browser] = await Promise.all([
       startTestHost({ PORTHOLE_API_KEYS: JSON.stringify(keys) }),
-      launchChromium(),
+      launchHeadlessShell(),
     ]);
   });
   afterAll(async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { makeRun, type MadeRun, startPreview } from '#test/host/support/runs.ts';
-import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { chromiumMissing, launchHeadlessShell } from '#test/support/chromium.ts';
 import { type HostProcess, startHostProcess } from '#test/support/host-process.ts';
 import { call, type Call } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
@@ -27,7 +27,7 @@ suite('the console while the host is killed and started again', chromiumMissing,
   beforeAll(async () => {
     ensureConsoleBuilt();
     dataDir = await mkdtemp(join(tmpdir(), 'porthole-killed-'));
-    [host, browser] = await Promise.all([startHostProcess({ dataDir }), launchChromium()]);
+    [host, browser] = await Promise.all([startHostProcess({ dataDir }), launchHeadlessShell()]);
     run = await makeRun(porthole, undefined, { title: 'Interrupted' });
     await porthole.call('PUT', `/v1/sandbox/${run.sandboxId}/file/workspace/a.txt`, { body: 'one\n' });
     page = await browser.newPage({ viewport: { width: 1280, height: 800 } });

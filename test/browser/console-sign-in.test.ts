@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { type OidcIssuer, startOidcIssuer } from '#test/host/support/oidc-issuer.ts';
 import { makeRun, startPreview } from '#test/host/support/runs.ts';
-import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { chromiumMissing, launchHeadlessShell } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 import { ensureConsoleBuilt, violations } from './support/console-fixture.ts';
@@ -28,7 +28,7 @@ suite('signing in to the console, over https in a real browser', chromiumMissing
     [issuer, front, browser] = await Promise.all([
       startOidcIssuer(),
       startHttpsFront([NAME, `*.${NAME}`]),
-      launchChromium(),
+      launchHeadlessShell(),
     ]);
     url = `https://${NAME}:${front.port}`;
     porthole = await startTestHost({
