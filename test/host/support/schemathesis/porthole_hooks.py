@@ -4,6 +4,7 @@ import gc
 import os
 import random
 
+import requests.sessions
 import schemathesis
 from schemathesis.core import NotSet
 
@@ -16,6 +17,9 @@ TOLD_BY_CONTRACT = {"session_error", "mount_error", "unmount_error", "tunnel_err
 
 # Nearly all objects live until the end: a full collection finds nothing and visits them all.
 gc.set_threshold(100_000, 50, 100)
+
+# For each request, requests reads every variable of the environment twice for a proxy.
+requests.sessions.get_environ_proxies = lambda *_, **__: {}
 
 
 @schemathesis.hook
