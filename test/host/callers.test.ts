@@ -69,9 +69,17 @@ describe('each kind of caller', () => {
 
   const freshRun = () => makeRun(porthole, ALICE, { sandbox_id: shared.sandboxId, auto_approve_tools: true });
 
-  async function share(runId: string, sharing: string | undefined): Promise<void> {
-    const answer = await porthole.call('PATCH', `/api/runs/${runId}`, { token: ALICE, body: { sharing } });
-    expect(answer.status).toBe(200);
+  /** One run at a time: the widest sharing in a sandbox counts. */
+  let visible: { readonly runId: string; readonly sharing: string } | undefined;
+  async function share(runId: string, sharing = 'private'): Promise<void> {
+    const patch = async (id: string, body: { readonly sharing: string }) => {
+      const answer = await porthole.call('PATCH', `/api/runs/${id}`, { token: ALICE, body });
+      expect(answer.status).toBe(200);
+    };
+    if (visible !== undefined && visible.runId !== runId) await patch(visible.runId, { sharing: 'private' });
+    const before = visible?.runId === runId ? visible.sharing : 'private';
+    visible = sharing === 'private' ? undefined : { runId, sharing };
+    if (sharing !== before) await patch(runId, { sharing });
   }
 
   const probes = () => routeProbes(porthole);
@@ -93,9 +101,7 @@ describe('each kind of caller', () => {
         if (isChanged) made = await probeOf(route);
         const { run, probe } = made;
         const { tokens } = porthole.host.services;
-        // One run is shared at a time: the widest sharing in a sandbox counts.
-        const sharing = caller.startsWith('colleague') ? caller.split(', ')[1] : 'private';
-        await share(run.runId, sharing);
+        await share(run.runId, caller.startsWith('colleague, ') ? caller.split(', ')[1] : 'private');
         const credentials: Readonly<Record<string, string | undefined>> = {
           owner: ALICE,
           'another user': BOB,
@@ -121,7 +127,7 @@ describe('each kind of caller', () => {
         statuses.push(status);
         // A call that succeeds may end its target; reads and refusals change nothing.
         isChanged = route.method !== 'GET' && status < 400;
-        if (isChanged) await share(run.runId, 'private');
+        if (isChanged && route.id === 'changeRun') visible = { runId: run.runId, sharing: 'view' };
       }
       expect(Object.fromEntries(CALLERS.map((caller, at) => [caller, statuses[at]]))).toEqual(
         Object.fromEntries(CALLERS.map((caller, at) => [caller, table.rows.get(name)?.[at]])),
