@@ -25,17 +25,21 @@ describe('a folder of 200 MB', () => {
     await execute(porthole, id, [
       'sh',
       '-c',
-      'mkdir big; cd big; for n in 1 2 3 4; do head -c 50000000 /dev/urandom > $n; done',
+      'mkdir -p big/half; cd big; for n in 1 2 half/3 half/4; do head -c 50000000 /dev/urandom > $n; done',
     ]);
   });
   afterAll(() => porthole.end());
 
-  test.each(['tar', 'zip'])('is downloaded as a %s in far less than it in memory', async (format) => {
+  // Compressing takes the longest; V8 frees the buffers of a tar only after 64 MiB.
+  test.each([
+    ['tar', 'big', 200],
+    ['zip', 'big/half', 100],
+  ])('is downloaded as a %s in far less than it in memory', async (format, path, megabytes) => {
     const before = process.memoryUsage();
     let most = 0;
     let length = 0;
     await new Promise<void>((resolve, reject) => {
-      const url = `${porthole.host.url}/v1/sandbox/${id}/archive?path=big&format=${format}`;
+      const url = `${porthole.host.url}/v1/sandbox/${id}/archive?path=${path}&format=${format}`;
       get(url, (response) => {
         response.on('data', (chunk: Buffer) => {
           length += chunk.length;
@@ -45,8 +49,8 @@ describe('a folder of 200 MB', () => {
         response.once('end', resolve).once('error', reject);
       }).once('error', reject);
     });
-    expect(length).toBeGreaterThan(200_000_000);
-    expect(most / MIB).toBeLessThan(140);
+    expect(length).toBeGreaterThan(megabytes * 1_000_000);
+    expect(most / MIB).toBeLessThan(megabytes * 0.7);
   });
 
   test.each(['tar', 'zip'])('is read no more once the client of a %s has gone', async (format) => {
