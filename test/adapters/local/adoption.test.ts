@@ -38,7 +38,7 @@ for (const isolation of ['bubblewrap', 'unshare', 'none'] as const) {
       const id = sandboxId();
       const first = await start();
       await first.create(id);
-      const listen = `nohup node -e "const s = ${SERVER}; s.listen(0, '127.0.0.1', () => console.log(s.address().port))" > port & until [ -s port ]; do :; done; cat port`;
+      const listen = `nohup node -e "const s = ${SERVER}; s.listen(0, '127.0.0.1', () => console.log(s.address().port))" > port & until [ -s port ]; do sleep 0.02; done; cat port`;
       const port = Number(await first.shell(id, listen));
       expect(await first.talk(id, port, 'a')).toBe('alive:a');
       await first.kill();

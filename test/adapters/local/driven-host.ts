@@ -80,7 +80,12 @@ export class DrivenHost {
     const [program, ...args] = [...within, ...dropping, ...node, script, join(folder, 'data'), isolation];
     const child = spawn(program, args, {
       cwd: folder,
-      env: { PATH: process.env['PATH'], HOME: join(folder, 'home'), HOST_SECRET: secret },
+      env: {
+        PATH: process.env['PATH'],
+        HOME: join(folder, 'home'),
+        HOST_SECRET: secret,
+        NODE_COMPILE_CACHE: join(folder, 'home/compiled'),
+      },
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     const host = new DrivenHost(child);

@@ -4,6 +4,7 @@
  * value}` or `{n, failed}` with the error's code and message.
  */
 import { createServer } from 'node:http';
+import { flushCompileCache } from 'node:module';
 import { createInterface } from 'node:readline';
 import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import type { IsolationKind } from '#adapters/local/isolation.ts';
@@ -85,4 +86,6 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   );
 });
 process.stdin.on('end', () => process.exit(0));
+// A killed process writes no cache at its exit.
+flushCompileCache();
 process.stdout.write('{"n":-1,"value":"up"}\n');
