@@ -1,4 +1,4 @@
-import { connect, type Socket } from 'node:net';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { DIAL_UPGRADE } from './protocol/http-protocol.ts';
 import { GuestError } from './router.ts';
@@ -6,13 +6,41 @@ import { GuestError } from './router.ts';
 /** Tried in this order, because a server may be bound to only one of them. */
 const LOOPBACK = ['127.0.0.1', '::1'];
 
+/** How long a connection may stay open for its last bytes, in ms, once the other side is gone. */
+const LAST_BYTES = 30_000;
+
 /**
- * Connects to a port of the sandbox. Rejects with the system's error when both addresses refuse.
+ * A connection to an app. A failed write does not destroy it: an app may answer, and reset the
+ * connection, while it is sent to; the kernel still has that answer.
+ */
+class AppSocket extends Socket {
+  #hasFailed = false;
+
+  override _write(chunk: unknown, encoding: BufferEncoding, done: () => void): void {
+    super._write(chunk, encoding, (error) => this.#written(error, done));
+  }
+
+  override _writev(chunks: Parameters<NonNullable<Socket['_writev']>>[0], done: () => void): void {
+    super._writev?.(chunks, (error) => this.#written(error, done));
+  }
+
+  #written(error: Error | null | undefined, done: () => void): void {
+    if (error && !this.#hasFailed) {
+      this.#hasFailed = true;
+      setTimeout(() => this.destroy(), LAST_BYTES).unref();
+    }
+    done();
+  }
+}
+
+/**
+ * Connects to a port of the sandbox. Where a server resets the connection at once, returns one that
+ * has ended. Rejects with the system's error when both addresses refuse.
  */
 export async function connectLoopback(port: number): Promise<Socket> {
   let refused: unknown;
   for (const host of LOOPBACK) {
-    const socket = connect({ port, host, allowHalfOpen: true, noDelay: true });
+    const socket = new AppSocket({ allowHalfOpen: true }).setNoDelay().connect(port, host);
     try {
       await new Promise<void>((resolve, reject) => {
         socket.once('connect', resolve);
@@ -21,10 +49,17 @@ export async function connectLoopback(port: number): Promise<Socket> {
       return socket;
     } catch (error) {
       socket.destroy();
+      if ((error as NodeJS.ErrnoException).code === 'ECONNRESET') return endedSocket();
       refused ??= error;
     }
   }
   throw refused;
+}
+
+function endedSocket(): Socket {
+  const socket = new Socket();
+  socket.push(null);
+  return socket;
 }
 
 /** @throws GuestError `invalid_request` */
@@ -56,10 +91,29 @@ export async function serveDial(
     upstream.destroy();
     return;
   }
-  socket.on('error', () => upstream.destroy());
-  socket.on('close', () => upstream.destroy());
-  upstream.on('error', () => socket.destroy());
+  socket.on('error', ignore);
+  upstream.on('error', ignore);
   socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: ${DIAL_UPGRADE}\r\nConnection: Upgrade\r\n\r\n`);
   if (head.length > 0) upstream.write(head);
   socket.pipe(upstream).pipe(socket);
+  socket.once('close', () => {
+    passRest(socket, upstream);
+    upstream.end(() => upstream.destroy());
+  });
+  upstream.once('close', () => {
+    passRest(upstream, socket);
+    socket.end();
+    // A byte left unread would reset the connection, and the reset drop the last bytes of the app
+    // (RFC 9112 section 9.6).
+    socket.resume();
+  });
 }
+
+/** Passes on what a closed connection had received; the other one is closed soon. */
+function passRest(from: Duplex, to: Duplex): void {
+  for (let rest: unknown = from.read(); rest !== null; rest = from.read()) to.write(rest);
+  const late = setTimeout(() => to.destroy(), LAST_BYTES).unref();
+  to.once('close', () => clearTimeout(late));
+}
+
+function ignore(): void {}
