@@ -336,6 +336,9 @@ export function networkSecretsContract(
         spaces.add(space(pid));
     }
     const result = { processes: 0, control: 0, found: 0 };
+    const step = 16 * 1024 * 1024;
+    // Pieces overlap, so that no value is cut.
+    const piece = Buffer.alloc(step + 64);
     for (const pid of pids.filter((each) => spaces.has(space(each)))) {
       result.processes += 1;
       const look = (bytes: Buffer): void => {
@@ -343,15 +346,16 @@ export function networkSecretsContract(
         if (bytes.includes(CANARY)) result.found += 1;
       };
       look(attempt(() => readFileSync(`/proc/${pid}/environ`), Buffer.alloc(0)));
-      const maps = attempt(() => readFileSync(`/proc/${pid}/maps`, 'latin1'), '');
+      const regions = attempt(() => readFileSync(`/proc/${pid}/smaps`, 'latin1'), '');
       const memory = openSync(`/proc/${pid}/mem`, 'r');
-      for (const [, from = '0', to = '0'] of maps.matchAll(/^([0-9a-f]+)-([0-9a-f]+) r.*$/gm)) {
-        const [start, end] = [BigInt(`0x${from}`), BigInt(`0x${to}`)];
-        const step = 16n * 1024n * 1024n;
-        // Pieces overlap, so that no value is cut.
+      for (const region of regions.split(/^(?=[0-9a-f]+-)/m)) {
+        // Not what is never written to: programs, and memory that was reserved and not used.
+        if (/^\S+ (?:-|r-\S+ \S+ \S+ \S+ +\/)/.test(region)) continue;
+        if (/^Rss: +0 kB$/m.test(region) && /^Swap: +0 kB$/m.test(region)) continue;
+        const [start = 0, end = 0] = region.slice(0, region.indexOf(' ')).split('-').map(fromHex);
         for (let at = start; at < end; at += step) {
-          const piece = Buffer.alloc(Number(end - at < step + 64n ? end - at : step + 64n));
-          const count = attempt(() => readSync(memory, piece, 0, piece.length, at), 0);
+          const length = Math.min(end - at, piece.length);
+          const count = attempt(() => readSync(memory, piece, 0, length, at), 0);
           look(piece.subarray(0, count));
         }
       }
@@ -359,6 +363,8 @@ export function networkSecretsContract(
     }
     return result;
   }
+
+  const fromHex = (digits: string) => Number.parseInt(digits, 16);
 
   function grep(path: string, text: string): boolean {
     return readdirSync(path, { recursive: true, withFileTypes: true })
