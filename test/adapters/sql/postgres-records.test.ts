@@ -28,15 +28,15 @@ afterAll(async () => {
 async function fixture(isNew = false): Promise<RecordsFixture> {
   if (!server || !admin) throw new Error(postgresMissing);
   const schema = isNew ? `records_${(schemas += 1)}` : 'records';
-  const url = `${server.url}?options=${encodeURIComponent(`-c search_path=${schema}`)}`;
+  const url = `${server.socketUrl}&options=${encodeURIComponent(`-c search_path=${schema}`)}`;
   await admin.query(`create schema if not exists ${schema}`);
   const { rows } = await admin.query<{ name: string }>(
     "select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname = $1 and tablename not like 'schema\\_%'",
     [schema],
   );
-  if (rows.length > 0) {
-    await admin.query(`truncate ${rows.map(({ name }) => name).join(', ')} restart identity cascade`);
-  }
+  // A tenth of a truncation, which makes new files for every table and index. Foreign keys are off.
+  const deletions = rows.map(({ name }) => `delete from ${name}`);
+  await admin.query(['set session_replication_role = replica', ...deletions].join('; '));
   const opened: Records[] = [];
   return {
     open() {
