@@ -1,4 +1,5 @@
-import { linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { globSync, linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { cp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { BundledFunction } from '../../build/bundle-functions.ts';
@@ -18,12 +19,28 @@ export interface BuiltFunctions {
   readonly remove: () => void;
 }
 
-const MAIN = join(import.meta.dirname, '../../build/main.ts');
+const ROOT = join(import.meta.dirname, '../..');
+const SOURCES = '{adapters,agent,build,console,constructs,core,guest,handlers,host,proxy}/**/*.*';
+
+/** What `npm run build` has made; undefined if a source has changed since. */
+function currentBuild(): string | undefined {
+  const folder = join(ROOT, 'dist/functions');
+  const builtAt = statSync(join(folder, 'functions.json'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const sources = globSync([SOURCES, 'package-lock.json'], { cwd: ROOT, exclude: ['*/dist/**'] });
+  return sources.every((file) => statSync(join(ROOT, file)).mtimeMs < builtAt) ? folder : undefined;
+}
+
+/** In the run's folder, where files can be linked. */
+async function build(target: string): Promise<void> {
+  const current = currentBuild();
+  if (current !== undefined) await cp(current, target, { recursive: true });
+  else await command([process.execPath, join(ROOT, 'build/main.ts'), target]);
+}
 
 export async function builtFunctions(): Promise<BuiltFunctions> {
   const folder = mkdtempSync(join(tmpdir(), 'porthole-functions-'));
   try {
-    const all = await oncePerRun('functions', (target) => command([process.execPath, MAIN, target]));
+    const all = await oncePerRun('functions', build);
     const functions = JSON.parse(readFileSync(join(all, 'functions.json'), 'utf8')) as BundledFunction[];
     const places = new Map<string, string>();
     const modules = new Map<string, string>();
