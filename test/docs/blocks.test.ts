@@ -23,6 +23,7 @@ import { makeRun } from '#test/host/support/runs.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { existingGatewayProblems } from '../../infra/gateway.plan.ts';
 import { readStackConfig } from '../../infra/read-stack-config.ts';
+import { COMPILE_CACHE } from '#test/support/compile-cache.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const SERVICE_KEY = 'the-service-key-of-the-pages';
@@ -119,6 +120,7 @@ async function runPage(page: string, porthole: TestHost, folder: string): Promis
     env: {
       PATH: [join(folder, 'bin'), dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter),
       HOME: folder,
+      ...COMPILE_CACHE,
       PORTHOLE_URL: `http://127.0.0.1:${port}`,
       STAND_IN_API_URL: `http://127.0.0.1:${port}`,
       STAND_IN_SERVICE_KEY: SERVICE_KEY,

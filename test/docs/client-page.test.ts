@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { transform } from 'esbuild';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { buildPackage } from '../../build/build-packages.ts';
+import { COMPILE_CACHE } from '#test/support/compile-cache.ts';
 
 const CLIENT = join(import.meta.dirname, '../../client');
 const page = await readFile(join(CLIENT, 'README.md'), 'utf8');
@@ -35,6 +36,7 @@ beforeAll(async () => {
     PATH: `${join(folder, 'bin')}:${process.env['PATH'] ?? ''}`,
     PORTHOLE_URL: `http://127.0.0.1:${host.host.port}`,
     XDG_CACHE_HOME: join(folder, 'cache'),
+    ...COMPILE_CACHE,
   };
 });
 afterAll(async () => {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PREVIEW_TOKEN_PATTERN } from '#core/previews/preview-token.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { COMPILE_CACHE } from '#test/support/compile-cache.ts';
 
 const MAIN = new URL('../../examples/demo/main.ts', import.meta.url).pathname;
 
@@ -22,7 +23,7 @@ async function runDemo(
 ): Promise<Ended> {
   const child = spawn(process.execPath, [MAIN, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...environment },
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...COMPILE_CACHE, ...environment },
   });
   let said = '';
   const listen = (chunk: Buffer): void => {

@@ -12,6 +12,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { serverInfo } from '#guest/protocol/servers-protocol.ts';
 import { guestProcessesOf } from '#test/guest/support/guest-processes.ts';
 import { GuestProcess } from '#test/guest/support/guest-process.ts';
+import { COMPILE_CACHE } from '#test/support/compile-cache.ts';
 
 const COMMAND = join(import.meta.dirname, '../../guest/porthole.ts');
 const NODE = [process.execPath, '--disable-warning=ExperimentalWarning', COMMAND] as const;
@@ -42,6 +43,7 @@ afterAll(() => guest.stop());
 const environment = (more: Record<string, string> = {}): Record<string, string> => ({
   PATH: process.env['PATH'] ?? '',
   PORTHOLE_GUEST: join(guest.folder, 'state/guest.sock'),
+  ...COMPILE_CACHE,
   ...more,
 });
 const porthole = (args: string, env?: Record<string, string>): Promise<Outcome> =>

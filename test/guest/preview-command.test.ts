@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { agentAccess } from '#core/runs/find-run.ts';
+import { COMPILE_CACHE } from '#test/support/compile-cache.ts';
 
 const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJydW4iOiJydW5fMSJ9.c2lnbmF0dXJl';
 const URL = 'http://swift-falcon-amber-aaaaaaaaaaaaaaaaaaaaaaaaaa-preview.localhost:8787';
@@ -60,7 +61,15 @@ describe('porthole in a sandbox', () => {
       execFile(
         process.execPath,
         [COMMAND, ...args],
-        { env: { PATH: process.env['PATH'], HOME: home, http_proxy: 'http://127.0.0.1:1', ...env } },
+        {
+          env: {
+            PATH: process.env['PATH'],
+            HOME: home,
+            http_proxy: 'http://127.0.0.1:1',
+            ...COMPILE_CACHE,
+            ...env,
+          },
+        },
         (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
       );
     });

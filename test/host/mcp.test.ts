@@ -16,6 +16,7 @@ import { readTimeline } from './support/approvals.ts';
 import { execute, serve } from './support/commands.ts';
 import { ADA_ADMIN, ALICE, BOB, PEOPLE } from './support/people.ts';
 import { type MadeRun, makeRun } from './support/runs.ts';
+import { COMPILE_CACHE } from '#test/support/compile-cache.ts';
 
 const URL_IN = new RegExp(`http://${PREVIEW_TOKEN_PATTERN}-preview\\.localhost:\\d+`);
 
@@ -48,7 +49,7 @@ async function overStdio(
 ): Promise<AnyClient> {
   const script = new URL('../../host/mcp-stdio.ts', import.meta.url).pathname;
   const args = ['--disable-warning=ExperimentalWarning', script];
-  const command = { command: process.execPath, args, env: { ...environment } };
+  const command = { command: process.execPath, args, env: { ...COMPILE_CACHE, ...environment } };
   if (protocol === '2026-07-28') return connected(client2026(), new Stdio2026(command));
   return connected(new Client(NAME), new StdioClientTransport(command));
 }

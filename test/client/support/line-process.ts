@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { COMPILE_CACHE } from '#test/support/compile-cache.ts';
 
 /** A process that speaks JSON lines. */
 export interface LineProcess {
@@ -16,7 +17,7 @@ export function startLineProcess(module: string, environment: Readonly<Record<st
   const file = new URL(module, import.meta.url).pathname;
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file], {
     stdio: ['pipe', 'pipe', 'inherit'],
-    env: { PATH: process.env['PATH'] ?? '', ...environment },
+    env: { PATH: process.env['PATH'] ?? '', ...COMPILE_CACHE, ...environment },
   });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const next = async (): Promise<unknown> => {

@@ -6,11 +6,10 @@ import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { listenInFolder } from '#adapters/sandboxes/folder-socket.ts';
+import { writeBuiltGuest } from '#adapters/guest/guest-bundle.ts';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { findPty } from '#adapters/local/sandbox-view.ts';
 import type { GuestSettingsInput } from '#guest/protocol/settings-protocol.ts';
-
-const MAIN = join(import.meta.dirname, '../../../guest/main.ts');
 
 export class GuestProcess {
   readonly folder: string;
@@ -41,6 +40,8 @@ export class GuestProcess {
 
   /** Starts the guest, again after `kill`, on the same folders. */
   async start(): Promise<void> {
+    // As in a sandbox: types are not stripped at each start.
+    const main = join(await writeBuiltGuest(), 'guest.js');
     const server = createServer();
     await listenInFolder(server, this.folder, 'guest.sock');
     const pty = findPty();
@@ -55,7 +56,7 @@ export class GuestProcess {
     const { fd } = (server as unknown as { _handle: { fd: number } })._handle;
     this.#child = spawn(
       process.execPath,
-      ['--disable-warning=ExperimentalWarning', MAIN, JSON.stringify(settings)],
+      ['--disable-warning=ExperimentalWarning', main, JSON.stringify(settings)],
       {
         stdio: ['ignore', 'ignore', 'inherit', fd],
         detached: true,

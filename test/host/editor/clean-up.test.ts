@@ -8,6 +8,7 @@ import { pinnedClock as pinnedAt } from '#test/doubles/pinned-clock.ts';
 import { editorOf } from '#test/host/support/editor.ts';
 import { pinnedClock } from '#test/host/support/pinned-clock.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { COMPILE_CACHE } from '#test/support/compile-cache.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const CODE = 'def run(i, c): return {"outputs": 1, "next_actions": [{"id": "go"}]}';
@@ -161,7 +162,7 @@ describe('clean-up', () => {
     const clean = async () => {
       const { stdout } = await promisify(execFile)(process.execPath, words, {
         cwd: ROOT,
-        env: { PATH: process.env['PATH'], PORTHOLE_DATA_DIR: porthole.dataDir },
+        env: { PATH: process.env['PATH'], PORTHOLE_DATA_DIR: porthole.dataDir, ...COMPILE_CACHE },
       });
       return stdout;
     };

@@ -8,6 +8,7 @@ import type { AnalyzeResponse } from '@pulumi/pulumi/proto/analyzer_pb.js';
 import { AnalyzerClient, analyzers, grpc } from '../../infra/engine/protocol.ts';
 import type { Registration } from '../../infra/engine/registration.ts';
 import { encode, type Properties } from '../../infra/engine/wire-values.ts';
+import { COMPILE_CACHE } from '#test/support/compile-cache.ts';
 
 const PACK = join(import.meta.dirname, '../../../policies');
 const LOADER = join(dirname(createRequire(import.meta.url).resolve('@pulumi/pulumi')), 'cmd/run-policy-pack');
@@ -52,6 +53,7 @@ export async function startPolicyPack(
     cwd: folder,
     env: {
       PATH: process.env['PATH'],
+      ...COMPILE_CACHE,
       NODE_OPTIONS: `--require=${join(import.meta.dirname, 'hide-typescript.cjs')}`,
     },
     stdio: ['ignore', 'pipe', 'inherit'],
