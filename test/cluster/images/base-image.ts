@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, readFileSync, realpathSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { cp, mkdir, rename, rm, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { command } from '../fixture/command.ts';
@@ -13,6 +13,9 @@ import { findProgram } from './find-program.ts';
 export const AUTHORITIES = '/etc/ssl/certs/ca-certificates.crt';
 
 const RELEASE = 'bookworm';
+
+/** Without it, as in Debian's slim images, each package is smaller. */
+const DOCUMENTATION = ['/usr/share/doc', '/usr/share/locale', '/usr/share/man'];
 
 /**
  * Replaces the base images of the Dockerfiles, which come from an image registry: Debian's
@@ -41,7 +44,11 @@ export async function makeBase(archive: string): Promise<void> {
     await cp(npmFolder(), join(root, 'usr/local/lib/node_modules/npm'), { recursive: true });
     await symlink('../lib/node_modules/npm/bin/npm-cli.js', join(root, 'usr/local/bin/npm'));
     await command(['chroot', root, 'useradd', '--uid=1000', '--user-group', '--create-home', 'node']);
-    await command(['chroot', root, 'sh', '-c', 'apt-get clean && rm -rf /var/lib/apt/lists/*']);
+    const unused = DOCUMENTATION.map((folder) => `${folder}/*`);
+    const excludes = unused.map((path) => `path-exclude=${path}\n`).join('');
+    writeFileSync(join(root, 'etc/dpkg/dpkg.cfg.d/docker'), excludes);
+    const clean = `apt-get clean && rm -rf /var/lib/apt/lists/* ${unused.join(' ')}`;
+    await command(['chroot', root, 'sh', '-c', clean]);
     const whole = join(work, 'base.tar');
     await command(['tar', '--create', `--file=${whole}`, `--directory=${root}`, '--numeric-owner', '.']);
     await rename(whole, archive);
