@@ -68,25 +68,27 @@ suite('the docs page, in a real browser', chromiumMissing, () => {
     return response;
   }
 
-  test('shows every route without the internet and without an error', async () => {
+  test('shows every route without the internet and without an error, in the theme of the console', async () => {
     const { page, origins, problems } = await visit(`${open.host.url}/v1/openapi`);
     expect([...(await shown(page))].sort()).toEqual([...(await documented())].sort());
     expect([...origins]).toEqual([open.host.url]);
     expect(problems).toEqual([]);
+    const colour = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+    const light = await colour();
+    await page.evaluate("localStorage.setItem('porthole-theme', 'dark')");
+    await page.reload();
+    await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
+    expect(await colour()).not.toBe(light);
+    expect(await page.evaluate("document.querySelector('.dark-mode') !== null")).toBe(true);
     await page.close();
   });
 
-  test('works with the key in its address, and takes it out of there', async () => {
+  test('takes the key out of its address, and calls the API with it', async () => {
     const { page, origins, problems } = await visit(`${secured.host.url}/v1/openapi?token=${KEY}`);
     expect(page.url()).not.toContain(KEY);
     expect(new URL(page.url()).search).toBe('');
     expect([...origins]).toEqual([secured.host.url]);
     expect(problems).toEqual([]);
-    await page.close();
-  });
-
-  test('calls the API with the key of its address', async () => {
-    const { page } = await visit(`${secured.host.url}/v1/openapi?token=${KEY}`);
     const answer = await tryIt(page, 'get /api/runs');
     expect([answer.status(), await answer.json()]).toEqual([200, { runs: [], next: null, total: null }]);
     expect(await answer.request().headerValue('authorization')).toBe(`Bearer ${KEY}`);
@@ -107,17 +109,5 @@ suite('the docs page, in a real browser', chromiumMissing, () => {
     expect(await answer.request().headerValue('authorization')).toBeNull();
     expect(problems).toEqual([]);
     await context.close();
-  });
-
-  test('takes the theme of the console', async () => {
-    const { page } = await visit(`${open.host.url}/v1/openapi`);
-    const colour = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
-    const light = await colour();
-    await page.evaluate("localStorage.setItem('porthole-theme', 'dark')");
-    await page.reload();
-    await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
-    expect(await colour()).not.toBe(light);
-    expect(await page.evaluate("document.querySelector('.dark-mode') !== null")).toBe(true);
-    await page.close();
   });
 });
