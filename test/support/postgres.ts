@@ -1,10 +1,21 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, chownSync, constants, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  accessSync,
+  chownSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { basename, delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { oncePerRun } from './once-per-run.ts';
 import type { Missing } from './suite.ts';
 
 /** A PostgreSQL server for tests. */
@@ -35,13 +46,19 @@ export async function startPostgres(): Promise<TestPostgres> {
   const user = unprivilegedUser();
   if (user) chownSync(folder, user.uid, user.gid);
   try {
+    const env = { PATH: process.env['PATH'], LC_ALL: 'C', PASSWORD };
+    const fresh = await oncePerRun(`postgres-${basename(dirname(BIN))}`, async (target) => {
+      mkdirSync(target);
+      if (user) chownSync(target, user.uid, user.gid);
+      await promisify(execFile)('/bin/sh', ['-c', INITDB, 'initdb', BIN, target], { ...user, env });
+    });
     const port = await freePort();
-    const guard = spawn('/bin/sh', ['-c', GUARD, 'guard', BIN, folder, String(port)], {
+    const guard = spawn('/bin/sh', ['-c', GUARD, 'guard', BIN, folder, String(port), fresh], {
       ...user,
       cwd: folder,
       // A terminal's Ctrl-C must reach only the tests: the guard reacts to their end.
       detached: true,
-      env: { PATH: process.env['PATH'], LC_ALL: 'C', PASSWORD },
+      env,
       stdio: ['pipe', 'ignore', 'pipe'],
     });
     await ready(guard);
@@ -62,12 +79,18 @@ export async function startPostgres(): Promise<TestPostgres> {
   }
 }
 
-/** No fsync: the data never outlives the test. SIGQUIT: connections do not either. */
-const GUARD = `
-bin=$1 folder=$2 port=$3
+/** Takes half a second: suites start from copies. */
+const INITDB = `
+bin=$1 folder=$2
 printf %s "$PASSWORD" > "$folder/password"
 "$bin/initdb" -D "$folder/data" -U porthole --auth-local=trust --auth-host=scram-sha-256 \\
-  --pwfile="$folder/password" --no-sync --encoding=UTF8 --no-locale >/dev/null || exit 1
+  --pwfile="$folder/password" --no-sync --encoding=UTF8 --no-locale >/dev/null
+`;
+
+/** No fsync: the data never outlives the test. SIGQUIT: connections do not either. */
+const GUARD = `
+bin=$1 folder=$2 port=$3 fresh=$4
+cp -a "$fresh/data" "$folder/data" || exit 1
 "$bin/postgres" -D "$folder/data" -k "$folder" -c listen_addresses=127.0.0.1 -p "$port" \\
   -F -c full_page_writes=off -c synchronous_commit=off -c shared_buffers=16MB -c max_connections=200 \\
   -c wal_level=minimal -c max_wal_senders=0 -c autovacuum=off >/dev/null &
