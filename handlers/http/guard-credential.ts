@@ -68,8 +68,14 @@ async function guardLater(
   const { session, via } = caller;
   const { sessions } = services.authenticator;
   const lasts = response.body instanceof Readable || response.upgrade !== undefined;
-  if (via !== undefined && lasts && (await isColleague(services, { ...caller, via }))) {
-    guard(() => watchSharing(services, { ...caller, via }));
+  if (via !== undefined && lasts) {
+    // It may fail while the records answer: an unhandled error would crash the process.
+    const body = response.body instanceof Readable ? response.body.on('error', () => undefined) : undefined;
+    const mayLose = await isColleague(services, { ...caller, via }).catch((error: unknown) => {
+      body?.destroy();
+      throw error;
+    });
+    if (mayLose) guard(() => watchSharing(services, { ...caller, via }));
   }
   if (session !== undefined && sessions !== undefined) {
     guard(() => watchSession({ sessions, clock: services.clock }, session));

@@ -47,6 +47,37 @@ describe('a stream that was begun in a browser', () => {
     await expect(pipeline(body, new PassThrough())).rejects.toBe(gone);
   });
 
+  test('may fail before the records say who shares its run', async () => {
+    const found = Promise.withResolvers<undefined>();
+    const deps = depsWith(() => Promise.resolve(true));
+    const body = new PassThrough();
+    const closed = new Promise((resolve) => body.once('close', resolve));
+    const guarded = guardCredential(
+      { ...deps, records: { ...deps.records, runs: { ...deps.records.runs, get: () => found.promise } } },
+      { ...ALICE, via: { of: 'run', id: 'run_1', needs: 'view' } },
+      () => undefined,
+      () => Promise.resolve({ statusCode: 200, headers: {}, body }),
+    );
+    setImmediate(() => body.destroy(gone));
+    // An unhandled error would have ended this process.
+    await closed;
+    found.resolve(undefined);
+    expect((await guarded).body).toBe(body);
+    await expect(pipeline(body, new PassThrough())).rejects.toBe(gone);
+  });
+
+  test('is closed when the records fail', async () => {
+    const body = new PassThrough();
+    const guarded = guardCredential(
+      depsWith(() => Promise.resolve(true)),
+      { ...ALICE, via: { of: 'run', id: 'run_1', needs: 'view' } },
+      () => undefined,
+      () => Promise.resolve({ statusCode: 200, headers: {}, body }),
+    );
+    await expect(guarded).rejects.toBe(gone);
+    expect(body.destroyed).toBe(true);
+  });
+
   test('is cut off while its handler waits for the next event', async () => {
     async function* events(signal: AbortSignal | undefined) {
       yield 'first';
