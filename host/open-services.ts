@@ -17,7 +17,6 @@ import { randomIds, systemClock } from '#adapters/system/clock-and-random-ids.ts
 import { type S3ArchiveOptions, s3ArchiveStore } from '#adapters/system/s3-archive-store.ts';
 import { workerSchemaValidator } from '#adapters/system/worker-schema-validator.ts';
 import { createPendingApprovals } from '#core/approvals/pending-approvals.ts';
-import type { ToolPrograms } from '#core/editor/execute-tool.ts';
 import type { ArchiveSandboxDeps } from '#core/archives/archive-sandbox.ts';
 import { ARCHIVED_WITHIN_MS } from '#core/archives/archive-store.ts';
 import { GuessLimit } from '#core/auth/guess-limit.ts';
@@ -30,6 +29,7 @@ import { managedPool } from '#core/sandboxes/managed-pool.ts';
 import { SandboxActivity } from '#core/sandboxes/sandbox-activity.ts';
 import { createSandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
 import type { WakingClock } from '#core/shared/clock-and-ids.ts';
+import { onceOpen } from '#core/shared/concurrency.ts';
 import type { Records } from '#core/shared/records.ts';
 import { Terminals } from '#core/terminals/terminals.ts';
 import { createAdmission } from '#handlers/http/admit.ts';
@@ -203,8 +203,6 @@ export async function openServices({
       failed: (id, err) => log.warn({ err, sandbox_id: id }, 'events of a sandbox not followed'),
     });
     opened.defer(() => watcher.close());
-    let openapi: Promise<object> | undefined;
-    let toolPrograms: Promise<ToolPrograms> | undefined;
     const services: Services = {
       records,
       plane,
@@ -237,10 +235,9 @@ export async function openServices({
       terminals,
       schemas: workerSchemaValidator(),
       editor: config.editor,
-      toolPrograms: () =>
-        (toolPrograms ??= import('#adapters/editor/tool-programs.ts').then((each) =>
-          each.readToolPrograms(),
-        )),
+      toolPrograms: onceOpen(() =>
+        import('#adapters/editor/tool-programs.ts').then((each) => each.readToolPrograms()),
+      ),
       clock,
       stopping,
       ids: randomIds,
@@ -251,14 +248,13 @@ export async function openServices({
       log,
       warnings: platform.warnings,
       metrics: () => metrics.expose(),
-      openapi: () =>
-        (openapi ??= (async () => {
-          const [{ openapiDocument }, { ROUTES }] = await Promise.all([
-            import('#handlers/ops/openapi-document.ts'),
-            import('#handlers/routes.ts'),
-          ]);
-          return openapiDocument(ROUTES, { secured: authenticator.withoutCredential === undefined });
-        })()),
+      openapi: onceOpen(async () => {
+        const [{ openapiDocument }, { ROUTES }] = await Promise.all([
+          import('#handlers/ops/openapi-document.ts'),
+          import('#handlers/routes.ts'),
+        ]);
+        return openapiDocument(ROUTES, { secured: authenticator.withoutCredential === undefined });
+      }),
     };
     const kept = opened.move();
     return { services, platform, watcher, broker: own?.broker, folder, close: () => kept.disposeAsync() };

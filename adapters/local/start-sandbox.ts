@@ -6,6 +6,7 @@ import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { connectInFolder, listenInFolder } from '#adapters/sandboxes/folder-socket.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
+import { onceOpen } from '#core/shared/concurrency.ts';
 import { PROTOCOL_VERSION } from '#guest/protocol/http-protocol.ts';
 import { NETWORK } from '#guest/protocol/network.ts';
 import type { GuestSettingsInput } from '#guest/protocol/settings-protocol.ts';
@@ -39,7 +40,7 @@ export class SandboxStarter {
   readonly #nodeModules: string | undefined;
   readonly #environment: Readonly<Record<string, string>>;
   readonly #userNamespaces: boolean;
-  #runtime: Promise<string> | undefined;
+  readonly #runtime: () => Promise<string>;
   #shared: Omit<Sources, 'workspace' | 'state' | 'channel' | 'mounts'> | undefined;
 
   constructor(
@@ -51,6 +52,7 @@ export class SandboxStarter {
     }: Pick<LocalProviderOptions, 'nodeModules' | 'tools' | 'userNamespaces'>,
   ) {
     this.#dataDir = dataDir;
+    this.#runtime = onceOpen(() => writeRuntimeFiles(dataDir));
     this.#environment = tools?.environment ?? {};
     this.#nodeModules = nodeModules;
     this.#userNamespaces = userNamespaces;
@@ -151,8 +153,7 @@ export class SandboxStarter {
   async #sources(workspace: string, mounts: string): Promise<Sources> {
     const npm = findNpm();
     const pty = findPty();
-    this.#runtime ??= writeRuntimeFiles(this.#dataDir);
-    const runtime = await this.#runtime;
+    const runtime = await this.#runtime();
     this.#shared ??= {
       node: process.execPath,
       runtime,

@@ -1,9 +1,9 @@
-import type { S3Client } from '@bradenmacdonald/s3-lite-client';
 import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { PortholeError } from '#core/errors.ts';
 import type { ArchiveStore } from '#core/archives/archive-store.ts';
 import type { BucketCredentials } from '#core/mounts/mount-bucket.ts';
+import { onceOpen } from '#core/shared/concurrency.ts';
 
 export interface S3ArchiveOptions {
   readonly bucket: string;
@@ -21,10 +21,9 @@ const PART_BYTES = 16_777_216;
 
 /** Archives as objects of a bucket, uploaded in parts as a stream. */
 export function s3ArchiveStore({ bucket, endpoint, region, credentials }: S3ArchiveOptions): ArchiveStore {
-  let opened: Promise<S3Client> | undefined;
   // Loaded lazily: most processes need no client.
-  const client = () =>
-    (opened ??= import('@bradenmacdonald/s3-lite-client').then(
+  const client = onceOpen(() =>
+    import('@bradenmacdonald/s3-lite-client').then(
       (library) =>
         new library.S3Client({
           endPoint: endpoint.origin,
@@ -34,7 +33,8 @@ export function s3ArchiveStore({ bucket, endpoint, region, credentials }: S3Arch
           secretKey: credentials.secretAccessKey,
           pathStyle: true,
         }),
-    ));
+    ),
+  );
   return {
     async put(key, content, signal) {
       let ownFailure: Error | undefined;

@@ -31,7 +31,7 @@ let asked = 0;
 /** The response to a listing, computed outside the event loop. */
 export async function inListingThread(listing: Listing): Promise<Buffer> {
   if (listing.said.length <= SMALL) return listingJson(listing);
-  const { worker, waiting, idle } = await (thread ??= begin());
+  const { worker, waiting, idle } = await (thread ??= begin().catch(forget));
   clearTimeout(idle);
   const id = (asked += 1);
   return new Promise((resolve, reject) => {
@@ -39,6 +39,12 @@ export async function inListingThread(listing: Listing): Promise<Buffer> {
     worker.ref();
     worker.postMessage({ id, listing } satisfies ListingAsk, []);
   });
+}
+
+/** The next listing tries again. */
+function forget(error: unknown): never {
+  thread = undefined;
+  throw error;
 }
 
 async function begin(): Promise<ListingThread> {

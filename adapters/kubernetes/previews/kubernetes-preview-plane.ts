@@ -1,6 +1,7 @@
 import { PortholeError } from '#core/errors.ts';
 import type { Guests } from '#core/processes/guest.ts';
 import type { Clock } from '#core/shared/clock-and-ids.ts';
+import { onceOpen } from '#core/shared/concurrency.ts';
 import type { Preview, PreviewPlane } from '#core/previews/preview-plane.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { type PreviewOptions, type PreviewZone, zoneNames } from '#core/previews/preview-limits.ts';
@@ -55,8 +56,7 @@ export interface KubernetesPlaneOptions {
 }
 
 /** Loaded lazily, at the first start: it brings in all code that builds the objects. */
-let making: Promise<typeof import('./open-route.ts')> | undefined;
-const makingPreviews = () => (making ??= import('./open-route.ts'));
+const makingPreviews = onceOpen(() => import('./open-route.ts'));
 
 /** Concurrent closes: a reaper that ends hundreds must not saturate the API server. */
 const CLOSES = 8;

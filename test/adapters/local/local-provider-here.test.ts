@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { createLocalProvider, type LocalProvider } from '#adapters/local/local-provider.ts';
+import { SandboxStarter } from '#adapters/local/start-sandbox.ts';
 import { portState } from '#guest/protocol/ports-protocol.ts';
 import { serverInfo } from '#guest/protocol/servers-protocol.ts';
 import { guestProcessesOf } from '#test/guest/support/guest-processes.ts';
@@ -50,6 +51,15 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
   test('leaves nothing of trying behind', async () => {
     await provider.probe();
     expect(readdirSync(dataDir).toSorted()).toEqual(['runtime', 'sandboxes']);
+  });
+
+  test('starts sandboxes again after the files that they run could not be written', async () => {
+    const folder = mkdtempSync(join(base, 'full-'));
+    const starter = new SandboxStarter(folder, {});
+    writeFileSync(join(folder, 'runtime'), '');
+    expect(await starter.attempt('bubblewrap')).toMatch(/ENOTDIR|EEXIST/);
+    rmSync(join(folder, 'runtime'));
+    expect(await starter.attempt('bubblewrap')).toBeUndefined();
   });
 
   test('works in a folder with a path longer than a socket’s address', async () => {
