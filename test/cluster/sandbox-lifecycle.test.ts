@@ -37,11 +37,10 @@ suite('the lives of pods', missing(), () => {
   );
 });
 
-// What stops and resumes them is tested on pods, above.
 suite('the lives of claims of agent-sandbox', missing() ?? definitionsMissing(), () => {
   sandboxLifecycleContract(
     async (clock) =>
       fixture(await openOnClaims({ environment, clock }), (id) => `workspace-${sandboxObjectName(id)}`),
-    { seesTraffic: false, part: 'provider' },
+    { seesTraffic: false },
   );
 });

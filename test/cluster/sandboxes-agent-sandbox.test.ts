@@ -79,7 +79,7 @@ suite('agent-sandbox provider', missing() ?? definitionsMissing(), () => {
   });
 
   describe('its contract, cold', () => {
-    sandboxProviderContract(() => open('cold'), { ownNetwork: true, ownStart: false });
+    sandboxProviderContract(() => open('cold'), { ownNetwork: true });
   });
 
   test('is the default where its definitions are installed', async () => {

@@ -25,8 +25,6 @@ export interface LifecycleFixture {
 export interface LifecycleContractOptions {
   /** Whether the traffic of previews passes through this host. */
   readonly seesTraffic: boolean;
-  /** `provider`: without the rules of when a sandbox is stopped and resumed. @default 'all' */
-  readonly part?: 'all' | 'provider';
 }
 
 interface Report {
@@ -44,7 +42,7 @@ const MINUTE = 60_000;
  */
 export function sandboxLifecycleContract(
   open: (clock: WakingClock) => Promise<LifecycleFixture>,
-  { seesTraffic, part = 'all' }: LifecycleContractOptions,
+  { seesTraffic }: LifecycleContractOptions,
 ): void {
   let fixture: LifecycleFixture;
   let porthole: TestHost;
@@ -105,6 +103,57 @@ export function sandboxLifecycleContract(
     ]);
   });
 
+  describe('activity', () => {
+    let id: string;
+    beforeAll(async () => {
+      id = await create({ ttl_seconds: 86_400 });
+    });
+    afterAll(() => remove(id));
+
+    test.each<[string, () => Promise<unknown>]>([
+      ['a command', () => execute(porthole, id, ['true'])],
+      ['a file that is written', () => file('PUT', id, 'kept')],
+      ['a file that is read', () => file('GET', id)],
+      ['a heartbeat', () => post(`/${id}/heartbeat`)],
+      ['a terminal', async () => (await openTerminal(porthole.host.port, id)).leave()],
+    ])('that is %s keeps it', async (_what, use) => {
+      wait(29);
+      await use();
+      wait(29);
+      await pass();
+      expect((await reported(id)).state).toBe('running');
+    });
+  });
+
+  describe('a ttl', () => {
+    test('stops a sandbox without a heartbeat, whatever it does, and does no more; starts anew on resume', async () => {
+      const id = await create({ ttl_seconds: 120 });
+      const expiry = () => new Date(clock.now().getTime() + 2 * MINUTE).toISOString();
+      expect((await reported(id)).expires_at).toBe(expiry());
+      wait(1);
+      expect((await post(`/${id}/heartbeat`)).json()).toEqual({ expires_at: expiry() });
+      wait(2);
+      await pass();
+      expect((await reported(id)).state).toBe('running');
+      await execute(porthole, id, ['true']);
+      clock.advance(1_000);
+      await pass();
+      expect(await reported(id)).toMatchObject({ state: 'stopped', expires_at: null });
+      const late = await post(`/${id}/heartbeat`);
+      expect([late.status, late.json<{ code: string }>().code]).toEqual([409, 'sandbox_not_running']);
+      expect(await seen(id)).toBe('stopped');
+      await post(`/${id}/resume`);
+      expect((await reported(id)).expires_at).toBe(expiry());
+
+      // Opening a terminal is a heartbeat as well.
+      wait(1);
+      const terminal = await openTerminal(porthole.host.port, id);
+      expect((await reported(id)).expires_at).toBe(expiry());
+      await terminal.leave();
+      await remove(id);
+    });
+  });
+
   describe('a command that ends with its sandbox names the reason and what to call', () => {
     test.each<[string, (id: string) => Promise<unknown>, RegExp]>([
       ['stopped', (id) => post(`/${id}/stop`), /^Sandbox ID was stopped, .*POST \/v1\/sandbox\/ID\/resume/],
@@ -147,6 +196,65 @@ export function sandboxLifecycleContract(
         expect(message.replaceAll(id, 'ID')).toMatch(said);
       if (what !== 'deleted') await remove(id);
     });
+  });
+
+  describe('a preview', () => {
+    test(
+      seesTraffic
+        ? 'keeps it by its traffic; one of a stopped sandbox stays and says so, and none can be started'
+        : 'keeps it while it lives; one of a stopped sandbox stays and says so, and none can be started',
+      async () => {
+        const { runId, sandboxId } = await makeRun(porthole);
+        if (seesTraffic) await serve(porthole, sandboxId, 3000, 'hi');
+        const preview = await startPreview(porthole, runId, 3000);
+        const host = new URL(preview.preview_url ?? '').host;
+        wait(20);
+        if (seesTraffic) expect((await porthole.call('GET', '/', { host })).status).toBe(200);
+        wait(25);
+        await pass();
+        expect((await reported(sandboxId)).state).toBe('running');
+        if (!seesTraffic) {
+          const session = `/api/runs/${runId}/sandbox/port-forward/${preview.session_id}`;
+          expect((await porthole.call('DELETE', session)).status).toBe(200);
+        }
+        wait(6);
+        await pass();
+        expect((await reported(sandboxId)).state).toBe('stopped');
+
+        await post(`/${sandboxId}/resume`);
+        const { preview_url } = await startPreview(porthole, runId, 3001);
+        await post(`/${sandboxId}/stop`);
+        const list = await porthole.call('GET', `/api/runs/${runId}/sandbox/port-forward`);
+        expect(list.json<object[]>()).toContainEqual(
+          expect.objectContaining({ target_port: 3001, reason: 'sandbox_stopped' }),
+        );
+        if (seesTraffic) {
+          const page = await porthole.call('GET', '/', { host: new URL(preview_url ?? '').host });
+          expect([page.status, page.headers['x-porthole-status']]).toEqual([503, 'sandbox_stopped']);
+        }
+        const refused = await porthole.call('POST', `/api/runs/${runId}/sandbox/port-forward`, {
+          body: { target_port: 3002 },
+        });
+        expect([refused.status, refused.json<{ code: string }>().code]).toEqual([409, 'no_bound_sandbox']);
+        await remove(sandboxId);
+      },
+    );
+  });
+
+  test('makes one sandbox for 50 concurrent callers with a session key, and resumes it when it is stopped', async () => {
+    const all = async () => {
+      const answers = await Promise.all(Array.from({ length: 50 }, () => post('', { session_key: 'fifty' })));
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+      return [...new Set(answers.map((answer) => answer.json<Report>().id))];
+    };
+    const [id = '', ...others] = await all();
+    expect(others).toEqual([]);
+    expect(await seen(id)).toBe('running');
+    await file('PUT', id, 'kept');
+    await post(`/${id}/stop`);
+    expect(await all()).toEqual([id]);
+    expect((await execute(porthole, id, ['cat', 'kept'])).stdout.toString()).toBe('kept');
+    await remove(id);
   });
 
   describe('continues in the next pass after any process was killed', () => {
@@ -231,117 +339,5 @@ export function sandboxLifecycleContract(
     await pass();
     expect(await fixture.remains(orphan)).toBe(false);
     await remove(kept);
-  });
-
-  if (part === 'provider') return;
-
-  describe('activity', () => {
-    let id: string;
-    beforeAll(async () => {
-      id = await create({ ttl_seconds: 86_400 });
-    });
-    afterAll(() => remove(id));
-
-    test.each<[string, () => Promise<unknown>]>([
-      ['a command', () => execute(porthole, id, ['true'])],
-      ['a file that is written', () => file('PUT', id, 'kept')],
-      ['a file that is read', () => file('GET', id)],
-      ['a heartbeat', () => post(`/${id}/heartbeat`)],
-      ['a terminal', async () => (await openTerminal(porthole.host.port, id)).leave()],
-    ])('that is %s keeps it', async (_what, use) => {
-      wait(29);
-      await use();
-      wait(29);
-      await pass();
-      expect((await reported(id)).state).toBe('running');
-    });
-  });
-
-  describe('a ttl', () => {
-    test('stops a sandbox without a heartbeat, whatever it does, and does no more; starts anew on resume', async () => {
-      const id = await create({ ttl_seconds: 120 });
-      const expiry = () => new Date(clock.now().getTime() + 2 * MINUTE).toISOString();
-      expect((await reported(id)).expires_at).toBe(expiry());
-      wait(1);
-      expect((await post(`/${id}/heartbeat`)).json()).toEqual({ expires_at: expiry() });
-      wait(2);
-      await pass();
-      expect((await reported(id)).state).toBe('running');
-      await execute(porthole, id, ['true']);
-      clock.advance(1_000);
-      await pass();
-      expect(await reported(id)).toMatchObject({ state: 'stopped', expires_at: null });
-      const late = await post(`/${id}/heartbeat`);
-      expect([late.status, late.json<{ code: string }>().code]).toEqual([409, 'sandbox_not_running']);
-      expect(await seen(id)).toBe('stopped');
-      await post(`/${id}/resume`);
-      expect((await reported(id)).expires_at).toBe(expiry());
-
-      // Opening a terminal is a heartbeat as well.
-      wait(1);
-      const terminal = await openTerminal(porthole.host.port, id);
-      expect((await reported(id)).expires_at).toBe(expiry());
-      await terminal.leave();
-      await remove(id);
-    });
-  });
-
-  describe('a preview', () => {
-    test(
-      seesTraffic
-        ? 'keeps it by its traffic; one of a stopped sandbox stays and says so, and none can be started'
-        : 'keeps it while it lives; one of a stopped sandbox stays and says so, and none can be started',
-      async () => {
-        const { runId, sandboxId } = await makeRun(porthole);
-        if (seesTraffic) await serve(porthole, sandboxId, 3000, 'hi');
-        const preview = await startPreview(porthole, runId, 3000);
-        const host = new URL(preview.preview_url ?? '').host;
-        wait(20);
-        if (seesTraffic) expect((await porthole.call('GET', '/', { host })).status).toBe(200);
-        wait(25);
-        await pass();
-        expect((await reported(sandboxId)).state).toBe('running');
-        if (!seesTraffic) {
-          const session = `/api/runs/${runId}/sandbox/port-forward/${preview.session_id}`;
-          expect((await porthole.call('DELETE', session)).status).toBe(200);
-        }
-        wait(6);
-        await pass();
-        expect((await reported(sandboxId)).state).toBe('stopped');
-
-        await post(`/${sandboxId}/resume`);
-        const { preview_url } = await startPreview(porthole, runId, 3001);
-        await post(`/${sandboxId}/stop`);
-        const list = await porthole.call('GET', `/api/runs/${runId}/sandbox/port-forward`);
-        expect(list.json<object[]>()).toContainEqual(
-          expect.objectContaining({ target_port: 3001, reason: 'sandbox_stopped' }),
-        );
-        if (seesTraffic) {
-          const page = await porthole.call('GET', '/', { host: new URL(preview_url ?? '').host });
-          expect([page.status, page.headers['x-porthole-status']]).toEqual([503, 'sandbox_stopped']);
-        }
-        const refused = await porthole.call('POST', `/api/runs/${runId}/sandbox/port-forward`, {
-          body: { target_port: 3002 },
-        });
-        expect([refused.status, refused.json<{ code: string }>().code]).toEqual([409, 'no_bound_sandbox']);
-        await remove(sandboxId);
-      },
-    );
-  });
-
-  test('makes one sandbox for 50 concurrent callers with a session key, and resumes it when it is stopped', async () => {
-    const all = async () => {
-      const answers = await Promise.all(Array.from({ length: 50 }, () => post('', { session_key: 'fifty' })));
-      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-      return [...new Set(answers.map((answer) => answer.json<Report>().id))];
-    };
-    const [id = '', ...others] = await all();
-    expect(others).toEqual([]);
-    expect(await seen(id)).toBe('running');
-    await file('PUT', id, 'kept');
-    await post(`/${id}/stop`);
-    expect(await all()).toEqual([id]);
-    expect((await execute(porthole, id, ['cat', 'kept'])).stdout.toString()).toBe('kept');
-    await remove(id);
   });
 }

@@ -18,8 +18,6 @@ export interface ContractCapabilities {
    * not include it.
    */
   readonly ownNetwork: boolean;
-  /** False if another provider that has the contract starts its sandboxes alike. @default true */
-  readonly ownStart?: boolean;
 }
 
 /** A new sandbox id. */
@@ -515,14 +513,12 @@ export function sandboxProviderContract(
       await provider.destroy(one);
     });
 
-    if (capabilities.ownStart !== false) {
-      test('survives hostile workspaces: stopped and resumed, it runs, and its files can be read and written', async () => {
-        const ids = [fresh(), fresh(), fresh()];
-        await Promise.all(ids.map((one) => provider.create({ id: one })));
-        expect(await survivesHostileTrees(provider, ids)).toEqual([]);
-        await Promise.all(ids.map((one) => provider.destroy(one)));
-      });
-    }
+    test('survives hostile workspaces: stopped and resumed, it runs, and its files can be read and written', async () => {
+      const ids = [fresh(), fresh(), fresh()];
+      await Promise.all(ids.map((one) => provider.create({ id: one })));
+      expect(await survivesHostileTrees(provider, ids)).toEqual([]);
+      await Promise.all(ids.map((one) => provider.destroy(one)));
+    });
 
     test('removes the sandbox and its files on destroy, and does nothing the second time', async () => {
       const one = fresh();
