@@ -124,11 +124,16 @@ describe('the table of the page', () => {
       });
       const statuses: Record<string, number> = {};
       // The owner comes last, because it may end the target of the others' calls.
+      let probe = await probeOf();
+      let isChanged = false;
       for (const caller of CALLERS.toReversed()) {
-        const probe = await probeOf();
+        if (isChanged) probe = await probeOf();
         const path = route.path.replace(/\{(\w+)\}/g, (_all, param: string) => probe.params?.[param] ?? '');
         const url = `${path}${probe.query ?? ''}`;
-        statuses[caller] = await statusOf(porthole, route.method, url, credentials[caller], probe);
+        const status = await statusOf(porthole, route.method, url, credentials[caller], probe);
+        statuses[caller] = status;
+        // Reads and refusals change nothing.
+        isChanged = route.method !== 'GET' && status < 400;
       }
       expect(statuses).toEqual(
         Object.fromEntries(CALLERS.map((caller, at) => [caller, rows.get(name)?.[at]])),
