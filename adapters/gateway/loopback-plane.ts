@@ -208,8 +208,9 @@ async function carry(client: Socket, dialled: Promise<Duplex>, serve: () => void
     return;
   }
   const close = (): void => void upstream.destroy();
-  upstream.on('error', () => client.destroy());
-  const closeClient = (): void => void client.destroy();
+  // 'close' follows every error.
+  upstream.on('error', () => undefined);
+  const closeClient = (): void => client.destroySoon();
   upstream.once('close', closeClient);
   client.once('close', close);
   upstream.pipe(client);

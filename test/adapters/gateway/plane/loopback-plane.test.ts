@@ -2,7 +2,8 @@ import { expect, test } from '@jest/globals';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { once } from 'node:events';
-import { PassThrough } from 'node:stream';
+import { Duplex, PassThrough } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { createLoopbackPlane } from '#adapters/gateway/loopback-plane.ts';
 import { PortholeError } from '#core/errors.ts';
 import { previewPlaneContract } from '#test/contracts/preview-plane.contract.ts';
@@ -91,4 +92,31 @@ test('carries HTTP without the console’s cookies, which browsers send to every
   await plane.closeAll();
   app.closeAllConnections();
   app.close();
+});
+
+test('passes on what a server sent before it reset a connection that is not HTTP', async () => {
+  const sent = Buffer.alloc(32 * 1024 * 1024, 's');
+  const upstream = new Duplex({ read() {}, write: (_bytes, _encoding, done) => done() });
+  const plane = createLoopbackPlane({
+    maxTotal: 1,
+    clock: pinnedClock(NOON),
+    provider: { dial: () => Promise.resolve(upstream) },
+  });
+  const { preview } = await plane.open({
+    token: `calm-blue-otter-${'a'.repeat(26)}`,
+    runId: 'run_1',
+    owner: 'alice',
+    sandboxId: 'box',
+    podName: 'box',
+    targetPort: 3000,
+    startedAt: NOON,
+    expiresAt: NOON,
+    maxUntil: NOON,
+  });
+  // The client takes no more for now.
+  upstream.once('pause', () => upstream.destroy(new Error('reset')));
+  upstream.push(sent);
+  const client = connect(preview.localPort, '127.0.0.1');
+  expect((await buffer(client)).length).toBe(sent.length);
+  await plane.closeAll();
 });
