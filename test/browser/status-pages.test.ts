@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { reap } from '#handlers/ops/scheduled.ts';
-import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
+import { chromiumMissing, launchHeadlessShell } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 import { openSandbox } from './app-in-sandbox.ts';
@@ -16,7 +16,7 @@ suite('a preview of an app that does not answer, in a real browser', chromiumMis
   const clock = { ...systemClock, now: () => new Date(Date.now() + hoursPassed * 3_600_000) };
 
   beforeAll(async () => {
-    [porthole, browser] = await Promise.all([startTestHost({}, { clock }), launchChromium()]);
+    [porthole, browser] = await Promise.all([startTestHost({}, { clock }), launchHeadlessShell()]);
     page = await browser.newPage();
     page.on('pageerror', (error) => problems.push(error.message));
     page.on('console', (message) => {
