@@ -66,6 +66,8 @@ export function createPageBrowser(options: PageBrowserOptions): PageBrowser {
         // A larger one keeps up to 48 MiB of the last look.
         '--max-semi-space-size=2',
         '--optimize-for-size',
+        // Several threads take longer for so little memory, and their processor time from the page.
+        '--single-threaded-gc',
         '--disable-warning=ExperimentalWarning',
       ],
       // Excludes the host's keys and tokens. glibc gives back what a look has freed (mallopt(3)).
