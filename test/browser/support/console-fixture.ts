@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
+import { axeSource } from '#adapters/browser/accessibility.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
@@ -16,13 +15,11 @@ export function ensureConsoleBuilt(): void {
   });
 }
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
 /** Accessibility violations found by axe-core: each as its rule and its first element. */
 export async function violations(page: Pick<Page, 'evaluate'>): Promise<string[]> {
   // Through the debugger, because the page's CSP blocks injected scripts. Once per document: the
   // script is large.
-  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(AXE);
+  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axeSource());
   // Only violations leave the page: the lists of passes are megabytes.
   return (await page.evaluate(`axe
     .run(document, { iframes: false, resultTypes: ['violations'] })
