@@ -45,9 +45,9 @@ describe('a stream to a port', () => {
           socket.send(data(`${message.subarray(1).toString()}${left}`));
           left -= 1;
           if (left === 0) clearInterval(answer);
-        }, 30);
+        }, 300);
       });
-    }, 150);
+    }, 1_000);
     stream.end('x');
     expect((await bytes(stream)).toString()).toBe('x5x4x3x2x1');
   });
