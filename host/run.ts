@@ -1,17 +1,19 @@
 import { spawn } from 'node:child_process';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { setConsoleBuild } from '#handlers/console/console-files.ts';
+import { CONSOLE_FOLDER, CONSOLE_MARK, CONSOLE_SOURCES } from '#handlers/console/console-folder.ts';
 import type { Logger } from '#handlers/services.ts';
-import { isConsoleBuilt } from './built-console.ts';
 import { type Config, readConfig, secretsOf } from './config/config.ts';
 import { explain } from './explain.ts';
 import { isWildcard } from './known-hosts.ts';
 import { createLogger } from './telemetry/logger.ts';
 import { type Host, startHost } from './start-host.ts';
 
-const BUILDER = join(import.meta.dirname, '../build/console.ts');
+const ROOT = join(import.meta.dirname, '..');
+const BUILDER = join(ROOT, 'build/console.ts');
 /** In milliseconds. A build takes seconds; one that hangs is ended. */
 const LONGEST_MS = 300_000;
 /** Characters of the builder's output that are kept: the last ones contain the error. */
@@ -31,6 +33,28 @@ function keepConsoleBuilt(log: Logger, isUp: Promise<unknown>): () => void {
   };
   isUp.then(begin, begin);
   return () => stopping.abort();
+}
+
+/**
+ * Whether no source of the console has changed since its build. A source that was replaced or
+ * removed has changed its folder. True in an installation without the sources: it has its build.
+ */
+export function isConsoleBuilt(root = ROOT, mark = join(CONSOLE_FOLDER, CONSOLE_MARK)): boolean {
+  if (!existsSync(join(root, 'build/build-console.ts'))) return true;
+  try {
+    const builtAt = statSync(mark).mtimeMs;
+    const paths = CONSOLE_SOURCES.flatMap((each) => within(join(root, each)));
+    // Not the time of modification, which copies can keep.
+    return paths.every((path) => statSync(path).ctimeMs < builtAt);
+  } catch {
+    return false;
+  }
+}
+
+/** The path itself and, of a folder, everything in it. */
+function within(path: string): string[] {
+  if (!statSync(path).isDirectory()) return [path];
+  return [path, ...readdirSync(path, { recursive: true, encoding: 'utf8' }).map((name) => join(path, name))];
 }
 
 function buildConsole(log: Logger, stopping: AbortSignal): void {

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, statSync, utimesSync, write
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { CONSOLE_SOURCES } from '#handlers/console/console-folder.ts';
-import { isConsoleBuilt } from '#host/built-console.ts';
+import { isConsoleBuilt } from '#host/run.ts';
 
 let root: string;
 let mark: string;

@@ -50,24 +50,9 @@ previewPlaneContract(
   { runs: 60 },
 );
 
-test('carries HTTP without the console’s cookies, which browsers send to every port of a host', async () => {
-  const seen: (string | undefined)[] = [];
-  const app = createServer((req, res) => {
-    seen.push(req.headers.cookie);
-    res.setHeader('Set-Cookie', ['porthole-session=mine', 'own=1']).end('shown');
-  }).listen(0, '127.0.0.1');
-  await once(app, 'listening');
-  const plane = createLoopbackPlane({
-    maxTotal: 1,
-    clock: pinnedClock(NOON),
-    provider: {
-      async dial() {
-        const socket = connect((app.address() as AddressInfo).port, '127.0.0.1');
-        await once(socket, 'connect');
-        return socket;
-      },
-    },
-  });
+/** A plane with one preview; `dial` makes its connections. */
+async function openOne(dial: () => Promise<Duplex>) {
+  const plane = createLoopbackPlane({ maxTotal: 1, clock: pinnedClock(NOON), provider: { dial } });
   const { preview } = await plane.open({
     token: `calm-blue-otter-${'a'.repeat(26)}`,
     runId: 'run_1',
@@ -78,6 +63,21 @@ test('carries HTTP without the console’s cookies, which browsers send to every
     startedAt: NOON,
     expiresAt: NOON,
     maxUntil: NOON,
+  });
+  return { plane, preview };
+}
+
+test('carries HTTP without the console’s cookies, which browsers send to every port of a host', async () => {
+  const seen: (string | undefined)[] = [];
+  const app = createServer((req, res) => {
+    seen.push(req.headers.cookie);
+    res.setHeader('Set-Cookie', ['porthole-session=mine', 'own=1']).end('shown');
+  }).listen(0, '127.0.0.1');
+  await once(app, 'listening');
+  const { plane, preview } = await openOne(async () => {
+    const socket = connect((app.address() as AddressInfo).port, '127.0.0.1');
+    await once(socket, 'connect');
+    return socket;
   });
   const url = `http://127.0.0.1:${preview.localPort}/`;
   const ask = (body?: string) =>
@@ -97,22 +97,7 @@ test('carries HTTP without the console’s cookies, which browsers send to every
 test('passes on what a server sent before it reset a connection that is not HTTP', async () => {
   const sent = Buffer.alloc(32 * 1024 * 1024, 's');
   const upstream = new Duplex({ read() {}, write: (_bytes, _encoding, done) => done() });
-  const plane = createLoopbackPlane({
-    maxTotal: 1,
-    clock: pinnedClock(NOON),
-    provider: { dial: () => Promise.resolve(upstream) },
-  });
-  const { preview } = await plane.open({
-    token: `calm-blue-otter-${'a'.repeat(26)}`,
-    runId: 'run_1',
-    owner: 'alice',
-    sandboxId: 'box',
-    podName: 'box',
-    targetPort: 3000,
-    startedAt: NOON,
-    expiresAt: NOON,
-    maxUntil: NOON,
-  });
+  const { plane, preview } = await openOne(() => Promise.resolve(upstream));
   // The client takes no more for now.
   upstream.once('pause', () => upstream.destroy(new Error('reset')));
   upstream.push(sent);
