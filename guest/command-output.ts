@@ -32,7 +32,7 @@ export class CommandOutput {
   #ended: (() => void) | undefined;
   readonly #open = new Set<Readable>();
 
-  /** @param sources streams, or descriptors of non-blocking pipes, which are closed at their end */
+  /** @param sources streams, or descriptors of pipes, which are closed at their end */
   constructor(sources: readonly (readonly [OutputKind, Readable | number])[]) {
     for (const [kind, from] of sources) {
       const source = typeof from === 'number' ? this.#pipe(kind, from) : from;

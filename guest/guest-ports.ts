@@ -13,12 +13,6 @@ import type { PortInfo } from './protocol/ports-protocol.ts';
 /** In ms. The API promises a change within 300. */
 const INTERVAL = 150;
 
-/**
- * In ms. Two sockets that change places within one interval keep the count: a full read at this
- * interval finds them.
- */
-const WHOLE = 1_000;
-
 /** The sockets of a port. */
 interface Listener {
   readonly port: number;
@@ -39,10 +33,6 @@ export class Ports {
   readonly #hidden: number | undefined;
   #known = new Map<number, PortInfo>();
   #text = '';
-  #counts: string | undefined;
-  /** Listening sockets of the guest itself: they stay as long as it does. */
-  #own = 0;
-  #readAt = 0;
   #watchers = 0;
   #timer: NodeJS.Timeout | undefined;
   readonly #changed = new Set<() => void>();
@@ -70,7 +60,7 @@ export class Ports {
     this.#watchers += 1;
     if (this.#watchers === 1) {
       this.#look();
-      this.#timer = setInterval(() => this.#glance(), INTERVAL);
+      this.#timer = setInterval(() => this.#look(), INTERVAL);
       this.#timer.unref();
     }
     let isOver = false;
@@ -104,22 +94,6 @@ export class Ports {
     }
   }
 
-  #glance(): void {
-    const asked = askForListeners();
-    if (asked !== undefined) {
-      this.#see(asked);
-      return;
-    }
-    const counts = countSockets();
-    // Beside the guest's own listeners alone, no sockets can have changed places.
-    const isDue = counts?.open !== this.#own && performance.now() - this.#readAt >= WHOLE;
-    if (counts !== undefined && counts.text === this.#counts && !isDue) return;
-    // Counted before the tables are read, so that changes in between are found next time.
-    this.#counts = counts?.text;
-    this.#readAt = performance.now();
-    this.#see(readListeners(TABLES.filter((table) => !counts?.empty.has(table))));
-  }
-
   #look(): void {
     this.#see(askForListeners() ?? readListeners());
   }
@@ -129,11 +103,8 @@ export class Ports {
     if (relevant === this.#text) return;
     this.#text = relevant;
     const now = new Date().toISOString();
-    const all = byPort(open);
-    const listeners = all.filter(({ port }) => port !== this.#hidden);
-    const sockets = all.flatMap(({ inodes }) => inodes);
-    const owners = ownersOf(new Set(sockets));
-    this.#own = sockets.filter((inode) => owners.get(inode)?.pid === process.pid).length;
+    const listeners = byPort(open).filter(({ port }) => port !== this.#hidden);
+    const owners = ownersOf(new Set(listeners.flatMap(({ inodes }) => inodes)));
     const seen = new Map<number, PortInfo>();
     const opened: PortInfo[] = [];
     for (const { port, addresses, inodes } of listeners) {
@@ -190,50 +161,6 @@ export function commandAtPort(port: number, to: number): string | undefined {
   }
 }
 
-interface SocketCounts {
-  /** Changes when a socket comes or goes, and when a process starts. */
-  readonly text: string;
-  /** Sockets that listen or are connected. */
-  readonly open: number;
-  /** Tables without any. */
-  readonly empty: ReadonlySet<string>;
-}
-
-/**
- * A table takes the kernel 2 ms, because it includes the connections of the whole machine; this
- * takes microseconds. Undefined if the kernel does not count.
- */
-function countSockets(): SocketCounts | undefined {
-  const open = /^TCP: inuse (\d+)/m.exec(readAgain('/proc/net/sockstat'))?.[1];
-  if (open === undefined) return undefined;
-  const open6 = /^TCP6: inuse (\d+)/m.exec(readAgain('/proc/net/sockstat6'))?.[1] ?? '';
-  // ActiveOpens to CurrEstab (RFC 4022): a connection that ends may offset a listener that begins.
-  const connections = /^Tcp: (?:-?\d+ ){4}((?:\d+ ){5})/m.exec(readAgain('/proc/net/snmp'))?.[1] ?? '';
-  const lastProcess = readAgain('/proc/loadavg').split(' ').at(-1) ?? '';
-  return {
-    text: [open, open6, connections, lastProcess].join(';'),
-    open: Number(open) + Number(open6),
-    empty: new Set(TABLES.filter((_, at) => [open, open6][at] === '0')),
-  };
-}
-
-const opened = new Map<string, number | undefined>();
-const content = Buffer.alloc(16 * 1024);
-
-/** Reads the beginning of a kernel file. The file stays open, because it is read repeatedly. */
-function readAgain(path: string): string {
-  try {
-    if (!opened.has(path)) opened.set(path, openSync(path, 'r'));
-    const file = opened.get(path);
-    return file === undefined
-      ? ''
-      : content.toString('latin1', 0, readSync(file, content, 0, content.length, 0));
-  } catch {
-    opened.set(path, undefined);
-    return '';
-  }
-}
-
 /** Joins sockets of one port. */
 function byPort(sockets: readonly ListeningSocket[]): Listener[] {
   return [...Map.groupBy(sockets, ({ port }) => port)].map(([port, of]) => ({
@@ -282,7 +209,8 @@ function ownersOf(inodes: ReadonlySet<string>): Map<string, Owner> {
 function commandOf(pid: string, most: number): string {
   const file = openSync(`/proc/${pid}/cmdline`, 'r');
   try {
-    const read = readSync(file, content, 0, 4 * most, 0);
+    const content = Buffer.alloc(4 * most);
+    const read = readSync(file, content, 0, content.length, 0);
     return content.toString('utf8', 0, read).replaceAll('\0', ' ').trim().slice(0, most);
   } finally {
     closeSync(file);

@@ -1,7 +1,7 @@
 /** The TCP sockets that listen in this network namespace. */
 import { readFileSync } from 'node:fs';
 import { endianness } from 'node:os';
-import { loadLibrary } from './foreign-calls.ts';
+import { loadLibrary } from './protocol/foreign-calls.ts';
 
 export interface ListeningSocket {
   readonly address: string;
@@ -48,10 +48,10 @@ const [HEADER, REQUEST, ANSWER] = [16, 56, 72];
  * nothing waits.
  * @throws Error as `loadLibrary` does
  */
-export function openSocketDiagnosis(addon?: string): () => ListeningSocket[] | undefined {
+export function openSocketDiagnosis(): () => ListeningSocket[] | undefined {
   // Netlink has the machine's byte order; what follows reads little-endian.
   if (endianness() !== 'LE') return () => undefined;
-  const libc = loadLibrary(addon);
+  const libc = loadLibrary();
   const send = libc.func('send', 'long', ['int', 'void *', 'size_t', 'int']);
   const receive = libc.func('recv', 'long', ['int', 'void *', 'size_t', 'int']);
   const file = libc.func('socket', 'int', ['int', 'int', 'int'])(AF_NETLINK, SOCK_RAW_CLOEXEC, SOCK_DIAG);
@@ -105,11 +105,11 @@ function readAnswer(answer: Buffer): ListeningSocket {
 }
 
 /**
- * The same from the kernel's tables, which takes it milliseconds each: they include the connections
- * of the whole machine.
+ * The same from the kernel's tables, where it gives no such answer. It takes milliseconds: they
+ * include the connections of the whole machine.
  */
-export function readListeners(tables: readonly string[] = TABLES): ListeningSocket[] {
-  return tables.flatMap((table) =>
+export function readListeners(): ListeningSocket[] {
+  return TABLES.flatMap((table) =>
     readTable(table).flatMap(([, local = '', , state = '', , , , , , inode = '']) => {
       if (Number.parseInt(state, 16) !== LISTEN) return [];
       const [address = '', port = ''] = local.split(':');

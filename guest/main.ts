@@ -3,8 +3,8 @@
  * <GuestSettings as JSON>`; it serves HTTP/1.1 and WebSocket on one socket.
  */
 import { readdirSync, readFileSync } from 'node:fs';
-import { loadLibrary } from './foreign-calls.ts';
 import { closeInherited, protectGuest } from './protect-guest.ts';
+import { loadLibrary } from './protocol/foreign-calls.ts';
 import { readSettings } from './protocol/settings-protocol.ts';
 import { serveGuest } from './serve-guest.ts';
 

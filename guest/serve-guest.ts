@@ -4,7 +4,6 @@ import type { Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
-import { CommandPipes } from './command-pipes.ts';
 import { GuestEvents, serveEvents } from './guest-event-stream.ts';
 import { detailRoutes, KeptDetails } from './kept-details.ts';
 import { insideSocket, listenInside, SOCKET_VARIABLE } from './inside-socket.ts';
@@ -70,7 +69,6 @@ class Later<T> {
 export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   const { workspace, state, listen } = settings;
   const startedAt = new Date().toISOString();
-  const pipes = new CommandPipes(join(state, 'pipes'));
   const pod = 'port' in listen || settings.inherit ? await import('./protocol/guest-pod.ts') : undefined;
   const env = environmentOf(settings, pod);
   const network = await startNetwork(settings, env);
@@ -82,7 +80,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   const details = new KeptDetails();
   const starter = new Later(async () => {
     const { CommandStarter } = await import('./start-command.ts');
-    return new CommandStarter({ ...settings, env }, pipes);
+    return new CommandStarter({ ...settings, env });
   });
   const work = new Later(async () => {
     const { Processes } = await import('./guest-processes.ts');
@@ -157,7 +155,6 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   else if ('path' in listen) server.listen(listen.path);
   else server.listen(listen.port, listen.host);
   await once(server, 'listening');
-  void pipes.prepare();
   declared?.startDeclared();
   // No previews and no files: those requests are authorized outside, so commands inside get
   // neither.

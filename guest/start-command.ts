@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { accessSync, closeSync, constants, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { CommandOutput } from './command-output.ts';
-import { type CommandPipes, discard } from './command-pipes.ts';
+import { discard, openOutputPipes } from './command-pipes.ts';
 import { expendable, Groups, openFolder, signalGroup } from './protect-guest.ts';
 import { ChildTimes } from './process-usage.ts';
 import type { CommandExit, ExecRequest, TerminalSize } from './protocol/exec-protocol.ts';
@@ -52,18 +52,16 @@ export interface PreparedCommand {
 export class CommandStarter {
   readonly #times = new ChildTimes();
   readonly #settings: GuestSettings;
-  readonly #pipes: CommandPipes;
   readonly #groups = new Groups();
   readonly #authorities: TrustedAuthorities;
 
-  constructor(settings: GuestSettings, pipes: CommandPipes) {
+  constructor(settings: GuestSettings) {
     this.#settings = settings;
-    this.#pipes = pipes;
     this.#authorities = new TrustedAuthorities(settings.network === true ? settings.state : undefined);
   }
 
   /**
-   * Usually starts synchronously; only a terminal, or a wait for pipes, takes longer. Never
+   * Usually starts synchronously; only a terminal, or a failure of the system, takes longer. Never
    * rejects.
    */
   start(request: ExecRequest): Starting {
@@ -79,15 +77,9 @@ export class CommandStarter {
     const argv = request.script === undefined ? request.argv : scriptCommand(request.argv);
     const prepared = { file: found.file, argv, cwd, env: merged, stdin: request.stdin ?? false };
     if (request.tty !== undefined) return this.#startTerminal(prepared, request.tty, pty as string);
-    const track = (started: StartedCommand | RefusedCommand): StartedCommand | RefusedCommand => {
-      if ('pid' in started && workspace !== '/workspace') this.#groups.add(started.pid);
-      return started;
-    };
-    const pipes = this.#pipes.isEmpty ? this.#pipes.takeLater() : this.#pipes.take();
-    if (pipes instanceof Promise)
-      return pipes.then((made) => startPiped(prepared, made, this.#times)).then(track);
-    const started = startPiped(prepared, pipes, this.#times);
-    return started instanceof Promise ? started : track(started);
+    const started = startPiped(prepared, this.#times);
+    if ('pid' in started && workspace !== '/workspace') this.#groups.add(started.pid);
+    return started;
   }
 
   /** Kills every command, if no pid namespace does at the guest's end. */
@@ -117,11 +109,8 @@ function refusal({ argv: [name] }: PreparedCommand, error: Error): RefusedComman
 }
 
 /** Without pipes output uses sockets, which programs cannot open a second time. */
-function startPiped(
-  command: PreparedCommand,
-  pipes: ReturnType<CommandPipes['take']>,
-  times: ChildTimes,
-): Starting {
+function startPiped(command: PreparedCommand, times: ChildTimes): Starting {
+  const pipes = openOutputPipes();
   const [out, err] = pipes ?? [];
   let child: ChildProcess;
   try {

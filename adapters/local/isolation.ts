@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { findCallsAddon } from './kernel-bounds.ts';
+import { findCallsAddon } from '#guest/protocol/foreign-calls.ts';
 import { launchBubblewrap } from './launch-bubblewrap.ts';
 import { launchUnshare } from './launch-unshare.ts';
 import type { Launcher } from './launch.ts';

@@ -1,26 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-
-const require = createRequire(import.meta.url);
-
-/** The addon for calls that Node lacks; undefined where its optional package is not installed. */
-export function findCallsAddon(): string | undefined {
-  try {
-    return require.resolve(`@koromix/koffi-linux-${process.arch}/linux_${process.arch}/koffi.node`);
-  } catch {
-    return undefined;
-  }
-}
+import { findCallsAddon, loadLibrary } from '#guest/protocol/foreign-calls.ts';
 
 /** Number of keyctl(2). */
 const KEYCTL: Readonly<Partial<Record<NodeJS.Architecture, number>>> = { x64: 250, arm64: 219 };
 const JOIN_SESSION_KEYRING = 1;
-
-interface ForeignCalls {
-  load(library: null): {
-    func(name: string, result: string, parameters: readonly string[]): (...values: unknown[]) => number;
-  };
-}
 
 let join: (() => void) | undefined;
 
@@ -36,11 +19,9 @@ export function joinNewKeyring(): void {
 }
 
 function openJoin(): () => void {
-  const addon = findCallsAddon();
   const number = KEYCTL[process.arch];
-  if (process.platform !== 'linux' || addon === undefined || number === undefined) return () => {};
-  const calls = require(addon) as ForeignCalls;
-  const keyctl = calls.load(null).func('syscall', 'long', ['long', 'long', 'void *']);
+  if (process.platform !== 'linux' || findCallsAddon() === undefined || number === undefined) return () => {};
+  const keyctl = loadLibrary().func('syscall', 'long', ['long', 'long', 'void *']);
   return () => void keyctl(number, JOIN_SESSION_KEYRING, null);
 }
 

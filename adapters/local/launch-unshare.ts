@@ -1,5 +1,6 @@
 import { dropRoot } from './drop-root.ts';
-import { boundInotify, findCallsAddon } from './kernel-bounds.ts';
+import { findCallsAddon } from '#guest/protocol/foreign-calls.ts';
+import { boundInotify } from './kernel-bounds.ts';
 import { type Launcher, SHARE, sharedOf, spareFolder } from './launch.ts';
 import { INSIDE } from './runtime-files.ts';
 import { INSIDE_PATHS, PROC_READ_ONLY, sandboxView, type ViewEntry } from './sandbox-view.ts';

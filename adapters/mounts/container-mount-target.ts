@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { ownerOf } from '#adapters/local/drop-root.ts';
 import { spareFolder } from '#adapters/local/launch.ts';
 import type { ProcessIdentity } from '#adapters/local/process-identity.ts';
+import { findCallsAddon } from '#guest/protocol/foreign-calls.ts';
 import { mountFailed } from './mount-failure.ts';
 import { folderOf, type MountTarget } from './mount-target.ts';
 import { bucketServer, type ServerOptions, spawnSupervisor } from './spawn-supervisor.ts';
@@ -20,7 +20,6 @@ const FOLDERS = [
 const PRIVATE_MOUNTS = ['unshare', '--mount', '--propagation', 'private', '--', 'sh'];
 const SERVE = join(import.meta.dirname, 'serve-bucket.sh');
 const SENDER = join(import.meta.dirname, 'send-descriptor.mts');
-const ADDON = `@koromix/koffi-linux-${process.arch}/linux_${process.arch}/koffi.node`;
 
 /**
  * A path of a container. Only root may mount in its namespace, so the mount supervisor runs as
@@ -70,11 +69,11 @@ export function containerMountTarget(
 /** s3fs outside of the container, as an ordinary user. */
 function outside(owner: number, holder: ProcessIdentity, readOnly: boolean): ServerOptions {
   const [uid, gid] = userOf(holder);
-  let addon: string;
-  try {
-    addon = createRequire(import.meta.url).resolve(ADDON);
-  } catch (cause) {
-    throw mountFailed(`${ADDON} is not installed: run npm ci without --omit=optional`, cause);
+  const addon = findCallsAddon();
+  if (addon === undefined) {
+    throw mountFailed(
+      `@koromix/koffi-linux-${process.arch} is not installed: run npm ci without --omit=optional`,
+    );
   }
   const own = spareFolder([process.execPath, SENDER, addon]);
   const files = [own, String(owner), process.execPath, SENDER, addon];

@@ -1,7 +1,7 @@
 import fs, { type Stats } from 'node:fs';
 import { promisify } from 'node:util';
 import { PortholeError } from '../../core/errors.ts';
-import { loadLibrary } from '../foreign-calls.ts';
+import { cString, loadLibrary } from '../protocol/foreign-calls.ts';
 import {
   at,
   bytesOf,
@@ -61,10 +61,9 @@ let exchange: Exchange | undefined;
  * Exchanges two names at once (renameat2(2)); false if it did not.
  * @throws Error as `loadLibrary` does
  */
-export function openExchange(addon?: string): Exchange {
-  const renameat2 = loadLibrary(addon).func('renameat2', 'int', ['int', 'void *', 'int', 'void *', 'uint']);
-  const text = (path: string | Buffer) => Buffer.concat([Buffer.from(path), Buffer.alloc(1)]);
-  return (one, other) => renameat2(AT_FDCWD, text(one), AT_FDCWD, text(other), RENAME_EXCHANGE) === 0;
+export function openExchange(): Exchange {
+  const renameat2 = loadLibrary().func('renameat2', 'int', ['int', 'void *', 'int', 'void *', 'uint']);
+  return (one, other) => renameat2(AT_FDCWD, cString(one), AT_FDCWD, cString(other), RENAME_EXCHANGE) === 0;
 }
 
 /**

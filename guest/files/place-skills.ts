@@ -39,7 +39,7 @@ export async function placeSkills(
   try {
     stage = new Stage(root);
     await fillFromTar(stage, content, 'all');
-    await stage.finish();
+    stage.endFile();
     stage.forgetFolders();
     const wanted = await digestsBelow(stage.directory);
     await quietly(() => fs.mkdirSync(at(root, FOLDER_NAME), 0o755));

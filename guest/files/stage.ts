@@ -1,7 +1,6 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import fs from 'node:fs';
 import { PortholeError } from '../../core/errors.ts';
+import { cString, loadLibrary } from '../protocol/foreign-calls.ts';
 import { emptyFolder } from './change-files.ts';
 import { at, bytesOf, CREATE, direct, errno, FOLDER, quietly, Slices, writeNow } from './descriptors.ts';
 import { MASKED, partialName } from './write-file.ts';
@@ -13,8 +12,6 @@ const MOST_OPEN = 32;
  * dropped.
  */
 const KEPT_MODE = 0o755;
-/** Arguments of one program call, below the system's limit. */
-const MOST_ARGUMENTS = 400;
 
 export interface FolderTimes {
   readonly mode: number;
@@ -33,7 +30,6 @@ export class Stage {
   readonly #root: number;
   readonly #name: string;
   readonly #open = new Map<string, number>();
-  readonly #fifos = new Map<string, number>();
   #file: { readonly descriptor: number; readonly mtime: number | undefined } | undefined;
 
   /** @param root of the workspace, open */
@@ -99,23 +95,7 @@ export class Stage {
   fifo(path: string, mode: number): void {
     const place = this.#place(path);
     quietlyNow(() => fs.unlinkSync(place));
-    this.#fifos.set(path, mode & KEPT_MODE);
-  }
-
-  /**
-   * Call after all entries. @throws PortholeError if FIFOs are needed and the image has no `mkfifo`
-   */
-  async finish(): Promise<void> {
-    this.endFile();
-    const byMode = Map.groupBy(this.#fifos, ([, mode]) => mode);
-    for (const [mode, fifos] of byMode) {
-      for (let from = 0; from < fifos.length; from += MOST_ARGUMENTS) {
-        const paths = fifos
-          .slice(from, from + MOST_ARGUMENTS)
-          .map(([path]) => `./${Buffer.from(path, 'latin1').toString('utf8')}`);
-        await this.#makeFifos(mode, paths);
-      }
-    }
+    makeFifo(place, mode & KEPT_MODE);
   }
 
   /**
@@ -151,7 +131,6 @@ export class Stage {
   }
 
   #place(path: string): string | Buffer {
-    if (this.#fifos.size > 0) this.#fifos.delete(path);
     const slash = path.lastIndexOf('/');
     const directory = slash === -1 ? this.directory : this.#descriptorOf(path.slice(0, slash));
     return at(directory, path.slice(slash + 1));
@@ -185,20 +164,6 @@ export class Stage {
     }
     return descriptor;
   }
-
-  /** Node has no mkfifo(3). */
-  async #makeFifos(mode: number, paths: readonly string[]): Promise<void> {
-    const child = spawn('mkfifo', ['-m', mode.toString(8), '--', ...paths], {
-      cwd: `/proc/self/fd/${this.directory}`,
-      stdio: 'ignore',
-    });
-    const [code] = (await once(child, 'close').catch(() => [undefined])) as [number | undefined];
-    if (code === 0) return;
-    throw new PortholeError(
-      'workspace_archive_write_error',
-      'tar extract failed: the archive has a FIFO, and mkfifo fails in this image. Leave it out of the archive.',
-    );
-  }
 }
 
 function replacing<T>(path: string | Buffer, make: () => T): T {
@@ -209,6 +174,24 @@ function replacing<T>(path: string | Buffer, make: () => T): T {
     fs.unlinkSync(path);
     return make();
   }
+}
+
+let mkfifo: ((path: Buffer, mode: number) => number) | undefined;
+
+/** @throws PortholeError if the system, or an installation without the foreign calls, refuses it */
+function makeFifo(path: string | Buffer, mode: number): void {
+  try {
+    mkfifo ??= loadLibrary().func('mkfifo', 'int', ['void *', 'uint']);
+  } catch {
+    mkfifo = () => -1;
+  }
+  if (mkfifo(cString(path), mode) !== 0) {
+    throw new PortholeError(
+      'workspace_archive_write_error',
+      'tar extract failed: the archive has a FIFO, and this sandbox cannot make one. Leave it out of the archive.',
+    );
+  }
+  if (MASKED) fs.chmodSync(path, mode);
 }
 
 function quietlyNow(call: () => void): void {

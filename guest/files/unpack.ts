@@ -30,7 +30,7 @@ async function staged(
   try {
     stage = new Stage(directory);
     await fill(stage);
-    await stage.finish();
+    stage.endFile();
     await placeFiles(workspace, stage, { replacesFiles });
   } catch (error) {
     throw errno(error) === '' ? error : failure(error, '/workspace', 'write');

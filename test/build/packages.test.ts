@@ -17,7 +17,7 @@ let place: string;
 beforeAll(async () => {
   place = await installPacked(['constructs', 'guest', 'infra', 'policies']);
 }, PATIENT);
-// The guest's mkfifo may end after it.
+// The guest may end after it.
 afterAll(() => rm(place, { recursive: true, maxRetries: 10 }));
 
 /** A program of the examples, as outside the repository. */

@@ -1,12 +1,16 @@
 /** Commands and ports through a real guest. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { statSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { ExecCommand, ExecExit } from '#core/sandboxes/sandbox-provider.ts';
+import { unpacked } from '#guest/protocol/files-protocol.ts';
 import { bytes, codeOf, talk, until } from '#test/contracts/sandbox-provider.contract.ts';
+import { tar } from '#test/hostile/support/tar-builder.ts';
 import { GuestProcess } from '#test/guest/support/guest-process.ts';
 
 let guest: GuestProcess;
@@ -50,6 +54,23 @@ test.each<[string, ExecCommand['argv'], ExecExit, string]>([
 test('gives commands pipes that can be opened again', async () => {
   const script = 'echo out > /dev/stdout; echo err > /dev/stderr';
   expect(await run({ argv: ['sh', '-c', script] })).toMatchObject({ stdout: 'out\n', stderr: 'err\n' });
+});
+
+test('gives commands such pipes and unpacks FIFOs in an image without programs', async () => {
+  const { PATH } = process.env;
+  process.env['PATH'] = '/nowhere';
+  const bare = await GuestProcess.start().finally(() => (process.env['PATH'] = PATH));
+  try {
+    const command = await bare.client.exec({ argv: ['/bin/sh', '-c', 'echo err > /dev/stderr'] });
+    command.stdout.resume();
+    expect((await bytes(command.stderr)).toString()).toBe('err\n');
+    const archive = tar({ name: 'pipe', type: '6' });
+    const body = Readable.from([archive]);
+    await bare.client.json('PUT', '/v1/tar', unpacked, { body });
+    expect(statSync(join(bare.workspace, 'pipe')).isFIFO()).toBe(true);
+  } finally {
+    await bare.stop();
+  }
 });
 
 test('gives each of 150 commands at once real pipes', async () => {

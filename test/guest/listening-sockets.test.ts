@@ -2,11 +2,10 @@
 import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
-import { findCallsAddon } from '#adapters/local/kernel-bounds.ts';
-import { askForListeners, openSocketDiagnosis, readListeners } from '#guest/listening-sockets.ts';
+import { openSocketDiagnosis, readListeners } from '#guest/listening-sockets.ts';
 
 test('says of each socket what the tables say, also of more than one answer holds', async () => {
-  const ask = openSocketDiagnosis(findCallsAddon());
+  const ask = openSocketDiagnosis();
   const hosts = ['127.0.0.1', '0.0.0.0', '::1', '::', ...Array.from({ length: 1_000 }, () => '127.0.0.2')];
   const servers = await Promise.all(
     hosts.map(async (host) => {
@@ -38,9 +37,4 @@ test('says of each socket what the tables say, also of more than one answer hold
   for (const server of servers) server.close();
   await Promise.all(servers.map((server) => once(server, 'close')));
   expect(ofOurs(ask())).toEqual(ofOurs());
-});
-
-test('is missing without the native calls', () => {
-  expect(() => openSocketDiagnosis('/none/calls.node')).toThrow();
-  expect(askForListeners()).toBeUndefined();
 });

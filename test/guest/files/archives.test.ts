@@ -5,7 +5,6 @@ import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { findCallsAddon } from '#adapters/local/kernel-bounds.ts';
 import { deleteFile } from '#guest/files/change-files.ts';
 import { openExchange } from '#guest/files/place-files.ts';
 import { tarOut } from '#guest/files/tar-out.ts';
@@ -181,7 +180,7 @@ describe('a tar', () => {
   });
 
   test('takes the place of an old file at once, with a name of any bytes', () => {
-    const exchange = openExchange(findCallsAddon());
+    const exchange = openExchange();
     const [one, other] = [here('new'), Buffer.from(`${here('')}\xff old`, 'latin1')];
     fs.writeFileSync(one, 'new');
     expect(exchange(one, other)).toBe(false);

@@ -1,0 +1,31 @@
+/** Functions of the C library that Node does not offer, for the guest and for hosts. */
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+
+export interface Library {
+  func(name: string, result: string, parameters: readonly string[]): (...values: unknown[]) => number;
+}
+
+const require = createRequire(import.meta.url);
+
+/** The file of the foreign function interface; undefined where its package is not installed. */
+export function findCallsAddon(): string | undefined {
+  try {
+    return require.resolve(`@koromix/koffi-linux-${process.arch}/linux_${process.arch}/koffi.node`);
+  } catch {
+    return undefined;
+  }
+}
+
+/** @throws Error if the addon is neither beside the guest's program nor installed */
+export function loadLibrary(): Library {
+  const own = join(import.meta.dirname, 'calls.node');
+  const addon = existsSync(own) ? own : (findCallsAddon() ?? own);
+  return (require(addon) as { load(library: null): Library }).load(null);
+}
+
+/** A path as an argument of the C library. */
+export function cString(path: string | Buffer): Buffer {
+  return Buffer.concat([Buffer.from(path), Buffer.alloc(1)]);
+}
