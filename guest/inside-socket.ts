@@ -1,8 +1,8 @@
 /** The socket through which the sandbox's own commands reach its guest; the host never uses it. */
 import { once } from 'node:events';
-import { chmodSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, rmSync } from 'node:fs';
 import type { Server } from 'node:http';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { shortSocketPath } from './protocol/socket-path.ts';
 
 /** Environment variable of every command: the path of the socket. */
@@ -18,6 +18,7 @@ export function insideSocket(state: string): string {
  */
 export async function listenInside(server: Server, path: string): Promise<void> {
   try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     // An earlier guest has left it behind.
     rmSync(path, { recursive: true, force: true });
     const short = shortSocketPath(path);
