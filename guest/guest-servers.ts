@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod/mini';
 import { connectLoopback } from './dial.ts';
 import type { GuestEvents } from './guest-event-stream.ts';
@@ -384,20 +385,12 @@ export class Servers {
 }
 
 /** Whether both declare the same; `started_by` is ignored. */
-function isSame(one: ServerRequest, other: ServerRequest): boolean {
-  const key = (server: ServerRequest): string =>
-    JSON.stringify(sorted({ ...server, started_by: undefined, restart: server.restart ?? 'on-failure' }));
-  return key(one) === key(other);
-}
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, part]) => [name, sorted(part)]),
-  );
+function isSame(...servers: readonly [ServerRequest, ServerRequest]): boolean {
+  const [one, other] = servers.map(({ started_by: _, restart = 'on-failure', ...rest }) => ({
+    ...rest,
+    restart,
+  }));
+  return isDeepStrictEqual(one, other);
 }
 
 async function accepts(port: number): Promise<boolean> {

@@ -17,12 +17,12 @@ import { dirname } from 'node:path';
 const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
 
 /** @throws Error if it is not a regular file or has more than `most` bytes */
-export function readPlain(path: string, most: number): Buffer {
+export function readPlain(path: string | Buffer, most: number): Buffer {
   const file = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   try {
     const found = fstatSync(file);
-    if (!found.isFile()) throw new Error(`${path} is no file`);
-    if (found.size > most) throw new Error(`${path} has ${found.size} bytes, more than ${most}`);
+    if (!found.isFile()) throw new Error(`${String(path)} is no file`);
+    if (found.size > most) throw new Error(`${String(path)} has ${found.size} bytes, more than ${most}`);
     const content = Buffer.allocUnsafe(found.size);
     return content.subarray(0, readSync(file, content, 0, content.length, 0));
   } finally {

@@ -1,5 +1,5 @@
 /** Protects the guest from its commands, and commands from the guest's descriptors. */
-import { chmodSync, closeSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 const CLOSE_ON_EXEC = 0o2000000;
 
@@ -76,22 +76,6 @@ function readScore(): number {
     return Number(readFileSync(OOM_SCORE, 'latin1'));
   } catch {
     return EXPENDABLE;
-  }
-}
-
-/** Mode bits that the owner needs to use a folder. */
-const OWN = 0o700;
-
-/**
- * Makes a folder accessible again that its own user has closed, as by `chmod 000 .`: otherwise
- * nothing would work in it.
- */
-export function openFolder(path: string): void {
-  try {
-    const { mode } = statSync(path);
-    if ((mode & OWN) !== OWN) chmodSync(path, (mode & 0o777) | OWN);
-  } catch {
-    // Gone, or another user's: later calls report the failure.
   }
 }
 

@@ -3,9 +3,10 @@ import { accessSync, closeSync, constants, readFileSync, statSync } from 'node:f
 import { join } from 'node:path';
 import { CommandOutput } from './command-output.ts';
 import { discard, openOutputPipes } from './command-pipes.ts';
-import { expendable, Groups, openFolder, signalGroup } from './protect-guest.ts';
+import { expendable, Groups, signalGroup } from './protect-guest.ts';
 import { ChildTimes } from './process-usage.ts';
 import type { CommandExit, ExecRequest, TerminalSize } from './protocol/exec-protocol.ts';
+import { openFolder } from './protocol/open-folder.ts';
 import { type GuestSettings, locate } from './protocol/settings-protocol.ts';
 import { TrustedAuthorities } from './trusted-authorities.ts';
 

@@ -1,5 +1,4 @@
 import {
-  chmodSync,
   lchownSync,
   lstatSync,
   mkdirSync,
@@ -11,6 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { type StoredSpec, storedSpecText, readStoredSpec } from '#adapters/sandboxes/stored-spec.ts';
+import { openFolder } from '#guest/protocol/open-folder.ts';
 import type { IsolationKind } from './isolation.ts';
 import type { SharedFolders } from './launch.ts';
 import type { ProcessIdentity } from './process-identity.ts';
@@ -43,19 +43,6 @@ function makeOwned(path: string, owner: number | undefined): void {
   }
   // Also for an existing folder: a host that was killed may not have changed its owner.
   if (owner !== undefined && lstatSync(path).isDirectory()) lchownSync(path, owner, owner);
-}
-
-/** Mode bits that the owner needs to use a folder. */
-const OWN = 0o700;
-
-/** Makes a folder accessible again that the sandbox's user has closed, as by `chmod 000 .`. */
-function openFolder(path: string): void {
-  try {
-    const { mode } = statSync(path);
-    if ((mode & OWN) !== OWN) chmodSync(path, (mode & 0o777) | OWN);
-  } catch {
-    // Gone, or another user's: later calls report the failure.
-  }
 }
 
 /**
@@ -111,10 +98,7 @@ export class SandboxFolder {
   /** Stores the sandbox's spec. */
   keepSpec(spec: StoredSpec): void {
     const text = storedSpecText(spec);
-    if (text === undefined) return;
-    const file = join(this.path, 'spec.json');
-    writeFileSync(`${file}.new`, text);
-    renameSync(`${file}.new`, file);
+    if (text !== undefined) this.#replace('spec.json', text);
   }
 
   spec(): StoredSpec {
@@ -138,9 +122,7 @@ export class SandboxFolder {
   }
 
   record(started: StartRecord): void {
-    const file = join(this.path, 'process.json');
-    writeFileSync(`${file}.new`, JSON.stringify(started));
-    renameSync(`${file}.new`, file);
+    this.#replace('process.json', JSON.stringify(started));
   }
 
   /** Undefined if nothing was started, or if the record cannot be read. */
@@ -154,5 +136,11 @@ export class SandboxFolder {
 
   forgetStarted(): void {
     rmSync(join(this.path, 'process.json'), { force: true });
+  }
+
+  #replace(name: string, text: string): void {
+    const file = join(this.path, name);
+    writeFileSync(`${file}.new`, text);
+    renameSync(`${file}.new`, file);
   }
 }

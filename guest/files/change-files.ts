@@ -1,9 +1,9 @@
-import { closeSync, type Dirent } from 'node:fs';
+import type { Dirent } from 'node:fs';
 import { PortholeError } from '../../core/errors.ts';
 import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import { at, type Calls, Descent, entriesIn, errno, FOLDER, lstatIfThere, Slices } from './descriptors.ts';
 import { failure, notFound } from './failures.ts';
-import type { Place, Workspace } from './workspace.ts';
+import type { Workspace } from './workspace.ts';
 
 /**
  * Creates a folder and its parents. An existing folder does not change.
@@ -12,9 +12,8 @@ import type { Place, Workspace } from './workspace.ts';
  */
 export async function makeFolder(workspace: Workspace, path: string): Promise<void> {
   const absolute = resolveWorkspacePath(path, 'path');
-  let place: Place | undefined;
   try {
-    place = await workspace.walk(path, { makesFolders: true });
+    using place = await workspace.walk(path, { makesFolders: true });
     const { directory, name, stat, calls } = place;
     if (stat?.isDirectory() === true) return;
     if (stat !== undefined) {
@@ -23,8 +22,6 @@ export async function makeFolder(workspace: Workspace, path: string): Promise<vo
     await calls.mkdir(at(directory, name), 0o755);
   } catch (error) {
     if (errno(error) !== 'EEXIST') throw failure(error, path, 'write');
-  } finally {
-    if (place !== undefined) closeSync(place.directory);
   }
 }
 
@@ -41,15 +38,13 @@ export async function moveFile(
   overwrite: boolean,
 ): Promise<void> {
   const [source, target] = [resolveWorkspacePath(from, 'path'), resolveWorkspacePath(to, 'path')];
-  let origin: Place | undefined;
-  let place: Place | undefined;
   try {
-    origin = await workspace.walk(from, { last: 'keep' }).catch((error: unknown) => {
+    using origin = await workspace.walk(from, { last: 'keep' }).catch((error: unknown) => {
       throw failure(error, from, 'entry');
     });
     if (origin.stat === undefined) throw notFound(source, 'entry');
     if (origin.name === '.') throw wholeWorkspace('moved');
-    place = await workspace.walk(to, { last: 'keep', makesFolders: true }).catch((error: unknown) => {
+    using place = await workspace.walk(to, { last: 'keep', makesFolders: true }).catch((error: unknown) => {
       throw failure(error, to, 'write');
     });
     if (place.name === '.') throw exists(target);
@@ -77,8 +72,6 @@ export async function moveFile(
       );
     }
     throw failure(error, to, 'write');
-  } finally {
-    for (const each of [origin, place]) if (each !== undefined) closeSync(each.directory);
   }
 }
 
@@ -111,9 +104,8 @@ const MOST_NAMES = 10_000;
  */
 export async function deleteFile(workspace: Workspace, path: string, recursive: boolean): Promise<void> {
   const absolute = resolveWorkspacePath(path, 'path');
-  let place: Place | undefined;
   try {
-    place = await workspace.walk(path, { last: 'keep' });
+    using place = await workspace.walk(path, { last: 'keep' });
     const { directory, name, names, stat, calls } = place;
     if (stat === undefined) throw notFound(absolute, 'entry');
     if (name === '.') throw wholeWorkspace('deleted');
@@ -139,8 +131,6 @@ export async function deleteFile(workspace: Workspace, path: string, recursive: 
       );
     }
     throw failure(error, path, 'entry');
-  } finally {
-    if (place !== undefined) closeSync(place.directory);
   }
 }
 

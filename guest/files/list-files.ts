@@ -1,10 +1,10 @@
-import { closeSync, type Stats } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { PortholeError } from '../../core/errors.ts';
 import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import type { FileStat } from '../protocol/files-protocol.ts';
 import { at, type Calls, Descent, entriesIn, errno, FOLDER, pooled, Slices } from './descriptors.ts';
 import { failure, notFound } from './failures.ts';
-import type { Place, Workspace } from './workspace.ts';
+import type { Workspace } from './workspace.ts';
 import { PARTIAL } from './write-file.ts';
 
 /** Metadata of one entry; does not follow links. @param path as the caller knows it */
@@ -27,15 +27,12 @@ export function statOf(path: string, stat: Stats): FileStat {
 /** @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request` */
 export async function statFile(workspace: Workspace, path: string): Promise<FileStat> {
   const absolute = resolveWorkspacePath(path, 'path');
-  let place: Place | undefined;
   try {
-    place = await workspace.walk(path, { last: 'keep' });
+    using place = await workspace.walk(path, { last: 'keep' });
     if (place.stat === undefined) throw notFound(absolute, 'entry');
     return statOf(absolute, place.stat);
   } catch (error) {
     throw failure(error, path, 'read');
-  } finally {
-    if (place !== undefined) closeSync(place.directory);
   }
 }
 
@@ -58,11 +55,9 @@ export async function openFolder(
   crossesMounts: boolean,
 ): Promise<Folder> {
   const absolute = resolveWorkspacePath(path, 'path');
-  let directory: number | undefined;
   try {
-    const place = await workspace.walk(path);
-    ({ directory } = place);
-    const { name, names, stat } = place;
+    using place = await workspace.walk(path);
+    const { directory, name, names, stat } = place;
     if (stat === undefined) throw notFound(absolute, 'folder');
     if (!stat.isDirectory()) {
       throw new PortholeError('invalid_request', `${absolute} is no directory: read it as a file.`);
@@ -72,8 +67,6 @@ export async function openFolder(
     return { descent: await Descent.from(calls, descriptor), names, calls };
   } catch (error) {
     throw failure(error, path, 'folder');
-  } finally {
-    if (directory !== undefined) closeSync(directory);
   }
 }
 

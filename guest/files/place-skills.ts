@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { dirname } from 'node:path/posix';
+import { readPlain } from '../plain-file.ts';
 import { at, CREATE, errno, FOLDER, quietly, READ, Slices } from './descriptors.ts';
 import { failure } from './failures.ts';
 import { Stage } from './stage.ts';
@@ -147,19 +148,12 @@ class Placing {
 }
 
 function readList(folder: number): string[] {
-  let file: number;
   try {
-    file = fs.openSync(at(folder, LIST), READ);
+    return readPlain(at(folder, LIST), MAX_LIST).toString('latin1').split('\n').filter(isLine);
   } catch (error) {
-    if (['ENOENT', 'ELOOP', 'ENXIO'].includes(errno(error))) return [];
+    // Missing, or replaced by a link, by a socket, or by what is no small file.
+    if (['ENOENT', 'ELOOP', 'ENXIO', ''].includes(errno(error))) return [];
     throw error;
-  }
-  try {
-    const stat = fs.fstatSync(file);
-    if (!stat.isFile() || stat.size > MAX_LIST) return [];
-    return fs.readFileSync(file, 'latin1').split('\n').filter(isLine);
-  } finally {
-    fs.closeSync(file);
   }
 }
 

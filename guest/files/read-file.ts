@@ -24,15 +24,13 @@ export interface OpenedFile {
  */
 export async function openFile(workspace: Workspace, path: string): Promise<OpenedFile> {
   const absolute = resolveWorkspacePath(path, 'path');
-  let directory: number | undefined;
   let descriptor: number | undefined;
   try {
-    const place = await workspace.walk(path);
-    ({ directory } = place);
+    using place = await workspace.walk(path);
     if (place.stat === undefined) throw notFound(absolute, 'read');
     if (place.stat.isDirectory()) throw isFolder(absolute);
     if (!place.stat.isFile()) throw irregular(absolute);
-    descriptor = await place.calls.open(at(directory, place.name), READ);
+    descriptor = await place.calls.open(at(place.directory, place.name), READ);
     const stat =
       place.calls === direct
         ? fs.fstatSync(descriptor, { bigint: true })
@@ -46,8 +44,6 @@ export async function openFile(workspace: Workspace, path: string): Promise<Open
     // Replaced by a link, or removed, since the check.
     if (errno(error) === 'ELOOP' || errno(error) === 'ENOENT') throw notFound(absolute, 'read');
     throw failure(error, path, 'read');
-  } finally {
-    if (directory !== undefined) fs.closeSync(directory);
   }
 }
 

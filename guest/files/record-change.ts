@@ -1,7 +1,7 @@
-import fs from 'node:fs';
+import { readPlain } from '../plain-file.ts';
 import type { KeptDetail } from '../protocol/details-protocol.ts';
 import { LARGEST_CHANGED_FILE } from '../protocol/details-protocol.ts';
-import { at, direct, READ } from './descriptors.ts';
+import { at, direct } from './descriptors.ts';
 import type { Place } from './workspace.ts';
 
 /** Records what a file contains before and after it is written. Never fails the write. */
@@ -29,7 +29,7 @@ export class ChangeRecorder {
       return;
     }
     try {
-      const before = stat === undefined ? null : textOf(readSmall(at(directory, name)));
+      const before = stat === undefined ? null : textOf(readPlain(at(directory, name), LARGEST_CHANGED_FILE));
       const after = textOf(Buffer.concat(this.#after ?? []));
       this.#detail =
         before === undefined || after === undefined ? { omitted: 'not_text' } : { change: { before, after } };
@@ -40,19 +40,6 @@ export class ChangeRecorder {
 
   get detail(): KeptDetail | undefined {
     return this.#detail;
-  }
-}
-
-/** @throws Error for what is not a small regular file. Checks the opened file (TOCTOU). */
-function readSmall(path: string | Buffer): Buffer {
-  const descriptor = fs.openSync(path, READ);
-  try {
-    const stat = fs.fstatSync(descriptor);
-    if (!stat.isFile() || stat.size > LARGEST_CHANGED_FILE) throw new Error('not a small file');
-    const bytes = Buffer.alloc(stat.size);
-    return bytes.subarray(0, fs.readSync(descriptor, bytes, 0, stat.size, 0));
-  } finally {
-    fs.closeSync(descriptor);
   }
 }
 

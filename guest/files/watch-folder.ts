@@ -1,10 +1,10 @@
-import { closeSync, type FSWatcher, watch } from 'node:fs';
+import { type FSWatcher, watch } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import type { WatchEvent } from '../protocol/files-protocol.ts';
 import { at, entriesIn, errno, Slices } from './descriptors.ts';
 import { openFolder, pathBelow, statOf } from './list-files.ts';
-import { type Place, WalkError, type Workspace } from './workspace.ts';
+import { WalkError, type Workspace } from './workspace.ts';
 import { PARTIAL } from './write-file.ts';
 
 /** Folders per watch; inotify(7) needs kernel memory for each. */
@@ -93,10 +93,9 @@ class FolderWatcher {
       this.#isLimited = true;
       return;
     }
-    let place: Place | undefined;
     try {
       await slices.pause();
-      place = await this.#workspace.walkBelow([...this.#start, ...below], '.');
+      using place = await this.#workspace.walkBelow([...this.#start, ...below], '.');
       // `/.`, because a folder reports events of itself under the last part of this path.
       const watcher = watch(at(place.directory, '.'), { encoding: 'latin1', persistent: false });
       watcher.on('change', (type, name) => this.#note(key, String(name), type === 'rename'));
@@ -118,8 +117,6 @@ class FolderWatcher {
       if (why === 'ENOSPC' || why === 'EMFILE' || why === 'ENFILE') this.#isLimited = true;
       // All other errors mean that the folder is gone or unreadable.
       else if (why === '' && !(error instanceof WalkError)) throw error;
-    } finally {
-      if (place !== undefined) closeSync(place.directory);
     }
   }
 
@@ -151,9 +148,8 @@ class FolderWatcher {
   /** The current state of a path. */
   async look(below: string, isRenamed: boolean): Promise<WatchEvent | undefined> {
     const path = pathBelow(this.#folder, below === '' ? [] : below.split('/'));
-    let place: Place | undefined;
     try {
-      place = await this.#workspace.walkBelow(this.#start, below, { last: 'keep' });
+      using place = await this.#workspace.walkBelow(this.#start, below, { last: 'keep' });
       if (place.stat === undefined) throw new WalkError('missing');
       if (place.stat.isDirectory() && isRenamed && below !== '' && this.#recursive) {
         this.#drop(below);
@@ -164,8 +160,6 @@ class FolderWatcher {
       if (!(error instanceof WalkError) && errno(error) === '') throw error;
       this.#drop(below);
       return { type: 'deleted', path };
-    } finally {
-      if (place !== undefined) closeSync(place.directory);
     }
   }
 

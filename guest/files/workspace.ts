@@ -6,9 +6,8 @@ import { at, type Calls, direct, errno, FOLDER, lstatIfThere, pooled } from './d
 /** The same as Linux (path_resolution(7)). */
 const MOST_LINKS = 40;
 
-/** A name in an open folder, with all links resolved. */
-export interface Place {
-  /** Open; the receiver closes it. */
+/** A name in an open folder, with all links resolved. Disposing it closes the folder. */
+export interface Place extends Disposable {
   readonly directory: number;
   /** `.`: the folder itself. */
   readonly name: string;
@@ -129,7 +128,7 @@ export class Workspace {
             continue;
           }
           this.#check([...names, part], false);
-          return { directory, name: part, names: [...names, part], stat, calls };
+          return placeIn(directory, part, [...names, part], stat, calls);
         }
         let next: number | undefined;
         try {
@@ -156,7 +155,7 @@ export class Workspace {
       }
       if (above !== undefined) throw outside();
       this.#check(names, false);
-      return { directory, name: '.', names, stat: fstatSync(directory), calls: this.#callsFor(names) };
+      return placeIn(directory, '.', names, fstatSync(directory), this.#callsFor(names));
     } catch (error) {
       if (directory >= 0) closeSync(directory);
       throw error;
@@ -225,6 +224,16 @@ export class Workspace {
     if (allowed) return;
     throw new PortholeError('forbidden', 'path resolves to a location that this credential does not reach');
   }
+}
+
+function placeIn(
+  directory: number,
+  name: string,
+  names: readonly string[],
+  stat: Stats | undefined,
+  calls: Calls,
+): Place {
+  return { directory, name, names, stat, calls, [Symbol.dispose]: () => closeSync(directory) };
 }
 
 function startsWith(names: readonly string[], start: readonly string[]): boolean {

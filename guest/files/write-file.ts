@@ -36,7 +36,7 @@ export async function writeFile(
 ): Promise<void> {
   const absolute = resolveWorkspacePath(path, 'path');
   const asFailure = (error: unknown) => failure(error, path, 'write');
-  const place = await workspace
+  using place = await workspace
     .walk(path, { makesFolders: true })
     .catch((error: unknown) => Promise.reject(asFailure(error)));
   const { directory, name, stat, calls } = place;
@@ -70,7 +70,6 @@ export async function writeFile(
   } finally {
     if (descriptor !== undefined) await calls.close(descriptor);
     if (isPartial) await quietly(() => calls.unlink(partial));
-    fs.closeSync(directory);
   }
 }
 
