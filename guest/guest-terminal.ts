@@ -1,12 +1,11 @@
 import { write } from 'node:fs';
 import { createRequire } from 'node:module';
-import { constants } from 'node:os';
 import { ReadStream } from 'node:tty';
 import { CommandOutput } from './command-output.ts';
 import type { ChildTimes } from './process-usage.ts';
 import type { CommandExit, TerminalSize } from './protocol/exec-protocol.ts';
 import type { CommandInput, PreparedCommand, StartedCommand } from './start-command.ts';
-import { signalGroup } from './protect-guest.ts';
+import { signalGroup, signalName } from './protect-guest.ts';
 
 /**
  * The native part of node-pty. Its own wrapper truncates output 200 ms after the exit, so it is not
@@ -27,11 +26,6 @@ interface NativePty {
     onExit: (code: number, signal: number) => void,
   ): { readonly fd: number; readonly pid: number };
   resize(fd: number, cols: number, rows: number): void;
-}
-
-function signalName(number: number): string {
-  const found = Object.entries(constants.signals).find(([, value]) => value === number);
-  return found?.[0] ?? `SIG${number}`;
 }
 
 /** Runs a command on a new terminal. @param pty the folder of node-pty's native part */

@@ -1,5 +1,6 @@
 /** Protects the guest from its commands, and commands from the guest's descriptors. */
 import { closeSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
 
 const CLOSE_ON_EXEC = 0o2000000;
 
@@ -90,6 +91,11 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
     // ESRCH: the group has ended meanwhile.
     return false;
   }
+}
+
+export function signalName(number: number): string {
+  const found = Object.entries(constants.signals).find(([, value]) => value === number);
+  return found?.[0] ?? `SIG${number}`;
 }
 
 /** The started process groups, to end them all if no pid namespace does. */

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { accessSync, closeSync, constants, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
 import { CommandOutput } from './command-output.ts';
 import { discard, openOutputPipes } from './command-pipes.ts';
 import { expendable, Groups, signalGroup } from './protect-guest.ts';
@@ -8,6 +9,7 @@ import { ChildTimes } from './process-usage.ts';
 import type { CommandExit, ExecRequest, TerminalSize } from './protocol/exec-protocol.ts';
 import { openFolder } from './protocol/open-folder.ts';
 import { type GuestSettings, locate } from './protocol/settings-protocol.ts';
+import { spawnProgram } from './spawn-program.ts';
 import { TrustedAuthorities } from './trusted-authorities.ts';
 
 /** Destination of a command's input. */
@@ -112,7 +114,47 @@ function refusal({ argv: [name] }: PreparedCommand, error: Error): RefusedComman
 /** Without pipes output uses sockets, which programs cannot open a second time. */
 function startPiped(command: PreparedCommand, times: ChildTimes): Starting {
   const pipes = openOutputPipes();
+  const { promise: exited, resolve: exits } = Promise.withResolvers<CommandExit>();
+  let running = true;
+  const ended = (exit: CommandExit): void => {
+    running = false;
+    exits(exit);
+  };
+  const startedAs = (
+    pid: number,
+    stdout: Readable | number,
+    stderr: Readable | number,
+    stdin?: Writable,
+  ): StartedCommand => ({
+    pid,
+    output: new CommandOutput([
+      ['stdout', stdout],
+      ['stderr', stderr],
+    ]),
+    input: stdin && {
+      write: (bytes, taken) => {
+        stdin.write(bytes, taken);
+      },
+      end: () => {
+        stdin.end();
+      },
+    },
+    exited,
+    ticks: exited.then(() => times.ended()),
+    signal: (name) => {
+      if (running) signalGroup(pid, name);
+    },
+    resize: () => {},
+  });
   const [out, err] = pipes ?? [];
+  if (out !== undefined && err !== undefined && !command.stdin) {
+    const pid = expendable(() => spawnProgram(command, out.theirs, err.theirs, ended));
+    if (pid !== undefined) {
+      closeSync(out.theirs);
+      closeSync(err.theirs);
+      return startedAs(pid, out.ours, err.ours);
+    }
+  }
   let child: ChildProcess;
   try {
     child = expendable(() =>
@@ -138,41 +180,14 @@ function startPiped(command: PreparedCommand, times: ChildTimes): Starting {
   }
   child.on('error', () => {});
   for (const pipe of pipes ?? []) closeSync(pipe.theirs);
-  let running = true;
-  const exited = new Promise<CommandExit>((resolve) => {
-    child.once('exit', (code, signal) => {
-      running = false;
-      resolve(signal === null ? { code: code ?? 0 } : { signal });
-    });
-  });
-  const ticks = exited.then(() => times.ended());
+  child.once('exit', (code, signal) => ended(signal === null ? { code: code ?? 0 } : { signal }));
   const stdin = child.stdin ?? undefined;
   // A command that exits without reading all its input is not an error.
   stdin?.on('error', () => {});
   const stdout = out?.ours ?? child.stdout;
   const stderr = err?.ours ?? child.stderr;
   if (stdout === null || stderr === null) throw new Error('a command without output');
-  return {
-    pid,
-    output: new CommandOutput([
-      ['stdout', stdout],
-      ['stderr', stderr],
-    ]),
-    input: stdin && {
-      write: (bytes, taken) => {
-        stdin.write(bytes, taken);
-      },
-      end: () => {
-        stdin.end();
-      },
-    },
-    exited,
-    ticks,
-    signal: (name) => {
-      if (running) signalGroup(pid, name);
-    },
-    resize: () => {},
-  };
+  return startedAs(pid, stdout, stderr, stdin);
 }
 
 /**

@@ -51,6 +51,33 @@ test.each<[string, ExecCommand['argv'], ExecExit, string]>([
   expect(await run({ argv })).toEqual({ exit, stdout: '', stderr });
 });
 
+// Without input programs are spawned by the C library; with it, by Node.
+test.each([undefined, 'input'])(
+  'starts a command in a new session, with default signals: input %s',
+  async (input) => {
+    const script =
+      'ps -o pid=,pgid=,sid= -p $$; grep -E "^Sig(Blk|Ign):" /proc/self/status; oom=$(cat /proc/self/oom_score_adj); echo $oom';
+    const { stdout, exit } = await run({
+      argv: ['sh', '-c', script],
+      cwd: '/workspace',
+      ...(input === undefined ? {} : { input }),
+    });
+    const [ids = '', blocked, ignored, oom] = stdout.split('\n');
+    expect(exit).toEqual({ code: 0 });
+    expect(new Set(ids.trim().split(/ +/)).size).toBe(1);
+    expect([blocked, ignored]).toEqual(['SigBlk:\t0000000000000000', 'SigIgn:\t0000000000000000']);
+    expect(Number(oom)).toBeGreaterThanOrEqual(800);
+  },
+);
+
+test('starts a script without an interpreter in a shell, in its folder and environment', async () => {
+  const made = 'mkdir -p sub && printf %s \'echo "$0 $1 $NAME $PWD"\' > sub/script && chmod +x sub/script';
+  await run({ argv: ['sh', '-c', made] });
+  const folder = join(guest.workspace, 'sub');
+  const { stdout } = await run({ argv: ['./script', 'ä'], cwd: '/workspace/sub', env: { NAME: 'ü' } });
+  expect(stdout).toBe(`${join(folder, 'script')} ä ü ${folder}\n`);
+});
+
 test('gives commands pipes that can be opened again', async () => {
   const script = 'echo out > /dev/stdout; echo err > /dev/stderr';
   expect(await run({ argv: ['sh', '-c', script] })).toMatchObject({ stdout: 'out\n', stderr: 'err\n' });
