@@ -13,9 +13,11 @@ interface Checked {
  * the same token and query.
  */
 export async function benchHost({
+  warmUp = 1,
   rounds = 9,
   seconds = 2,
 }: {
+  readonly warmUp?: number;
   readonly rounds?: number;
   readonly seconds?: number;
 } = {}): Promise<BenchResult[]> {
@@ -40,7 +42,7 @@ export async function benchHost({
       host: ask({ port: open.port }),
       'host, agent token and zod': ask({ ...checked, path: '/?name=bench&times=3' }),
     };
-    await interleave(arms, 1);
+    await interleave(arms, warmUp);
     const figures = await interleave(arms, rounds);
     return [
       compare('function host / fastify, hello world', figures, ['host', 'fastify'], 'req/s', {

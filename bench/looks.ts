@@ -11,6 +11,7 @@ import { startViteProject } from '#test/support/vite-project.ts';
 import { type BenchResult, compare, interleave, single } from './measure.ts';
 
 export interface LooksBenchOptions {
+  readonly warmUp?: number;
   readonly rounds?: number;
   /** Looks at once. */
   readonly looks?: number;
@@ -34,6 +35,7 @@ const REST_MS = 700;
  * new tab, has no goal.
  */
 export async function benchLooks({
+  warmUp = 2,
   rounds = 25,
   looks = 20,
 }: LooksBenchOptions = {}): Promise<BenchResult[]> {
@@ -77,7 +79,7 @@ export async function benchLooks({
       check: rested(() => post('check')),
       look: rested(() => post('look')),
     };
-    await interleave(arms, 2);
+    await interleave(arms, warmUp);
     navigation.length = 0;
     const figures = await interleave(arms, rounds);
     const atOnce = await Promise.all(Array.from({ length: looks }, () => post('look')));

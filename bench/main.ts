@@ -1,14 +1,14 @@
 /**
  * `npm run bench [-- NAME …|all] [--quick]`: ratios measured side by side in one run, with the
  * absolute medians. Compare ratios: the absolute figures depend on this machine at this moment.
- * `--quick` runs every arm once or twice on little data, to check that it works (CI: about three
+ * `--quick` runs every arm once or twice on little data, to check that it works (CI: about two
  * minutes for all).
  */
 import { availableParallelism } from 'node:os';
 import type { BenchResult } from './measure.ts';
 
 /** Enough to check that every arm runs; the figures are meaningless. */
-const QUICK_LOAD = { warmUp: 0, rounds: 1, seconds: 0.5, roundTrips: 20 };
+const QUICK_LOAD = { warmUp: 0, rounds: 1, seconds: 0.2, roundTrips: 20 };
 
 const BENCHES: Record<string, (quick: boolean) => Promise<BenchResult[]>> = {
   preview: async (quick) => {
@@ -40,11 +40,11 @@ const BENCHES: Record<string, (quick: boolean) => Promise<BenchResult[]>> = {
   },
   console: async (quick) => {
     const { benchConsole } = await import('./console.ts');
-    return benchConsole(quick ? { rounds: 1, runs: 60, events: 500 } : {});
+    return benchConsole(quick ? { rounds: 1, runs: 60, events: 500, frames: 30 } : {});
   },
   looks: async (quick) => {
     const { benchLooks } = await import('./looks.ts');
-    return benchLooks(quick ? { rounds: 1, looks: 4 } : {});
+    return benchLooks(quick ? { warmUp: 0, rounds: 1, looks: 2 } : {});
   },
   proxy: async (quick) => {
     const { benchPreview } = await import('./preview.ts');
@@ -52,7 +52,7 @@ const BENCHES: Record<string, (quick: boolean) => Promise<BenchResult[]>> = {
   },
   host: async (quick) => {
     const { benchHost } = await import('./host.ts');
-    return benchHost(quick ? { rounds: 1, seconds: 0.5 } : {});
+    return benchHost(quick ? QUICK_LOAD : {});
   },
   start: async (quick) => {
     const { benchStart } = await import('./start.ts');

@@ -51,12 +51,14 @@ async function json(
     url: `http://127.0.0.1:${port}${path}`,
     connections: 32,
     duration: seconds,
+    // No measurement is shorter.
+    sampleInt: 100,
     headers,
   });
   if (result.non2xx > 0 || result.errors > 0) {
     throw new Error(`${result.non2xx} answers were not 2xx and ${result.errors} requests failed`);
   }
-  return result.requests.average;
+  return result.requests.total / result.duration;
 }
 
 async function download(port: number, host: string): Promise<number> {

@@ -3,10 +3,14 @@ declare module 'autocannon' {
     readonly url: string;
     readonly connections: number;
     readonly duration: number;
+    /** Milliseconds between two samples. */
+    readonly sampleInt?: number;
     readonly headers?: Readonly<Record<string, string>>;
   }
   interface Result {
-    readonly requests: { readonly average: number };
+    readonly requests: { readonly total: number };
+    /** Seconds. */
+    readonly duration: number;
     readonly non2xx: number;
     readonly errors: number;
   }

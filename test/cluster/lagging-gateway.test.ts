@@ -20,7 +20,7 @@ import type { Records } from '#core/shared/records.ts';
 import { startPreview } from '#core/previews/start-preview.ts';
 import { BOX, dial, PREVIEW } from '#test/adapters/kubernetes/plane-fixture.ts';
 import { plainTokens } from '#test/doubles/plain-tokens.ts';
-import { suite } from '#test/support/suite.ts';
+import { repetitions, suite } from '#test/support/suite.ts';
 import { cluster, missing } from './fixture/cluster.ts';
 import {
   type Programming,
@@ -33,6 +33,7 @@ const NAMESPACE = `lagging-${randomBytes(4).toString('hex')}`;
 const NAMESPACES: Collection = { path: '/api/v1/namespaces', plural: 'namespaces' };
 const MINUTE = 60_000;
 
+const STARTS = repetitions(450);
 /** Starts in flight at once. */
 const AT_ONCE = 64;
 const LONGEST_LAG_MS = 5_000;
@@ -112,9 +113,9 @@ suite('starts behind a gateway that lags up to five seconds', missing(), () => {
   };
 
   test(
-    'are ready once every proxy serves, and no first visitor sees a 404 or a 503 (450 starts)',
+    `are ready once every proxy serves, and no first visitor sees a 404 or a 503 (${STARTS} starts)`,
     async () => {
-      const visits = await visitors(450, 'patient', 15);
+      const visits = await visitors(STARTS, 'patient', 15);
       expect(visits.filter(({ readiness }) => !readiness.ready)).toEqual([]);
       expect(visits.filter(({ seen }) => seen.some((status) => status !== 200))).toEqual([]);
     },

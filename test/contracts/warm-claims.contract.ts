@@ -71,13 +71,14 @@ export function warmClaimsContract(
     const got: SandboxRecord[] = [];
     const ownerOf = (at: number): Owner => ({ user: `user-${at}`, org: 'acme' });
     const claim = async (at: number) => {
-      const isCut = at % Math.floor(claims / crashes) === 0 && at / Math.floor(claims / crashes) < crashes;
+      const cut = at / Math.floor(claims / crashes);
+      const isCut = Number.isInteger(cut) && cut < crashes;
       const pool = at % 2 === 0 ? one : two;
       let own: Parameters<typeof createSandbox>[0] = { ...deps, pool };
       if (isCut) {
-        const dying =
-          at % 4 === 0 ? mortal(deps, 'before', 'setObserved') : mortal(deps, 'after', 'takeWarm');
-        own = { ...dying, pool: at % 4 === 0 ? pool : { take: (...args) => takeBy(dying, args) } };
+        const takes = cut % 2 === 0;
+        const dying = takes ? mortal(deps, 'before', 'setObserved') : mortal(deps, 'after', 'takeWarm');
+        own = { ...dying, pool: takes ? pool : { take: (...args) => takeBy(dying, args) } };
       }
       const asked = createSandbox(own, { owner: ownerOf(at) }, (sandbox) => Promise.resolve(sandbox));
       if (isCut) await expect(asked).rejects.toThrow('killed');
@@ -106,6 +107,8 @@ export function warmClaimsContract(
       });
     }
 
+    // A slot that still starts would be as late as an interrupted claim.
+    await Promise.all([one.refresh(), two.refresh()]);
     // Interrupted claims have no owner: the pass removes them, and the pool is full again.
     clock.advance(LATER_MS);
     const limits = { idle: 10 * LATER_MS, retention: 10 * LATER_MS };

@@ -4,11 +4,11 @@ import { openPostgresRecords } from '#adapters/sql/postgres/open-postgres-record
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import type { Records } from '#core/shared/records.ts';
 import { postgresMissing, startPostgres, type TestPostgres } from '#test/support/postgres.ts';
-import { suite } from '#test/support/suite.ts';
+import { repetitions, suite } from '#test/support/suite.ts';
 import { drawFates, raceApprovals } from './approval-races.ts';
 
 /** Number of scenarios in one race. */
-const APPROVALS = 200;
+const APPROVALS = repetitions(200);
 const seed = fc.integer();
 
 describe(`${APPROVALS} approvals racing their time-outs, duplicates and callers that go away`, () => {

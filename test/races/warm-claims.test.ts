@@ -11,9 +11,9 @@ import { warmClaimsContract, type WarmClaimsHarness } from '#test/contracts/warm
 import { memorySandboxes } from '#test/doubles/memory-sandboxes.ts';
 import { collect } from '#test/support/collect.ts';
 import { postgresMissing, startPostgres } from '#test/support/postgres.ts';
-import { suite } from '#test/support/suite.ts';
+import { repetitions, suite } from '#test/support/suite.ts';
 
-const MANY = { slots: 100, claims: 1_000, inFlight: 64, crashes: 50 };
+const MANY = { slots: 100, claims: repetitions(1_000), inFlight: 64, crashes: repetitions(50) };
 
 async function harness(
   records: Records,

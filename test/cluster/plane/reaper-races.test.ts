@@ -6,12 +6,12 @@ import type { Preview } from '#core/previews/preview-plane.ts';
 import { keepPreviewAlive, stopPreview } from '#core/previews/live-previews.ts';
 import { reapPreviews } from '#core/previews/reap-previews.ts';
 import { startPreview } from '#core/previews/start-preview.ts';
-import { suite } from '#test/support/suite.ts';
+import { repetitions, suite } from '#test/support/suite.ts';
 import { cluster, missing } from '../fixture/cluster.ts';
 import { openPlaneHarness, type PlaneHarness } from './plane-harness.ts';
 import { routesWithoutService, type WatchLog, watchLog } from './watch-log.ts';
 
-const RACES = 1_000;
+const RACES = repetitions(1_000);
 const AT_ONCE = 20;
 const IDLE_MS = 30 * 60_000;
 
