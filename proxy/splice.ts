@@ -6,7 +6,8 @@ const HALF_CLOSED_MS = 30_000;
 
 /**
  * Joins two byte streams until both have ended, with back-pressure both ways. Passes on a
- * half-close, and destroys one side if the other ends abruptly. No idle timeout. Calls `onBytes`
+ * half-close, and what one side sent before it failed; destroys one if the other is destroyed. No
+ * idle timeout. Calls `onBytes`
  * for every chunk from `a` and from `b`. Where one is a direct socket, the other is a socket, too.
  */
 export function splice(a: Duplex, b: Duplex, onBytes: (from: 'a' | 'b', count: number) => void): void {
@@ -19,21 +20,32 @@ export function splice(a: Duplex, b: Duplex, onBytes: (from: 'a' | 'b', count: n
 function pump(from: Duplex, to: Duplex, onBytes: (count: number) => void): void {
   from.on('data', (bytes: Buffer) => {
     onBytes(bytes.length);
-    if (!to.write(bytes)) from.pause();
+    if (!to.write(bytes) && !to.destroyed) from.pause();
   });
   to.on('drain', () => from.resume());
   passDirectly(from, to, onBytes);
-  from.on('end', () => {
+  const end = (): void => {
+    if (to.destroyed) return;
     to.end();
     const timer = setTimeout(() => {
       from.destroy();
       to.destroy();
     }, HALF_CLOSED_MS);
     to.once('close', () => clearTimeout(timer));
-  });
+  };
+  from.on('end', end);
   from.on('close', () => {
     // After a clean end the last bytes may still be in transit.
-    if (!from.readableEnded) to.destroy();
+    if (from.readableEnded) return;
+    if (from.errored === null) return void to.destroy();
+    // The peer has reset the connection: what it sent before still waits here.
+    for (let rest: unknown = from.read(); rest instanceof Buffer; rest = from.read()) {
+      onBytes(rest.length);
+      to.write(rest);
+    }
+    end();
+    // A byte left unread would reset this side as well, and the reset drop its last bytes.
+    to.resume();
   });
 }
 
@@ -48,7 +60,7 @@ function passDirectly(from: Duplex, to: Duplex, onBytes: (count: number) => void
   const isDirect = readDirectly(from, (bytes) => {
     onBytes(bytes.length);
     to.write(bytes, written);
-    isFull = to.writableLength > 0;
+    isFull = to.writableLength > 0 && !to.destroyed;
     return !isFull;
   });
   // Emits what the stream has received before, so that it is written first.

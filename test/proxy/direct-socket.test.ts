@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { Writable } from 'node:stream';
+import { Duplex, Writable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, expect, test } from '@jest/globals';
 import { connectDirect } from '#proxy/direct-socket.ts';
 import { splice } from '#proxy/splice.ts';
@@ -106,4 +107,50 @@ test('destroys the other side where one ends abruptly', async () => {
   client.once('data', () => client.write('now'));
   await closed;
   expect((await upstream).destroyed).toBe(true);
+});
+
+/** A stream that takes one write, and no more until it is released. */
+class Slow extends Duplex {
+  taken = '';
+  release = (): void => {};
+  override _read(): void {}
+  override _write(bytes: Buffer, _encoding: string, done: () => void): void {
+    this.taken += bytes.toString('latin1');
+    if (this.taken.length === bytes.length) this.release = done;
+    else done();
+  }
+}
+
+test('delivers what waits for the slower side where the other is reset', async () => {
+  const [fast, slow] = [new Slow(), new Slow({ highWaterMark: 10 })];
+  let passed = 0;
+  splice(
+    fast.on('error', () => {}),
+    slow,
+    (from, count) => (passed += from === 'a' ? count : 0),
+  );
+  for (const part of ['first ', 'second ', 'third ', 'fourth']) {
+    fast.push(part);
+    await turn();
+  }
+  expect([fast.readableLength > 0, slow.writableLength > 0]).toEqual([true, true]);
+  const closed = [fast, slow].map((side) => new Promise((resolve) => side.once('close', resolve)));
+  fast.destroy(new Error('read ECONNRESET'));
+  await closed[0];
+  // The slower side may still send.
+  slow.push('late');
+  slow.push(null);
+  slow.release();
+  await closed[1];
+  expect([slow.taken, passed]).toEqual(['first second third fourth', 25]);
+});
+
+test('destroys one side at once where the other is destroyed here', async () => {
+  const [fast, slow] = [new Slow(), new Slow()];
+  splice(fast, slow, () => {});
+  fast.push('first');
+  await turn();
+  fast.destroy();
+  await once(slow, 'close');
+  expect(slow.writableFinished).toBe(false);
 });
