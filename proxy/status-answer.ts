@@ -64,11 +64,19 @@ export function dropRest(req: IncomingMessage): void {
     dropped += chunk.length;
     if (dropped > DRAIN_BYTES) giveUp();
   });
+  // Node closes the connection after its last answer by `destroySoon`. Bytes that are left unread
+  // would reset it then, and the reset drop the answer (RFC 9112 section 9.6).
+  const { socket } = req;
+  socket.destroySoon = () => void socket.end();
   req.resume();
   const timer = setTimeout(giveUp, DRAIN_MS);
   // Does not keep the process alive: a host that ends has closed the connection already.
   timer.unref();
-  const done = (): void => clearTimeout(timer);
+  const done = (): void => {
+    clearTimeout(timer);
+    Reflect.deleteProperty(socket, 'destroySoon');
+    if (socket.writableEnded) socket.destroySoon();
+  };
   req.once('end', done);
   req.once('close', done);
 }

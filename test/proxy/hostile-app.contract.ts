@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import {
   fetchRaw,
   type GatewayFixture,
@@ -152,6 +154,27 @@ export function hostileAppContract(startGateway: StartGateway): void {
       expect(statusesOf(answer)).toEqual([413, 413]);
       expect(fixture.dials()).toBe(2);
     });
+  });
+
+  test('sends an early answer whole, to a client that reads once all is sent', async () => {
+    const body = 'b'.repeat(500_000);
+    const app = await startTcp((socket) => {
+      socket.once('data', () => {
+        socket.write(`HTTP/1.1 413 Too Large\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+      });
+    });
+    const fixture = await before(app);
+    const client = connect({ port: fixture.port, host: '127.0.0.1' }).on('error', () => undefined);
+    // More than the kernel buffers on the way.
+    const upload = Buffer.alloc(24 * 1024 * 1024, 'u');
+    client.write(
+      `POST / HTTP/1.1\r\nHost: ${fixture.previewHost}\r\nConnection: close\r\nContent-Length: ${upload.length}\r\n\r\n`,
+    );
+    const failed = await new Promise((resolve) => client.write(upload, resolve));
+    const answer = await text(client);
+    expect(failed ?? undefined).toBeUndefined();
+    expect(answer.slice(0, 12)).toBe('HTTP/1.1 413');
+    expect(answer.slice(answer.indexOf('\r\n\r\n') + 4)).toBe(body);
   });
 
   describe('a header that only the gateway may set', () => {
