@@ -165,15 +165,40 @@ function sendResponse(
       res.end();
       return undefined;
     }
-    // Sends the head before the first bytes of the stream exist.
-    res.flushHeaders();
     freeSentPieces(body, res);
-    return pipeline(body, res);
+    return sendStream(res, body);
   }
   if (statusCode !== 204) all['content-length'] = body === undefined ? 0 : Buffer.byteLength(body);
   res.writeHead(statusCode, all);
   res.end(body);
   return undefined;
+}
+
+/** How long a head waits for the first bytes of its stream, in milliseconds. */
+const HEAD_WAITS_MS = 10;
+
+/**
+ * The head goes out with the first bytes, and with the end where it is there too: a short command
+ * is one write. A stream that is silent at first sends its head alone.
+ */
+async function sendStream(res: ServerResponse, body: Readable): Promise<void> {
+  // Not the response: `end` would send the last chunk before those that its cork holds.
+  const { socket } = res;
+  socket?.cork();
+  let isHeld = true;
+  const release = (): void => {
+    // `end` uncorks by itself, and the next response may use the socket by now.
+    if (!isHeld || res.writableEnded) return;
+    isHeld = false;
+    socket?.uncork();
+    res.flushHeaders();
+  };
+  const late = setTimeout(release, HEAD_WAITS_MS);
+  // Before `pipeline`, which destroys the response: its client sees an answer that is cut off.
+  body.once('error', release);
+  const sent = pipeline(body, res);
+  body.once('data', () => setImmediate(release));
+  await sent.finally(() => clearTimeout(late));
 }
 
 function discard(body: Readable): void {

@@ -1,3 +1,4 @@
+import { onceOpen } from '#core/shared/concurrency.ts';
 import type { GuestCalls, SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 
 /**
@@ -6,8 +7,9 @@ import type { GuestCalls, SandboxProvider } from '#core/sandboxes/sandbox-provid
  * @param answerWithin in ms; @default ANSWER_WITHIN
  */
 export function guestCalls(provider: Pick<SandboxProvider, 'connect'>, answerWithin?: number): GuestCalls {
+  const load = onceOpen(() => import('./guest-client.ts'));
   const guest = async (sandboxId: string) => {
-    const { GuestClient } = await import('./guest-client.ts');
+    const { GuestClient } = await load();
     return new GuestClient({
       sandboxId,
       connect: (operation, signal) => provider.connect(sandboxId, operation, signal),

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { type Duplex, Readable, Writable } from 'node:stream';
 import { checkCommand } from './check-command.ts';
 import type { ExecCommand, ExecExit, ExecProcess } from '#core/sandboxes/sandbox-provider.ts';
@@ -44,7 +44,7 @@ export async function startGuestCommand(
       headers: [
         'Upgrade: websocket',
         'Sec-WebSocket-Version: 13',
-        `Sec-WebSocket-Key: ${randomBytes(16).toString('base64')}`,
+        `Sec-WebSocket-Key: ${Buffer.from(randomUUID().replaceAll('-', ''), 'hex').toString('base64')}`,
       ],
       first: WRITER.text(JSON.stringify(request)),
     },
@@ -219,6 +219,8 @@ class GuestCommand implements ExecProcess {
   }
 
   #lost(what: string, cause?: unknown): void {
+    // After each command its connection closes: an error takes long to make.
+    if (this.#isOver) return;
     this.#fail(guestFailure(this.#address.sandboxId, what, cause));
   }
 

@@ -33,9 +33,11 @@ const networkKey = (sandboxId: string) => `network:${sandboxId}`;
 type SandboxStates = Partial<Pick<SandboxRecord, 'desired' | 'observed'>>;
 
 export function sandboxRecords(
-  { dialect, notifier, once, repeatable }: SqlSession,
+  { dialect, notifier, once, prepare, repeatable }: SqlSession,
   kept: SandboxEnv,
 ): SandboxRecords {
+  /** Compiled once: each request for a sandbox reads it. */
+  const byId = prepare((db) => db.selectFrom('sandboxes').selectAll().where('id', '=', ''));
   const toRecord = (row: Selectable<SandboxesTable>) => sandboxOf(row, kept);
   const set = (id: string, states: SandboxStates, generation: number | undefined) =>
     once(async (db) => {
@@ -148,11 +150,10 @@ export function sandboxRecords(
         ),
       ),
 
-    get: (id) =>
-      repeatable(async (db) => {
-        const row = await db.selectFrom('sandboxes').selectAll().where('id', '=', id).executeTakeFirst();
-        return row && toRecord(row);
-      }),
+    async get(id) {
+      const [row] = await byId(id);
+      return row && toRecord(row);
+    },
 
     // Not idempotent: a late `destroyed` could hit the sandbox that has reused the id.
     setDesired: (id, desired, generation) => set(id, { desired }, generation),

@@ -1,14 +1,14 @@
 /** `GET /v1/details/{id}`: details of recent commands and changed files, which the guest keeps. */
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import * as z from 'zod/mini';
 import { OUTPUT_KEPT } from './http-protocol.ts';
 
 /** Chosen by the host for one operation; in the operation's request. */
 export const detailId = z.string().check(z.regex(/^[0-9a-f]{32}$/));
 
-/** Random: two operations never share one. */
+/** Random: two operations never share one. Node has UUIDs ready; other random bytes take 40 µs. */
 export function newDetailId(): string {
-  return randomBytes(16).toString('hex');
+  return randomUUID().replaceAll('-', '');
 }
 
 /** The largest file, in bytes, of which a change is kept. */

@@ -1,4 +1,3 @@
-import { buffer as readBytes } from 'node:stream/consumers';
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import { closestName } from '#core/sandboxes/closest-name.ts';
@@ -140,7 +139,10 @@ async function readBody(event: HttpEvent, most: number): Promise<string> {
   if (Number(announced) > most) throw tooLarge(most);
   const limit = { bytes: most, tooLarge: () => tooLarge(most), cutOff };
   const body = limitedStream(event.bodyStream(), limit);
-  return utf8(await readBytes(body));
+  const pieces: Buffer[] = [];
+  // The consumers of node:stream make a Blob, which is read in other turns of the event loop.
+  for await (const piece of body as AsyncIterable<Buffer>) pieces.push(piece);
+  return utf8(Buffer.concat(pieces));
 }
 
 function utf8(bytes: Buffer): string {

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { EventEmitter, once } from 'node:events';
 import { type IncomingMessage, request, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { PassThrough, Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { randomIds, systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import type { HttpResponse } from '#handlers/http/http-event.ts';
 import { defineRoute, type Route } from '#handlers/route.ts';
@@ -54,6 +55,13 @@ const ROUTES = {
     freshSource().write('data: 1\n\n');
     return ok(source, { 'content-type': 'text/event-stream' });
   },
+  short: () => {
+    freshSource().write('some of it, ');
+    // In the same turn of the event loop, as the output and the exit of a short command.
+    process.nextTick(() => source.end('and its end'));
+    return ok(source);
+  },
+  silent: () => ok(freshSource()),
   sour: () => ok(new Readable({ destroy: (_error, done) => done(new Error(WHY)) })),
   good: () => ok('good'),
 };
@@ -148,6 +156,23 @@ describe('an answer that cannot be sent', () => {
     const text = await rawExchange(port, get('sour', 'HEAD') + LAST);
     expect(firstAnswer(text)).toMatchObject({ status: 200, answers: 2 });
   });
+});
+
+test('sends head, bytes and end of a short stream at once', async () => {
+  const socket = connect(port, '127.0.0.1');
+  socket.write(get('short'));
+  const [first] = (await once(socket, 'data')) as [Buffer];
+  socket.destroy();
+  expect(first.toString()).toMatch(
+    /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\nc\r\nsome of it, \r\nb\r\nand its end\r\n0\r\n\r\n$/,
+  );
+});
+
+test('sends the head of a silent stream before its first bytes', async () => {
+  const asked = request({ host: '127.0.0.1', port, path: '/silent', agent: false }).end();
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  source.end('late');
+  expect([response.statusCode, await text(response)]).toEqual([200, 'late']);
 });
 
 test('loads the module of a route again after a failure, and once for all requests meanwhile', async () => {
