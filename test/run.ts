@@ -125,7 +125,7 @@ async function run(options: readonly string[], lane?: { readonly nicer: number }
  * run into their time-outs.
  */
 const LANES = 2;
-const IDLE = { share: 0.2, ms: 3_000, nicer: 5 };
+const IDLE = { share: 0.15, ms: 2_000, nicer: 5 };
 /** Suites of one jest process: few enough that no lane is left with many at the end. */
 const CHUNK = { cheap: 40, cluster: 7, other: 6 };
 /** What a suite leaves open, for instance after a time-out, must not hold up its lane. */

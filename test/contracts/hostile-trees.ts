@@ -58,11 +58,14 @@ const root = process.env.WORKSPACE;
 process.chdir(root);
 execFileSync('sh', ['-c', 'chmod -R u+rwX . 2>/dev/null; find . -mindepth 1 -maxdepth 1 -exec rm -rf {} +']);
 fs.writeFileSync('kept', 'kept');
+const tree = JSON.parse(process.argv[1]);
+const fifos = tree.filter(([, kind]) => kind === 'FIFO').map((_, at) => '.fifo' + at);
+execFileSync('mkfifo', fifos);
 const listening = [];
 const make = {
   'file': (name) => fs.writeFileSync(name, 'x'),
   'folder': (name) => fs.mkdirSync(name),
-  'FIFO': (name) => { execFileSync('mkfifo', ['.fifo']); fs.renameSync('.fifo', name); },
+  'FIFO': (name) => fs.renameSync(fifos.pop(), name),
   'socket': (name) => listening.push(new Promise((done) => {
     const at = '.socket' + listening.length;
     const server = require('net').createServer().listen(at, () => { fs.renameSync(at, name); server.close(done); });
@@ -81,7 +84,7 @@ const make = {
     fs.renameSync('.deep', name);
   },
 };
-for (const [name, kind] of JSON.parse(process.argv[1])) make[kind](Buffer.from(name, 'latin1'));
+for (const [name, kind] of tree) make[kind](Buffer.from(name, 'latin1'));
 Promise.all(listening).then(() => { try { fs.chmodSync(root, 0); } catch {} });
 `;
 
