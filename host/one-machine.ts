@@ -1,0 +1,144 @@
+import { join } from 'node:path';
+import { guestCalls } from '#adapters/guest/guest-calls.ts';
+import { type LocalPlane, openLocalPlane } from '#adapters/gateway/local-plane.ts';
+import { createLoopbackPlane } from '#adapters/gateway/loopback-plane.ts';
+import { NamespaceMounter, type NamespaceMounterOptions } from '#adapters/mounts/namespace-mounter.ts';
+import type { ChannelServices } from '#adapters/sandboxes/sandbox-channels.ts';
+import type { Sandboxes, SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { SandboxService } from '#core/sandboxes/sandbox-service.ts';
+import { GuessLimit } from '#core/auth/guess-limit.ts';
+import type { Config } from './config/config.ts';
+import { createAccessProvisioner } from './create-access-provisioner.ts';
+import { consoleOrigins } from './known-hosts.ts';
+import { type PlatformDeps, type Platform, skillsFailed } from './platform.ts';
+import { createPreviewGateway } from './preview-gateway.ts';
+import { recoverSandboxes } from './recover-sandboxes.ts';
+
+/** A person waits at the terminal. */
+const DRAIN_MS = 5_000;
+
+/** Dependencies of the platforms on one machine. */
+export interface OneMachineDeps extends Omit<PlatformDeps, 'folder'> {
+  /** A folder that only this process uses. */
+  readonly folder: string;
+}
+
+export interface OneMachineOptions {
+  readonly sandboxes: SandboxProvider & {
+    serveChannels(services: ChannelServices): Promise<void>;
+    writeCertificates(sandboxId: string): Promise<void>;
+    channelPath(sandboxId: string): string | undefined;
+  };
+  readonly place: string;
+  readonly target: NamespaceMounterOptions['target'];
+  /** Called at the end, once no preview is served any more. */
+  readonly ending?: (provider: SandboxService) => Promise<void>;
+}
+
+/** All but what its provider says of itself. */
+export type OneMachine = Omit<Platform, 'warnings' | 'describe' | 'brokersNetwork'>;
+
+/** Sandboxes of this machine, with previews that this process serves. */
+export async function openOneMachine(
+  config: Config,
+  deps: OneMachineDeps,
+  { sandboxes, place, target, ending }: OneMachineOptions,
+): Promise<OneMachine> {
+  const { records, tokens, clock, publisher, activity, log } = deps;
+  const channel = {
+    async address(id: string) {
+      const path = sandboxes.channelPath(id);
+      return path === undefined ? undefined : ({ kind: 'socket', path } as const);
+    },
+  };
+  const mounter = new NamespaceMounter({
+    target,
+    lost: (id, path, said) =>
+      log.warn({ sandbox_id: id, mount_path: path, said }, 'bucket lost: s3fs has ended'),
+  });
+  const guests = guestCalls(sandboxes);
+  const provisionAccess = createAccessProvisioner({ records, tokens, provider: guests, channel, log });
+  const provider = new SandboxService({
+    provider: sandboxes,
+    guests,
+    records,
+    clock,
+    publisher,
+    activity,
+    provisionAccess,
+    images: config.images,
+    mounter,
+    skillsFailed: skillsFailed(log),
+  });
+  const { plane, gateway, listening, end } = await openPreviews(config, deps, provider);
+  return {
+    provider,
+    mounter,
+    provisionAccess,
+    place,
+    plane,
+    gateway,
+    listening,
+    openChannels: (services) => sandboxes.serveChannels(services),
+    certificatesChanged: (id) => sandboxes.writeCertificates(id),
+    isAtAddress: () => Promise.resolve(false),
+    drainMs: DRAIN_MS,
+    recover: (signal) =>
+      recoverSandboxes({ records, provider: provider.for('control'), place, clock, log }, signal),
+    async close() {
+      await end();
+      await ending?.(provider);
+      await mounter.close();
+      await provider.close();
+    },
+  };
+}
+
+interface Previews extends Pick<Platform, 'plane' | 'gateway'> {
+  readonly listening: (port: number) => void;
+  readonly end: () => Promise<void>;
+}
+
+/** Previews through the gateway in this process, or on loopback ports if URLs are disabled. */
+async function openPreviews(
+  config: Config,
+  { folder, records, clock, log, metrics }: OneMachineDeps,
+  provider: Sandboxes,
+): Promise<Previews> {
+  const scheme = config.publicUrl?.protocol === 'https:' ? 'https' : 'http';
+  let port = publicPort(config.publicUrl);
+  let frameAncestors: readonly string[] = [];
+  const listening = (actual: number): void => {
+    port ??= actual;
+    frameAncestors = consoleOrigins({ ...config, listenHost: config.host }, actual);
+  };
+  const common = { maxTotal: config.preview.maxTotal, clock, provider };
+  if (!config.preview.enabled) {
+    const plane = createLoopbackPlane(common);
+    return { plane, gateway: undefined, listening, end: () => plane.closeAll() };
+  }
+  const plane: LocalPlane = await openLocalPlane({
+    ...common,
+    folder: join(folder, 'previews'),
+    zone: config.preview.zoneSuffix,
+    address: () => ({ scheme, port: port ?? config.port }),
+  });
+  const gateway = createPreviewGateway({
+    plane,
+    records,
+    provider,
+    clock,
+    preview: config.preview,
+    scheme,
+    frameAncestors: () => frameAncestors,
+    log,
+    metrics,
+    guesses: new GuessLimit(config.requestLimits.wrongSecretsPerMinute, clock),
+  });
+  return { plane, gateway, listening, end: () => gateway.close() };
+}
+
+function publicPort(publicUrl: URL | undefined): number | undefined {
+  if (publicUrl === undefined) return undefined;
+  return publicUrl.port === '' ? (publicUrl.protocol === 'https:' ? 443 : 80) : Number(publicUrl.port);
+}
