@@ -1,23 +1,18 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  CHANNEL_SOCKET,
-  SandboxChannels,
-  type ChannelServices,
-} from '#adapters/sandboxes/sandbox-channels.ts';
+import { CHANNEL_SOCKET, SandboxChannels } from '#adapters/sandboxes/sandbox-channels.ts';
 import { CHANNEL_FOLDER } from './sandbox-container.ts';
 
 /**
  * The sockets through which processes in containers reach this host, each in a folder that its
  * container sees read-only. There are no sockets if the engine runs on another machine.
  */
-export class ContainerChannels {
-  readonly #channels: SandboxChannels;
+export class ContainerChannels extends SandboxChannels {
   #root: string | undefined;
 
   /** @param root created with the first folder; undefined: no channels */
   constructor(root: string | undefined, certificates?: string) {
-    this.#channels = new SandboxChannels(certificates);
+    super(certificates);
     this.#root = root;
   }
 
@@ -28,13 +23,8 @@ export class ContainerChannels {
 
   /** Disables channels: the engine does not see the folders. */
   giveUp(): void {
-    this.#channels.closeAll();
+    this.closeAll();
     this.#root = undefined;
-  }
-
-  /** Enables channels. */
-  begin(services: ChannelServices): void {
-    this.#channels.begin(services);
   }
 
   /** The folder of a container, created if it is missing. */
@@ -47,24 +37,12 @@ export class ContainerChannels {
     return folder;
   }
 
-  async open(id: string, name: string): Promise<void> {
+  async openFor(id: string, name: string): Promise<void> {
     const folder = this.folder(name);
-    if (folder !== undefined) await this.#channels.open(id, folder, { everybody: true });
-  }
-
-  writeCertificates(id: string): Promise<void> {
-    return this.#channels.writeCertificates(id);
-  }
-
-  close(id: string): void {
-    this.#channels.close(id);
+    if (folder !== undefined) await this.open(id, folder, { everybody: true });
   }
 
   remove(name: string): void {
     if (this.#root !== undefined) rmSync(join(this.#root, name), { recursive: true, force: true });
-  }
-
-  closeAll(): void {
-    this.#channels.closeAll();
   }
 }

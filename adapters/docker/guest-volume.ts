@@ -9,6 +9,7 @@ import { GUEST_FOLDER } from '#adapters/guest/guest-runtime.ts';
 import { DOMAIN } from '#constructs/names.ts';
 import { type Engine, isStatus } from './engine.ts';
 import { removeContainer } from './container-state.ts';
+import type { SandboxVolumes } from './sandbox-volume.ts';
 
 /** Label of volumes: the version of the guest in it. */
 const VERSION = `${DOMAIN}/guest`;
@@ -27,12 +28,14 @@ const POLL_MS = 250;
  */
 export class GuestVolume {
   readonly #engine: Engine;
+  readonly #volumes: SandboxVolumes;
   readonly #folder: () => Promise<string>;
   #made: Promise<string> | undefined;
 
   /** @param folder of this machine; its last part is the version */
-  constructor(engine: Engine, folder: () => Promise<string>) {
+  constructor(engine: Engine, volumes: SandboxVolumes, folder: () => Promise<string>) {
     this.#engine = engine;
+    this.#volumes = volumes;
     this.#folder = folder;
   }
 
@@ -49,18 +52,14 @@ export class GuestVolume {
     return this.#made;
   }
 
-  /** Call this after the volume was removed by another process. */
-  forget(): void {
-    this.#made = undefined;
-  }
-
   async #make(image: string): Promise<string> {
     const folder = await this.#folder();
     const name = `porthole-guest-${basename(folder)}`;
     // Volumes cannot be renamed: a second, empty volume marks the first as complete.
     const whole = `${name}-whole`;
     for (const until = performance.now() + OTHER_MS; ; await pause(POLL_MS)) {
-      if ((await this.#has(name)) && (await this.#has(whole))) return name;
+      const made = await Promise.all([name, whole].map((each) => this.#volumes.find(each)));
+      if (made.every((each) => each !== undefined)) return name;
       const isLate = performance.now() > until;
       if (isLate) await removeContainer(this.#engine, `${name}-filler`);
       if (await this.#fill(folder, name, image)) break;
@@ -104,13 +103,6 @@ export class GuestVolume {
       await removeContainer(this.#engine, filler);
     }
     return true;
-  }
-
-  async #has(name: string): Promise<boolean> {
-    const found = await this.#engine.find(`inspect volume ${name}`, (docker, abortSignal) =>
-      docker.getVolume(name).inspect({ abortSignal }),
-    );
-    return found !== undefined;
   }
 
   #create(name: string, version: string): Promise<unknown> {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { Collection } from '../client/kubernetes-object.ts';
-import { isTimeout, awaitObject, type Watching } from './cluster-objects.ts';
+import { awaitSettled, type Watching } from './cluster-objects.ts';
 import { type Pod, podState, type RunningPod } from './pod-state.ts';
 
 /**
@@ -19,30 +19,18 @@ export async function awaitPod(
   until: AbortSignal,
   gone: () => PortholeError | undefined,
 ): Promise<RunningPod> {
-  let reason = 'its pod is not there yet';
-  try {
-    return await awaitObject<Pod, RunningPod>(
-      watching,
-      pods,
-      name,
-      (pod) => {
-        const now = podState(pod);
-        if (now.state === 'running') return now.pod;
-        if (now.state === 'absent' || now.state === 'ending') {
-          const error = gone();
-          if (error !== undefined) throw error;
-          return undefined;
-        }
-        ({ reason } = now);
-        if (now.state === 'ended' || now.isHopeless) throw sandboxNotRunning(id, reason);
-        return undefined;
-      },
-      until,
-    );
-  } catch (error) {
-    if (isTimeout(until)) throw sandboxNotRunning(id, reason, error);
-    throw error;
-  }
+  const pod = { from: pods, name, reason: 'its pod is not there yet' };
+  return awaitSettled<Pod, RunningPod>(watching, id, pod, until, (found) => {
+    const now = podState(found);
+    if (now.state === 'running') return { settled: now.pod };
+    if (now.state === 'absent' || now.state === 'ending') {
+      const error = gone();
+      if (error !== undefined) throw error;
+      return undefined;
+    }
+    if (now.state === 'ended' || now.isHopeless) throw sandboxNotRunning(id, now.reason);
+    return now;
+  });
 }
 
 /**

@@ -2,12 +2,11 @@ import { sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-
 import { sandboxObjectName } from '#constructs/names.ts';
 import { type Collection, collection, PODS } from '../client/kubernetes-object.ts';
 import {
-  awaitObject,
+  awaitSettled,
   find,
   type Watching,
   makeObject,
   awaitGone,
-  isTimeout,
   limited,
   annotated,
   sandboxIdOf,
@@ -110,30 +109,21 @@ export class ClaimLife {
   }
 
   async #run(id: string, until: AbortSignal): Promise<RunningPod> {
-    const name = await this.#settled<Claim, string>(
-      id,
-      this.#claims,
-      sandboxObjectName(id),
-      until,
-      (claim) => {
-        const now = claimState(claim);
-        if (now.state === 'absent' || now.state === 'ending') throw sandboxNotFound(id);
-        if (now.state === 'failed') throw unbound(id, now.reason);
-        return now.state === 'creating' ? now : now.sandbox;
-      },
-    );
+    const reason = 'it is not there yet';
+    const claimed = { from: this.#claims, name: sandboxObjectName(id), reason };
+    const name = await awaitSettled<Claim, string>(this.#options, id, claimed, until, (claim) => {
+      const now = claimState(claim);
+      if (now.state === 'absent' || now.state === 'ending') throw sandboxNotFound(id);
+      if (now.state === 'failed') throw unbound(id, now.reason);
+      return now.state === 'creating' ? now : { settled: now.sandbox };
+    });
     await this.#setMode(id, name, 'Running', until);
-    const podName = await this.#settled<ClaimedSandbox, string>(
-      id,
-      this.#sandboxes,
-      name,
-      until,
-      (sandbox) => {
-        const now: SandboxReadiness = sandboxReadiness(sandbox);
-        if (now.state === 'failed') throw unbound(id, now.reason);
-        return now.state === 'ready' ? now.podName : now;
-      },
-    );
+    const ready = { from: this.#sandboxes, name, reason };
+    const podName = await awaitSettled<ClaimedSandbox, string>(this.#options, id, ready, until, (sandbox) => {
+      const now: SandboxReadiness = sandboxReadiness(sandbox);
+      if (now.state === 'failed') throw unbound(id, now.reason);
+      return now.state === 'ready' ? { settled: now.podName } : now;
+    });
     // The controller's status may be older than the pod.
     return awaitPod(this.#options, this.#pods, podName, id, until, () => undefined);
   }
@@ -171,31 +161,6 @@ export class ClaimLife {
   async #claim(id: string, signal: AbortSignal | undefined): Promise<Claim | undefined> {
     const claim = await find<Claim>(this.#options.client, this.#claims, sandboxObjectName(id), signal);
     return claim !== undefined && sandboxIdOf(claim.metadata) === id ? claim : undefined;
-  }
-
-  /**
-   * Waits until `evaluate` returns a value. Until then it returns a reason, which a timeout
-   * reports.
-   */
-  async #settled<T extends Claim | ClaimedSandbox, R extends string>(
-    id: string,
-    from: Collection,
-    name: string,
-    until: AbortSignal,
-    evaluate: (object: T | undefined) => R | { readonly reason: string },
-  ): Promise<R> {
-    let reason = 'it is not there yet';
-    const decide = (object: T | undefined): R | undefined => {
-      const evaluated = evaluate(object);
-      if (typeof evaluated === 'string') return evaluated;
-      ({ reason } = evaluated);
-      return undefined;
-    };
-    try {
-      return await awaitObject(this.#options, from, name, decide, until);
-    } catch (error) {
-      throw isTimeout(until) ? sandboxNotRunning(id, reason, error) : error;
-    }
   }
 
   async #setMode(

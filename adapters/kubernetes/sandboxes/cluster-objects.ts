@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { isSandboxId, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
+import { isSandboxId, sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { ANNOTATIONS, sandboxObjectName } from '#constructs/names.ts';
 import { type Repetition, retryDelay } from '../client/exchange.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
@@ -165,6 +165,36 @@ export function isTimeout({ aborted, reason }: AbortSignal): boolean {
 export function limited(signal: AbortSignal | undefined, withinMs: number): AbortSignal {
   const limit = AbortSignal.timeout(withinMs);
   return signal === undefined ? limit : AbortSignal.any([signal, limit]);
+}
+
+/**
+ * Waits until `evaluate` returns a value. Until then it returns a reason, or undefined for the last
+ * one.
+ * @throws PortholeError `sandbox_not_running` with the reason on a timeout
+ */
+export async function awaitSettled<T extends KubernetesObject, R>(
+  watching: Watching,
+  id: string,
+  {
+    from,
+    name,
+    reason: first,
+  }: { readonly from: Collection; readonly name: string; readonly reason: string },
+  until: AbortSignal,
+  evaluate: (object: T | undefined) => { readonly settled: R } | { readonly reason: string } | undefined,
+): Promise<R> {
+  let reason = first;
+  const decide = (object: T | undefined) => {
+    const evaluated = evaluate(object);
+    if (evaluated !== undefined && 'settled' in evaluated) return evaluated;
+    reason = evaluated?.reason ?? reason;
+    return undefined;
+  };
+  try {
+    return (await awaitObject(watching, from, name, decide, until)).settled;
+  } catch (error) {
+    throw isTimeout(until) ? sandboxNotRunning(id, reason, error) : error;
+  }
 }
 
 /** Waits until an object is gone; a new object with the same name does not count. */
