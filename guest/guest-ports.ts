@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { GuestEvents } from './guest-event-stream.ts';
@@ -35,7 +36,7 @@ export class Ports {
   #text = '';
   #watchers = 0;
   #timer: NodeJS.Timeout | undefined;
-  readonly #changed = new Set<() => void>();
+  readonly #changes = new EventEmitter().setMaxListeners(0);
 
   /** @param hidden a port of the guest itself */
   constructor(events: GuestEvents, ownerOf: OwnerOf, hidden?: number) {
@@ -79,15 +80,7 @@ export class Ports {
       const isThere = (): boolean => this.#known.has(port) === (state === 'listening');
       this.#look();
       while (!isThere() && !signal.aborted) {
-        await new Promise<void>((resolve) => {
-          const wake = (): void => {
-            this.#changed.delete(wake);
-            signal.removeEventListener('abort', wake);
-            resolve();
-          };
-          this.#changed.add(wake);
-          signal.addEventListener('abort', wake);
-        });
+        await once(this.#changes, 'change', { signal }).catch(() => undefined);
       }
     } finally {
       stop();
@@ -136,7 +129,7 @@ export class Ports {
     for (const port of closed) {
       this.#events.publish({ name: 'port', data: { port, state: 'closed', at: now, listener: null } });
     }
-    for (const wake of this.#changed) wake();
+    this.#changes.emit('change');
   }
 }
 

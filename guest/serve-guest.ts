@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
+import { onceOpen } from '../core/shared/concurrency.ts';
 import { GuestEvents, serveEvents } from './guest-event-stream.ts';
 import { detailRoutes, KeptDetails } from './kept-details.ts';
 import { insideSocket, listenInside, SOCKET_VARIABLE } from './inside-socket.ts';
@@ -42,23 +43,11 @@ export interface Guest {
 /** Creates a value on first use; `value` is undefined until then. */
 class Later<T> {
   value: T | undefined;
-  readonly #make: () => Promise<T>;
-  #made: Promise<T> | undefined;
+  /** It fails without disk space, and may work later. */
+  readonly get: () => Promise<T>;
 
   constructor(make: () => Promise<T>) {
-    this.#make = make;
-  }
-
-  get(): Promise<T> {
-    this.#made ??= this.#make().then(
-      (value) => (this.value = value),
-      (error: unknown) => {
-        // Fails without disk space, and may work later.
-        this.#made = undefined;
-        throw error;
-      },
-    );
-    return this.#made;
+    this.get = onceOpen(async () => (this.value = await make()));
   }
 }
 

@@ -1,6 +1,7 @@
 import type { JWTVerifyGetKey } from 'jose';
 import type { Person } from '#core/callers.ts';
 import type { Clock } from '#core/shared/clock-and-ids.ts';
+import { onceOpen } from '#core/shared/concurrency.ts';
 import { discoverOidc, ISSUER_SECONDS, unavailable } from './oidc-discovery.ts';
 
 export interface OidcOptions {
@@ -31,15 +32,7 @@ export function createOidcVerifier(
   options: OidcOptions,
   clock: Clock,
 ): (token: string) => Promise<Person | undefined> {
-  let keys: Promise<JWTVerifyGetKey> | undefined;
-  const findKeys = () => {
-    keys ??= keysOf(options).catch((error: unknown) => {
-      // Do not cache a failure: the issuer may recover.
-      keys = undefined;
-      throw error;
-    });
-    return keys;
-  };
+  const findKeys = onceOpen(() => keysOf(options));
   return async (token) => {
     const { errors, jwtVerify } = await import('jose');
     let getKey: JWTVerifyGetKey;

@@ -20,7 +20,6 @@ import {
   sandboxNotFound,
   checkSandboxId,
   isSandboxId,
-  Serial,
   checkAtMost,
   networkNotSupported,
 } from '#adapters/sandboxes/sandbox-errors.ts';
@@ -32,20 +31,14 @@ import type {
   SandboxSize,
   SandboxSpec,
 } from '#core/sandboxes/sandbox-provider.ts';
+import { onceOpen, oneAtATime } from '#core/shared/concurrency.ts';
 import { ContainerChannels } from './container-channels.ts';
 import { ContainerLife } from './container-life.ts';
 import { containerProcess, containerState, type RunningContainer } from './container-state.ts';
 import { findImage } from './image-supply.ts';
 import { DEFAULT_LIMITS, type SandboxLimits } from './container-limits.ts';
 import { type FoundVolume, SandboxVolumes } from './sandbox-volume.ts';
-import {
-  Engine,
-  type EngineOptions,
-  type EngineFacts,
-  engineFacts,
-  type EngineProbe,
-  probeEngine,
-} from './engine.ts';
+import { Engine, type EngineOptions, engineFacts, type EngineProbe, probeEngine } from './engine.ts';
 import { GuestRelays } from './guest-relays.ts';
 import { GuestVolume } from './guest-volume.ts';
 import { portError } from './provider-errors.ts';
@@ -113,14 +106,13 @@ class ContainerProvider implements DockerProvider {
   readonly #volumes: SandboxVolumes;
   readonly #life: ContainerLife;
   readonly #relays: GuestRelays;
-  readonly #serial = new Serial();
   readonly #channels: ContainerChannels;
   readonly #running: RunningContainers;
   /** By sandbox: the start of its container that is prepared for commands. */
   readonly #prepared = new Map<string, string>();
   /** Sandboxes that are starting. */
   readonly #starting = new Set<string>();
-  #facts: Promise<EngineFacts> | undefined;
+  readonly #known = onceOpen(() => engineFacts(this.#engine));
 
   constructor({
     engine,
@@ -153,7 +145,7 @@ class ContainerProvider implements DockerProvider {
       },
       channelFolder: (name) => this.#channels.folder(name),
       channelsUnseen: () => this.#channels.giveUp(),
-      guest: new GuestVolume(this.#engine, () => guestRuntime(guestCache(process.env))),
+      guest: new GuestVolume(this.#engine, this.#volumes, () => guestRuntime(guestCache(process.env))),
     });
     this.#running = new RunningContainers(this.#life);
     this.#relays = new GuestRelays(this.#engine);
@@ -164,16 +156,16 @@ class ContainerProvider implements DockerProvider {
   }
 
   writeCertificates(id: string): Promise<void> {
-    return this.#serial.run(id, () => this.#channels.writeCertificates(id));
+    return oneAtATime(this, id, () => this.#channels.writeCertificates(id));
   }
 
   async serveChannels(services: ChannelServices): Promise<void> {
     this.#channels.begin(services);
     for await (const id of this.list()) {
-      await this.#serial.run(id, async () => {
+      await oneAtATime(this, id, async () => {
         const found = await this.#life.container(id);
         if (found === undefined || containerState(found).state !== 'running') return;
-        await this.#channels.open(id, this.#names.objectName(id));
+        await this.#channels.openFor(id, this.#names.objectName(id));
       });
     }
   }
@@ -248,7 +240,7 @@ class ContainerProvider implements DockerProvider {
 
   stop(id: string, signal?: AbortSignal): Promise<void> {
     return this.#asPortErrors(id, () =>
-      this.#serial.run(id, async () => {
+      oneAtATime(this, id, async () => {
         if (!isSandboxId(id)) throw sandboxNotFound(id);
         await this.#life.volume(id, signal);
         await this.#end(id, () => this.#life.end(id, signal));
@@ -269,7 +261,7 @@ class ContainerProvider implements DockerProvider {
     signal?.throwIfAborted();
     if (!isSandboxId(id)) return;
     await this.#asPortErrors(id, () =>
-      this.#serial.run(id, async () => {
+      oneAtATime(this, id, async () => {
         await this.#end(id, () => this.#life.remove(id, signal));
         this.#channels.remove(this.#names.objectName(id));
       }),
@@ -316,17 +308,9 @@ class ContainerProvider implements DockerProvider {
     this.#engine.close();
   }
 
-  #known(): Promise<EngineFacts> {
-    this.#facts ??= engineFacts(this.#engine).catch((error: unknown) => {
-      this.#facts = undefined;
-      throw error;
-    });
-    return this.#facts;
-  }
-
   /** Runs one start at a time per sandbox, and reports it as starting meanwhile. */
   #coming(id: string, work: () => Promise<void>): Promise<void> {
-    return this.#serial.run(id, async () => {
+    return oneAtATime(this, id, async () => {
       this.#starting.add(id);
       try {
         await work();
@@ -340,7 +324,7 @@ class ContainerProvider implements DockerProvider {
     const container = await this.#life.run(id, volume, signal);
     if (this.#prepared.get(id) !== container.startedAt) await this.#prepare(id, volume, container, signal);
     this.#prepared.set(id, container.startedAt);
-    await this.#channels.open(id, volume.Name);
+    await this.#channels.openFor(id, volume.Name);
     this.#running.saw(id, container);
   }
 

@@ -33,7 +33,7 @@ const INGREDIENTS = [
   'guest/**/*.{ts,bash}',
   'core/errors.ts',
   'core/files/workspace-path.ts',
-  'core/shared/free-buffer.ts',
+  'core/shared/{concurrency,free-buffer}.ts',
   'core/tar/*.ts',
   'proxy/**/*.ts',
   'adapters/guest/guest-bundle.ts',

@@ -21,7 +21,6 @@ import {
   sandboxNotFound,
   checkSandboxId,
   isSandboxId,
-  Serial,
   networkNotSupported,
 } from '#adapters/sandboxes/sandbox-errors.ts';
 import type { MachineTools } from '#adapters/egress/machine-tools.ts';
@@ -35,6 +34,7 @@ import type {
   SandboxSize,
   SandboxSpec,
 } from '#core/sandboxes/sandbox-provider.ts';
+import { oneAtATime } from '#core/shared/concurrency.ts';
 import { PROTOCOL_VERSION } from '#guest/protocol/http-protocol.ts';
 import { ownerOf } from './drop-root.ts';
 import { endProcesses } from './end-processes.ts';
@@ -110,7 +110,6 @@ class FolderProvider implements LocalProvider {
   readonly #starter: SandboxStarter;
   readonly #findIsolation: () => Promise<Isolation>;
   #isolation: Promise<Isolation> | undefined;
-  readonly #serial = new Serial();
   readonly #channels: SandboxChannels;
 
   constructor(root: string, options: LocalProviderOptions) {
@@ -150,13 +149,13 @@ class FolderProvider implements LocalProvider {
   }
 
   writeCertificates(id: string): Promise<void> {
-    return this.#serial.run(id, () => this.#channels.writeCertificates(id));
+    return oneAtATime(this, id, () => this.#channels.writeCertificates(id));
   }
 
   async serveChannels(services: ChannelServices): Promise<void> {
     this.#channels.begin(services);
     for await (const id of this.list()) {
-      await this.#serial.run(id, async () => {
+      await oneAtATime(this, id, async () => {
         const folder = new SandboxFolder(this.#root, id);
         const isolation = folder.started()?.isolation;
         if (isolation === undefined || this.#observe(id).state !== 'running') return;
@@ -189,7 +188,7 @@ class FolderProvider implements LocalProvider {
     if (network && (await this.probe()).isolation === 'none') {
       throw networkNotSupported('sandboxes are not isolated, so they have no network of their own');
     }
-    await this.#serial.run(id, async () => {
+    await oneAtATime(this, id, async () => {
       const folder = new SandboxFolder(this.#root, id);
       if (folder.has('destroying')) await this.#remove(id, folder);
       const fresh = !folder.exists();
@@ -209,17 +208,17 @@ class FolderProvider implements LocalProvider {
 
   async stop(id: string, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
-    await this.#serial.run(id, () => this.#end(id, this.#known(id)));
+    await oneAtATime(this, id, () => this.#end(id, this.#known(id)));
   }
 
   async resume(id: string, signal?: AbortSignal): Promise<void> {
-    await this.#serial.run(id, () => this.#start(id, this.#known(id), signal));
+    await oneAtATime(this, id, () => this.#start(id, this.#known(id), signal));
   }
 
   async destroy(id: string, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
     if (!isSandboxId(id)) return;
-    await this.#serial.run(id, async () => {
+    await oneAtATime(this, id, async () => {
       const folder = new SandboxFolder(this.#root, id);
       if (folder.exists()) await this.#remove(id, folder);
     });

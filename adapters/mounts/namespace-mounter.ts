@@ -1,6 +1,6 @@
 import { PortholeError } from '#core/errors.ts';
 import type { BucketMount, BucketMounter } from '#core/mounts/mount-bucket.ts';
-import { Serial } from '#adapters/sandboxes/sandbox-errors.ts';
+import { oneAtATime } from '#core/shared/concurrency.ts';
 import { mountFailed } from './mount-failure.ts';
 import type { MountTarget } from './mount-target.ts';
 import { MountSupervisor } from './mount-supervisor.ts';
@@ -33,7 +33,6 @@ interface Mounted {
  */
 export class NamespaceMounter implements BucketMounter {
   readonly #options: NamespaceMounterOptions;
-  readonly #serial = new Serial();
   readonly #mounted = new Map<string, Map<string, Mounted>>();
   /** By sandbox: aborted to cancel its running and waiting mounts. */
   readonly #ending = new Map<string, AbortController>();
@@ -47,7 +46,7 @@ export class NamespaceMounter implements BucketMounter {
     const ending = this.#ending.get(sandboxId) ?? new AbortController();
     this.#ending.set(sandboxId, ending);
     const signal = given === undefined ? ending.signal : AbortSignal.any([ending.signal, given]);
-    return this.#serial.run(sandboxId, async () => {
+    return oneAtATime(this, sandboxId, async () => {
       signal.throwIfAborted();
       const { mountPath } = mount;
       const mounts = this.#mounted.get(sandboxId) ?? new Map<string, Mounted>();
@@ -69,7 +68,7 @@ export class NamespaceMounter implements BucketMounter {
   }
 
   unmount(sandboxId: string, mountPath: string): Promise<void> {
-    return this.#serial.run(sandboxId, async () => {
+    return oneAtATime(this, sandboxId, async () => {
       const mounted = this.#mounted.get(sandboxId)?.get(mountPath);
       if (mounted === undefined) {
         throw new PortholeError(
@@ -86,7 +85,7 @@ export class NamespaceMounter implements BucketMounter {
   unmountAll(sandboxId: string): Promise<void> {
     this.#ending.get(sandboxId)?.abort(mountFailed('the sandbox ends'));
     this.#ending.delete(sandboxId);
-    return this.#serial.run(sandboxId, async () => {
+    return oneAtATime(this, sandboxId, async () => {
       const mounts = [...(this.#mounted.get(sandboxId) ?? [])];
       await Promise.all(mounts.map(([, { supervisor }]) => supervisor.close()));
       for (const [path, mounted] of mounts) this.#forget(sandboxId, path, mounted);

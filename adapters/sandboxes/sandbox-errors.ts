@@ -33,24 +33,6 @@ export function checkPort(port: number): void {
   throw new PortholeError('invalid_port', `Port ${port}: must be a whole number from 1 to 65535.`);
 }
 
-/**
- * Runs work on one key one after the other, in the order of the calls; different keys do not wait
- * for each other.
- */
-export class Serial {
-  readonly #tails = new Map<string, Promise<unknown>>();
-
-  run<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const result = (this.#tails.get(key) ?? Promise.resolve()).then(work);
-    const tail = result.catch(() => {});
-    this.#tails.set(key, tail);
-    void tail.finally(() => {
-      if (this.#tails.get(key) === tail) this.#tails.delete(key);
-    });
-    return result;
-  }
-}
-
 /** @throws PortholeError `invalid_request` */
 export function checkSandboxId(id: string): void {
   if (SANDBOX_ID.test(id)) return;

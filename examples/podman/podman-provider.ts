@@ -29,7 +29,6 @@ import {
   networkNotSupported,
   sandboxNotFound,
   sandboxNotRunning,
-  Serial,
 } from '#adapters/sandboxes/sandbox-errors.ts';
 import type {
   Enforcement,
@@ -38,6 +37,7 @@ import type {
   SandboxProvider,
   SandboxSpec,
 } from '#core/sandboxes/sandbox-provider.ts';
+import { oneAtATime } from '#core/shared/concurrency.ts';
 import { Podman } from './podman.ts';
 
 export interface PodmanProviderOptions {
@@ -90,7 +90,6 @@ export class PodmanProvider implements SandboxProvider {
   readonly #names: SandboxNames;
   readonly #image: string;
   readonly #relays: GuestRelays;
-  readonly #serial = new Serial();
   /** By sandbox: the container that was seen running. */
   readonly #running = new Map<string, RunningContainer>();
   /** Sandboxes that are starting. */
@@ -356,7 +355,7 @@ export class PodmanProvider implements SandboxProvider {
 
   /** One change of a sandbox at a time. */
   #change(id: string, work: () => Promise<void>): Promise<void> {
-    return this.#asPortErrors(id, () => this.#serial.run(id, work));
+    return this.#asPortErrors(id, () => oneAtATime(this, id, work));
   }
 
   async #asPortErrors<T>(id: string, work: () => Promise<T>): Promise<T> {
