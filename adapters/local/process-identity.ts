@@ -25,7 +25,8 @@ const boot = ((): string => {
 function startOf(pid: number): string | undefined {
   if (process.platform !== 'linux') return startByPs(pid);
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // UTF-8: Node reads it in one call. The name may contain anything, and is cut off.
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // Field 2 is the program's name in parentheses and may contain anything; parse after the last
     // parenthesis.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

@@ -122,9 +122,13 @@ export function sandboxCapacity(
       }),
 
     takeWarm: (place, from, to, at, { id, sandboxOptions } = {}) => {
+      const checks =
+        sandboxOptions !== undefined &&
+        (sandboxOptions.sessionKey !== null ||
+          sandboxOptions.name !== null ||
+          hasBounds(sandboxOptions.quotaLimits));
       const take = async (db: Kysely<SqlSchema>) => {
-        if (sandboxOptions !== undefined && (await existing(db, to, sandboxOptions)) !== undefined)
-          return undefined;
+        if (checks && (await existing(db, to, sandboxOptions)) !== undefined) return undefined;
         const taken = await db
           .updateTable('sandboxes')
           .set({
@@ -165,7 +169,8 @@ export function sandboxCapacity(
           .executeTakeFirst();
         return taken && toRecord(taken);
       };
-      return once((db) => (sandboxOptions === undefined ? take(db) : inTransaction(db, take)));
+      // A single statement is a transaction already.
+      return once((db) => (checks ? inTransaction(db, take) : take(db)));
     },
   };
 }
@@ -173,6 +178,10 @@ export function sandboxCapacity(
 /** The owner's sandboxes that count. */
 function ownOf(db: Kysely<SqlSchema>, owner: Owner) {
   return db.selectFrom('sandboxes').where(LIVE).where(ownedBy(owner)).where('desired', '!=', 'destroyed');
+}
+
+function hasBounds(limits: QuotaLimits | undefined): limits is QuotaLimits {
+  return limits !== undefined && binds(limits.quota);
 }
 
 /**
@@ -185,7 +194,7 @@ async function pastQuota(
   quotaLimits: QuotaLimits | undefined,
   more: (quotaLimits: QuotaLimits) => Usage,
 ): Promise<Usage | undefined> {
-  if (quotaLimits === undefined || !binds(quotaLimits.quota)) return undefined;
+  if (!hasBounds(quotaLimits)) return undefined;
   const used = await usageOf(trx, owner, quotaLimits.defaultSize);
   return isWithin(quotaLimits.quota, used, more(quotaLimits)) ? undefined : used;
 }

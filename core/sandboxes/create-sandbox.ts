@@ -311,6 +311,7 @@ async function used<T>(
   use: (sandbox: SandboxRecord) => Promise<T>,
   signal: AbortSignal | undefined,
 ): Promise<T> {
+  if (sandbox.skills.length === 0) return use(sandbox);
   // Loaded on demand: it reads and writes tar files.
   const { placeSkills } = await import('../skills/place-skills.ts');
   return use({ ...sandbox, skills: await placeSkills(deps, sandbox, signal) });
