@@ -2,6 +2,7 @@ import { commandEnvironment } from '#core/network/network-secrets.ts';
 import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { z } from 'zod';
+import { ownPieces } from '#core/shared/free-buffer.ts';
 import { checkCommand } from '#core/delegations/delegation-store.ts';
 import { PortholeError } from '#core/errors.ts';
 import { collectCommand } from '#core/processes/collect-command.ts';
@@ -227,7 +228,7 @@ export const execCommandRoute = defineRoute({
     return {
       statusCode: 200,
       headers: { ...EVENT_STREAM_HEADERS, ...vary },
-      body: events,
+      body: typeof events === 'string' ? events : ownPieces(events),
     };
   },
 });
