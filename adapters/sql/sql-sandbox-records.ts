@@ -33,11 +33,9 @@ const networkKey = (sandboxId: string) => `network:${sandboxId}`;
 type SandboxStates = Partial<Pick<SandboxRecord, 'desired' | 'observed'>>;
 
 export function sandboxRecords(
-  { dialect, notifier, once, prepare, repeatable }: SqlSession,
+  { dialect, notifier, once, repeatable }: SqlSession,
   kept: SandboxEnv,
 ): SandboxRecords {
-  /** Compiled once: each request for a sandbox reads it. */
-  const byId = prepare((db) => db.selectFrom('sandboxes').selectAll().where('id', '=', ''));
   const toRecord = (row: Selectable<SandboxesTable>) => sandboxOf(row, kept);
   const set = (id: string, states: SandboxStates, generation: number | undefined) =>
     once(async (db) => {
@@ -150,10 +148,11 @@ export function sandboxRecords(
         ),
       ),
 
-    async get(id) {
-      const [row] = await byId(id);
-      return row && toRecord(row);
-    },
+    get: (id) =>
+      repeatable(async (db) => {
+        const row = await db.selectFrom('sandboxes').selectAll().where('id', '=', id).executeTakeFirst();
+        return row && toRecord(row);
+      }),
 
     // Not idempotent: a late `destroyed` could hit the sandbox that has reused the id.
     setDesired: (id, desired, generation) => set(id, { desired }, generation),
