@@ -6,7 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { deleteFile } from '#guest/files/change-files.ts';
-import { openExchange } from '#guest/files/place-files.ts';
+import { FOLDER } from '#guest/files/descriptors.ts';
+import { openExchange, placeFiles } from '#guest/files/place-files.ts';
+import { Stage } from '#guest/files/stage.ts';
 import { tarOut } from '#guest/files/tar-out.ts';
 import { unpackTar, uploadFiles } from '#guest/files/unpack.ts';
 import { Workspace } from '#guest/files/workspace.ts';
@@ -181,12 +183,43 @@ describe('a tar', () => {
 
   test('takes the place of an old file at once, with a name of any bytes', () => {
     const exchange = openExchange();
-    const [one, other] = [here('new'), Buffer.from(`${here('')}\xff old`, 'latin1')];
-    fs.writeFileSync(one, 'new');
-    expect(exchange(one, other)).toBe(false);
-    fs.writeFileSync(other, 'old');
-    expect(exchange(one, other)).toBe(true);
-    expect([fs.readFileSync(one, 'utf8'), fs.readFileSync(other, 'utf8')]).toEqual(['old', 'new']);
+    const [from, into] = ['from', 'into'].map((name) => {
+      fs.mkdirSync(here(name));
+      return fs.openSync(here(name), fs.constants.O_DIRECTORY);
+    }) as [number, number];
+    for (const name of ['plain', Buffer.from('\xff old', 'latin1')]) {
+      const paths = ['from', 'into'].map((folder) =>
+        Buffer.concat([Buffer.from(here(`${folder}/`)), Buffer.from(name)]),
+      );
+      const [one, other] = paths as [Buffer, Buffer];
+      fs.writeFileSync(one, 'new');
+      expect(exchange(from, into, name)).toBe(false);
+      fs.writeFileSync(other, 'old');
+      expect(exchange(from, into, name)).toBe(true);
+      expect([fs.readFileSync(one, 'utf8'), fs.readFileSync(other, 'utf8')]).toEqual(['old', 'new']);
+    }
+    fs.closeSync(from);
+    fs.closeSync(into);
+  });
+
+  test('returns a folder that takes the place of a checked file', async () => {
+    fs.mkdirSync(here('sub'));
+    fs.writeFileSync(here('sub/file'), 'old');
+    const directory = fs.openSync(root, FOLDER);
+    const stage = new Stage(directory);
+    stage.file('sub/file', 0o644);
+    stage.endFile();
+    // The last call between the check and the first change.
+    stage.forgetFolders = () => {
+      Stage.prototype.forgetFolders.call(stage);
+      fs.rmSync(here('sub/file'));
+      fs.mkdirSync(here('sub/file/kept'), { recursive: true });
+    };
+    const placing = placeFiles(workspace, stage, { replacesFiles: true });
+    await expect(placing).rejects.toThrow('a folder is there already');
+    await stage.close();
+    fs.closeSync(directory);
+    expect(look(root)).toEqual(['sub/', 'sub/file/', 'sub/file/kept/']);
   });
 
   test('shuts a new folder that comes shut, and leaves the mode of one that is there', async () => {
