@@ -2,6 +2,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { PortholeError } from '#core/errors.ts';
 import type { PageBrowser, PageObservation, PageVisit } from '#core/pages/page-browser.ts';
 import type { AnswerSchema } from '#core/processes/guest-answers.ts';
+import { readAtMost } from '#core/shared/reads.ts';
 import type { GuestKeys, GuestTokenClaims } from '#guest/protocol/guest-pod.ts';
 
 export interface RemotePagesOptions {
@@ -135,14 +136,9 @@ function readObservation(schema: AnswerSchema<PageObservation>, answer: string):
 }
 
 async function boundedText(response: IncomingMessage, limit: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > limit) throw new Error(`Its answer is over ${limit} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
+  const body = await readAtMost(response, limit);
+  if (body === undefined) throw new Error(`Its answer is over ${limit} bytes`);
+  return body.toString();
 }
 
 function busy(retryAfterSeconds: number): PortholeError {

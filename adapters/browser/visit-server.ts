@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { PortholeError } from '#core/errors.ts';
 import type { PageBrowser } from '#core/pages/page-browser.ts';
+import { readAtMost } from '#core/shared/reads.ts';
 import { readPublicKey, verifyGuestToken } from '#guest/protocol/guest-pod.ts';
 import {
   contentDigest,
@@ -93,14 +94,9 @@ function authorizedDigest(request: IncomingMessage, keys: readonly KeyObject[], 
 async function readBody(request: IncomingMessage): Promise<Buffer> {
   const tooLarge = () => new Refusal(413, `The request is larger than ${LARGEST_VISIT} bytes`);
   if (Number(request.headers['content-length'] ?? 0) > LARGEST_VISIT) throw tooLarge();
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > LARGEST_VISIT) throw tooLarge();
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+  const body = await readAtMost(request, LARGEST_VISIT);
+  if (body === undefined) throw tooLarge();
+  return body;
 }
 
 function readVisit(body: Buffer) {

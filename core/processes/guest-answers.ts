@@ -4,6 +4,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { MAX_JSON } from '#guest/protocol/http-protocol.ts';
 import { PortholeError } from '../errors.ts';
 import type { GuestAnswer } from '../sandboxes/sandbox-provider.ts';
+import { readAtMost } from '../shared/reads.ts';
 
 /**
  * How long a guest may take to answer, in ms. It usually takes 1 ms; a busy machine may need a
@@ -33,16 +34,11 @@ export async function textAnswer(
   sandboxId: string,
   { limit = MAX_JSON, within = ANSWER_WITHIN }: { readonly limit?: number; readonly within?: number } = {},
 ): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
   const timer = setTimeout(() => answer.destroy(new Error('too slow')), within);
   try {
-    for await (const chunk of answer as AsyncIterable<Buffer>) {
-      length += chunk.length;
-      if (length > limit) throw new Error(`an answer of over ${limit} bytes`);
-      chunks.push(chunk);
-    }
-    return Buffer.concat(chunks).toString();
+    const body = await readAtMost(answer, limit);
+    if (body === undefined) throw new Error(`an answer of over ${limit} bytes`);
+    return body.toString();
   } catch (error) {
     throw guestFailure(sandboxId, 'the answer of its guest was cut', error);
   } finally {

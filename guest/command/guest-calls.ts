@@ -1,6 +1,7 @@
 /** The requests of `porthole` to its sandbox's guest. */
 import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { SOCKET_VARIABLE } from '../inside-socket.ts';
 import { shortSocketPath } from '../protocol/socket-path.ts';
 
@@ -52,8 +53,8 @@ export class GuestCalls {
   /** The guest has the same version and runs as the same user: its answers are not validated. */
   async json<T>(method: Method, path: string, body?: unknown): Promise<T> {
     const response = await this.#send(method, path, body);
-    const text = await readText(response);
-    return (text === '' ? undefined : JSON.parse(text)) as T;
+    const answer = await text(response);
+    return (answer === '' ? undefined : JSON.parse(answer)) as T;
   }
 
   async *events(path: string): AsyncGenerator<OutputEvent, void, undefined> {
@@ -99,7 +100,7 @@ export class GuestCalls {
     });
     const { statusCode = 500 } = response;
     if (statusCode < 400) return response;
-    const { error, code } = JSON.parse(await readText(response)) as Record<string, string>;
+    const { error, code } = JSON.parse(await text(response)) as Record<string, string>;
     throw new Refusal(error ?? `refused with status ${statusCode}`, code ?? '');
   }
 }
@@ -109,10 +110,4 @@ export function unreachable(what: string): CommandError {
     EXIT.unreachable,
     `The guest of this sandbox ${what}. Stop and resume the sandbox.`,
   );
-}
-
-export async function readText(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
 }

@@ -4,10 +4,11 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RUNS_FOLDER } from '../prepare-workspace.ts';
 import { shortSocketPath } from '../protocol/socket-path.ts';
-import { CommandError, EXIT, readText } from './guest-calls.ts';
+import { CommandError, EXIT } from './guest-calls.ts';
 
 /** The API's URL and the credential. */
 interface Access {
@@ -119,8 +120,8 @@ export function request(
     asked.once('timeout', () => asked.destroy(new Error('no answer')));
     asked.once('error', reject);
     asked.once('response', (response) => {
-      readText(response).then(
-        (text) => resolve({ status: response.statusCode ?? 0, body: parsed(text) }),
+      text(response).then(
+        (body) => resolve({ status: response.statusCode ?? 0, body: parsed(body) }),
         reject,
       );
     });

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readPlain } from '../plain-file.ts';
 import type { KeptDetail } from '../protocol/details-protocol.ts';
 import { LARGEST_CHANGED_FILE } from '../protocol/details-protocol.ts';
@@ -45,10 +46,5 @@ export class ChangeRecorder {
 
 /** Undefined for what is not UTF-8 text. */
 function textOf(bytes: Buffer): string | undefined {
-  if (bytes.includes(0)) return undefined;
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
+  return !bytes.includes(0) && isUtf8(bytes) ? bytes.toString() : undefined;
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { on } from 'node:events';
 import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
@@ -78,11 +79,9 @@ function extendedValue(value: string): string {
 }
 
 function utf8(latin1: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(latin1, 'latin1'));
-  } catch {
-    throw malformed(`the name ${shown(latin1)} is not UTF-8`);
-  }
+  const bytes = Buffer.from(latin1, 'latin1');
+  if (isUtf8(bytes)) return bytes.toString();
+  throw malformed(`the name ${shown(latin1)} is not UTF-8`);
 }
 
 function shown(text: string): string {
@@ -169,11 +168,9 @@ export async function* multipartParts(
 export async function fieldText({ name, stream }: MultipartPart): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(chunks));
-  } catch {
-    throw malformed(`the field ${JSON.stringify(name.slice(0, 100))} is not UTF-8`);
-  }
+  const bytes = Buffer.concat(chunks);
+  if (isUtf8(bytes)) return bytes.toString();
+  throw malformed(`the field ${JSON.stringify(name.slice(0, 100))} is not UTF-8`);
 }
 
 /**

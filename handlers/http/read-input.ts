@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import { closestName } from '#core/sandboxes/closest-name.ts';
@@ -146,11 +147,8 @@ async function readBody(event: HttpEvent, most: number): Promise<string> {
 }
 
 function utf8(bytes: Buffer): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw new PortholeError('invalid_request', 'The body is not valid UTF-8: JSON must be.');
-  }
+  if (isUtf8(bytes)) return bytes.toString();
+  throw new PortholeError('invalid_request', 'The body is not valid UTF-8: JSON must be.');
 }
 
 function cutOff(): PortholeError {

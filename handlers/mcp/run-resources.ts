@@ -1,4 +1,5 @@
 /** What the results of tools leave out, as resources of the run. */
+import { isUtf8 } from 'node:buffer';
 import {
   ProtocolError,
   ProtocolErrorCode,
@@ -111,11 +112,7 @@ export async function readFileBytes(
 }
 
 export function utf8(bytes: Buffer): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
+  return isUtf8(bytes) ? bytes.toString() : undefined;
 }
 
 function decoded(path: string): string | undefined {

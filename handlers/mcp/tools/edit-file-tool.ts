@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
@@ -51,11 +52,8 @@ function textOf(bytes: Buffer | undefined, path: string): string {
       remedy: 'change it with run_command (sed).',
     });
   }
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw new PortholeError('invalid_request', `path: ${path} is not UTF-8 text`, {
-      remedy: 'use write_file.',
-    });
-  }
+  if (isUtf8(bytes)) return bytes.toString();
+  throw new PortholeError('invalid_request', `path: ${path} is not UTF-8 text`, {
+    remedy: 'use write_file.',
+  });
 }
