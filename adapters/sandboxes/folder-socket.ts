@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { chmodSync, chownSync, renameSync } from 'node:fs';
-import { connect, type Server, type Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
 import { join } from 'node:path';
-import { shortSocketPath } from '#guest/protocol/socket-path.ts';
+import { connectToPath, shortSocketPath } from '#guest/protocol/socket-path.ts';
 
 export interface SocketRights {
   /** The uid and gid that may connect, in addition to the host's own. @default the host's */
@@ -50,19 +51,8 @@ export function listenInFolder(
 }
 
 /** Connects to a socket in a folder. @throws the system's error if nothing listens */
-export function connectInFolder(folder: string, name: string): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const { path, done } = shortSocketPath(join(folder, name));
-    const socket = connect({ path, allowHalfOpen: true });
-    const failed = (error: Error): void => {
-      done();
-      reject(error);
-    };
-    socket.once('error', failed);
-    socket.once('connect', () => {
-      done();
-      socket.off('error', failed);
-      resolve(socket);
-    });
-  });
+export async function connectInFolder(folder: string, name: string): Promise<Socket> {
+  const socket = connectToPath(join(folder, name), true);
+  await once(socket, 'connect');
+  return socket;
 }

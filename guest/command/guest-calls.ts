@@ -1,9 +1,9 @@
 /** The requests of `porthole` to its sandbox's guest. */
 import { type IncomingMessage, request } from 'node:http';
-import { connect } from 'node:net';
+import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { SOCKET_VARIABLE } from '../inside-socket.ts';
-import { shortSocketPath } from '../protocol/socket-path.ts';
+import { connectToPath } from '../protocol/socket-path.ts';
 
 /** Exit codes of `porthole`. */
 export const EXIT = { done: 0, failed: 1, usage: 2, denied: 3, undecided: 4, unreachable: 5 } as const;
@@ -83,15 +83,13 @@ export class GuestCalls {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       const failed = (error: NodeJS.ErrnoException): void =>
         reject(unreachable(`does not answer (${error.code ?? error.message})`));
-      let short: ReturnType<typeof shortSocketPath>;
+      let socket: Socket;
       try {
-        short = shortSocketPath(this.#socket);
+        socket = connectToPath(this.#socket);
       } catch (error) {
         failed(error as Error);
         return;
       }
-      const socket = connect(short.path);
-      socket.once('connect', short.done).once('error', short.done);
       // createConnection bypasses the agent, which would keep the connection and this process open.
       request({ method, path, createConnection: () => socket, headers: { host: 'guest' } })
         .once('response', resolve)

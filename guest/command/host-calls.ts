@@ -2,12 +2,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RUNS_FOLDER } from '../prepare-workspace.ts';
-import { shortSocketPath } from '../protocol/socket-path.ts';
+import { connectToPath } from '../protocol/socket-path.ts';
 import { CommandError, EXIT } from './guest-calls.ts';
 
 /** The API's URL and the credential. */
@@ -107,9 +106,7 @@ export function request(
     ...(body !== undefined && { 'content-type': 'application/json' }),
   };
   return new Promise((resolve, reject) => {
-    const short = socket === undefined ? undefined : shortSocketPath(socket);
-    const connection = short && connect(short.path);
-    connection?.once('connect', short?.done ?? noop).once('error', short?.done ?? noop);
+    const connection = socket === undefined ? undefined : connectToPath(socket);
     const asked = send(target, {
       method,
       headers,
@@ -128,8 +125,6 @@ export function request(
     asked.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }
-
-function noop(): void {}
 
 function parsed(text: string): unknown {
   try {

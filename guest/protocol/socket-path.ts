@@ -1,4 +1,5 @@
 import { closeSync, openSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
 import { basename, dirname } from 'node:path';
 
 /** Longest path in a socket address: 108 bytes with its closing zero, 104 on macOS. */
@@ -19,4 +20,11 @@ export function shortSocketPath(path: string): { readonly path: string; readonly
       isOpen = false;
     },
   };
+}
+
+/** Connects to a socket, also by a long path. @throws the system's error without its folder */
+export function connectToPath(path: string, allowHalfOpen = false): Socket {
+  const short = shortSocketPath(path);
+  const socket = connect({ path: short.path, allowHalfOpen });
+  return socket.once('connect', short.done).once('error', short.done);
 }
