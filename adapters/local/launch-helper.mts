@@ -1,10 +1,11 @@
 /**
- * Calls of the kernel that start a sandbox under unshare, and that neither a shell nor Node makes.
- * The addon for them is beside this file.
+ * Calls of the kernel around a sandbox that neither a shell nor Node makes. The addon for them is
+ * beside this file.
  *
  *     node launch-helper.mts loopback     brings `lo` up (netdevice(7))
  *     node launch-helper.mts filter COMMAND…     becomes the command, under the system call filter
  *                                                on descriptor 5 (seccomp(2))
+ *     node launch-helper.mts send SOCKET DESCRIPTOR     sends a descriptor over a Unix socket
  */
 import { closeSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -66,6 +67,41 @@ function startFiltered(argv: readonly string[]): void {
   process.execve?.(argv[0] ?? '', argv);
 }
 
+const SOL_SOCKET = 1;
+const SCM_RIGHTS = 1;
+
+/** As fusermount does: one byte, with the descriptor beside it (unix(7)). */
+function sendDescriptor(socket: number, descriptor: number): void {
+  calls.struct('iovec', { iov_base: 'void *', iov_len: 'size_t' });
+  calls.struct('msghdr', {
+    msg_name: 'void *',
+    msg_namelen: 'uint32_t',
+    msg_iov: 'iovec *',
+    msg_iovlen: 'size_t',
+    msg_control: 'void *',
+    msg_controllen: 'size_t',
+    msg_flags: 'int',
+  });
+  const sendmsg = library.func('sendmsg', 'long', ['int', 'msghdr *', 'int']);
+  // A 64-bit length, level and type, then the descriptor, padded to 8 bytes.
+  const control = Buffer.alloc(24);
+  control.writeBigUInt64LE(20n, 0);
+  control.writeInt32LE(SOL_SOCKET, 8);
+  control.writeInt32LE(SCM_RIGHTS, 12);
+  control.writeInt32LE(descriptor, 16);
+  const message = {
+    msg_name: null,
+    msg_namelen: 0,
+    msg_iov: { iov_base: Buffer.alloc(1), iov_len: 1 },
+    msg_iovlen: 1,
+    msg_control: control,
+    msg_controllen: control.length,
+    msg_flags: 0,
+  };
+  check(sendmsg(socket, message, 0) === 1 ? 0 : -1, 'cannot send a descriptor');
+}
+
 const [, , task, ...argv] = process.argv;
 if (task === 'loopback') bringLoopbackUp();
+else if (task === 'send') sendDescriptor(Number(argv[0]), Number(argv[1]));
 else startFiltered(argv);

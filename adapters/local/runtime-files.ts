@@ -26,7 +26,8 @@ const ETC = {
   hosts: '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n',
 } as const;
 
-const HELPER = join(import.meta.dirname, 'launch-helper.mts');
+/** Runs beside the addon, under the node of a sandbox. */
+export const LAUNCH_HELPER = join(import.meta.dirname, 'launch-helper.mts');
 
 /**
  * Writes the runtime files of sandboxes, `guest/` and `etc/`, into a folder named after their
@@ -35,7 +36,7 @@ const HELPER = join(import.meta.dirname, 'launch-helper.mts');
 export async function writeRuntimeFiles(dataDir: string): Promise<string> {
   const digest = createHash('sha256')
     .update(JSON.stringify([guestDigest(), ETC, commandHead(), findCallsAddon()]))
-    .update(readFileSync(HELPER))
+    .update(readFileSync(LAUNCH_HELPER))
     .digest('hex')
     .slice(0, 16);
   const folder = join(dataDir, 'runtime', digest);
@@ -49,7 +50,7 @@ export async function writeRuntimeFiles(dataDir: string): Promise<string> {
   ];
   const calls = findCallsAddon();
   if (calls !== undefined) copyFileSync(calls, join(fresh, 'guest/calls.node'));
-  copyFileSync(HELPER, join(fresh, 'guest/launch-helper.mts'));
+  copyFileSync(LAUNCH_HELPER, join(fresh, 'guest/launch-helper.mts'));
   for (const [name, text] of files) writeFileSync(join(fresh, name), text, { mode: 0o644 });
   const command = porthole.replace(/^#!.*/, commandHead);
   writeFileSync(join(fresh, 'guest/bin/porthole'), command, { mode: 0o755 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { ownerOf } from '#adapters/local/drop-root.ts';
 import { spareFolder } from '#adapters/local/launch.ts';
 import type { ProcessIdentity } from '#adapters/local/process-identity.ts';
+import { LAUNCH_HELPER } from '#adapters/local/runtime-files.ts';
 import { findCallsAddon } from '#guest/protocol/foreign-calls.ts';
 import { mountFailed } from './mount-failure.ts';
 import { folderOf, type MountTarget } from './mount-target.ts';
@@ -19,7 +20,6 @@ const FOLDERS = [
 /** Starts a program in its own mount namespace. */
 const PRIVATE_MOUNTS = ['unshare', '--mount', '--propagation', 'private', '--', 'sh'];
 const SERVE = join(import.meta.dirname, 'serve-bucket.sh');
-const SENDER = join(import.meta.dirname, 'send-descriptor.mts');
 
 /**
  * A path of a container. Only root may mount in its namespace, so the mount supervisor runs as
@@ -75,8 +75,8 @@ function outside(owner: number, holder: ProcessIdentity, readOnly: boolean): Ser
       `@koromix/koffi-linux-${process.arch} is not installed: run npm ci without --omit=optional`,
     );
   }
-  const own = spareFolder([process.execPath, SENDER, addon]);
-  const files = [own, String(owner), process.execPath, SENDER, addon];
+  const own = spareFolder([process.execPath, LAUNCH_HELPER, addon]);
+  const files = [own, String(owner), process.execPath, LAUNCH_HELPER, addon];
   const access = readOnly ? ',ro' : '';
   return {
     uid,
