@@ -2,7 +2,7 @@
  * Files of a sandbox, through its guest. Its answers are bounded and validated: any code may answer
  * in its place.
  */
-import { Readable } from 'node:stream';
+import { finished, Readable } from 'node:stream';
 import * as z from 'zod/mini';
 import {
   type FileStat,
@@ -176,6 +176,9 @@ export interface GuestTarOptions {
   readonly copiesHardLinks: boolean;
 }
 
+/** Read-ahead of a tar, in pieces of 64 KiB. */
+const TAR_AHEAD = 8;
+
 /** A folder as a tar. `leftOut`, valid at its end: how many files are missing from it. */
 export async function tarOfGuest(
   provider: GuestProvider,
@@ -191,15 +194,23 @@ export async function tarOfGuest(
     { method: 'GET', path: `/v1/tar?${fields.toString()}` },
     signal,
   );
-  async function* pieces(): AsyncGenerator<Buffer, void, undefined> {
-    try {
-      yield* answer as AsyncIterable<Buffer>;
-    } catch (error) {
-      throw connectionLost(sandboxId, error);
-    }
-  }
-  const tar = Readable.from(pieces(), { objectMode: false });
-  tar.once('close', () => answer.destroy());
+  const tar = new Readable({
+    // A byte stream would copy buffered pieces into one.
+    objectMode: true,
+    highWaterMark: TAR_AHEAD,
+    read: () => void answer.resume(),
+    destroy: (error, done) => {
+      answer.destroy();
+      done(error);
+    },
+  });
+  answer.on('data', (piece: Buffer) => {
+    if (!tar.push(piece)) answer.pause();
+  });
+  finished(answer, (error) => {
+    if (error) tar.destroy(connectionLost(sandboxId, error));
+    else tar.push(null);
+  });
   // Without a listener an error would crash the process; the reader gets it as well.
   tar.on('error', () => undefined);
   const leftOut = () => {
