@@ -121,6 +121,8 @@ function greeting(
   const key = services.authenticator.withoutCredential === undefined ? 'PORTHOLE_API_KEY=<key> ' : '';
   const env = port === DEFAULT_PORT ? '' : `PORT=${actual} `;
   const at = port === DEFAULT_PORT ? '' : `PORTHOLE_URL=${url} `;
+  const [up, demo] = [`${at}${key}npx porthole up ../my-app`, `${env}npm run demo`];
+  const width = Math.max(34, up.length + 2);
   const elsewhere =
     isWildcard(host) && publicUrl === undefined && preview.zoneSuffix === 'localhost'
       ? `
@@ -137,8 +139,8 @@ function greeting(
   Health        ${url}/health
 ${elsewhere}
   Try next, in another terminal:
-    ${`${at}${key}npx porthole up ../my-app`.padEnd(34)}your project, live in your browser
-    ${`${env}npm run demo`.padEnd(34)}a Vite project in a sandbox, to try it
+    ${up.padEnd(width)}your project, live in your browser
+    ${demo.padEnd(width)}a Vite project in a sandbox, to try it
 
 `;
 }

@@ -50,6 +50,18 @@ describe('a host that is ended and started again', () => {
       (answer) => answer.status !== 200 || answer.json()['running'] === true,
     );
 
+  test('prints commands to try, apart from what they do', async () => {
+    await start();
+    const [up, demo] = ['npx porthole up ../my-app', 'npm run demo'].map((command) =>
+      host
+        .output()
+        .split('\n')
+        .find((line) => line.includes(command)),
+    );
+    expect(up).toMatch(/^ {4}PORTHOLE_URL=\S+ npx porthole up \.\.\/my-app {2}your project/);
+    expect(up?.indexOf('your project')).toBe(demo?.indexOf('a Vite project'));
+  });
+
   test('ends with 0 on SIGTERM, and has run, files and preview after the next start, under the same URL', async () => {
     await start();
     const { runId, sandboxId, agentToken } = await makeRun(porthole);
