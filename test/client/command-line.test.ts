@@ -402,6 +402,18 @@ describe('the command line', () => {
       2,
       'porthole: --network must be one of off, packages, allowlist, open, got "on".\n',
     ],
+    [
+      'a bad number',
+      ['create', '--memory=-5'],
+      2,
+      'porthole: --memory must be a positive number, got "-5".\n',
+    ],
+    [
+      'a sandbox beside a path',
+      ['mv', 'try', 'a', 'b'],
+      2,
+      'porthole: Unexpected argument "b". Usage: porthole mv <sandbox>:<path> <path>\n',
+    ],
     ['a bad tag', ['create', '--tag', 'x'], 2, 'porthole: --tag must be key=value, got "x".\n'],
     [
       'a value where none goes',

@@ -55,7 +55,7 @@ export const copyCommand: CommandSpec = {
 
 export const moveCommand: CommandSpec = {
   name: 'mv',
-  usage: '<from> <path>',
+  usage: '<sandbox>:<path> <path>',
   summary: 'move or rename a file or a folder in a sandbox',
   options: {
     force: { type: 'boolean', help: 'replace a file that is there' },
