@@ -4,6 +4,15 @@ import { closestName } from '#core/sandboxes/closest-name.ts';
 /** Secret fields: an error never repeats their values, or any value below `env`. */
 const SECRET = /^env\.|token|secret|key|credential|password|authorization/i;
 
+/** zod's own message for a size that is out of its limits. */
+const LIMIT = /^Too (?:small|big): expected \S+ to (have|be) ([<>]=?)(-?[\d.]+)( \w+)?$/;
+const RELATIONS: Readonly<Record<string, string>> = {
+  '>=': 'at least',
+  '<=': 'at most',
+  '>': 'more than',
+  '<': 'less than',
+};
+
 /**
  * One sentence per problem: field, expected, received. Reports all problems at once.
  */
@@ -56,6 +65,9 @@ function describe(issue: z.core.$ZodIssue, input: unknown, where: string, schema
   // Replaces the received type in zod's message by the value.
   const message = issue.message
     .replace(/^Invalid input: (expected [^,]+), received .*$/, '$1')
+    .replace(LIMIT, (_, verb: string, relation: string, limit: string, unit = '') => {
+      return `must ${verb} ${RELATIONS[relation]} ${limit}${limit === '1' ? unit.replace(/s$/, '') : unit}`;
+    })
     .replace(/\.$/, '');
   // The bridge's message, which its clients match.
   if (message.startsWith(`${name} `)) return message;

@@ -277,6 +277,16 @@ describe('bad input', () => {
       ],
       ['an empty text', '/api/runs?query=', 'query: must not be empty, got "".'],
       [
+        'a search for nothing',
+        '/v1/sandbox/none/search?text=',
+        'text: must have at least 1 character, got "".',
+      ],
+      [
+        'a search for a long text',
+        `/v1/sandbox/none/search?text=${'x'.repeat(1_001)}`,
+        `text: must have at most 1000 characters, got "${'x'.repeat(99)}….`,
+      ],
+      [
         'one of another API',
         '/api/approvals?colour=red',
         'query: unknown parameter "colour": this route takes none.',
