@@ -3,12 +3,10 @@ import { createRoot } from 'react-dom/client';
 // First: component styles must follow shared ones.
 import './style.css';
 import { App } from './app.tsx';
-import { reloadForMissingParts } from './live/new-build.ts';
 import { applyTheme } from './live/theme.ts';
 import { ErrorBoundary } from './parts/error-boundary.tsx';
 
 applyTheme();
-reloadForMissingParts();
 const root = document.getElementById('root');
 if (root !== null) {
   createRoot(root).render(

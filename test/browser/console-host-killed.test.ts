@@ -149,6 +149,20 @@ suite('the console while the host is killed and started again', chromiumMissing,
         expect([await file('a.txt'), await file('b.txt')]).toEqual([404, 'two\n']);
       },
     },
+    'opens the search before its tree of files is loaded': {
+      pane: 'files',
+      method: 'GET',
+      request: /\/assets\/file-tree-/,
+      act: async () => {
+        await button('Search').click();
+        await page.getByRole('textbox', { name: 'Text to search for' }).fill('two');
+      },
+      again: () => page.keyboard.press('Enter'),
+      result: async () => {
+        await page.getByText('1 lines in 1 file').waitFor();
+        await page.getByRole('treegrid').getByText('b.txt').waitFor();
+      },
+    },
     'searches in the files': {
       pane: 'files',
       method: 'GET',

@@ -3,6 +3,7 @@ import { ApiError } from '../api/client.ts';
 import CodeEditor from '../editor/code-editor.tsx';
 import { formatSize } from '../live/clock.ts';
 import { checkConnection, whenConnected } from '../live/connection.ts';
+import { loadPart } from '../live/new-build.ts';
 import { problemOf } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Loading, Problem } from '../parts/feedback.tsx';
@@ -20,7 +21,7 @@ import { readBeginning } from './read-beginning.ts';
 import { TextFile } from './text-file.tsx';
 
 // Loaded lazily: most files are no PDF.
-const PdfView = lazy(() => import('./pdf-view.tsx'));
+const PdfView = lazy(() => loadPart(() => import('./pdf-view.tsx')));
 
 /** Maximum bytes shown of a longer text. */
 const SHOWN_TEXT = 262_144;

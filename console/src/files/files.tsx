@@ -1,5 +1,6 @@
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { addressOf } from '../api/client.ts';
+import { loadPart } from '../live/new-build.ts';
 import { usePageRights } from '../live/page-rights.ts';
 import { useEvents } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
@@ -17,9 +18,9 @@ import { UploadButtons, UploadState } from './upload-state.tsx';
 import { useUpload } from './use-upload.ts';
 
 // Loaded lazily with the code editor: most pages do not need it.
-const FileView = lazy(() => import('./file-view.tsx'));
-const FileTree = lazy(() => import('./file-tree.tsx'));
-const QuickOpen = lazy(() => import('./quick-open.tsx'));
+const FileView = lazy(() => loadPart(() => import('./file-view.tsx')));
+const FileTree = lazy(() => loadPart(() => import('./file-tree.tsx')));
+const QuickOpen = lazy(() => loadPart(() => import('./quick-open.tsx')));
 
 const ROOT = '/workspace';
 

@@ -1,11 +1,12 @@
 import { lazy, Suspense } from 'react';
 import { request } from '../api/client.ts';
+import { loadPart } from '../live/new-build.ts';
 import { deletePath, makeFolder, movePath } from './change-folder.ts';
 import { addressOfFile, type Entry } from './file-names.ts';
 import { NameDialog } from './name-dialog.tsx';
 
 // Loaded with its first use.
-const MoveDialog = lazy(() => import('./move-dialog.tsx'));
+const MoveDialog = lazy(() => loadPart(() => import('./move-dialog.tsx')));
 
 /** An action in a folder. */
 export interface Asked {

@@ -3,6 +3,7 @@ import { ToggleButton } from 'react-aria-components';
 import { ApiError, request } from '../api/client.ts';
 import { ChangedLines } from '../editor/changed-lines.tsx';
 import CodeEditor from '../editor/code-editor.tsx';
+import { loadPart } from '../live/new-build.ts';
 import { usePageRights } from '../live/page-rights.ts';
 import { Button } from '../parts/button.tsx';
 import { Loading, Problem } from '../parts/feedback.tsx';
@@ -13,7 +14,7 @@ import { readBeginning } from './read-beginning.ts';
 import { texts } from './unsaved-texts.ts';
 
 // Loaded lazily: most files are no Markdown.
-const MarkdownView = lazy(() => import('./markdown-view.tsx'));
+const MarkdownView = lazy(() => loadPart(() => import('./markdown-view.tsx')));
 
 export interface TextFileProps {
   readonly address: string;

@@ -1,7 +1,7 @@
 import { lazy, type ReactNode, Suspense, useContext, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { type Answer, call } from '../api/client.ts';
-import { useNewBuild } from '../live/new-build.ts';
+import { loadPart, useNewBuild } from '../live/new-build.ts';
 import { SessionContext } from '../live/session-state.ts';
 import { useConnection } from '../live/use-live.ts';
 import { LINKED_PAGES } from '../pages/console-pages.tsx';
@@ -12,7 +12,7 @@ import { ErrorBoundary } from './error-boundary.tsx';
 import { Tour } from './tour.tsx';
 
 // Loaded with its first use.
-const CommandPalette = lazy(() => import('./command-palette.tsx'));
+const CommandPalette = lazy(() => loadPart(() => import('./command-palette.tsx')));
 
 interface ShellProps {
   readonly session: Answer<'GET /api/session'>;

@@ -1,6 +1,7 @@
 import { lazy, Suspense, useState } from 'react';
 import { ToggleButton } from 'react-aria-components';
 import { call } from '../api/client.ts';
+import { loadPart } from '../live/new-build.ts';
 import { Button } from '../parts/button.tsx';
 import { Loading, Problem } from '../parts/feedback.tsx';
 import { Icon } from '../parts/controls.tsx';
@@ -8,7 +9,7 @@ import { useAttempt } from '../parts/use-attempt.ts';
 import { usePlace } from './use-place.ts';
 
 // Loaded lazily: large, and most pages do not need it.
-const TerminalView = lazy(() => import('./terminal-view.tsx'));
+const TerminalView = lazy(() => loadPart(() => import('./terminal-view.tsx')));
 
 /** The server's limit, beyond which it ends the terminal unused for longest. */
 const MOST = 16;
