@@ -66,6 +66,9 @@ export interface OpenServicesOptions {
   readonly stopping?: AbortSignal | undefined;
 }
 
+/** Fewer milliseconds than people notice between a command and its event. */
+const EVENTS_AFTER_MS = 25;
+
 /**
  * Connects the ports to the configured adapters. Creates a data folder only if something must be
  * stored in it: with a database, signing keys and a cluster there is nothing to store.
@@ -108,6 +111,8 @@ export async function openServices({
       clock,
       redact: secretRedactor(secretsOf(config)),
       failed: (err) => log.warn({ err }, 'sandbox events not published'),
+      // Not in functions: their process may stop after a response.
+      delayMs: isOnOneMachine(config) ? EVENTS_AFTER_MS : 0,
     });
     opened.defer(() => publisher.settled());
     const activity = new SandboxActivity({ records, clock });

@@ -48,11 +48,12 @@ import {
 import { type MountNamespace, mountNamespace } from './mount-namespace.ts';
 import { isAlive } from './process-identity.ts';
 import { limitsProcesses } from './process-limit.ts';
+import { ReadyConnections } from './ready-connections.ts';
 import { removeFolder } from './remove-folder.ts';
 import { type Controller, findCgroups } from './sandbox-cgroup.ts';
 import { SandboxFolder, type StartRecord } from './sandbox-folder.ts';
 import { INSIDE_PATHS } from './sandbox-view.ts';
-import { connectToGuestIn, SandboxStarter } from './start-sandbox.ts';
+import { SandboxStarter } from './start-sandbox.ts';
 
 export interface LocalProviderOptions {
   /** Holds all sandboxes; created if it is missing. */
@@ -111,6 +112,7 @@ class FolderProvider implements LocalProvider {
   readonly #findIsolation: () => Promise<Isolation>;
   #isolation: Promise<Isolation> | undefined;
   readonly #channels: SandboxChannels;
+  readonly #connections = new ReadyConnections();
 
   constructor(root: string, options: LocalProviderOptions) {
     const { isolation } = options;
@@ -225,7 +227,7 @@ class FolderProvider implements LocalProvider {
   }
 
   async connect(id: string): Promise<GuestConnection> {
-    return { stream: await connectToGuestIn(this.#running(id).path) };
+    return { stream: await this.#connections.connect(this.#running(id).path) };
   }
 
   async *list(signal?: AbortSignal): AsyncIterable<string> {
@@ -236,6 +238,7 @@ class FolderProvider implements LocalProvider {
   }
 
   async close(): Promise<void> {
+    this.#connections.close();
     await this.#isolation;
     this.#channels.closeAll();
   }
@@ -296,6 +299,7 @@ class FolderProvider implements LocalProvider {
 
   async #end(id: string, folder: SandboxFolder): Promise<void> {
     this.#channels.close(id);
+    this.#connections.drop(folder.path);
     const started = folder.started();
     if (started !== undefined) await endProcesses(id, started);
     folder.forgetStarted();

@@ -24,6 +24,11 @@ export interface SandboxEventPublisherDeps {
   readonly redact: (text: string) => string;
   /** Called when events could not be written. */
   readonly failed: (error: unknown) => void;
+  /**
+   * Until an event is written, in milliseconds. A write takes a third of the time of a short
+   * command: a later one delays no next command, and holds the events of several. @default 0
+   */
+  readonly delayMs?: number | undefined;
 }
 
 /** Publishes what happens in a sandbox to its followers, asynchronously. */
@@ -44,14 +49,22 @@ export function createSandboxEventPublisher({
   clock,
   redact,
   failed,
+  delayMs = 0,
 }: SandboxEventPublisherDeps): SandboxEventPublisher {
   const waiting = new Map<string, NewSandboxEvent[]>();
   let count = 0;
   let writing: Promise<void> | undefined;
+  let writeNow = (): void => {};
   const write = async () => {
-    // After the responses of this turn of the event loop: batches its events into one write, and no
-    // caller waits for it.
-    await new Promise((resolve) => setImmediate(resolve));
+    // After the responses of this turn of the event loop: no caller waits for the write.
+    await new Promise<void>((resolve) => {
+      if (delayMs === 0) return void setImmediate(resolve);
+      const timer = setTimeout(resolve, delayMs);
+      writeNow = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
     for (let next = waiting.entries().next(); next.done !== true; next = waiting.entries().next()) {
       const [sandboxId, events] = next.value;
       waiting.delete(sandboxId);
@@ -76,7 +89,10 @@ export function createSandboxEventPublisher({
       count += 1;
       writing ??= write();
     },
-    settled: async () => writing,
+    settled: async () => {
+      writeNow();
+      await writing;
+    },
   };
 }
 
