@@ -131,7 +131,11 @@ describe('the command line', () => {
       run_id: string;
       agent_token: string;
     }>();
-    expect((await run('approve', made.run_id)).stderr).toContain('nothing waits for approval');
+    expect(await run('approve', made.run_id)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `porthole: Nothing waits for approval in ${made.run_id}.\n`,
+    });
     const path = `/api/runs/${made.run_id}/sandbox/preview`;
     const asked = host.call('POST', path, { body: { target_port: 3000 }, token: made.agent_token });
     const following = startPorthole(['events', made.run_id, '--json'], environment);
@@ -347,7 +351,8 @@ describe('the command line', () => {
     const other = (await run('create', '--name', 'other')).stdout.trim();
     expect((await run('stop', 'other')).stdout).toBe(`${other} stopped\n`);
     expect((await run('resume', other)).stdout).toBe(`${other} running\n`);
-    expect((await run('delete', 'other', '--json')).stdout).toBe(`{"deleted":["${other}"]}\n`);
+    expect(await run('delete', 'other', 'missing')).toMatchObject({ code: 1, stdout: '' });
+    expect((await run('delete', 'other', other, '--json')).stdout).toBe(`{"deleted":["${other}"]}\n`);
     expect(await run('delete', 'other')).toEqual({
       code: 1,
       stdout: '',

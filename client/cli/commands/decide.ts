@@ -57,9 +57,6 @@ async function onlyRequest(run: Run, signal: AbortSignal): Promise<string> {
   const waiting = await run.approvals({ signal });
   const [first] = waiting;
   if (first !== undefined && waiting.length === 1) return first.request_id;
-  throw new UsageError(
-    first === undefined
-      ? `nothing waits for approval in ${run.id}.`
-      : `name a request: ${waiting.map(({ request_id: id }) => id).join(', ')} wait.`,
-  );
+  if (first === undefined) throw new Error(`Nothing waits for approval in ${run.id}.`);
+  throw new UsageError(`name a request: ${waiting.map(({ request_id: id }) => id).join(', ')} wait.`);
 }

@@ -1,4 +1,5 @@
 import { type CommandSpec, JSON_OPTION, UsageError } from '../command.ts';
+import type { Sandbox } from '../../sandboxes/sandbox.ts';
 import { findSandbox } from '../hold-sandbox.ts';
 import { readTags } from '../read-pairs.ts';
 
@@ -25,8 +26,13 @@ export const deleteCommand: CommandSpec = {
     }
     const ids: string[] = [];
     if (tag === undefined) {
+      const found = new Map<string, Sandbox>();
+      // All first: a mistyped name deletes nothing.
       for (const word of given.positionals) {
         const sandbox = await findSandbox(context, word);
+        found.set(sandbox.id, sandbox);
+      }
+      for (const sandbox of found.values()) {
         await sandbox.delete({ signal });
         ids.push(sandbox.id);
       }
