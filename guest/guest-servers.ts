@@ -386,9 +386,10 @@ export class Servers {
 
 /** Whether both declare the same; `started_by` is ignored. */
 function isSame(...servers: readonly [ServerRequest, ServerRequest]): boolean {
-  const [one, other] = servers.map(({ started_by: _, restart = 'on-failure', ...rest }) => ({
-    ...rest,
-    restart,
+  const [one, other] = servers.map((server) => ({
+    ...server,
+    restart: server.restart ?? 'on-failure',
+    started_by: undefined,
   }));
   return isDeepStrictEqual(one, other);
 }

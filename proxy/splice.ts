@@ -37,7 +37,10 @@ function pump(from: Duplex, to: Duplex, onBytes: (count: number) => void): void 
   from.on('close', () => {
     // After a clean end the last bytes may still be in transit.
     if (from.readableEnded) return;
-    if (from.errored === null) return void to.destroy();
+    if (from.errored === null) {
+      to.destroy();
+      return;
+    }
     // The peer has reset the connection: what it sent before still waits here.
     for (let rest: unknown = from.read(); rest instanceof Buffer; rest = from.read()) {
       onBytes(rest.length);

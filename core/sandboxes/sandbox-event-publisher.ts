@@ -58,12 +58,9 @@ export function createSandboxEventPublisher({
   const write = async () => {
     // After the responses of this turn of the event loop: no caller waits for the write.
     await new Promise<void>((resolve) => {
-      if (delayMs === 0) return void setImmediate(resolve);
-      const timer = setTimeout(resolve, delayMs);
-      writeNow = () => {
-        clearTimeout(timer);
-        resolve();
-      };
+      if (delayMs === 0) setImmediate(resolve);
+      else setTimeout(resolve, delayMs);
+      writeNow = resolve;
     });
     for (let next = waiting.entries().next(); next.done !== true; next = waiting.entries().next()) {
       const [sandboxId, events] = next.value;

@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { writeBuiltGuest } from '#adapters/guest/guest-bundle.ts';
 import {
   BROWSER_RECIPES,
   GUEST_RECIPE,
@@ -57,4 +58,15 @@ describe('image rebuild', () => {
       expect(readFileSync(`${dockerfile}.dockerignore`, 'utf8').split('\n')).toContain('**/dist');
     },
   );
+
+  test('lets every source of the guest into the build of its image', async () => {
+    const inputs = JSON.parse(readFileSync(join(await writeBuiltGuest(), 'inputs.json'), 'utf8')) as string[];
+    const allowed = readFileSync(`${GUEST_RECIPE.dockerfile}.dockerignore`, 'utf8')
+      .split('\n')
+      .flatMap((line) => (line.startsWith('!') ? [line.slice(1)] : []));
+    expect(inputs.length).toBeGreaterThan(50);
+    expect(
+      inputs.filter((file) => !allowed.some((path) => file === path || file.startsWith(`${path}/`))),
+    ).toEqual([]);
+  });
 });
