@@ -124,15 +124,18 @@ export class GuestProcess {
    * Resolves once the bytes are in the pipe. @throws GuestError `process_exited`, `invalid_request`
    */
   async input(body: IncomingMessage, eof: boolean): Promise<number> {
+    this.#input();
     let length = 0;
     for await (const chunk of bodyOf(body)) {
       const input = this.#input();
-      const taken = new Promise<void>((resolve) => input.write(chunk, resolve));
-      await Promise.race([taken, this.ended]);
-      length += chunk.length;
+      const taken = new Promise<number>((resolve) => input.write(chunk, () => resolve(chunk.length)));
+      length += await Promise.race([taken, this.ended.then(() => 0)]);
     }
-    const input = this.#input();
-    if (eof) input.end();
+    // What it took may have ended it.
+    if (length === 0 || this.exit === null) {
+      const input = this.#input();
+      if (eof) input.end();
+    }
     return length;
   }
 

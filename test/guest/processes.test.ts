@@ -1,5 +1,7 @@
 /** Processes of a real guest: they outlive connections, and their output survives the guest. */
+import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { inputTaken } from '#guest/protocol/answers.ts';
 import { guestProcessesOf, type Seen } from '#test/guest/support/guest-processes.ts';
 import { codeOf } from '#test/contracts/sandbox-provider.contract.ts';
 import { GuestProcess } from '#test/guest/support/guest-process.ts';
@@ -71,6 +73,18 @@ test('takes input until its end, and refuses it after the exit with the exit', a
     status: 409,
     body: { code: 'process_exited', exit: { code: 0, reason: 'exited' } },
   });
+});
+
+test('says what a process took that it ended with', async () => {
+  const { id } = await api.start({ argv: ['sh', '-c', 'read line'], stdin: true });
+  const body = Readable.from(
+    (async function* () {
+      yield Buffer.from('word\n');
+      await api.wait(id);
+    })(),
+  );
+  const path = `/v1/processes/${id}/input?eof=true`;
+  expect(await guest.client.json('POST', path, inputTaken, { body })).toEqual({ bytes: 5 });
 });
 
 test('ends by a signal, by its timeout and by removal', async () => {
