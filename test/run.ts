@@ -119,13 +119,15 @@ async function run(options: readonly string[], lane?: { readonly nicer: number }
 }
 
 /**
- * Two suites at a time. A third runs only beside suites that wait, for instance for pods: it starts
- * when this share of the processors was idle for this long, in milliseconds, and gives way to the
+ * Two suites at a time. More run only beside suites that wait, for instance for pods: they start
+ * when a share of the processors was idle for this long, in milliseconds, and give way to the
  * others. Three at any time keep both cores busy and take as long; browsers and large files then
- * run into their time-outs.
+ * run into their time-outs. A fourth is of the cheap ones, which have none.
  */
 const LANES = 2;
-const IDLE = { share: 0.15, ms: 2_000, nicer: 5 };
+const IDLE_MS = 2_000;
+const THIRD = { share: 0.15, nicer: 5, takes: (file: string) => !file.includes(CLUSTER) };
+const FOURTH = { share: 0.25, nicer: 10, takes: (file: string) => CHEAP.test(file) };
 /** Suites of one jest process: few enough that no lane is left with many at the end. */
 const CHUNK = { cheap: 40, cluster: 7, other: 6 };
 /** What a suite leaves open, for instance after a time-out, must not hold up its lane. */
@@ -136,8 +138,8 @@ const IN_LANE = [
 ];
 
 /**
- * Every suite. Those that share an engine or mount buckets are one chunk, and those with a browser,
- * which keep a core busy, another. The cheap ones come first. With a cluster, both lanes begin with
+ * Every suite. Those with a browser, which keep a core busy, are one chunk, and those that share an
+ * engine or mount buckets another. The cheap ones come first. With a cluster, both lanes begin with
  * its suites, which mostly wait, and the third lane with the cheap ones: it takes from the end.
  */
 function chunksOfAll(withCluster: boolean): string[][] {
@@ -163,8 +165,9 @@ function chunksOfAll(withCluster: boolean): string[][] {
   );
   const chunks = [
     ...(withCluster ? dealt(below(CLUSTER), CHUNK.cluster) : cheap),
-    below(...ENGINE),
+    // The longest chunk, in one lane: the last one to end if it began later.
     below(...BROWSERS),
+    below(...ENGINE),
     ...chunked(
       others.filter((file) => !CHEAP.test(file)),
       CHUNK.other,
@@ -186,16 +189,14 @@ async function runInLanes(options: readonly string[], chunks: readonly string[][
   const lane = async (): Promise<void> => {
     for (let chunk = left.shift(); chunk !== undefined; chunk = left.shift()) await runChunk(chunk);
   };
-  const idleLane = async (): Promise<void> => {
-    while (left.length > 0) {
-      if ((await idleShare(IDLE.ms)) < IDLE.share) continue;
-      // More than two suites are too many for the cluster's node.
-      if (left.at(-1)?.some((file) => file.includes(CLUSTER))) return;
-      const chunk = left.pop();
-      if (chunk !== undefined) await runChunk(chunk, IDLE.nicer);
+  const idleLane = async ({ share, nicer, takes }: typeof THIRD): Promise<void> => {
+    while (left.at(-1)?.every(takes)) {
+      if ((await idleShare(IDLE_MS)) < share) continue;
+      const chunk = left.at(-1)?.every(takes) ? left.pop() : undefined;
+      if (chunk !== undefined) await runChunk(chunk, nicer);
     }
   };
-  await Promise.all([...Array.from({ length: LANES }, lane), idleLane()]);
+  await Promise.all([...Array.from({ length: LANES }, lane), idleLane(THIRD), idleLane(FOURTH)]);
   const counted = new Set(readTallies().map(({ file }) => file));
   const lost = chunks.flat().filter((file) => !counted.has(file));
   for (const file of lost) {
@@ -238,7 +239,7 @@ async function runFailedAgain(): Promise<void> {
   if (process.env['PORTHOLE_TEST_TRIES'] !== '2' || failed.length === 0 || failed.length > MOST_RUN_AGAIN)
     return;
   const files = failed.map(({ file }) => file);
-  codes.splice(0, codes.length, await run(['--runInBand', '--runTestsByPath', ...files]));
+  codes.splice(0, codes.length, await run(['--runInBand', '--forceExit', '--runTestsByPath', ...files]));
   const still = new Set(readTallies().flatMap((tally) => (tally.failed > 0 ? [tally.file] : [])));
   for (const file of files) {
     process.stdout.write(
