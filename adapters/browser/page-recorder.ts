@@ -42,7 +42,7 @@ export class PageRecorder {
   readonly sockets = new Map<string, SocketState>();
   /** The request that loaded a script, by URL. */
   readonly scripts = new Map<string, string>();
-  /** Requests for scripts that the server answered with 500, which dev servers explain. */
+  /** URLs of scripts that the server answered with 500, which dev servers explain. */
   readonly brokenScripts: string[] = [];
   /** Response of the displayed document. */
   document: { status: number; gateway: string | null } | undefined;
@@ -163,7 +163,7 @@ export class PageRecorder {
         const detail = gateway === null ? `HTTP ${response.status}` : `HTTP ${response.status} (${gateway})`;
         this.#fail(requestId, known, 'status', detail, response.status);
         if (type === 'Script' && response.status === 500 && this.brokenScripts.length < MOST_FRAMES)
-          this.brokenScripts.push(requestId);
+          this.brokenScripts.push(response.url);
       } else if (response.mimeType === 'text/html' && (type === 'Fetch' || type === 'XHR')) {
         if (known !== undefined) this.#answeredByPages.set(requestId, known);
       }

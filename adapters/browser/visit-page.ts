@@ -464,13 +464,24 @@ class Look {
    */
   async #answeredErrors(cdp: CDPSession, measured: Measured | undefined): Promise<readonly ShownOverlay[]> {
     if (measured === undefined || measured.overlays.length > 0) return [];
-    const found = await each(this.#recorder.brokenScripts, async (requestId) => {
-      const answer = cdp.send('Network.getResponseBody', { requestId });
-      const { body } = await within(answer, 1_500).catch(() => ({ body: '' }));
-      const [, error] = /const error = (\{.*\})$/m.exec(body.slice(0, LARGEST_ERROR)) ?? [];
+    const found = await each(this.#recorder.brokenScripts, async (url) => {
+      const body = await within(this.#requestAgain(cdp, url), MEASURE_MS).catch(() => '');
+      const [, error] = /const error = (\{.*\})$/m.exec(body) ?? [];
       return error === undefined ? undefined : viteError(error);
     });
     return found.filter((error) => error !== undefined).slice(0, 1);
+  }
+
+  /** Chromium reads no body of a module that is answered with 500: only `fetch` does. */
+  async #requestAgain(cdp: CDPSession, url: string): Promise<string> {
+    const contextId = await isolatedWorld({ cdp, frameId: this.#recorder.frameId });
+    const { result } = await cdp.send('Runtime.evaluate', {
+      expression: `fetch(${JSON.stringify(url)}).then(async (answer) => (await answer.text()).slice(0, ${LARGEST_ERROR}))`,
+      contextId,
+      awaitPromise: true,
+      returnByValue: true,
+    });
+    return String(result.value);
   }
 
   #short(text: string): string {
