@@ -115,6 +115,15 @@ describe('the command line', () => {
     expect((await run('cp', 'try:docs/note.txt', 'back.txt')).code).toBe(0);
     expect(await readFile(join(folder, 'back.txt'), 'utf8')).toBe('noted');
     expect((await run('cp', 'a', 'b')).stderr).toContain('one of the two must be <sandbox>:<path>');
+    const piped = await porthole(['cp', '-', 'try:docs/piped.txt'], environment, { stdin: 'through a pipe' });
+    expect(piped.code).toBe(0);
+    expect(await run('cp', 'try:docs/piped.txt', '-')).toEqual({
+      code: 0,
+      stdout: 'through a pipe',
+      stderr: '',
+    });
+    expect((await run('cp', '-', 'try:docs/')).stderr).toContain('name the file for the standard input');
+    expect((await run('cp', 'try:docs/piped.txt', '-', '--json')).code).toBe(2);
     const servers = `/v1/sandbox/${id}/servers/web`;
     const body = { command: 'echo listening; exec sleep 600' };
     await host.call('PUT', servers, { body, token: ALICE });

@@ -17,36 +17,43 @@ export const copyCommand: CommandSpec = {
   name: 'cp',
   usage: '<from> <to>',
   summary: 'copy a file to or from a sandbox; one of the two is <sandbox>:<path>',
-  details: 'For a folder use porthole sync.',
+  details: 'As the other, - is the standard input or output. For a folder use porthole sync.',
   options: JSON_OPTION,
   examples: [
     ['porthole cp notes.txt try:docs/notes.txt', 'to /workspace/docs/notes.txt'],
     ['porthole cp try:report.pdf .', 'from /workspace/report.pdf'],
+    ['porthole cp try:data.csv - | head', 'to the standard output'],
   ],
   positionals: [2, 2],
   async run(context) {
-    const { given, signal, print } = context;
+    const { given, signal, print, streams } = context;
     const [from = '', to = ''] = given.positionals;
     const [source, target] = [inSandbox(from), inSandbox(to)];
     if ((source === undefined) === (target === undefined))
       throw new UsageError('one of the two must be <sandbox>:<path>, and the other a path here.');
+    if (to === '-' && given.is('json'))
+      throw new UsageError('--json does not go with -: the output is the file.');
     let path: string;
     if (target !== undefined) {
-      const facts = await stat(from).catch(() => undefined);
-      if (facts?.isFile() !== true)
-        throw new UsageError(`${from} is not a file: use porthole sync for a folder.`);
       const [word, wanted] = target;
-      path = wanted === '' || wanted.endsWith('/') ? `${wanted}${basename(from)}` : wanted;
+      const isNamed = wanted !== '' && !wanted.endsWith('/');
+      if (from === '-') {
+        if (!isNamed) throw new UsageError(`name the file for the standard input, e.g. ${to}notes.txt.`);
+      } else if ((await stat(from).catch(() => undefined))?.isFile() !== true) {
+        throw new UsageError(`${from} is not a file: use porthole sync for a folder.`);
+      }
+      path = isNamed ? wanted : `${wanted}${basename(from)}`;
       const sandbox = await holdSandbox(context, word);
-      const content = Readable.toWeb(createReadStream(from)) as ReadableStream<Uint8Array>;
-      await sandbox.files.write(path, content, { signal });
+      const content = from === '-' ? streams.stdin : createReadStream(from);
+      await sandbox.files.write(path, Readable.toWeb(content) as ReadableStream<Uint8Array>, { signal });
     } else {
       const [word, wanted] = source as readonly [string, string];
       const folder = await stat(to).catch(() => undefined);
       path = folder?.isDirectory() === true ? join(to, basename(wanted)) : to;
       const sandbox = await holdSandbox(context, word);
-      const content = await sandbox.files.stream(wanted, { signal });
-      await pipeline(Readable.fromWeb(content as NodeStream), createWriteStream(path));
+      const content = Readable.fromWeb((await sandbox.files.stream(wanted, { signal })) as NodeStream);
+      if (to === '-') await pipeline(content, streams.stdout, { end: false });
+      else await pipeline(content, createWriteStream(path));
     }
     if (given.is('json')) await print(JSON.stringify({ from, to: path }));
     return 0;
