@@ -7,8 +7,8 @@ const HALF_CLOSED_MS = 30_000;
 /**
  * Joins two byte streams until both have ended, with back-pressure both ways. Passes on a
  * half-close, and what one side sent before it failed; destroys one if the other is destroyed. No
- * idle timeout. Calls `onBytes`
- * for every chunk from `a` and from `b`. Where one is a direct socket, the other is a socket, too.
+ * idle timeout. Calls `onBytes` for every chunk from `a` and from `b`. Where one is a direct
+ * socket, the other is a socket, too.
  */
 export function splice(a: Duplex, b: Duplex, onBytes: (from: 'a' | 'b', count: number) => void): void {
   pump(a, b, (count) => onBytes('a', count));

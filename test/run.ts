@@ -39,8 +39,10 @@ interface Tally {
 
 const CLUSTER = '/test/cluster/';
 /** Those that mount buckets count the servers of all mounts, by their user. */
-const ENGINE = ['/test/docker/', '/test/adapters/mounts/', '/test/host/mounts.'];
-const BROWSERS = ['/test/browser/', '/test/frameworks/'];
+const ENGINE = ['/test/frameworks/', '/test/docker/', '/test/adapters/mounts/', '/test/host/mounts.'];
+/** Half of them open pages of the console. */
+const CONSOLE = '/test/browser/console';
+const BROWSERS = '/test/browser/';
 /** Suites that start no process: most mistakes show in them, within minutes. */
 const CHEAP = /\/test\/(?:core|console|constructs|infra|policies|handlers|client|build)\//;
 
@@ -138,9 +140,9 @@ const IN_LANE = [
 ];
 
 /**
- * Every suite. Those with a browser, which keep a core busy, are one chunk, and those that share an
- * engine or mount buckets another. The cheap ones come first. With a cluster, both lanes begin with
- * its suites, which mostly wait, and the third lane with the cheap ones: it takes from the end.
+ * Every suite. Those with a browser, which keep a core busy, are two chunks, and those that share
+ * an engine or mount buckets are one. The cheap ones come first. With a cluster, both lanes begin
+ * with its suites, which mostly wait, and the others with the cheap ones: they take from the end.
  */
 function chunksOfAll(withCluster: boolean): string[][] {
   const files = globSync('**/*.test.ts', { cwd: import.meta.dirname }).map((file) =>
@@ -150,7 +152,7 @@ function chunksOfAll(withCluster: boolean): string[][] {
   const suites = files.toSorted((a, b) => statSync(b).size - statSync(a).size);
   const below = (...folders: string[]) =>
     suites.filter((file) => folders.some((folder) => file.includes(folder)));
-  const isAlone = (file: string) => [CLUSTER, ...ENGINE, ...BROWSERS].some((folder) => file.includes(folder));
+  const isAlone = (file: string) => [CLUSTER, ...ENGINE, BROWSERS].some((folder) => file.includes(folder));
   const others = suites.filter((file) => !isAlone(file));
   const chunked = (all: readonly string[], size: number): string[][] =>
     Array.from({ length: Math.ceil(all.length / size) }, (_, at) => all.slice(at * size, (at + 1) * size));
@@ -165,8 +167,9 @@ function chunksOfAll(withCluster: boolean): string[][] {
   );
   const chunks = [
     ...(withCluster ? dealt(below(CLUSTER), CHUNK.cluster) : cheap),
-    // The longest chunk, in one lane: the last one to end if it began later.
-    below(...BROWSERS),
+    // The longest first: they would be the last to end if they began later.
+    below(CONSOLE),
+    below(BROWSERS).filter((file) => !file.includes(CONSOLE)),
     below(...ENGINE),
     ...chunked(
       others.filter((file) => !CHEAP.test(file)),

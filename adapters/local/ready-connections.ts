@@ -11,8 +11,8 @@ interface Ready {
 }
 
 /**
- * One connection ahead to each guest in use: connecting, and accepting in the guest, would be on
- * the way of its next command. A new one is made once an earlier one is over.
+ * Keeps one open connection to each guest in use, which its next command takes: it does not wait
+ * for the guest to accept one. The next is made once an earlier one is over.
  */
 export class ReadyConnections {
   readonly #ready = new Map<string, Ready>();
