@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
-import { guestCalls } from '#adapters/guest/guest-calls.ts';
 import {
   type ClusterAccess,
   inClusterAccess,
@@ -22,7 +21,6 @@ import { isAtAddress, type Pod } from '#adapters/kubernetes/sandboxes/pod-state.
 import { unsupportedMounter } from '#adapters/mounts/unsupported-mounter.ts';
 import { type Channel, guestsOf } from '#core/processes/guest.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
-import { SandboxService } from '#core/sandboxes/sandbox-service.ts';
 import { noPool, type WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
 import type { GuestKeys } from '#guest/protocol/guest-pod.ts';
 import { brokerHeader } from '#guest/protocol/network.ts';
@@ -30,9 +28,9 @@ import type { BrokerTokens } from '#adapters/auth/key-set.ts';
 import { type ClusterOptions, type Config, ConfigError } from './config/config.ts';
 import { NEEDS_IMAGE, NEEDS_WARM_POOL } from './config/contradictions.ts';
 import type { ONE_MACHINE_PROVIDERS } from './config/environment-schema.ts';
-import { createAccessProvisioner } from './create-access-provisioner.ts';
+import { createSandboxService } from './create-sandbox-service.ts';
 import { consoleOrigins } from './known-hosts.ts';
-import { type Platform, type PlatformDeps, skillsFailed } from './platform.ts';
+import type { Platform, PlatformDeps } from './platform.ts';
 
 const NO_POOL =
   'WARM_POOL_TARGET has no effect: the provider kubernetes keeps no sandbox ready. Use agent-sandbox, or leave it out.';
@@ -75,17 +73,9 @@ const TERMINAL_DRAIN_MS = 5_000;
 export async function openKubernetesPlatform(
   { preview, cluster, channel, broker, pool, images, ...config }: Config,
   wanted: ClusterProviderName,
-  {
-    records,
-    tokens,
-    guestKeys,
-    brokerTokens,
-    clock,
-    publisher,
-    activity,
-    log,
-  }: Omit<PlatformDeps, 'metrics' | 'folder'>,
+  deps: Omit<PlatformDeps, 'metrics' | 'folder'>,
 ): Promise<Platform> {
+  const { records, guestKeys, brokerTokens, clock, log } = deps;
   if (broker !== undefined && config.databaseUrl === undefined) {
     throw new ConfigError([
       'PORTHOLE_BROKER_URL: needs DATABASE_URL, because the broker is another process and reads the same records',
@@ -102,24 +92,10 @@ export async function openKubernetesPlatform(
       guestKeys,
       brokerAccess: broker && brokerAccess(broker, brokerTokens, channel?.url),
     });
-    const guests = guestCalls(own);
-    const provisionAccess = createAccessProvisioner({
-      records,
-      tokens,
-      provider: guests,
+    const { provider, guests, provisionAccess } = createSandboxService(deps, {
+      sandboxes: own,
       channel: channel === undefined ? NO_CHANNEL : serviceChannel(channel.url),
-      log,
-    });
-    const provider = new SandboxService({
-      provider: own,
-      guests,
-      records,
-      clock,
-      publisher,
-      activity,
-      provisionAccess,
       images,
-      skillsFailed: skillsFailed(log),
     });
     // Loaded on demand: it contains a whole proxy.
     const loopback = preview.enabled

@@ -1,16 +1,15 @@
 import { join } from 'node:path';
-import { guestCalls } from '#adapters/guest/guest-calls.ts';
 import { type LocalPlane, openLocalPlane } from '#adapters/gateway/local-plane.ts';
 import { createLoopbackPlane } from '#adapters/gateway/loopback-plane.ts';
 import { NamespaceMounter, type NamespaceMounterOptions } from '#adapters/mounts/namespace-mounter.ts';
 import type { ChannelServices } from '#adapters/sandboxes/sandbox-channels.ts';
 import type { Sandboxes, SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
-import { SandboxService } from '#core/sandboxes/sandbox-service.ts';
+import type { SandboxService } from '#core/sandboxes/sandbox-service.ts';
 import { GuessLimit } from '#core/auth/guess-limit.ts';
 import type { Config } from './config/config.ts';
-import { createAccessProvisioner } from './create-access-provisioner.ts';
+import { createSandboxService } from './create-sandbox-service.ts';
 import { consoleOrigins } from './known-hosts.ts';
-import { type PlatformDeps, type Platform, skillsFailed } from './platform.ts';
+import type { Platform, PlatformDeps } from './platform.ts';
 import { createPreviewGateway } from './preview-gateway.ts';
 import { recoverSandboxes } from './recover-sandboxes.ts';
 
@@ -44,7 +43,7 @@ export async function openOneMachine(
   deps: OneMachineDeps,
   { sandboxes, place, target, ending }: OneMachineOptions,
 ): Promise<OneMachine> {
-  const { records, tokens, clock, publisher, activity, log } = deps;
+  const { records, clock, log } = deps;
   const channel = {
     async address(id: string) {
       const path = sandboxes.channelPath(id);
@@ -56,20 +55,8 @@ export async function openOneMachine(
     lost: (id, path, said) =>
       log.warn({ sandbox_id: id, mount_path: path, said }, 'bucket lost: s3fs has ended'),
   });
-  const guests = guestCalls(sandboxes);
-  const provisionAccess = createAccessProvisioner({ records, tokens, provider: guests, channel, log });
-  const provider = new SandboxService({
-    provider: sandboxes,
-    guests,
-    records,
-    clock,
-    publisher,
-    activity,
-    provisionAccess,
-    images: config.images,
-    mounter,
-    skillsFailed: skillsFailed(log),
-  });
+  const { images } = config;
+  const { provider, provisionAccess } = createSandboxService(deps, { sandboxes, channel, images, mounter });
   const { plane, gateway, listening, end } = await openPreviews(config, deps, provider);
   return {
     provider,

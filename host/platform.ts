@@ -84,9 +84,3 @@ export interface PlatformDeps {
   /** A folder that only this process uses. */
   readonly folder: () => Promise<string>;
 }
-
-/** Logs that a sandbox's skills could not be refreshed. */
-export function skillsFailed(log: Logger): (sandboxId: string, error: unknown) => void {
-  return (id, err) =>
-    log.error({ err, sandbox_id: id }, 'skills not refreshed: the sandbox has those that it had');
-}

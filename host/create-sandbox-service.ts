@@ -1,0 +1,63 @@
+import { guestCalls } from '#adapters/guest/guest-calls.ts';
+import { PortholeError } from '#core/errors.ts';
+import type { Channel } from '#core/processes/guest.ts';
+import { type ProvisionAccess, provisionRuns, type ProvisionRunsDeps } from '#core/runs/agent-token.ts';
+import type { GuestCalls, SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
+import { SandboxService, type SandboxServiceDeps } from '#core/sandboxes/sandbox-service.ts';
+import type { Logger } from '#handlers/services.ts';
+import type { Config } from './config/config.ts';
+import type { PlatformDeps } from './platform.ts';
+
+export interface PlatformSandboxes {
+  readonly sandboxes: SandboxProvider;
+  readonly channel: Channel;
+  readonly images: Config['images'];
+  readonly mounter?: SandboxServiceDeps['mounter'];
+}
+
+/** The sandboxes of a platform, with what runs in them. */
+export function createSandboxService(
+  deps: Pick<PlatformDeps, 'records' | 'tokens' | 'clock' | 'publisher' | 'activity' | 'log'>,
+  { sandboxes, channel, images, mounter }: PlatformSandboxes,
+): {
+  readonly provider: SandboxService;
+  readonly guests: GuestCalls;
+  readonly provisionAccess: ProvisionAccess;
+} {
+  const { records, tokens, clock, publisher, activity, log } = deps;
+  const guests = guestCalls(sandboxes);
+  const provisionAccess = createAccessProvisioner({ records, tokens, provider: guests, channel, log });
+  const provider = new SandboxService({
+    provider: sandboxes,
+    guests,
+    records,
+    clock,
+    publisher,
+    activity,
+    provisionAccess,
+    images,
+    mounter,
+    skillsFailed: (id, err) =>
+      log.error({ err, sandbox_id: id }, 'skills not refreshed: the sandbox has those that it had'),
+  });
+  return { provider, guests, provisionAccess };
+}
+
+/**
+ * Provisions agent credentials for runs, and logs failures: agents then work without the command.
+ */
+function createAccessProvisioner({
+  log,
+  ...deps
+}: ProvisionRunsDeps & { readonly log: Logger }): ProvisionAccess {
+  return async (sandboxId, signal) => {
+    try {
+      await provisionRuns(deps, sandboxId, signal);
+    } catch (err) {
+      // A stopped sandbox is provisioned when it starts.
+      const isDown = err instanceof PortholeError && err.code === 'sandbox_not_running';
+      if (isDown || signal?.aborted) return;
+      log.warn({ err, sandbox_id: sandboxId }, 'runs not introduced in their sandbox');
+    }
+  };
+}
