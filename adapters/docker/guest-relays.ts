@@ -128,7 +128,10 @@ class Relay {
     });
     this.#session = session;
     session.on('error', () => {});
-    session.once('connect', () => session.setLocalWindowSize(RELAY_WINDOW));
+    session.once('connect', () => {
+      // One that has ended meanwhile throws, and would end the host.
+      if (!session.destroyed) session.setLocalWindowSize(RELAY_WINDOW);
+    });
     const closed = Promise.withResolvers<void>();
     this.closed = closed.promise;
     session.once('close', () => {

@@ -93,10 +93,11 @@ async function serve(answer: (socket: Socket) => void): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
+const way = () => ({ id: 'sandbox', name, check: async () => undefined });
+
 async function dial(port: number): Promise<Duplex> {
-  const way = { id: 'sandbox', name, check: async () => undefined };
   const connect = async (_operation: string, signal?: AbortSignal) => ({
-    stream: await relays.connect(way, CONTAINER, signal),
+    stream: await relays.connect(way(), CONTAINER, signal),
   });
   return new GuestClient({ sandboxId: 'sandbox', connect, answerWithin: 60_000 }).dial(port);
 }
@@ -110,6 +111,14 @@ async function isEchoed(stream: Duplex): Promise<boolean> {
   const [heard] = (await once(stream, 'data')) as [Buffer];
   return heard.toString() === sent;
 }
+
+test('rejects a connection when its relay ends while it opens', async () => {
+  const connected = relays.connect(way(), CONTAINER);
+  // The relay is made in the turn after the call.
+  await Promise.resolve();
+  relays.end('sandbox');
+  await expect(connected).rejects.toMatchObject({ code: 'exec_transport_error' });
+});
 
 test('passes on the bytes and the end of servers that greet and hang up at once', async () => {
   const port = await serve((socket) => socket.end('220 mail ready\r\n'));
