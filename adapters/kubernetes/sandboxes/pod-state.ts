@@ -125,10 +125,15 @@ export function podState(pod: Pod | undefined): PodState {
   const held = waits?.state?.waiting ?? waits?.state?.terminated;
   // Container runtimes report: "exec: \"/porthole/node\": stat /porthole/node: no such file or
   // directory".
+  // The control plane takes pods of a lost node out of service, without a reason.
+  const otherwise =
+    found?.state?.running === undefined
+      ? 'its pod is coming up'
+      : 'its pod is not ready: its node may be down';
   const hasNoGuest = /\/porthole\/node.*(?:no such file|not found)/s.test(held?.message ?? '');
   return {
     state: 'creating',
-    reason: hasNoGuest ? NO_GUEST : describeCondition(held ?? ready ?? {}, 'its pod is coming up'),
+    reason: hasNoGuest ? NO_GUEST : describeCondition(held ?? ready ?? {}, otherwise),
     isHopeless:
       hasNoGuest || HOPELESS.has(held?.reason ?? '') || (held?.message?.includes(NO_IMAGE) ?? false),
   };

@@ -72,6 +72,11 @@ test.each<[string, Pod | undefined, object]>([
     { state: 'creating', reason: 'its pod is coming up', isHopeless: false },
   ],
   [
+    'a pod of a lost node',
+    pod({ phase: 'Running', conditions: [{ type: 'Ready', status: 'False' }], containerStatuses: [running] }),
+    { state: 'creating', reason: 'its pod is not ready: its node may be down', isHopeless: false },
+  ],
+  [
     'a pod that finds no node',
     pod({
       conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes' }],
