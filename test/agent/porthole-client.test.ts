@@ -22,12 +22,12 @@ describe('a call that waits for a person', () => {
     let first: number | undefined;
     server = await heldServer((req, res) => {
       first ??= performance.now();
-      const cut = setTimeout(() => req.socket.destroy(), 250);
+      const cut = setTimeout(() => req.socket.destroy(), 500);
       res.once('close', () => clearTimeout(cut));
-      const left = 1_200 - (performance.now() - first);
+      const left = 2_000 - (performance.now() - first);
       setTimeout(() => answerJson(res, 200, { decided: true }), left).unref();
     });
-    const reply = await callPorthole(options(server.url, { renewMs: 100, overlapMs: 50 }), START);
+    const reply = await callPorthole(options(server.url, { renewMs: 200, overlapMs: 180 }), START);
     expect(reply).toEqual({ kind: 'answered', data: { decided: true } });
     expect(server.wasLeft()).toBe(false);
     expect(server.asked.length).toBeGreaterThan(5);

@@ -51,6 +51,8 @@ async function startPodman(): Promise<TestPodman> {
     events_logger: 'none',
     lock_type: 'file',
     tmp_dir: join(folder, 'tmp'),
+    // crun refuses a machine with cgroups of both versions.
+    ...(findProgram('runc').length > 0 && { runtime: 'runc' }),
   };
   const lines = Object.entries(engine).map(([name, value]) => `${name} = "${value}"`);
   writeFileSync(configuration, ['[engine]', ...lines, ''].join('\n'));

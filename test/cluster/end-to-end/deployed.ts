@@ -122,6 +122,8 @@ export async function deploy(
         `--selector=app.kubernetes.io/component=${component}`,
         '--tail=200',
         '--prefix',
+        // A reaper that still runs has its last lines ahead.
+        `--follow=${component === 'reaper'}`,
       ]);
     await fixture
       .kubectl([
