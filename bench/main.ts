@@ -1,8 +1,7 @@
 /**
  * `npm run bench [-- NAME …|all] [--quick]`: ratios measured side by side in one run, with the
  * absolute medians. Compare ratios: the absolute figures depend on this machine at this moment.
- * `--quick` runs every arm once or twice on little data, to check that it works (CI: about two
- * minutes for all).
+ * `--quick` runs every arm once or twice on little data, to check that it works.
  */
 import { availableParallelism } from 'node:os';
 import type { BenchResult } from './measure.ts';
@@ -10,7 +9,7 @@ import type { BenchResult } from './measure.ts';
 /** Enough to check that every arm runs; the figures are meaningless. */
 const QUICK_LOAD = { warmUp: 0, rounds: 1, seconds: 0.2, roundTrips: 20 };
 
-const BENCHES: Record<string, (quick: boolean) => Promise<BenchResult[]>> = {
+export const BENCHES: Record<string, (quick: boolean) => Promise<BenchResult[]>> = {
   preview: async (quick) => {
     const { benchPreview } = await import('./preview.ts');
     return benchPreview({
@@ -64,24 +63,27 @@ const BENCHES: Record<string, (quick: boolean) => Promise<BenchResult[]>> = {
   },
 };
 
-const args = process.argv.slice(2);
-const quick = args.includes('--quick');
-const named = args.filter((arg) => arg !== '--quick');
-const wanted = named.includes('all') ? Object.keys(BENCHES) : named;
-const unknown = wanted.filter((name) => !(name in BENCHES));
-if (unknown.length > 0) {
-  process.stderr.write(
-    `There is no bench ${unknown.join(', ')}. Choose from: all, ${Object.keys(BENCHES).join(', ')}.\n`,
+if (import.meta.main) await runWanted(process.argv.slice(2));
+
+async function runWanted(args: readonly string[]): Promise<void> {
+  const quick = args.includes('--quick');
+  const named = args.filter((arg) => arg !== '--quick');
+  const wanted = named.includes('all') ? Object.keys(BENCHES) : named;
+  const unknown = wanted.filter((name) => !(name in BENCHES));
+  if (unknown.length > 0) {
+    process.stderr.write(
+      `There is no bench ${unknown.join(', ')}. Choose from: all, ${Object.keys(BENCHES).join(', ')}.\n`,
+    );
+    process.exit(2);
+  }
+  process.stdout.write(
+    `Node ${process.version}, ${availableParallelism()} cores. Ratio: median [95 % interval] of pairs measured in turn.\n\n`,
   );
-  process.exit(2);
-}
-process.stdout.write(
-  `Node ${process.version}, ${availableParallelism()} cores. Ratio: median [95 % interval] of pairs measured in turn.\n\n`,
-);
-for (const name of wanted.length > 0 ? wanted : ['preview', 'host', 'start']) {
-  process.stdout.write(`${name}\n`);
-  for (const result of await (BENCHES[name] as (quick: boolean) => Promise<BenchResult[]>)(quick))
-    process.stdout.write(`  ${line(result)}\n`);
+  for (const name of wanted.length > 0 ? wanted : ['preview', 'host', 'start']) {
+    process.stdout.write(`${name}\n`);
+    for (const result of await (BENCHES[name] as (quick: boolean) => Promise<BenchResult[]>)(quick))
+      process.stdout.write(`  ${line(result)}\n`);
+  }
 }
 
 function line({ name, ratio, pairs, goal, met, absolute }: BenchResult): string {

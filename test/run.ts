@@ -43,6 +43,7 @@ const ENGINE = ['/test/frameworks/', '/test/docker/', '/test/adapters/mounts/', 
 /** Half of them open pages of the console. */
 const CONSOLE = '/test/browser/console';
 const BROWSERS = '/test/browser/';
+const BENCHES = '/test/bench/';
 /** Suites that start no process: most mistakes show in them, within minutes. */
 const CHEAP = /\/test\/(?:core|console|constructs|infra|policies|handlers|client|build)\//;
 
@@ -140,9 +141,10 @@ const IN_LANE = [
 ];
 
 /**
- * Every suite. Those with a browser, which keep a core busy, are two chunks, and those that share
- * an engine or mount buckets are one. The cheap ones come first. With a cluster, both lanes begin
- * with its suites, which mostly wait, and the others with the cheap ones: they take from the end.
+ * Every suite. Those with a browser, which keep a core busy, are two chunks. Those that share an
+ * engine or mount buckets are one, and so are the benchmarks, which wait half of their time. The
+ * cheap ones come first. With a cluster, both lanes begin with its suites, which mostly wait, and
+ * the others with the cheap ones: they take from the end.
  */
 function chunksOfAll(withCluster: boolean): string[][] {
   const files = globSync('**/*.test.ts', { cwd: import.meta.dirname }).map((file) =>
@@ -152,7 +154,8 @@ function chunksOfAll(withCluster: boolean): string[][] {
   const suites = files.toSorted((a, b) => statSync(b).size - statSync(a).size);
   const below = (...folders: string[]) =>
     suites.filter((file) => folders.some((folder) => file.includes(folder)));
-  const isAlone = (file: string) => [CLUSTER, ...ENGINE, BROWSERS].some((folder) => file.includes(folder));
+  const isAlone = (file: string) =>
+    [CLUSTER, ...ENGINE, BROWSERS, BENCHES].some((folder) => file.includes(folder));
   const others = suites.filter((file) => !isAlone(file));
   const chunked = (all: readonly string[], size: number): string[][] =>
     Array.from({ length: Math.ceil(all.length / size) }, (_, at) => all.slice(at * size, (at + 1) * size));
@@ -171,6 +174,7 @@ function chunksOfAll(withCluster: boolean): string[][] {
     below(CONSOLE),
     below(BROWSERS).filter((file) => !file.includes(CONSOLE)),
     below(...ENGINE),
+    below(BENCHES),
     ...chunked(
       others.filter((file) => !CHEAP.test(file)),
       CHUNK.other,
