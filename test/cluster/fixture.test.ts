@@ -30,9 +30,9 @@ import { fixtureProcesses, type Traces, traces } from './fixture/traces.ts';
 
 const MINUTE = 60_000;
 const cache = cacheFolder();
-const folder = mkdtempSync(join(tmpdir(), 'porthole-bed-test-'));
+const folder = mkdtempSync(join(tmpdir(), 'porthole-fixture-test-'));
 // A separate test cluster, beside the one that other suites may use.
-const place = { runFolder: join(folder, 'bed'), number: 1 };
+const place = { runFolder: join(folder, 'cluster'), number: 1 };
 const fixture = fixturePlan(place.number);
 const cluster = fixtureCluster(place, cache);
 
