@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
-import { link, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises';
+import { type FileHandle, link, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { Transform } from 'node:stream';
@@ -123,7 +123,9 @@ export async function restore(source: string, dataDir: string, say: Say): Promis
     const work = await mkdtemp(join(folder.path, 'restoring-'));
     try {
       const input = await open(file);
-      const tar = spawn('tar', ['--extract', '--numeric-owner', `--directory=${work}`], {
+      const isWhole = await hasEnd(input);
+      // Zeros follow the end. A tar that leaves them unread breaks its pipe.
+      const tar = spawn('tar', ['--extract', '--ignore-zeros', '--numeric-owner', `--directory=${work}`], {
         stdio: ['pipe', 'ignore', 'pipe'],
       });
       const ended = exitOf(tar);
@@ -134,7 +136,7 @@ export async function restore(source: string, dataDir: string, say: Say): Promis
       const { code, stderr } = await ended;
       const names = await readdir(work);
       const isBackup = names.includes(RECORDS) && names.every((name) => [RECORDS, ...HELD].includes(name));
-      if (code !== 0 || sent.status === 'rejected' || !isBackup) {
+      if (!isWhole || code !== 0 || sent.status === 'rejected' || !isBackup) {
         throw new DataFolderError(
           `${file} is not a whole backup${stderr === '' ? '' : ` (${stderr})`}. Name a file that porthole backup has written.`,
         );
@@ -151,6 +153,14 @@ export async function restore(source: string, dataDir: string, say: Say): Promis
   } finally {
     folder.release();
   }
+}
+
+/** Whether blocks of zeros end it (POSIX pax). tar accepts one that is cut off between files. */
+async function hasEnd(tar: FileHandle): Promise<boolean> {
+  const end = Buffer.alloc(1_024, 1);
+  const { size } = await tar.stat();
+  await tar.read(end, 0, end.length, Math.max(0, size - end.length));
+  return end.every((byte) => byte === 0);
 }
 
 function backupFile(target: string, now: Date): string {

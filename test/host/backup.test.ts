@@ -71,10 +71,18 @@ test('refuses to restore over data', async () => {
   expect(await readFile(join(taken, 'signing-keys.json'), 'utf8')).toBe('{}');
 });
 
-test('refuses a file that is cut off, and leaves nothing of it', async () => {
-  const cut = join(folder, 'cut.tar');
-  await writeFile(cut, (await readFile(file)).subarray(0, 20_000));
-  const into = join(folder, 'cut');
+/** Offset of the last entry's header. */
+function lastEntry(tar: Buffer): number {
+  return tar.lastIndexOf('ustar') - 257;
+}
+
+test.each([
+  ['in a file', (tar: Buffer) => tar.subarray(0, 20_000)],
+  ['between two files', (tar: Buffer) => tar.subarray(0, lastEntry(tar))],
+])('refuses a file that is cut off %s, and leaves nothing of it', async (where, cutOff) => {
+  const into = join(folder, `cut ${where}`);
+  const cut = `${into}.tar`;
+  await writeFile(cut, cutOff(await readFile(file)));
   await expect(restore(cut, into, silent)).rejects.toThrow(`${cut} is not a whole backup`);
   expect(
     (await readdir(into)).filter((name) => name !== 'host.lock' && name !== 'host.lock-journal'),
