@@ -49,17 +49,15 @@ export async function connectLoopback(port: number): Promise<Socket> {
       return socket;
     } catch (error) {
       socket.destroy();
-      if ((error as NodeJS.ErrnoException).code === 'ECONNRESET') return endedSocket();
+      if ((error as NodeJS.ErrnoException).code === 'ECONNRESET') {
+        const ended = new Socket();
+        ended.push(null);
+        return ended;
+      }
       refused ??= error;
     }
   }
   throw refused;
-}
-
-function endedSocket(): Socket {
-  const socket = new Socket();
-  socket.push(null);
-  return socket;
 }
 
 /** @throws GuestError `invalid_request` */
@@ -80,19 +78,15 @@ export async function serveDial(
   if (upgrade?.toLowerCase() !== DIAL_UPGRADE) {
     throw new GuestError('invalid_request', `Send "Upgrade: ${DIAL_UPGRADE}" to dial a port.`);
   }
-  let isGone = false;
-  socket.once('close', () => {
-    isGone = true;
-  });
   const upstream = await connectLoopback(port).catch((): never => {
     throw new GuestError('nothing_listens', `Nothing listens on port ${port}. Start a server on it.`);
   });
-  if (isGone) {
+  if (socket.destroyed) {
     upstream.destroy();
     return;
   }
-  socket.on('error', ignore);
-  upstream.on('error', ignore);
+  socket.on('error', () => {});
+  upstream.on('error', () => {});
   socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: ${DIAL_UPGRADE}\r\nConnection: Upgrade\r\n\r\n`);
   if (head.length > 0) upstream.write(head);
   socket.pipe(upstream).pipe(socket);
@@ -115,5 +109,3 @@ function passRest(from: Duplex, to: Duplex): void {
   const late = setTimeout(() => to.destroy(), LAST_BYTES).unref();
   to.once('close', () => clearTimeout(late));
 }
-
-function ignore(): void {}

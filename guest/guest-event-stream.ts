@@ -1,11 +1,12 @@
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Ports } from './guest-ports.ts';
 import type { GuestEvent } from './protocol/ports-protocol.ts';
 
 type SnapshotEvent = Extract<GuestEvent, { name: 'snapshot' }>['data'];
 
-/** Interval of comments in ms, so that no proxy drops the connection as idle. */
-const HEARTBEAT = 15_000;
+/** In ms. Comments keep proxies from dropping an idle stream, and find a reader that is gone. */
+const HEARTBEAT = 10_000;
 
 /**
  * Bytes of events that wait for a reader; a reader that falls further behind is disconnected, and
@@ -27,26 +28,15 @@ export class EventStream {
     response.on('close', () => clearInterval(this.#heartbeat));
   }
 
-  get isClosed(): boolean {
-    return this.#response.destroyed || this.#response.writableEnded;
-  }
-
   /** Returns false while the reader is behind. */
   send(event: string, data: string, id?: number): boolean {
     const head = id === undefined ? '' : `id: ${id}\n`;
     return this.#response.write(`event: ${event}\n${head}data: ${data}\n\n`);
   }
 
-  /** Resolves once the reader has caught up, or is gone. */
-  async drained(): Promise<void> {
-    if (this.isClosed || !this.#response.writableNeedDrain) return;
-    await new Promise<void>((resolve) => {
-      const done = (): void => {
-        this.#response.off('drain', done).off('close', done);
-        resolve();
-      };
-      this.#response.on('drain', done).on('close', done);
-    });
+  /** Resolves once the reader has caught up, or is gone: then `signal` aborts. */
+  async drained(signal: AbortSignal): Promise<void> {
+    if (this.#response.writableNeedDrain) await once(this.#response, 'drain', { signal }).catch(() => {});
   }
 
   get isBehind(): boolean {

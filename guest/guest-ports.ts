@@ -2,26 +2,12 @@ import { EventEmitter, once } from 'node:events';
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { GuestEvents } from './guest-event-stream.ts';
-import {
-  askForListeners,
-  type ListeningSocket,
-  readListeners,
-  readTable,
-  TABLES,
-} from './listening-sockets.ts';
+import { listeningSockets, readTable, TABLES } from './listening-sockets.ts';
 import type { PortInfo } from './protocol/ports-protocol.ts';
 
 /** In ms. The API promises a change within 300. */
 const INTERVAL = 150;
 
-/** The sockets of a port. */
-interface Listener {
-  readonly port: number;
-  readonly addresses: readonly string[];
-  readonly inodes: readonly string[];
-}
-
-/** Ports per answer. */
 const MOST_PORTS = 2_000;
 
 /** Finds the guest's process, and the server, that own a process group. */
@@ -88,28 +74,27 @@ export class Ports {
   }
 
   #look(): void {
-    this.#see(askForListeners() ?? readListeners());
-  }
-
-  #see(open: readonly ListeningSocket[]): void {
+    const open = listeningSockets();
     const relevant = JSON.stringify(open);
     if (relevant === this.#text) return;
     this.#text = relevant;
     const now = new Date().toISOString();
-    const listeners = byPort(open).filter(({ port }) => port !== this.#hidden);
-    const owners = ownersOf(new Set(listeners.flatMap(({ inodes }) => inodes)));
+    const shown = open.filter(({ port }) => port !== this.#hidden);
+    const owners = ownersOf(new Set(shown.map(({ inode }) => inode)));
     const seen = new Map<number, PortInfo>();
     const opened: PortInfo[] = [];
-    for (const { port, addresses, inodes } of listeners) {
-      const address = addresses.join(', ');
+    for (const [port, sockets] of Map.groupBy(shown, (socket) => socket.port)) {
       const before = this.#known.get(port);
-      const owner = inodes.map((inode) => owners.get(inode)).find((one) => one !== undefined);
+      const owner = sockets.map(({ inode }) => owners.get(inode)).find((one) => one !== undefined);
       // In a pod: the guest's own port, which the functions and the gateway call.
       if (owner?.pid === process.pid) continue;
       const ours = owner === undefined ? undefined : this.#ownerOf(owner.group);
       const info: PortInfo = {
         port,
-        address: address.slice(0, 256),
+        address: sockets
+          .map(({ address }) => address)
+          .join(', ')
+          .slice(0, 256),
         pid: owner?.pid ?? null,
         program: owner?.program ?? null,
         command: owner?.command ?? null,
@@ -123,8 +108,8 @@ export class Ports {
     const closed = [...this.#known.keys()].filter((port) => !seen.has(port));
     this.#known = seen;
     for (const listener of opened) {
-      const { port } = listener;
-      this.#events.publish({ name: 'port', data: { port, state: 'listening', at: now, listener } });
+      const data = { port: listener.port, state: 'listening', at: now, listener } as const;
+      this.#events.publish({ name: 'port', data });
     }
     for (const port of closed) {
       this.#events.publish({ name: 'port', data: { port, state: 'closed', at: now, listener: null } });
@@ -152,15 +137,6 @@ export function commandAtPort(port: number, to: number): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Joins sockets of one port. */
-function byPort(sockets: readonly ListeningSocket[]): Listener[] {
-  return [...Map.groupBy(sockets, ({ port }) => port)].map(([port, of]) => ({
-    port,
-    addresses: of.map(({ address }) => address),
-    inodes: of.map(({ inode }) => inode),
-  }));
 }
 
 interface Owner {

@@ -21,7 +21,6 @@ import type { CommandStarter, StartedCommand } from './start-command.ts';
 /** Limits for ended processes; the oldest are removed first. */
 const KEPT = { processes: 100, bytes: 128 * 1024 * 1024 } as const;
 
-/** Running at a time. */
 const MOST_RUNNING = 512;
 
 /** From SIGTERM to SIGKILL when time is up, in ms. */
@@ -30,7 +29,6 @@ const GRACE = 4_000;
 /** Content of a process's file; its ring holds the rest. */
 type Facts = Omit<ProcessInfo, 'output'>;
 
-/** The program that a request names. */
 export function argvOf({ argv, command }: Pick<ProcessRequest, 'argv' | 'command'>): [string, ...string[]] {
   return argv ?? ['sh', '-c', command as string];
 }
@@ -43,12 +41,12 @@ export class GuestProcess {
   readonly ring: OutputRing;
   readonly ended: Promise<ProcessExit>;
   readonly #folder: string;
-  readonly #resolve: (exit: ProcessExit) => void;
+  readonly #end = Promise.withResolvers<ProcessExit>();
   readonly #began = performance.now();
   #facts: Facts;
   #command: StartedCommand | undefined;
   #usage: ProcessUsage | undefined;
-  #timers: NodeJS.Timeout[] = [];
+  #timer: NodeJS.Timeout | undefined;
   #isTimedOut = false;
   #wasKilled = false;
 
@@ -56,9 +54,7 @@ export class GuestProcess {
     this.#folder = folder;
     this.#facts = facts;
     this.ring = ring;
-    const { promise, resolve } = Promise.withResolvers<ProcessExit>();
-    this.ended = promise;
-    this.#resolve = resolve;
+    this.ended = this.#end.promise;
     if (facts.exit !== null) this.#close(facts.exit);
   }
 
@@ -78,13 +74,7 @@ export class GuestProcess {
     this.#save();
     const { cwd, stdin, tty } = request;
     const env = { ...request.sandbox_env, ...request.env };
-    const started = await starter.start({
-      argv: argvOf(request),
-      ...(cwd === undefined ? {} : { cwd }),
-      env,
-      ...(stdin === undefined ? {} : { stdin }),
-      ...(tty === undefined ? {} : { tty }),
-    });
+    const started = await starter.start({ argv: argvOf(request), cwd, env, stdin, tty });
     const take = (kind: OutputKind, bytes: Buffer): boolean => {
       this.ring.append(kind, bytes);
       tee?.(kind, bytes);
@@ -139,7 +129,6 @@ export class GuestProcess {
     return length;
   }
 
-  /** Removes its files. Only after the exit. */
   remove(): void {
     rmSync(this.#folder, { recursive: true, force: true });
   }
@@ -156,18 +145,15 @@ export class GuestProcess {
   }
 
   #limit(timeout: number): void {
-    const later = (delay: number, then: () => void): void => {
-      this.#timers.push(setTimeout(then, delay));
-    };
-    later(timeout, () => {
+    this.#timer = setTimeout(() => {
       this.#isTimedOut = true;
       this.#command?.signal('SIGTERM');
-      later(GRACE, () => this.#command?.signal('SIGKILL'));
-    });
+      this.#timer = setTimeout(() => this.#command?.signal('SIGKILL'), GRACE);
+    }, timeout);
   }
 
   #finish(exit: CommandExit, ticks: number | undefined): void {
-    for (const timer of this.#timers) clearTimeout(timer);
+    clearTimeout(this.#timer);
     // Its background processes continue; their output is dropped.
     this.#command?.output.discard();
     const usage = this.#usage?.finish(ticks);
@@ -194,7 +180,7 @@ export class GuestProcess {
   #close(exit: ProcessExit): void {
     this.#facts = { ...this.#facts, state: 'exited', pid: null, exit };
     this.ring.close();
-    this.#resolve(exit);
+    this.#end.resolve(exit);
   }
 
   /** Never fails a process: without disk space for its file it is forgotten when the guest ends. */
@@ -212,7 +198,6 @@ const FILE = 'process.json';
 const MOST_FACTS = 16 * 1024 * 1024;
 /** Running processes, ended processes, and the file beside them. */
 const MOST_FOUND = MOST_RUNNING + KEPT.processes + 1;
-/** A file beside the processes. */
 const EXPIRED = 'expired';
 const facts = z.omit(processInfo, { output: true });
 

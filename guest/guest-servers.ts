@@ -43,6 +43,7 @@ const stored = z.object({
   /** Stopped by a request: not started with the guest. */
   stopped: z.boolean(),
 });
+type Stored = z.infer<typeof stored>;
 const file = z.object({ servers: z.record(serverName, z.unknown()) });
 
 type State = ServerInfo['state'];
@@ -50,8 +51,8 @@ type State = ServerInfo['state'];
 /** One declared server: its process, and its restarts. */
 class DeclaredServer {
   readonly name: string;
-  readonly declaration: ServerRequest;
-  readonly declaredAt: string;
+  /** As it is stored. */
+  readonly entry: Stored;
   readonly ring: OutputRing;
   readonly #processes: Processes;
   readonly #publish: (server: DeclaredServer) => void;
@@ -60,7 +61,6 @@ class DeclaredServer {
   state: State = 'stopped';
   stateAt = new Date().toISOString();
   reason: string | null = null;
-  isStopped: boolean;
   process: GuestProcess | undefined;
   #restarts = 0;
   #readyAt: string | null = null;
@@ -72,23 +72,21 @@ class DeclaredServer {
 
   constructor(
     name: string,
-    { declaration, declared_at, stopped }: z.infer<typeof stored>,
+    entry: Stored,
     folder: string,
     processes: Processes,
     publish: (server: DeclaredServer) => void,
   ) {
     this.name = name;
-    this.declaration = declaration;
-    this.declaredAt = declared_at;
-    this.isStopped = stopped;
+    this.entry = entry;
     this.ring = new OutputRing(folder);
     this.#processes = processes;
     this.#publish = publish;
   }
 
   get info(): ServerInfo {
-    const { declaration, process } = this;
-    const info = process?.info;
+    const { declaration, declared_at } = this.entry;
+    const info = this.process?.info;
     return {
       name: this.name,
       argv: argvOf(declaration),
@@ -102,7 +100,7 @@ class DeclaredServer {
       pid: info?.pid ?? null,
       restarts: this.#restarts,
       started_by: declaration.started_by ?? { kind: 'sandbox', id: null },
-      declared_at: this.declaredAt,
+      declared_at,
       started_at: info?.started_at ?? null,
       ready_at: this.#readyAt,
       exit: this.#exit,
@@ -131,19 +129,15 @@ class DeclaredServer {
     this.#become('stopped');
   }
 
-  close(): void {
-    this.ring.close();
-  }
-
   async #run(): Promise<void> {
     this.#turn += 1;
     const turn = this.#turn;
     clearTimeout(this.#retry);
     this.#readyAt = null;
     this.#become('starting');
-    const { declaration } = this;
+    const { declaration } = this.entry;
     const { cwd, port, readiness } = declaration;
-    const log = readiness?.log === undefined ? undefined : new LineFinder(readiness.log);
+    const isSeen = readiness?.log === undefined ? undefined : lineFinder(readiness.log);
     const seen = Promise.withResolvers<void>();
     let process: GuestProcess;
     try {
@@ -152,13 +146,13 @@ class DeclaredServer {
           argv: argvOf(declaration),
           name: this.name,
           sandbox_env: this.environment,
-          env: { ...(port === undefined ? {} : { PORT: String(port) }), ...declaration.env },
+          env: { ...(port !== undefined && { PORT: String(port) }), ...declaration.env },
           started_by: { kind: 'server', id: this.name },
-          ...(cwd === undefined ? {} : { cwd }),
+          cwd,
         },
         (kind, bytes) => {
           this.ring.append(kind, bytes);
-          if (log?.finds(bytes) === true) seen.resolve();
+          if (isSeen?.(bytes) === true) seen.resolve();
         },
       );
     } catch (error) {
@@ -170,7 +164,7 @@ class DeclaredServer {
     if (turn !== this.#turn) process.signal('SIGKILL');
     void this.#followExit(process, turn);
     const isCurrent = (): boolean => turn === this.#turn && process.isRunning;
-    const ready = log === undefined ? this.#answers(isCurrent) : seen.promise;
+    const ready = isSeen === undefined ? this.#answers(isCurrent) : seen.promise;
     void this.#followStart(ready, process, isCurrent);
   }
 
@@ -180,7 +174,7 @@ class DeclaredServer {
   }
 
   async #followStart(ready: Promise<void>, process: GuestProcess, isCurrent: () => boolean): Promise<void> {
-    const patience = this.declaration.readiness?.timeout_ms ?? READY_WITHIN;
+    const patience = this.entry.declaration.readiness?.timeout_ms ?? READY_WITHIN;
     const late = setTimeout(() => {
       if (isCurrent()) this.#become('failed', `not ready within ${patience} ms`);
     }, patience);
@@ -193,7 +187,7 @@ class DeclaredServer {
 
   /** Resolves once the port, or the path, answers; never if the server has ended meanwhile. */
   async #answers(isCurrent: () => boolean): Promise<void> {
-    const { port, readiness } = this.declaration;
+    const { port, readiness } = this.entry.declaration;
     if (port === undefined) return;
     while (isCurrent()) {
       if (readiness?.http === undefined ? await accepts(port) : await serves(port, readiness.http)) return;
@@ -210,7 +204,7 @@ class DeclaredServer {
   /** The process has exited by itself. */
   #over(exit: ProcessExit): void {
     this.#ended(exit);
-    const { restart = 'on-failure' } = this.declaration;
+    const { restart = 'on-failure' } = this.entry.declaration;
     const how = exit.signal ?? `code ${exit.code}`;
     const reason = `ended with ${how} (${exit.reason})`;
     const isFailure = exit.code !== 0;
@@ -268,7 +262,7 @@ export class Servers {
       const entry = z.safeParse(stored, value);
       if (!entry.success) continue;
       const server = this.#add(name, entry.data);
-      if (!server.isStopped) void server.start();
+      if (!server.entry.stopped) void server.start();
     }
   }
 
@@ -290,7 +284,7 @@ export class Servers {
     { sandbox_env, ...declaration }: ServerRequest,
   ): Promise<{ info: ServerInfo; isNew: boolean }> {
     const before = this.#all.get(name);
-    if (before !== undefined && !isSame(before.declaration, declaration)) {
+    if (before !== undefined && !isSame(before.entry.declaration, declaration)) {
       throw new GuestError(
         'conflict',
         `Server ${name} is declared otherwise. Delete it first, or use another name.`,
@@ -311,13 +305,13 @@ export class Servers {
   }
 
   async start(server: DeclaredServer): Promise<void> {
-    server.isStopped = false;
+    server.entry.stopped = false;
     this.#save();
     await server.start();
   }
 
   async stop(server: DeclaredServer): Promise<void> {
-    server.isStopped = true;
+    server.entry.stopped = true;
     this.#save();
     await server.stop();
   }
@@ -331,17 +325,16 @@ export class Servers {
     this.#all.delete(server.name);
     this.#save();
     await server.stop();
-    server.close();
+    server.ring.close();
     rmSync(join(this.#rings, server.name), { recursive: true, force: true });
     rmSync(this.#environmentFile(server.name), { force: true });
   }
 
-  /** The server that owns the process. */
   ownerOf(processId: string): string | null {
     return [...this.#all.values()].find((one) => one.process?.info.id === processId)?.name ?? null;
   }
 
-  #add(name: string, entry: z.infer<typeof stored>): DeclaredServer {
+  #add(name: string, entry: Stored): DeclaredServer {
     const publish = ({ state, reason, stateAt: at }: DeclaredServer): void =>
       this.#events.publish({ name: 'server', data: { name, state, reason, at } });
     const server = new DeclaredServer(name, entry, join(this.#rings, name), this.#processes, publish);
@@ -370,12 +363,7 @@ export class Servers {
 
   /** @throws GuestError `internal_error` if the file cannot be written to the workspace */
   #save(): void {
-    const servers = Object.fromEntries(
-      this.list().map(({ name, declaration, declaredAt, isStopped }) => [
-        name,
-        { declaration, declared_at: declaredAt, stopped: isStopped },
-      ]),
-    );
+    const servers = Object.fromEntries(this.list().map(({ name, entry }) => [name, entry]));
     try {
       replacePlain(this.#file, `${JSON.stringify({ servers }, undefined, 2)}\n`);
     } catch (error) {
@@ -424,22 +412,15 @@ async function serves(port: number, path: string): Promise<boolean> {
 }
 
 /** Finds a text within a line of output that arrives in pieces. */
-class LineFinder {
-  readonly #text: string;
-  #line = '';
-  #isFound = false;
-
-  constructor(text: string) {
-    this.#text = text;
-  }
-
-  finds(bytes: Buffer): boolean {
-    if (this.#isFound) return false;
-    this.#line += bytes.toString('latin1');
-    this.#isFound = this.#line
-      .split('\n')
-      .some((line) => line.includes(Buffer.from(this.#text).toString('latin1')));
-    this.#line = this.#line.slice(this.#line.lastIndexOf('\n') + 1).slice(-16_384);
-    return this.#isFound;
-  }
+function lineFinder(text: string): (bytes: Buffer) => boolean {
+  const sought = Buffer.from(text).toString('latin1');
+  let rest = '';
+  let isFound = false;
+  return (bytes) => {
+    if (isFound) return true;
+    rest += bytes.toString('latin1');
+    isFound = rest.split('\n').some((line) => line.includes(sought));
+    rest = rest.slice(rest.lastIndexOf('\n') + 1).slice(-16_384);
+    return isFound;
+  };
 }

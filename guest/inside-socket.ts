@@ -1,34 +1,28 @@
 /** The socket through which the sandbox's own commands reach its guest; the host never uses it. */
-import { once } from 'node:events';
-import { chmodSync, mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import type { Server } from 'node:http';
-import { dirname, join } from 'node:path';
-import { shortSocketPath } from './protocol/socket-path.ts';
+import { join } from 'node:path';
+import { listenInFolder } from './protocol/socket-path.ts';
 
 /** Environment variable of every command: the path of the socket. */
 export const SOCKET_VARIABLE = 'PORTHOLE_GUEST';
 
+const NAME = 'guest.sock';
+
 export function insideSocket(state: string): string {
-  return join(state, 'guest.sock');
+  return join(state, NAME);
 }
 
 /**
  * Only the sandbox's user may connect. If it fails, e.g. on a full file system, the guest works
  * without it.
  */
-export async function listenInside(server: Server, path: string): Promise<void> {
+export async function listenInside(server: Server, state: string): Promise<void> {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    // An earlier guest has left it behind.
-    rmSync(path, { recursive: true, force: true });
-    const short = shortSocketPath(path);
-    try {
-      server.listen(short.path);
-      await once(server, 'listening');
-    } finally {
-      short.done();
-    }
-    chmodSync(path, 0o600);
+    mkdirSync(state, { recursive: true, mode: 0o700 });
+    // The sandbox's code may have put a folder in its place.
+    rmSync(insideSocket(state), { recursive: true, force: true });
+    await listenInFolder(server, state, NAME);
   } catch (error) {
     process.stderr.write(`porthole-guest: no commands from inside: ${(error as Error).message}\n`);
   }

@@ -1,7 +1,7 @@
 /** The TCP sockets that listen in this network namespace. */
 import { readFileSync } from 'node:fs';
 import { endianness } from 'node:os';
-import { loadLibrary } from './protocol/foreign-calls.ts';
+import { type Library, ofLibrary } from './protocol/foreign-calls.ts';
 
 export interface ListeningSocket {
   readonly address: string;
@@ -14,24 +14,17 @@ export const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
 /** TCP_LISTEN. */
 const LISTEN = 10;
 
-let asked: (() => ListeningSocket[] | undefined) | undefined;
+const ask = ofLibrary(openSocketDiagnosis);
 let cannotAsk = false;
 
 /**
- * From the kernel's answer about listening sockets alone, in microseconds. Undefined where it gives
- * none, as in gVisor.
+ * From the kernel's answer about listening sockets alone, in microseconds; from its tables where it
+ * gives none, as in gVisor.
  */
-export function askForListeners(): ListeningSocket[] | undefined {
-  if (cannotAsk) return undefined;
-  try {
-    asked ??= openSocketDiagnosis();
-    const sockets = asked();
-    cannotAsk = sockets === undefined;
-    return sockets;
-  } catch {
-    cannotAsk = true;
-    return undefined;
-  }
+export function listeningSockets(): ListeningSocket[] {
+  const sockets = cannotAsk ? undefined : ask()?.();
+  cannotAsk = sockets === undefined;
+  return sockets ?? readListeners();
 }
 
 const [AF_INET, AF_INET6, AF_NETLINK, SOCK_DIAG] = [2, 10, 16, 4];
@@ -46,12 +39,10 @@ const [HEADER, REQUEST, ANSWER] = [16, 56, 72];
 /**
  * Opens a socket of sock_diag(7); the function asks it. The kernel answers in the caller's thread:
  * nothing waits.
- * @throws Error as `loadLibrary` does
  */
-export function openSocketDiagnosis(): () => ListeningSocket[] | undefined {
+export function openSocketDiagnosis(libc: Library): () => ListeningSocket[] | undefined {
   // Netlink has the machine's byte order; what follows reads little-endian.
   if (endianness() !== 'LE') return () => undefined;
-  const libc = loadLibrary();
   const send = libc.func('send', 'long', ['int', 'void *', 'size_t', 'int']);
   const receive = libc.func('recv', 'long', ['int', 'void *', 'size_t', 'int']);
   const file = libc.func('socket', 'int', ['int', 'int', 'int'])(AF_NETLINK, SOCK_RAW_CLOEXEC, SOCK_DIAG);

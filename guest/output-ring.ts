@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { closeSync, mkdirSync, readdirSync, rmSync, writevSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ServerResponse } from 'node:http';
@@ -24,7 +25,6 @@ const KINDS: readonly RecordKind[] = ['stdout', 'stderr', 'exit'];
 interface Segment {
   readonly start: number;
   end: number;
-  /** Size of the file. */
   size: number;
 }
 
@@ -52,7 +52,8 @@ export class OutputRing {
   readonly #limit: number;
   readonly #segments: Segment[];
   #file: number | undefined;
-  readonly #waiting = new Set<() => void>();
+  /** Emits `change` after each append, and at the end. */
+  readonly changes = new EventEmitter().setMaxListeners(0);
   #isClosed = false;
 
   /** Opens the ring of an earlier guest, or creates one. */
@@ -80,30 +81,22 @@ export class OutputRing {
     // A record larger than a segment would exceed the ring's limit.
     const most = kind === 'exit' ? MOST : Math.min(MOST, this.#segmentLimit - HEAD);
     for (let at = 0; at < bytes.length; at += most) this.#append(kind, bytes.subarray(at, at + most));
-    for (const wake of this.#waiting) wake();
+    this.changes.emit('change');
   }
 
-  /** Approximate size of the files. */
   get bytes(): number {
     return this.to - this.from;
   }
 
-  /** Marks the end of output. */
   close(): void {
     this.#isClosed = true;
     if (this.#file !== undefined) closeSync(this.#file);
     this.#file = undefined;
-    for (const wake of this.#waiting) wake();
+    this.changes.emit('change');
   }
 
   get isClosed(): boolean {
     return this.#isClosed;
-  }
-
-  /** Calls `wake` after each append, until the returned function is called. */
-  onChange(wake: () => void): () => void {
-    this.#waiting.add(wake);
-    return () => this.#waiting.delete(wake);
   }
 
   /**
@@ -159,7 +152,7 @@ export class OutputRing {
   #readSegment(segment: Segment, cursor: number): OutputPiece[] {
     const pieces: { kind: RecordKind; parts: Buffer[]; length: number; cursor: number }[] = [];
     let total = 0;
-    for (const { kind, bytes, start } of this.#records(segment)) {
+    for (const { kind, bytes, start } of this.#records(segment.start)) {
       const end = start + bytes.length;
       if (end <= cursor) continue;
       // An exit is never split.
@@ -184,10 +177,13 @@ export class OutputRing {
   }
 
   /** The complete records of a segment; skips a partial record of a killed guest. */
-  *#records({
-    start,
-  }: Pick<Segment, 'start'>): Generator<{ kind: RecordKind; bytes: Buffer; start: number }> {
-    const content = readWhole(this.#path(start), 2 * this.#limit);
+  *#records(start: number): Generator<{ kind: RecordKind; bytes: Buffer; start: number }> {
+    let content: Buffer;
+    try {
+      content = readPlain(this.#path(start), 2 * this.#limit);
+    } catch {
+      return;
+    }
     let at = 0;
     let cursor = start;
     while (at + HEAD <= content.length) {
@@ -202,7 +198,7 @@ export class OutputRing {
 
   #knownSegment(start: number): Segment {
     const segment = { start, end: start, size: 0 };
-    for (const { bytes } of this.#records(segment)) {
+    for (const { bytes } of this.#records(start)) {
       segment.end += bytes.length;
       segment.size += HEAD + bytes.length;
     }
@@ -214,53 +210,33 @@ export class OutputRing {
   }
 }
 
-/** Empty if the file cannot be read. */
-function readWhole(path: string, most: number): Buffer {
-  try {
-    return readPlain(path, most);
-  } catch {
-    return Buffer.alloc(0);
-  }
-}
-
 /**
  * Sends output from a cursor on as server-sent events, until the ring is closed and read to its
  * end. Reads the ring in pieces, so that a slow reader takes no memory.
+ * @param signal aborts once the reader is gone
  * @param last data of the final `exit` event, once the ring is closed
  */
 export async function streamOutput(
   ring: OutputRing,
   response: ServerResponse,
   { since, follow }: { readonly since: number; readonly follow: boolean },
+  signal: AbortSignal,
   last?: () => unknown,
 ): Promise<void> {
   const stream = new EventStream(response);
   let cursor = since;
-  while (!stream.isClosed) {
+  while (!signal.aborted) {
     const read = ring.read(cursor);
     if (read.cut > 0) stream.send('cut', JSON.stringify({ bytes: read.cut }), cursor + read.cut);
     for (const { kind, bytes, cursor: behind } of read.pieces) {
       stream.send(kind, kind === 'exit' ? bytes.toString() : bytes.toString('base64'), behind);
     }
     cursor = read.cursor;
-    if (read.cut > 0 || read.pieces.length > 0) await stream.drained();
+    if (read.cut > 0 || read.pieces.length > 0) await stream.drained(signal);
     else if (ring.isClosed || !follow) break;
-    else await changed(ring, response);
+    else await once(ring.changes, 'change', { signal }).catch(() => {});
   }
   const exit = ring.isClosed ? last?.() : undefined;
   if (exit !== undefined) stream.send('exit', JSON.stringify(exit), cursor);
   stream.end();
-}
-
-/** Resolves with the next append, or when the reader is gone. */
-async function changed(ring: OutputRing, response: ServerResponse): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const done = (): void => {
-      stop();
-      response.off('close', done);
-      resolve();
-    };
-    const stop = ring.onChange(done);
-    response.once('close', done);
-  });
 }

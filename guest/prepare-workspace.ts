@@ -1,10 +1,8 @@
-import { accessSync, chmodSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { openFolder } from './protocol/open-folder.ts';
 
 const { R_OK, W_OK, X_OK } = constants;
-
-/** Mode bits that the owner needs to use a folder. */
-const OWN = 0o700;
 
 /**
  * Makes the workspace accessible again if its own user has closed it, as by `chmod 000 .`, and
@@ -20,10 +18,9 @@ export function prepareWorkspace(folder: string): boolean {
       return false;
     }
   };
-  const mayUse = (): boolean => attempt(() => accessSync(folder, R_OK | W_OK | X_OK));
-  if (!mayUse()) attempt(() => chmodSync(folder, (statSync(folder).mode & 0o777) | OWN));
+  openFolder(folder);
   attempt(() => mkdirSync(join(folder, 'outputs')));
-  return mayUse();
+  return attempt(() => accessSync(folder, R_OK | W_OK | X_OK));
 }
 
 /** Folder of the home folder with a file per run, the credentials of the `porthole` command. */

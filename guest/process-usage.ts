@@ -11,11 +11,6 @@ const TICK_MS = 10;
 const SAMPLES = [30, 100, 300, 1_000];
 const EVERY = 2_000;
 
-export interface Usage {
-  readonly cpuMs: number | null;
-  readonly peakMemoryBytes: number | null;
-}
-
 function read(path: string): string | undefined {
   try {
     return readFileSync(path, 'latin1');
@@ -30,13 +25,10 @@ function read(path: string): string | undefined {
  */
 function ticksOf(pid: number | 'self'): { own: number; children: number } | undefined {
   const stat = read(`/proc/${pid}/stat`);
-  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
-  if (fields === undefined) return undefined;
-  const [user, system, childUser, childSystem] = fields.slice(11, 15).map(Number);
-  return {
-    own: (user as number) + (system as number),
-    children: (childUser as number) + (childSystem as number),
-  };
+  if (stat === undefined) return undefined;
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [user = 0, system = 0, childUser = 0, childSystem = 0] = fields.slice(11, 15).map(Number);
+  return { own: user + system, children: childUser + childSystem };
 }
 
 /** A process and its living descendants, at most a thousand. */
@@ -50,7 +42,7 @@ function treeOf(pid: number): number[] {
 }
 
 /** OOM kills in the sandbox; in the machine if its cgroup is not visible. */
-export function outOfMemoryKills(): number {
+function outOfMemoryKills(): number {
   const own = /^oom_kill (\d+)$/m.exec(read('/sys/fs/cgroup/memory.events') ?? '')?.[1];
   return Number(own ?? /^oom_kill (\d+)$/m.exec(read('/proc/vmstat') ?? '')?.[1] ?? 0);
 }
@@ -94,7 +86,11 @@ export class ProcessUsage {
   }
 
   /** Call it after the exit. @param exact its ticks, if they are known */
-  finish(exact: number | undefined): Usage & { readonly ranOutOfMemory: boolean } {
+  finish(exact: number | undefined): {
+    readonly cpuMs: number | null;
+    readonly peakMemoryBytes: number | null;
+    readonly ranOutOfMemory: boolean;
+  } {
     clearTimeout(this.#timer);
     const ticks = Math.max(this.#ticks, exact ?? 0);
     return {

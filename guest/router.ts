@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { PortholeError } from '../core/errors.ts';
 import { GUEST_ERRORS, type GuestErrorCode } from './protocol/http-protocol.ts';
 
 /** A refusal of the guest. */
@@ -173,8 +174,12 @@ export function bodyOf(request: IncomingMessage): AsyncIterable<Buffer> {
   return request.iterator({ destroyOnReturn: false });
 }
 
-export function asGuestError(error: unknown): GuestError {
+/** What an error is answered with. Refusals of files have the API's codes and messages. */
+export function refusalOf(error: unknown): Refused {
   if (error instanceof GuestError) return error;
+  if (error instanceof PortholeError) {
+    return { status: error.status, body: JSON.stringify({ error: error.message, code: error.code }) };
+  }
   const what = error instanceof Error ? error.message : String(error);
   return new GuestError('internal_error', `The guest failed: ${what}. Try again.`);
 }

@@ -9,7 +9,7 @@ import {
   WebSocketWriter,
 } from './protocol/web-socket-protocol.ts';
 import { parse, parseJson } from './read-json.ts';
-import { asGuestError, GuestError } from './router.ts';
+import { refusalOf, GuestError } from './router.ts';
 import type { CommandStarter, RefusedCommand, StartedCommand } from './start-command.ts';
 
 /** Answers a WebSocket handshake. @throws GuestError `invalid_request` */
@@ -113,8 +113,7 @@ class AttachedCommand {
       if (id !== undefined) this.#kept = { id, excerpt: new OutputExcerpt() };
       starting = this.#starter.start(request);
     } catch (error) {
-      const { code, message } = asGuestError(error);
-      this.#finish({ code: 126 }, JSON.stringify({ error: message, code }));
+      this.#finish({ code: 126 }, refusalOf(error).body);
       return;
     }
     if (starting instanceof Promise) void starting.then((started) => this.#started(started));

@@ -9,6 +9,8 @@ import { GuestEvents, serveEvents } from './guest-event-stream.ts';
 import { detailRoutes, KeptDetails } from './kept-details.ts';
 import { insideSocket, listenInside, SOCKET_VARIABLE } from './inside-socket.ts';
 import { Ports } from './guest-ports.ts';
+import type { Processes } from './guest-processes.ts';
+import type { Servers } from './guest-servers.ts';
 import { readPlain, replacePlain } from './plain-file.ts';
 import { areServersDeclared, prepareWorkspace } from './prepare-workspace.ts';
 import type * as GuestPod from './protocol/guest-pod.ts';
@@ -22,8 +24,9 @@ import {
 } from './protocol/network.ts';
 import type { StartedBy } from './protocol/processes-protocol.ts';
 import type { GuestSettings } from './protocol/settings-protocol.ts';
+import type { CommandStarter } from './start-command.ts';
 import {
-  asGuestError,
+  refusalOf,
   GuestError,
   type Handler,
   refuse,
@@ -38,17 +41,6 @@ export interface Guest {
   readonly server: Server;
   /** Kills all commands, if no pid namespace does at the guest's end. */
   endCommands(): void;
-}
-
-/** Creates a value on first use; `value` is undefined until then. */
-class Later<T> {
-  value: T | undefined;
-  /** It fails without disk space, and may work later. */
-  readonly get: () => Promise<T>;
-
-  constructor(make: () => Promise<T>) {
-    this.get = onceOpen(async () => (this.value = await make()));
-  }
 }
 
 /**
@@ -67,19 +59,23 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   };
   const events = new GuestEvents();
   const details = new KeptDetails();
-  const starter = new Later(async () => {
+  let commands: CommandStarter | undefined;
+  const starter = onceOpen(async () => {
     const { CommandStarter } = await import('./start-command.ts');
-    return new CommandStarter({ ...settings, env });
+    return (commands = new CommandStarter({ ...settings, env }));
   });
-  const work = new Later(async () => {
+  let working: { readonly processes: Processes; readonly servers: Servers } | undefined;
+  // It fails without disk space, and may work later.
+  const work = onceOpen(async () => {
     const { Processes } = await import('./guest-processes.ts');
-    const processes = new Processes(join(state, 'processes'), await starter.get(), events);
+    const processes = new Processes(join(state, 'processes'), await starter(), events);
     const { Servers } = await import('./guest-servers.ts');
-    return { processes, servers: new Servers(workspace, join(state, 'servers'), processes, events) };
+    const servers = new Servers(workspace, join(state, 'servers'), processes, events);
+    return (working = { processes, servers });
   });
   const ownerOf = (group: number) => {
-    const info = work.value?.processes.byGroup(group)?.info;
-    return info && { processId: info.id, server: work.value?.servers.ownerOf(info.id) ?? null };
+    const info = working?.processes.byGroup(group)?.info;
+    return info && { processId: info.id, server: working?.servers.ownerOf(info.id) ?? null };
   };
   const ports = new Ports(events, ownerOf, settings.network === undefined ? undefined : NETWORK.port);
   const previews = await startPreviews(settings);
@@ -96,35 +92,37 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   };
   const eventRoutes: Routes<Handler> = {
     'GET /v1/events': (_request, response) => {
-      const servers = work.value?.servers.list() ?? [];
+      const servers = working?.servers.list() ?? [];
       serveEvents(response, events, ports, {
         started_at: startedAt,
         servers: servers.map(({ name, state: is, stateAt: at }) => ({ name, state: is, at })),
       });
     },
   };
-  const processRoutes = async (by?: StartedBy): Promise<Routes<Handler>> =>
-    (await import('./guest-process-routes.ts')).processRoutes((await work.get()).processes, by);
-  const serverRoutes = async (by?: StartedBy): Promise<Routes<Handler>> =>
-    (await import('./guest-server-routes.ts')).serverRoutes((await work.get()).servers, by);
+  const loadRoutes = () => import('./guest-routes.ts');
+  const portRoutes = async () => (await loadRoutes()).portRoutes(ports);
+  const processRoutes = async (by?: StartedBy) =>
+    (await loadRoutes()).processRoutes((await work()).processes, by);
+  const serverRoutes = async (by?: StartedBy) =>
+    (await loadRoutes()).serverRoutes((await work()).servers, by);
   const routes = new Router<Handler>({
     health,
     events: eventRoutes,
-    ports: async () => (await import('./guest-server-routes.ts')).portRoutes(ports),
-    connections: async () => (await import('./guest-server-routes.ts')).connectionRoutes(),
+    ports: portRoutes,
+    connections: async () => (await loadRoutes()).connectionRoutes(),
     processes: () => processRoutes(),
     expire: () => processRoutes(),
     servers: () => serverRoutes(),
-    previews: previews?.routes ?? {},
+    previews,
     details: detailRoutes(details),
     runs: async () => (await import('./run-routes.ts')).runRoutes(env['HOME']),
     ...Object.fromEntries(FILE_AREAS.map((name) => [name, files])),
   });
   const upgrades = new Router<UpgradeHandler>({
     exec: async () => {
-      const [{ serveExec }, commands] = [await import('./serve-exec.ts'), await starter.get()];
+      const [{ serveExec }, started] = [await import('./serve-exec.ts'), await starter()];
       return {
-        'GET /v1/exec': (request, socket, head) => serveExec(commands, details, request, socket, head),
+        'GET /v1/exec': (request, socket, head) => serveExec(started, details, request, socket, head),
       };
     },
     dial: async () => {
@@ -137,7 +135,7 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   });
   const server = createGuestServer(routes, upgrades, gatekeeper(listen, pod, named));
   // Before the first request: declared servers are part of the first answer.
-  const declared = areServersDeclared(workspace) ? (await work.get()).servers : undefined;
+  const declared = areServersDeclared(workspace) ? (await work()).servers : undefined;
   if ('port' in listen) limitOwnConnections(server);
   // The host's own socket file is in a folder that only the host may change.
   if ('fd' in listen) server.listen({ fd: listen.fd });
@@ -150,15 +148,15 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   const inside = new Router<Handler>({
     health,
     events: eventRoutes,
-    ports: async () => (await import('./guest-server-routes.ts')).portRoutes(ports),
+    ports: portRoutes,
     processes: () => processRoutes(BY_SANDBOX),
     servers: () => serverRoutes(BY_SANDBOX),
   });
-  const commands = createGuestServer(inside, new Router({}), () => {});
-  commands.maxConnections = MOST_INSIDE;
-  server.once('close', () => commands.close());
-  void listenInside(commands, insideSocket(state));
-  return { server, endCommands: () => starter.value?.endAll() };
+  const own = createGuestServer(inside, new Router({}), () => {});
+  own.maxConnections = MOST_INSIDE;
+  server.once('close', () => own.close());
+  void listenInside(own, state);
+  return { server, endCommands: () => commands?.endAll() };
 }
 
 /**
@@ -258,8 +256,8 @@ async function startNetwork({ network, state }: GuestSettings, env: Record<strin
 const MOST_HEADER = 16 * 1024;
 
 /** Loads the proxy only if the guest is the upstream of previews. */
-async function startPreviews({ previews, workspace }: GuestSettings) {
-  if (previews === undefined) return undefined;
+async function startPreviews({ previews, workspace }: GuestSettings): Promise<Routes<Handler>> {
+  if (previews === undefined) return {};
   const { servePreviews } = await import('./preview/serve-previews.ts');
   return servePreviews(previews, workspace);
 }
@@ -306,7 +304,7 @@ function createGuestServer(
     try {
       check(request);
     } catch (error) {
-      turnAway(response, asGuestError(error));
+      turnAway(response, refusalOf(error));
       return;
     }
     const answer = async (): Promise<void> => {
@@ -314,7 +312,7 @@ function createGuestServer(
       const { handler, params } = await routes.find(request.method ?? '', url.pathname);
       await handler(request, response, { url, params, signal: ended.signal });
     };
-    answer().catch((error: unknown) => refuse(request, response, asGuestError(error)));
+    answer().catch((error: unknown) => refuse(request, response, refusalOf(error)));
   });
   server.on('upgrade', (request, socket, head) => {
     const take = async (): Promise<void> => {
@@ -335,7 +333,7 @@ function urlOf(request: IncomingMessage): URL {
 }
 
 function refuseUpgrade(socket: Duplex, error: unknown): void {
-  const refused = asGuestError(error);
+  const refused = refusalOf(error);
   const body = Buffer.from(refused.body);
   const head = `HTTP/1.1 ${refused.status} Refused\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`;
   socket.end(Buffer.concat([Buffer.from(head), body]));

@@ -2,7 +2,8 @@
  * Starts programs with posix_spawn(3), which shares the guest's memory until the program runs: Node
  * forks, which copies page tables and then pages, 1 ms for a small guest.
  */
-import { loadLibrary } from './protocol/foreign-calls.ts';
+import { closeSync } from 'node:fs';
+import { type Library, ofLibrary } from './protocol/foreign-calls.ts';
 import { signalName } from './protect-guest.ts';
 import type { CommandExit } from './protocol/exec-protocol.ts';
 import type { PreparedCommand } from './start-command.ts';
@@ -18,20 +19,8 @@ type Spawn = (
   exited: (exit: CommandExit) => void,
 ) => number | undefined;
 
-let opened: Spawn | undefined;
-let isUnavailable = false;
-
-export const spawnProgram: Spawn = (...program) => {
-  if (isUnavailable) return undefined;
-  try {
-    opened ??= openSpawn();
-  } catch {
-    // Without the addon, or the C library is too old for a folder to start in.
-    isUnavailable = true;
-    return undefined;
-  }
-  return opened(...program);
-};
+const opened = ofLibrary(openSpawn);
+export const spawnProgram: Spawn = (...program) => opened()?.(...program);
 
 /** Of <spawn.h>, the same in glibc and musl. A new session, as Node's `detached`. */
 const [SETSIGDEF, SETSIGMASK, SETSID] = [0x04, 0x08, 0x80];
@@ -42,9 +31,7 @@ const OPAQUE = 1_024;
 /** Size of sigset_t. */
 const SIGNALS = 128;
 
-/** @throws Error as `loadLibrary` does, or where the C library lacks a function */
-function openSpawn(): Spawn {
-  const libc = loadLibrary();
+function openSpawn(libc: Library): Spawn {
   const attributes = Buffer.alloc(OPAQUE);
   const actions = Buffer.alloc(OPAQUE);
   const pid = Buffer.alloc(4);
@@ -110,4 +97,39 @@ function* textsOf(env: Readonly<Record<string, string>>): Generator<string> {
 function exitOf(status: number): CommandExit {
   const signal = status & 0x7f;
   return signal === 0 ? { code: (status >> 8) & 0xff } : { signal: signalName(signal) };
+}
+
+/** One stream of a command's output. */
+interface CommandPipe {
+  /** The guest's end. */
+  readonly ours: number;
+  /** The command's end, blocking as programs expect; close it once the command has it. */
+  readonly theirs: number;
+}
+
+const O_CLOEXEC = 0o2000000;
+const pipe2 = ofLibrary((libc) => libc.func('pipe2', 'int', ['void *', 'int']));
+
+/**
+ * Pipes for the output of a command. Node gives its children sockets, and a socket cannot be opened
+ * a second time: `echo oops > /dev/stderr` fails on one. Undefined without the foreign calls, or
+ * without free descriptors.
+ */
+export function openOutputPipes(): readonly [CommandPipe, CommandPipe] | undefined {
+  const stdout = openPipe();
+  const stderr = stdout && openPipe();
+  if (stdout !== undefined && stderr !== undefined) return [stdout, stderr];
+  if (stdout !== undefined) discardPipe(stdout);
+  return undefined;
+}
+
+function openPipe(): CommandPipe | undefined {
+  const descriptors = Buffer.alloc(8);
+  if (pipe2()?.(descriptors, O_CLOEXEC) !== 0) return undefined;
+  return { ours: descriptors.readInt32LE(0), theirs: descriptors.readInt32LE(4) };
+}
+
+export function discardPipe({ ours, theirs }: CommandPipe): void {
+  closeSync(theirs);
+  closeSync(ours);
 }

@@ -3,20 +3,19 @@ import { accessSync, closeSync, constants, readFileSync, statSync } from 'node:f
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { CommandOutput } from './command-output.ts';
-import { discard, openOutputPipes } from './command-pipes.ts';
 import { expendable, Groups, signalGroup } from './protect-guest.ts';
 import { ChildTimes } from './process-usage.ts';
 import type { CommandExit, ExecRequest, TerminalSize } from './protocol/exec-protocol.ts';
 import { openFolder } from './protocol/open-folder.ts';
 import { type GuestSettings, locate } from './protocol/settings-protocol.ts';
-import { spawnProgram } from './spawn-program.ts';
-import { TrustedAuthorities } from './trusted-authorities.ts';
+import { discardPipe, openOutputPipes, spawnProgram } from './spawn-program.ts';
+import { trustedEnvironment } from './trusted-authorities.ts';
 
 /** Destination of a command's input. */
 export interface CommandInput {
   /** Calls `taken` once the bytes are in the command's pipe or terminal, or never will be. */
-  write(bytes: Buffer, taken: () => void): void;
-  end(): void;
+  write(bytes: Buffer, taken: () => void): unknown;
+  end(): unknown;
 }
 
 /** A command in its own session and process group. */
@@ -56,11 +55,11 @@ export class CommandStarter {
   readonly #times = new ChildTimes();
   readonly #settings: GuestSettings;
   readonly #groups = new Groups();
-  readonly #authorities: TrustedAuthorities;
+  readonly #trusted: ReturnType<typeof trustedEnvironment>;
 
   constructor(settings: GuestSettings) {
     this.#settings = settings;
-    this.#authorities = new TrustedAuthorities(settings.network === true ? settings.state : undefined);
+    this.#trusted = trustedEnvironment(settings.network === true ? settings.state : undefined);
   }
 
   /**
@@ -71,7 +70,7 @@ export class CommandStarter {
     const { workspace, env, pty } = this.#settings;
     openFolder(workspace);
     const cwd = locate(this.#settings, request.cwd ?? '/workspace');
-    const merged = this.#authorities.environment({ ...env, ...request.env });
+    const merged = this.#trusted({ ...env, ...request.env });
     if (request.tty !== undefined && pty === undefined) {
       return { code: 126, reason: 'no terminals: node-pty is not installed for this platform' };
     }
@@ -131,14 +130,7 @@ function startPiped(command: PreparedCommand, times: ChildTimes): Starting {
       ['stdout', stdout],
       ['stderr', stderr],
     ]),
-    input: stdin && {
-      write: (bytes, taken) => {
-        stdin.write(bytes, taken);
-      },
-      end: () => {
-        stdin.end();
-      },
-    },
+    input: stdin,
     exited,
     ticks: exited.then(() => times.ended()),
     signal: (name) => {
@@ -168,12 +160,12 @@ function startPiped(command: PreparedCommand, times: ChildTimes): Starting {
     );
   } catch (error) {
     // Node throws some system errors, and reports others by an event.
-    for (const pipe of pipes ?? []) discard(pipe);
+    for (const pipe of pipes ?? []) discardPipe(pipe);
     return refusal(command, error as Error);
   }
   const { pid } = child;
   if (pid === undefined) {
-    for (const pipe of pipes ?? []) discard(pipe);
+    for (const pipe of pipes ?? []) discardPipe(pipe);
     return new Promise((resolve) => {
       child.once('error', (error) => resolve(refusal(command, error)));
     });

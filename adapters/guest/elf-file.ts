@@ -3,17 +3,14 @@
  * (System V ABI, "Object Files" and "Program Loading").
  */
 
-/** Types of program headers. */
 const PT = { dynamic: 2, interpreter: 3 } as const;
 
-/** Tags of the dynamic section. */
 const DT = { null: 0n, strings: 5n, rpath: 15n, debug: 21n, runpath: 29n } as const;
 
 const HEADER = { offset: 32, sections: 40, count: 56, size: 56, sectionCount: 60 } as const;
 
 export interface Relocation {
   readonly loader: string;
-  /** Path of a folder. */
   readonly libraries: string;
 }
 

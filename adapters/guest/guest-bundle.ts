@@ -17,13 +17,11 @@ const BUILT = join(ROOT, 'dist/guest');
 /** The file in it that lists its sources. */
 const INPUTS = 'inputs.json';
 
-/** Goes into the guest's folder as it is. */
 const SCRIPT = 'sessions.bash';
 
 /** File in the guest's folder → the module it is bundled from. */
 const ENTRIES = { 'guest.js': 'main.ts', porthole: 'porthole.ts' } as const;
 
-/** What a build consists of. */
 const PROGRAMS = [...Object.keys(ENTRIES), SCRIPT, 'package.json'];
 
 /**
@@ -33,7 +31,7 @@ const INGREDIENTS = [
   'guest/**/*.{ts,bash}',
   'core/errors.ts',
   'core/files/workspace-path.ts',
-  'core/shared/{concurrency,free-buffer}.ts',
+  'core/shared/{concurrency,free-buffer,server-sent-events}.ts',
   'core/tar/*.ts',
   'proxy/**/*.ts',
   'adapters/guest/guest-bundle.ts',
@@ -85,7 +83,6 @@ async function bundle(esbuild: typeof import('esbuild')) {
     [SCRIPT]: readFileSync(join(SOURCES, SCRIPT), 'utf8'),
   };
   for (const [name, entry] of Object.entries(ENTRIES)) {
-    if (!existsSync(join(SOURCES, entry))) continue;
     const { outputFiles, metafile } = await esbuild.build({
       absWorkingDir: ROOT,
       metafile: true,

@@ -2,32 +2,19 @@ import { type IncomingMessage, request as httpRequest } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import { checkPort } from '#adapters/sandboxes/sandbox-errors.ts';
 import { PortholeError } from '#core/errors.ts';
-import {
-  ANSWER_WITHIN,
-  type AnswerSchema,
-  eventsAnswer,
-  guestFailure,
-  jsonAnswer,
-  type ServerSentEvent,
-  textAnswer,
-} from '#core/processes/guest-answers.ts';
+import { ANSWER_WITHIN, guestFailure, jsonAnswer, textAnswer } from '#core/processes/guest-answers.ts';
 import type { ExecCommand, ExecProcess, GuestAnswer, GuestCall } from '#core/sandboxes/sandbox-provider.ts';
 import { freeBuffer, freeSentPieces } from '#core/shared/free-buffer.ts';
 import { guestHealth, type GuestHealth } from '#guest/protocol/answers.ts';
 import { DIAL_UPGRADE, PROTOCOL_VERSION } from '#guest/protocol/http-protocol.ts';
-import { connectToGuest, type GuestAddress, guestRefusal, upgradeConnection } from './guest-connection.ts';
+import {
+  connectToGuest,
+  type GuestAddress,
+  guestRefusal,
+  MAX_REFUSAL,
+  upgradeConnection,
+} from './guest-connection.ts';
 import { startGuestCommand } from './guest-exec.ts';
-
-export type { GuestAddress } from './guest-connection.ts';
-
-export interface GuestRequest {
-  /** Sent as JSON, or streamed where it is a stream. */
-  readonly body?: unknown;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-  readonly signal?: AbortSignal | undefined;
-  /** How long the guest may take until its answer begins, in ms. @default that of the address */
-  readonly answerWithin?: number | undefined;
-}
 
 /**
  * Client for the guest of one sandbox. The guest is untrusted: its responses are bounded and
@@ -59,64 +46,36 @@ export class GuestClient {
 
   /** @throws PortholeError `exec_transport_error` also for a guest of another version */
   async health(signal?: AbortSignal): Promise<GuestHealth> {
-    const health = await this.json('GET', '/v1/health', guestHealth, { signal });
+    const { sandboxId, answerWithin } = this.#address;
+    const answer = await this.call({ method: 'GET', path: '/v1/health' }, signal);
+    const health = await jsonAnswer(answer, sandboxId, guestHealth, answerWithin);
     if (health.protocol === PROTOCOL_VERSION) return health;
     throw guestFailure(
-      this.#address.sandboxId,
+      sandboxId,
       `its guest speaks version ${health.protocol} of the protocol, this Porthole ${PROTOCOL_VERSION}`,
     );
   }
 
-  /**
-   * @throws PortholeError with the guest's refusal; `exec_transport_error` for an answer that does
-   * not fit the schema
-   */
-  async json<T>(
-    method: string,
-    path: string,
-    schema: AnswerSchema<T>,
-    options: GuestRequest = {},
-  ): Promise<T> {
-    const { sandboxId, answerWithin } = this.#address;
-    return jsonAnswer(await this.request(method, path, options), sandboxId, schema, answerWithin);
-  }
-
-  /** Server-sent events, until the guest or the signal ends them. */
-  async *events(path: string, options: GuestRequest = {}): AsyncGenerator<ServerSentEvent> {
-    const answer = await this.request('GET', path, options);
-    yield* eventsAnswer(answer, this.#address.sandboxId, options.signal);
-  }
-
   /** @see GuestCalls.callGuest for the contract */
-  call({ method, path, ...rest }: GuestCall, signal?: AbortSignal): Promise<GuestAnswer> {
-    return this.request(method, path, { ...rest, signal });
-  }
-
-  /**
-   * One request; resolves when its answer begins. The caller reads the body to its end, or destroys
-   * it.
-   * @throws PortholeError with the guest's refusal (any status from 400 on), `exec_transport_error`
-   */
-  async request(method: string, path: string, options: GuestRequest = {}): Promise<IncomingMessage> {
-    const response = await this.send(method, path, options);
-    const { statusCode = 500 } = response;
-    if (statusCode < 400) return response;
+  async call(call: GuestCall, signal?: AbortSignal): Promise<GuestAnswer> {
+    const answer = await this.#send(call, signal);
+    const { statusCode = 500 } = answer;
+    if (statusCode < 400) return answer;
     const { sandboxId, answerWithin: within = ANSWER_WITHIN } = this.#address;
-    const refusal = await textAnswer(response, sandboxId, { limit: MAX_REFUSAL, within });
+    const refusal = await textAnswer(answer, sandboxId, { limit: MAX_REFUSAL, within });
     throw guestRefusal(sandboxId, statusCode, refusal);
   }
 
-  /**
-   * Like `request`, but returns a refusal like any other response. @throws PortholeError
-   * `exec_transport_error`
-   */
-  async send(method: string, path: string, options: GuestRequest = {}): Promise<IncomingMessage> {
-    const {
+  async #send(
+    {
+      method,
+      path,
       body,
       headers = {},
-      signal,
       answerWithin = this.#address.answerWithin ?? ANSWER_WITHIN,
-    } = options;
+    }: GuestCall,
+    signal?: AbortSignal,
+  ): Promise<IncomingMessage> {
     const { sandboxId } = this.#address;
     const { stream, headers: own } = await connectToGuest(this.#address, `${method} ${path}`, signal);
     const isStream = typeof (body as Readable | undefined)?.pipe === 'function';
@@ -167,5 +126,3 @@ export class GuestClient {
     }
   }
 }
-
-const MAX_REFUSAL = 64 * 1024;

@@ -12,9 +12,8 @@ import { guestErrorBody, refusalDetails } from '#guest/protocol/answers.ts';
 
 /** Size limits of a response head and of a refusal's body, in bytes. */
 const MAX_HEAD = 16 * 1024;
-const MAX_REFUSAL = 64 * 1024;
+export const MAX_REFUSAL = 64 * 1024;
 
-/** How to reach the guest of one sandbox. */
 export interface GuestAddress {
   readonly sandboxId: string;
   /** @see SandboxProvider.connect */

@@ -1,13 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { type Duplex, Readable, Writable } from 'node:stream';
-import { checkCommand } from './check-command.ts';
 import type { ExecCommand, ExecExit, ExecProcess } from '#core/sandboxes/sandbox-provider.ts';
-import { commandExit, EXEC, type ExecRequest, STDIN_WINDOW } from '#guest/protocol/exec-protocol.ts';
+import {
+  commandExit,
+  EXEC,
+  type ExecRequest,
+  STDIN_WINDOW,
+  terminalSize,
+} from '#guest/protocol/exec-protocol.ts';
 import {
   type WebSocketMessage,
   WebSocketReader,
   WebSocketWriter,
 } from '#guest/protocol/web-socket-protocol.ts';
+import { PortholeError } from '#core/errors.ts';
 import { ANSWER_WITHIN, guestFailure } from '#core/processes/guest-answers.ts';
 import { type GuestAddress, upgradeConnection } from './guest-connection.ts';
 
@@ -27,16 +33,9 @@ export async function startGuestCommand(
   command: ExecCommand,
   signal?: AbortSignal,
 ): Promise<ExecProcess> {
-  const { argv, cwd, env, stdin, tty } = checkCommand(command);
-  const request: ExecRequest = {
-    argv: [...argv],
-    ...(command.script === undefined ? {} : { script: command.script }),
-    cwd,
-    env,
-    stdin,
-    ...(tty === null ? {} : { tty }),
-    ...(command.detailId === undefined ? {} : { detail_id: command.detailId }),
-  };
+  checkCommand(command);
+  const { argv, script, cwd, env, stdin = false, tty, detailId: detail_id } = command;
+  const request: ExecRequest = { argv: [...argv], script, cwd, env, stdin, tty, detail_id };
   const { stream, rest } = await upgradeConnection(
     address,
     {
@@ -50,10 +49,39 @@ export async function startGuestCommand(
     },
     signal,
   );
-  const started = new GuestCommand(address, stream, stdin || tty !== null, tty !== null, signal);
+  const isTerminal = tty !== undefined;
+  const started = new GuestCommand(address, stream, stdin || isTerminal, isTerminal, signal);
   started.begin(rest);
   await started.started;
   return started;
+}
+
+/** Linux accepts 2 MB of arguments and environment together. */
+const MAX_BYTES = 2 * 1024 * 1024;
+
+/** @throws PortholeError `invalid_request` for a command that no system call accepts */
+function checkCommand({ argv, cwd = '/workspace', env = {}, tty }: ExecCommand): void {
+  const refuse = (what: string): never => {
+    throw new PortholeError('invalid_request', what);
+  };
+  if (!cwd.startsWith('/')) refuse(`cwd ${cwd}: must be absolute.`);
+  const texts = [...argv, cwd, ...Object.entries(env).flat()];
+  if (texts.some((text) => text.includes('\0'))) {
+    refuse('A zero byte in the command, its cwd or its environment: remove it.');
+  }
+  const wrong = Object.keys(env).find((name) => name === '' || name.includes('='));
+  if (wrong !== undefined) {
+    refuse(`Environment variable ${JSON.stringify(wrong)}: a name has no "=" and is not empty.`);
+  }
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  if (bytes > MAX_BYTES) {
+    refuse(
+      `A command of ${bytes} bytes with its environment: at most ${MAX_BYTES}. Pass what is long through stdin or a file.`,
+    );
+  }
+  if (tty !== undefined && !terminalSize.safeParse(tty).success) {
+    refuse(`Terminal of ${tty.cols} columns and ${tty.rows} rows: both must be from 1 to 65535.`);
+  }
 }
 
 const WRITER = new WebSocketWriter('client');

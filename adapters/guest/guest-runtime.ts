@@ -23,28 +23,14 @@ import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { PortholeError } from '#core/errors.ts';
+import { GUEST_FOLDER } from '#guest/protocol/guest-pod.ts';
 import { loaderOf, relocateProgram } from './elf-file.ts';
 import { bundleGuest } from './guest-bundle.ts';
 
-/**
- * Mount path of the folder in sandboxes. Must be short: both paths must fit into the space of the
- * loader's path, 27 bytes on arm64.
- */
-export const GUEST_FOLDER = '/porthole';
 const PLACES = { loader: `${GUEST_FOLDER}/ld`, libraries: `${GUEST_FOLDER}/lib` } as const;
 
 /** Increment when files move within the folder. */
 const LAYOUT = 2;
-
-/** Flags of the guest's Node: few threads, and a young generation that stays small. */
-export const GUEST_NODE_FLAGS = ['--v8-pool-size=1', '--max-semi-space-size=1'];
-
-/** Command that starts the guest in a sandbox, without its settings. */
-export const GUEST_COMMAND = [
-  `${GUEST_FOLDER}/node`,
-  ...GUEST_NODE_FLAGS,
-  `${GUEST_FOLDER}/guest.js`,
-] as const;
 
 const PTY_PACKAGE = `@lydell/node-pty-linux-${process.arch}`;
 const CALLS_PACKAGE = `@koromix/koffi-linux-${process.arch}`;
@@ -52,7 +38,7 @@ const CALLS_PACKAGE = `@koromix/koffi-linux-${process.arch}`;
 const require = createRequire(import.meta.url);
 
 /** The path of a package's file; undefined where the package is not installed. */
-export type FindFile = (path: string) => string | undefined;
+type FindFile = (path: string) => string | undefined;
 
 /** Parent of these folders: `PORTHOLE_CACHE_DIR`, else `porthole` in the user's cache folder. */
 export function guestCache(env: NodeJS.ProcessEnv): string {

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { findCallsAddon, loadLibrary } from '#guest/protocol/foreign-calls.ts';
+import { ofLibrary } from '#guest/protocol/foreign-calls.ts';
 
 /** Number of keyctl(2). */
 const KEYCTL: Readonly<Partial<Record<NodeJS.Architecture, number>>> = { x64: 250, arm64: 219 };
 const JOIN_SESSION_KEYRING = 1;
 
-let join: (() => void) | undefined;
+const keyctl = ofLibrary((libc) => libc.func('syscall', 'long', ['long', 'long', 'void *']));
 
 /**
  * Gives this thread, and what it starts from now on, a new and empty session keyring. The kernel
@@ -14,15 +14,8 @@ let join: (() => void) | undefined;
  * refuses keyctl anyway.
  */
 export function joinNewKeyring(): void {
-  join ??= openJoin();
-  join();
-}
-
-function openJoin(): () => void {
   const number = KEYCTL[process.arch];
-  if (process.platform !== 'linux' || findCallsAddon() === undefined || number === undefined) return () => {};
-  const keyctl = loadLibrary().func('syscall', 'long', ['long', 'long', 'void *']);
-  return () => void keyctl(number, JOIN_SESSION_KEYRING, null);
+  if (process.platform === 'linux' && number !== undefined) keyctl()?.(number, JOIN_SESSION_KEYRING, null);
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Server } from 'node:net';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { NETWORK } from '#guest/protocol/network.ts';
-import { listenInFolder, type SocketRights } from './folder-socket.ts';
+import { listenInFolder, type SocketRights } from '#guest/protocol/socket-path.ts';
 
 /** The socket's name in a sandbox's channel folder. */
 export const CHANNEL_SOCKET = 'porthole.sock';

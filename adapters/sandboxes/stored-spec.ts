@@ -19,20 +19,14 @@ export function storedSpecText({ resources = {}, network = false }: StoredSpec):
 
 /** The reverse. Missing or foreign text means a sandbox without any of these settings. */
 export function readStoredSpec(text: string | null | undefined): StoredSpec {
-  if (text === null || text === undefined) return {};
   try {
-    return checked(JSON.parse(text) as Partial<StoredSpec> | null);
+    const read = JSON.parse(text ?? '{}') as Partial<StoredSpec> | null;
+    const { cpu, memoryMb, diskMb } = read?.resources ?? {};
+    const resources = Object.entries({ cpu, memoryMb, diskMb }).filter(
+      ([, value]) => typeof value === 'number' && Number.isFinite(value) && value > 0,
+    );
+    return { resources: Object.fromEntries(resources), network: read?.network === true };
   } catch {
     return {};
   }
-}
-
-function checked(read: Partial<StoredSpec> | null): StoredSpec {
-  const { cpu, memoryMb, diskMb } = read?.resources ?? {};
-  const resources = Object.fromEntries(
-    Object.entries({ cpu, memoryMb, diskMb }).filter(
-      ([, value]) => typeof value === 'number' && Number.isFinite(value) && value > 0,
-    ),
-  );
-  return { resources, network: read?.network === true };
 }

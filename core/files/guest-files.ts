@@ -22,6 +22,7 @@ import {
 import { PortholeError } from '../errors.ts';
 import type { GuestCall, Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { jsonAnswer, textAnswer } from '../processes/guest-answers.ts';
+import { serverSentEvents } from '../shared/server-sent-events.ts';
 
 /** A provider with or without guests. */
 export type GuestProvider = Pick<Sandboxes, 'callGuest'>;
@@ -365,9 +366,6 @@ export async function moveWorkspaceFile(
   await jsonAnswer(await provider.callGuest(sandboxId, call, signal), sandboxId, done);
 }
 
-/** Larger than any event. */
-const MAX_EVENT = 65_536;
-
 /**
  * Changes below a folder; yields undefined periodically without changes. Ends with the folder.
  * @param skipped names of folders to leave unwatched, at any depth
@@ -386,17 +384,9 @@ export async function* watchWorkspace(
   for (const name of skipped) fields.append('skip', name);
   const call = { method: 'GET', path: `/v1/watch?${fields.toString()}` } as const;
   const answer = await provider.callGuest(sandboxId, call, signal);
-  let rest = '';
   try {
-    answer.setEncoding('utf8');
-    for await (const chunk of answer as AsyncIterable<string>) {
-      const frames = (rest + chunk).split('\n\n');
-      rest = frames.pop() ?? '';
-      if (rest.length > MAX_EVENT) throw new Error('an event is too long');
-      for (const frame of frames) {
-        const data = /^data: (.*)$/m.exec(frame)?.[1];
-        yield data === undefined ? undefined : z.parse(watchEvent, JSON.parse(data));
-      }
+    for await (const event of serverSentEvents(answer)) {
+      yield event && z.parse(watchEvent, JSON.parse(event.data));
     }
   } catch (error) {
     signal.throwIfAborted();

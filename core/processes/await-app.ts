@@ -2,7 +2,7 @@ import { type GuestEvent, guestEvents } from '#guest/protocol/ports-protocol.ts'
 import { processList } from '#guest/protocol/processes-protocol.ts';
 import { type ServerInfo, serverList } from '#guest/protocol/servers-protocol.ts';
 import type { Guest, Guests } from './guest.ts';
-import type { ServerSentEvent } from './guest-answers.ts';
+import type { ServerSentEvent } from '../shared/server-sent-events.ts';
 import type { PreviewPlane, Readiness } from '../previews/preview-plane.ts';
 import type { PreviewOptions } from '../previews/preview-limits.ts';
 import type { StartedPreview } from '../previews/start-preview.ts';

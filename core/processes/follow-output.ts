@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { outputCut } from '#guest/protocol/answers.ts';
 import { OUTPUT_EVENTS, type OutputEventName, processExit } from '#guest/protocol/processes-protocol.ts';
 import { PortholeError } from '../errors.ts';
-import type { ServerSentEvent } from './guest-answers.ts';
+import type { ServerSentEvent } from '../shared/server-sent-events.ts';
 import { getProcess, type ProcessRef } from './sandbox-processes.ts';
 import { type GuestDeps, type ReachedGuest, reachGuest } from './reach-guest.ts';
 import { getServer, type ServerRef } from './sandbox-servers.ts';

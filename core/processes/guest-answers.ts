@@ -1,10 +1,9 @@
 /** A guest's responses are untrusted: any code may answer in its place. Bounds size and time. */
-import type { Readable } from 'node:stream';
-import { StringDecoder } from 'node:string_decoder';
 import { MAX_JSON } from '#guest/protocol/http-protocol.ts';
 import { PortholeError } from '../errors.ts';
 import type { GuestAnswer } from '../sandboxes/sandbox-provider.ts';
 import { readAtMost } from '../shared/reads.ts';
+import { type ServerSentEvent, serverSentEvents } from '../shared/server-sent-events.ts';
 
 /**
  * How long a guest may take to answer, in ms. It usually takes 1 ms; a busy machine may need a
@@ -75,7 +74,7 @@ export async function* eventsAnswer(
   signal?: AbortSignal,
 ): AsyncGenerator<ServerSentEvent> {
   try {
-    yield* readEvents(answer);
+    for await (const event of serverSentEvents(answer)) if (event !== undefined) yield event;
     if (!answer.complete) throw new Error('the stream was cut');
   } catch (error) {
     signal?.throwIfAborted();
@@ -83,54 +82,4 @@ export async function* eventsAnswer(
   } finally {
     answer.destroy();
   }
-}
-
-/**
- * One event of a stream, as the HTML standard parses it; comments and unknown fields are left out.
- */
-export interface ServerSentEvent {
-  /** @default message */
-  readonly event: string;
-  readonly data: string;
-  readonly id: string | undefined;
-}
-
-/**
- * An event holds at most a piece of output of 64 KiB in base64; this bounds what a hostile guest
- * can pile up.
- */
-const MAX_EVENT = 1024 * 1024;
-
-/** @throws Error on an event that is too long, and what the source fails with */
-async function* readEvents(source: Readable): AsyncGenerator<ServerSentEvent> {
-  const decoder = new StringDecoder('utf8');
-  let rest = '';
-  for await (const chunk of source as AsyncIterable<Buffer>) {
-    rest += decoder.write(chunk);
-    let begin = 0;
-    for (let end = rest.indexOf('\n\n'); end >= 0; end = rest.indexOf('\n\n', begin)) {
-      const event = readEvent(rest.slice(begin, end));
-      begin = end + 2;
-      if (event !== undefined) yield event;
-    }
-    rest = rest.slice(begin);
-    if (rest.length > MAX_EVENT) throw new Error(`an event of over ${MAX_EVENT} characters`);
-  }
-}
-
-/** Undefined for a comment, which keeps a connection alive. */
-function readEvent(text: string): ServerSentEvent | undefined {
-  const data: string[] = [];
-  let event = 'message';
-  let id: string | undefined;
-  for (const line of text.split('\n')) {
-    const colon = line.indexOf(':');
-    if (colon <= 0) continue;
-    const field = line.slice(0, colon);
-    const value = line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1);
-    if (field === 'event') event = value;
-    else if (field === 'id') id = value;
-    else if (field === 'data') data.push(value);
-  }
-  return data.length === 0 ? undefined : { event, data: data.join('\n'), id };
 }

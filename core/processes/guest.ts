@@ -1,5 +1,6 @@
 import type { GuestCall, Sandboxes } from '../sandboxes/sandbox-provider.ts';
-import { type AnswerSchema, eventsAnswer, jsonAnswer, type ServerSentEvent } from './guest-answers.ts';
+import type { ServerSentEvent } from '../shared/server-sent-events.ts';
+import { type AnswerSchema, eventsAnswer, jsonAnswer } from './guest-answers.ts';
 
 /**
  * Where processes in a sandbox call Porthole: a socket in its file system, or a URL. It serves only

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { GuestEvent, GuestEventName } from '#guest/protocol/ports-protocol.ts';
 import type { Clock } from '../shared/clock-and-ids.ts';
 import type { Guests } from './guest.ts';
-import type { ServerSentEvent } from './guest-answers.ts';
+import type { ServerSentEvent } from '../shared/server-sent-events.ts';
 import { FollowedTasks } from '../shared/followed-tasks.ts';
 import type { Records } from '../shared/records.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';

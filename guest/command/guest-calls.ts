@@ -2,10 +2,10 @@
 import { type IncomingMessage, request } from 'node:http';
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { type ServerSentEvent, serverSentEvents } from '../../core/shared/server-sent-events.ts';
 import { SOCKET_VARIABLE } from '../inside-socket.ts';
 import { connectToPath } from '../protocol/socket-path.ts';
 
-/** Exit codes of `porthole`. */
 export const EXIT = { done: 0, failed: 1, usage: 2, denied: 3, undecided: 4, unreachable: 5 } as const;
 
 /** Ends the command and prints the reason on stderr. */
@@ -16,11 +16,6 @@ export class CommandError extends Error {
     super(message);
     this.exit = exit;
   }
-}
-
-export interface OutputEvent {
-  readonly event: string;
-  readonly data: string;
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -57,20 +52,10 @@ export class GuestCalls {
     return (answer === '' ? undefined : JSON.parse(answer)) as T;
   }
 
-  async *events(path: string): AsyncGenerator<OutputEvent, void, undefined> {
+  async *events(path: string): AsyncGenerator<ServerSentEvent, void, undefined> {
     const response = await this.#send('GET', path);
-    response.setEncoding('utf8');
-    let rest = '';
     try {
-      for await (const chunk of response as AsyncIterable<string>) {
-        const frames = (rest + chunk).split('\n\n');
-        rest = frames.pop() ?? '';
-        for (const frame of frames) {
-          const event = /^event: (.*)$/m.exec(frame)?.[1];
-          const data = /^data: (.*)$/m.exec(frame)?.[1];
-          if (event !== undefined && data !== undefined) yield { event, data };
-        }
-      }
+      for await (const event of serverSentEvents(response)) if (event !== undefined) yield event;
     } catch {
       throw unreachable('ended the connection');
     } finally {

@@ -9,8 +9,7 @@ import { RUNS_FOLDER } from '../prepare-workspace.ts';
 import { connectToPath } from '../protocol/socket-path.ts';
 import { CommandError, EXIT } from './guest-calls.ts';
 
-/** The API's URL and the credential. */
-interface Access {
+export interface Access {
   readonly run: string;
   readonly token: string;
   readonly socket: string | undefined;

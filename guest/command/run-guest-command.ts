@@ -2,42 +2,36 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { CommandError, EXIT, GuestCalls, unreachable } from './guest-calls.ts';
 import { commandHelp, type CommandName, COMMANDS, generalHelp, isCommand } from './help.ts';
-import { printInbox, replyToMessage } from './inbox-commands.ts';
-import { checkPage, lookAtPage, type PageRequest } from './page-commands.ts';
-import { previewDoctor, previewStatus, startPreview, stopPreview } from './preview-commands.ts';
-import { printLogs } from './print-logs.ts';
-import { listStarted, serve, stopStarted } from './server-commands.ts';
+import {
+  checkPage,
+  lookAtPage,
+  type PageRequest,
+  previewDoctor,
+  previewStatus,
+  printInbox,
+  replyToMessage,
+  startPreview,
+  stopPreview,
+} from './host-commands.ts';
+import { listStarted, printLogs, serve, stopStarted } from './server-commands.ts';
 
-const PAGE_OPTIONS = {
-  path: { type: 'string' },
-  device: { type: 'string' },
-  json: { type: 'boolean' },
-} as const;
+const text = { type: 'string' } as const;
+const flag = { type: 'boolean' } as const;
+const all = { type: 'boolean', short: 'a' } as const;
+const PAGE_OPTIONS = { path: text, device: text, json: flag };
 
-const OPTIONS = {
-  serve: {
-    name: { type: 'string' },
-    restart: { type: 'string' },
-    http: { type: 'string' },
-    log: { type: 'string' },
-    timeout: { type: 'string' },
-    replace: { type: 'boolean' },
-    'no-wait': { type: 'boolean' },
-  },
-  ps: { all: { type: 'boolean', short: 'a' }, json: { type: 'boolean' } },
+const OPTIONS: Readonly<Record<CommandName, NonNullable<ParseArgsConfig['options']>>> = {
+  serve: { name: text, restart: text, http: text, log: text, timeout: text, replace: flag, 'no-wait': flag },
+  ps: { all, json: flag },
   logs: { follow: { type: 'boolean', short: 'f' }, lines: { type: 'string', short: 'n' } },
-  stop: { remove: { type: 'boolean' } },
+  stop: { remove: flag },
   preview: {},
   status: {},
   doctor: {},
-  check: { ...PAGE_OPTIONS, wait: { type: 'string' } },
-  look: { ...PAGE_OPTIONS, out: { type: 'string' }, 'full-page': { type: 'boolean' } },
-  inbox: {
-    all: { type: 'boolean', short: 'a' },
-    json: { type: 'boolean' },
-    reply: { type: 'string' },
-  },
-} as const satisfies Record<CommandName, ParseArgsConfig['options']>;
+  check: { ...PAGE_OPTIONS, wait: text },
+  look: { ...PAGE_OPTIONS, out: text, 'full-page': flag },
+  inbox: { all, json: flag, reply: text },
+};
 
 /** Resolves to the exit code, after printing errors on stderr. */
 export async function runCommand(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
@@ -81,7 +75,7 @@ async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<num
   const command = split < 0 ? undefined : rest.slice(split + 1);
   checkCount(name, positionals, usage);
   if (command !== undefined && name !== 'serve') throw usage(`${name} takes no command.`);
-  return ACTIONS[name]({
+  const code = await ACTIONS[name]({
     target: positionals[0] ?? '',
     command,
     env,
@@ -89,9 +83,9 @@ async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<num
     text: (option) => values[option] as string | undefined,
     flag: (option) => values[option] === true,
   });
+  return code ?? EXIT.done;
 }
 
-/** A parsed command line. */
 interface Invocation {
   readonly target: string;
   /** What follows `--`. */
@@ -102,7 +96,8 @@ interface Invocation {
   flag(this: void, option: string): boolean;
 }
 
-const ACTIONS: Readonly<Record<CommandName, (invocation: Invocation) => Promise<number>>> = {
+/** Each resolves to its exit code; without one it is done. */
+const ACTIONS: Readonly<Record<CommandName, (invocation: Invocation) => Promise<number | void>>> = {
   serve: async ({ target, command, env, usage, text, flag }) => {
     const [program, ...others] = command ?? [];
     if (program === undefined) throw usage('serve needs -- and a command.');
@@ -123,7 +118,7 @@ const ACTIONS: Readonly<Record<CommandName, (invocation: Invocation) => Promise<
   ps: async ({ env, flag }) => listStarted(new GuestCalls(env), { all: flag('all'), asJson: flag('json') }),
   logs: async ({ target, env, usage, text, flag }) => {
     const lines = count(text('lines'), '--lines', usage);
-    return printLogs(new GuestCalls(env), { name: target, follow: flag('follow'), lines });
+    return printLogs(new GuestCalls(env), target, { follow: flag('follow'), lines });
   },
   stop: async ({ target, env, usage, flag }) => {
     if (!/^\d+$/.test(target)) return stopStarted(new GuestCalls(env), target, flag('remove'));
@@ -169,9 +164,8 @@ function checkCount(name: CommandName, positionals: readonly string[], usage: Us
 type Usage = (what: string) => CommandError;
 
 function parse(args: readonly string[], name: CommandName, usage: Usage) {
-  const options: NonNullable<ParseArgsConfig['options']> = OPTIONS[name];
   try {
-    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+    return parseArgs({ args: [...args], options: OPTIONS[name], allowPositionals: true, strict: true });
   } catch (error) {
     // "Unknown option '--x'. To specify a positional …": keep only the first sentence.
     throw usage(`${(error as Error).message.split(/\. |\n/)[0]?.replace(/\.$/, '')}.`);

@@ -1,11 +1,14 @@
-import type { GuestEvent, PortInfo } from '../protocol/ports-protocol.ts';
-import { RESTARTS, type ServerInfo, serverName } from '../protocol/servers-protocol.ts';
+/** The commands of `porthole` about servers and processes. */
+import { once } from 'node:events';
+import type { Writable } from 'node:stream';
+import type { ServerSentEvent } from '../../core/shared/server-sent-events.ts';
 import { SOCKET_VARIABLE } from '../inside-socket.ts';
-import { findStarted, listAll } from './find-started.ts';
+import type { GuestEvent, PortInfo } from '../protocol/ports-protocol.ts';
+import type { ProcessExit, ProcessInfo } from '../protocol/processes-protocol.ts';
+import { RESTARTS, type ServerInfo, serverName } from '../protocol/servers-protocol.ts';
 import { CommandError, EXIT, type GuestCalls, Refusal } from './guest-calls.ts';
-import { endOf, printOutput } from './print-logs.ts';
 
-export interface ServeRequest {
+interface ServeRequest {
   readonly port: number;
   readonly command: readonly [string, ...string[]];
   readonly env: NodeJS.ProcessEnv;
@@ -25,7 +28,7 @@ const OF_THE_SHELL: ReadonlySet<string> = new Set(['_', 'PWD', 'OLDPWD', 'SHLVL'
 /**
  * Declares a server, and waits until it is ready. If it exits instead, fails with its last lines.
  */
-export async function serve(guest: GuestCalls, request: ServeRequest): Promise<number> {
+export async function serve(guest: GuestCalls, request: ServeRequest): Promise<void> {
   const { port, name = `port-${port}`, waits } = request;
   const path = `/v1/servers/${name}`;
   const declaration = declarationOf(request, name);
@@ -48,11 +51,10 @@ export async function serve(guest: GuestCalls, request: ServeRequest): Promise<n
   }
   if (!waits) {
     process.stdout.write(`${name} is starting. See how it goes: porthole logs ${name} -f\n`);
-    return EXIT.done;
+    return;
   }
   await untilReady(guest, name);
   process.stdout.write(`${name} is ready on port ${port}. Its logs: porthole logs ${name}\n`);
-  return EXIT.done;
 }
 
 const RUNS: ReadonlySet<ServerInfo['state']> = new Set(['starting', 'ready', 'waiting']);
@@ -103,7 +105,7 @@ async function untilReady(guest: GuestCalls, name: string): Promise<void> {
     const state = stateIn(event, data, name);
     if (state === 'ready') return;
     if (state === undefined || state === 'starting') continue;
-    await printOutput(guest.events(`/v1/servers/${name}/logs?tail=20`), { all: process.stderr, ends: false });
+    await printOutput(guest.events(`/v1/servers/${name}/logs?tail=20`), process.stderr);
     const { reason } = await guest.json<ServerInfo>('GET', `/v1/servers/${name}`);
     const again = state === 'waiting' ? ` porthole stop ${name} ends that.` : '';
     throw new CommandError(
@@ -135,12 +137,12 @@ function stateIn(event: string, data: string, name: string): ServerInfo['state']
 export async function listStarted(
   guest: GuestCalls,
   { all, asJson }: { readonly all: boolean; readonly asJson: boolean },
-): Promise<number> {
+): Promise<void> {
   const { servers, processes } = await listAll(guest);
   const shown = processes.filter(({ state }) => all || state === 'running');
   if (asJson) {
     process.stdout.write(`${JSON.stringify({ servers, processes: shown }, undefined, 2)}\n`);
-    return EXIT.done;
+    return;
   }
   const rows = [
     ...servers.map(({ name, state, port, pid, started_at, argv }) =>
@@ -154,26 +156,25 @@ export async function listStarted(
   ];
   if (rows.length === 0) {
     process.stdout.write('Nothing runs. Start a server: porthole serve 3000 -- npm run dev\n');
-    return EXIT.done;
+    return;
   }
   const table = [['NAME', 'STATE', 'PORT', 'PID', 'AGE', 'COMMAND'], ...rows];
   const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
   for (const row of table) {
     process.stdout.write(`${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')}\n`);
   }
-  return EXIT.done;
 }
 
 /** From SIGTERM to SIGKILL, in ms. */
 const GRACE = 5_000;
 
-export async function stopStarted(guest: GuestCalls, name: string, removes: boolean): Promise<number> {
+export async function stopStarted(guest: GuestCalls, name: string, removes: boolean): Promise<void> {
   const found = await findStarted(guest, name);
   if ('server' in found) {
     const path = `/v1/servers/${found.server.name}`;
     await (removes ? guest.json('DELETE', path) : guest.json('POST', `${path}/stop`));
     process.stdout.write(`${found.server.name} is ${removes ? 'stopped and removed' : 'stopped'}.\n`);
-    return EXIT.done;
+    return;
   }
   const { id, state } = found.process;
   if (removes) throw new CommandError(EXIT.usage, `--remove takes a server, and ${id} is a process.`);
@@ -189,7 +190,6 @@ export async function stopStarted(guest: GuestCalls, name: string, removes: bool
     }
   }
   process.stdout.write(`${id} is stopped.\n`);
-  return EXIT.done;
 }
 
 function commandOf(argv: readonly string[]): string {
@@ -203,4 +203,76 @@ function age(since: string | null): string {
   if (seconds < 120) return `${seconds}s`;
   if (seconds < 7_200) return `${Math.round(seconds / 60)}m`;
   return seconds < 172_800 ? `${Math.round(seconds / 3_600)}h` : `${Math.round(seconds / 86_400)}d`;
+}
+
+/** Of a server, unless the command sets another number. */
+const LINES = 200;
+
+/** @param name a server, its port, or the id or name of a process */
+export async function printLogs(
+  guest: GuestCalls,
+  name: string,
+  { follow, lines }: { readonly follow: boolean; readonly lines: number | undefined },
+): Promise<void> {
+  const found = await findStarted(guest, name);
+  let path: string;
+  if ('server' in found) {
+    path = `/v1/servers/${found.server.name}/logs?tail=${lines ?? LINES}&follow=${follow}`;
+  } else {
+    if (lines !== undefined) {
+      throw new CommandError(EXIT.usage, `--lines takes a server, and ${name} is a process.`);
+    }
+    path = `/v1/processes/${found.process.id}/output?follow=${follow}`;
+  }
+  await printOutput(guest.events(path));
+}
+
+/** @param all where all output goes; without it exits are reported, on stderr */
+async function printOutput(events: AsyncIterable<ServerSentEvent>, all?: Writable): Promise<void> {
+  for await (const { event, data } of events) {
+    if (event === 'stdout' || event === 'stderr') {
+      const to = all ?? process[event];
+      // Back-pressure: a slow reader pauses the guest and does not fill this process's memory.
+      if (!to.write(Buffer.from(data, 'base64'))) await once(to, 'drain');
+    } else if (event === 'cut') {
+      const { bytes } = JSON.parse(data) as { bytes: number };
+      process.stderr.write(`porthole: ${bytes} bytes before this are gone.\n`);
+    } else if (event === 'exit' && all === undefined) {
+      process.stderr.write(`porthole: ended: ${endOf(JSON.parse(data) as ProcessExit)}.\n`);
+    }
+  }
+}
+
+function endOf({ code, signal, reason }: ProcessExit): string {
+  const how = signal ?? (code === null ? 'unknown' : `code ${code}`);
+  return reason === 'exited' || reason === 'killed' ? how : `${how} (${reason.replaceAll('_', ' ')})`;
+}
+
+/** Servers and processes, without the servers' own processes. */
+async function listAll(
+  guest: GuestCalls,
+): Promise<{ readonly servers: readonly ServerInfo[]; readonly processes: readonly ProcessInfo[] }> {
+  const [{ servers }, { processes }] = await Promise.all([
+    guest.json<{ servers: ServerInfo[] }>('GET', '/v1/servers'),
+    guest.json<{ processes: ProcessInfo[] }>('GET', '/v1/processes'),
+  ]);
+  return { servers, processes: processes.filter(({ started_by }) => started_by.kind !== 'server') };
+}
+
+/**
+ * A server by its name or port, or a process by its id or name, the newest first. @throws
+ * CommandError that lists what exists
+ */
+async function findStarted(
+  guest: GuestCalls,
+  name: string,
+): Promise<{ readonly server: ServerInfo } | { readonly process: ProcessInfo }> {
+  const { servers, processes } = await listAll(guest);
+  const server = servers.find((one) => one.name === name || String(one.port) === name);
+  if (server !== undefined) return { server };
+  const found = processes.find(({ id }) => id === name) ?? processes.find((one) => one.name === name);
+  if (found !== undefined) return { process: found };
+  const existing = [...servers.map((one) => one.name), ...processes.map(({ id }) => id)].slice(0, 20);
+  const choice = existing.length === 0 ? 'Nothing was started here' : `There are: ${existing.join(', ')}`;
+  throw new CommandError(EXIT.failed, `No server or process ${name.slice(0, 64)}. ${choice}.`);
 }

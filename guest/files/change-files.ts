@@ -1,8 +1,8 @@
 import type { Dirent } from 'node:fs';
 import { PortholeError } from '../../core/errors.ts';
 import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
-import { at, type Calls, Descent, entriesIn, errno, FOLDER, lstatIfThere, Slices } from './descriptors.ts';
-import { failure, notFound } from './failures.ts';
+import { at, type Calls, Descent, entriesIn, errno, FOLDER, Slices } from './descriptors.ts';
+import { failure, invalid, notFound } from './failures.ts';
 import type { Workspace } from './workspace.ts';
 
 /**
@@ -16,9 +16,7 @@ export async function makeFolder(workspace: Workspace, path: string): Promise<vo
     using place = await workspace.walk(path, { makesFolders: true });
     const { directory, name, stat, calls } = place;
     if (stat?.isDirectory() === true) return;
-    if (stat !== undefined) {
-      throw new PortholeError('invalid_request', `${absolute} is a file: name a folder beside it.`);
-    }
+    if (stat !== undefined) throw invalid(`${absolute} is a file: name a folder beside it.`);
     await calls.mkdir(at(directory, name), 0o755);
   } catch (error) {
     if (errno(error) !== 'EEXIST') throw failure(error, path, 'write');
@@ -59,15 +57,9 @@ export async function moveFile(
     if (why === 'EEXIST' || why === 'ENOTEMPTY' || why === 'EISDIR' || why === 'ENOTDIR')
       throw exists(target);
     if (why === 'ENOENT') throw notFound(source, 'entry');
-    if (why === 'EINVAL') {
-      throw new PortholeError(
-        'invalid_request',
-        `${target} lies in ${source}: a folder cannot move into itself.`,
-      );
-    }
+    if (why === 'EINVAL') throw invalid(`${target} lies in ${source}: a folder cannot move into itself.`);
     if (why === 'EXDEV') {
-      throw new PortholeError(
-        'invalid_request',
+      throw invalid(
         `${source} and ${target} are on different file systems, as in a mounted bucket: write the one and delete the other.`,
       );
     }
@@ -84,7 +76,7 @@ async function renameToNew(calls: Calls, from: string | Buffer, to: string | Buf
     await calls.link(from, to);
   } catch (error) {
     if (!['EPERM', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EACCES'].includes(errno(error))) throw error;
-    if ((await lstatIfThere(calls, to)) !== undefined) throw error;
+    if ((await calls.lstat(to)) !== undefined) throw error;
     return calls.rename(from, to);
   }
   await calls.unlink(from);
@@ -119,12 +111,9 @@ export async function deleteFile(workspace: Workspace, path: string, recursive: 
   } catch (error) {
     const why = errno(error);
     if (why === 'ENOENT') throw notFound(absolute, 'entry');
-    if (why === 'EBUSY') {
-      throw new PortholeError('invalid_request', `${absolute} holds a mounted bucket: unmount it first.`);
-    }
+    if (why === 'EBUSY') throw invalid(`${absolute} holds a mounted bucket: unmount it first.`);
     if (why === 'ENOTEMPTY' || why === 'EEXIST') {
-      throw new PortholeError(
-        'invalid_request',
+      throw invalid(
         recursive
           ? `${absolute} was written to while it was deleted: delete it again.`
           : `${absolute} is not empty: ask with recursive=true to delete what is in it.`,
@@ -164,10 +153,7 @@ export async function emptyFolder(
       await slices.pause();
       count += 1;
       if (count > MOST_DELETED) {
-        throw new PortholeError(
-          'invalid_request',
-          `The folder has more than ${MOST_DELETED} entries: delete it with a command.`,
-        );
+        throw invalid(`The folder has more than ${MOST_DELETED} entries: delete it with a command.`);
       }
       if (entry.isDirectory()) folders.push(entry.name);
       else await unlinkIfThere(calls, at(descent.directory, entry.name));
@@ -215,5 +201,5 @@ function exists(absolute: string): PortholeError {
 }
 
 function wholeWorkspace(what: string): PortholeError {
-  return new PortholeError('invalid_request', `/workspace itself cannot be ${what}: name something in it.`);
+  return invalid(`/workspace itself cannot be ${what}: name something in it.`);
 }

@@ -47,7 +47,8 @@ export interface Calls {
   open(path: Path, flags: number, mode?: number): Now<number>;
   close(descriptor: number): Now<void>;
   fstat(descriptor: number): Now<fs.Stats>;
-  lstat(path: Path): Now<fs.Stats>;
+  /** Undefined if nothing has that name. */
+  lstat(path: Path): Now<fs.Stats | undefined>;
   readlink(path: Path): Now<string>;
   opendir(path: Path): Now<OpenFolder>;
   mkdir(path: Path, mode: number): Now<unknown>;
@@ -57,6 +58,8 @@ export interface Calls {
   unlink(path: Path): Now<void>;
   rmdir(path: Path): Now<void>;
   chmod(path: Path, mode: number): Now<void>;
+  /** Writes all of them. */
+  write(descriptor: number, bytes: Buffer): Now<void>;
 }
 
 /** Synchronous: a call to a local disk takes microseconds, the thread pool ten times as long. */
@@ -64,7 +67,7 @@ export const direct: Calls = {
   open: fs.openSync,
   close: fs.closeSync,
   fstat: (descriptor) => fs.fstatSync(descriptor),
-  lstat: (path) => fs.lstatSync(path),
+  lstat: (path) => fs.lstatSync(path, { throwIfNoEntry: false }),
   readlink: (path) => fs.readlinkSync(path, 'latin1'),
   opendir: (path) => {
     const folder = fs.opendirSync(path, READDIR);
@@ -77,23 +80,35 @@ export const direct: Calls = {
   unlink: fs.unlinkSync,
   rmdir: (path) => fs.rmdirSync(path),
   chmod: fs.chmodSync,
+  write: writeNow,
 };
+
+const writePooled = promisify(fs.write);
 
 /** In the thread pool: calls to a mounted bucket may take seconds and must not block the guest. */
 export const pooled: Calls = {
   open: promisify(fs.open),
   close: promisify(fs.close),
   fstat: (descriptor) => promisify(fs.fstat)(descriptor),
-  lstat: (path) => promisify(fs.lstat)(path),
-  readlink: (path) => promisify(fs.readlink)(path, 'latin1'),
-  opendir: (path) => promisify(fs.opendir)(path, READDIR),
-  mkdir: (path, mode) => promisify(fs.mkdir)(path, mode),
-  rename: promisify(fs.rename),
-  link: promisify(fs.link),
-  symlink: (target, path) => promisify(fs.symlink)(target, path),
-  unlink: promisify(fs.unlink),
-  rmdir: (path) => promisify(fs.rmdir)(path),
-  chmod: promisify(fs.chmod),
+  lstat: (path) =>
+    fs.promises.lstat(path).catch((error: unknown) => {
+      if (errno(error) !== 'ENOENT') throw error;
+      return undefined;
+    }),
+  readlink: (path) => fs.promises.readlink(path, 'latin1'),
+  opendir: (path) => fs.promises.opendir(path, READDIR),
+  mkdir: fs.promises.mkdir,
+  rename: fs.promises.rename,
+  link: fs.promises.link,
+  symlink: (target, path) => fs.promises.symlink(target, path),
+  unlink: fs.promises.unlink,
+  rmdir: (path) => fs.promises.rmdir(path),
+  chmod: fs.promises.chmod,
+  write: async (descriptor, bytes) => {
+    for (let from = 0; from < bytes.length; ) {
+      from += (await writePooled(descriptor, bytes, from)).bytesWritten;
+    }
+  },
 };
 
 export async function* entriesIn(calls: Calls, path: Path): AsyncGenerator<fs.Dirent, void, undefined> {
@@ -109,16 +124,6 @@ export async function* entriesIn(calls: Calls, path: Path): AsyncGenerator<fs.Di
 export function errno(error: unknown): string {
   const { syscall, code } = (error ?? {}) as { readonly syscall?: unknown; readonly code?: unknown };
   return syscall === undefined || typeof code !== 'string' ? '' : code;
-}
-
-/** Undefined if nothing has that name. */
-export async function lstatIfThere(calls: Calls, path: Path): Promise<fs.Stats | undefined> {
-  try {
-    return await calls.lstat(path);
-  } catch (error) {
-    if (errno(error) === 'ENOENT') return undefined;
-    throw error;
-  }
 }
 
 export function writeNow(descriptor: number, bytes: Buffer): void {

@@ -6,7 +6,6 @@ import { WalkError } from './workspace.ts';
 /** The purpose of a path: it decides the error for a path that does not exist. */
 export type Purpose = 'read' | 'write' | 'folder' | 'entry';
 
-/** Converts a failure of an operation on a path, for a caller. */
 export function failure(error: unknown, path: string, purpose: Purpose): PortholeError {
   if (error instanceof PortholeError) return error;
   const absolute = resolveWorkspacePath(path, 'path');
@@ -26,7 +25,7 @@ function walkFailure({ why }: WalkError, absolute: string, purpose: Purpose): Po
   if (purpose === 'write') {
     return why === 'too many links'
       ? new PortholeError('path_outside_workspace', 'path must resolve to a location within /workspace')
-      : new PortholeError('invalid_request', `${absolute} lies in a file: files lie in folders only.`);
+      : invalid(`${absolute} lies in a file: files lie in folders only.`);
   }
   return notFound(absolute, purpose);
 }
@@ -38,9 +37,11 @@ export function notFound(absolute: string, purpose: Purpose): PortholeError {
   );
 }
 
-export function isFolder(absolute: string): PortholeError {
-  return new PortholeError('invalid_request', `${absolute} is a directory: name a file in it.`);
+export function invalid(what: string): PortholeError {
+  return new PortholeError('invalid_request', what);
 }
+
+export const isFolder = (absolute: string) => invalid(`${absolute} is a directory: name a file in it.`);
 
 /** The system's message: `No space left on device`. */
 export function reasonOf(error: unknown): string {

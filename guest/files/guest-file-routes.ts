@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as z from 'zod/mini';
-import { PortholeError } from '../../core/errors.ts';
 import { belowWorkspace, resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import {
   mkdirRequest,
@@ -13,18 +12,11 @@ import {
   searchQuery,
   UNREADABLE_TRAILER,
 } from '../protocol/files-protocol.ts';
+import { EventStream } from '../guest-event-stream.ts';
 import type { KeptDetails } from '../kept-details.ts';
 import { detailId } from '../protocol/details-protocol.ts';
 import { parse, readJson } from '../read-json.ts';
-import {
-  bodyOf,
-  GuestError,
-  type Handler,
-  refuse,
-  type RequestContext,
-  type Routes,
-  sendJson,
-} from '../router.ts';
+import { bodyOf, GuestError, type Handler, type RequestContext, type Routes, sendJson } from '../router.ts';
 import { deleteFile, makeFolder, moveFile } from './change-files.ts';
 import { listFiles, statFile } from './list-files.ts';
 import { placeSkills } from './place-skills.ts';
@@ -38,8 +30,6 @@ import { Workspace } from './workspace.ts';
 import { writeFile } from './write-file.ts';
 
 const limitPaths = z.array(z.string()).check(z.maxLength(256));
-/** Interval of comments that keep an idle event stream open, and detect that its reader is gone. */
-const COMMENT_MS = 10_000;
 
 /**
  * @param root the folder mounted as /workspace
@@ -54,93 +44,69 @@ export function fileRoutes(root: string, details: KeptDetails): Routes<Handler> 
     return whole.limitedTo(parse(fromJson(String(limits)), limitPaths));
   };
   return {
-    'GET /v1/files': answering((request, response, context) =>
+    'GET /v1/files': (request, response, context) =>
       sendFile(workspaceOf(request), request, response, context),
-    ),
-    'PUT /v1/files': answering(async (request, response, { url }) => {
+    'PUT /v1/files': async (request, response, { url }) => {
       const asked = url.searchParams.get('detail_id');
       const id = asked === null ? undefined : parse(asked, detailId);
       const recorder = id === undefined ? undefined : new ChangeRecorder();
       await writeFile(workspaceOf(request), pathOf(url), bodyOf(request), recorder);
       if (id !== undefined && recorder?.detail !== undefined) details.keep(id, recorder.detail);
       sendJson(response, 200, { ok: true });
-    }),
-    'DELETE /v1/files': answering(async (request, response, { url }) => {
+    },
+    'DELETE /v1/files': async (request, response, { url }) => {
       await deleteFile(workspaceOf(request), pathOf(url), url.searchParams.get('recursive') === 'true');
       sendJson(response, 200, { ok: true });
-    }),
-    'GET /v1/stat': answering(async (request, response, { url }) => {
+    },
+    'GET /v1/stat': async (request, response, { url }) => {
       sendJson(response, 200, await statFile(workspaceOf(request), pathOf(url)));
-    }),
-    'GET /v1/list': answering(async (request, response, context) => {
-      const { url } = context;
+    },
+    'GET /v1/list': async (request, response, { url, signal }) => {
       const depth = wholeNumber(url, 'depth', 1, 16);
       const most = wholeNumber(url, 'most', MOST_LISTED, MOST_LISTED);
       const options = { depth, most, skipped: skippedIn(url) };
-      await sendList(listFiles(workspaceOf(request), pathOf(url), options), response, context);
-    }),
-    'GET /v1/search': answering(async (request, response, context) => {
-      const { url, signal } = context;
+      await sendList(listFiles(workspaceOf(request), pathOf(url), options), response, signal);
+    },
+    'GET /v1/search': async (request, response, { url, signal }) => {
       const query = parse(Object.fromEntries(url.searchParams), searchQuery);
       const most = wholeNumber(url, 'most', MOST_MATCHES, MOST_MATCHES);
       const options = { ...query, most, skipped: skippedIn(url) };
-      await sendList(searchFiles(workspaceOf(request), pathOf(url), options, signal), response, context);
-    }),
-    'POST /v1/mkdir': answering(async (request, response) => {
+      await sendList(searchFiles(workspaceOf(request), pathOf(url), options, signal), response, signal);
+    },
+    'POST /v1/mkdir': async (request, response) => {
       await makeFolder(workspaceOf(request), (await readJson(request, mkdirRequest)).path);
       sendJson(response, 200, { ok: true });
-    }),
-    'POST /v1/move': answering(async (request, response) => {
+    },
+    'POST /v1/move': async (request, response) => {
       const { from, to, overwrite = false } = await readJson(request, moveRequest);
       await moveFile(workspaceOf(request), from, to, overwrite);
       sendJson(response, 200, { ok: true });
-    }),
-    'GET /v1/watch': answering(async (request, response, { url, signal }) => {
-      const subfolders = {
-        recursive: url.searchParams.get('recursive') === 'true',
-        skipped: skippedIn(url),
-      };
-      const events = watchFolder(workspaceOf(request), pathOf(url), subfolders, signal);
-      const comment = setInterval(() => response.headersSent && response.write(':\n\n'), COMMENT_MS);
-      try {
-        for await (const event of events) {
-          if (!response.headersSent) response.writeHead(200, { 'content-type': 'text/event-stream' });
-          await send(response, `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`, signal);
-        }
-        response.end();
-      } finally {
-        clearInterval(comment);
+    },
+    'GET /v1/watch': async (request, response, { url, signal }) => {
+      const recursive = url.searchParams.get('recursive') === 'true';
+      const subfolders = { recursive, skipped: skippedIn(url) };
+      let stream: EventStream | undefined;
+      for await (const event of watchFolder(workspaceOf(request), pathOf(url), subfolders, signal)) {
+        stream ??= new EventStream(response);
+        stream.send(event.type, JSON.stringify(event));
+        await stream.drained(signal);
       }
-    }),
-    'POST /v1/upload': answering(async (request, response, { url }) => {
+      stream?.end();
+    },
+    'POST /v1/upload': async (request, response, { url }) => {
       const folder = belowWorkspace(resolveWorkspacePath(pathOf(url), 'path'));
       await uploadFiles(workspaceOf(request), Buffer.from(folder).toString('latin1'), bodyOf(request));
       sendJson(response, 200, { ok: true });
-    }),
-    'GET /v1/tar': answering((request, response, context) =>
-      sendTar(workspaceOf(request), response, context),
-    ),
-    'PUT /v1/tar': answering(async (request, response, { url }) => {
+    },
+    'GET /v1/tar': (request, response, context) => sendTar(workspaceOf(request), response, context),
+    'PUT /v1/tar': async (request, response, { url }) => {
       const remembers = url.searchParams.get('remembers') === 'folders' ? 'folders' : 'all';
       sendJson(response, 200, await unpackTar(workspaceOf(request), bodyOf(request), remembers));
-    }),
-    'PUT /v1/skills': answering(async (request, response) => {
+    },
+    'PUT /v1/skills': async (request, response) => {
       const changed = await placeSkills(workspaceOf(request), bodyOf(request));
       sendJson(response, 200, { changed: changed.slice(0, MOST_CHANGED).map(utf8) });
-    }),
-  };
-}
-
-/** Refusals have the API's codes and messages. */
-function answering(handler: Handler): Handler {
-  return async (request, response, context) => {
-    try {
-      await handler(request, response, context);
-    } catch (error) {
-      if (!(error instanceof PortholeError)) throw error;
-      const body = JSON.stringify({ error: error.message, code: error.code });
-      await refuse(request, response, { status: error.status, body });
-    }
+    },
   };
 }
 
@@ -222,27 +188,19 @@ const BATCH = 16_384;
 async function sendList(
   entries: AsyncGenerator<object, boolean, undefined>,
   response: ServerResponse,
-  { signal }: RequestContext,
+  signal: AbortSignal,
 ): Promise<void> {
   let lines = '';
-  for (;;) {
+  for (let isOver = false; !isOver; ) {
     const { value, done } = await entries.next();
-    if (done === true) {
-      lines += `${JSON.stringify({ truncated: value })}\n`;
-      break;
-    }
-    lines += `${JSON.stringify(value)}\n`;
-    if (lines.length < BATCH) continue;
-    await sendLines(lines);
+    isOver = done === true;
+    lines += `${JSON.stringify(isOver ? { truncated: value } : value)}\n`;
+    if (lines.length < BATCH && !isOver) continue;
+    if (!response.headersSent) response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+    await send(response, lines, signal);
     lines = '';
   }
-  await sendLines(lines);
   response.end();
-
-  async function sendLines(text: string): Promise<void> {
-    if (!response.headersSent) response.writeHead(200, { 'content-type': 'application/x-ndjson' });
-    await send(response, text, signal);
-  }
 }
 
 async function sendTar(

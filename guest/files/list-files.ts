@@ -1,9 +1,8 @@
 import type { Stats } from 'node:fs';
-import { PortholeError } from '../../core/errors.ts';
 import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import type { FileStat } from '../protocol/files-protocol.ts';
 import { at, type Calls, Descent, entriesIn, errno, FOLDER, pooled, Slices } from './descriptors.ts';
-import { failure, notFound } from './failures.ts';
+import { failure, invalid, notFound } from './failures.ts';
 import type { Workspace } from './workspace.ts';
 import { PARTIAL } from './write-file.ts';
 
@@ -36,7 +35,6 @@ export async function statFile(workspace: Workspace, path: string): Promise<File
   }
 }
 
-/** An open folder, with its resolved path. */
 export interface Folder {
   /** Closed by the receiver. */
   readonly descent: Descent;
@@ -59,9 +57,7 @@ export async function openFolder(
     using place = await workspace.walk(path);
     const { directory, name, names, stat } = place;
     if (stat === undefined) throw notFound(absolute, 'folder');
-    if (!stat.isDirectory()) {
-      throw new PortholeError('invalid_request', `${absolute} is no directory: read it as a file.`);
-    }
+    if (!stat.isDirectory()) throw invalid(`${absolute} is no directory: read it as a file.`);
     const calls = crossesMounts && workspace.hasMounts() ? pooled : place.calls;
     const descriptor = await calls.open(at(directory, name), FOLDER);
     return { descent: await Descent.from(calls, descriptor), names, calls };
@@ -73,7 +69,6 @@ export async function openFolder(
 export interface ListOptions {
   /** 1: only the folder's direct entries. */
   readonly depth: number;
-  /** Entries beyond are left out. */
   readonly most: number;
   /** Names of folders that are left out with all that is in them. @default none */
   readonly skipped?: ReadonlySet<string>;
@@ -101,14 +96,14 @@ export async function* listFiles(
     // One more than fits shows that there is more.
     for (const name of await firstNames(calls, directory, most - count + 1, slices)) {
       await slices.pause();
-      let stat: Stats;
+      let stat: Stats | undefined;
       try {
         stat = await calls.lstat(at(directory, name));
       } catch (error) {
         if (isGoneOrShut(error)) continue;
         throw error;
       }
-      if (stat.isDirectory() && skipped?.has(name) === true) continue;
+      if (stat === undefined || (stat.isDirectory() && skipped?.has(name) === true)) continue;
       if (count === most) return true;
       count += 1;
       yield statOf(pathBelow(folder, [...descent.names, name]), stat);

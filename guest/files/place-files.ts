@@ -1,7 +1,7 @@
 import fs, { type Stats } from 'node:fs';
 import { promisify } from 'node:util';
 import { PortholeError } from '../../core/errors.ts';
-import { cString, loadLibrary } from '../protocol/foreign-calls.ts';
+import { cString, type Library, ofLibrary } from '../protocol/foreign-calls.ts';
 import {
   at,
   bytesOf,
@@ -11,22 +11,15 @@ import {
   direct,
   errno,
   FOLDER,
-  lstatIfThere,
   pooled,
   quietly,
   READ,
   Slices,
 } from './descriptors.ts';
+import { invalid } from './failures.ts';
 import type { Stage } from './stage.ts';
 import { type Workspace, WalkError } from './workspace.ts';
 import { partialName } from './write-file.ts';
-
-export interface PlaceOptions {
-  /**
-   * Whether an existing file is replaced by a folder, as tar does. Otherwise nothing is written.
-   */
-  readonly replacesFiles: boolean;
-}
 
 /** An existing folder of the workspace. */
 interface Destination {
@@ -40,30 +33,27 @@ interface Destination {
  * Moves the content of a stage to its place in the workspace. Checks everything first, so that an
  * entry that cannot be placed, or would leave the workspace through a link, is found before any
  * change. A new folder is moved as a whole; an existing one keeps its mode.
+ * @param replacesFiles whether an existing file is replaced by a folder, as tar does; otherwise
+ * nothing is written then
  * @throws PortholeError `path_outside_workspace`, `forbidden`, `invalid_request`,
  * `workspace_archive_write_error`
  */
-export async function placeFiles(workspace: Workspace, stage: Stage, options: PlaceOptions): Promise<void> {
-  const fresh = new Set<string>();
-  await new Placing(workspace, options, fresh, 'look').all(stage);
-  await stage.shutFolders((path) => isBelow(path, fresh));
+export async function placeFiles(workspace: Workspace, stage: Stage, replacesFiles: boolean): Promise<void> {
+  const placing = new Placing(workspace, replacesFiles);
+  await placing.pass('look', stage);
+  await stage.shutFolders((path) => isBelow(path, placing.fresh));
   stage.forgetFolders();
-  await new Placing(workspace, options, fresh, 'move').all(stage);
+  await placing.pass('move', stage);
 }
 
 /** linux/fs.h. */
 const RENAME_EXCHANGE = 2;
 
 type Exchange = (from: number, into: number, name: string | Buffer) => boolean;
-let exchange: Exchange | undefined;
 
-/**
- * Exchanges what has one name in two open folders, at once (renameat2(2)); false if it did not.
- * @throws Error as `loadLibrary` does
- */
-export function openExchange(): Exchange {
-  const declared = (path: string) =>
-    loadLibrary().func('renameat2', 'int', ['int', path, 'int', path, 'uint']);
+/** Exchanges what has one name in two open folders, at once (renameat2(2)); false if it did not. */
+export function openExchange(libc: Library): Exchange {
+  const declared = (path: string) => libc.func('renameat2', 'int', ['int', path, 'int', path, 'uint']);
   const [texts, bytes] = [declared('str'), declared('void *')];
   return (from, into, name) => {
     // A text takes half the time of bytes.
@@ -72,41 +62,37 @@ export function openExchange(): Exchange {
   };
 }
 
+const exchange = ofLibrary(openExchange);
+
 /**
  * Leaves the old file under the new one's name, in the stage. ext4 writes a file to disk at once if
  * it is renamed over another (`auto_da_alloc`), which takes several times as long as all else.
  */
 function replaceFile(from: number, into: number, name: string): void {
-  try {
-    exchange ??= openExchange();
-  } catch {
-    exchange = () => false;
-  }
-  if (!exchange(from, into, bytesOf(name))) fs.renameSync(at(from, name), at(into, name));
+  if (exchange()?.(from, into, bytesOf(name)) !== true) fs.renameSync(at(from, name), at(into, name));
 }
 
 class Placing {
-  readonly #workspace: Workspace;
-  readonly #options: PlaceOptions;
   /** Folders of the stage to move as a whole. */
-  readonly #fresh: Set<string>;
-  readonly #pass: 'look' | 'move';
+  readonly fresh = new Set<string>();
+  readonly #workspace: Workspace;
+  readonly #replacesFiles: boolean;
   readonly #slices = new Slices();
+  #pass: 'look' | 'move' = 'look';
   #stage!: Descent;
   #device = 0;
 
-  constructor(workspace: Workspace, options: PlaceOptions, fresh: Set<string>, pass: 'look' | 'move') {
+  constructor(workspace: Workspace, replacesFiles: boolean) {
     this.#workspace = workspace;
-    this.#options = options;
-    this.#fresh = fresh;
-    this.#pass = pass;
+    this.#replacesFiles = replacesFiles;
   }
 
-  async all(stage: Stage): Promise<void> {
+  async pass(pass: 'look' | 'move', stage: Stage): Promise<void> {
+    this.#pass = pass;
     this.#stage = await Descent.from(direct, fs.openSync(at(stage.directory, '.'), FOLDER));
     this.#device = fs.fstatSync(stage.directory).dev;
-    const { directory } = await this.#workspace.walkTop();
-    const top = { descent: await Descent.from(direct, directory), start: [], calls: direct };
+    const descent = await Descent.from(direct, await this.#workspace.open());
+    const top = { descent, start: [], calls: direct };
     try {
       await this.#folder(top);
     } finally {
@@ -125,14 +111,14 @@ class Placing {
       await this.#slices.pause();
       const { name } = entry;
       if (entry.isDirectory()) {
-        await this.#subfolder(to, name, await lstatIfThere(to.calls, at(into, name)), isFar);
+        await this.#subfolder(to, name, await to.calls.lstat(at(into, name)), isFar);
         continue;
       }
       this.#workspace.check([...to.start, ...to.descent.names, name]);
       if (this.#pass === 'look') {
-        if ((await lstatIfThere(to.calls, at(into, name)))?.isDirectory() === true) throw this.#taken(name);
+        if ((await to.calls.lstat(at(into, name)))?.isDirectory() === true) throw this.#taken(name);
       } else if (isFar) await this.#copy(at(from, name), into, name, to.calls);
-      else if (this.#options.replacesFiles) replaceFile(from, into, name);
+      else if (this.#replacesFiles) replaceFile(from, into, name);
       else fs.renameSync(at(from, name), at(into, name));
     }
     if (this.#pass === 'look' || isFar) return;
@@ -149,16 +135,18 @@ class Placing {
     const path = at(to.descent.directory, name);
     const known = stat === undefined ? undefined : await this.#enter(to, name, stat);
     if (known === undefined) {
-      if (stat !== undefined && !this.#options.replacesFiles) throw this.#taken(name);
+      if (stat !== undefined && !this.#replacesFiles) throw this.#taken(name);
       if (this.#pass === 'look') {
         this.#workspace.check([...to.start, ...to.descent.names, name]);
-        this.#fresh.add([...this.#stage.names, name].join('/'));
+        this.fresh.add([...this.#stage.names, name].join('/'));
         return;
       }
       if (stat !== undefined) await to.calls.unlink(path);
       if (!isFar) return this.#moveFolder(name, path);
       await to.calls.mkdir(path, 0o755);
-      return this.#subfolder(to, name, await to.calls.lstat(path), isFar);
+      const made = await to.calls.lstat(path);
+      if (made === undefined) throw this.#taken(name);
+      return this.#subfolder(to, name, made, isFar);
     }
     await this.#stage.enter(name);
     try {
@@ -220,15 +208,14 @@ class Placing {
   }
 
   #taken(name: string): PortholeError {
-    if (!this.#options.replacesFiles) {
-      return new PortholeError(
-        'invalid_request',
-        'A file would replace a folder that is there, or lie in a file: remove that first.',
-      );
-    }
+    if (!this.#replacesFiles) return replacesFolder();
     const shown = Buffer.from(name, 'latin1').toString('utf8');
     return new PortholeError('workspace_archive_write_error', `./${shown}: a folder is there already`);
   }
+}
+
+export function replacesFolder(): PortholeError {
+  return invalid('A file would replace a folder that is there, or lie in a file: remove that first.');
 }
 
 function entriesOf(directory: number): fs.Dirent[] {
@@ -256,12 +243,9 @@ async function copyFile(
   try {
     target = await calls.open(to, CREATE, mode & 0o777);
     const buffer = Buffer.allocUnsafe(128 * 1024);
-    for (;;) {
-      const { bytesRead } = await promisify(fs.read)(source, buffer, 0, buffer.length, null);
-      if (bytesRead === 0) break;
-      for (let at = 0; at < bytesRead; ) {
-        at += (await promisify(fs.write)(target, buffer, at, bytesRead - at)).bytesWritten;
-      }
+    for (let read = -1; read !== 0; ) {
+      read = fs.readSync(source, buffer);
+      await calls.write(target, buffer.subarray(0, read));
     }
   } finally {
     fs.closeSync(source);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { dirname } from 'node:path/posix';
 import { readPlain } from '../plain-file.ts';
-import { at, CREATE, errno, FOLDER, quietly, READ, Slices } from './descriptors.ts';
+import { at, errno, FOLDER, quietly, READ, Slices } from './descriptors.ts';
 import { failure } from './failures.ts';
 import { Stage } from './stage.ts';
 import { fillFromTar } from './unpack.ts';
@@ -34,7 +34,7 @@ export async function placeSkills(
   workspace: Workspace,
   content: AsyncIterable<Buffer>,
 ): Promise<readonly string[]> {
-  const { directory: root } = await workspace.walkTop();
+  const root = await workspace.open();
   let stage: Stage | undefined;
   let folder: number | undefined;
   try {
@@ -46,7 +46,7 @@ export async function placeSkills(
     await quietly(() => fs.mkdirSync(at(root, FOLDER_NAME), 0o755));
     folder = openFolder(root, FOLDER_NAME);
     if (folder === undefined) return [...wanted.keys()];
-    return await new Placing(folder, stage.directory, wanted).run();
+    return await placeFrom(stage.directory, folder, wanted);
   } catch (error) {
     throw errno(error) === '' ? error : failure(error, `/workspace/${FOLDER_NAME}`, 'write');
   } finally {
@@ -56,95 +56,78 @@ export async function placeSkills(
   }
 }
 
-class Placing {
-  readonly #folder: number;
-  readonly #stage: number;
-  readonly #wanted: Digests;
-  readonly #slices = new Slices();
-
-  constructor(folder: number, stage: number, wanted: Digests) {
-    this.#folder = folder;
-    this.#stage = stage;
-    this.#wanted = wanted;
+/** Moves the files of a stage into the folder; returns those that differ there. */
+async function placeFrom(stage: number, folder: number, wanted: Digests): Promise<readonly string[]> {
+  const slices = new Slices();
+  const skills = new Set([...wanted.keys()].map(skillOf));
+  const old = readList(folder);
+  writeList(stage, folder, [...old, ...linesOf(wanted)]);
+  // A skill without existing files is moved as a whole.
+  for (const skill of skills) {
+    if (!isThere(at(folder, skill))) renameUnlessThere(stage, folder, skill);
   }
-
-  async run(): Promise<readonly string[]> {
-    const wanted = this.#wanted;
-    const skills = new Set([...wanted.keys()].map(skillOf));
-    const old = readList(this.#folder);
-    this.#writeList([...old, ...linesOf(wanted)]);
-    // A skill without existing files is moved as a whole.
-    for (const skill of skills) {
-      if (!isThere(at(this.#folder, skill))) renameUnlessThere(this.#stage, this.#folder, skill);
-    }
-    const ofThese = old.filter((line) => skills.has(skillOf(pathOf(line))));
-    const gone = new Set(ofThese.map(pathOf).filter((path) => !wanted.has(path)));
-    const found = await this.#look([...wanted.keys(), ...gone]);
-    const known = new Set(old);
-    for (const [path, digest] of found) {
-      await this.#slices.pause();
-      const isOurs = known.has(lineOf(path, digest));
-      if (!isOurs || wanted.get(path) === digest) continue;
-      if (gone.has(path)) this.#remove(path);
-      else this.#place(path);
-    }
-    for (const path of wanted.keys()) {
-      await this.#slices.pause();
-      if (!found.has(path)) this.#place(path, true);
-    }
-    const now = await this.#look(wanted.keys());
-    const placed = [...wanted].filter(([path, digest]) => now.get(path) === digest);
-    const others = old.filter((line) => !skills.has(skillOf(pathOf(line))));
-    this.#writeList([...others, ...placed.map(([path, digest]) => lineOf(path, digest))]);
-    const isPlaced = new Set(placed.map(([path]) => path));
-    return [...wanted.keys()].filter((path) => !isPlaced.has(path));
+  const ofThese = old.filter((line) => skills.has(skillOf(pathOf(line))));
+  const gone = new Set(ofThese.map(pathOf).filter((path) => !wanted.has(path)));
+  const found = await digestsOf(folder, [...wanted.keys(), ...gone], slices);
+  const known = new Set(old);
+  for (const [path, digest] of found) {
+    await slices.pause();
+    const isOurs = known.has(lineOf(path, digest));
+    if (!isOurs || wanted.get(path) === digest) continue;
+    if (gone.has(path)) remove(folder, path);
+    else move(stage, folder, path);
   }
+  for (const path of wanted.keys()) {
+    await slices.pause();
+    if (!found.has(path)) move(stage, folder, path, true);
+  }
+  const now = await digestsOf(folder, wanted.keys(), slices);
+  const placed = new Map([...wanted].filter(([path, digest]) => now.get(path) === digest));
+  const others = old.filter((line) => !skills.has(skillOf(pathOf(line))));
+  writeList(stage, folder, [...others, ...linesOf(placed)]);
+  return [...wanted.keys()].filter((path) => !placed.has(path));
+}
 
-  /** Digests of those of the files that exist. */
-  async #look(paths: Iterable<string>): Promise<Digests> {
-    const digests = new Map<string, string>();
-    for (const path of paths) {
-      await this.#slices.pause();
-      const digest = within(this.#folder, path, (above, name) => digestOf(at(above, name)));
-      if (digest !== undefined) digests.set(path, digest);
+/** Of those of the files that exist. */
+async function digestsOf(folder: number, paths: Iterable<string>, slices: Slices): Promise<Digests> {
+  const digests = new Map<string, string>();
+  for (const path of paths) {
+    await slices.pause();
+    const digest = within(folder, path, (above, name) => digestOf(at(above, name)));
+    if (digest !== undefined) digests.set(path, digest);
+  }
+  return digests;
+}
+
+/** Moves a file out of the stage, unless it was moved with its whole skill. */
+function move(stage: number, folder: number, path: string, isNew = false): void {
+  within(stage, path, (from, name) => {
+    if (fs.lstatSync(at(from, name), { throwIfNoEntry: false })?.isFile() !== true) return;
+    const place = (into: number, as: string): void => {
+      if (!isNew || !isThere(at(into, as))) fs.renameSync(at(from, name), at(into, as));
+    };
+    within(folder, path, place, isNew);
+  });
+}
+
+/** Also removes parent folders that become empty. */
+function remove(top: number, path: string): void {
+  within(top, path, (above, name) => fs.unlinkSync(at(above, name)));
+  try {
+    for (let folder = dirname(path); folder !== '.'; folder = dirname(folder)) {
+      within(top, folder, (above, name) => fs.rmdirSync(at(above, name)));
     }
-    return digests;
+  } catch {
+    // It is not empty.
   }
+}
 
-  /** Moves a file out of the stage, unless it was moved with its whole skill. */
-  #place(path: string, isNew = false): void {
-    within(this.#stage, path, (from, name) => {
-      if (!isFile(at(from, name))) return;
-      const move = (into: number, as: string): void => {
-        if (!isNew || !isThere(at(into, as))) fs.renameSync(at(from, name), at(into, as));
-      };
-      within(this.#folder, path, move, isNew);
-    });
-  }
-
-  /** Also removes parent folders that become empty. */
-  #remove(path: string): void {
-    within(this.#folder, path, (above, name) => fs.unlinkSync(at(above, name)));
-    try {
-      for (let folder = dirname(path); folder !== '.'; folder = dirname(folder)) {
-        within(this.#folder, folder, (above, name) => fs.rmdirSync(at(above, name)));
-      }
-    } catch {
-      // It is not empty.
-    }
-  }
-
-  #writeList(lines: readonly string[]): void {
-    const name = partialName();
-    const file = fs.openSync(at(this.#stage, name), CREATE, 0o644);
-    try {
-      const sorted = [...new Set(lines)].toSorted();
-      fs.writeFileSync(file, sorted.map((line) => `${line}\n`).join(''), 'latin1');
-    } finally {
-      fs.closeSync(file);
-    }
-    fs.renameSync(at(this.#stage, name), at(this.#folder, LIST));
-  }
+function writeList(stage: number, folder: number, lines: readonly string[]): void {
+  const fresh = at(stage, partialName());
+  const sorted = [...new Set(lines)].toSorted();
+  const options = { encoding: 'latin1', mode: 0o644, flag: 'wx' } as const;
+  fs.writeFileSync(fresh, sorted.map((line) => `${line}\n`).join(''), options);
+  fs.renameSync(fresh, at(folder, LIST));
 }
 
 function readList(folder: number): string[] {
@@ -209,10 +192,6 @@ function renameUnlessThere(from: number, into: number, name: string): void {
 
 function isThere(path: string | Buffer): boolean {
   return fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-}
-
-function isFile(path: string | Buffer): boolean {
-  return fs.lstatSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
 /** Undefined if it is missing, a link, or not a folder. */

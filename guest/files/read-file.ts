@@ -1,15 +1,13 @@
 import fs from 'node:fs';
 import { promisify } from 'node:util';
-import { PortholeError } from '../../core/errors.ts';
 import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import { at, direct, errno, READ } from './descriptors.ts';
-import { failure, isFolder, notFound } from './failures.ts';
+import { failure, invalid, isFolder, notFound } from './failures.ts';
 import type { Workspace } from './workspace.ts';
 
 const readPooled = promisify(fs.read);
 const fstatPooled = promisify(fs.fstat);
 
-/** A regular file, open for reading. */
 export interface OpenedFile {
   readonly descriptor: number;
   readonly size: number;
@@ -72,6 +70,4 @@ export async function* readPieces(
   }
 }
 
-function irregular(absolute: string): PortholeError {
-  return new PortholeError('invalid_request', `${absolute} is no regular file: only those can be read.`);
-}
+const irregular = (absolute: string) => invalid(`${absolute} is no regular file: only those can be read.`);

@@ -11,7 +11,6 @@ export class ChangeRecorder {
   #length = 0;
   #detail: KeptDetail | undefined;
 
-  /** The next bytes of the new content. */
   add(chunk: Buffer): void {
     this.#length += chunk.length;
     if (this.#length > LARGEST_CHANGED_FILE) this.#after = undefined;

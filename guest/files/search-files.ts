@@ -14,7 +14,6 @@ const MOST_VISITED = 50_000;
 const DEPTH = 32;
 /** Larger files are data or bundles, in bytes. */
 const LARGEST = 1_048_576;
-/** Bytes that one search reads. */
 const MOST_READ = 256 * 1_048_576;
 /** Longest search, in milliseconds: files of a mounted bucket come over a network. */
 const LONGEST_MS = 15_000;
@@ -30,7 +29,6 @@ const BATCH = 200;
 export interface SearchOptions extends SearchQuery {
   /** Names of folders that are left out, at any depth. */
   readonly skipped: ReadonlySet<string>;
-  /** Matches beyond are left out. */
   readonly most: number;
 }
 

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { PortholeError } from '../../core/errors.ts';
-import { cString, loadLibrary } from '../protocol/foreign-calls.ts';
+import { cString, ofLibrary } from '../protocol/foreign-calls.ts';
 import { emptyFolder } from './change-files.ts';
 import { at, bytesOf, CREATE, direct, errno, FOLDER, quietly, Slices, writeNow } from './descriptors.ts';
 import { MASKED, partialName } from './write-file.ts';
@@ -57,9 +57,7 @@ export class Stage {
   }
 
   write(bytes: Buffer): void {
-    const { descriptor } = this.#file ?? {};
-    if (descriptor === undefined) return;
-    writeNow(descriptor, bytes);
+    if (this.#file !== undefined) writeNow(this.#file.descriptor, bytes);
   }
 
   endFile(): void {
@@ -94,7 +92,9 @@ export class Stage {
 
   fifo(path: string, mode: number): void {
     const place = this.#place(path);
-    quietlyNow(() => fs.unlinkSync(place));
+    try {
+      fs.unlinkSync(place);
+    } catch {}
     makeFifo(place, mode & KEPT_MODE);
   }
 
@@ -176,26 +176,15 @@ function replacing<T>(path: string | Buffer, make: () => T): T {
   }
 }
 
-let mkfifo: ((path: Buffer, mode: number) => number) | undefined;
+const mkfifo = ofLibrary((libc) => libc.func('mkfifo', 'int', ['void *', 'uint']));
 
 /** @throws PortholeError if the system, or an installation without the foreign calls, refuses it */
 function makeFifo(path: string | Buffer, mode: number): void {
-  try {
-    mkfifo ??= loadLibrary().func('mkfifo', 'int', ['void *', 'uint']);
-  } catch {
-    mkfifo = () => -1;
-  }
-  if (mkfifo(cString(path), mode) !== 0) {
+  if (mkfifo()?.(cString(path), mode) !== 0) {
     throw new PortholeError(
       'workspace_archive_write_error',
       'tar extract failed: the archive has a FIFO, and this sandbox cannot make one. Leave it out of the archive.',
     );
   }
   if (MASKED) fs.chmodSync(path, mode);
-}
-
-function quietlyNow(call: () => void): void {
-  try {
-    call();
-  } catch {}
 }

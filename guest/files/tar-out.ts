@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { PortholeError } from '../../core/errors.ts';
 import { putHeader, BLOCK } from '../../core/tar/tar-header.ts';
 import { at, type Calls, type Descent, direct, errno, type OpenFolder, READ, Slices } from './descriptors.ts';
-import { reasonOf } from './failures.ts';
+import { invalid, reasonOf } from './failures.ts';
 import { openFolder } from './list-files.ts';
 import type { Workspace } from './workspace.ts';
 import { PARTIAL } from './write-file.ts';
@@ -29,7 +29,6 @@ const BUFFER = 256 * 1024;
 const HEADERS = 16 * 1024;
 /** Longer paths would be refused on unpacking (`ArchiveTree`). */
 const MAX_PATH = 4_000;
-/** Bytes of a name in a header. */
 const MAX_NAME = 100;
 /** Names of files with several names, in bytes; beyond it contents are written again. */
 const MAX_LINK_BYTES = 4_194_304;
@@ -239,7 +238,9 @@ class TarWriter {
     this.#used += padding;
   }
 
-  async #header(path: string, type: string, stat: Stats, linkName = ''): Promise<void> {
+  /** Nothing without its metadata: it has just disappeared. */
+  async #header(path: string, type: string, stat: Stats | undefined, linkName = ''): Promise<void> {
+    if (stat === undefined) return;
     const { mode, uid, gid, mtimeMs } = stat;
     const size = type === '0' ? stat.size : 0;
     await this.#headerOf(
@@ -336,10 +337,8 @@ function printable(path: string): string {
 
 /** Empty for the folder itself. */
 function excludedPath(path: string): string[] {
-  if (path.includes('..')) throw new PortholeError('invalid_request', 'exclude paths must not contain ".."');
-  if (path.includes('\0')) {
-    throw new PortholeError('invalid_request', 'exclude paths must not contain a NUL character');
-  }
+  if (path.includes('..')) throw invalid('exclude paths must not contain ".."');
+  if (path.includes('\0')) throw invalid('exclude paths must not contain a NUL character');
   const below = path.replace(/^(?:\.?\/)+/, '').replace(/\/+$/, '');
   return below === '' || below === '.' ? [] : [Buffer.from(below).toString('latin1')];
 }

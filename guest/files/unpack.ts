@@ -1,14 +1,14 @@
 import { closeSync } from 'node:fs';
 import { posix } from 'node:path';
-import { PortholeError } from '../../core/errors.ts';
+import type { PortholeError } from '../../core/errors.ts';
 import { freeBuffer } from '../../core/shared/free-buffer.ts';
 import type { Remembered } from '../../core/tar/archive-tree.ts';
 import type { TarHeader } from '../../core/tar/tar-header.ts';
 import { TarValidator } from '../../core/tar/validate-tar.ts';
 import { MAX_UPLOAD_FRAME, MAX_UPLOAD_PATH, UPLOAD, type Unpacked } from '../protocol/files-protocol.ts';
 import { errno, Slices } from './descriptors.ts';
-import { failure, systemFailure } from './failures.ts';
-import { placeFiles } from './place-files.ts';
+import { failure, invalid, systemFailure } from './failures.ts';
+import { placeFiles, replacesFolder } from './place-files.ts';
 import { Stage } from './stage.ts';
 import type { Workspace } from './workspace.ts';
 
@@ -25,13 +25,13 @@ async function staged(
   replacesFiles: boolean,
   fill: (stage: Stage) => Promise<void>,
 ): Promise<void> {
-  const { directory } = await workspace.walkTop();
+  const directory = await workspace.open();
   let stage: Stage | undefined;
   try {
     stage = new Stage(directory);
     await fill(stage);
     stage.endFile();
-    await placeFiles(workspace, stage, { replacesFiles });
+    await placeFiles(workspace, stage, replacesFiles);
   } catch (error) {
     throw errno(error) === '' ? error : failure(error, '/workspace', 'write');
   } finally {
@@ -102,7 +102,7 @@ export async function fillFromTar(
     freeBuffer(chunk);
     await slices.pause();
   }
-  if (isEmpty) throw new PortholeError('invalid_request', 'Empty tar payload');
+  if (isEmpty) throw invalid('Empty tar payload');
   validator.end();
 }
 
@@ -163,10 +163,7 @@ function beginFile(stage: Stage, name: string): void {
     stage.file(name, 0o644);
   } catch (error) {
     if (!['ENOTDIR', 'EISDIR', 'EPERM', 'ELOOP'].includes(errno(error))) throw error;
-    throw new PortholeError(
-      'invalid_request',
-      'A file would replace a folder that is there, or lie in a file: remove that first.',
-    );
+    throw replacesFolder();
   }
 }
 
@@ -215,8 +212,7 @@ async function* frames(content: AsyncIterable<Buffer>): AsyncGenerator<Frame, vo
 }
 
 function malformed(): PortholeError {
-  return new PortholeError(
-    'invalid_request',
+  return invalid(
     'The frames of an upload are cut off or out of order: each file is its path, its contents, and the end follows all.',
   );
 }

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { PortholeError } from '../../core/errors.ts';
 import { belowWorkspace, resolveWorkspacePath } from '../../core/files/workspace-path.ts';
-import { at, type Calls, direct, errno, FOLDER, lstatIfThere, pooled } from './descriptors.ts';
+import { at, type Calls, direct, errno, FOLDER, pooled } from './descriptors.ts';
 
 /** The same as Linux (path_resolution(7)). */
 const MOST_LINKS = 40;
@@ -53,8 +53,9 @@ export class Workspace {
   /** @param limits absolute paths below /workspace; undefined: all of it */
   constructor(root: string, limits?: readonly string[]) {
     this.#root = realpathSync(root);
-    this.#parts = partsOf(Buffer.from(this.#root).toString('latin1')).filter((part) => part !== '');
-    this.#limits = limits?.map((path) => partsOf(bytesBelow(path)).filter((part) => part !== ''));
+    const parts = (path: string) => path.split('/').filter((part) => part !== '');
+    this.#parts = parts(Buffer.from(this.#root).toString('latin1'));
+    this.#limits = limits?.map((path) => parts(bytesBelow(path)));
   }
 
   limitedTo(paths: readonly string[]): Workspace {
@@ -76,7 +77,7 @@ export class Workspace {
     below: string,
     { last = 'follow', makesFolders = false }: WalkOptions = {},
   ): Promise<Place> {
-    const rest = partsOf(below);
+    const rest = below.split('/');
     const names: string[] = [...start];
     // Number of levels above the workspace while a link leads outside; undefined: inside.
     let above: number | undefined;
@@ -92,7 +93,7 @@ export class Workspace {
     const follow = (target: string) => {
       links += 1;
       if (links > MOST_LINKS) throw new WalkError('too many links');
-      const parts = partsOf(target);
+      const parts = target.split('/');
       rest.unshift(...parts);
       ofLink += parts.length;
       if (target.startsWith('/')) above = 0;
@@ -122,12 +123,12 @@ export class Workspace {
         const calls = this.#callsFor(names, part);
         const path = at(directory, part);
         if (rest.length === 0) {
-          const stat = await lstatIfThere(calls, path);
+          const stat = await calls.lstat(path);
           if (stat?.isSymbolicLink() === true && last === 'follow') {
             follow(await calls.readlink(path));
             continue;
           }
-          this.#check([...names, part], false);
+          this.check([...names, part]);
           return placeIn(directory, part, [...names, part], stat, calls);
         }
         let next: number | undefined;
@@ -137,7 +138,7 @@ export class Workspace {
           const why = errno(error);
           if (why === 'ENOENT') {
             if (!makesFolders || isOfLink) throw new WalkError('missing');
-            this.#check([...names, part], true);
+            this.check([...names, part], true);
             await makeFolder(calls, path);
             next = await calls.open(path, FOLDER);
           } else if (why !== 'ENOTDIR' && why !== 'ELOOP') throw error;
@@ -151,10 +152,10 @@ export class Workspace {
         closeSync(directory);
         directory = next;
         names.push(part);
-        this.#check(names, true);
+        this.check(names, true);
       }
       if (above !== undefined) throw outside();
-      this.#check(names, false);
+      this.check(names);
       return placeIn(directory, '.', names, fstatSync(directory), this.#callsFor(names));
     } catch (error) {
       if (directory >= 0) closeSync(directory);
@@ -162,14 +163,9 @@ export class Workspace {
     }
   }
 
-  /** The workspace itself, whatever the limits. */
-  async walkTop(): Promise<{ readonly directory: number }> {
-    return { directory: await this.#reopen([]) };
-  }
-
-  /** @throws PortholeError `forbidden` for a path beyond the limits */
-  check(names: readonly string[]): void {
-    this.#check(names, false);
+  /** Opens the workspace itself, whatever the limits. */
+  open(): Promise<number> {
+    return this.#reopen([]);
   }
 
   hasMounts(): boolean {
@@ -214,14 +210,15 @@ export class Workspace {
     }
   }
 
-  /** @param onTheWay whether a parent of a path of the limits is allowed */
-  #check(names: readonly string[], onTheWay: boolean): void {
-    const limits = this.#limits;
-    if (limits === undefined) return;
-    const allowed = limits.some(
+  /**
+   * @param onTheWay whether a parent of a path of the limits is allowed
+   * @throws PortholeError `forbidden` for a path beyond the limits
+   */
+  check(names: readonly string[], onTheWay = false): void {
+    const isAllowed = this.#limits?.some(
       (limit) => startsWith(names, limit) || (onTheWay && startsWith(limit, names)),
     );
-    if (allowed) return;
+    if (isAllowed !== false) return;
     throw new PortholeError('forbidden', 'path resolves to a location that this credential does not reach');
   }
 }
@@ -238,10 +235,6 @@ function placeIn(
 
 function startsWith(names: readonly string[], start: readonly string[]): boolean {
   return start.length <= names.length && start.every((name, index) => names[index] === name);
-}
-
-function partsOf(path: string): string[] {
-  return path.split('/');
 }
 
 /** A caller's path, relative to the workspace; bytes as Latin-1. */

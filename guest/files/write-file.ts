@@ -1,14 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
-import { promisify } from 'node:util';
 import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import { freeBuffer } from '../../core/shared/free-buffer.ts';
-import { at, CREATE, direct, errno, quietly, writeNow } from './descriptors.ts';
+import { at, CREATE, errno, quietly } from './descriptors.ts';
 import { failure, isFolder } from './failures.ts';
 import type { ChangeRecorder } from './record-change.ts';
 import type { Workspace } from './workspace.ts';
-
-const writePooled = promisify(fs.write);
 
 const EXECUTABLE = 0o111;
 /** Whether the umask removes bits that our files need. */
@@ -56,7 +53,7 @@ export async function writeFile(
     isPartial = true;
     for await (const chunk of content) {
       recorder?.add(chunk);
-      await attempt(() => (calls === direct ? writeNow(file, chunk) : writeWhole(file, chunk)));
+      await attempt(() => calls.write(file, chunk));
       freeBuffer(chunk);
     }
     const isExecutable = stat !== undefined && (stat.mode & EXECUTABLE) !== 0;
@@ -70,12 +67,5 @@ export async function writeFile(
   } finally {
     if (descriptor !== undefined) await calls.close(descriptor);
     if (isPartial) await quietly(() => calls.unlink(partial));
-  }
-}
-
-async function writeWhole(descriptor: number, chunk: Buffer): Promise<void> {
-  for (let written = 0; written < chunk.length; ) {
-    const { bytesWritten } = await writePooled(descriptor, chunk, written, chunk.length - written);
-    written += bytesWritten;
   }
 }

@@ -7,7 +7,6 @@ import {
   type OpenPreviewsAnswer,
 } from '../protocol/previews-protocol.ts';
 
-/** One preview that the functions have opened. */
 export interface OpenPreview {
   readonly port: number;
   readonly request: OpenPreviewRequest;
@@ -49,7 +48,7 @@ export class OpenPreviews {
       );
       if (!success) throw new Error('it has another shape');
       for (const { port, request, closed } of data.slice(-MAX_OPEN_PREVIEWS)) {
-        if (!this.#byHost.has(hostnameOf(request.host))) this.#put(port, request, closed);
+        if (this.find(request.host) === undefined) this.#put(port, request, closed);
       }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
@@ -62,15 +61,14 @@ export class OpenPreviews {
    * again is unused.
    */
   open(port: number, request: OpenPreviewRequest): void {
-    const known = this.#byHost.get(hostnameOf(request.host));
-    const opened = this.#put(port, request, false);
-    if (known?.port === port && !known.closed) Object.assign(opened, usageOf(known));
+    const known = this.find(request.host);
+    this.#put(port, request, false, known?.port === port && !known.closed ? known : {});
     this.#save();
   }
 
   /** False if no such preview is open. */
   close(port: number, host: string): boolean {
-    const known = this.#byHost.get(hostnameOf(host));
+    const known = this.find(host);
     if (known === undefined || known.port !== port || known.closed) return false;
     known.closed = true;
     this.#save();
@@ -97,16 +95,19 @@ export class OpenPreviews {
   }
 
   /** The most recently opened last. */
-  #put(port: number, request: OpenPreviewRequest, closed: boolean): OpenPreview {
+  #put(
+    port: number,
+    request: OpenPreviewRequest,
+    closed: boolean,
+    { lastUsedAt, bytesIn = 0, bytesOut = 0 }: Partial<OpenPreview> = {},
+  ): void {
     const name = hostnameOf(request.host);
-    const preview = { port, request, closed, lastUsedAt: undefined, bytesIn: 0, bytesOut: 0 };
     this.#byHost.delete(name);
-    this.#byHost.set(name, preview);
+    this.#byHost.set(name, { port, request, closed, lastUsedAt, bytesIn, bytesOut });
     for (const [oldest] of this.#byHost) {
       if (this.#byHost.size <= MAX_OPEN_PREVIEWS) break;
       this.#byHost.delete(oldest);
     }
-    return preview;
   }
 
   #save(): void {
@@ -123,15 +124,7 @@ function warn(message: string): void {
   process.stderr.write(`${message}\n`);
 }
 
-/** Whether it has expired. */
-export function isExpired({ request }: OpenPreview, now = Date.now()): boolean {
-  return now >= Date.parse(request.expires_at);
-}
-
-function usageOf({ lastUsedAt, bytesIn, bytesOut }: OpenPreview) {
-  return { lastUsedAt, bytesIn, bytesOut };
-}
-
-function hostnameOf(host: string): string {
+/** In lower case, without its port. */
+export function hostnameOf(host: string): string {
   return host.replace(/:\d{1,5}$/, '').toLowerCase();
 }

@@ -7,7 +7,7 @@ import { clientAddress } from '../../proxy/preview-proxy-deps.ts';
 import type { PreviewLookup } from '../../proxy/preview-target.ts';
 import type { PreviewStatus } from '../../proxy/status-page.ts';
 import { PREVIEW_PORT_HEADER } from '../protocol/previews-protocol.ts';
-import { isExpired, type OpenPreviews } from './open-previews.ts';
+import { hostnameOf, type OpenPreviews } from './open-previews.ts';
 
 /** Handlers behind the strict front. */
 export interface PreviewListener extends FrontHandlers {
@@ -15,12 +15,6 @@ export interface PreviewListener extends FrontHandlers {
   revoke(port: number, host: string): void;
   /** Waits up to `drainMs` for requests, then destroys everything. */
   close(drainMs?: number): Promise<void>;
-}
-
-export interface PreviewListenerOptions {
-  readonly previews: OpenPreviews;
-  /** A byte stream to 127.0.0.1 or ::1; rejects with the system's error. */
-  readonly dial: (port: number) => Promise<Duplex>;
 }
 
 const PORT_HEADER = PREVIEW_PORT_HEADER.toLowerCase();
@@ -32,8 +26,12 @@ const nothing = (): void => undefined;
 /**
  * Serves previews for the gateway with the local gateway's proxy. A request is served only if the
  * functions have opened a preview for its Host, and its route has set the port of that preview.
+ * @param dial a byte stream to 127.0.0.1 or ::1; rejects with the system's error
  */
-export function createPreviewListener({ previews, dial }: PreviewListenerOptions): PreviewListener {
+export function createPreviewListener(
+  previews: OpenPreviews,
+  dial: (port: number) => Promise<Duplex>,
+): PreviewListener {
   const proxy = createPreviewProxy({
     lookup: (key) => lookUp(previews, key),
     async dial({ targetPort }, signal) {
@@ -72,29 +70,25 @@ export function createPreviewListener({ previews, dial }: PreviewListenerOptions
   return {
     request: (req, res, expectsContinue) => proxy.handleRequest(req, res, keyOf(req), expectsContinue),
     upgrade: (req, socket, head) => proxy.handleUpgrade(req, socket, head, keyOf(req)),
-    revoke: (port, host) => proxy.revoke({ token: `${port} ${nameOf(host)}` }),
+    revoke: (port, host) => proxy.revoke({ token: `${port} ${hostnameOf(host)}` }),
     close: (drainMs) => proxy.close(drainMs),
   };
 }
 
 /** `{port} {host name}`: the proxy's key of a preview. */
 function keyOf({ headers }: IncomingMessage): string {
-  return `${String(headers[PORT_HEADER] ?? '')} ${nameOf(headers.host ?? '')}`;
+  return `${String(headers[PORT_HEADER] ?? '')} ${hostnameOf(headers.host ?? '')}`;
 }
 
 function hostOf(key: string): string {
   return key.slice(key.indexOf(' ') + 1);
 }
 
-function nameOf(host: string): string {
-  return host.replace(/:\d{1,5}$/, '').toLowerCase();
-}
-
 function lookUp(previews: OpenPreviews, key: string): PreviewLookup {
   const preview = previews.find(hostOf(key));
   if (preview === undefined || !key.startsWith(`${preview.port} `)) return { kind: 'unknown' };
   if (preview.closed) return { kind: 'ended', reason: 'stopped' };
-  if (isExpired(preview)) return { kind: 'ended', reason: 'expired' };
+  if (Date.now() >= Date.parse(preview.request.expires_at)) return { kind: 'ended', reason: 'expired' };
   const { port: targetPort, request } = preview;
   return { kind: 'live', target: { token: key, runId: request.run, sandboxId: '', targetPort } };
 }

@@ -7,7 +7,7 @@ import { openPreviewRequest } from '../protocol/previews-protocol.ts';
 import { parse, readJson } from '../read-json.ts';
 import { GuestError, type Handler, type Routes, sendJson } from '../router.ts';
 import { OpenPreviews } from './open-previews.ts';
-import { createPreviewListener, type PreviewListener } from './preview-listener.ts';
+import { createPreviewListener } from './preview-listener.ts';
 
 /**
  * Longer than gateways keep an idle connection (Envoy an hour, Traefik 90 s): the client side must
@@ -15,39 +15,27 @@ import { createPreviewListener, type PreviewListener } from './preview-listener.
  */
 const KEEP_ALIVE_MS = 3_900_000;
 
+const publicHost = z.string().check(z.minLength(1), z.maxLength(260));
+
 /**
- * The guest as the upstream of previews: starts its listener, and routes that open and close
- * previews.
+ * The guest as the upstream of previews: starts its listener. `PUT /v1/previews/{port}`, `DELETE
+ * /v1/previews/{port}?host=`, `GET /v1/previews`: each answers the open previews.
  */
 export async function servePreviews(
-  { port, host }: { readonly port: number; readonly host?: string | undefined },
+  { port: ownPort, host }: { readonly port: number; readonly host?: string | undefined },
   workspace: string,
-): Promise<{ readonly routes: Routes<Handler>; readonly previews: OpenPreviews }> {
+): Promise<Routes<Handler>> {
   const previews = new OpenPreviews(join(workspace, '.porthole', 'previews.json'));
-  const listener = createPreviewListener({ previews, dial: connectLoopback });
+  const listener = createPreviewListener(previews, connectLoopback);
   const server = createStrictServer(listener, { ...strictServerOptions, keepAliveTimeout: KEEP_ALIVE_MS });
   previews.load();
-  server.listen(port, host);
+  server.listen(ownPort, host);
   try {
     await once(server, 'listening');
   } catch (error) {
     // Commands and files must work without it.
-    process.stderr.write(`Port ${port} is taken, so no preview is served: ${String(error)}\n`);
+    process.stderr.write(`Port ${ownPort} is taken, so no preview is served: ${String(error)}\n`);
   }
-  return { previews, routes: previewRoutes(previews, listener, port) };
-}
-
-const host = z.string().check(z.minLength(1), z.maxLength(260));
-
-/**
- * `PUT /v1/previews/{port}`, `DELETE /v1/previews/{port}?host=`, `GET /v1/previews`: each answers
- * the open previews.
- */
-function previewRoutes(
-  previews: OpenPreviews,
-  listener: Pick<PreviewListener, 'revoke'>,
-  ownPort: number,
-): Routes<Handler> {
   return {
     'GET /v1/previews': (_request, response) => sendJson(response, 200, previews.answer()),
 
@@ -62,7 +50,7 @@ function previewRoutes(
 
     'DELETE /v1/previews/{port}'(_request, response, { params, url }) {
       const port = readPort(params['port']);
-      const name = parse(url.searchParams.get('host'), host);
+      const name = parse(url.searchParams.get('host'), publicHost);
       if (!previews.close(port, name)) {
         const open = previews.answer().previews.map((each) => each.port);
         throw new GuestError('not_found', `No preview of port ${port} is open for this host.`, { open });

@@ -25,6 +25,22 @@ export function loadLibrary(): Library {
   return (require(addon) as { load(library: null): Library }).load(null);
 }
 
+/** What `open` makes of the library, at the first call; undefined where that fails. */
+export function ofLibrary<T>(open: (libc: Library) => T): () => T | undefined {
+  let isOpen = false;
+  let opened: T | undefined;
+  return () => {
+    if (isOpen) return opened;
+    isOpen = true;
+    try {
+      opened = open(loadLibrary());
+    } catch {
+      // Without the addon, or an old library lacks a function.
+    }
+    return opened;
+  };
+}
+
 /** A path as an argument of the C library. */
 export function cString(path: string | Buffer): Buffer {
   return Buffer.concat([Buffer.from(path), Buffer.alloc(1)]);

@@ -98,7 +98,7 @@ describe.each(['127.0.0.1', '::1'])('an app on %s that resets each connection at
       expires_at: new Date(Date.now() + 3_600_000).toISOString(),
       frame_ancestors: [],
     });
-    const front = createStrictServer(createPreviewListener({ previews, dial: connectLoopback }));
+    const front = createStrictServer(createPreviewListener(previews, connectLoopback));
     const page = await fetchRaw(await listen(front), 'calm.preview.test', '/', {
       'X-Porthole-Port': String(appPort),
     });

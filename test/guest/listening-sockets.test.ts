@@ -3,9 +3,10 @@ import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { openSocketDiagnosis, readListeners } from '#guest/listening-sockets.ts';
+import { loadLibrary } from '#guest/protocol/foreign-calls.ts';
 
 test('says of each socket what the tables say, also of more than one answer holds', async () => {
-  const ask = openSocketDiagnosis();
+  const ask = openSocketDiagnosis(loadLibrary());
   const hosts = ['127.0.0.1', '0.0.0.0', '::1', '::', ...Array.from({ length: 1_000 }, () => '127.0.0.2')];
   const servers = await Promise.all(
     hosts.map(async (host) => {

@@ -75,7 +75,7 @@ test('becomes ready by its port, and tells so', async () => {
 
 test('is the same when declared again, and refuses another declaration of its name', async () => {
   const { port, pid } = await get('web');
-  const same = await guest.client.send('PUT', '/v1/servers/web', {
+  const same = await guest.client.request('PUT', '/v1/servers/web', {
     body: { port, argv: ['node', '-e', listening()], restart: 'on-failure' },
   });
   expect(same.statusCode).toBe(200);

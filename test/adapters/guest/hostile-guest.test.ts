@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { EXEC } from '#guest/protocol/exec-protocol.ts';
 import { guestHealth } from '#guest/protocol/answers.ts';
 import { WebSocketReader, WebSocketWriter } from '#guest/protocol/web-socket-protocol.ts';
 import { bytes, codeOf } from '#test/contracts/sandbox-provider.contract.ts';
+import { AskingClient } from '#test/guest/support/asking-client.ts';
 
 const server = new WebSocketWriter('server');
 const SWITCHED = Buffer.from(
@@ -20,13 +20,13 @@ const STARTED = server.binary(EXEC.started);
 
 let folder: string;
 let listener: Server;
-let client: GuestClient;
+let client: AskingClient;
 const open = new Set<Socket>();
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'porthole-hostile-guest-'));
   const path = join(folder, 'guest.sock');
-  client = new GuestClient({
+  client = new AskingClient({
     sandboxId: 'abc',
     answerWithin: 200,
     connect: () =>
@@ -212,7 +212,7 @@ test.each(['220 mail ready\r\n', ''])(
         done();
       },
     });
-    const dialled = await new GuestClient({
+    const dialled = await new AskingClient({
       sandboxId: 'abc',
       connect: async () => ({ stream: connection }),
     }).dial(3000);

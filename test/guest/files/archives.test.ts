@@ -13,6 +13,7 @@ import { tarOut } from '#guest/files/tar-out.ts';
 import { unpackTar, uploadFiles } from '#guest/files/unpack.ts';
 import { Workspace } from '#guest/files/workspace.ts';
 import { MAX_UPLOAD_FRAME, UPLOAD } from '#guest/protocol/files-protocol.ts';
+import { loadLibrary } from '#guest/protocol/foreign-calls.ts';
 import { entry, tar } from '#test/hostile/support/tar-builder.ts';
 import { codeOf, cut, frame, from, look } from '../support/files.ts';
 
@@ -182,7 +183,7 @@ describe('a tar', () => {
   });
 
   test('takes the place of an old file at once, with a name of any bytes', () => {
-    const exchange = openExchange();
+    const exchange = openExchange(loadLibrary());
     const [from, into] = ['from', 'into'].map((name) => {
       fs.mkdirSync(here(name));
       return fs.openSync(here(name), fs.constants.O_DIRECTORY);
@@ -215,7 +216,7 @@ describe('a tar', () => {
       fs.rmSync(here('sub/file'));
       fs.mkdirSync(here('sub/file/kept'), { recursive: true });
     };
-    const placing = placeFiles(workspace, stage, { replacesFiles: true });
+    const placing = placeFiles(workspace, stage, true);
     await expect(placing).rejects.toThrow('a folder is there already');
     await stage.close();
     fs.closeSync(directory);

@@ -27,12 +27,9 @@ export const startGuestGateway: StartGateway = async (
   const folder = await mkdtemp(join(tmpdir(), 'guest-previews-'));
   const previews = new OpenPreviews(join(folder, 'previews.json'));
   let dials = 0;
-  const listener = createPreviewListener({
-    previews,
-    dial(port) {
-      dials += 1;
-      return (overrides.dial ?? dialLoopback)({ targetPort: port });
-    },
+  const listener = createPreviewListener(previews, (port) => {
+    dials += 1;
+    return (overrides.dial ?? dialLoopback)({ targetPort: port });
   });
   const server = createStrictServer({
     request: (req, res, expectsContinue) =>

@@ -5,16 +5,16 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { listenInFolder } from '#adapters/sandboxes/folder-socket.ts';
+import { listenInFolder } from '#guest/protocol/socket-path.ts';
 import { writeBuiltGuest } from '#adapters/guest/guest-bundle.ts';
-import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { findPty } from '#adapters/local/sandbox-view.ts';
 import type { GuestSettingsInput } from '#guest/protocol/settings-protocol.ts';
+import { AskingClient } from './asking-client.ts';
 
 export class GuestProcess {
   readonly folder: string;
   readonly workspace: string;
-  readonly client: GuestClient;
+  readonly client: AskingClient;
   /** Every connection that the client has opened. */
   readonly connections = new Set<Socket>();
   readonly #more: Partial<GuestSettingsInput>;
@@ -31,7 +31,7 @@ export class GuestProcess {
     this.folder = mkdtempSync(join(tmpdir(), 'porthole-guest-'));
     this.workspace = join(this.folder, 'workspace');
     mkdirSync(this.workspace);
-    this.client = new GuestClient({
+    this.client = new AskingClient({
       sandboxId: 'test',
       connect: async () => ({ stream: await this.connect() }),
       answerWithin: 30_000,

@@ -1,7 +1,5 @@
 /** The routes of processes, as a test calls them. */
 import { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
-import type { GuestClient } from '#adapters/guest/guest-client.ts';
 import { inputTaken } from '#guest/protocol/answers.ts';
 import {
   type ProcessExit,
@@ -10,6 +8,7 @@ import {
   processList,
   type ProcessRequest,
 } from '#guest/protocol/processes-protocol.ts';
+import type { AskingClient } from './asking-client.ts';
 
 /** The output read so far. */
 export interface Seen {
@@ -26,7 +25,7 @@ interface OutputOptions {
   readonly signal?: AbortSignal;
 }
 
-export function guestProcessesOf(client: GuestClient) {
+export function guestProcessesOf(client: AskingClient) {
   const post = (path: string, body: unknown = {}) =>
     client.json('POST', path, processInfo, { body, answerWithin: 60_000 });
 
@@ -78,14 +77,6 @@ export function guestProcessesOf(client: GuestClient) {
       await outputInto(seen, id, options, () => {});
       return seen;
     },
-    /** The guest's error response. */
-    async refusal(method: string, path: string, body?: unknown) {
-      const sent = typeof body === 'string' ? Readable.from([body]) : body;
-      const response = await client.send(method, path, { body: sent });
-      return {
-        status: response.statusCode,
-        body: JSON.parse(await text(response)) as Record<string, unknown>,
-      };
-    },
+    refusal: client.refusal.bind(client),
   };
 }
