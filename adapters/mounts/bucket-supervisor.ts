@@ -9,7 +9,7 @@
  * a folder that is already open: no path is resolved twice (TOCTOU), and no file of the sandbox is
  * executed.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, constants, mkdirSync, openSync, readFileSync, rmdirSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
@@ -17,10 +17,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isAlive, type ProcessIdentity } from '#adapters/local/process-identity.ts';
 
 /** Descriptors that the host opens for the supervisor. */
-export const DESCRIPTORS = { mountNamespace: 3, root: 4, userNamespace: 5 } as const;
+const DESCRIPTORS = { mountNamespace: 3, root: 4, userNamespace: 5 } as const;
 
 /** Descriptor of /dev/fuse in a server that serves a mounted file system. */
-export const FUSE_DESCRIPTOR = 3;
+const FUSE_DESCRIPTOR = 3;
 
 /** Without secrets: they are in the environment, which only s3fs gets. */
 export interface SupervisorPlan {
@@ -43,7 +43,6 @@ export interface SupervisorPlan {
 }
 
 export interface BucketServer {
-  /** The command line that becomes s3fs. */
   readonly argv: readonly string[];
   /**
    * Options of a file system that the supervisor mounts and s3fs serves, outside of the sandbox's
@@ -137,20 +136,16 @@ class MountPoint {
 
   /** The source of the bucket that is mounted here; undefined if none is. */
   mounted(): string | undefined {
-    let folder: number;
+    let folder: number | undefined;
     try {
-      folder = openSync(`${opened(this.above)}/${this.last}`, O_PATH | O_DIRECTORY | O_NOFOLLOW);
-    } catch {
-      return undefined;
-    }
-    try {
+      folder = this.open();
       const [, id] = /^mnt_id:\s*(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${folder}`, 'utf8')) ?? [];
       const table = readFileSync(`/proc/${this.#plan.holder.pid}/mountinfo`, 'utf8');
       return new RegExp(String.raw`^${id} .* - fuse\S* (porthole-\S+) `, 'm').exec(table)?.[1];
     } catch {
       return undefined;
     } finally {
-      closeSync(folder);
+      if (folder !== undefined) closeSync(folder);
     }
   }
 }
@@ -199,12 +194,6 @@ async function exitOf(child: ChildProcess): Promise<number | null> {
   return code;
 }
 
-/** A command line that prints the first entry of the working folder's entry `name`. */
-function firstEntry(name: string): string[] {
-  return ['find', name, '-mindepth', '1', '-maxdepth', '1', '-print', '-quit'];
-}
-
-/** Mounts a bucket and supervises it. */
 class BucketSupervisor {
   readonly #plan: SupervisorPlan;
   readonly #namespaces: Namespaces;
@@ -231,7 +220,7 @@ class BucketSupervisor {
       if (!(await this.#isEmpty(folder))) throw new Failure('the folder is not empty');
       this.#server = await this.#attach(folder, server.argv, server.mountOptions);
     }
-    this.#server.once('error', (cause) => this.#fail(failure('start s3fs', cause)));
+    this.#server.once('error', (cause) => this.fail(failure('start s3fs', cause)));
     this.#server.once('exit', () => void this.end(EXIT.serverEnded));
     await this.#untilReadable(AbortSignal.timeout(server.readyWithinMs));
   }
@@ -258,28 +247,16 @@ class BucketSupervisor {
     }
   }
 
-  /** A child process lists the folder: a server that does not answer blocks its readers. */
   async #isEmpty(folder: number): Promise<boolean> {
-    const child = this.#namespaces.start(folder, firstEntry('.'), ['ignore', 'pipe', 'ignore']);
-    const late = setTimeout(() => child.kill('SIGKILL'), EMPTY_WITHIN_MS);
-    if (child.stdout === null) throw new Error('find has no stdout');
-    const [listed, code] = await Promise.all([text(child.stdout), exitOf(child)]);
-    clearTimeout(late);
+    const { code, listed } = await this.#find(folder, '.', AbortSignal.timeout(EMPTY_WITHIN_MS));
     return code === 0 && listed === '';
   }
 
   /** Whether a bucket is mounted that is no longer served: its supervisor was killed. */
   async #isDead(): Promise<boolean> {
     if (this.#point.mounted() === undefined) return false;
-    const probe = this.#namespaces.start(this.#point.above, firstEntry(`./${this.#point.last}`), [
-      'ignore',
-      'ignore',
-      'pipe',
-    ]);
-    const late = setTimeout(() => probe.kill('SIGKILL'), EMPTY_WITHIN_MS);
-    if (probe.stderr === null) throw new Error('find has no stderr');
-    const said = await text(probe.stderr);
-    clearTimeout(late);
+    const { above, last } = this.#point;
+    const { said } = await this.#find(above, `./${last}`, AbortSignal.timeout(EMPTY_WITHIN_MS));
     return said.includes('not connected');
   }
 
@@ -287,10 +264,11 @@ class BucketSupervisor {
     const { name } = this.#plan;
     while (!this.#isEnding) {
       if (this.#point.mounted() === name) {
-        const isReadable = await this.#read(late);
+        const { above, last } = this.#point;
+        const { code } = await this.#find(above, `./${last}`, late);
         if (this.#isEnding) return;
         // A refused server removes its mount, and the empty folder below it can be read.
-        if (isReadable && this.#point.mounted() === name) {
+        if (code === 0 && this.#point.mounted() === name) {
           process.stdout.write('ready\n');
           return;
         }
@@ -308,16 +286,21 @@ class BucketSupervisor {
     }
   }
 
-  async #read(late: AbortSignal): Promise<boolean> {
-    const path = `./${this.#point.last}`;
-    const probe = this.#namespaces.start(this.#point.above, firstEntry(path), ['ignore', 'ignore', 'ignore']);
-    this.#probe = probe;
-    const kill = () => probe.kill('SIGKILL');
+  /**
+   * A child process looks for the first entry of a folder: a server that does not answer blocks its
+   * readers.
+   */
+  async #find(folder: number, path: string, late: AbortSignal) {
+    const argv = ['find', path, '-mindepth', '1', '-maxdepth', '1', '-print', '-quit'];
+    const child = this.#namespaces.start(folder, argv, ['ignore', 'pipe', 'pipe']);
+    this.#probe = child;
+    const kill = () => child.kill('SIGKILL');
     late.addEventListener('abort', kill);
-    const code = await exitOf(probe);
+    const { stdout, stderr } = child as ChildProcessWithoutNullStreams;
+    const [code, listed, said] = await Promise.all([exitOf(child), text(stdout), text(stderr)]);
     late.removeEventListener('abort', kill);
     this.#probe = undefined;
-    return code === 0;
+    return { code, listed, said };
   }
 
   async #unmount(): Promise<void> {
@@ -354,12 +337,10 @@ class BucketSupervisor {
     process.exit(code);
   }
 
-  #fail(error: Error): void {
-    process.stderr.write(`mount supervisor: ${error.message}\n`);
+  fail(error: unknown): void {
+    process.stderr.write(`mount supervisor: ${error instanceof Error ? error.message : String(error)}\n`);
     void this.end(EXIT.failed);
   }
-
-  fail = (error: unknown): void => this.#fail(error instanceof Error ? error : new Error(String(error)));
 }
 
 process.umask(0o022);
@@ -376,7 +357,7 @@ try {
   setInterval(() => {
     if (!isAlive(plan.holder)) end();
   }, HOLDER_POLL_MS);
-  supervisor.start(plan.server).catch(supervisor.fail);
+  supervisor.start(plan.server).catch((error: unknown) => supervisor.fail(error));
 } catch (error) {
   if (!(error instanceof Failure)) throw error;
   process.stderr.write(`mount supervisor: ${error.message}\n`);

@@ -6,8 +6,13 @@ import type { ProcessIdentity } from '#adapters/local/process-identity.ts';
 import { LAUNCH_HELPER } from '#adapters/local/runtime-files.ts';
 import { findCallsAddon } from '#guest/protocol/foreign-calls.ts';
 import { mountFailed } from './mount-failure.ts';
-import { folderOf, type MountTarget } from './mount-target.ts';
-import { bucketServer, type ServerOptions, spawnSupervisor } from './spawn-supervisor.ts';
+import {
+  bucketServer,
+  folderOf,
+  type MountTarget,
+  type ServerOptions,
+  spawnSupervisor,
+} from './spawn-supervisor.ts';
 
 /**
  * `creates`: owned by root in the container, so the mount supervisor creates mount points below it.

@@ -3,24 +3,17 @@ import { dirname, join } from 'node:path';
 import type { MountNamespace } from '#adapters/local/mount-namespace.ts';
 import type { ProcessIdentity } from '#adapters/local/process-identity.ts';
 import { EARLIER_VERSION, mountFailed } from './mount-failure.ts';
-import { folderOf, type MountTarget } from './mount-target.ts';
-import { bucketServer, spawnSupervisor } from './spawn-supervisor.ts';
+import { bucketServer, folderOf, type MountTarget, spawnSupervisor } from './spawn-supervisor.ts';
 
 /**
  * Becomes a program with the capability to mount in its namespace, and no other. Root without
  * capabilities and set-user-id programs gain none (prctl(2), securebits). The program ends with the
  * mount supervisor.
  */
-const MOUNTER = [
-  'setpriv',
-  '--no-new-privs',
-  '--securebits=+noroot,+noroot_locked,+no_setuid_fixup,+no_setuid_fixup_locked',
-  '--bounding-set=-all,+sys_admin',
-  '--inh-caps=-all,+sys_admin',
-  '--ambient-caps=-all,+sys_admin',
-  '--pdeathsig=KILL',
-  '--',
-];
+const MOUNTER =
+  `setpriv --no-new-privs --securebits=+noroot,+noroot_locked,+no_setuid_fixup,+no_setuid_fixup_locked
+  --bounding-set=-all,+sys_admin --inh-caps=-all,+sys_admin --ambient-caps=-all,+sys_admin
+  --pdeathsig=KILL --`.split(/\s+/);
 
 /** A folder below one that only Porthole writes to. */
 interface Folder {

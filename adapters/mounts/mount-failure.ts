@@ -1,5 +1,5 @@
 import { PortholeError } from '#core/errors.ts';
-import type { BucketMount } from '#core/mounts/mount-bucket.ts';
+import type { BucketMount, BucketMounter } from '#core/mounts/mount-bucket.ts';
 
 export const EARLIER_VERSION =
   'the sandbox was started by an earlier version of Porthole: stop it and resume it';
@@ -48,4 +48,16 @@ export function mountFailure(mount: BucketMount, said: string): PortholeError {
 
 export function mountFailed(reason: string, cause?: unknown): PortholeError {
   return new PortholeError('mount_error', `mount failed: ${reason}`, { cause });
+}
+
+export function notMounted(mountPath: string): PortholeError {
+  return new PortholeError('unmount_error', `unmount failed: No active mount found at path: ${mountPath}`);
+}
+
+/** For sandboxes that no mount can reach: fails with what is missing. */
+export function unsupportedMounter(missing: string): BucketMounter {
+  return {
+    mount: () => Promise.reject(mountFailed(missing)),
+    unmount: (_sandboxId, mountPath) => Promise.reject(notMounted(mountPath)),
+  };
 }

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { BucketMount } from '#core/mounts/mount-bucket.ts';
 import { mountFailure } from './mount-failure.ts';
-import type { MountTarget } from './mount-target.ts';
+import type { MountTarget } from './spawn-supervisor.ts';
 
 const MOST_ERROR_TEXT = 8192;
 
@@ -57,7 +57,6 @@ export class MountSupervisor {
     })();
   }
 
-  /** Whether `close` was called. */
   get isClosing(): boolean {
     return this.#isClosing;
   }

@@ -1,9 +1,8 @@
-import { PortholeError } from '#core/errors.ts';
 import type { BucketMount, BucketMounter } from '#core/mounts/mount-bucket.ts';
 import { oneAtATime } from '#core/shared/concurrency.ts';
-import { mountFailed } from './mount-failure.ts';
-import type { MountTarget } from './mount-target.ts';
+import { mountFailed, notMounted } from './mount-failure.ts';
 import { MountSupervisor } from './mount-supervisor.ts';
+import type { MountTarget } from './spawn-supervisor.ts';
 
 /** Each mount costs two processes and about 25 MiB. */
 const MAX_PER_SANDBOX = 8;
@@ -70,12 +69,7 @@ export class NamespaceMounter implements BucketMounter {
   unmount(sandboxId: string, mountPath: string): Promise<void> {
     return oneAtATime(this, sandboxId, async () => {
       const mounted = this.#mounted.get(sandboxId)?.get(mountPath);
-      if (mounted === undefined) {
-        throw new PortholeError(
-          'unmount_error',
-          `unmount failed: No active mount found at path: ${mountPath}`,
-        );
-      }
+      if (mounted === undefined) throw notMounted(mountPath);
       await mounted.supervisor.close();
       this.#forget(sandboxId, mountPath, mounted);
     });

@@ -9,6 +9,31 @@ import type { BucketMount } from '#core/mounts/mount-bucket.ts';
 import type { BucketServer, SupervisorPlan } from './bucket-supervisor.ts';
 import { mountFailed } from './mount-failure.ts';
 
+/** The mount point of one bucket in a sandbox. */
+export interface MountTarget {
+  /**
+   * Starts a mount supervisor; without a bucket it only removes the mount of a killed one.
+   * @throws PortholeError `mount_error` with what is missing
+   */
+  launch(name: string, mount?: BucketMount): Promise<ChildProcess>;
+  /** Removes what was created on the host for the mount. */
+  clear(): void;
+}
+
+/**
+ * The folder that contains a path, and the path within it. @throws PortholeError `mount_error` if
+ * none of the folders can hold a bucket
+ */
+export function folderOf<F extends { readonly inside: string }>(
+  mountPath: string,
+  folders: readonly F[],
+): { readonly folder: F; readonly path: string } {
+  const folder = folders.find(({ inside }) => mountPath.startsWith(`${inside}/`));
+  if (folder !== undefined) return { folder, path: mountPath.slice(folder.inside.length + 1) };
+  const known = folders.map(({ inside }) => `${inside}/…`).join(' or ');
+  throw mountFailed(`${mountPath} cannot hold a bucket: use a path ${known}`);
+}
+
 const PROGRAM = join(import.meta.dirname, 'bucket-supervisor.ts');
 
 /**
@@ -23,12 +48,9 @@ const PATIENCE = ['connect_timeout=10', 'readwrite_timeout=30', 'retries=3'];
  */
 const READY_WITHIN_MS = 25_000;
 
-/** How s3fs serves a bucket at one mount point. */
 export interface ServerOptions {
-  /** Owner of the files. */
   readonly uid: string;
   readonly gid: string;
-  /** Mount point for s3fs. */
   readonly target: string;
   /** Command line that becomes s3fs, before its own. */
   readonly prefix: readonly string[];
