@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dropRoot } from './drop-root.ts';
 import { boundInotify } from './kernel-bounds.ts';
-import { type Launcher, SHARE, sharedOf } from './launch.ts';
+import { type Launcher, SHARE } from './launch.ts';
 import { INSIDE } from './runtime-files.ts';
 import { PROC_READ_ONLY, sandboxView, type ViewEntry } from './sandbox-view.ts';
 import { SYSTEM_PATH } from './spawn-sandbox.ts';
@@ -47,31 +47,27 @@ exec setpriv --ambient-caps=-all --inh-caps=-all -- "$@"`;
  */
 export const launchBubblewrap: Launcher = (plan) => {
   const { userNamespaces = false } = plan;
-  const outer = [
-    'bwrap',
-    '--unshare-user',
-    '--uid',
-    '0',
-    '--gid',
-    '0',
-    '--unshare-net',
-    '--cap-add',
-    'CAP_SYS_ADMIN',
-  ];
-  // To set limits of its namespace, and to map its root into the inner one (user_namespaces(7)).
-  outer.push('--cap-add', 'CAP_SYS_RESOURCE', '--cap-add', 'CAP_SETFCAP');
+  // Besides mounts: to set limits of its namespace, and to map its root into the inner one
+  // (user_namespaces(7)).
+  const capabilities = ['CAP_SYS_ADMIN', 'CAP_SYS_RESOURCE', 'CAP_SETFCAP'];
+  const outer = 'bwrap --unshare-user --uid 0 --gid 0 --unshare-net'.split(' ');
+  outer.push(...capabilities.flatMap((each) => ['--cap-add', each]));
   outer.push('--dev-bind', '/', '/', '--', 'sh', '-c', `${boundInotify()}${BETWEEN}`, 'sh');
   const filter = systemCallFilter(process.arch, userNamespaces);
   const filtered = filter === undefined ? [] : ['--seccomp', '5'];
   const shown = ['bwrap', '--args', '4', ...filtered, '--', ...plan.command];
-  const { argv, sources } = dropRoot(plan, (sources) => {
-    const shared = Object.values(sharedOf(sources) ?? {}) as string[];
-    return [...outer, ...shared, '--', ...shown];
-  });
-  const shared = sharedOf(sources);
-  const inner = ['--unshare-user', '--uid', String(INSIDE.uid), '--gid', String(INSIDE.gid)];
-  inner.push('--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try', '--cap-drop', 'ALL');
-  inner.push('--hostname', plan.id.slice(0, 63), '--die-with-parent', '--new-session', '--clearenv');
+  const { argv, sources } = dropRoot(plan, (sources) => [
+    ...outer,
+    sources.workspace,
+    sources.mounts,
+    '--',
+    ...shown,
+  ]);
+  const inner = `--unshare-user --uid ${INSIDE.uid} --gid ${INSIDE.gid} --unshare-pid --unshare-ipc
+    --unshare-uts --unshare-cgroup-try --cap-drop ALL --die-with-parent --new-session --clearenv`.split(
+    /\s+/,
+  );
+  inner.push('--hostname', plan.id.slice(0, 63));
   if (!userNamespaces && canDisableUserNamespaces()) inner.push('--disable-userns');
   inner.push('--proc', '/proc');
   for (const name of PROC_READ_ONLY) inner.push('--ro-bind-try', `/proc/${name}`, `/proc/${name}`);
@@ -82,7 +78,7 @@ export const launchBubblewrap: Launcher = (plan) => {
     argv,
     newKeyring: true,
     input: inner.map((flag) => `${flag}\0`).join(''),
-    ...(filter === undefined ? {} : { filter }),
-    ...(shared === undefined ? {} : { shared }),
+    filter,
+    shared: { workspace: sources.workspace, mounts: sources.mounts },
   };
 };

@@ -1,7 +1,7 @@
 import { dropRoot } from './drop-root.ts';
 import { findCallsAddon } from '#guest/protocol/foreign-calls.ts';
 import { boundInotify } from './kernel-bounds.ts';
-import { type Launcher, SHARE, sharedOf, spareFolder } from './launch.ts';
+import { type Launcher, SHARE, spareFolder } from './launch.ts';
 import { INSIDE } from './runtime-files.ts';
 import { INSIDE_PATHS, PROC_READ_ONLY, sandboxView, type ViewEntry } from './sandbox-view.ts';
 import { systemCallFilter } from './system-call-filter.ts';
@@ -102,48 +102,16 @@ export const launchUnshare: Launcher = (plan) => {
   const filtered = filter === undefined ? [] : [INSIDE.node, ...HELPER_FLAGS, INSIDE_PATHS.helper, 'filter'];
   const { argv, sources } = dropRoot(plan, (sources, taken) => {
     const at = spareFolder([...Object.values(sources as unknown as Record<string, string>), ...taken]);
-    const outer = [
-      'unshare',
-      '--user',
-      '--map-root-user',
-      '--net',
-      '--mount',
-      '--',
-      'sh',
-      '-c',
-      outside,
-      'sh',
-    ];
-    const shared = Object.values(sharedOf(sources) ?? {}) as string[];
-    const inner = ['unshare', '--user', '--map-root-user', '--mount', '--propagation', 'slave'];
-    inner.push('--pid', '--ipc', '--uts', '--cgroup');
-    inner.push('--fork', '--kill-child', '--', 'sh', '-c', inside, 'sh', at, plan.id.slice(0, 63));
-    const view = sandboxView(sources, plan.memoryMb).flatMap(line);
+    const { node, runtime, workspace, mounts } = sources;
+    const outer = 'unshare --user --map-root-user --net --mount -- sh -c'.split(' ');
+    outer.push(outside, 'sh', node, runtime, workspace, mounts, '--');
+    const inner = `unshare --user --map-root-user --mount --propagation slave --pid --ipc --uts --cgroup
+      --fork --kill-child -- sh -c`.split(/\s+/);
+    inner.push(inside, 'sh', at, plan.id.slice(0, 63));
+    inner.push(...sandboxView(sources, plan.memoryMb).flatMap(line), '--', 'setsid', 'sh', '-c', FIRST, 'sh');
     const user = ['unshare', '--user', `--map-user=${INSIDE.uid}`, `--map-group=${INSIDE.gid}`, '--'];
-    return [
-      ...outer,
-      sources.node,
-      sources.runtime,
-      ...shared,
-      '--',
-      ...inner,
-      ...view,
-      '--',
-      'setsid',
-      'sh',
-      '-c',
-      FIRST,
-      'sh',
-      ...user,
-      ...filtered,
-      ...plan.command,
-    ];
+    return [...outer, ...inner, ...user, ...filtered, ...plan.command];
   });
-  const shared = sharedOf(sources);
-  return {
-    argv,
-    newKeyring: true,
-    ...(filter === undefined ? {} : { filter }),
-    ...(shared === undefined ? {} : { shared }),
-  };
+  const shared = { workspace: sources.workspace, mounts: sources.mounts };
+  return { argv, newKeyring: true, filter, shared };
 };

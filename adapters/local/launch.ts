@@ -1,6 +1,5 @@
 import type { Sources } from './sandbox-view.ts';
 
-/** The sandbox to start, for a launcher. */
 export interface LaunchPlan {
   readonly id: string;
   readonly sources: Sources;
@@ -20,11 +19,11 @@ export type Launcher = (plan: LaunchPlan) => {
   /** Whether it gets a session keyring that no other process has. @default false */
   readonly newKeyring?: boolean;
   /** Input on descriptor 4, if given: arguments that must not show in a command line. */
-  readonly input?: string;
+  readonly input?: string | undefined;
   /** Input on descriptor 5, if given. */
-  readonly filter?: Uint8Array;
+  readonly filter?: Uint8Array | undefined;
   /** Where buckets can be mounted, as that process sees it; absent: nowhere. */
-  readonly shared?: SharedFolders;
+  readonly shared?: SharedFolders | undefined;
 };
 
 /**
@@ -35,11 +34,6 @@ export interface SharedFolders {
   readonly workspace: string;
   /** /mnt inside. */
   readonly mounts: string;
-}
-
-/** The shared folders among the sources. */
-export function sharedOf({ workspace, mounts }: Sources): SharedFolders | undefined {
-  return mounts === undefined ? undefined : { workspace, mounts };
 }
 
 /**

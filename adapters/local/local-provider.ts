@@ -10,7 +10,7 @@
  * for itself.
  */
 import { mkdirSync, readdirSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { DEFAULT_SIZE } from '#adapters/sandboxes/default-size.ts';
 import {
   CHANNEL_SOCKET,
@@ -49,9 +49,8 @@ import { type MountNamespace, mountNamespace } from './mount-namespace.ts';
 import { isAlive } from './process-identity.ts';
 import { limitsProcesses } from './process-limit.ts';
 import { ReadyConnections } from './ready-connections.ts';
-import { removeFolder } from './remove-folder.ts';
 import { type Controller, findCgroups } from './sandbox-cgroup.ts';
-import { SandboxFolder, type StartRecord } from './sandbox-folder.ts';
+import { removeFolder, SandboxFolder, type StartRecord } from './sandbox-folder.ts';
 import { INSIDE_PATHS } from './sandbox-view.ts';
 import { SandboxStarter } from './start-sandbox.ts';
 
@@ -78,25 +77,8 @@ export interface LocalProviderOptions {
   readonly defaultSize?: SandboxSize | undefined;
 }
 
-export interface LocalProvider extends SandboxProvider {
-  readonly name: 'local';
-  /** How sandboxes are isolated here, and warnings. Found once by starting one; never rejects. */
-  probe(): Promise<Isolation>;
-  /** Opens sockets to this process in each running sandbox, and in each that starts later. */
-  serveChannels(services: ChannelServices): Promise<void>;
-  /** Updates the authorities that the tools of a running sandbox trust. */
-  writeCertificates(sandboxId: string): Promise<void>;
-  /** Path of that socket inside a running sandbox; undefined while it does not run. */
-  channelPath(id: string): string | undefined;
-  /** Where buckets can be mounted for a running sandbox; undefined if mounting is not possible. */
-  mountNamespace(id: string): MountNamespace | undefined;
-}
-
-/** Creates the folders. What isolates is found at the first use: the host does not wait for it. */
 export function createLocalProvider(options: LocalProviderOptions): LocalProvider {
-  const root = join(resolve(options.dataDir), 'sandboxes');
-  mkdirSync(root, { recursive: true, mode: 0o700 });
-  return new FolderProvider(root, options);
+  return new LocalProvider(options);
 }
 
 /** Whether the sandbox's guest speaks our protocol version: `resume` restarts any other. */
@@ -104,30 +86,36 @@ function speaksOurs({ guest }: StartRecord): boolean {
   return guest === PROTOCOL_VERSION;
 }
 
-class FolderProvider implements LocalProvider {
+export class LocalProvider implements SandboxProvider {
   readonly name = 'local';
   readonly defaultSize: SandboxSize;
   readonly #root: string;
   readonly #starter: SandboxStarter;
-  readonly #findIsolation: () => Promise<Isolation>;
+  readonly #wanted: IsolationKind | undefined;
   #isolation: Promise<Isolation> | undefined;
   readonly #channels: SandboxChannels;
   readonly #connections = new ReadyConnections();
 
-  constructor(root: string, options: LocalProviderOptions) {
-    const { isolation } = options;
+  /** What isolates is found at the first use: the host does not wait for it. */
+  constructor(options: LocalProviderOptions) {
+    const dataDir = resolve(options.dataDir);
+    this.#root = join(dataDir, 'sandboxes');
+    mkdirSync(this.#root, { recursive: true, mode: 0o700 });
     this.defaultSize = options.defaultSize ?? DEFAULT_SIZE;
-    this.#root = root;
     this.#channels = new SandboxChannels(options.tools?.certificates);
-    this.#starter = new SandboxStarter(dirname(root), options);
-    this.#findIsolation = async () => {
-      if (isolation === undefined) return findIsolation((kind) => this.#starter.attempt(kind));
-      return isolation === 'none' ? withoutIsolation() : { isolation, warnings: [] };
-    };
+    this.#starter = new SandboxStarter(dataDir, options);
+    this.#wanted = options.isolation;
   }
 
+  /** How sandboxes are isolated here, and warnings. Found once by starting one; never rejects. */
   probe(): Promise<Isolation> {
     return (this.#isolation ??= this.#findIsolation());
+  }
+
+  async #findIsolation(): Promise<Isolation> {
+    const isolation = this.#wanted;
+    if (isolation === undefined) return findIsolation((kind) => this.#starter.attempt(kind));
+    return isolation === 'none' ? withoutIsolation() : { isolation, warnings: [] };
   }
 
   runsImage(): Promise<boolean> {
@@ -150,10 +138,12 @@ class FolderProvider implements LocalProvider {
     };
   }
 
+  /** Updates the authorities that the tools of a running sandbox trust. */
   writeCertificates(id: string): Promise<void> {
     return oneAtATime(this, id, () => this.#channels.writeCertificates(id));
   }
 
+  /** Opens sockets to this process in each running sandbox, and in each that starts later. */
   async serveChannels(services: ChannelServices): Promise<void> {
     this.#channels.begin(services);
     for await (const id of this.list()) {
@@ -166,6 +156,7 @@ class FolderProvider implements LocalProvider {
     }
   }
 
+  /** Path of that socket inside a running sandbox; undefined while it does not run. */
   channelPath(id: string): string | undefined {
     if (this.#observe(id).state !== 'running') return undefined;
     const folder = new SandboxFolder(this.#root, id);
@@ -173,6 +164,7 @@ class FolderProvider implements LocalProvider {
     return join(path, CHANNEL_SOCKET);
   }
 
+  /** Where buckets can be mounted for a running sandbox; undefined if mounting is not possible. */
   mountNamespace(id: string): MountNamespace | undefined {
     if (this.#observe(id).state !== 'running') return undefined;
     return mountNamespace(id, new SandboxFolder(this.#root, id));

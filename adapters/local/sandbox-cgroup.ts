@@ -14,17 +14,16 @@ import { promisify } from 'node:util';
 import { execFile } from 'node:child_process';
 import { SYSTEM_PATH } from './spawn-sandbox.ts';
 
-export const CONTROLLERS = ['cpu', 'memory', 'pids'] as const;
+const CONTROLLERS = ['cpu', 'memory', 'pids'] as const;
 export type Controller = (typeof CONTROLLERS)[number];
 
-export interface CgroupLimits {
+interface CgroupLimits {
   /** CPUs; may be fractional. */
   readonly cpu: number;
   readonly memoryMb: number;
   readonly pids: number;
 }
 
-/** A cgroup for processes; its limits are set. */
 export interface SandboxCgroup {
   /** Its folders, one per hierarchy. Put the first process into each before it forks. */
   readonly folders: readonly string[];
@@ -210,21 +209,10 @@ async function systemdCgroups(): Promise<Cgroups | undefined> {
     // Delegated scopes survive the OOM kill of one process.
     const properties = ['Delegate=yes', `CPUQuota=${Math.round(cpu * 100)}%`, `TasksMax=${pids}`];
     properties.push(`MemoryMax=${memoryMb}M`, 'MemorySwapMax=0');
-    return [
-      'env',
-      `XDG_RUNTIME_DIR=${runtime}`,
-      'systemd-run',
-      manager,
-      '--scope',
-      '--quiet',
-      '--collect',
-      ...properties.flatMap((property) => ['-p', property]),
-      '--',
-      // Nothing of the host's environment is passed on.
-      'env',
-      '-i',
-      `PATH=${SYSTEM_PATH.PATH}`,
-    ];
+    const run = ['env', `XDG_RUNTIME_DIR=${runtime}`, 'systemd-run', manager];
+    run.push('--scope', '--quiet', '--collect', ...properties.flatMap((property) => ['-p', property]));
+    // Nothing of the host's environment is passed on.
+    return [...run, '--', 'env', '-i', `PATH=${SYSTEM_PATH.PATH}`];
   };
   const [program = '', ...args] = make({ cpu: 1, memoryMb: 64, pids: 64 });
   const show = 'cat "/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup)/cgroup.controllers"';
@@ -244,7 +232,6 @@ async function systemdCgroups(): Promise<Cgroups | undefined> {
   }
 }
 
-/** Whether a cgroup can be created and removed. */
 async function works(cgroups: Cgroups | undefined): Promise<boolean> {
   try {
     const trial = cgroups?.make(`porthole-trial-${process.pid}`, { cpu: 1, memoryMb: 64, pids: 64 });

@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process';
 import {
   lchownSync,
   lstatSync,
@@ -8,7 +9,9 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { type StoredSpec, storedSpecText, readStoredSpec } from '#adapters/sandboxes/stored-spec.ts';
 import { openFolder } from '#guest/protocol/open-folder.ts';
 import type { IsolationKind } from './isolation.ts';
@@ -24,7 +27,6 @@ export interface StartRecord {
   readonly process: ProcessIdentity;
   /** Where the process beside the sandbox finds the folders that buckets can be mounted on. */
   readonly shared?: SharedFolders | undefined;
-  /** The folders of its cgroup. */
   readonly cgroup?: readonly string[] | undefined;
   /** The protocol version of its guest; absent for the init of versions before the guest. */
   readonly guest?: number | undefined;
@@ -95,7 +97,6 @@ export class SandboxFolder {
     makeOwned(join(this.workspace, 'outputs'), owner);
   }
 
-  /** Stores the sandbox's spec. */
   keepSpec(spec: StoredSpec): void {
     const text = storedSpecText(spec);
     if (text !== undefined) this.#replace('spec.json', text);
@@ -143,4 +144,17 @@ export class SandboxFolder {
     writeFileSync(`${file}.new`, text);
     renameSync(`${file}.new`, file);
   }
+}
+
+/**
+ * Removes a folder that hostile code has filled. `rm` follows no link and handles trees deeper than
+ * PATH_MAX, unlike Node. Folders that their owner has made inaccessible are opened first.
+ */
+export async function removeFolder(path: string): Promise<void> {
+  const run = promisify(execFile);
+  await run('rm', ['-rf', '--', path]).catch(() => undefined);
+  const left = await stat(path).catch(() => undefined);
+  if (left === undefined) return;
+  await run('chmod', ['-R', 'u+rwX', '--', path]).catch(() => undefined);
+  await run('rm', ['-rf', '--', path]);
 }

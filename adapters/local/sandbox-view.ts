@@ -13,7 +13,7 @@ export interface Sources {
   /** The folder of the socket through which the sandbox reaches the host. */
   readonly channel?: string;
   /** Holds the mount points of buckets; mounted as /mnt. */
-  readonly mounts?: string;
+  readonly mounts: string;
   readonly npm?: string;
   readonly pty?: string;
   readonly nodeModules?: string;
@@ -28,22 +28,9 @@ export type ViewEntry =
 /**
  * The files of /etc that programs need; never the whole: it holds `shadow`, keys and host names.
  */
-const ETC = [
-  'alternatives',
-  'ca-certificates',
-  'ld.so.cache',
-  'ld.so.conf',
-  'ld.so.conf.d',
-  'localtime',
-  'mime.types',
-  'nsswitch.conf',
-  'pki/tls/certs',
-  'protocols',
-  'services',
-  'ssl/certs',
-  'ssl/openssl.cnf',
-  'terminfo',
-];
+const ETC =
+  `alternatives ca-certificates ld.so.cache ld.so.conf ld.so.conf.d localtime mime.types nsswitch.conf
+  pki/tls/certs protocols services ssl/certs ssl/openssl.cnf terminfo`.split(/\s+/);
 
 /** Parts of /proc that the host's uid 0 could abuse even without capabilities. */
 export const PROC_READ_ONLY = ['sys', 'sysrq-trigger', 'irq', 'bus', 'fs'] as const;
@@ -68,7 +55,6 @@ function inMemory(memoryMb: number): Record<keyof typeof MEMORY, number> {
 
 const OURS = '/opt/porthole';
 
-/** Paths inside the sandbox. */
 export const INSIDE_PATHS = {
   node: INSIDE.node,
   guest: `${OURS}/guest/guest.js`,
@@ -118,9 +104,9 @@ export function sandboxView(sources: Sources, memoryMb = Infinity): ViewEntry[] 
     { kind: 'memory', at: '/dev/shm', mode: '1777', mebibytes: memory.shm },
     { kind: 'memory', at: INSIDE.home, mode: '0755', mebibytes: memory.home },
     show(sources.workspace, '/workspace', true),
+    show(sources.mounts, '/mnt'),
   );
   if (sources.state !== undefined) entries.push(show(sources.state, INSIDE_PATHS.state, true));
-  if (sources.mounts !== undefined) entries.push(show(sources.mounts, '/mnt'));
   if (sources.channel !== undefined) entries.push(show(sources.channel, INSIDE_PATHS.channel));
   if (sources.pty !== undefined) entries.push(show(sources.pty, INSIDE_PATHS.pty));
   if (sources.nodeModules !== undefined) entries.push(show(sources.nodeModules, '/node_modules'));

@@ -31,9 +31,8 @@ const NOWHERE = '</dev/null';
 
 const MOST_ERROR_TEXT = 2048;
 
-export interface Spawned {
+interface Spawned {
   readonly process: ProcessIdentity;
-  /** Lets it start. */
   go(): void;
   /** Resolves when it has ended, to its exit code and its stderr (cut at 2 KiB). */
   readonly ended: Promise<{ code: number | null; said: string }>;

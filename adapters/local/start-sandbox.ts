@@ -1,24 +1,24 @@
+import { once } from 'node:events';
 import { lchownSync, mkdtempSync } from 'node:fs';
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
-import { connectInFolder, listenInFolder } from '#adapters/sandboxes/folder-socket.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
 import { onceOpen } from '#core/shared/concurrency.ts';
 import { PROTOCOL_VERSION } from '#guest/protocol/http-protocol.ts';
 import { NETWORK } from '#guest/protocol/network.ts';
 import type { GuestSettingsInput } from '#guest/protocol/settings-protocol.ts';
+import { connectToPath, listenInFolder } from '#guest/protocol/socket-path.ts';
 import { ownerOf } from './drop-root.ts';
 import { endProcesses } from './end-processes.ts';
 import { type IsolationKind, LAUNCHERS } from './isolation.ts';
 import type { LocalProviderOptions } from './local-provider.ts';
-import { removeFolder } from './remove-folder.ts';
 import { writeRuntimeFiles } from './runtime-files.ts';
 import { limitProcesses, MOST } from './process-limit.ts';
 import { type Cgroups, cgroupName, findCgroups, joinCgroup, type SandboxCgroup } from './sandbox-cgroup.ts';
-import type { SandboxFolder, StartRecord } from './sandbox-folder.ts';
+import { removeFolder, type SandboxFolder, type StartRecord } from './sandbox-folder.ts';
 import { findNpm, findPty, INSIDE_PATHS, insideEnvironment, type Sources } from './sandbox-view.ts';
 import { spawnSandbox } from './spawn-sandbox.ts';
 
@@ -34,28 +34,27 @@ const AROUND = 16;
 /** Longest time of a trial, in ms; it takes about 30. */
 const TRIAL = 10_000;
 
-/** Starts sandboxes in their folders, and probes whether that works. */
 export class SandboxStarter {
   readonly #dataDir: string;
-  readonly #nodeModules: string | undefined;
-  readonly #environment: Readonly<Record<string, string>>;
-  readonly #userNamespaces: boolean;
-  readonly #runtime: () => Promise<string>;
-  #shared: Omit<Sources, 'workspace' | 'state' | 'channel' | 'mounts'> | undefined;
+  readonly #options: Pick<LocalProviderOptions, 'nodeModules' | 'tools' | 'userNamespaces'>;
+  readonly #shared: () => Promise<Omit<Sources, 'workspace' | 'state' | 'channel' | 'mounts'>>;
 
   constructor(
     dataDir: string,
-    {
-      nodeModules,
-      tools,
-      userNamespaces = false,
-    }: Pick<LocalProviderOptions, 'nodeModules' | 'tools' | 'userNamespaces'>,
+    options: Pick<LocalProviderOptions, 'nodeModules' | 'tools' | 'userNamespaces'>,
   ) {
     this.#dataDir = dataDir;
-    this.#runtime = onceOpen(() => writeRuntimeFiles(dataDir));
-    this.#environment = tools?.environment ?? {};
-    this.#nodeModules = nodeModules;
-    this.#userNamespaces = userNamespaces;
+    this.#options = options;
+    this.#shared = onceOpen(async () => {
+      const [npm, pty, { nodeModules }] = [findNpm(), findPty(), options];
+      return {
+        node: process.execPath,
+        runtime: await writeRuntimeFiles(dataDir),
+        ...(npm !== undefined && { npm }),
+        ...(pty !== undefined && { pty }),
+        ...(nodeModules !== undefined && { nodeModules }),
+      };
+    });
   }
 
   /** Starts the guest in a folder that `make` has prepared, and resolves once it answers. */
@@ -67,21 +66,16 @@ export class SandboxStarter {
     signal?: AbortSignal,
   ): Promise<StartRecord> {
     const { workspace, mounts, channel, state } = folder;
-    const sources = { ...(await this.#sources(workspace, mounts)), channel, state };
+    const sources = { ...(await this.#shared()), workspace, mounts, channel, state };
+    const { tools, userNamespaces } = this.#options;
     const command =
-      isolation === 'none' ? plainGuest(id, sources, state) : isolatedGuest(id, sources, this.#environment);
+      isolation === 'none' ? plainGuest(id, sources, state) : isolatedGuest(id, sources, tools?.environment);
     const owner = ownerOf(id);
     const cgroup = isolation === 'none' ? undefined : await makeCgroup(id, folder, size);
     const memoryMb = cgroup?.controllers.has('memory') ? size.memoryMb : undefined;
-    const launch = LAUNCHERS[isolation]({
-      id,
-      sources,
-      owner,
-      command,
-      memoryMb,
-      userNamespaces: this.#userNamespaces,
-    });
-    const listener = await openGuestSocket(folder.path);
+    const launch = LAUNCHERS[isolation]({ id, sources, owner, command, memoryMb, userNamespaces });
+    const listener = createServer();
+    await listenInFolder(listener, folder.path, SOCKET);
     const argv = [...(cgroup?.prefix ?? []), ...launch.argv];
     const spawned = await spawnSandbox({ ...launch, argv }, listener).finally(() => listener.close());
     // Before `go()`: children are born into the cgroup of their parent.
@@ -127,15 +121,10 @@ export class SandboxStarter {
       // A unique folder: another host with the same data may run a trial at the same time.
       workspace = mkdtempSync(join(this.#dataDir, 'trial-'));
       if (owner !== undefined) lchownSync(workspace, owner, owner);
-      const sources = await this.#sources(workspace, workspace);
+      const sources = { ...(await this.#shared()), workspace, mounts: workspace };
       const command = [INSIDE_PATHS.node, '--version'];
-      const launch = LAUNCHERS[kind]({
-        id: 'trial',
-        sources,
-        owner,
-        command,
-        userNamespaces: this.#userNamespaces,
-      });
+      const { userNamespaces } = this.#options;
+      const launch = LAUNCHERS[kind]({ id: 'trial', sources, owner, command, userNamespaces });
       const spawned = await spawnSandbox(launch);
       spawned.go();
       const late = after(TRIAL, { code: null, said: `no end after ${TRIAL} ms` }, { ref: false });
@@ -148,20 +137,6 @@ export class SandboxStarter {
     } finally {
       if (workspace !== undefined) await removeFolder(workspace).catch(() => {});
     }
-  }
-
-  async #sources(workspace: string, mounts: string): Promise<Sources> {
-    const npm = findNpm();
-    const pty = findPty();
-    const runtime = await this.#runtime();
-    this.#shared ??= {
-      node: process.execPath,
-      runtime,
-      ...(npm === undefined ? {} : { npm }),
-      ...(pty === undefined ? {} : { pty }),
-      ...(this.#nodeModules === undefined ? {} : { nodeModules: this.#nodeModules }),
-    };
-    return { ...this.#shared, workspace, mounts };
   }
 }
 
@@ -185,26 +160,19 @@ async function makeCgroup(
   }
 }
 
-/** The name of the guest's socket in a sandbox's folder. */
+/**
+ * The guest's socket. Its folder is never mounted in a sandbox, and the guest gets its descriptor:
+ * nothing inside can replace it by another file or by a link to another socket of the host.
+ */
 const SOCKET = 'guest.sock';
 
-/**
- * Opens the socket that a guest listens on. Its folder is never mounted in a sandbox, and the guest
- * gets its descriptor: nothing inside can replace it by another file or by a link to another socket
- * of the host.
- */
-async function openGuestSocket(folder: string): Promise<Server> {
-  const server = createServer();
-  await listenInFolder(server, folder, SOCKET);
-  return server;
-}
-
 /** Connects to a sandbox's guest. @throws the system's error if nothing listens */
-export function connectToGuestIn(folder: string): Promise<Socket> {
-  return connectInFolder(folder, SOCKET);
+export async function connectToGuestIn(folder: string): Promise<Socket> {
+  const socket = connectToPath(join(folder, SOCKET), true);
+  await once(socket, 'connect');
+  return socket;
 }
 
-/** The descriptor of the socket on which the guest listens. */
 const LISTENER = 3;
 
 function guestCommand(
@@ -219,12 +187,12 @@ function guestCommand(
 function isolatedGuest(
   id: string,
   sources: Sources,
-  environment: Readonly<Record<string, string>>,
+  environment: Readonly<Record<string, string>> | undefined,
 ): string[] {
   const env = { ...insideEnvironment(id), ...environment };
-  const pty = sources.pty === undefined ? {} : { pty: INSIDE_PATHS.pty };
+  const pty = sources.pty && INSIDE_PATHS.pty;
   const { node, guest, state } = INSIDE_PATHS;
-  return limitProcesses(guestCommand(node, guest, { env, state, network: NETWORK.socket, ...pty }));
+  return limitProcesses(guestCommand(node, guest, { env, state, network: NETWORK.socket, pty }));
 }
 
 /**
@@ -241,6 +209,5 @@ function plainGuest(id: string, { workspace, runtime, node, pty }: Sources, stat
     HOME: home,
     WORKSPACE: workspace,
   };
-  const settings = { env, workspace, state, ...(pty === undefined ? {} : { pty }) };
-  return guestCommand(node, join(runtime, 'guest', 'guest.js'), settings);
+  return guestCommand(node, join(runtime, 'guest', 'guest.js'), { env, workspace, state, pty });
 }

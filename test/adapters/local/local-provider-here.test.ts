@@ -11,11 +11,11 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { createLocalProvider, type LocalProvider } from '#adapters/local/local-provider.ts';
 import { SandboxStarter } from '#adapters/local/start-sandbox.ts';
 import { portState } from '#guest/protocol/ports-protocol.ts';
 import { serverInfo } from '#guest/protocol/servers-protocol.ts';
+import { AskingClient } from '#test/guest/support/asking-client.ts';
 import { guestProcessesOf } from '#test/guest/support/guest-processes.ts';
 import { comesTrue, processesWith } from '#test/adapters/local/host-processes.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
@@ -110,7 +110,7 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
   test('keeps processes’ output and declared servers over stop and resume', async () => {
     const other = sandboxId();
     await provider.create({ id: other });
-    const guest = new GuestClient({
+    const guest = new AskingClient({
       sandboxId: other,
       connect: (operation) => provider.connect(other, operation),
     });
