@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { createDockerProvider, type DockerProvider } from '#adapters/docker/docker-provider.ts';
+import { DockerProvider } from '#adapters/docker/docker-provider.ts';
 import type { MachineTools } from '#adapters/egress/machine-tools.ts';
 import type { EngineProbe } from '#adapters/docker/engine.ts';
 import { addressText } from '#adapters/docker/engine-address.ts';
@@ -42,7 +42,7 @@ async function openEngine(
   const where = addressText(address);
   let docker: DockerProvider | undefined;
   try {
-    docker = createDockerProvider({
+    docker = new DockerProvider({
       ...options,
       engine: { address, certificates },
       installation,

@@ -1,11 +1,12 @@
+import { buffer } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
+import { pack } from 'tar-stream';
 import type { StoredSpec } from '#adapters/sandboxes/stored-spec.ts';
 import { sandboxNotFound, sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { type Engine, EngineError, isStatus } from './engine.ts';
-import { notOurs } from './provider-errors.ts';
 import { imageOf, type SandboxNames, specOf } from './sandbox-names.ts';
+import { PortholeError } from '#core/errors.ts';
 import type { SandboxSpec } from '#core/sandboxes/sandbox-provider.ts';
-import { giverName, giveWorkspace, ownedState } from './give-workspace.ts';
 import {
   removeContainer,
   containerState,
@@ -14,17 +15,24 @@ import {
 } from './container-state.ts';
 import type { GuestVolume } from './guest-volume.ts';
 import { supplyImage } from './image-supply.ts';
-import { sandboxContainer, STATE_VOLUME, stateVolume } from './sandbox-container.ts';
+import {
+  sandboxContainer,
+  STATE_FOLDER,
+  STATE_VOLUME,
+  stateVolume,
+  unstartedContainer,
+  USER,
+  WORKSPACE,
+} from './sandbox-container.ts';
 import type { SandboxLimits } from './container-limits.ts';
 import type { FoundVolume, SandboxVolumes } from './sandbox-volume.ts';
 
-export interface ContainerLifeOptions {
+interface ContainerLifeOptions {
   readonly engine: Engine;
   readonly names: SandboxNames;
   readonly volumes: SandboxVolumes;
   /** Image of sandboxes that name no image. */
   readonly image: string;
-  /** Limits of a sandbox that asks for these resources. */
   readonly limits: (resources: StoredSpec['resources']) => Promise<SandboxLimits>;
   readonly network: string;
   /** Environment of every command, in addition to the image's. */
@@ -69,7 +77,6 @@ export class ContainerLife {
     return found !== undefined && this.#isOf(id, found) ? found : undefined;
   }
 
-  /** The sandbox's volume; undefined if it does not exist. */
   async findVolume(id: string, signal?: AbortSignal): Promise<FoundVolume | undefined> {
     const { names, volumes } = this.#options;
     const found = await volumes.find(names.objectName(id), signal);
@@ -150,16 +157,32 @@ export class ContainerLife {
   }
 
   /**
-   * Makes the sandbox's user own the volume's root folder. An engine makes it root's unless the
-   * image has that folder.
+   * Makes the sandbox's user own the volume's root folder, without running anything of the image.
+   * An engine makes it root's unless the image has that folder. It cannot unpack over the root of a
+   * volume, nor beside volumes into a container with a read-only root, so this is not the sandbox's
+   * own container.
    */
   async giveWorkspace(id: string, { Name, Labels }: FoundVolume, signal?: AbortSignal): Promise<void> {
-    const image = imageOf(Labels ?? {}) ?? this.#options.image;
-    await giveWorkspace(
-      this.#options.engine,
-      { volume: Name, image, labels: this.#options.names.labels(id, image) },
-      signal,
-    );
+    const { engine, names, image: ownImage } = this.#options;
+    const image = imageOf(Labels ?? {}) ?? ownImage;
+    const giver = unstartedContainer(giverName(Name), image, names.labels(id, image), {
+      volume: Name,
+      target: WORKSPACE,
+    });
+    await removeContainer(engine, giverName(Name), signal);
+    try {
+      await engine.call(
+        'give /workspace to its user',
+        async (docker, abortSignal) => {
+          const container = await docker.createContainer({ ...giver, abortSignal });
+          const archive = await ownedFolder(WORKSPACE.slice(1), 0o755);
+          await container.putArchive(archive, { path: '/', abortSignal });
+        },
+        signal,
+      );
+    } finally {
+      await removeContainer(engine, giverName(Name));
+    }
   }
 
   #isOf(id: string, { Name, Config }: FoundContainer): boolean {
@@ -183,7 +206,8 @@ export class ContainerLife {
     const spec = specOf(Labels);
     const limits = await this.#options.limits(spec.resources);
     const labels = names.labels(id, image);
-    const plan = {
+    const folder = channelFolder(name);
+    const container = sandboxContainer({
       id,
       name,
       image,
@@ -191,22 +215,22 @@ export class ContainerLife {
       limits,
       network,
       environment,
-      channelFolder: channelFolder(name),
+      channelFolder: folder,
       hasIpv6: this.#hasIpv6,
       guestVolume,
       imageEnv,
-    };
+    });
     await this.#options.volumes.make(stateVolume(name), labels, STATE_MEBIBYTES, signal);
     try {
       await engine.call(
         `create container ${name}`,
-        (docker, abortSignal) => docker.createContainer({ ...sandboxContainer(plan), abortSignal }),
+        (docker, abortSignal) => docker.createContainer({ ...container, abortSignal }),
         signal,
       );
     } catch (error) {
       // Another process has just created it.
       if (isStatus(error, 409)) return;
-      if (plan.channelFolder === undefined || !says(error, /bind source path does not exist/)) {
+      if (folder === undefined || !says(error, /bind source path does not exist/)) {
         throw refused(id, error);
       }
       this.#options.channelsUnseen();
@@ -220,7 +244,11 @@ export class ContainerLife {
         'start its container',
         async (docker, abortSignal) => {
           const container = docker.getContainer(containerId);
-          await container.putArchive(await ownedState(), { path: STATE_VOLUME, abortSignal });
+          // Existing content stays.
+          await container.putArchive(await ownedFolder(STATE_FOLDER, 0o700), {
+            path: STATE_VOLUME,
+            abortSignal,
+          });
           await container.start({ abortSignal });
         },
         signal,
@@ -249,6 +277,24 @@ export class ContainerLife {
       if (!isStatus(error, 404) && !isStatus(error, 409) && !isStatus(error, 500)) throw error;
     }
   }
+}
+
+function giverName(volume: string): string {
+  return `${volume}-giver`;
+}
+
+function ownedFolder(name: string, mode: number): Promise<Buffer> {
+  const archive = pack();
+  archive.entry({ name: `${name}/`, type: 'directory', uid: USER, gid: USER, mode });
+  archive.finalize();
+  return buffer(archive);
+}
+
+/** Another object has the name of a sandbox's container or volume. */
+function notOurs(id: string, what: 'container' | 'volume', name: string): PortholeError {
+  return new PortholeError('internal_error', `Sandbox ${id}: ${what} ${name} is not Porthole's.`, {
+    remedy: 'Remove it, or use another container engine.',
+  });
 }
 
 function says(error: unknown, words: RegExp): boolean {

@@ -33,7 +33,6 @@ async function levelsOfFirst(pid: string, containerId: string): Promise<number |
   }
 }
 
-/** The fields of a container that are read. */
 export interface FoundContainer {
   readonly Id: string;
   readonly Name: string;
@@ -47,17 +46,14 @@ export interface FoundContainer {
   };
 }
 
-/** A container that commands can run in. */
 export interface RunningContainer {
   readonly containerId: string;
   /** Identifies one start of the container. */
   readonly startedAt: string;
 }
 
-/** State of a container from its sandbox's point of view. */
 type ContainerState =
   | { readonly state: 'running'; readonly container: RunningContainer }
-  /** Created, and not started yet. */
   | { readonly state: 'creating'; readonly reason: string }
   | { readonly state: 'paused'; readonly reason: string }
   /** Only a new container helps. */

@@ -4,7 +4,7 @@
  * container. The volume is created first and removed last: a sandbox exists if and only if its
  * volume exists.
  *
- *     const provider = createDockerProvider({ engine: { address: engineAddress(undefined) },
+ *     const provider = new DockerProvider({ engine: { address: engineAddress(undefined) },
  *     installation, image, channels });
  *     const { warnings } = await provider.probe();   // reaches the engine, or says why not
  *
@@ -38,10 +38,16 @@ import { containerProcess, containerState, type RunningContainer } from './conta
 import { findImage } from './image-supply.ts';
 import { DEFAULT_LIMITS, type SandboxLimits } from './container-limits.ts';
 import { type FoundVolume, SandboxVolumes } from './sandbox-volume.ts';
-import { Engine, type EngineOptions, engineFacts, type EngineProbe, probeEngine } from './engine.ts';
+import {
+  Engine,
+  type EngineOptions,
+  engineFacts,
+  type EngineProbe,
+  portError,
+  probeEngine,
+} from './engine.ts';
 import { GuestRelays } from './guest-relays.ts';
 import { GuestVolume } from './guest-volume.ts';
-import { portError } from './provider-errors.ts';
 import { RunningContainers } from './running-containers.ts';
 import { SandboxNames } from './sandbox-names.ts';
 
@@ -69,35 +75,9 @@ export interface DockerProviderOptions {
   readonly tools?: Pick<MachineTools, 'environment' | 'certificates'> | undefined;
 }
 
-export interface DockerProvider extends SandboxProvider {
-  readonly name: 'docker';
-  /** Finds out what the engine is and what it enforces. @throws EngineError if it is unreachable */
-  probe(): Promise<EngineProbe>;
-  /** Opens sockets to this process in each running sandbox, and in each that starts later. */
-  serveChannels(services: ChannelServices): Promise<void>;
-  /** Updates the authorities that the tools of a running sandbox trust. */
-  writeCertificates(sandboxId: string): Promise<void>;
-  /** Path of that socket inside a sandbox; undefined if it cannot be mounted there. */
-  channelPath(): string | undefined;
-  /** Whether the sandboxes' connections can go through this process. */
-  brokersNetwork(): boolean;
-  /**
-   * The first process of a running sandbox's container; undefined if this process does not see it,
-   * for example on another machine.
-   * @throws PortholeError `sandbox_not_found`, `sandbox_not_running`
-   */
-  firstProcess(id: string, signal?: AbortSignal): Promise<ProcessIdentity | undefined>;
-}
-
-/** Longest time for a guest to start, in milliseconds. */
 const START_MS = 30_000;
 
-/** @throws Error if a certificate of the engine cannot be read */
-export function createDockerProvider(options: DockerProviderOptions): DockerProvider {
-  return new ContainerProvider(options);
-}
-
-class ContainerProvider implements DockerProvider {
+export class DockerProvider implements SandboxProvider {
   readonly name = 'docker';
   readonly defaultSize: SandboxSize;
   readonly #network: string;
@@ -110,10 +90,10 @@ class ContainerProvider implements DockerProvider {
   readonly #running: RunningContainers;
   /** By sandbox: the start of its container that is prepared for commands. */
   readonly #prepared = new Map<string, string>();
-  /** Sandboxes that are starting. */
   readonly #starting = new Set<string>();
   readonly #known = onceOpen(() => engineFacts(this.#engine));
 
+  /** @throws Error if a certificate of the engine cannot be read */
   constructor({
     engine,
     installation,
@@ -124,8 +104,8 @@ class ContainerProvider implements DockerProvider {
     tools,
   }: DockerProviderOptions) {
     const wanted = { ...DEFAULT_LIMITS, ...limits };
-    const { pids: _, ...size } = wanted;
-    this.defaultSize = size;
+    const { cpu, memoryMb, diskMb } = wanted;
+    this.defaultSize = { cpu, memoryMb, diskMb };
     this.#network = network;
     this.#engine = new Engine(engine);
     this.#names = new SandboxNames(installation);
@@ -151,14 +131,17 @@ class ContainerProvider implements DockerProvider {
     this.#relays = new GuestRelays(this.#engine);
   }
 
+  /** Finds out what the engine is and what it enforces. @throws EngineError if it is unreachable */
   async probe(): Promise<EngineProbe> {
     return probeEngine(await this.#known(), this.#volumes);
   }
 
+  /** Updates the authorities that the tools of a running sandbox trust. */
   writeCertificates(id: string): Promise<void> {
     return oneAtATime(this, id, () => this.#channels.writeCertificates(id));
   }
 
+  /** Opens sockets to this process in each running sandbox, and in each that starts later. */
   async serveChannels(services: ChannelServices): Promise<void> {
     this.#channels.begin(services);
     for await (const id of this.list()) {
@@ -170,10 +153,12 @@ class ContainerProvider implements DockerProvider {
     }
   }
 
+  /** Path of that socket inside a sandbox; undefined if it cannot be mounted there. */
   channelPath(): string | undefined {
     return this.#channels.path;
   }
 
+  /** Whether the sandboxes' connections can go through this process. */
   brokersNetwork(): boolean {
     return this.#network === 'none' && this.#channels.path !== undefined;
   }
@@ -274,6 +259,11 @@ class ContainerProvider implements DockerProvider {
     );
   }
 
+  /**
+   * The first process of a running sandbox's container; undefined if this process does not see it,
+   * for example on another machine.
+   * @throws PortholeError `sandbox_not_found`, `sandbox_not_running`
+   */
   firstProcess(id: string, signal?: AbortSignal): Promise<ProcessIdentity | undefined> {
     return this.#asPortErrors(id, async () => {
       const { containerId } = await this.#running.look(id, signal);

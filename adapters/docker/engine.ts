@@ -1,10 +1,11 @@
-import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import Docker from 'dockerode';
+import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
+import { PortholeError } from '#core/errors.ts';
 import { addressText, type EngineAddress } from './engine-address.ts';
 import type { SandboxVolumes } from './sandbox-volume.ts';
 
@@ -49,6 +50,19 @@ function engineError(what: string, where: string, error: unknown): EngineError {
   });
 }
 
+/** Converts an engine's error for callers of a provider. */
+export function portError(id: string, error: unknown): unknown {
+  if (!(error instanceof EngineError)) return error;
+  if (error.status === undefined) {
+    return new PortholeError(
+      'exec_transport_error',
+      `Sandbox ${id}: ${error.message}. Is it running, and is DOCKER_HOST right?`,
+      { cause: error },
+    );
+  }
+  return transportError(id, error.message, error);
+}
+
 export function isStatus(error: unknown, status: number): boolean {
   return error instanceof EngineError && error.status === status;
 }
@@ -83,16 +97,13 @@ export class Engine {
     // docker-modem formats each request for its debug output, even without it: with the agent and
     // all its sockets, milliseconds a call.
     Object.assign(this.#agent, { [inspect.custom]: () => 'agent of the engine' });
+    const protocol: 'http' | 'https' = isSecure ? 'https' : 'http';
     const place =
       address.kind === 'socket'
         ? // Explicit `host`: dockerode would prefer DOCKER_HOST.
-          { socketPath: address.path, host: undefined, protocol: 'http' as const }
-        : {
-            host: address.host,
-            port: address.port,
-            protocol: isSecure ? ('https' as const) : ('http' as const),
-          };
-    const options = { ...place, ...tls, agent: this.#agent };
+          { socketPath: address.path, host: undefined }
+        : { host: address.host, port: address.port };
+    const options = { ...place, ...tls, protocol, agent: this.#agent };
     this.docker = new Docker(options);
   }
 
@@ -150,11 +161,9 @@ function readTls(folder: string): { ca: Buffer; cert: Buffer; key: Buffer } {
   return { ca: read('ca.pem'), cert: read('cert.pem'), key: read('key.pem') };
 }
 
-/** What an engine can enforce, and its machine. */
-export interface EngineFacts {
+interface EngineFacts {
   /** E.g. `Docker 27.3.1`. */
   readonly name: string;
-  /** Cores of its machine. */
   readonly cpus: number;
   /** Limits that its kernel does not support: `cpus`, `memory`, `pids`. */
   readonly unenforced: readonly string[];
@@ -201,7 +210,7 @@ export interface EngineProbe extends EngineFacts {
 
 /** Which limits of sandboxes an engine enforces. @throws EngineError if it is unreachable */
 export async function probeEngine(facts: EngineFacts, volumes: SandboxVolumes): Promise<EngineProbe> {
-  const hasQuotas = await volumes.probe(`porthole-probe-${randomBytes(8).toString('hex')}`, {});
+  const hasQuotas = await volumes.probe();
   const warnings = facts.unenforced.map(
     (limit) =>
       `The container engine's kernel enforces no limit of ${limit}: one sandbox can starve the machine.`,

@@ -2,7 +2,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect as openHttp2, 
 import type { Duplex } from 'node:stream';
 import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { RELAY_SESSION, RELAY_WINDOW } from '#guest/protocol/http-protocol.ts';
-import { GUEST_FOLDER } from '#adapters/guest/guest-runtime.ts';
+import { GUEST_FOLDER } from '#guest/protocol/guest-pod.ts';
 import type { RunningContainer } from './container-state.ts';
 import type { Engine } from './engine.ts';
 import { attachExec, RelayDuplex } from './attached-exec.ts';
@@ -23,10 +23,8 @@ export function guestSocket(containerName: string): string {
   return `\0porthole-${containerName}`;
 }
 
-/** How to reach the guest of a sandbox. */
 export interface GuestWay {
   readonly id: string;
-  /** Name of its container. */
   readonly name: string;
   /** Rejects with the reason if the container does not run. */
   readonly check: () => Promise<unknown>;

@@ -5,10 +5,11 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pack } from 'tar-stream';
-import { GUEST_FOLDER } from '#adapters/guest/guest-runtime.ts';
+import { GUEST_FOLDER } from '#guest/protocol/guest-pod.ts';
 import { DOMAIN } from '#constructs/names.ts';
 import { type Engine, isStatus } from './engine.ts';
 import { removeContainer } from './container-state.ts';
+import { unstartedContainer } from './sandbox-container.ts';
 import type { SandboxVolumes } from './sandbox-volume.ts';
 
 /** Label of volumes: the version of the guest in it. */
@@ -65,27 +66,19 @@ export class GuestVolume {
       if (await this.#fill(folder, name, image)) break;
       if (isLate) throw new Error(`Volume ${name} is filled by another host again and again.`);
     }
-    await this.#create(whole, basename(folder));
+    await this.#volumes.create(whole, { [VERSION]: basename(folder) });
     return name;
   }
 
   /** False if another host fills it: the container's name is the lock. */
   async #fill(folder: string, name: string, image: string): Promise<boolean> {
     const filler = `${name}-filler`;
-    await this.#create(name, basename(folder));
+    const labels = { [VERSION]: basename(folder) };
+    await this.#volumes.create(name, labels);
+    const unstarted = unstartedContainer(filler, image, labels, { volume: name, target: GUEST_FOLDER });
     try {
       await this.#engine.call('prepare the guest', (docker, abortSignal) =>
-        docker.createContainer({
-          name: filler,
-          Image: image,
-          Entrypoint: ['false'],
-          Labels: { [VERSION]: basename(folder) },
-          HostConfig: {
-            NetworkMode: 'none',
-            Mounts: [{ Type: 'volume', Source: name, Target: GUEST_FOLDER, ReadOnly: false }],
-          },
-          abortSignal,
-        }),
+        docker.createContainer({ ...unstarted, abortSignal }),
       );
     } catch (error) {
       if (isStatus(error, 409)) return false;
@@ -103,12 +96,6 @@ export class GuestVolume {
       await removeContainer(this.#engine, filler);
     }
     return true;
-  }
-
-  #create(name: string, version: string): Promise<unknown> {
-    return this.#engine.call(`create volume ${name}`, (docker, abortSignal) =>
-      docker.createVolume({ Name: name, Driver: 'local', Labels: { [VERSION]: version }, abortSignal }),
-    );
   }
 }
 

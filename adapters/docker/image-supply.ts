@@ -1,6 +1,7 @@
 import { addAbortSignal, type Readable } from 'node:stream';
 import { type Engine, EngineError, isStatus } from './engine.ts';
-import { noImageName, noSuchImage } from './provider-errors.ts';
+import { sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
+import { PortholeError } from '#core/errors.ts';
 
 /** Longest time for an image to be pulled, in milliseconds: gigabytes over a slow line. */
 const PULL_MS = 900_000;
@@ -15,7 +16,6 @@ const LONGEST_LINE = 64 * 1024;
 const REFERENCE =
   /^(?=.{1,500}$)\w[\w.-]*(?::\d{1,5})?(?:\/\w[\w.-]*)*(?::\w[\w.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,128})?$/i;
 
-/** The engine's image; undefined if it has none with that name. */
 export function findImage(engine: Engine, image: string, signal?: AbortSignal) {
   return engine.find(`inspect image ${image}`, (docker) => docker.getImage(image).inspect(), signal);
 }
@@ -55,6 +55,21 @@ export async function supplyImage(
     }
     throw error;
   }
+}
+
+/** A text that is not a valid image name. */
+function noImageName(id: string, image: string, cause?: unknown): PortholeError {
+  return new PortholeError(
+    'invalid_request',
+    `Sandbox ${id}: ${image.slice(0, 200)} is no name of an image.`,
+    { remedy: 'Give one such as docker.io/library/node:24.', cause },
+  );
+}
+
+/** An image that does not exist and cannot be pulled, in the engine's own words. */
+function noSuchImage(id: string, image: string, why: string, cause?: unknown): PortholeError {
+  const remedy = 'pull it on the engine, or name one that its registry has';
+  return sandboxNotRunning(id, `its image ${image} cannot be had (${why}); ${remedy}`, cause);
 }
 
 class PullError extends Error {}

@@ -1,5 +1,5 @@
 import type Docker from 'dockerode';
-import { GUEST_COMMAND, GUEST_FOLDER } from '#adapters/guest/guest-runtime.ts';
+import { GUEST_COMMAND, GUEST_FOLDER } from '#guest/protocol/guest-pod.ts';
 import { NETWORK } from '#guest/protocol/network.ts';
 import type { GuestSettingsInput } from '#guest/protocol/settings-protocol.ts';
 import { guestSocket } from './guest-relays.ts';
@@ -60,7 +60,7 @@ export function stateVolume(name: string): string {
   return `${name}-state`;
 }
 
-export interface SandboxContainerOptions {
+interface SandboxContainerOptions {
   readonly id: string;
   /** Name of the container and of its volume. */
   readonly name: string;
@@ -69,13 +69,11 @@ export interface SandboxContainerOptions {
   readonly limits: SandboxLimits;
   /** Name of the engine's network it joins; `none`: loopback only. */
   readonly network: string;
-  /** Environment of every command, in addition to the image's. */
   readonly environment?: Readonly<Record<string, string>> | undefined;
   /** Folder of this machine that holds the channel's socket; undefined: no channel. */
   readonly channelFolder: string | undefined;
   /** Whether the engine's kernel knows IPv6. */
   readonly hasIpv6: boolean;
-  /** Name of the volume that holds the guest's folder. */
   readonly guestVolume: string;
   /** What the image sets for every process, each as `NAME=value`. */
   readonly imageEnv: readonly string[];
@@ -111,7 +109,7 @@ export function sandboxContainer({
   return {
     name,
     Image: image,
-    Entrypoint: [...GUEST_COMMAND],
+    Entrypoint: GUEST_COMMAND,
     Cmd: [guest.settings],
     User: `${USER}:${USER}`,
     // An engine starts nothing in a folder that its user has made inaccessible.
@@ -165,7 +163,26 @@ export function sandboxContainer({
   };
 }
 
-export interface GuestProcessOptions
+/** A container that is never started: the engine unpacks archives into its volume. */
+export function unstartedContainer(
+  name: string,
+  image: string,
+  labels: Record<string, string>,
+  { volume, target }: { readonly volume: string; readonly target: string },
+): Docker.ContainerCreateOptions {
+  return {
+    name,
+    Image: image,
+    Entrypoint: ['false'],
+    Labels: labels,
+    HostConfig: {
+      NetworkMode: 'none',
+      Mounts: [{ Type: 'volume', Source: volume, Target: target, ReadOnly: false }],
+    },
+  };
+}
+
+interface GuestProcessOptions
   extends Pick<SandboxContainerOptions, 'id' | 'name' | 'imageEnv' | 'environment'> {
   /** Path of the broker's socket in the container. @default none */
   readonly network?: string | undefined;

@@ -12,7 +12,6 @@ const SPEC = `${DOMAIN}/spec`;
 /** Label of container and volume: the installation that owns the sandbox. */
 const INSTALLATION = `${DOMAIN}/installation`;
 
-/** Labels of an object in the engine. */
 export type Labels = Readonly<Record<string, string>>;
 
 /**
@@ -48,7 +47,6 @@ export class SandboxNames {
     };
   }
 
-  /** Filters for the engine's list calls. */
   filters(): { label: string[] } {
     const wanted = { ...SANDBOX_LABELS, [INSTALLATION]: this.#installation };
     return { label: Object.entries(wanted).map(([name, value]) => `${name}=${value}`) };
@@ -62,12 +60,10 @@ export class SandboxNames {
   }
 }
 
-/** The image that the sandbox was created with. */
 export function imageOf(labels: Labels): string | undefined {
   return labels[IMAGE];
 }
 
-/** The rest of the sandbox's spec. */
 export function specOf(labels: Labels | null | undefined): StoredSpec {
   return readStoredSpec(labels?.[SPEC]);
 }

@@ -1,6 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { type Engine, EngineError, isStatus } from './engine.ts';
 
-/** The fields of a volume that are read. */
 export interface FoundVolume {
   readonly Name: string;
   readonly Labels?: Readonly<Record<string, string>> | null;
@@ -44,22 +44,9 @@ export class SandboxVolumes {
     mebibytes: number,
     signal?: AbortSignal,
   ): Promise<void> {
-    const create = (options: Record<string, string>): Promise<unknown> =>
-      this.#engine.call(
-        `create volume ${name}`,
-        (docker, abortSignal) =>
-          docker.createVolume({
-            Name: name,
-            Driver: 'local',
-            DriverOpts: options,
-            Labels: labels,
-            abortSignal,
-          }),
-        signal,
-      );
     if (this.#hasQuotas !== false) {
       try {
-        await create({ size: `${mebibytes}m` });
+        await this.create(name, labels, { size: `${mebibytes}m` }, signal);
         this.#hasQuotas = true;
         return;
       } catch (error) {
@@ -67,7 +54,22 @@ export class SandboxVolumes {
         this.#hasQuotas = false;
       }
     }
-    await create({});
+    await this.create(name, labels, {}, signal);
+  }
+
+  /** Creates a volume without a size, unless an option of its driver sets one. */
+  create(
+    name: string,
+    labels: Record<string, string>,
+    options: Record<string, string> = {},
+    signal?: AbortSignal,
+  ): Promise<unknown> {
+    const wanted = { Name: name, Driver: 'local', DriverOpts: options, Labels: labels };
+    return this.#engine.call(
+      `create volume ${name}`,
+      (docker, abortSignal) => docker.createVolume({ ...wanted, abortSignal }),
+      signal,
+    );
   }
 
   /** Does nothing if it does not exist. @throws EngineError 409 while a container uses it */
@@ -80,8 +82,9 @@ export class SandboxVolumes {
   }
 
   /** Creates and removes a volume to find out whether volumes can have a size. */
-  async probe(name: string, labels: Record<string, string>): Promise<boolean> {
-    await this.make(name, labels, PROBED_MEBIBYTES);
+  async probe(): Promise<boolean> {
+    const name = `porthole-probe-${randomBytes(8).toString('hex')}`;
+    await this.make(name, {}, PROBED_MEBIBYTES);
     await this.remove(name);
     return this.#hasQuotas === true;
   }

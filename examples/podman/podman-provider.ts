@@ -8,9 +8,8 @@
 import { supplyImage } from '#adapters/docker/image-supply.ts';
 import { DEFAULT_LIMITS } from '#adapters/docker/container-limits.ts';
 import { type RunningContainer } from '#adapters/docker/container-state.ts';
-import { isStatus } from '#adapters/docker/engine.ts';
+import { isStatus, portError } from '#adapters/docker/engine.ts';
 import { GuestRelays } from '#adapters/docker/guest-relays.ts';
-import { portError } from '#adapters/docker/provider-errors.ts';
 import {
   guestProcess,
   HOME,
@@ -21,7 +20,7 @@ import {
 } from '#adapters/docker/sandbox-container.ts';
 import { imageOf, type Labels, SandboxNames, specOf } from '#adapters/docker/sandbox-names.ts';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
-import { guestRuntime, GUEST_COMMAND, GUEST_FOLDER, guestCache } from '#adapters/guest/guest-runtime.ts';
+import { guestRuntime, guestCache } from '#adapters/guest/guest-runtime.ts';
 import { DEFAULT_SIZE } from '#adapters/sandboxes/default-size.ts';
 import {
   checkSandboxId,
@@ -38,6 +37,7 @@ import type {
   SandboxSpec,
 } from '#core/sandboxes/sandbox-provider.ts';
 import { oneAtATime } from '#core/shared/concurrency.ts';
+import { GUEST_COMMAND, GUEST_FOLDER } from '#guest/protocol/guest-pod.ts';
 import { Podman } from './podman.ts';
 
 export interface PodmanProviderOptions {

@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { createDockerProvider, type DockerProvider } from '#adapters/docker/docker-provider.ts';
+import { DockerProvider } from '#adapters/docker/docker-provider.ts';
 import { persistWorkspace } from '#core/files/persist-workspace.ts';
 import {
   bytes,
@@ -188,7 +188,7 @@ suite('docker provider', engineMissing(), () => {
 
     test('names an engine that does not answer, with the remedy', async () => {
       const none = withGuests(
-        createDockerProvider({
+        new DockerProvider({
           engine: { address: { kind: 'socket', path: '/nowhere/docker.sock' } },
           installation: 'none',
           image: engine.image,

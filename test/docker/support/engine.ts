@@ -4,11 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import Docker from 'dockerode';
-import {
-  createDockerProvider,
-  type DockerProvider,
-  type DockerProviderOptions,
-} from '#adapters/docker/docker-provider.ts';
+import { DockerProvider, type DockerProviderOptions } from '#adapters/docker/docker-provider.ts';
 import { guestCache, guestRuntime } from '#adapters/guest/guest-runtime.ts';
 import { sandboxImage } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { BUSYBOX, BUSYBOX_IMAGE, fixtureImages } from '#test/cluster/fixture/fixture-images.ts';
@@ -91,7 +87,7 @@ export async function openTestEngine(): Promise<TestEngine> {
         openProvider: (options = {}) => {
           const channels = mkdtempSync(join(folders, 'installation-'));
           return withGuests(
-            createDockerProvider({
+            new DockerProvider({
               engine: { address: { kind: 'socket', path: engine.socket } },
               installation: channels,
               image: IMAGE,
