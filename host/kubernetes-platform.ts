@@ -18,7 +18,7 @@ import { find } from '#adapters/kubernetes/sandboxes/cluster-objects.ts';
 import type { ClusterProvider } from '#adapters/kubernetes/sandboxes/cluster-provider.ts';
 import type { GuestAccess } from '#adapters/kubernetes/sandboxes/pod-guests.ts';
 import { isAtAddress, type Pod } from '#adapters/kubernetes/sandboxes/pod-state.ts';
-import { unsupportedMounter } from '#adapters/mounts/unsupported-mounter.ts';
+import { unsupportedMounter } from '#adapters/mounts/mount-failure.ts';
 import { type Channel, guestsOf } from '#core/processes/guest.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { noPool, type WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';

@@ -12,8 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { collection, PODS } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster-streams.ts';
-import { FORWARD_SUBPROTOCOL } from '#adapters/kubernetes/sandboxes/forward-messages.ts';
-import { PortStream } from '#adapters/kubernetes/sandboxes/port-stream.ts';
+import { FORWARD_SUBPROTOCOL, PortStream } from '#adapters/kubernetes/sandboxes/port-stream.ts';
 import { suite } from '#test/support/suite.ts';
 import { BUSYBOX_IMAGE } from './fixture/fixture-images.ts';
 import { fixturePlan } from './fixture/fixture-plan.ts';
@@ -260,7 +259,7 @@ suite('the test cluster, once it is up', missing(), () => {
     try {
       const path = `${collection(PODS, 'default').path}/web/portforward?ports=3100`;
       const socket = await streams.socket({ path, what: 'portforward' }, FORWARD_SUBPROTOCOL);
-      const stream = new PortStream(socket, { id: 'web', port: 3100 });
+      const stream = new PortStream(socket, 'web', 3100);
       stream.end('GET /index.html HTTP/1.0\r\n\r\n');
       expect(await text(stream)).toMatch(/\r\n\r\na page\n$/);
     } finally {

@@ -4,25 +4,19 @@
  * sandbox is a suspended Sandbox: expiry of the claim would delete the volume.
  */
 import { DEFAULT_SIZE } from '#adapters/sandboxes/default-size.ts';
-import {
-  sandboxNotFound,
-  sandboxNotRunning,
-  checkSandboxId,
-  isSandboxId,
-} from '#adapters/sandboxes/sandbox-errors.ts';
-import { SANDBOX_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
+import { checkSandboxId, sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
+import { sandboxObjectName } from '#constructs/names.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { SandboxObservation, SandboxSize, SandboxSpec } from '#core/sandboxes/sandbox-provider.ts';
 import { type Collection, collection } from '../client/kubernetes-object.ts';
-import type { KubernetesClient } from '../client/kubernetes-client.ts';
 import { podNameOf, SANDBOX_CLAIMS, sandboxReadiness } from './claim-state.ts';
 import { ClaimLife } from './claim-life.ts';
 import { ClusterProvider, type ClusterProviderOptions } from './cluster-provider.ts';
-import { limited, sandboxIdOf } from './cluster-objects.ts';
+import { limited } from './cluster-objects.ts';
 import { NODE_WITHIN_MS } from './await-pod.ts';
 import { podState, type RunningPod } from './pod-state.ts';
 
-export interface AgentSandboxProviderOptions extends ClusterProviderOptions {
+interface AgentSandboxProviderOptions extends ClusterProviderOptions {
   /** SandboxWarmPool of sandboxes without a requested image. */
   readonly warmPool: string;
   /** SandboxWarmPools by image. @default none: requests for an image are rejected */
@@ -43,8 +37,7 @@ export function createAgentSandboxProvider(options: AgentSandboxProviderOptions)
 class ClaimProvider extends ClusterProvider {
   readonly name = 'agent-sandbox';
   readonly defaultSize: SandboxSize;
-  readonly #client: KubernetesClient;
-  readonly #claims: Collection;
+  protected readonly objects: readonly Collection[];
   readonly #life: ClaimLife;
   readonly #warmPool: string;
   readonly #byImage: ReadonlyMap<string, string>;
@@ -55,8 +48,7 @@ class ClaimProvider extends ClusterProvider {
     const { client, namespace, warmPool, warmPoolsByImage = {}, settleWithinMs = 180_000 } = options;
     const { nodeWithinMs = NODE_WITHIN_MS, makeRoom } = options;
     const { streams } = this;
-    this.#client = client;
-    this.#claims = collection(SANDBOX_CLAIMS, namespace);
+    this.objects = [collection(SANDBOX_CLAIMS, namespace)];
     this.#life = new ClaimLife({ client, streams, namespace, settleWithinMs, nodeWithinMs, makeRoom });
     this.defaultSize = options.size ?? DEFAULT_SIZE;
     this.#warmPool = warmPool;
@@ -90,14 +82,13 @@ class ClaimProvider extends ClusterProvider {
     }
     await this.asPortErrors(id, async () => {
       await this.#life.claim(id, { warmPool, network }, signal);
-      await this.#start(id, signal);
+      await this.start(id, signal);
     });
   }
 
   inspect(id: string, signal?: AbortSignal): Promise<SandboxObservation> {
     return this.asPortErrors(id, async () => {
       const podName = sandboxObjectName(id);
-      if (!isSandboxId(id)) return { state: 'absent', podName };
       const claim = await this.#life.look(id, signal);
       if (claim.state === 'absent') return { state: 'absent', podName };
       if (claim.state === 'ending') return { state: 'stopped', podName, reason: claim.reason };
@@ -116,41 +107,21 @@ class ClaimProvider extends ClusterProvider {
     });
   }
 
-  stop(id: string, signal?: AbortSignal): Promise<void> {
-    return this.asPortErrors(id, async () => {
-      if (!isSandboxId(id)) throw sandboxNotFound(id);
-      await this.#life.suspend(id, signal);
-    });
+  protected end(id: string, signal: AbortSignal | undefined): Promise<void> {
+    return this.#life.suspend(id, signal);
   }
 
-  resume(id: string, signal?: AbortSignal): Promise<void> {
-    return this.asPortErrors(id, async () => {
-      if (!isSandboxId(id)) throw sandboxNotFound(id);
-      await this.#start(id, signal);
-    });
-  }
-
-  async destroy(id: string, signal?: AbortSignal): Promise<void> {
-    if (!isSandboxId(id)) return;
-    await this.asPortErrors(id, () => this.#life.release(id, signal));
-  }
-
-  async *list(signal?: AbortSignal): AsyncIterable<string> {
-    const query = { labelSelector: selector(SANDBOX_LABELS), metadataOnly: true };
-    for await (const { metadata } of this.#client.list(this.#claims, query, signal)) {
-      const id = sandboxIdOf(metadata);
-      if (id !== undefined) yield id;
-    }
-  }
-
-  async #start(id: string, signal: AbortSignal | undefined): Promise<void> {
+  protected async start(id: string, signal: AbortSignal | undefined): Promise<void> {
     const pod = await this.#life.run(id, signal);
     await this.guests.ready(id, pod, limited(signal, this.#settleWithinMs));
   }
 
+  protected remove(id: string, signal: AbortSignal | undefined): Promise<void> {
+    return this.#life.release(id, signal);
+  }
+
   /** Claim, Sandbox, pod: in this order, because each names the next. */
   protected async running(id: string, signal: AbortSignal | undefined): Promise<RunningPod> {
-    if (!isSandboxId(id)) throw sandboxNotFound(id);
     const claim = await this.#life.look(id, signal);
     if (claim.state === 'absent' || claim.state === 'ending') throw sandboxNotFound(id);
     if (claim.sandbox === undefined) throw sandboxNotRunning(id, claim.reason);

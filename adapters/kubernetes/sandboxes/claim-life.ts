@@ -4,6 +4,7 @@ import { type Collection, collection, PODS } from '../client/kubernetes-object.t
 import {
   awaitSettled,
   find,
+  findOurs,
   type Watching,
   makeObject,
   awaitGone,
@@ -26,7 +27,7 @@ import {
   sandboxReadiness,
 } from './claim-state.ts';
 
-export interface ClaimLifeOptions extends Watching {
+interface ClaimLifeOptions extends Watching {
   readonly namespace: string;
   readonly settleWithinMs: number;
   readonly nodeWithinMs: number;
@@ -55,7 +56,6 @@ export class ClaimLife {
     return claimState(await this.#claim(id, signal));
   }
 
-  /** The Sandbox of a claim; undefined when it is gone. */
   sandbox(name: string, signal: AbortSignal | undefined): Promise<ClaimedSandbox | undefined> {
     return find<ClaimedSandbox>(this.#options.client, this.#sandboxes, name, signal);
   }
@@ -158,9 +158,8 @@ export class ClaimLife {
     if (pod !== undefined) await this.#gone(id, this.#pods, pod.metadata, signal);
   }
 
-  async #claim(id: string, signal: AbortSignal | undefined): Promise<Claim | undefined> {
-    const claim = await find<Claim>(this.#options.client, this.#claims, sandboxObjectName(id), signal);
-    return claim !== undefined && sandboxIdOf(claim.metadata) === id ? claim : undefined;
+  #claim(id: string, signal: AbortSignal | undefined): Promise<Claim | undefined> {
+    return findOurs<Claim>(this.#options.client, this.#claims, id, signal);
   }
 
   async #setMode(

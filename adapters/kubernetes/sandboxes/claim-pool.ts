@@ -13,7 +13,6 @@ import { type Claim, CLAIMS_API, SANDBOX_CLAIMS, claimState } from './claim-stat
 
 const SANDBOX_WARM_POOLS: Kind = { ...CLAIMS_API, plural: 'sandboxwarmpools' };
 
-/** Fields read from a SandboxWarmPool. */
 interface PoolObject extends KubernetesObject {
   readonly spec?: { readonly replicas?: number };
   readonly status?: { readonly readyReplicas?: number };
@@ -23,7 +22,6 @@ export interface AgentSandboxPoolOptions {
   /** Closed by the caller. */
   readonly client: KubernetesClient;
   readonly namespace: string;
-  /** Name of the SandboxWarmPool. */
   readonly warmPool: string;
   readonly config: WarmPoolConfig;
 }
@@ -80,13 +78,12 @@ export function createAgentSandboxPool({
           maxInstances: config.maxInstances || null,
         };
       }),
-    prime: async (signal) => {
-      if (config.warmTarget === 0) return;
-      if (await reportingErrors(() => hasWaiting(client, claims, signal))) return;
-      const assigned =
-        config.maxInstances === 0 ? 0 : await reportingErrors(() => countOf(client, claims, signal));
-      await scale(missingFromPool(0, assigned, config), signal);
-    },
+    prime: (signal) =>
+      reportingErrors(async () => {
+        if (config.warmTarget === 0 || (await hasWaiting(client, claims, signal))) return;
+        const assigned = config.maxInstances === 0 ? 0 : await countOf(client, claims, signal);
+        await scale(missingFromPool(0, assigned, config), signal);
+      }),
     refresh: () => Promise.resolve(),
     drain: (signal) => scale(0, signal),
     makeRoom: async () => {

@@ -5,7 +5,6 @@ export const CLAIMS_API = { group: 'extensions.agents.x-k8s.io', version: 'v1bet
 export const SANDBOX_CLAIMS: Kind = { ...CLAIMS_API, plural: 'sandboxclaims' };
 export const SANDBOXES: Kind = { group: 'agents.x-k8s.io', version: 'v1beta1', plural: 'sandboxes' };
 
-/** Fields read from a SandboxClaim. */
 export interface Claim extends KubernetesObject {
   readonly status?: {
     readonly conditions?: readonly Condition[];
@@ -13,7 +12,6 @@ export interface Claim extends KubernetesObject {
   };
 }
 
-/** Fields read from a Sandbox. */
 export interface ClaimedSandbox extends KubernetesObject {
   readonly spec?: { readonly operatingMode?: string };
   readonly status?: { readonly conditions?: readonly Condition[] };
@@ -28,7 +26,6 @@ export function podNameOf({ metadata }: ClaimedSandbox): string {
   return metadata.annotations?.[POD_NAME] || metadata.name;
 }
 
-/** State of a claim. */
 export type ClaimState =
   | { readonly state: 'absent' }
   | { readonly state: 'ending'; readonly reason: string }
@@ -40,18 +37,10 @@ export type ClaimState =
   | { readonly state: 'failed'; readonly reason: string; readonly sandbox: string | undefined };
 
 /** Reasons that agent-sandbox's own client treats as final. */
-const FINAL = new Set([
-  'WarmPoolNotFound',
-  'TemplateNotFound',
-  'InvalidMetadata',
-  'EnvVarsInjectionRejected',
-  'VolumeClaimTemplatesError',
-  'InvalidConfiguration',
-  'ClaimExpired',
-  'SandboxExpired',
-  'PodFailed',
-  'PodSucceeded',
-]);
+const FINAL = new Set(
+  `WarmPoolNotFound TemplateNotFound InvalidMetadata EnvVarsInjectionRejected VolumeClaimTemplatesError
+  InvalidConfiguration ClaimExpired SandboxExpired PodFailed PodSucceeded`.split(/\s+/),
+);
 
 export function claimState(claim: Claim | undefined): ClaimState {
   if (claim === undefined) return { state: 'absent' };

@@ -65,7 +65,6 @@ export interface Watching {
  */
 const AGAIN_MS = { first: 250, longest: 4_000 };
 
-/** The object; undefined if it does not exist. */
 export async function find<T extends KubernetesObject>(
   client: KubernetesClient,
   from: Collection,
@@ -78,6 +77,17 @@ export async function find<T extends KubernetesObject>(
     if (isReason(error, 'NotFound')) return undefined;
     throw error;
   }
+}
+
+/** The object of a sandbox; undefined if it does not exist, or another object has its name. */
+export async function findOurs<T extends KubernetesObject>(
+  client: KubernetesClient,
+  from: Collection,
+  id: string,
+  signal: AbortSignal | undefined,
+): Promise<T | undefined> {
+  const found = isSandboxId(id) ? await find<T>(client, from, sandboxObjectName(id), signal) : undefined;
+  return found !== undefined && sandboxIdOf(found.metadata) === id ? found : undefined;
 }
 
 /**
@@ -157,11 +167,10 @@ export async function makeObject(
 }
 
 /** Whether a timeout, not the caller, ended a wait. */
-export function isTimeout({ aborted, reason }: AbortSignal): boolean {
+function isTimeout({ aborted, reason }: AbortSignal): boolean {
   return aborted && reason instanceof DOMException && reason.name === 'TimeoutError';
 }
 
-/** The caller's signal combined with a timeout. */
 export function limited(signal: AbortSignal | undefined, withinMs: number): AbortSignal {
   const limit = AbortSignal.timeout(withinMs);
   return signal === undefined ? limit : AbortSignal.any([signal, limit]);

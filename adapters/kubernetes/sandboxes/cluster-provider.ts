@@ -1,3 +1,5 @@
+import { isSandboxId, sandboxNotFound } from '#adapters/sandboxes/sandbox-errors.ts';
+import { SANDBOX_LABELS, selector } from '#constructs/names.ts';
 import type {
   Enforcement,
   GuestConnection,
@@ -7,11 +9,12 @@ import type {
   SandboxSpec,
 } from '#core/sandboxes/sandbox-provider.ts';
 import type { ClusterAccess } from '../client/cluster-access.ts';
-import { collection, PODS } from '../client/kubernetes-object.ts';
+import { type Collection, collection, PODS } from '../client/kubernetes-object.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
 import { type GuestAccess, PodGuests } from './pod-guests.ts';
 import type { RunningPod } from './pod-state.ts';
 import { portError, CLUSTER_ENFORCEMENT } from './cluster-errors.ts';
+import { sandboxIdOf } from './cluster-objects.ts';
 import { type ClusterStreams, openClusterStreams } from './cluster-streams.ts';
 
 export interface ClusterProviderOptions {
@@ -19,7 +22,6 @@ export interface ClusterProviderOptions {
   readonly client: KubernetesClient;
   /** For streams, which use separate connections. */
   readonly access: ClusterAccess;
-  /** Namespace of the sandboxes. */
   readonly namespace: string;
   /** Access to the guests in the pods. All operations inside a sandbox go through its guest. */
   readonly guest: GuestAccess;
@@ -37,10 +39,12 @@ export interface ClusterProviderOptions {
 export abstract class ClusterProvider implements SandboxProvider {
   abstract readonly name: 'kubernetes' | 'agent-sandbox';
   abstract readonly defaultSize: SandboxSize;
+  protected readonly client: KubernetesClient;
   protected readonly streams: ClusterStreams;
   protected readonly guests: PodGuests;
 
-  constructor({ access, namespace, guest, openWithinMs }: ClusterProviderOptions) {
+  constructor({ client, access, namespace, guest, openWithinMs }: ClusterProviderOptions) {
+    this.client = client;
     this.streams = openClusterStreams(access, openWithinMs);
     this.guests = new PodGuests({ ...guest, streams: this.streams, pods: collection(PODS, namespace) });
   }
@@ -48,10 +52,14 @@ export abstract class ClusterProvider implements SandboxProvider {
   abstract runsImage(reference: string): Promise<boolean>;
   abstract create(spec: SandboxSpec, signal?: AbortSignal): Promise<void>;
   abstract inspect(id: string, signal?: AbortSignal): Promise<SandboxObservation>;
-  abstract stop(id: string, signal?: AbortSignal): Promise<void>;
-  abstract resume(id: string, signal?: AbortSignal): Promise<void>;
-  abstract destroy(id: string, signal?: AbortSignal): Promise<void>;
-  abstract list(signal?: AbortSignal): AsyncIterable<string>;
+
+  /** Ends the sandbox's pod. @throws PortholeError `sandbox_not_found` */
+  protected abstract end(id: string, signal: AbortSignal | undefined): Promise<void>;
+  /** Starts a stopped sandbox. @throws PortholeError `sandbox_not_found` */
+  protected abstract start(id: string, signal: AbortSignal | undefined): Promise<void>;
+  protected abstract remove(id: string, signal: AbortSignal | undefined): Promise<void>;
+  /** The objects that sandboxes consist of; those that are removed last come last. */
+  protected abstract readonly objects: readonly Collection[];
 
   /** The sandbox's pod. Rejects as specified by SandboxProvider where it cannot run commands. */
   protected abstract running(id: string, signal: AbortSignal | undefined): Promise<RunningPod>;
@@ -64,6 +72,31 @@ export abstract class ClusterProvider implements SandboxProvider {
     return this.asPortErrors(id, async () =>
       this.guests.connect(id, await this.running(id, signal), operation, signal),
     );
+  }
+
+  stop(id: string, signal?: AbortSignal): Promise<void> {
+    return this.asPortErrors(id, () => this.end(known(id), signal));
+  }
+
+  resume(id: string, signal?: AbortSignal): Promise<void> {
+    return this.asPortErrors(id, () => this.start(known(id), signal));
+  }
+
+  async destroy(id: string, signal?: AbortSignal): Promise<void> {
+    if (isSandboxId(id)) await this.asPortErrors(id, () => this.remove(id, signal));
+  }
+
+  async *list(signal?: AbortSignal): AsyncIterable<string> {
+    const query = { labelSelector: selector(SANDBOX_LABELS), metadataOnly: true };
+    const seen = new Set<string>();
+    for (const from of this.objects) {
+      for await (const { metadata } of this.client.list(from, query, signal)) {
+        const id = sandboxIdOf(metadata);
+        if (id === undefined || seen.has(id)) continue;
+        seen.add(id);
+        yield id;
+      }
+    }
   }
 
   close(): Promise<void> {
@@ -79,4 +112,10 @@ export abstract class ClusterProvider implements SandboxProvider {
       throw portError(id, error);
     }
   }
+}
+
+/** @throws PortholeError `sandbox_not_found` */
+function known(id: string): string {
+  if (isSandboxId(id)) return id;
+  throw sandboxNotFound(id);
 }

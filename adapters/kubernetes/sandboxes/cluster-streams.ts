@@ -43,13 +43,10 @@ export function openClusterStreams(access: ClusterAccess, openWithinMs = OPEN_WI
   // Connections are not reused, but TLS sessions are.
   let client: ClusterHttp | undefined;
   const http = () => (client ??= openClusterHttp(access));
-  const open = new Set<{ destroy(): void }>();
-  const held = <T extends { destroy(): void; once(event: 'close', listener: () => void): unknown }>(
-    stream: T,
-  ): T => {
-    open.add(stream);
-    stream.once('close', () => open.delete(stream));
-    return stream;
+  const open = new Set<() => void>();
+  const hold = (stream: WebSocket | IncomingMessage, end: () => void): void => {
+    open.add(end);
+    stream.once('close', () => open.delete(end));
   };
 
   /** Retries once with a new token after a 401. */
@@ -100,19 +97,13 @@ export function openClusterStreams(access: ClusterAccess, openWithinMs = OPEN_WI
             socket.once('upgrade', ({ socket: connection }) => connection.setKeepAlive(true, KEEP_ALIVE_MS));
             socket.once('unexpected-response', (request, response) => {
               settled();
-              const { statusCode = 0, headers: received } = response;
-              readText(response).then(
-                (text) => reject(errorFromAnswer(what, statusCode, received['retry-after'], text)),
-                (error: unknown) => reject(errorFromFailure(what, error)),
-              );
+              void refusal(what, response).then(reject);
               response.once('close', () => request.destroy());
             });
             socket.once('open', () => {
               settled();
               socket.pause();
-              const entry = { destroy: () => socket.terminate() };
-              open.add(entry);
-              socket.once('close', () => open.delete(entry));
+              hold(socket, () => socket.terminate());
               resolve(socket);
             });
           }),
@@ -136,12 +127,11 @@ export function openClusterStreams(access: ClusterAccess, openWithinMs = OPEN_WI
               },
               (response) => {
                 request.setTimeout(0);
-                const { statusCode = 0, headers: received } = response;
-                if (statusCode < 400) return resolve(held(response));
-                readText(response).then(
-                  (text) => reject(errorFromAnswer(what, statusCode, received['retry-after'], text)),
-                  (error: unknown) => reject(errorFromFailure(what, error)),
-                );
+                if ((response.statusCode ?? 0) >= 400) void refusal(what, response).then(reject);
+                else {
+                  hold(response, () => response.destroy());
+                  resolve(response);
+                }
               },
             );
             request.setTimeout(openWithinMs, () => request.destroy(new Error('it does not answer')));
@@ -154,18 +144,24 @@ export function openClusterStreams(access: ClusterAccess, openWithinMs = OPEN_WI
       ),
 
     close: () => {
-      for (const stream of open) stream.destroy();
+      for (const end of open) end();
       client?.agent.destroy();
     },
   };
 }
 
-async function readText(response: IncomingMessage): Promise<string> {
+/** What the API server says. */
+async function refusal(what: string, response: IncomingMessage): Promise<Error> {
+  const { statusCode = 0, headers } = response;
   let text = '';
-  response.setEncoding('utf8');
-  for await (const piece of response) {
-    text += String(piece);
-    if (text.length > MAX_REFUSAL) break;
+  try {
+    response.setEncoding('utf8');
+    for await (const piece of response) {
+      text += String(piece);
+      if (text.length > MAX_REFUSAL) break;
+    }
+  } catch (error) {
+    return errorFromFailure(what, error);
   }
-  return text.slice(0, MAX_REFUSAL);
+  return errorFromAnswer(what, statusCode, headers['retry-after'], text.slice(0, MAX_REFUSAL));
 }

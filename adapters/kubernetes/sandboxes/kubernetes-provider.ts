@@ -4,14 +4,8 @@
  * first and deleted first: without a claim, or with a terminating one, no sandbox exists.
  */
 import { DEFAULT_SIZE } from '#adapters/sandboxes/default-size.ts';
-import {
-  sandboxNotFound,
-  sandboxNotRunning,
-  checkSandboxId,
-  isSandboxId,
-  checkAtMost,
-} from '#adapters/sandboxes/sandbox-errors.ts';
-import { SANDBOX_LABELS, sandboxObjectName, selector } from '#constructs/names.ts';
+import { checkAtMost, checkSandboxId, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
+import { sandboxObjectName } from '#constructs/names.ts';
 import type { SandboxObservation, SandboxSize, SandboxSpec } from '#core/sandboxes/sandbox-provider.ts';
 import {
   type Collection,
@@ -20,17 +14,15 @@ import {
   VOLUME_CLAIMS,
   type KubernetesObject,
 } from '../client/kubernetes-object.ts';
-import type { KubernetesClient } from '../client/kubernetes-client.ts';
-import { find, sandboxIdOf } from './cluster-objects.ts';
+import { findOurs } from './cluster-objects.ts';
 import { ClusterProvider, type ClusterProviderOptions } from './cluster-provider.ts';
 import { NODE_WITHIN_MS } from './await-pod.ts';
 import { PodLife, type SandboxPodSettings, sizeOf } from './pod-life.ts';
 import { type Pod, podState, type RunningPod } from './pod-state.ts';
 
-export interface KubernetesProviderOptions extends ClusterProviderOptions {
+interface KubernetesProviderOptions extends ClusterProviderOptions {
   /** Image of sandboxes without a requested image. */
   readonly image: string;
-  /** Limits, user, storage class. */
   readonly pod?: Omit<SandboxPodSettings, 'guestKeys'> | undefined;
 }
 
@@ -41,8 +33,8 @@ export function createKubernetesProvider(options: KubernetesProviderOptions): Cl
 class PodProvider extends ClusterProvider {
   readonly name = 'kubernetes';
   readonly defaultSize: SandboxSize;
+  protected readonly objects: readonly Collection[];
   readonly #most: SandboxSize;
-  readonly #client: KubernetesClient;
   readonly #pods: Collection;
   readonly #volumes: Collection;
   readonly #life: PodLife;
@@ -57,9 +49,10 @@ class PodProvider extends ClusterProvider {
       memoryMb: Math.max(DEFAULT_SIZE.memoryMb, this.defaultSize.memoryMb),
       diskMb: Math.max(DEFAULT_SIZE.diskMb, this.defaultSize.diskMb),
     };
-    this.#client = client;
     this.#pods = collection(PODS, namespace);
     this.#volumes = collection(VOLUME_CLAIMS, namespace);
+    // Pods second: a crash during a removal can leave a pod without its volume.
+    this.objects = [this.#volumes, this.#pods];
     const settings = { ...pod, guestKeys: guest.keys.publicKeys };
     const { streams } = this;
     this.#life = new PodLife({ client, streams, namespace, image, settings, settleWithinMs, nodeWithinMs });
@@ -95,45 +88,24 @@ class PodProvider extends ClusterProvider {
         case 'absent':
           break;
       }
-      const volume = isSandboxId(id) ? await find(this.#client, this.#volumes, podName, signal) : undefined;
-      if (volume === undefined || sandboxIdOf(volume.metadata) !== id) return { state: 'absent', podName };
+      const volume = await findOurs(this.client, this.#volumes, id, signal);
+      if (volume === undefined) return { state: 'absent', podName };
       const reason = volume.metadata.deletionTimestamp === undefined ? undefined : 'its removal has begun';
       return { state: 'stopped', podName, ...(reason !== undefined && { reason }) };
     });
   }
 
-  stop(id: string, signal?: AbortSignal): Promise<void> {
-    return this.asPortErrors(id, async () => {
-      if (!isSandboxId(id)) throw sandboxNotFound(id);
-      await this.#life.volume(id, signal);
-      await this.#life.endPod(id, signal);
-    });
+  protected async end(id: string, signal: AbortSignal | undefined): Promise<void> {
+    await this.#life.volume(id, signal);
+    await this.#life.endPod(id, signal);
   }
 
-  resume(id: string, signal?: AbortSignal): Promise<void> {
-    return this.asPortErrors(id, async () => {
-      if (!isSandboxId(id)) throw sandboxNotFound(id);
-      await this.#start(id, await this.#life.volume(id, signal), signal);
-    });
+  protected async start(id: string, signal: AbortSignal | undefined): Promise<void> {
+    await this.#start(id, await this.#life.volume(id, signal), signal);
   }
 
-  async destroy(id: string, signal?: AbortSignal): Promise<void> {
-    if (!isSandboxId(id)) return;
-    await this.asPortErrors(id, () => this.#life.remove(id, signal));
-  }
-
-  async *list(signal?: AbortSignal): AsyncIterable<string> {
-    const query = { labelSelector: selector(SANDBOX_LABELS), metadataOnly: true };
-    const seen = new Set<string>();
-    // Pods second: a crash during a removal can leave a pod without its volume.
-    for (const from of [this.#volumes, this.#pods]) {
-      for await (const { metadata } of this.#client.list(from, query, signal)) {
-        const id = sandboxIdOf(metadata);
-        if (id === undefined || seen.has(id)) continue;
-        seen.add(id);
-        yield id;
-      }
-    }
+  protected remove(id: string, signal: AbortSignal | undefined): Promise<void> {
+    return this.#life.remove(id, signal);
   }
 
   async #start(id: string, volume: KubernetesObject, signal: AbortSignal | undefined): Promise<void> {
@@ -142,16 +114,12 @@ class PodProvider extends ClusterProvider {
   }
 
   async #look(id: string, signal: AbortSignal | undefined) {
-    const pod = isSandboxId(id)
-      ? await find<Pod>(this.#client, this.#pods, sandboxObjectName(id), signal)
-      : undefined;
-    return podState(pod !== undefined && sandboxIdOf(pod.metadata) === id ? pod : undefined);
+    return podState(await findOurs<Pod>(this.client, this.#pods, id, signal));
   }
 
   protected async running(id: string, signal: AbortSignal | undefined): Promise<RunningPod> {
     const now = await this.#look(id, signal);
     if (now.state === 'running') return now.pod;
-    if (!isSandboxId(id)) throw sandboxNotFound(id);
     if (now.state !== 'absent') throw sandboxNotRunning(id, now.reason);
     await this.#life.volume(id, signal);
     throw sandboxNotRunning(id, 'it is stopped; resume it first');

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -10,8 +11,7 @@ import { BROKER_HEADER } from '#guest/protocol/network.ts';
 import type { Collection } from '../client/kubernetes-object.ts';
 import type { ClusterStreams } from './cluster-streams.ts';
 import type { RunningPod } from './pod-state.ts';
-import { FORWARD_SUBPROTOCOL } from './forward-messages.ts';
-import { PortStream } from './port-stream.ts';
+import { FORWARD_SUBPROTOCOL, PortStream } from './port-stream.ts';
 
 /** Longest time for a pod to accept a connection, in milliseconds. */
 const CONNECT_MS = 10_000;
@@ -38,14 +38,13 @@ export interface GuestAccess {
   readonly brokerAccess?: ((sandboxId: string, pod: RunningPod) => Promise<string>) | undefined;
 }
 
-export interface PodGuestsOptions extends GuestAccess {
+interface PodGuestsOptions extends GuestAccess {
   readonly streams: ClusterStreams;
   readonly pods: Collection;
   /** @default GUEST_PORT */
   readonly port?: number | undefined;
 }
 
-/** The guests in the pods of a namespace. */
 export class PodGuests {
   readonly #options: PodGuestsOptions;
   readonly #open = new Set<Duplex>();
@@ -121,7 +120,7 @@ export class PodGuests {
     const path = `${pods.path}/${pod.name}/portforward?ports=${GUEST_PORT}`;
     const request = { path, what: `portforward to pods ${pod.name}` };
     const socket = await streams.socket(request, FORWARD_SUBPROTOCOL, signal);
-    return new PortStream(socket, { id, port: GUEST_PORT });
+    return new PortStream(socket, id, GUEST_PORT);
   }
 }
 
@@ -133,28 +132,19 @@ async function reachAddress(
 ): Promise<Duplex> {
   if (pod.address === undefined) throw transportError(id, 'its pod has no address yet');
   const socket = connect({ host: pod.address, port, allowHalfOpen: true, noDelay: true });
-  const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
-  const abort = (): void => reject(signal?.reason as Error);
-  const late = setTimeout(
-    () =>
-      reject(
-        transportError(
-          id,
-          `its pod does not accept on port ${GUEST_PORT}; a NetworkPolicy may keep it from the functions`,
-        ),
-      ),
-    CONNECT_MS,
-  );
-  signal?.addEventListener('abort', abort, { once: true });
-  socket.once('connect', () => resolve(socket));
-  socket.on('error', reject);
+  const late = AbortSignal.timeout(CONNECT_MS);
   try {
-    return await promise;
+    const either = AbortSignal.any([late, ...(signal === undefined ? [] : [signal])]);
+    await once(socket, 'connect', { signal: either });
+    return socket;
   } catch (error) {
     socket.destroy();
-    throw error;
-  } finally {
-    clearTimeout(late);
-    signal?.removeEventListener('abort', abort);
+    signal?.throwIfAborted();
+    if (!late.aborted) throw error;
+    throw transportError(
+      id,
+      `its pod does not accept on port ${GUEST_PORT}; a NetworkPolicy may keep it from the functions`,
+      error,
+    );
   }
 }

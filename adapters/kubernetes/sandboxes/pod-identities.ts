@@ -51,7 +51,6 @@ export class PodIdentities implements Guests {
     return claims.sandboxId;
   }
 
-  /** The guest of a sandbox that has connected. */
   of(sandboxId: string): Guest {
     const { guests } = this.#options;
     return new Guest(

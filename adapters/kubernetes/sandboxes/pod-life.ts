@@ -13,6 +13,7 @@ import {
 } from '../client/kubernetes-object.ts';
 import {
   find,
+  findOurs,
   type Watching,
   makeObject,
   awaitGone,
@@ -31,7 +32,6 @@ export type SandboxPodSettings = Omit<SandboxPodProps, 'namespace' | 'sandboxId'
 const IMAGE = `${DOMAIN}/image`;
 const SPEC = `${DOMAIN}/spec`;
 
-/** The default size of a pod. */
 export function sizeOf({
   cpuLimitMillis = SANDBOX_SIZE.cpuLimitMillis,
   memoryMebibytes = SANDBOX_SIZE.memoryMebibytes,
@@ -40,7 +40,7 @@ export function sizeOf({
   return { cpu: cpuLimitMillis / 1_000, memoryMb: memoryMebibytes, diskMb: workspaceMebibytes };
 }
 
-export interface PodLifeOptions extends Watching {
+interface PodLifeOptions extends Watching {
   readonly namespace: string;
   /** Image of sandboxes without a requested image. */
   readonly image: string;
@@ -66,9 +66,8 @@ export class PodLife {
 
   /** The sandbox's volume, unless it is terminating. @throws PortholeError `sandbox_not_found` */
   async volume(id: string, signal: AbortSignal | undefined): Promise<KubernetesObject> {
-    const volume = await find(this.#options.client, this.#volumes, sandboxObjectName(id), signal);
-    const isOurs = volume !== undefined && sandboxIdOf(volume.metadata) === id;
-    if (!isOurs || volume.metadata.deletionTimestamp !== undefined) throw sandboxNotFound(id);
+    const volume = await findOurs(this.#options.client, this.#volumes, id, signal);
+    if (volume === undefined || volume.metadata.deletionTimestamp !== undefined) throw sandboxNotFound(id);
     return volume;
   }
 
@@ -134,10 +133,10 @@ export class PodLife {
    */
   async remove(id: string, signal: AbortSignal | undefined): Promise<void> {
     const { client } = this.#options;
-    const name = sandboxObjectName(id);
-    const volume = await find(client, this.#volumes, name, signal);
-    if (volume !== undefined && sandboxIdOf(volume.metadata) === id) {
-      await client.delete(this.#volumes, name, { uid: volume.metadata.uid }, signal);
+    const volume = await findOurs(client, this.#volumes, id, signal);
+    if (volume !== undefined) {
+      const { name, uid } = volume.metadata;
+      await client.delete(this.#volumes, name, { uid }, signal);
     }
     await this.endPod(id, signal);
     await this.#removeObject(this.#volumes, id, signal);
@@ -178,10 +177,9 @@ export class PodLife {
    * name is kept.
    */
   async #removeObject(from: Collection, id: string, signal: AbortSignal | undefined): Promise<void> {
-    const name = sandboxObjectName(id);
-    const found = await find(this.#options.client, from, name, signal);
-    if (found === undefined || sandboxIdOf(found.metadata) !== id) return;
-    const { uid } = found.metadata;
+    const found = await findOurs(this.#options.client, from, id, signal);
+    if (found === undefined) return;
+    const { name, uid } = found.metadata;
     await this.#options.client.delete(from, name, { uid }, signal);
     await awaitGone(this.#options, id, from, { name, uid }, this.limit(signal));
   }

@@ -1,7 +1,6 @@
 import { guestKeysOf } from '#guest/protocol/guest-pod.ts';
 import type { KubernetesObject } from '../client/kubernetes-object.ts';
 
-/** Fields read from a pod. */
 export interface Pod extends KubernetesObject {
   readonly spec?: {
     readonly containers?: readonly { readonly name: string; readonly command?: readonly string[] }[];
@@ -40,17 +39,14 @@ interface ContainerStatus {
   };
 }
 
-/** A pod with a guest that can be called. */
 export interface RunningPod {
   readonly name: string;
   readonly uid: string;
-  /** IP address in the cluster's network. */
   readonly address?: string | undefined;
   /** Public keys that its guest accepts; undefined where the pod runs no guest. */
   readonly guestKeys?: string | undefined;
 }
 
-/** State of a sandbox's pod. */
 type PodState =
   | { readonly state: 'absent' }
   | { readonly state: 'running'; readonly pod: RunningPod }
@@ -64,7 +60,6 @@ type PodState =
       readonly isHopeless: boolean;
       readonly hasNoNode?: true;
     }
-  /** It has terminated. */
   | { readonly state: 'ended'; readonly reason: string }
   | { readonly state: 'ending'; readonly reason: string };
 

@@ -1,8 +1,56 @@
 import { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
-import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
-import { PortholeError } from '#core/errors.ts';
-import { dataMessage, ForwardReader } from './forward-messages.ts';
+import { nothingListens, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
+import type { PortholeError } from '#core/errors.ts';
+
+/**
+ * Messages for one forwarded port: a channel byte, then the payload. Channel 0 carries data,
+ * channel 1 errors; each begins with the port in two bytes.
+ */
+export const FORWARD_SUBPROTOCOL = 'v4.channel.k8s.io';
+
+const DATA = 0;
+const ERROR = 1;
+const PORT_BYTES = 2;
+
+/** Reads the messages of one connection, in their order. */
+export class ForwardReader {
+  readonly #port: number;
+  readonly #heads: [Buffer, Buffer] = [Buffer.alloc(0), Buffer.alloc(0)];
+
+  constructor(port: number) {
+    this.#port = port;
+  }
+
+  /**
+   * The payload of a message; undefined where it is empty.
+   * @throws Error for a malformed message
+   */
+  take(message: Buffer): { readonly channel: 'data' | 'error'; readonly payload: Buffer } | undefined {
+    const [channel] = message;
+    if (channel === undefined) return undefined;
+    if (channel !== DATA && channel !== ERROR) throw new Error(`a message on channel ${channel}`);
+    const head = this.#heads[channel];
+    const missing = PORT_BYTES - head.length;
+    const payload = message.subarray(1 + missing);
+    if (missing > 0) {
+      const whole = Buffer.concat([head, message.subarray(1, 1 + missing)]);
+      this.#heads[channel] = whole;
+      if (whole.length === PORT_BYTES && whole.readUInt16LE() !== this.#port) {
+        throw new Error(`port ${whole.readUInt16LE()} instead of ${this.#port}`);
+      }
+    }
+    if (payload.length === 0) return undefined;
+    return { channel: channel === DATA ? 'data' : 'error', payload };
+  }
+}
+
+export function dataMessage(bytes: Uint8Array): Buffer {
+  const message = Buffer.allocUnsafe(bytes.length + 1);
+  message[0] = DATA;
+  message.set(bytes, 1);
+  return message;
+}
 
 /** Ping interval, in milliseconds: proxies drop a WebSocket that is silent for a minute. */
 const HEARTBEAT_MS = 20_000;
@@ -53,7 +101,6 @@ export function startHeartbeat(
   return { sent: () => (isBehind = true), stop };
 }
 
-/** Buffer in each direction, in bytes. */
 const AHEAD = 64 * 1024;
 
 const PIECE = 32 * 1024;
@@ -64,26 +111,25 @@ const PIECE = 32 * 1024;
  */
 const QUIET_MS = 10_000;
 
-interface PortStreamOptions {
-  readonly id: string;
-  readonly port: number;
-  readonly quietMs?: number;
-}
-
 /** A byte stream to a port of a pod, on the WebSocket of its port-forward. */
 export class PortStream extends Duplex {
-  readonly #options: Required<PortStreamOptions>;
+  readonly #id: string;
+  readonly #port: number;
+  readonly #quietMs: number;
   readonly #socket: WebSocket;
   readonly #reader: ForwardReader;
   readonly #heartbeat: Heartbeat;
   #quiet: NodeJS.Timeout | undefined;
   #isEnded = false;
 
-  constructor(socket: WebSocket, { quietMs = QUIET_MS, ...options }: PortStreamOptions) {
+  /** @param id the sandbox's; @param port of its pod */
+  constructor(socket: WebSocket, id: string, port: number, quietMs = QUIET_MS) {
     super({ readableHighWaterMark: AHEAD, writableHighWaterMark: AHEAD, allowHalfOpen: false });
-    this.#options = { ...options, quietMs };
+    this.#id = id;
+    this.#port = port;
+    this.#quietMs = quietMs;
     this.#socket = socket;
-    this.#reader = new ForwardReader(options.port);
+    this.#reader = new ForwardReader(port);
     this.#heartbeat = startHeartbeat(socket, () => this.#lose('nothing is heard of the connection any more'));
     // Without a listener an error would end the host; readers and writers still get it.
     this.on('error', () => {});
@@ -144,7 +190,7 @@ export class PortStream extends Duplex {
       // Unread data does not count as silence.
       if (this.#socket.isPaused) this.#endWhenQuiet();
       else this.#end();
-    }, this.#options.quietMs);
+    }, this.#quietMs);
   }
 
   #end(): void {
@@ -156,15 +202,12 @@ export class PortStream extends Duplex {
   }
 
   #refused(why: string): PortholeError {
-    const { id, port } = this.#options;
     if (!/refused|failed to connect/i.test(why)) return this.#lost(`its port-forward failed: ${why}`);
-    return new PortholeError('nothing_listens', `Nothing listens on port ${port} in sandbox ${id}.`, {
-      remedy: 'Start the server, then try again.',
-    });
+    return nothingListens(this.#id, this.#port);
   }
 
   #lost(what: string, cause?: unknown): PortholeError {
-    return transportError(this.#options.id, what, cause);
+    return transportError(this.#id, what, cause);
   }
 
   #lose(what: string, cause?: unknown): void {

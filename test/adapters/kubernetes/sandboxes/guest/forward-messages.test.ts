@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { dataMessage, ForwardReader } from '#adapters/kubernetes/sandboxes/forward-messages.ts';
+import { dataMessage, ForwardReader } from '#adapters/kubernetes/sandboxes/port-stream.ts';
 
 const PORT = Buffer.from([0xa0, 0x0f]);
 const on = (channel: number, payload: Uint8Array): Buffer => Buffer.concat([Buffer.from([channel]), payload]);

@@ -28,7 +28,7 @@ async function opened(serve: (socket: WebSocket) => void, quietMs?: number): Pro
     { path: '/portforward', what: 'portforward' },
     'v4.channel.k8s.io',
   );
-  return new PortStream(socket, { id: 'box', port: 4000, ...(quietMs !== undefined && { quietMs }) });
+  return new PortStream(socket, 'box', 4000, quietMs);
 }
 
 describe('a stream to a port', () => {
