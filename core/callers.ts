@@ -1,6 +1,5 @@
 import { PortholeError } from './errors.ts';
-import type { PolicyRecord } from './approvals/approval-store.ts';
-import type { Owner } from './shared/clock-and-ids.ts';
+import { type Owner, sameOwner } from './shared/clock-and-ids.ts';
 import type { RunRecord, RunRecords, Sharing } from './runs/run-records.ts';
 import type { SandboxRecord } from './sandboxes/sandbox-records.ts';
 import type { Grant } from './delegations/delegation-store.ts';
@@ -102,7 +101,7 @@ export function superiorOf(caller: Exclude<Caller, Person>): string {
 export function mayUseRun(caller: Caller, run: RunRecord, agents: boolean): boolean {
   if (caller.kind === 'agent') return agents && caller.runId === run.id;
   if (caller.kind === 'delegate') return false;
-  return caller.admin || sameOwner(caller, run.owner) || sharingAllows(caller, run.owner, run.sharing);
+  return mayManage(caller, run) || sharingAllows(caller, run.owner, run.sharing);
 }
 
 /** Whether the person belongs to the owner's organisation, and what is shared with it suffices. */
@@ -116,13 +115,18 @@ export type Access = 'owner' | 'work' | 'view';
 
 export function accessTo(run: Pick<RunRecord, 'owner' | 'sharing'>, caller: Caller): Access {
   if (caller.kind !== 'person') return 'work';
-  if (caller.admin || sameOwner(caller, run.owner)) return 'owner';
+  if (mayManage(caller, run)) return 'owner';
   return run.sharing === 'work' ? 'work' : 'view';
 }
 
-/** Whether the person may read and end the policy: its owner, or an admin. */
-export function mayUsePolicy(person: Person, policy: Pick<PolicyRecord, 'owner'>): boolean {
-  return person.admin || sameOwner(person, policy.owner);
+/** Whether the person is the owner, or an admin. */
+export function mayManage(person: Person, { owner }: { readonly owner: Owner }): boolean {
+  return person.admin || sameOwner(person, owner);
+}
+
+/** The owner of the objects that a person lists; undefined for admins, who list all. */
+export function listedOwner(person: Person): Owner | undefined {
+  return person.admin ? undefined : ownerOf(person);
 }
 
 /** The actor that the run's timeline records: anyone but the owner by name. */
@@ -154,7 +158,7 @@ export function mayUseSandbox(caller: Caller, sandbox: SandboxRecord, agents: bo
   if (caller.kind === 'delegate') {
     return caller.sandboxId === sandbox.id && caller.generation === sandbox.generation;
   }
-  return caller.admin || sameOwner(caller, sandbox.owner);
+  return mayManage(caller, sandbox);
 }
 
 /** Whether it may, also as a person with whom a run in the sandbox is shared. */
@@ -185,8 +189,4 @@ export async function accessToSandbox(
 /** Whether the caller is the owner, not only an admin. */
 export function ownsSandbox(caller: Caller, sandbox: Pick<SandboxRecord, 'owner'>): boolean {
   return caller.kind === 'person' && sameOwner(caller, sandbox.owner);
-}
-
-export function sameOwner(person: Person, owner: Owner): boolean {
-  return person.user === owner.user && person.org === owner.org;
 }

@@ -70,9 +70,9 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   /**
    * `anyone`: credentials are ignored. `caller`: authentication is required. `key`: like `caller`,
    * and `?token=` may carry the credential. `local`: no authentication on a loopback address;
-   * elsewhere like `caller`.
+   * elsewhere like `caller`. @default caller
    */
-  readonly access: 'anyone' | 'caller' | 'key' | 'local';
+  readonly access?: 'anyone' | 'caller' | 'key' | 'local';
   /** Whether a run's agent may call it; default false. */
   readonly agents?: boolean;
   /**

@@ -1,4 +1,4 @@
-import { mayUsePolicy, type Person } from '../callers.ts';
+import { mayManage, type Person } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { PreviewOptions } from '../previews/preview-limits.ts';
 import type { RunRecord } from '../runs/run-records.ts';
@@ -89,7 +89,7 @@ export async function deletePolicy(
   id: string,
 ): Promise<void> {
   const policy = await records.policies.get(id);
-  if (policy !== undefined && mayUsePolicy(person, policy) && (await records.policies.delete(id))) return;
+  if (policy !== undefined && mayManage(person, policy) && (await records.policies.delete(id))) return;
   throw new PortholeError('policy_not_found', `There is no policy ${id}`, {
     remedy: 'GET /api/approval-policies lists yours.',
   });

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { type Caller, ownerOf } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import { hydrateWorkspace } from '../files/hydrate-workspace.ts';
 import { persistWorkspace } from '../files/persist-workspace.ts';
 import { runToEnd } from '../processes/collect-command.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
-import type { Clock, Owner } from '../shared/clock-and-ids.ts';
+import { type Clock, type Owner, sameOwner } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
 import { validatedTar } from '../tar/validate-tar.ts';
 import type { ArchiveRecord, ArchiveStore } from './archive-store.ts';
@@ -97,7 +96,7 @@ export async function findArchive(
   id: string,
 ): Promise<ArchiveRecord> {
   const archive = await records.archives.get(id);
-  if (archive?.owner.user === owner.user && archive.owner.org === owner.org) return archive;
+  if (archive !== undefined && sameOwner(archive.owner, owner)) return archive;
   throw archiveNotFound(id);
 }
 
@@ -105,13 +104,6 @@ export function archiveNotFound(id: string): PortholeError {
   return new PortholeError('archive_not_found', `There is no archive ${JSON.stringify(id.slice(0, 200))}`, {
     remedy: 'GET /api/archives lists yours.',
   });
-}
-
-/** Whether the caller may delete an archive: its owner and admins may. */
-export function mayDeleteArchive(caller: Caller, { owner }: ArchiveRecord): boolean {
-  if (caller.kind !== 'person') return false;
-  const { user, org } = ownerOf(caller);
-  return caller.admin || (owner.user === user && owner.org === org);
 }
 
 /**

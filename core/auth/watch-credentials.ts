@@ -1,10 +1,10 @@
 import {
   type Agent,
   type Delegate,
+  mayManage,
   mayReachSandbox,
   mayUseRun,
   type Person,
-  sameOwner,
   type SessionRef,
   type SharedAccess,
   superiorOf,
@@ -142,7 +142,7 @@ export type Colleague = Person & { readonly via: SharedAccess };
 export async function isColleague({ records }: WatchCredentialDeps, person: Colleague): Promise<boolean> {
   const { of, id } = person.via;
   const found = await (of === 'run' ? records.runs.get(id) : records.sandboxes.get(id));
-  return found !== undefined && !person.admin && !sameOwner(person, found.owner);
+  return found !== undefined && !mayManage(person, found);
 }
 
 /** Watches whether it is still shared while an operation of a guest lasts. */

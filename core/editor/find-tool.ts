@@ -1,7 +1,6 @@
-import { type Caller, type Person, requirePerson } from '../callers.ts';
+import { type Caller, mayManage, type Person, requirePerson } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { DraftRecord, ToolRecord, ToolRunRecord, ToolVersionRecord } from './editor-store.ts';
-import type { Owner } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
 
 export interface FindToolDeps {
@@ -25,7 +24,7 @@ export async function findTool(
 ): Promise<Found<ToolRecord>> {
   const person = requirePerson(caller, 'use the editor');
   const found = await records.tools.get(id);
-  if (found === undefined || !mayUse(person, found)) throw toolNotFound(id);
+  if (found === undefined || !mayManage(person, found)) throw toolNotFound(id);
   return { person, found };
 }
 
@@ -46,7 +45,7 @@ export async function findVersion(
   const person = requirePerson(caller, 'use the editor');
   const version = await records.tools.version(id);
   const tool = version && (await records.tools.get(version.toolId));
-  if (version === undefined || tool === undefined || !mayUse(person, tool)) {
+  if (version === undefined || tool === undefined || !mayManage(person, tool)) {
     throw new PortholeError('tool_version_not_found', `Tool version ${id} does not exist`, {
       remedy: 'GET /api/v1/editor/tools/{tool_id}/versions lists those of a tool.',
     });
@@ -62,7 +61,7 @@ export async function findToolRun(
 ): Promise<Found<ToolRunRecord>> {
   const person = requirePerson(caller, 'use the editor');
   const found = await records.toolRuns.get(id);
-  if (found === undefined || !mayUse(person, found)) {
+  if (found === undefined || !mayManage(person, found)) {
     throw new PortholeError('tool_run_not_found', `Tool run ${id} does not exist`, {
       remedy: 'GET /api/v1/editor/tool-runs?tool_id= lists those of a tool.',
     });
@@ -74,8 +73,4 @@ export function toolNotFound(id: string): PortholeError {
   return new PortholeError('tool_not_found', `Tool ${id} does not exist`, {
     remedy: 'POST /api/v1/editor/tools makes one.',
   });
-}
-
-function mayUse({ admin, user, org }: Person, { owner }: { readonly owner: Owner }): boolean {
-  return admin || (owner.user === user && owner.org === org);
 }

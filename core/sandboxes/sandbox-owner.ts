@@ -1,6 +1,7 @@
 import { EDITOR_OWNER } from '../editor/editor-limits.ts';
 import { PortholeError } from '../errors.ts';
 import type { Owner } from '../shared/clock-and-ids.ts';
+import { sameOwner } from '../shared/clock-and-ids.ts';
 
 /** Longest return path in characters: it is stored in a cookie. */
 export const MAX_LOCAL_PATH = 1_000;
@@ -30,7 +31,7 @@ export const ORPHAN_OWNER: Owner = { user: 'orphan', org: '' };
 export const POOL_OWNER: Owner = { user: 'warm-pool', org: '' };
 
 export function isOfPool({ owner }: { readonly owner: Owner }): boolean {
-  return owner.org === POOL_OWNER.org && owner.user === POOL_OWNER.user;
+  return sameOwner(owner, POOL_OWNER);
 }
 
 /** The bridge's form of a sandbox id. */
@@ -46,5 +47,5 @@ export function checkSandboxId(id: string): string {
 export const SERVICE_OWNERS: readonly Owner[] = [POOL_OWNER, EDITOR_OWNER];
 
 export function isOfService({ owner }: { readonly owner: Owner }): boolean {
-  return SERVICE_OWNERS.some(({ org, user }) => owner.org === org && owner.user === user);
+  return SERVICE_OWNERS.some((each) => sameOwner(owner, each));
 }

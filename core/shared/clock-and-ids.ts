@@ -50,3 +50,7 @@ export interface Owner {
   readonly user: string;
   readonly org: string;
 }
+
+export function sameOwner(one: Owner, other: Owner): boolean {
+  return one.user === other.user && one.org === other.org;
+}

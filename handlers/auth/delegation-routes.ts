@@ -106,7 +106,7 @@ const Body = z
   })
   .meta({ id: 'DelegateRequest', example: { scopes: ['fs:read', 'exec'], ttl_seconds: 600 } });
 
-export const delegateSandboxRoute = defineRoute({
+const delegateSandboxRoute = defineRoute({
   id: 'delegateSandbox',
   method: 'POST',
   path: '/v1/sandbox/{id}/delegate',
@@ -115,7 +115,6 @@ export const delegateSandboxRoute = defineRoute({
   description:
     'Answers with a credential for this sandbox alone. `fs:read`: files, listings, archives, whether it runs, events. `fs:write`: files, uploads, archives into it. `exec`: commands, sessions, terminals. ' +
     'None of them stops, deletes or lends. What has been begun with a credential ends with it.',
-  access: 'caller',
   params: SandboxPath,
   body: Body,
   responses: { 201: { description: 'The credential', schema: CredentialDto } },
@@ -132,13 +131,12 @@ export const delegateSandboxRoute = defineRoute({
   },
 });
 
-export const listDelegationsRoute = defineRoute({
+const listDelegationsRoute = defineRoute({
   id: 'listDelegations',
   method: 'GET',
   path: '/v1/sandbox/{id}/delegations',
   tag: 'Delegations',
   summary: 'List the delegations of a sandbox, oldest first',
-  access: 'caller',
   params: SandboxPath,
   responses: {
     200: {
@@ -154,7 +152,7 @@ export const listDelegationsRoute = defineRoute({
   },
 });
 
-export const renewDelegationRoute = defineRoute({
+const renewDelegationRoute = defineRoute({
   id: 'renewDelegation',
   method: 'POST',
   path: '/v1/sandbox/{id}/delegations/{delegation_id}/renew',
@@ -162,7 +160,6 @@ export const renewDelegationRoute = defineRoute({
   summary: 'Make a delegation last for its time again',
   description:
     'For its `ttl_seconds`, from now on. The credential that the delegate has goes on; the one in the answer is signed by the present key.',
-  access: 'caller',
   params: DelegationPath,
   responses: { 200: { description: 'Until when it lasts', schema: CredentialDto } },
   errors: ['sandbox_not_found', 'delegation_not_found', 'delegation_not_renewable'],
@@ -173,14 +170,13 @@ export const renewDelegationRoute = defineRoute({
   },
 });
 
-export const revokeDelegationRoute = defineRoute({
+const revokeDelegationRoute = defineRoute({
   id: 'revokeDelegation',
   method: 'DELETE',
   path: '/v1/sandbox/{id}/delegations/{delegation_id}',
   tag: 'Delegations',
   summary: 'Revoke a delegation',
   description: 'At once and everywhere; what has been begun with its credential ends.',
-  access: 'caller',
   params: DelegationPath,
   responses: { 204: { description: 'Revoked' } },
   errors: ['sandbox_not_found', 'delegation_not_found'],
@@ -193,7 +189,7 @@ export const revokeDelegationRoute = defineRoute({
   },
 });
 
-export const rotateTokenRoute = defineRoute({
+const rotateTokenRoute = defineRoute({
   id: 'rotateSandboxToken',
   method: 'POST',
   path: '/v1/sandbox/{id}/token',
@@ -201,7 +197,6 @@ export const rotateTokenRoute = defineRoute({
   summary: "Replace the sandbox's own token",
   description:
     'The token has all delegable scopes and is valid while the sandbox exists. The previous token becomes invalid, and requests that use it end.',
-  access: 'caller',
   params: SandboxPath,
   responses: {
     200: {
@@ -243,3 +238,11 @@ export const SandboxConfig = z
       ),
   })
   .meta({ id: 'SandboxConfig', title: 'A sandbox that a client hands to a server' });
+
+export const delegationRoutes = [
+  delegateSandboxRoute,
+  listDelegationsRoute,
+  renewDelegationRoute,
+  revokeDelegationRoute,
+  rotateTokenRoute,
+];

@@ -46,13 +46,9 @@ function metadataRoute(id: string, path: string, summary: string): Route {
   });
 }
 
-export const resourceMetadataRoute = metadataRoute(
-  'getResourceMetadata',
-  WELL_KNOWN,
-  'Where OAuth clients sign in',
-);
+const resourceMetadataRoute = metadataRoute('getResourceMetadata', WELL_KNOWN, 'Where OAuth clients sign in');
 
-export const mcpResourceMetadataRoute = metadataRoute(
+const mcpResourceMetadataRoute = metadataRoute(
   'getMcpResourceMetadata',
   `${WELL_KNOWN}/mcp`,
   'Where OAuth clients of the MCP endpoint sign in',
@@ -63,3 +59,5 @@ export const mcpChallenge: Route['challenge'] = ({ oidcIssuer, publicUrl }, { ho
   oidcIssuer === undefined
     ? undefined
     : `Bearer resource_metadata="${ownUrls(publicUrl, host)[0]}${WELL_KNOWN}/mcp"`;
+
+export const oauthMetadataRoutes = [resourceMetadataRoute, mcpResourceMetadataRoute];

@@ -14,7 +14,7 @@ const printable = (most: number) =>
     .max(most)
     .optional();
 
-export const startOidcRoute = defineRoute({
+const startOidcRoute = defineRoute({
   id: 'startOidcSignIn',
   method: 'POST',
   path: '/api/session/oidc',
@@ -65,7 +65,7 @@ export const startOidcRoute = defineRoute({
   },
 });
 
-export const oidcCallbackRoute = defineRoute({
+const oidcCallbackRoute = defineRoute({
   id: 'endOidcSignIn',
   method: 'GET',
   path: CALLBACK,
@@ -109,3 +109,5 @@ function withProblem(path: string, problem: string): string {
   url.searchParams.set('sign-in', problem);
   return `${url.pathname}${url.search}${url.hash}`;
 }
+
+export const oidcRoutes = [startOidcRoute, oidcCallbackRoute];

@@ -7,7 +7,7 @@ import { cookieOf, sessionCookie, setCookie } from './session-cookie.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
-export const getSignInRoute = defineRoute({
+const getSignInRoute = defineRoute({
   id: 'getSignIn',
   method: 'GET',
   path: '/api/sign-in',
@@ -32,13 +32,12 @@ export const getSignInRoute = defineRoute({
     ),
 });
 
-export const getSessionRoute = defineRoute({
+const getSessionRoute = defineRoute({
   id: 'getSession',
   method: 'GET',
   path: '/api/session',
   tag: 'Sessions',
   summary: 'Who you are',
-  access: 'caller',
   responses: {
     200: {
       description: 'The person of the session, or of the key',
@@ -51,7 +50,7 @@ export const getSessionRoute = defineRoute({
   },
 });
 
-export const signInRoute = defineRoute({
+const signInRoute = defineRoute({
   id: 'signIn',
   method: 'POST',
   path: '/api/session',
@@ -94,7 +93,7 @@ export const signInRoute = defineRoute({
   },
 });
 
-export const signOutRoute = defineRoute({
+const signOutRoute = defineRoute({
   id: 'signOut',
   method: 'DELETE',
   path: '/api/session',
@@ -115,3 +114,5 @@ export const signOutRoute = defineRoute({
     };
   },
 });
+
+export const signInRoutes = [getSignInRoute, getSessionRoute, signInRoute, signOutRoute];

@@ -45,7 +45,6 @@ export const validateSandboxRoute = defineRoute({
   summary: 'Validate a sandbox credential',
   description:
     'For servers that a client tells which sandbox to use, with their own key: whether it exists, belongs to their org, and what the credential allows. Do not trust other claims of the client.',
-  access: 'caller',
   body: Body,
   responses: { 200: { description: 'What it is worth', schema: Decision } },
   async handle({ body, caller, headers }, services) {

@@ -19,7 +19,7 @@ const LockDto = z.object({ holder: z.string(), expires_at: z.iso.datetime() }).m
 
 const path = '/api/v1/editor/tools/{tool_id}/draft/lock';
 
-export const takeDraftLockRoute = defineRoute({
+const takeDraftLockRoute = defineRoute({
   id: 'takeDraftLock',
   method: 'POST',
   path,
@@ -27,7 +27,6 @@ export const takeDraftLockRoute = defineRoute({
   summary: 'Take the lock of a draft',
   description:
     'Valid for ten minutes. Any user of the tool can take an expired lock. `lock_token` is returned only once.',
-  access: 'caller',
   params: ToolPath,
   body: z
     .strictObject({
@@ -50,13 +49,12 @@ export const takeDraftLockRoute = defineRoute({
   },
 });
 
-export const renewDraftLockRoute = defineRoute({
+const renewDraftLockRoute = defineRoute({
   id: 'renewDraftLock',
   method: 'PUT',
   path,
   tag: 'Editor',
   summary: 'Keep the lock of a draft for another ten minutes',
-  access: 'caller',
   draftLock: true,
   params: ToolPath,
   responses: { 200: { description: 'Renewed', schema: LockDto } },
@@ -66,13 +64,12 @@ export const renewDraftLockRoute = defineRoute({
   },
 });
 
-export const releaseDraftLockRoute = defineRoute({
+const releaseDraftLockRoute = defineRoute({
   id: 'releaseDraftLock',
   method: 'DELETE',
   path,
   tag: 'Editor',
   summary: 'Give the lock of a draft back',
-  access: 'caller',
   draftLock: true,
   params: ToolPath,
   responses: { 204: { description: 'Released' } },
@@ -108,13 +105,12 @@ const Body = z
   .partial()
   .meta({ id: 'SaveToolDraftRequest' });
 
-export const getToolDraftRoute = defineRoute({
+const getToolDraftRoute = defineRoute({
   id: 'getToolDraft',
   method: 'GET',
   path: '/api/v1/editor/tools/{tool_id}/draft',
   tag: 'Editor',
   summary: 'Read the draft of a tool',
-  access: 'caller',
   params: ToolPath,
   responses: { 200: { description: 'The draft, and who holds its lock', schema: DraftDto } },
   errors: ['tool_not_found'],
@@ -124,14 +120,13 @@ export const getToolDraftRoute = defineRoute({
   },
 });
 
-export const saveToolDraftRoute = defineRoute({
+const saveToolDraftRoute = defineRoute({
   id: 'saveToolDraft',
   method: 'PUT',
   path: '/api/v1/editor/tools/{tool_id}/draft',
   tag: 'Editor',
   summary: 'Change the draft of a tool',
   description: 'Omitted fields stay unchanged. Requires the lock.',
-  access: 'caller',
   draftLock: true,
   params: ToolPath,
   body: Body,
@@ -158,3 +153,11 @@ function toDto(draft: DraftRecord, now: Date): z.infer<typeof DraftDto> {
     ...toFields(draft),
   };
 }
+
+export const toolDraftRoutes = [
+  getToolDraftRoute,
+  saveToolDraftRoute,
+  takeDraftLockRoute,
+  renewDraftLockRoute,
+  releaseDraftLockRoute,
+];

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { ownerOf, requirePerson } from '#core/callers.ts';
+import { listedOwner, requirePerson } from '#core/callers.ts';
 import { createTool, deleteTool, renameTool } from '#core/editor/change-tool.ts';
 import { ENTRYPOINT } from '#core/editor/editor-limits.ts';
 import type { JsonObject, ToolRecord, ToolSource } from '#core/editor/editor-store.ts';
 import { findTool } from '#core/editor/find-tool.ts';
-import { pageQuery } from '../http/read-input.ts';
+import { pageQuery, pageResponse } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 
 const id = (what: string) => z.string().max(200).describe(what);
@@ -100,13 +100,12 @@ export function toFields(source: ToolSource) {
 
 const path = '/api/v1/editor/tools/{tool_id}';
 
-export const renameToolRoute = defineRoute({
+const renameToolRoute = defineRoute({
   id: 'renameTool',
   method: 'PUT',
   path,
   tag: 'Editor',
   summary: 'Give a tool another name',
-  access: 'caller',
   params: ToolPath,
   body: z.strictObject({ name: toolName }).meta({ id: 'RenameToolRequest' }),
   responses: { 200: { description: 'The updated tool', schema: ToolDto } },
@@ -116,7 +115,7 @@ export const renameToolRoute = defineRoute({
   },
 });
 
-export const deleteToolRoute = defineRoute({
+const deleteToolRoute = defineRoute({
   id: 'deleteTool',
   method: 'DELETE',
   path,
@@ -124,7 +123,6 @@ export const deleteToolRoute = defineRoute({
   summary: 'Delete a tool',
   description:
     'With its versions, its draft and its runs; the files of its runs go with the next clean-up. While the draft is locked, the lock token is required.',
-  access: 'caller',
   draftLock: true,
   params: ToolPath,
   responses: { 204: { description: 'Deleted' } },
@@ -147,14 +145,13 @@ const Body = z
   })
   .meta({ id: 'CreateToolRequest' });
 
-export const createToolRoute = defineRoute({
+const createToolRoute = defineRoute({
   id: 'createTool',
   method: 'POST',
   path: '/api/v1/editor/tools',
   tag: 'Editor',
   summary: 'Make a tool',
   description: 'With its first version, which is its draft as well.',
-  access: 'caller',
   body: Body,
   jsonBytes: EDITOR_JSON_BYTES,
   responses: {
@@ -177,13 +174,12 @@ export const createToolRoute = defineRoute({
   },
 });
 
-export const getToolRoute = defineRoute({
+const getToolRoute = defineRoute({
   id: 'getTool',
   method: 'GET',
   path: '/api/v1/editor/tools/{tool_id}',
   tag: 'Editor',
   summary: 'Read a tool',
-  access: 'caller',
   params: ToolPath,
   responses: { 200: { description: 'The tool; its code is in its draft and its versions', schema: ToolDto } },
   errors: ['tool_not_found'],
@@ -193,23 +189,19 @@ export const getToolRoute = defineRoute({
   },
 });
 
-export const listToolsRoute = defineRoute({
+const listToolsRoute = defineRoute({
   id: 'listTools',
   method: 'GET',
   path: '/api/v1/editor/tools',
   tag: 'Editor',
   summary: 'List your tools, newest first',
-  access: 'caller',
   query: z.object(pageQuery),
-  responses: {
-    200: {
-      description: 'A page of tools; `next` is null on the last one',
-      schema: z.object({ tools: z.array(ToolDto), next: z.string().nullable() }).meta({ id: 'ToolList' }),
-    },
-  },
+  responses: pageResponse('tools', ToolDto, 'ToolList'),
   async handle({ query, caller }, { records }) {
     const person = requirePerson(caller, 'use the editor');
-    const { items, next } = await records.tools.list(person.admin ? undefined : ownerOf(person), query);
+    const { items, next } = await records.tools.list(listedOwner(person), query);
     return json(200, { tools: items.map(toToolDto), next });
   },
 });
+
+export const toolRoutes = [createToolRoute, listToolsRoute, getToolRoute, renameToolRoute, deleteToolRoute];

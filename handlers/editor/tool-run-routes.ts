@@ -74,7 +74,7 @@ function toRunDto(run: ToolRunRecord, now: Date): z.infer<typeof ToolRunDto> {
   };
 }
 
-export const runSandboxRoute = defineRoute({
+const runSandboxRoute = defineRoute({
   id: 'runToolSandbox',
   method: 'POST',
   path: '/api/v1/editor/tool-versions/{version_id}/run-sandbox',
@@ -82,7 +82,6 @@ export const runSandboxRoute = defineRoute({
   summary: 'Run what an editor holds, saved or not',
   description:
     'Answers once the run has ended, also where it has failed: `status` says how. What was run is kept as a snapshot until `expires_at`, for the actions that follow.',
-  access: 'caller',
   draftLock: true,
   params: ToolVersionPath,
   body: {
@@ -128,7 +127,7 @@ const Body = z
   })
   .meta({ id: 'StartActionRequest' });
 
-export const startActionRoute = defineRoute({
+const startActionRoute = defineRoute({
   id: 'startToolAction',
   method: 'POST',
   path: '/api/v1/editor/tool-runs/{run_id}/start-action',
@@ -136,7 +135,6 @@ export const startActionRoute = defineRoute({
   summary: 'Do next what a run has offered',
   description:
     'Runs on the code, files and state of the original run, regardless of later edits. Returns when the action has ended. The action is a separate run.',
-  access: 'caller',
   draftLock: true,
   params: ToolRunPath,
   body: Body,
@@ -164,13 +162,12 @@ export const startActionRoute = defineRoute({
   },
 });
 
-export const getToolRunRoute = defineRoute({
+const getToolRunRoute = defineRoute({
   id: 'getToolRun',
   method: 'GET',
   path: '/api/v1/editor/tool-runs/{run_id}',
   tag: 'Editor',
   summary: 'Read a run of a tool',
-  access: 'caller',
   params: ToolRunPath,
   responses: { 200: { description: 'The run', schema: ToolRunDto } },
   errors: ['tool_run_not_found'],
@@ -180,13 +177,12 @@ export const getToolRunRoute = defineRoute({
   },
 });
 
-export const listToolRunsRoute = defineRoute({
+const listToolRunsRoute = defineRoute({
   id: 'listToolRuns',
   method: 'GET',
   path: '/api/v1/editor/tool-runs',
   tag: 'Editor',
   summary: 'List the runs of a tool, newest first',
-  access: 'caller',
   query: z.object({
     tool_id: z.string().max(200),
     ...pageQuery,
@@ -207,3 +203,5 @@ export const listToolRunsRoute = defineRoute({
     return json(200, { runs: items.map((run) => toSummaryDto(run, now)), next });
   },
 });
+
+export const toolRunRoutes = [runSandboxRoute, startActionRoute, getToolRunRoute, listToolRunsRoute];

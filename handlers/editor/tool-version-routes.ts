@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { ToolVersionRecord } from '#core/editor/editor-store.ts';
 import { addVersion } from '#core/editor/change-tool.ts';
 import { findTool } from '#core/editor/find-tool.ts';
+import { pageResponse } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 import {
   ToolPath,
@@ -27,26 +28,18 @@ const VersionDto = z
   })
   .meta({ id: 'ToolVersion' });
 
-export const listToolVersionsRoute = defineRoute({
+const listToolVersionsRoute = defineRoute({
   id: 'listToolVersions',
   method: 'GET',
   path: '/api/v1/editor/tools/{tool_id}/versions',
   tag: 'Editor',
   summary: 'List the versions of a tool, newest first',
-  access: 'caller',
   params: ToolPath,
   query: z.object({
     limit: z.coerce.number(LIMIT).int(LIMIT).min(1, LIMIT).max(MOST, LIMIT).default(MOST),
     after: z.string().max(500).optional().describe('`next` of the page before'),
   }),
-  responses: {
-    200: {
-      description: 'A page of versions; `next` is null on the last one',
-      schema: z
-        .object({ versions: z.array(VersionDto), next: z.string().nullable() })
-        .meta({ id: 'ToolVersionList' }),
-    },
-  },
+  responses: pageResponse('versions', VersionDto, 'ToolVersionList'),
   errors: ['tool_not_found'],
   async handle({ params, query, caller }, services) {
     const { found } = await findTool(services, caller, params.tool_id);
@@ -55,14 +48,13 @@ export const listToolVersionsRoute = defineRoute({
   },
 });
 
-export const createToolVersionRoute = defineRoute({
+const createToolVersionRoute = defineRoute({
   id: 'createToolVersion',
   method: 'POST',
   path: '/api/v1/editor/tools/{tool_id}/versions',
   tag: 'Editor',
   summary: 'Add a version to a tool',
   description: 'Omitted fields are copied from the draft, which does not change.',
-  access: 'caller',
   params: ToolPath,
   body: PartialToolFields.meta({ id: 'CreateToolVersionRequest' }),
   jsonBytes: EDITOR_JSON_BYTES,
@@ -83,3 +75,5 @@ function toDto(version: ToolVersionRecord): z.infer<typeof VersionDto> {
     ...toFields(version),
   };
 }
+
+export const toolVersionRoutes = [listToolVersionsRoute, createToolVersionRoute];

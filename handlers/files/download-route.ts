@@ -20,7 +20,6 @@ export const downloadFolderRoute = defineRoute({
   summary: 'Download a folder',
   description:
     'As a plain tar with members `./…`, or as a zip. Symbolic links are links in both; devices, what lies beyond a link, mounted buckets and uploads under way are in neither; pipes are in the tar alone. What the sandbox’s user may not read is left out and listed in the entry `.porthole-unreadable-files`.',
-  access: 'caller',
   class: 'heavy',
   agents: true,
   delegates: { scope: 'fs:read', enforces: 'paths' },

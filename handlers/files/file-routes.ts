@@ -7,6 +7,7 @@ import { deleteWorkspaceFile, moveWorkspaceFile } from '#core/files/guest-files.
 import { changeWorkspaceFile, readWorkspaceFile } from '#core/files/workspace-files.ts';
 import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
+import { queryFlag } from '../http/read-input.ts';
 import { attachment } from '../http/response-headers.ts';
 import { checkSessionHeader } from '../processes/exec-session-routes.ts';
 import { defineRoute, json } from '../route.ts';
@@ -38,7 +39,7 @@ function absolutePath(encoded: string): string {
   }
 }
 
-export const deleteFileRoute = defineRoute({
+const deleteFileRoute = defineRoute({
   id: 'deleteFile',
   shared: { sandbox: 'work' },
   method: 'DELETE',
@@ -47,11 +48,10 @@ export const deleteFileRoute = defineRoute({
   summary: 'Delete a file or a folder',
   description:
     'A symbolic link is deleted itself; what it leads to stays. A folder that is not empty needs `recursive=true`.',
-  access: 'caller',
   agents: true,
   delegates: { scope: 'fs:write', enforces: 'paths' },
   params: FilePath,
-  query: z.object({ recursive: z.enum(['true', 'false']).default('false') }),
+  query: z.object({ recursive: queryFlag() }),
   responses: {
     200: {
       description: 'Deleted',
@@ -63,7 +63,7 @@ export const deleteFileRoute = defineRoute({
     const path = resolveWorkspacePath(absolutePath(params.path), 'path');
     const provider = delegatedGuests(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    await deleteWorkspaceFile(provider, sandbox.id, path, query.recursive === 'true', signal);
+    await deleteWorkspaceFile(provider, sandbox.id, path, query.recursive, signal);
     services.publisher.publish(sandbox.id, 'file_deleted', { path, ...performerOf(caller) });
     return json(200, { ok: true });
   },
@@ -71,7 +71,7 @@ export const deleteFileRoute = defineRoute({
 
 const path = z.string().min(1).max(16_384);
 
-export const moveFileRoute = defineRoute({
+const moveFileRoute = defineRoute({
   id: 'moveFile',
   shared: { sandbox: 'work' },
   method: 'POST',
@@ -79,7 +79,6 @@ export const moveFileRoute = defineRoute({
   tag: 'Sandboxes',
   summary: 'Move or rename a file or a folder',
   description: 'Missing folders are made. A symbolic link is moved itself.',
-  access: 'caller',
   agents: true,
   delegates: { scope: 'fs:write', enforces: 'paths' },
   params: SandboxPath,
@@ -110,14 +109,13 @@ export const moveFileRoute = defineRoute({
   },
 });
 
-export const readFileRoute = defineRoute({
+const readFileRoute = defineRoute({
   id: 'readFile',
   shared: { sandbox: 'view' },
   method: 'GET',
   path: '/v1/sandbox/{id}/file/{path}',
   tag: 'Sandboxes',
   summary: 'Read a file',
-  access: 'caller',
   agents: true,
   delegates: { scope: 'fs:read', enforces: 'paths' },
   bridge: true,
@@ -153,7 +151,7 @@ export const readFileRoute = defineRoute({
   },
 });
 
-export const writeFileRoute = defineRoute({
+const writeFileRoute = defineRoute({
   id: 'writeFile',
   shared: { sandbox: 'work' },
   method: 'PUT',
@@ -162,7 +160,6 @@ export const writeFileRoute = defineRoute({
   summary: 'Write a file',
   description:
     'The body is the raw bytes, at most 32 MiB. Missing folders are made; the file appears whole or not at all.',
-  access: 'caller',
   agents: true,
   delegates: { scope: 'fs:write', enforces: 'paths' },
   bridge: true,
@@ -203,3 +200,5 @@ function tooLarge(bytes: number): PortholeError {
     `payload too large: ${bytes} bytes exceeds the ${MAX_UPLOAD_BYTES}-byte limit`,
   );
 }
+
+export const fileRoutes = [readFileRoute, writeFileRoute, deleteFileRoute, moveFileRoute];

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { performerOf } from '#core/callers.ts';
 import { delegatedGuests } from '#core/delegations/delegate-sandbox.ts';
@@ -8,7 +7,14 @@ import { readListing } from '#core/files/list-workspace-files.ts';
 import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
 import type { WatchEvent } from '#guest/protocol/files-protocol.ts';
-import { EVENT_STREAM_HEADERS, FIRST_FRAME, QUIET_FRAME } from '../http/event-stream-response.ts';
+import {
+  eventStream,
+  FIRST_FRAME,
+  frame,
+  LONGEST_STREAM_MS,
+  QUIET_FRAME,
+} from '../http/event-stream-response.ts';
+import { queryFlag } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { inListingThread } from './listing-thread.ts';
@@ -62,7 +68,7 @@ const Entry = z
   })
   .meta({ id: 'FileEntry' });
 
-export const listFilesRoute = defineRoute({
+const listFilesRoute = defineRoute({
   id: 'listFiles',
   shared: { sandbox: 'view' },
   method: 'GET',
@@ -71,7 +77,6 @@ export const listFilesRoute = defineRoute({
   summary: 'List a folder',
   description:
     'By path, links not followed. At most 10,000 entries, and 4 MiB of names: `truncated` says that there are more, which a listing of a folder below, or a smaller depth, shows.',
-  access: 'caller',
   class: 'heavy',
   agents: true,
   delegates: { scope: 'fs:read', enforces: 'paths' },
@@ -116,7 +121,7 @@ export const listFilesRoute = defineRoute({
 export const DEFAULT_SKIP = 'node_modules,.git,.venv,__pycache__';
 const MOST_MATCHES = 500;
 
-export const searchFilesRoute = defineRoute({
+const searchFilesRoute = defineRoute({
   id: 'searchFiles',
   shared: { sandbox: 'view' },
   method: 'GET',
@@ -124,7 +129,6 @@ export const searchFilesRoute = defineRoute({
   tag: 'Sandboxes',
   summary: 'Search a text in files',
   description: `Lines that contain the text, in upper or lower case, at most ${MOST_MATCHES}. Leaves out files of more than 1 MiB and files that are not text; links are not followed. A search ends after 256 MiB or 15 seconds: \`truncated\` says that there may be more, which a search of a folder below shows.`,
-  access: 'caller',
   class: 'heavy',
   agents: true,
   delegates: { scope: 'fs:read', enforces: 'paths' },
@@ -162,7 +166,7 @@ export const searchFilesRoute = defineRoute({
   },
 });
 
-export const makeFolderRoute = defineRoute({
+const makeFolderRoute = defineRoute({
   id: 'makeFolder',
   shared: { sandbox: 'work' },
   method: 'POST',
@@ -170,7 +174,6 @@ export const makeFolderRoute = defineRoute({
   tag: 'Sandboxes',
   summary: 'Make a folder',
   description: 'With the missing folders above it. A folder that exists stays as it is.',
-  access: 'caller',
   agents: true,
   delegates: { scope: 'fs:write', enforces: 'paths' },
   params: SandboxPath,
@@ -199,10 +202,7 @@ export const makeFolderRoute = defineRoute({
   },
 });
 
-/** After this time the client reconnects, and its credential is checked again. */
-const LONGEST_MS = 3_600_000;
-
-export const watchFilesRoute = defineRoute({
+const watchFilesRoute = defineRoute({
   id: 'watchFiles',
   shared: { sandbox: 'view' },
   method: 'GET',
@@ -211,14 +211,13 @@ export const watchFilesRoute = defineRoute({
   summary: 'Watch a folder for changes',
   description:
     'Server-sent events, each with JSON `{"type", "path"}`: first `ready`, from which on changes are reported; `changed` with the current `file` (`type`, `size`, `mtime`, `mode`), `deleted`; `limited` when not all folders below can be watched (1,024 are), `overflow` when changes were lost: list the folder again. Several changes of one path may be one event. The stream ends with the folder, and after an hour.',
-  access: 'caller',
   class: 'stream',
   agents: true,
   delegates: { scope: 'fs:read', enforces: 'paths' },
   params: SandboxPath,
   query: z.object({
     path: FolderPath,
-    recursive: z.enum(['true', 'false']).default('true').describe('Whether folders below are watched'),
+    recursive: queryFlag('true').describe('Whether folders below are watched'),
   }),
   responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
   streams: true,
@@ -228,19 +227,14 @@ export const watchFilesRoute = defineRoute({
     const provider = delegatedGuests(services.provider, caller, folder);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const over = AbortSignal.any([
-      AbortSignal.timeout(LONGEST_MS),
+      AbortSignal.timeout(LONGEST_STREAM_MS),
       services.stopping,
       ...(signal === undefined ? [] : [signal]),
     ]);
-    const wanted = { folder, recursive: recursive === 'true' };
-    const events = watchWorkspace(provider, sandbox.id, wanted, over);
+    const events = watchWorkspace(provider, sandbox.id, { folder, recursive }, over);
     // A problem with the folder is an error response, not the end of a stream.
     const first = await events.next();
-    return {
-      statusCode: 200,
-      headers: { ...EVENT_STREAM_HEADERS },
-      body: Readable.from(frames(first.value ?? undefined, events, over)),
-    };
+    return eventStream(frames(first.value ?? undefined, events, over));
   },
 });
 
@@ -250,20 +244,22 @@ async function* frames(
   over: AbortSignal,
 ): AsyncGenerator<string, void, undefined> {
   yield FIRST_FRAME;
-  if (first !== undefined) yield frame(first);
+  if (first !== undefined) yield watchFrame(first);
   try {
-    for await (const event of events) yield event === undefined ? QUIET_FRAME : frame(event);
+    for await (const event of events) yield event === undefined ? QUIET_FRAME : watchFrame(event);
   } catch (error) {
     if (!over.aborted) throw error;
   }
 }
 
-function frame({ type, path, stat }: WatchEvent): string {
+function watchFrame({ type, path, stat }: WatchEvent): string {
   const file = stat && {
     type: stat.type,
     size: stat.type === 'file' ? stat.size : null,
     mtime: stat.mtime,
     mode: stat.mode.toString(8).padStart(4, '0'),
   };
-  return `event: ${type}\ndata: ${JSON.stringify({ type, path, ...(file && { file }) })}\n\n`;
+  return frame(type, JSON.stringify({ type, path, ...(file && { file }) }));
 }
+
+export const folderRoutes = [watchFilesRoute, listFilesRoute, searchFilesRoute, makeFolderRoute];

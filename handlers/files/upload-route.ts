@@ -64,7 +64,6 @@ export const uploadFilesRoute = defineRoute({
   summary: 'Upload many files',
   description:
     'All or none. The filename of each part is its path below `path`, which must not leave it. At most 1,000 files of 32 MiB each, and 256 MiB in all. Missing folders are made, files that are there are replaced.',
-  access: 'caller',
   class: 'heavy',
   agents: true,
   delegates: { scope: 'fs:write' },

@@ -25,7 +25,7 @@ const Hydrated = z
   })
   .meta({ id: 'HydrateResponse' });
 
-export const hydrateWorkspaceRoute = defineRoute({
+const hydrateWorkspaceRoute = defineRoute({
   id: 'hydrateWorkspace',
   method: 'POST',
   path: '/v1/sandbox/{id}/hydrate',
@@ -33,7 +33,6 @@ export const hydrateWorkspaceRoute = defineRoute({
   summary: 'Unpack a tar over the workspace',
   description:
     'A plain tar of at most 32 MiB. Files that are there are replaced, others stay. One with entries that leave /workspace is refused, and nothing of it is unpacked. Symbolic links stay links, wherever they lead, and are never followed; the answer names those that lead out of /workspace.',
-  access: 'caller',
   class: 'heavy',
   agents: true,
   delegates: { scope: 'fs:write' },
@@ -63,7 +62,7 @@ function tooLarge(bytes: number): PortholeError {
   );
 }
 
-export const persistWorkspaceRoute = defineRoute({
+const persistWorkspaceRoute = defineRoute({
   id: 'persistWorkspace',
   method: 'POST',
   path: '/v1/sandbox/{id}/persist',
@@ -71,7 +70,6 @@ export const persistWorkspaceRoute = defineRoute({
   summary: 'Download the workspace as a tar',
   description:
     'A plain tar with members `./…`. Mounted buckets are not in it. What the sandbox’s user may not read is left out, and named in its last member, `./.porthole-unreadable-files`.',
-  access: 'caller',
   class: 'heavy',
   agents: true,
   delegates: { scope: 'fs:read' },
@@ -104,3 +102,5 @@ export const persistWorkspaceRoute = defineRoute({
     };
   },
 });
+
+export const workspaceRoutes = [persistWorkspaceRoute, hydrateWorkspaceRoute];

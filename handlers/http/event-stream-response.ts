@@ -1,7 +1,9 @@
+import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import type { EventStreamOptions } from '#core/runs/event-log.ts';
 import type { Services } from '../services.ts';
+import type { HttpEvent, HttpResponse } from './http-event.ts';
 
 /** The id of an event, a number. Nine digits exceed any timeline. */
 export const EventId = z
@@ -12,17 +14,46 @@ export const EventId = z
 /** Keeps proxies from closing an idle stream, and detects dead connections. */
 const QUIET_MS = 15_000;
 /** The client then reconnects, and its credential is verified again. */
-const LONGEST_MS = 3_600_000;
+export const LONGEST_STREAM_MS = 3_600_000;
 
 /** The first frame: the client's reconnect delay. */
 export const FIRST_FRAME = 'retry: 1000\n\n';
 export const QUIET_FRAME = ': heartbeat\n\n';
 
-export const EVENT_STREAM_HEADERS = {
-  'content-type': 'text/event-stream',
-  'cache-control': 'no-cache',
-  'x-accel-buffering': 'no',
-} as const;
+/** @param body frames; a generator runs as fast as they are read */
+export function eventStream(
+  body: Readable | AsyncGenerator<string> | string,
+  headers: Record<string, string> = {},
+): HttpResponse {
+  return {
+    statusCode: 200,
+    headers: {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache',
+      'x-accel-buffering': 'no',
+      ...headers,
+    },
+    body: typeof body === 'string' || body instanceof Readable ? body : Readable.from(body),
+  };
+}
+
+/** @param id where the stream resumes after this event, if it can */
+export function frame(event: string, data: string, id?: string | number): string {
+  return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`;
+}
+
+/**
+ * An error after the response has begun.
+ * @param remedy after a lost connection to the sandbox
+ */
+export function errorFrame(error: unknown, remedy: string): string {
+  const known =
+    error instanceof PortholeError
+      ? error
+      : new PortholeError('exec_transport_error', `The connection to the sandbox was lost: ${remedy}`);
+  const { message, shownCode: code, retryable } = known;
+  return frame('error', JSON.stringify({ error: message, code, retryable }));
+}
 
 /**
  * Where a client's stream resumes, and for how long.
@@ -38,16 +69,16 @@ export function followingOf<Position>(
     query,
     signal,
   }: {
-    readonly headers: Readonly<Record<string, string | undefined>>;
+    readonly headers: HttpEvent['headers'];
     readonly query: Position | undefined;
     readonly signal: AbortSignal | undefined;
   },
 ): EventStreamOptions<Position> {
   return {
     id,
-    after: lastEventId(headers['last-event-id'], position.schema) ?? query ?? position.first,
+    after: lastEventId(headers, position.schema) ?? query ?? position.first,
     quietMs: QUIET_MS,
-    until: new Date(clock.now().getTime() + LONGEST_MS),
+    until: new Date(clock.now().getTime() + LONGEST_STREAM_MS),
     signals: [signal, stopping],
   };
 }
@@ -55,8 +86,12 @@ export function followingOf<Position>(
 /** Positions of logs with numbered events. */
 export const NUMBERED = { schema: EventId, first: 0 };
 
-function lastEventId<Position>(
-  header: string | undefined,
+/**
+ * The header `Last-Event-ID`, which a client sends when it reconnects.
+ * @throws PortholeError `invalid_request`
+ */
+export function lastEventId<Position>(
+  { 'last-event-id': header }: HttpEvent['headers'],
   schema: z.ZodType<Position>,
 ): Position | undefined {
   if (header === undefined || header === '') return undefined;

@@ -171,6 +171,30 @@ export const pageLimit = z.coerce
   .max(1000, MESSAGE)
   .default(100);
 
+/** A parameter that is `true` or `false`. */
+export function queryFlag(usual: 'true' | 'false' = 'false') {
+  return z
+    .enum(['true', 'false'], 'must be true or false')
+    .default(usual)
+    .transform((value) => value === 'true');
+}
+
+export const PORT_MESSAGE = 'must be an integer between 1 and 65535';
+
+/** A port in JSON. */
+export const portNumber = z
+  .number(PORT_MESSAGE)
+  .int(PORT_MESSAGE)
+  .min(1, PORT_MESSAGE)
+  .max(65_535, PORT_MESSAGE);
+
+/** A port in a path or a query. */
+export const portText = z
+  .string()
+  .regex(/^\d{1,5}$/, PORT_MESSAGE)
+  .transform(Number)
+  .refine((port) => port >= 1 && port <= 65_535, PORT_MESSAGE);
+
 /** Filters of the lists of runs and sandboxes. */
 export const filterQuery = {
   query: z
@@ -194,10 +218,7 @@ export const filterQuery = {
     .datetime({ offset: true, error: 'must be a time of RFC 3339, such as 2026-03-01T12:00:00Z' })
     .optional()
     .describe('Created before this time'),
-  count: z
-    .enum(['true', 'false'], 'must be true or false')
-    .default('false')
-    .describe('Whether `total` is counted'),
+  count: queryFlag().describe('Whether `total` is counted'),
 };
 
 /** `total` of a list that can be counted. */
@@ -231,3 +252,14 @@ export const pageQuery = {
   limit: pageLimit,
   after: z.string().max(500).optional().describe('`next` of the page before'),
 };
+
+/** The response of a paginated list, with its items under `name`. */
+export function pageResponse(
+  name: string,
+  item: z.ZodType,
+  id: string,
+  more: z.ZodRawShape = {},
+): Route['responses'] {
+  const schema = z.object({ [name]: z.array(item), next: z.string().nullable(), ...more }).meta({ id });
+  return { 200: { description: `A page of ${name}; \`next\` is null on the last one`, schema } };
+}

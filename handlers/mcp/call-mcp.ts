@@ -17,7 +17,6 @@ export const callMcpRoute = defineRoute({
   description:
     'The protocol’s streamable HTTP transport. `notifications/cancelled` ends the call that it names. `docs/agents.md` lists the tools. ' +
     'A tool requires the same permission as its route.',
-  access: 'caller',
   class: 'stream',
   agents: true,
   challenge: mcpChallenge,

@@ -4,38 +4,15 @@ import type { FormBody, ResponseDoc, Route } from '../route.ts';
 
 type Json = { [key: string]: unknown };
 
-/** Errors of all routes of an access level. */
-const SHARED_ERRORS: Record<Route['access'], readonly ErrorCode[]> = {
-  anyone: ['origin_not_allowed', 'unknown_host', 'invalid_request', 'internal_error'],
-  caller: [
-    'unauthorized',
-    'too_many_requests',
-    'forbidden',
-    'origin_not_allowed',
-    'unknown_host',
-    'invalid_request',
-    'internal_error',
-    'service_unavailable',
-  ],
-  key: [
-    'unauthorized',
-    'too_many_requests',
-    'forbidden',
-    'origin_not_allowed',
-    'unknown_host',
-    'invalid_request',
-    'internal_error',
-  ],
-  local: [
-    'unauthorized',
-    'too_many_requests',
-    'forbidden',
-    'origin_not_allowed',
-    'unknown_host',
-    'invalid_request',
-    'internal_error',
-  ],
-};
+/** Errors of all routes. */
+const SHARED_ERRORS: readonly ErrorCode[] = [
+  'origin_not_allowed',
+  'unknown_host',
+  'invalid_request',
+  'internal_error',
+];
+/** Errors of authentication and of the limits of a caller. */
+const CALLER_ERRORS: readonly ErrorCode[] = ['unauthorized', 'too_many_requests', 'forbidden'];
 /** Errors of reading a body. */
 const BODY_ERRORS: readonly ErrorCode[] = ['request_timeout', 'payload_too_large', 'unsupported_media_type'];
 
@@ -210,7 +187,9 @@ function successes(responses: Readonly<Record<number, ResponseDoc>>, components:
 
 function failures(route: Route): Json {
   const codes = new Set([
-    ...SHARED_ERRORS[route.access],
+    ...(route.access === 'anyone' ? [] : CALLER_ERRORS),
+    ...SHARED_ERRORS,
+    ...((route.access ?? 'caller') === 'caller' ? (['service_unavailable'] as const) : []),
     ...(route.body === undefined ? [] : BODY_ERRORS),
     ...(route.errors ?? []),
     ...(route.streams === true ? (['not_streamable'] as const) : []),

@@ -4,7 +4,7 @@ import { apiViewer, type ConsoleFile, encoded } from '../console/console-files.t
 import { API_VIEWER } from '../console/console-folder.ts';
 import { defineRoute, json } from '../route.ts';
 
-export const openapiJsonRoute = defineRoute({
+const openapiJsonRoute = defineRoute({
   id: 'getOpenApiSchema',
   method: 'GET',
   path: '/v1/openapi.json',
@@ -133,8 +133,8 @@ function openapiPage(path: '/v1/openapi' | '/v1/openapi.html', id: string) {
   });
 }
 
-export const openapiPageRoute = openapiPage('/v1/openapi', 'getOpenApiPage');
-export const openapiHtmlRoute = openapiPage('/v1/openapi.html', 'getOpenApiHtml');
+const openapiPageRoute = openapiPage('/v1/openapi', 'getOpenApiPage');
+const openapiHtmlRoute = openapiPage('/v1/openapi.html', 'getOpenApiHtml');
 
 const ASSETS: Readonly<Record<string, () => Promise<ConsoleFile | undefined>>> = {
   [API_VIEWER]: apiViewer,
@@ -146,7 +146,7 @@ function textFile(type: string, text: string): Promise<ConsoleFile> {
   return Promise.resolve({ type, plain: Buffer.from(text), brotli: undefined, gzip: undefined });
 }
 
-export const openapiAssetRoute = defineRoute({
+const openapiAssetRoute = defineRoute({
   id: 'getOpenApiAsset',
   method: 'GET',
   path: '/v1/openapi/assets/{name}',
@@ -171,3 +171,5 @@ export const openapiAssetRoute = defineRoute({
     });
   },
 });
+
+export const openapiRoutes = [openapiJsonRoute, openapiPageRoute, openapiHtmlRoute, openapiAssetRoute];

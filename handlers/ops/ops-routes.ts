@@ -24,7 +24,7 @@ export const healthRoute = defineRoute({
   },
 });
 
-export const metricsRoute = defineRoute({
+const metricsRoute = defineRoute({
   id: 'getMetrics',
   method: 'GET',
   path: '/metrics',
@@ -39,3 +39,5 @@ export const metricsRoute = defineRoute({
     return { statusCode: 200, headers: { 'content-type': contentType }, body: text };
   },
 });
+
+export const opsRoutes = [healthRoute, metricsRoute];

@@ -1,8 +1,7 @@
 import { actorOn } from '#core/callers.ts';
-import { findRun } from '#core/runs/find-run.ts';
 import { startAgentPreview } from '#core/previews/start-agent-preview.ts';
-import { defineRoute, json } from '../route.ts';
-import { RunPath } from '../runs/run-routes.ts';
+import { json } from '../route.ts';
+import { defineRunRoute } from '../runs/run-routes.ts';
 import {
   awaitStarted,
   StartedPreviewDto,
@@ -10,7 +9,7 @@ import {
   StartPreviewBody,
 } from './port-forward-routes.ts';
 
-export const startAgentPreviewRoute = defineRoute({
+export const startAgentPreviewRoute = defineRunRoute({
   id: 'startAgentPreview',
   method: 'POST',
   path: '/api/runs/{id}/sandbox/preview',
@@ -19,20 +18,15 @@ export const startAgentPreviewRoute = defineRoute({
   description:
     "For the run's owner or its own agent. Unless something has approved it beforehand, a person is asked (`tool.approval_required` on the run's timeline), and the answer waits for " +
     'the decision, five minutes at most. Send the same request again where the connection was lost: it is still waited for. A caller that goes away withdraws it.',
-  access: 'caller',
   class: 'stream',
   agents: true,
   channel: true,
-  params: RunPath,
   body: StartPreviewBody,
   responses: { 200: { description: 'The live preview', schema: StartedPreviewDto } },
   errors: [
-    'invalid_run_id',
     'port_out_of_range',
-    'foreign_run',
     'approval_denied',
     'approval_timed_out',
-    'run_not_found',
     'run_ended',
     'no_bound_sandbox',
     'preview_conflict',
@@ -40,8 +34,7 @@ export const startAgentPreviewRoute = defineRoute({
     'quota_exceeded',
     'too_many_approvals',
   ],
-  async handle({ params, body, caller, signal }, services) {
-    const run = await findRun(services, caller, params.id, { agents: true });
+  async handle({ body, caller, signal }, run, services) {
     const { check, ...start } = body;
     const asked = { run, by: actorOn(run, caller) };
     const started = await startAgentPreview(services, { ...asked, ...start }, { signal });

@@ -3,10 +3,10 @@ import { actorOn } from '#core/callers.ts';
 import { diagnoseSandbox, type Diagnosis } from '#core/diagnosis/diagnose-sandbox.ts';
 import type { Listener } from '#core/diagnosis/listeners.ts';
 import { type CheckedPort, diagnosePages } from '#core/pages/check-preview.ts';
-import { findRun } from '#core/runs/find-run.ts';
 import { plainText } from '#core/shared/plain-text.ts';
-import { defineRoute, json } from '../route.ts';
-import { RunPath } from '../runs/run-routes.ts';
+import { portText, queryFlag } from '../http/read-input.ts';
+import { json } from '../route.ts';
+import { defineRunRoute } from '../runs/run-routes.ts';
 import type { Services } from '../services.ts';
 import { PageResultDto, toPageResultDto } from './page-routes.ts';
 
@@ -128,9 +128,7 @@ function textOrNull(text: string | undefined): string | null {
   return plain === '' ? null : plain;
 }
 
-const PORT_MESSAGE = 'must be an integer between 1 and 65535';
-
-export const diagnoseSandboxRoute = defineRoute({
+export const diagnoseSandboxRoute = defineRunRoute({
   id: 'diagnoseSandbox',
   shared: { run: 'view' },
   method: 'GET',
@@ -139,30 +137,22 @@ export const diagnoseSandboxRoute = defineRoute({
   summary: 'Find out why a preview does not show the app',
   description:
     'What listens in the sandbox, whether it answers HTTP and WebSockets, and one sentence of advice each. Asks the servers themselves, with a `GET /`; changes nothing.',
-  access: 'caller',
   agents: true,
   channel: true,
-  params: RunPath,
   query: z.object({
-    port: z
-      .string()
-      .regex(/^\d{1,5}$/, PORT_MESSAGE)
-      .transform(Number)
-      .refine((port) => port >= 1 && port <= 65_535, PORT_MESSAGE)
+    port: portText
       .optional()
       .describe('The port to look into; without it every one that listens')
       .meta({ example: '3000' }),
-    check: z
-      .enum(['true', 'false'])
-      .default('false')
-      .describe('Also open each live preview that answers, four at most, in a browser: takes seconds'),
+    check: queryFlag().describe(
+      'Also open each live preview that answers, four at most, in a browser: takes seconds',
+    ),
   }),
   responses: { 200: { description: 'What was found', schema: DiagnosisDto } },
-  errors: ['invalid_run_id', 'foreign_run', 'run_not_found', 'sandbox_not_running', 'exec_transport_error'],
-  async handle({ params, query, caller, signal }, services) {
-    const run = await findRun(services, caller, params.id, { agents: true });
+  errors: ['sandbox_not_running', 'exec_transport_error'],
+  async handle({ query, caller, signal }, run, services) {
     const asked = { run, port: query.port, by: actorOn(run, caller) };
-    const diagnose = query.check === 'true' ? diagnosePages : diagnoseSandbox;
+    const diagnose = query.check ? diagnosePages : diagnoseSandbox;
     return json(200, toDiagnosisDto(await diagnose(services, asked, signal), services));
   },
 });

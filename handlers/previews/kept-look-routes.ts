@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import { keptSince } from '#core/pages/look-at-page.ts';
-import { findRun } from '#core/runs/find-run.ts';
-import { defineRoute, json } from '../route.ts';
-import { RunPath } from '../runs/run-routes.ts';
+import { json } from '../route.ts';
+import { defineRunRoute, RunPath } from '../runs/run-routes.ts';
 
 const KeptLookDto = z
   .object({
@@ -20,9 +19,7 @@ const KeptLookDto = z
   })
   .meta({ id: 'KeptLook' });
 
-const ERRORS = ['invalid_run_id', 'foreign_run', 'run_not_found'] as const;
-
-export const listLooksRoute = defineRoute({
+const listLooksRoute = defineRunRoute({
   id: 'listLooks',
   shared: { run: 'view' },
   method: 'GET',
@@ -30,18 +27,14 @@ export const listLooksRoute = defineRoute({
   tag: 'Previews',
   summary: 'List the kept looks of a run',
   description: 'The last 50 of 24 hours, newest first. The pictures of the last 10 are kept, too.',
-  access: 'caller',
   agents: true,
-  params: RunPath,
   responses: {
     200: {
       description: 'The looks',
       schema: z.object({ looks: z.array(KeptLookDto) }).meta({ id: 'KeptLooks' }),
     },
   },
-  errors: ERRORS,
-  async handle({ params, caller }, services) {
-    const run = await findRun(services, caller, params.id, { agents: true });
+  async handle(_request, run, services) {
     const looks = await services.records.looks.list(run.id, run.owner, keptSince(services.clock));
     const shown = looks.map(({ id, at, port, visit, result, summary, title, thumbnail }) => ({
       look_id: id,
@@ -59,23 +52,21 @@ export const listLooksRoute = defineRoute({
   },
 });
 
-export const getLookPictureRoute = defineRoute({
+const getLookPictureRoute = defineRunRoute({
   id: 'getLookPicture',
   shared: { run: 'view' },
   method: 'GET',
   path: '/api/runs/{id}/looks/{look}/{picture}',
   tag: 'Previews',
   summary: 'Get the picture of a kept look, or its thumbnail',
-  access: 'caller',
   agents: true,
   params: RunPath.extend({
     look: z.string().max(64).describe('`look_id`'),
     picture: z.enum(['picture', 'thumbnail']),
   }),
   responses: { 200: { description: 'PNG or JPEG', contentType: 'image/*' } },
-  errors: [...ERRORS, 'look_not_found'],
-  async handle({ params, caller }, services) {
-    const run = await findRun(services, caller, params.id, { agents: true });
+  errors: ['look_not_found'],
+  async handle({ params }, run, services) {
     const look = await services.records.looks.get(run.id, params.look, run.owner);
     const picture = look?.[params.picture];
     if (!picture || look.at < keptSince(services.clock)) {
@@ -92,3 +83,5 @@ export const getLookPictureRoute = defineRoute({
     };
   },
 });
+
+export const keptLookRoutes = [listLooksRoute, getLookPictureRoute];

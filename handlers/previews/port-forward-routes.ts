@@ -7,15 +7,15 @@ import type { Actor } from '#core/previews/preview-events.ts';
 import type { Preview, Readiness } from '#core/previews/preview-plane.ts';
 import { type StartedPreview, startPreview } from '#core/previews/start-preview.ts';
 import { awaitApp } from '#core/processes/await-app.ts';
-import { findRun } from '#core/runs/find-run.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
-import { defineRoute, json } from '../route.ts';
-import { RunPath } from '../runs/run-routes.ts';
+import { PORT_MESSAGE, portNumber } from '../http/read-input.ts';
+import { json } from '../route.ts';
+import { defineRunRoute, RunPath } from '../runs/run-routes.ts';
 import type { Services } from '../services.ts';
 import { PageResultDto, toPageResultDto } from './page-routes.ts';
 
-export const keepPreviewAliveRoute = defineRoute({
+export const keepPreviewAliveRoute = defineRunRoute({
   id: 'keepPreviewAlive',
   shared: { run: 'view' },
   method: 'POST',
@@ -24,7 +24,6 @@ export const keepPreviewAliveRoute = defineRoute({
   summary: 'Keep a preview alive',
   description:
     'Moves its expiry one idle window on, never past its maximum lifetime, and counts as use of the sandbox.',
-  access: 'caller',
   agents: true,
   channel: true,
   params: RunPath.extend({ token: z.string().max(200).describe('`session_id` of the preview') }),
@@ -36,16 +35,8 @@ export const keepPreviewAliveRoute = defineRoute({
         .meta({ id: 'KeptAlive' }),
     },
   },
-  errors: [
-    'invalid_run_id',
-    'foreign_run',
-    'run_not_found',
-    'preview_not_found',
-    'preview_not_enabled',
-    'preview_expired',
-  ],
-  async handle({ params, caller, signal }, services) {
-    const run = await findRun(services, caller, params.id, { agents: true });
+  errors: ['preview_not_found', 'preview_not_enabled', 'preview_expired'],
+  async handle({ params, caller, signal }, run, services) {
     const kept = await keepPreviewAlive(
       services,
       { run, token: params.token, by: actorOn(run, caller) },
@@ -159,7 +150,7 @@ export async function awaitStarted(
   return { readiness, page };
 }
 
-export const listPortForwardsRoute = defineRoute({
+const listPortForwardsRoute = defineRunRoute({
   id: 'listPortForwards',
   shared: { run: 'view' },
   method: 'GET',
@@ -168,14 +159,10 @@ export const listPortForwardsRoute = defineRoute({
   summary: "List a run's live previews",
   description:
     'Previews and legacy sessions alike, oldest first. Those of a stopped sandbox stay until their expiry, and say so.',
-  access: 'caller',
   agents: true,
   channel: true,
-  params: RunPath,
   responses: { 200: { description: 'The live previews', schema: z.array(PreviewDto) } },
-  errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
-  async handle({ params, caller, signal }, services) {
-    const run = await findRun(services, caller, params.id, { agents: true });
+  async handle({ signal }, run, services) {
     const live = await listPreviews(services, run, signal);
     const sandbox = await services.records.sandboxes.get(run.sandboxId);
     return json(
@@ -185,14 +172,11 @@ export const listPortForwardsRoute = defineRoute({
   },
 });
 
-const PORT_MESSAGE = 'must be an integer between 1 and 65535';
-const port = z.number(PORT_MESSAGE).int(PORT_MESSAGE).min(1, PORT_MESSAGE).max(65_535, PORT_MESSAGE);
-
 /** `{target_port}`, or the legacy spelling `{targetPort}`; never both. */
 export const StartPreviewBody = z
   .strictObject({
-    target_port: port.optional().describe('Port inside the sandbox'),
-    targetPort: port.optional().describe('The same, as legacy clients spell it'),
+    target_port: portNumber.optional().describe('Port inside the sandbox'),
+    targetPort: portNumber.optional().describe('The same, as legacy clients spell it'),
     rotate: z.boolean().default(false).describe('End the present URL of the port and open a new one'),
     check: z
       .boolean()
@@ -213,7 +197,7 @@ export const StartPreviewBody = z
     return { targetPort: chosen, rotate, check };
   });
 
-export const startPortForwardRoute = defineRoute({
+export const startPortForwardRoute = defineRunRoute({
   id: 'startPortForward',
   shared: { run: 'work' },
   method: 'POST',
@@ -222,23 +206,17 @@ export const startPortForwardRoute = defineRoute({
   summary: 'Start a preview',
   description:
     'Opens the preview of a port, or returns the live one with its expiry moved. For the owner of the run.',
-  access: 'caller',
-  params: RunPath,
   body: StartPreviewBody,
   responses: { 200: { description: 'The live preview', schema: StartedPreviewDto } },
   errors: [
-    'invalid_run_id',
     'port_out_of_range',
-    'foreign_run',
-    'run_not_found',
     'run_ended',
     'no_bound_sandbox',
     'preview_conflict',
     'too_many_previews',
     'quota_exceeded',
   ],
-  async handle({ params, body, caller, signal }, services) {
-    const run = await findRun(services, caller, params.id);
+  async handle({ body, caller, signal }, run, services) {
     const { check, ...start } = body;
     const asked = { run, by: actorOn(run, caller) };
     const started = await startPreview(services, { ...asked, ...start }, signal);
@@ -247,7 +225,7 @@ export const startPortForwardRoute = defineRoute({
   },
 });
 
-export const stopPortForwardRoute = defineRoute({
+export const stopPortForwardRoute = defineRunRoute({
   id: 'stopPortForward',
   shared: { run: 'work' },
   method: 'DELETE',
@@ -255,7 +233,6 @@ export const stopPortForwardRoute = defineRoute({
   tag: 'Previews',
   summary: 'Stop a preview',
   description: 'Its URL is revoked for good: the next start of the port gets a new one.',
-  access: 'caller',
   agents: true,
   channel: true,
   params: RunPath.extend({ sessionId: z.string().max(200).describe('`session_id` of the preview') }),
@@ -265,10 +242,16 @@ export const stopPortForwardRoute = defineRoute({
       schema: z.object({ session_id: z.string(), stopped: z.literal(true) }).meta({ id: 'StoppedSession' }),
     },
   },
-  errors: ['invalid_run_id', 'foreign_run', 'run_not_found', 'preview_not_found'],
-  async handle({ params, caller, signal }, services) {
-    const run = await findRun(services, caller, params.id, { agents: true });
+  errors: ['preview_not_found'],
+  async handle({ params, caller, signal }, run, services) {
     await stopPreview(services, { run, token: params.sessionId, by: actorOn(run, caller) }, signal);
     return json(200, { session_id: params.sessionId, stopped: true });
   },
 });
+
+export const portForwardRoutes = [
+  startPortForwardRoute,
+  listPortForwardsRoute,
+  keepPreviewAliveRoute,
+  stopPortForwardRoute,
+];

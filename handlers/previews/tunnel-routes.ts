@@ -46,7 +46,7 @@ const Tunnel = z
   })
   .meta({ id: 'Tunnel' });
 
-export const createTunnelRoute = defineRoute({
+const createTunnelRoute = defineRoute({
   id: 'createTunnel',
   method: 'POST',
   path: '/v1/sandbox/{id}/tunnel/{port}',
@@ -54,7 +54,6 @@ export const createTunnelRoute = defineRoute({
   summary: 'Open a tunnel to a port',
   description:
     'A preview of the port, on a run that the sandbox has for its tunnels. It lives as previews do: traffic keeps it, an idle one ends. Not for agents, who ask for a preview of their run.',
-  access: 'caller',
   bridge: true,
   params: TunnelPath,
   body: Body,
@@ -76,14 +75,13 @@ export const createTunnelRoute = defineRoute({
   },
 });
 
-export const deleteTunnelRoute = defineRoute({
+const deleteTunnelRoute = defineRoute({
   id: 'deleteTunnel',
   method: 'DELETE',
   path: '/v1/sandbox/{id}/tunnel/{port}',
   tag: 'Sandboxes',
   summary: 'Close a tunnel',
   description: 'Succeeds if the tunnel does not exist. The next tunnel of the port has another URL.',
-  access: 'caller',
   bridge: true,
   params: TunnelPath,
   responses: { 204: { description: 'Closed' } },
@@ -99,3 +97,5 @@ export const deleteTunnelRoute = defineRoute({
     return { statusCode: 204, headers: {} };
   },
 });
+
+export const tunnelRoutes = [createTunnelRoute, deleteTunnelRoute];

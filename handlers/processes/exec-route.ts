@@ -9,12 +9,13 @@ import { collectCommand } from '#core/processes/collect-command.ts';
 import { executeCommand, type RunningCommand } from '#core/processes/execute-command.ts';
 import { publishCommand } from '#core/sandboxes/sandbox-event-publisher.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
-import { EVENT_STREAM_HEADERS } from '../http/event-stream-response.ts';
+import { errorFrame, eventStream, frame } from '../http/event-stream-response.ts';
 import { prefers } from '../http/response-headers.ts';
 import { defineRoute, json } from '../route.ts';
 import { blockedFrom, BlockedHostDto } from '../sandboxes/blocked-hosts.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { checkSessionHeader } from './exec-session-routes.ts';
+import { GUEST_ERRORS } from './process-dto.ts';
 
 /** Heartbeat interval of a silent stream, in milliseconds; 15 s are promised. */
 const HEARTBEAT_MS = 14_000;
@@ -24,6 +25,9 @@ const HEARTBEAT_MS = 14_000;
  * it.
  */
 const HEARTBEAT = ':\n\n';
+
+/** After a lost connection. */
+const RUN_AGAIN = 'run the command again.';
 
 /** Read-ahead in bytes of events: three pieces of a pipe. */
 const AHEAD = 256 * 1024;
@@ -89,15 +93,7 @@ async function lastFrames(
     if (!timedOut()) return exit;
     return frame('stderr', Buffer.from(`Command timed out after ${timeoutMs}ms\n`).toString('base64')) + exit;
   } catch (error) {
-    const known = error instanceof PortholeError;
-    return frame(
-      'error',
-      JSON.stringify({
-        error: known ? error.message : 'The connection to the sandbox was lost: run the command again.',
-        code: known ? error.shownCode : 'exec_transport_error',
-        retryable: !known || error.retryable,
-      }),
-    );
+    return errorFrame(error, RUN_AGAIN);
   }
 }
 
@@ -110,18 +106,6 @@ function outputFrame(event: 'stdout' | 'stderr', chunk: Buffer): Buffer {
   out.write(data, head.length, 'latin1');
   out.write('\n\n', head.length + data.length, 'latin1');
   return out;
-}
-
-function frame(event: string, data: string): string {
-  return `event: ${event}\ndata: ${data}\n\n`;
-}
-
-/** A failed start in the bridge's form: its response has begun by then. */
-function failedEvents(error: PortholeError): string {
-  return frame(
-    'error',
-    JSON.stringify({ error: error.message, code: error.shownCode, retryable: error.retryable }),
-  );
 }
 
 /** Clients of the bridge send null for unset fields. */
@@ -169,7 +153,6 @@ export const execCommandRoute = defineRoute({
   description:
     'Server-sent events: `stdout` and `stderr` (base64), then exactly one of `exit` `{"exit_code": n}` (with `blocked` where the network refused hosts) and `error` `{"error", "code"}`. ' +
     'Who accepts `application/json` and `text/event-stream` less, or not at all, gets one JSON answer once it has ended. When the client goes away, the command is killed. With a `Session-Id`, it starts in the working directory and the environment of that session, and leaves its own there.',
-  access: 'caller',
   class: 'stream',
   agents: true,
   delegates: { scope: 'exec', enforces: 'commands' },
@@ -185,13 +168,7 @@ export const execCommandRoute = defineRoute({
     },
   },
   streams: true,
-  errors: [
-    'exec_error',
-    'path_outside_workspace',
-    'sandbox_not_found',
-    'sandbox_not_running',
-    'exec_transport_error',
-  ],
+  errors: ['exec_error', 'path_outside_workspace', ...GUEST_ERRORS],
   async handle({ params, headers, body, caller, signal }, services) {
     if (body.argv[0] === '') throw new PortholeError('invalid_request', 'argv[0] must not be empty');
     const sessionId = checkSessionHeader(headers);
@@ -221,14 +198,11 @@ export const execCommandRoute = defineRoute({
     const events = await command.then(
       (running) => execEvents(running, timeoutMs, blocked),
       (error: unknown) => {
-        if (error instanceof PortholeError && error.code === 'exec_error') return failedEvents(error);
+        // The bridge's form of a failed start.
+        if (error instanceof PortholeError && error.code === 'exec_error') return errorFrame(error, RUN_AGAIN);
         throw error;
       },
     );
-    return {
-      statusCode: 200,
-      headers: { ...EVENT_STREAM_HEADERS, ...vary },
-      body: typeof events === 'string' ? events : ownPieces(events),
-    };
+    return eventStream(typeof events === 'string' ? events : ownPieces(events), vary);
   },
 });

@@ -13,7 +13,7 @@ const Body = z
   })
   .meta({ id: 'CreateSessionRequest' });
 
-export const createSessionRoute = defineRoute({
+const createSessionRoute = defineRoute({
   id: 'createSession',
   shared: { sandbox: 'work' },
   method: 'POST',
@@ -22,7 +22,6 @@ export const createSessionRoute = defineRoute({
   summary: 'Begin a session',
   description:
     'A session keeps working directory and environment from command to command, apart from other sessions. A `Session-Id` that is not known begins one as well.',
-  access: 'caller',
   agents: true,
   delegates: { scope: 'exec' },
   bridge: true,
@@ -54,7 +53,7 @@ export const createSessionRoute = defineRoute({
   },
 });
 
-export const deleteSessionRoute = defineRoute({
+const deleteSessionRoute = defineRoute({
   id: 'deleteSession',
   shared: { sandbox: 'work' },
   method: 'DELETE',
@@ -63,7 +62,6 @@ export const deleteSessionRoute = defineRoute({
   summary: 'End a session',
   description:
     'Its working directory and environment are forgotten; what its commands left running runs on. Its terminal ends.',
-  access: 'caller',
   agents: true,
   delegates: { scope: 'exec' },
   bridge: true,
@@ -88,3 +86,5 @@ export function checkSessionHeader(
   const id = headers['session-id'];
   return id === undefined ? undefined : checkSessionId(id);
 }
+
+export const execSessionRoutes = [createSessionRoute, deleteSessionRoute];

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { listPorts, waitForPort } from '#core/processes/sandbox-ports.ts';
 import { WAIT_MS } from '#guest/protocol/processes-protocol.ts';
+import { portText } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { GUEST_ERRORS, PortListDto, PortStateDto, timeout } from './process-dto.ts';
 
-export const listPortsRoute = defineRoute({
+const listPortsRoute = defineRoute({
   id: 'listPorts',
   shared: { sandbox: 'view' },
   method: 'GET',
@@ -13,7 +14,6 @@ export const listPortsRoute = defineRoute({
   tag: 'Ports',
   summary: 'List the ports that listen',
   description: '`server` and `process_id` name the owner of the port, if known.',
-  access: 'caller',
   agents: true,
   delegates: { scope: 'exec', enforces: 'commands' },
   params: SandboxPath,
@@ -24,7 +24,7 @@ export const listPortsRoute = defineRoute({
   },
 });
 
-export const waitForPortRoute = defineRoute({
+const waitForPortRoute = defineRoute({
   id: 'waitForPort',
   shared: { sandbox: 'view' },
   method: 'POST',
@@ -33,17 +33,11 @@ export const waitForPortRoute = defineRoute({
   summary: 'Wait for a port',
   description:
     'Answers once something listens on the port (or, with `closed`, nothing any more). In time nothing does: 408, and `existing` lists the ports that listen.',
-  access: 'caller',
   class: 'stream',
   agents: true,
   delegates: { scope: 'exec', enforces: 'commands' },
   params: SandboxPath.extend({
-    port: z
-      .string()
-      .regex(/^\d{1,5}$/, 'must be a port')
-      .transform(Number)
-      .refine((port) => port >= 1 && port <= 65_535, 'must be a port from 1 to 65535')
-      .meta({ example: '3000' }),
+    port: portText.meta({ example: '3000' }),
   }),
   body: z
     .strictObject({
@@ -58,3 +52,5 @@ export const waitForPortRoute = defineRoute({
     return json(200, await waitForPort(services, { caller, sandboxId: params.id, signal }, wait));
   },
 });
+
+export const portRoutes = [listPortsRoute, waitForPortRoute];

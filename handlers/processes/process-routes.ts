@@ -17,6 +17,7 @@ import {
 import { SIGNALS } from '#guest/protocol/exec-protocol.ts';
 import { OUTPUT_BYTES, processName, WAIT_MS } from '#guest/protocol/processes-protocol.ts';
 import { limitedStream } from '../http/limited-stream.ts';
+import { queryFlag } from '../http/read-input.ts';
 import { defineRoute, json, type Route } from '../route.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { cursorOf, OUTPUT_DESCRIPTION, outputQuery, outputResponse } from './output-stream.ts';
@@ -76,7 +77,6 @@ const ProcessRequestDto = z
 /** Shared settings: the scope for commands also covers processes. */
 const common = {
   tag: 'Processes',
-  access: 'caller',
   agents: true,
   delegates: { scope: 'exec', enforces: 'commands' },
 } as const satisfies Partial<Route>;
@@ -96,7 +96,7 @@ function refOf({ params: { id, pid }, caller, signal }: Request): ProcessRef {
   });
 }
 
-export const createProcessRoute = defineRoute({
+const createProcessRoute = defineRoute({
   ...common,
   shared: { sandbox: 'work' },
   id: 'createProcess',
@@ -127,7 +127,7 @@ export function checkRunnable(
   if (caller.kind === 'delegate') checkCommand(caller.grant, argv ?? ['sh'], undefined);
 }
 
-export const listProcessesRoute = defineRoute({
+const listProcessesRoute = defineRoute({
   ...common,
   shared: { sandbox: 'view' },
   id: 'listProcesses',
@@ -143,7 +143,7 @@ export const listProcessesRoute = defineRoute({
   },
 });
 
-export const getProcessRoute = defineRoute({
+const getProcessRoute = defineRoute({
   ...common,
   shared: { sandbox: 'view' },
   id: 'getProcess',
@@ -158,7 +158,7 @@ export const getProcessRoute = defineRoute({
   },
 });
 
-export const deleteProcessRoute = defineRoute({
+const deleteProcessRoute = defineRoute({
   ...common,
   shared: { sandbox: 'work' },
   id: 'deleteProcess',
@@ -175,7 +175,7 @@ export const deleteProcessRoute = defineRoute({
   },
 });
 
-export const followProcessRoute = defineRoute({
+const followProcessRoute = defineRoute({
   ...common,
   shared: { sandbox: 'view' },
   id: 'followProcess',
@@ -196,7 +196,7 @@ export const followProcessRoute = defineRoute({
   },
 });
 
-export const sendProcessInputRoute = defineRoute({
+const sendProcessInputRoute = defineRoute({
   ...common,
   shared: { sandbox: 'work' },
   id: 'sendProcessInput',
@@ -206,12 +206,7 @@ export const sendProcessInputRoute = defineRoute({
   summary: 'Write to the stdin of a process',
   description: `Raw bytes, at most ${MOST_INPUT}. Answers once they are in the pipe; \`eof=true\` closes it behind them. Takes a process with \`stdin: true\` or a terminal.`,
   params: ProcessPath,
-  query: z.object({
-    eof: z
-      .enum(['true', 'false'])
-      .default('false')
-      .transform((value) => value === 'true'),
-  }),
+  query: z.object({ eof: queryFlag() }),
   body: 'stream',
   responses: {
     200: { description: 'Taken', schema: z.object({ bytes: z.int() }).meta({ id: 'InputTaken' }) },
@@ -232,7 +227,7 @@ export const sendProcessInputRoute = defineRoute({
   },
 });
 
-export const signalProcessRoute = defineRoute({
+const signalProcessRoute = defineRoute({
   ...common,
   shared: { sandbox: 'work' },
   id: 'signalProcess',
@@ -249,7 +244,7 @@ export const signalProcessRoute = defineRoute({
   },
 });
 
-export const resizeProcessRoute = defineRoute({
+const resizeProcessRoute = defineRoute({
   ...common,
   shared: { sandbox: 'work' },
   id: 'resizeProcess',
@@ -265,7 +260,7 @@ export const resizeProcessRoute = defineRoute({
   },
 });
 
-export const waitForProcessRoute = defineRoute({
+const waitForProcessRoute = defineRoute({
   ...common,
   shared: { sandbox: 'view' },
   id: 'waitForProcess',
@@ -283,3 +278,15 @@ export const waitForProcessRoute = defineRoute({
     return json(200, await waitForProcess(services, refOf(request), request.body.timeout_ms));
   },
 });
+
+export const processRoutes = [
+  createProcessRoute,
+  listProcessesRoute,
+  getProcessRoute,
+  deleteProcessRoute,
+  followProcessRoute,
+  sendProcessInputRoute,
+  signalProcessRoute,
+  resizeProcessRoute,
+  waitForProcessRoute,
+];

@@ -70,7 +70,6 @@ const ServerRequestDto = z
 
 const common = {
   tag: 'Servers',
-  access: 'caller',
   agents: true,
   delegates: { scope: 'exec', enforces: 'commands' },
 } as const satisfies Partial<Route>;
@@ -89,7 +88,7 @@ function refOf({
   return { caller, sandboxId: id, name, signal };
 }
 
-export const putServerRoute = defineRoute({
+const putServerRoute = defineRoute({
   ...common,
   shared: { sandbox: 'work' },
   id: 'putServer',
@@ -114,7 +113,7 @@ export const putServerRoute = defineRoute({
   },
 });
 
-export const listServersRoute = defineRoute({
+const listServersRoute = defineRoute({
   ...common,
   shared: { sandbox: 'view' },
   id: 'listServers',
@@ -129,7 +128,7 @@ export const listServersRoute = defineRoute({
   },
 });
 
-export const getServerRoute = defineRoute({
+const getServerRoute = defineRoute({
   ...common,
   shared: { sandbox: 'view' },
   id: 'getServer',
@@ -144,7 +143,7 @@ export const getServerRoute = defineRoute({
   },
 });
 
-export const deleteServerRoute = defineRoute({
+const deleteServerRoute = defineRoute({
   ...common,
   shared: { sandbox: 'work' },
   id: 'deleteServer',
@@ -161,17 +160,17 @@ export const deleteServerRoute = defineRoute({
   },
 });
 
-export const startServerRoute = changeRoute(
+const startServerRoute = changeRoute(
   'start',
   'Start a server',
   'A running server is not restarted. A stopped sandbox is resumed.',
 );
-export const stopServerRoute = changeRoute(
+const stopServerRoute = changeRoute(
   'stop',
   'Stop a server',
   'SIGTERM to its group, SIGKILL 4 s later. It stays declared, and stopped over a resume.',
 );
-export const restartServerRoute = changeRoute('restart', 'Restart a server', 'A stopped sandbox is resumed.');
+const restartServerRoute = changeRoute('restart', 'Restart a server', 'A stopped sandbox is resumed.');
 
 /** Returns at once: the state shows the progress. */
 function changeRoute(change: 'start' | 'stop' | 'restart', summary: string, description: string): Route {
@@ -192,7 +191,7 @@ function changeRoute(change: 'start' | 'stop' | 'restart', summary: string, desc
   });
 }
 
-export const followServerRoute = defineRoute({
+const followServerRoute = defineRoute({
   ...common,
   shared: { sandbox: 'view' },
   id: 'followServer',
@@ -219,3 +218,14 @@ export const followServerRoute = defineRoute({
     return outputResponse(await followServer(services, refOf(request), range), services.stopping);
   },
 });
+
+export const serverRoutes = [
+  putServerRoute,
+  listServersRoute,
+  getServerRoute,
+  deleteServerRoute,
+  startServerRoute,
+  stopServerRoute,
+  restartServerRoute,
+  followServerRoute,
+];

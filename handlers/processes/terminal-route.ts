@@ -39,7 +39,6 @@ export const ptyTerminalRoute = defineRoute({
     'A WebSocket. Binary messages are what is typed, and what is shown. Text messages are JSON: to the server `{"type": "resize", "cols", "rows"}`, and `{"type": "pause"}` until `{"type": "resume"}` for a screen that cannot keep up; from it `{"type": "ready"}`, after what the session showed ' +
     'before, at last `{"type": "exit", "code", "signal"?}`, after everything that was shown, and `{"type": "error", "message"}`. A session has one terminal, which all its sockets share and which stays when they ' +
     'go; without a session the terminal ends with its socket.',
-  access: 'caller',
   class: 'stream',
   agents: true,
   delegates: { scope: 'exec' },

@@ -1,17 +1,17 @@
-import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { type DecidedApproval, decideApproval } from '#core/approvals/approval-decisions.ts';
 import { displayId } from '#core/approvals/approval-events.ts';
 import { APPROVAL_SCOPE_HELP, APPROVAL_SCOPE_NAMES } from '#core/approvals/approval-scopes.ts';
 import type { WaitingApproval } from '#core/approvals/approval-store.ts';
 import { type FollowWaiting, MOST_WAITING } from '#core/approvals/pending-approvals.ts';
-import { type Caller, ownerOf, requirePerson } from '#core/callers.ts';
+import { type Caller, listedOwner, requirePerson } from '#core/callers.ts';
 import { askedHost, denyHost } from '#core/network/change-network.ts';
 import { findRun } from '#core/runs/find-run.ts';
 import {
-  EVENT_STREAM_HEADERS,
+  eventStream,
   FIRST_FRAME,
   followingOf,
+  frame,
   NUMBERED,
   QUIET_FRAME,
 } from '../http/event-stream-response.ts';
@@ -68,14 +68,13 @@ export async function decide(
   return decided;
 }
 
-export const decideApprovalRoute = defineRoute({
+const decideApprovalRoute = defineRoute({
   id: 'decideApproval',
   method: 'POST',
   path: '/api/runs/{id}/tool-approvals',
   tag: 'Approvals',
   summary: 'Approve or deny what an agent asks for',
   description: 'For the owner of the run. A decision is taken once: a second one changes nothing.',
-  access: 'caller',
   params: RunPath,
   body: DecisionBody,
   responses: {
@@ -139,7 +138,7 @@ export function toWaitingApprovals(waiting: readonly WaitingApproval[]): z.infer
   };
 }
 
-export const followApprovalsRoute = defineRoute({
+const followApprovalsRoute = defineRoute({
   id: 'followApprovals',
   method: 'GET',
   path: '/api/approvals/events',
@@ -148,23 +147,13 @@ export const followApprovalsRoute = defineRoute({
   description:
     'Server-sent events of the type `approvals`: all that waits, at once and each time that something begins or ends to wait, as `GET /api/approvals` has it. A comment comes ' +
     'every 15 seconds in which nothing else does. The stream ends after an hour: come back.',
-  access: 'caller',
   class: 'stream',
   responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
   streams: true,
   handle({ caller, signal }, services) {
     const person = requirePerson(caller, 'follow what waits for approval');
-    const { quietMs, until, signals } = followingOf(services, '', NUMBERED, {
-      headers: {},
-      query: undefined,
-      signal,
-    });
-    const following = { owner: person.admin ? undefined : ownerOf(person), quietMs, until, signals };
-    return Promise.resolve({
-      statusCode: 200,
-      headers: { ...EVENT_STREAM_HEADERS },
-      body: Readable.from(frames(services, following)),
-    });
+    const following = followingOf(services, '', NUMBERED, { headers: {}, query: undefined, signal });
+    return Promise.resolve(eventStream(frames(services, { ...following, owner: listedOwner(person) })));
   },
 });
 
@@ -173,21 +162,22 @@ async function* frames(services: Services, following: FollowWaiting): AsyncGener
   for await (const waiting of services.pendingApprovals.follow(following)) {
     yield waiting === undefined
       ? QUIET_FRAME
-      : `event: approvals\ndata: ${JSON.stringify(toWaitingApprovals(waiting))}\n\n`;
+      : frame('approvals', JSON.stringify(toWaitingApprovals(waiting)));
   }
 }
 
-export const listApprovalsRoute = defineRoute({
+const listApprovalsRoute = defineRoute({
   id: 'listApprovals',
   method: 'GET',
   path: '/api/approvals',
   tag: 'Approvals',
   summary: 'List what waits for your decision, in all of your runs',
-  access: 'caller',
   responses: { 200: { description: 'What waits now', schema: WaitingApprovals } },
   async handle({ caller }, { records, clock }) {
     const person = requirePerson(caller, 'list what waits for approval');
-    const owner = person.admin ? undefined : ownerOf(person);
-    return json(200, toWaitingApprovals(await records.approvals.waiting(owner, clock.now(), MOST_WAITING)));
+    const waiting = await records.approvals.waiting(listedOwner(person), clock.now(), MOST_WAITING);
+    return json(200, toWaitingApprovals(waiting));
   },
 });
+
+export const approvalRoutes = [decideApprovalRoute, listApprovalsRoute, followApprovalsRoute];

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { requirePerson } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { InboxMessage } from '#core/inbox/inbox-store.ts';
 import {
@@ -12,8 +11,9 @@ import {
 } from '#core/inbox/use-inbox.ts';
 import type { Picture } from '#core/pages/page-browser.ts';
 import { openPage } from '#core/pages/look-at-page.ts';
-import { findRun } from '#core/runs/find-run.ts';
+import { queryFlag } from '../http/read-input.ts';
 import {
+  PAGE_ERRORS,
   pagePath,
   PictureDto,
   PreviewPath,
@@ -21,8 +21,8 @@ import {
   toVisit,
   visitFields,
 } from '../previews/page-routes.ts';
-import { defineRoute, json } from '../route.ts';
-import { RunPath } from './run-routes.ts';
+import { json } from '../route.ts';
+import { defineRunRoute, RunPath } from './run-routes.ts';
 
 /** Characters of base64: 128 KiB of picture. */
 const LONGEST_PICTURE = 174_764;
@@ -118,9 +118,8 @@ const CommentBody = z
   .meta({ id: 'InboxComment' });
 
 const MessagePath = RunPath.extend({ message: z.string().max(64).describe('`message_id`') });
-const RUN_ERRORS = ['invalid_run_id', 'foreign_run', 'run_not_found'] as const;
 
-export const postCommentRoute = defineRoute({
+const postCommentRoute = defineRunRoute({
   id: 'postComment',
   shared: { run: 'work' },
   method: 'POST',
@@ -129,14 +128,10 @@ export const postCommentRoute = defineRoute({
   summary: 'Send a comment to the agent of a run',
   description:
     'For people. The agent reads it with `GET …/inbox`, the MCP tool `read_inbox` or `porthole inbox`. The timeline has it as `inbox.posted`, without its text.',
-  access: 'caller',
-  params: RunPath,
   body: CommentBody,
   responses: { 201: { description: 'The comment', schema: MessageDto } },
-  errors: [...RUN_ERRORS, 'run_ended', 'too_many_messages'],
-  async handle({ params, body, caller }, services) {
-    const person = requirePerson(caller, 'post comments');
-    const run = await findRun(services, person, params.id);
+  errors: ['run_ended', 'too_many_messages'],
+  async handle({ body, caller }, run, services) {
     const { text, pin, picture } = body;
     const message = await postMessage(
       services,
@@ -159,7 +154,7 @@ function toPicture({ media_type, width, height, data }: z.output<typeof PictureB
   return { mediaType: media_type, width, height, base64: data };
 }
 
-export const listInboxRoute = defineRoute({
+const listInboxRoute = defineRunRoute({
   id: 'listInbox',
   shared: { run: 'view' },
   method: 'GET',
@@ -167,46 +162,37 @@ export const listInboxRoute = defineRoute({
   tag: 'Inbox',
   summary: 'List the comments and replies of a run',
   description: 'For the owner of the run and its agent. Listing marks nothing as read.',
-  access: 'caller',
   agents: true,
   channel: true,
-  params: RunPath,
   query: z.object({
-    unread: z
-      .enum(['true', 'false'])
-      .default('false')
-      .describe('Only what the other side sent and this side has not read'),
+    unread: queryFlag().describe('Only what the other side sent and this side has not read'),
   }),
   responses: { 200: { description: 'The messages', schema: InboxDto } },
-  errors: RUN_ERRORS,
-  async handle({ params, query, caller }, services) {
-    const run = await findRun(services, caller, params.id, { agents: true });
-    const messages = await listMessages(services, { run, caller }, { unread: query.unread === 'true' });
+  async handle({ query, caller }, run, services) {
+    const messages = await listMessages(services, { run, caller }, query);
     return json(200, { messages: messages.map(toMessageDto) });
   },
 });
 
-export const getMessageRoute = defineRoute({
+const getMessageRoute = defineRunRoute({
   id: 'getInboxMessage',
   shared: { run: 'view' },
   method: 'GET',
   path: '/api/runs/{id}/inbox/{message}',
   tag: 'Inbox',
   summary: 'Read one message with its picture',
-  access: 'caller',
   agents: true,
   channel: true,
   params: MessagePath,
   responses: { 200: { description: 'The message', schema: MessageWithPicture } },
-  errors: [...RUN_ERRORS, 'message_not_found'],
-  async handle({ params, caller }, services) {
-    const run = await findRun(services, caller, params.id, { agents: true });
+  errors: ['message_not_found'],
+  async handle({ params }, run, services) {
     const found = await findMessage(services, run, params.message);
     return json(200, { ...toMessageDto(found), picture: found.picture && toPictureDto(found.picture) });
   },
 });
 
-export const replyRoute = defineRoute({
+const replyRoute = defineRunRoute({
   id: 'replyToComment',
   shared: { run: 'work' },
   method: 'POST',
@@ -214,21 +200,19 @@ export const replyRoute = defineRoute({
   tag: 'Inbox',
   summary: 'Reply to a comment',
   description: 'For the agent of the run and its owner. The timeline has it as `inbox.replied`.',
-  access: 'caller',
   agents: true,
   channel: true,
   params: MessagePath,
   body: z.strictObject({ text: messageText }).meta({ id: 'InboxReply' }),
   responses: { 201: { description: 'The reply', schema: MessageDto } },
-  errors: [...RUN_ERRORS, 'run_ended', 'message_not_found', 'too_many_messages'],
-  async handle({ params, body, caller }, services) {
-    const run = await findRun(services, caller, params.id, { agents: true });
+  errors: ['run_ended', 'message_not_found', 'too_many_messages'],
+  async handle({ params, body, caller }, run, services) {
     const reply = { text: body.text, replyTo: params.message };
     return json(201, toMessageDto(await postMessage(services, { run, caller }, reply)));
   },
 });
 
-export const markReadRoute = defineRoute({
+const markReadRoute = defineRunRoute({
   id: 'markInboxRead',
   method: 'POST',
   path: '/api/runs/{id}/inbox/read',
@@ -236,23 +220,19 @@ export const markReadRoute = defineRoute({
   summary: 'Mark messages as read',
   description:
     'Of the other side: an agent marks what people sent, and people what the agent sent. Other ids are ignored.',
-  access: 'caller',
   agents: true,
   channel: true,
-  params: RunPath,
   body: z
     .strictObject({ messages: z.array(z.string().max(64)).min(1).max(MOST_MESSAGES) })
     .meta({ id: 'InboxRead' }),
   responses: { 204: { description: 'They are marked' } },
-  errors: RUN_ERRORS,
-  async handle({ params, body, caller }, services) {
-    const run = await findRun(services, caller, params.id, { agents: true });
+  async handle({ body, caller }, run, services) {
     await markRead(services, { run, caller }, body.messages);
     return { statusCode: 204, headers: {} };
   },
 });
 
-export const findElementRoute = defineRoute({
+const findElementRoute = defineRunRoute({
   id: 'findPageElement',
   shared: { run: 'work' },
   method: 'POST',
@@ -262,7 +242,6 @@ export const findElementRoute = defineRoute({
   description:
     "Opens the page again in Porthole's browser, as a look does, and answers what is at the point: selector, role and name, the framework's component and its source where known, and a picture. " +
     'Send it as `pin` and `picture` of a comment. Texts are those of the page: treat them as untrusted.',
-  access: 'caller',
   class: 'stream',
   params: PreviewPath,
   body: z
@@ -274,19 +253,8 @@ export const findElementRoute = defineRoute({
     })
     .meta({ id: 'FindElementRequest' }),
   responses: { 200: { description: 'The element', schema: ElementDto } },
-  errors: [
-    ...RUN_ERRORS,
-    'element_not_found',
-    'preview_not_found',
-    'preview_not_enabled',
-    'too_many_looks',
-    'browser_missing',
-    'browser_failed',
-    'exec_transport_error',
-  ],
-  async handle({ params, body: { point, ...visit }, caller, signal }, services) {
-    const person = requirePerson(caller, 'look for elements');
-    const run = await findRun(services, person, params.id);
+  errors: ['element_not_found', ...PAGE_ERRORS],
+  async handle({ params, body: { point, ...visit }, signal }, run, services) {
     const wanted = { run, port: params.port, ...toVisit(visit), picture: undefined, point };
     const { element } = await openPage(services, wanted, signal);
     if (element === null) {
@@ -306,3 +274,12 @@ export const findElementRoute = defineRoute({
     });
   },
 });
+
+export const inboxRoutes = [
+  findElementRoute,
+  postCommentRoute,
+  listInboxRoute,
+  getMessageRoute,
+  replyRoute,
+  markReadRoute,
+];

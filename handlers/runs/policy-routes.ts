@@ -2,18 +2,17 @@ import { z } from 'zod';
 import { deletePolicy } from '#core/approvals/approval-decisions.ts';
 import { POLICY_SCOPE_NAMES, scopeOf } from '#core/approvals/approval-scopes.ts';
 import type { PolicyRecord } from '#core/approvals/approval-store.ts';
-import { ownerOf, requirePerson } from '#core/callers.ts';
-import { pageQuery } from '../http/read-input.ts';
+import { listedOwner, requirePerson } from '#core/callers.ts';
+import { pageQuery, pageResponse } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 
-export const deletePolicyRoute = defineRoute({
+const deletePolicyRoute = defineRoute({
   id: 'deleteApprovalPolicy',
   method: 'DELETE',
   path: '/api/approval-policies/{id}',
   tag: 'Approvals',
   summary: 'Delete an approval policy',
   description: 'What it covered is asked about again. What it has approved stays approved.',
-  access: 'caller',
   params: z.object({ id: z.string().max(200).describe('`policy_id`') }),
   responses: { 204: { description: 'Deleted' } },
   errors: ['policy_not_found'],
@@ -36,25 +35,17 @@ const PolicyDto = z
   })
   .meta({ id: 'ApprovalPolicy' });
 
-export const listPoliciesRoute = defineRoute({
+const listPoliciesRoute = defineRoute({
   id: 'listApprovalPolicies',
   method: 'GET',
   path: '/api/approval-policies',
   tag: 'Approvals',
   summary: 'List what you approve without being asked, newest first',
-  access: 'caller',
   query: z.object(pageQuery),
-  responses: {
-    200: {
-      description: 'A page of policies; `next` is null on the last one',
-      schema: z
-        .object({ policies: z.array(PolicyDto), next: z.string().nullable() })
-        .meta({ id: 'ApprovalPolicyList' }),
-    },
-  },
+  responses: pageResponse('policies', PolicyDto, 'ApprovalPolicyList'),
   async handle({ query, caller }, { records }) {
     const person = requirePerson(caller, 'list approval policies');
-    const page = await records.policies.list(person.admin ? undefined : ownerOf(person), query);
+    const page = await records.policies.list(listedOwner(person), query);
     return json(200, { policies: page.items.map(toPolicyDto), next: page.next });
   },
 });
@@ -71,3 +62,5 @@ function toPolicyDto(policy: PolicyRecord): z.infer<typeof PolicyDto> {
     created_by: policy.createdBy,
   };
 }
+
+export const policyRoutes = [listPoliciesRoute, deletePolicyRoute];

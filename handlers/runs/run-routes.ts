@@ -1,13 +1,15 @@
 import { z } from 'zod';
-import { accessTo, type Caller, ownerOf, requirePerson } from '#core/callers.ts';
+import { accessTo, type Caller, listedOwner, ownerOf, requirePerson } from '#core/callers.ts';
 import { recordAgentConnected, rotateAgentToken } from '#core/runs/agent-token.ts';
 import { completeRun, createRun, shareRun } from '#core/runs/create-run.ts';
 import { findRun } from '#core/runs/find-run.ts';
 import { RUN_SORTS, type RunRecord, SHARING } from '#core/runs/run-records.ts';
-import { filterQuery, listFilterOf, pageQuery, totalField } from '../http/read-input.ts';
-import { defineRoute, json } from '../route.ts';
+import type { HttpResponse } from '../http/http-event.ts';
+import { filterQuery, listFilterOf, pageQuery, pageResponse, totalField } from '../http/read-input.ts';
+import { defineRoute, json, type Route, type RouteRequest } from '../route.ts';
 import { AccessDto } from '../sandboxes/sandbox-dto.ts';
 import { TagFilter } from '../sandboxes/sandbox-schemas.ts';
+import type { Services } from '../services.ts';
 
 const SharingDto = z
   .enum(SHARING, `must be one of ${SHARING.join(', ')}`)
@@ -55,7 +57,33 @@ function toRunDto(run: RunRecord, caller: Caller): z.infer<typeof RunDto> {
  */
 export const RunPath = z.object({ id: z.string().max(200).describe('Run id, `[A-Za-z0-9_-]{1,64}`') });
 
-export const completeRunRoute = defineRoute({
+interface RunRoute<Params, Query, Body> extends Omit<Route<Params, Query, Body>, 'handle'> {
+  handle(
+    request: RouteRequest<Params, Query, Body>,
+    run: RunRecord,
+    services: Services,
+  ): Promise<HttpResponse>;
+}
+
+/** A route of one run, which is found for the caller first. Its default `params` are `RunPath`. */
+export function defineRunRoute<
+  Params extends z.infer<typeof RunPath> = z.infer<typeof RunPath>,
+  Query = unknown,
+  Body = unknown,
+>({ handle, ...route }: RunRoute<Params, Query, Body>): Route {
+  return {
+    params: RunPath,
+    ...route,
+    errors: ['invalid_run_id', 'foreign_run', 'run_not_found', ...(route.errors ?? [])],
+    async handle(request: RouteRequest<Params, Query, Body>, services) {
+      const { caller, params } = request;
+      const run = await findRun(services, caller, params.id, { agents: route.agents === true });
+      return handle(request, run, services);
+    },
+  };
+}
+
+const completeRunRoute = defineRunRoute({
   id: 'completeRun',
   method: 'POST',
   path: '/api/runs/{id}/complete',
@@ -63,12 +91,8 @@ export const completeRunRoute = defineRoute({
   summary: 'Complete a run',
   description:
     'Its agent token stops working, and pending approvals are withdrawn. Its sandbox stops and keeps its files, unless another run is active in it or one of its previews is kept. Completing it again changes nothing.',
-  access: 'caller',
-  params: RunPath,
   responses: { 200: { description: 'The completed run', schema: RunDto } },
-  errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
-  async handle({ params, caller }, services) {
-    const run = await findRun(services, caller, params.id);
+  async handle({ caller }, run, services) {
     return json(200, toRunDto(await completeRun(services, run), caller));
   },
 });
@@ -94,7 +118,7 @@ const Body = z
   })
   .meta({ id: 'CreateRunRequest' });
 
-export const createRunRoute = defineRoute({
+const createRunRoute = defineRoute({
   id: 'createRun',
   method: 'POST',
   path: '/api/runs',
@@ -102,7 +126,6 @@ export const createRunRoute = defineRoute({
   summary: 'Make a run',
   description:
     "A run is one agent's work in one sandbox. The `agent_token` is answered here and never again.",
-  access: 'caller',
   body: Body,
   responses: {
     201: {
@@ -127,7 +150,7 @@ export const createRunRoute = defineRoute({
   },
 });
 
-export const changeRunRoute = defineRoute({
+const changeRunRoute = defineRunRoute({
   id: 'changeRun',
   method: 'PATCH',
   path: '/api/runs/{id}',
@@ -135,19 +158,15 @@ export const changeRunRoute = defineRoute({
   summary: 'Share a run',
   description:
     'Only its owner and admins share a run, answer its agent, complete it and delete its sandbox, whatever `sharing` is. A narrower sharing also ends the terminals and streams that it no longer allows, within 15 seconds.',
-  access: 'caller',
-  params: RunPath,
   body: z.strictObject({ sharing: SharingDto }).meta({ id: 'ChangeRunRequest' }),
   responses: { 200: { description: 'The run', schema: RunDto } },
-  errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
-  async handle({ params, body, caller }, services) {
+  async handle({ body, caller }, run, services) {
     const person = requirePerson(caller, 'share runs');
-    const run = await findRun(services, person, params.id);
     return json(200, toRunDto(await shareRun(services, person, run, body.sharing), caller));
   },
 });
 
-export const rotateAgentTokenRoute = defineRoute({
+const rotateAgentTokenRoute = defineRunRoute({
   id: 'rotateAgentToken',
   method: 'POST',
   path: '/api/runs/{id}/agent-token',
@@ -155,8 +174,6 @@ export const rotateAgentTokenRoute = defineRoute({
   summary: "Rotate a run's agent token",
   description:
     'Answers a new token, valid for 24 hours at most. New requests with the earlier one are refused, and requests that are under way end as usual. The `porthole` command inside the sandbox has its own token and goes on.',
-  access: 'caller',
-  params: RunPath,
   responses: {
     200: {
       description: 'The new token: it is answered here and never again',
@@ -165,36 +182,31 @@ export const rotateAgentTokenRoute = defineRoute({
         .meta({ id: 'RotatedAgentToken' }),
     },
   },
-  errors: ['invalid_run_id', 'foreign_run', 'run_not_found', 'run_ended'],
-  async handle({ params, caller }, services) {
-    const run = await findRun(services, caller, params.id);
+  errors: ['run_ended'],
+  async handle(_request, run, services) {
     const { agentToken, expiresAt } = await rotateAgentToken(services, run);
     const body = { run_id: run.id, agent_token: agentToken, expires_at: expiresAt.toISOString() };
     return json(200, body, { 'cache-control': 'no-store' });
   },
 });
 
-export const getRunRoute = defineRoute({
+const getRunRoute = defineRunRoute({
   id: 'getRun',
   shared: { run: 'view' },
   method: 'GET',
   path: '/api/runs/{id}',
   tag: 'Runs',
   summary: 'Read a run',
-  access: 'caller',
   agents: true,
   channel: true,
-  params: RunPath,
   responses: { 200: { description: 'The run', schema: RunDto } },
-  errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
-  async handle({ params, caller }, services) {
-    const run = await findRun(services, caller, params.id, { agents: true });
+  async handle({ caller }, run, services) {
     if (caller.kind === 'agent') await recordAgentConnected(services, run);
     return json(200, toRunDto(run, caller));
   },
 });
 
-export const listRunsRoute = defineRoute({
+const listRunsRoute = defineRoute({
   id: 'listRuns',
   method: 'GET',
   path: '/api/runs',
@@ -202,7 +214,6 @@ export const listRunsRoute = defineRoute({
   summary: 'List your runs',
   description:
     "Newest first, unless `sort` says otherwise; filters are combined. `query` searches title, id, sandbox and owner. `tag` and `image` are those of the run's sandbox. Admins list the runs of all owners.",
-  access: 'caller',
   query: z.object({
     ...pageQuery,
     ...filterQuery,
@@ -218,24 +229,26 @@ export const listRunsRoute = defineRoute({
       .default('newest')
       .describe('`title`: in the order of their titles, ignoring the case of A to Z'),
   }),
-  responses: {
-    200: {
-      description: 'A page of runs; `next` is null on the last one',
-      schema: z
-        .object({ runs: z.array(RunDto), next: z.string().nullable(), total: totalField })
-        .meta({ id: 'RunList' }),
-    },
-  },
+  responses: pageResponse('runs', RunDto, 'RunList', { total: totalField }),
   async handle({ query, caller }, { records }) {
     const person = requirePerson(caller, 'list runs');
     const sharedWith = query.shared === undefined ? undefined : ownerOf(person);
-    const owner = person.admin || sharedWith !== undefined ? undefined : ownerOf(person);
+    const owner = sharedWith === undefined ? listedOwner(person) : undefined;
     const { limit, after, sort, status, sandbox_id: sandboxId } = query;
     const filter = { ...listFilterOf(query), status, sandboxId, sharedWith };
     const [page, total] = await Promise.all([
       records.runs.list(owner, { limit, after }, filter, sort),
-      query.count === 'true' ? records.runs.count(owner, filter) : null,
+      query.count ? records.runs.count(owner, filter) : null,
     ]);
     return json(200, { runs: page.items.map((run) => toRunDto(run, person)), next: page.next, total });
   },
 });
+
+export const runRoutes = [
+  createRunRoute,
+  listRunsRoute,
+  getRunRoute,
+  changeRunRoute,
+  completeRunRoute,
+  rotateAgentTokenRoute,
+];

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { Caller } from '#core/callers.ts';
 import {
@@ -9,23 +8,23 @@ import {
 } from '#core/runs/activity.ts';
 import { readEventDetails } from '#core/runs/event-details.ts';
 import { type EventLog, streamEvents } from '#core/runs/event-log.ts';
-import { findRun } from '#core/runs/find-run.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import type { RunEvent, RunEventType } from '#core/runs/timeline.ts';
 import { sendHeartbeats } from '#core/sandboxes/sandbox-activity.ts';
 import type { Records } from '#core/shared/records.ts';
 import {
-  EVENT_STREAM_HEADERS,
+  eventStream,
   EventId,
   FIRST_FRAME,
   followingOf,
+  frame,
   NUMBERED,
   QUIET_FRAME,
 } from '../http/event-stream-response.ts';
-import { pageLimit } from '../http/read-input.ts';
-import { defineRoute, json, type Route } from '../route.ts';
+import { pageLimit, pageResponse } from '../http/read-input.ts';
+import { json, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
-import { RunPath } from './run-routes.ts';
+import { defineRunRoute, RunPath } from './run-routes.ts';
 
 const TYPES = [
   'run.created',
@@ -86,24 +85,20 @@ function followRoute<Position, Event extends { readonly seq: Position; readonly 
   texts: Required<Pick<Route, 'id' | 'path' | 'summary' | 'description'>>,
   { position, logOf, idOf, toDto }: FollowedLog<Position, Event>,
 ): Route {
-  return defineRoute({
+  return defineRunRoute({
     ...texts,
     shared: { run: 'view' },
     method: 'GET',
     tag: 'Runs',
-    access: 'caller',
     class: 'stream',
     agents: true,
     channel: true,
-    params: RunPath,
     query: z.object({
       after: position.schema.optional().describe('The same as `Last-Event-ID`, which wins'),
     }),
     responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
     streams: true,
-    errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
-    async handle({ params, query, headers, caller, signal }, services) {
-      const run = await findRun(services, caller, params.id, { agents: true });
+    async handle({ query, headers, caller, signal }, run, services) {
       const following = followingOf(services, run.id, position, { headers, query: query.after, signal });
       const watch = await watchOf(services, caller, run);
       const events = streamEvents(logOf(services.records, run), services.clock, following);
@@ -117,7 +112,7 @@ function followRoute<Position, Event extends { readonly seq: Position; readonly 
               yield QUIET_FRAME;
               continue;
             }
-            yield `id: ${idOf(event)}\nevent: ${event.type}\ndata: ${JSON.stringify(toDto(event))}\n\n`;
+            yield frame(event.type, JSON.stringify(toDto(event)), idOf(event));
             // An agent's token ends with its run.
             if (caller.kind === 'agent' && event.type === 'run.completed') return;
           }
@@ -126,7 +121,7 @@ function followRoute<Position, Event extends { readonly seq: Position; readonly 
           unwatch();
         }
       }
-      return { statusCode: 200, headers: { ...EVENT_STREAM_HEADERS }, body: Readable.from(frames()) };
+      return eventStream(frames());
     },
   });
 }
@@ -145,7 +140,7 @@ async function watchOf(services: Services, caller: Caller, run: RunRecord): Prom
   };
 }
 
-export const followTimelineRoute = followRoute(
+const followTimelineRoute = followRoute(
   {
     id: 'followTimeline',
     path: '/api/runs/{id}/events',
@@ -163,7 +158,7 @@ export const followTimelineRoute = followRoute(
   },
 );
 
-export const readTimelineRoute = defineRoute({
+const readTimelineRoute = defineRunRoute({
   id: 'readTimeline',
   shared: { run: 'view' },
   method: 'GET',
@@ -172,23 +167,14 @@ export const readTimelineRoute = defineRoute({
   summary: "Read a run's timeline",
   description:
     'What happened, oldest first. `next` is null on the last page; the id of the last event that you know, as `after`, gives what came since.',
-  access: 'caller',
   agents: true,
   channel: true,
-  params: RunPath,
   query: z.object({
     limit: pageLimit,
     after: EventId.optional().describe('`next` of the page before, or the `id` of any event'),
   }),
-  responses: {
-    200: {
-      description: 'A page of events',
-      schema: z.object({ events: z.array(EventDto), next: z.string().nullable() }).meta({ id: 'Timeline' }),
-    },
-  },
-  errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
-  async handle({ params, query, caller }, services) {
-    const run = await findRun(services, caller, params.id, { agents: true });
+  responses: pageResponse('events', EventDto, 'Timeline'),
+  async handle({ query }, run, services) {
     const { events, more } = await services.records.timeline.read(run.id, {
       after: query.after ?? 0,
       limit: query.limit,
@@ -225,7 +211,7 @@ function toActivityDto(event: ActivityEvent): z.infer<typeof ActivityEventDto> {
   return { id, type, at: at.toISOString(), data, cursor: cursorOf(event) };
 }
 
-export const readActivityRoute = defineRoute({
+const readActivityRoute = defineRunRoute({
   id: 'readActivity',
   shared: { run: 'view' },
   method: 'GET',
@@ -234,25 +220,14 @@ export const readActivityRoute = defineRoute({
   summary: 'Read everything that happened in a run',
   description:
     'The timeline, and what was done in the sandbox while the run was active: `command.exited` (`command`, `exit_code`, `duration_ms`), `file.written` and `file.deleted` (`path`), `network.requested` (`host`, `port`, `decision`, `rule`). Commands and files have `by`: `person` (with `user`), `agent` or `delegate`; their details have their own route. The sandbox keeps its last 1,000 events, for a day; the timeline keeps its own.',
-  access: 'caller',
   agents: true,
   channel: true,
-  params: RunPath,
   query: z.object({
     limit: pageLimit,
     after: ActivityCursor.optional().describe('`next` of the page before, or the `cursor` of any event'),
   }),
-  responses: {
-    200: {
-      description: 'A page of events, oldest first; `next` is null on the last one',
-      schema: z
-        .object({ events: z.array(ActivityEventDto), next: z.string().nullable() })
-        .meta({ id: 'Activity' }),
-    },
-  },
-  errors: ['invalid_run_id', 'foreign_run', 'run_not_found'],
-  async handle({ params, query, caller }, services) {
-    const run = await findRun(services, caller, params.id, { agents: true });
+  responses: pageResponse('events', ActivityEventDto, 'Activity'),
+  async handle({ query }, run, services) {
     const { events, more } = await activityLog(services.records, run).read(run.id, {
       after: query.after ?? NOTHING_KNOWN,
       limit: query.limit,
@@ -285,7 +260,7 @@ const EventDetailsDto = z
   })
   .meta({ id: 'EventDetails' });
 
-export const readEventDetailsRoute = defineRoute({
+const readEventDetailsRoute = defineRunRoute({
   id: 'readEventDetails',
   shared: { run: 'view' },
   method: 'GET',
@@ -294,7 +269,6 @@ export const readEventDetailsRoute = defineRoute({
   summary: 'Read the output of a command, or the change of a file',
   description:
     'For events `command.exited`, `process.started`, `process.exited` and `file.written`. The running sandbox keeps the output of its latest commands and the contents of its latest files of at most 128 KiB, 4 MiB together, until it stops; files that are uploaded together are not among them. It resumes no sandbox. For callers who may read the files of the sandbox.',
-  access: 'caller',
   agents: true,
   channel: true,
   params: RunPath.extend({
@@ -305,16 +279,15 @@ export const readEventDetailsRoute = defineRoute({
       .meta({ example: 's1' }),
   }),
   responses: { 200: { description: 'The details, or why there are none', schema: EventDetailsDto } },
-  errors: ['invalid_run_id', 'foreign_run', 'run_not_found', 'not_found', 'exec_transport_error'],
-  async handle({ params, caller, signal, redact }, services) {
-    const run = await findRun(services, caller, params.id, { agents: true });
+  errors: ['not_found', 'exec_transport_error'],
+  async handle({ params, caller, signal, redact }, run, services) {
     return json(200, await readEventDetails({ ...services, redact }, caller, run, params.event, signal));
   },
 });
 
 const NOTHING_KNOWN: ActivityPosition = { run: 0, sandbox: 0 };
 
-export const followActivityRoute = followRoute(
+const followActivityRoute = followRoute(
   {
     id: 'followActivity',
     path: '/api/runs/{id}/activity/events',
@@ -329,3 +302,11 @@ export const followActivityRoute = followRoute(
     toDto: toActivityDto,
   },
 );
+
+export const timelineRoutes = [
+  readTimelineRoute,
+  followTimelineRoute,
+  readActivityRoute,
+  readEventDetailsRoute,
+  followActivityRoute,
+];

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { archiveNotFound, mayDeleteArchive } from '#core/archives/archive-sandbox.ts';
+import { archiveNotFound } from '#core/archives/archive-sandbox.ts';
 import type { ArchiveRecord } from '#core/archives/archive-store.ts';
-import { ownerOf, requirePerson } from '#core/callers.ts';
-import { pageQuery } from '../http/read-input.ts';
+import { listedOwner, mayManage, requirePerson } from '#core/callers.ts';
+import { pageQuery, pageResponse } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 
 const ArchiveDto = z
@@ -35,20 +35,19 @@ function toArchiveDto(archive: ArchiveRecord): z.infer<typeof ArchiveDto> {
   };
 }
 
-export const deleteArchiveRoute = defineRoute({
+const deleteArchiveRoute = defineRoute({
   id: 'deleteArchive',
   method: 'DELETE',
   path: '/api/archives/{id}',
   tag: 'Sandboxes',
   summary: 'Delete an archive',
-  access: 'caller',
   params: z.object({ id: z.string().max(200).describe('Of the archive') }),
   responses: { 204: { description: 'Gone, and its files with it' } },
   errors: ['archive_not_found', 'archive_error'],
   async handle({ params: { id }, caller }, { records, archives }) {
     const person = requirePerson(caller, 'delete archives');
     const archive = await records.archives.get(id);
-    if (archive === undefined || !mayDeleteArchive(person, archive)) throw archiveNotFound(id);
+    if (archive === undefined || !mayManage(person, archive)) throw archiveNotFound(id);
     // Files first: after a crash, the record remains and the deletion can be retried.
     await archives?.store.remove(archive.key);
     await records.archives.remove(id);
@@ -56,7 +55,7 @@ export const deleteArchiveRoute = defineRoute({
   },
 });
 
-export const listArchivesRoute = defineRoute({
+const listArchivesRoute = defineRoute({
   id: 'listArchives',
   method: 'GET',
   path: '/api/archives',
@@ -64,23 +63,16 @@ export const listArchivesRoute = defineRoute({
   summary: 'List your archives, newest first',
   description:
     'What was in sandboxes that were destroyed after their retention. There are none where PORTHOLE_ARCHIVE_BUCKET is not set.',
-  access: 'caller',
   query: z.object({
     ...pageQuery,
     sandbox_id: z.string().max(128).optional().describe('Those of one sandbox'),
   }),
-  responses: {
-    200: {
-      description: 'A page of archives; `next` is null on the last one',
-      schema: z
-        .object({ archives: z.array(ArchiveDto), next: z.string().nullable() })
-        .meta({ id: 'ArchiveList' }),
-    },
-  },
+  responses: pageResponse('archives', ArchiveDto, 'ArchiveList'),
   async handle({ query: { limit, after, sandbox_id }, caller }, { records }) {
     const person = requirePerson(caller, 'list archives');
-    const owner = person.admin ? undefined : ownerOf(person);
-    const page = await records.archives.list(owner, { limit, after }, sandbox_id);
+    const page = await records.archives.list(listedOwner(person), { limit, after }, sandbox_id);
     return json(200, { archives: page.items.map(toArchiveDto), next: page.next });
   },
 });
+
+export const archiveRoutes = [listArchivesRoute, deleteArchiveRoute];

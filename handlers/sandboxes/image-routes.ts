@@ -6,14 +6,13 @@ import { defineRoute, json } from '../route.ts';
 import { ImageFields, ImageName, toCatalogueImage } from './image-schemas.ts';
 import { requireAdmin } from './warm-pool-routes.ts';
 
-export const deleteImageRoute = defineRoute({
+const deleteImageRoute = defineRoute({
   id: 'deleteImage',
   method: 'DELETE',
   path: '/api/images/{name}',
   tag: 'Images',
   summary: 'Take an image out of the catalogue',
   description: 'For admins. Sandboxes that were made from it stay.',
-  access: 'caller',
   params: z.object({ name: ImageName }),
   responses: { 204: { description: 'It is not there any more' } },
   errors: ['image_not_found', 'image_configured'],
@@ -60,7 +59,7 @@ function toListedImageDto(image: ListedImage): z.infer<typeof ListedImageDto> {
   return { ...toImageDto(image), source: image.source };
 }
 
-export const listImagesRoute = defineRoute({
+const listImagesRoute = defineRoute({
   id: 'listImages',
   method: 'GET',
   path: '/api/images',
@@ -68,7 +67,6 @@ export const listImagesRoute = defineRoute({
   summary: 'List the images that sandboxes may be made from',
   description:
     'By name, those that the provider of this installation can run. A sandbox that names no image gets the default.',
-  access: 'caller',
   responses: {
     200: {
       description: 'The catalogue',
@@ -94,7 +92,7 @@ const Body = ImageFields.extend({ name: ImageName }).meta({
   ],
 });
 
-export const putImageRoute = defineRoute({
+const putImageRoute = defineRoute({
   id: 'putImage',
   method: 'POST',
   path: '/api/images',
@@ -102,7 +100,6 @@ export const putImageRoute = defineRoute({
   summary: 'Add an image, or replace the one of its name',
   description:
     'For admins. Sandboxes that are there keep what they were made from. Those of the configuration change with it alone.',
-  access: 'caller',
   body: Body,
   responses: {
     200: { description: 'Replaced', schema: ImageDto },
@@ -117,3 +114,5 @@ export const putImageRoute = defineRoute({
     return json(isNew ? 201 : 200, toImageDto(image));
   },
 });
+
+export const imageRoutes = [listImagesRoute, putImageRoute, deleteImageRoute];

@@ -39,7 +39,7 @@ const MountBucketBody = z.unknown().meta({
   },
 });
 
-export const mountBucketRoute = defineRoute({
+const mountBucketRoute = defineRoute({
   id: 'mountBucket',
   method: 'POST',
   path: '/v1/sandbox/{id}/mount',
@@ -47,7 +47,6 @@ export const mountBucketRoute = defineRoute({
   summary: 'Mount a bucket',
   description:
     'Shows an S3-compatible bucket, or a folder of it, below /mnt or /workspace. It is served from outside the sandbox, which never sees the credentials, and ends with it.',
-  access: 'caller',
   bridge: true,
   params: SandboxPath,
   body: MountBucketBody,
@@ -71,7 +70,7 @@ const Body = z.unknown().meta({
   properties: { mountPath: { type: 'string', description: 'Absolute', example: '/mnt/data' } },
 });
 
-export const unmountBucketRoute = defineRoute({
+const unmountBucketRoute = defineRoute({
   id: 'unmountBucket',
   method: 'POST',
   path: '/v1/sandbox/{id}/unmount',
@@ -79,7 +78,6 @@ export const unmountBucketRoute = defineRoute({
   summary: 'Unmount a bucket',
   description:
     'What was written to a file is in the bucket once the file is closed; what is open is cut off.',
-  access: 'caller',
   bridge: true,
   params: SandboxPath,
   body: Body,
@@ -93,3 +91,5 @@ export const unmountBucketRoute = defineRoute({
     return json(200, { ok: true });
   },
 });
+
+export const mountRoutes = [mountBucketRoute, unmountBucketRoute];

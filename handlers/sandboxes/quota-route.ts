@@ -44,7 +44,6 @@ export const getQuotaRoute = defineRoute({
   tag: 'Sandboxes',
   summary: 'What you may have at a time, and what you have',
   description: 'A sandbox that asks for no resources counts as what it is given by default.',
-  access: 'caller',
   responses: { 200: { description: 'Your limits, and what counts against them', schema: QuotaDto } },
   async handle({ caller }, { records, quotas, provider, plane }) {
     const owner = ownerOf(requirePerson(caller, 'read a quota'));

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { Caller } from '#core/callers.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
@@ -7,9 +6,10 @@ import { type EventStreamOptions, streamEvents } from '#core/runs/event-log.ts';
 import { sendHeartbeats } from '#core/sandboxes/sandbox-activity.ts';
 import {
   EventId,
-  EVENT_STREAM_HEADERS,
+  eventStream,
   FIRST_FRAME,
   followingOf,
+  frame,
   NUMBERED,
   QUIET_FRAME,
 } from '../http/event-stream-response.ts';
@@ -27,7 +27,6 @@ export const followSandboxRoute = defineRoute({
   description:
     'Server-sent events, each `event: sandbox`: first `{"type": "connected", "sandbox_id"}`, then, with an `id` and an `at`, `file_written` and `file_deleted` (`path`), `exec` (`command`, without credentials of Porthole, `exit_code` and `duration_ms`), `stopped`, `resumed`, `preview_opened` (`target_port`), `port_listening` and `port_closed` (`port`), `server` (`server`, `state`, `reason`), `process_started` (`process_id`, `name`, `command`, `started_by`) and `process_exited` (also `exit_code`, `signal`, `reason`, `duration_ms`). ' +
     'Files and commands have `by`: `person` (with `user`), `agent` or `delegate`. All but the last four cover only actions through Porthole, by any caller. The header `Last-Event-ID` goes on after what is known; the last 1,000 of a day are kept. A comment comes every 15 seconds in which nothing else does. The stream ends after an hour.',
-  access: 'caller',
   class: 'stream',
   delegates: { scope: 'fs:read' },
   params: SandboxPath,
@@ -38,11 +37,7 @@ export const followSandboxRoute = defineRoute({
   async handle({ params, query, headers, caller, signal }, services) {
     const sandbox = await findSandbox(services, caller, params.id);
     const following = followingOf(services, sandbox.id, NUMBERED, { headers, query: query.after, signal });
-    return {
-      statusCode: 200,
-      headers: { ...EVENT_STREAM_HEADERS },
-      body: Readable.from(frames(services, sandbox, following, caller)),
-    };
+    return eventStream(frames(services, sandbox, following, caller));
   },
 });
 
@@ -57,13 +52,13 @@ async function* frames(
   const unfollow = services.followGuest(sandbox.id);
   try {
     yield FIRST_FRAME;
-    yield frame({ type: 'connected', sandbox_id: sandbox.id });
+    yield sandboxFrame({ type: 'connected', sandbox_id: sandbox.id });
     for await (const event of streamEvents(services.records.sandboxEvents, services.clock, following)) {
       if (event !== undefined) {
         const { seq, type, at } = event;
         // Details are read in the activity of a run only.
         const { detail: _, ...data } = event.data;
-        yield `id: ${seq}\n${frame({ type, at: at.toISOString(), ...data })}`;
+        yield sandboxFrame({ type, at: at.toISOString(), ...data }, seq);
         continue;
       }
       const { generation, desired } = (await services.records.sandboxes.get(sandbox.id)) ?? {};
@@ -76,6 +71,6 @@ async function* frames(
   }
 }
 
-function frame(data: object): string {
-  return `event: sandbox\ndata: ${JSON.stringify(data)}\n\n`;
+function sandboxFrame(data: object, id?: number): string {
+  return frame('sandbox', JSON.stringify(data), id);
 }

@@ -1,10 +1,17 @@
 import { z } from 'zod';
-import { ownerOf, requirePerson } from '#core/callers.ts';
+import { listedOwner, ownerOf, requirePerson } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import { endSandbox } from '#core/sandboxes/end-sandbox.ts';
 import { SANDBOX_SORTS, type SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { everyItem } from '#core/shared/reads.ts';
-import { filterQuery, listFilterOf, pageQuery, totalField } from '../http/read-input.ts';
+import {
+  filterQuery,
+  listFilterOf,
+  pageQuery,
+  pageResponse,
+  queryFlag,
+  totalField,
+} from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 import { SandboxDto, toSandboxDto } from './sandbox-dto.ts';
 import { SandboxName, SessionKey, TagFilter } from './sandbox-schemas.ts';
@@ -12,7 +19,7 @@ import { SandboxName, SessionKey, TagFilter } from './sandbox-schemas.ts';
 /** Maximum number of ids in an error. */
 const MOST_NAMED = 10;
 
-export const deleteSandboxesRoute = defineRoute({
+const deleteSandboxesRoute = defineRoute({
   id: 'deleteSandboxes',
   method: 'DELETE',
   path: '/v1/sandbox',
@@ -20,13 +27,9 @@ export const deleteSandboxesRoute = defineRoute({
   summary: 'Destroy your sandboxes of a tag, and their files',
   description:
     'For when a thread is deleted: `?tag=thread_id:42`. Where any of them was not made with `delete_with_thread`, none is deleted, unless `force=true`. May be repeated.',
-  access: 'caller',
   query: z.object({
     tag: TagFilter.describe('`key:value`').meta({ example: 'thread_id:42' }),
-    force: z
-      .enum(['true', 'false'], 'must be true or false')
-      .default('false')
-      .describe('Whether the others go, too'),
+    force: queryFlag().describe('Whether the others go, too'),
   }),
   responses: {
     200: {
@@ -43,7 +46,7 @@ export const deleteSandboxesRoute = defineRoute({
     const own = everyItem((page) => sandboxes.list(owner, { tags: { [key]: value } }, page));
     for await (const sandbox of own) tagged.push(sandbox);
     const kept = tagged.filter(({ deleteWithThread }) => !deleteWithThread).map(({ id }) => id);
-    if (kept.length > 0 && query.force !== 'true') {
+    if (kept.length > 0 && !query.force) {
       const named = kept.slice(0, MOST_NAMED).join(', ');
       throw new PortholeError(
         'sandboxes_kept',
@@ -56,7 +59,7 @@ export const deleteSandboxesRoute = defineRoute({
   },
 });
 
-export const listSandboxesRoute = defineRoute({
+const listSandboxesRoute = defineRoute({
   id: 'listSandboxes',
   method: 'GET',
   path: '/v1/sandbox',
@@ -64,7 +67,6 @@ export const listSandboxesRoute = defineRoute({
   summary: 'List your sandboxes',
   description:
     'Newest first, unless `sort` says otherwise; filters are combined. `query` searches name, id, session key, image, tags (as `key:value`) and owner. Admins list the sandboxes of all owners.',
-  access: 'caller',
   query: z.object({
     ...pageQuery,
     ...filterQuery,
@@ -77,22 +79,15 @@ export const listSandboxesRoute = defineRoute({
       .default('newest')
       .describe('`active`: the last used first. `name`: in the order of names, those without one first'),
   }),
-  responses: {
-    200: {
-      description: 'A page of sandboxes; `next` is null on the last one',
-      schema: z
-        .object({ sandboxes: z.array(SandboxDto), next: z.string().nullable(), total: totalField })
-        .meta({ id: 'SandboxList' }),
-    },
-  },
+  responses: pageResponse('sandboxes', SandboxDto, 'SandboxList', { total: totalField }),
   async handle({ query, caller }, { records, provider }) {
     const person = requirePerson(caller, 'list sandboxes');
-    const owner = person.admin ? undefined : ownerOf(person);
+    const owner = listedOwner(person);
     const { limit, after, state, name, session_key: sessionKey, sort } = query;
     const filter = { ...listFilterOf(query), state, name, sessionKey };
     const [page, total] = await Promise.all([
       records.sandboxes.list(owner, filter, { limit, after }, sort),
-      query.count === 'true' ? records.sandboxes.count(owner, filter) : null,
+      query.count ? records.sandboxes.count(owner, filter) : null,
     ]);
     return json(200, {
       sandboxes: page.items.map((each) => toSandboxDto(each, provider.defaultSize)),
@@ -101,3 +96,5 @@ export const listSandboxesRoute = defineRoute({
     });
   },
 });
+
+export const sandboxListRoutes = [listSandboxesRoute, deleteSandboxesRoute];

@@ -49,14 +49,13 @@ export async function networkAttempts(
     .toReversed();
 }
 
-export const getSandboxNetworkRoute = defineRoute({
+const getSandboxNetworkRoute = defineRoute({
   id: 'getSandboxNetwork',
   shared: { sandbox: 'view' },
   method: 'GET',
   path: '/v1/sandbox/{id}/network',
   tag: 'Sandboxes',
   summary: 'Read what a sandbox may reach, and what it has tried',
-  access: 'caller',
   agents: true,
   params: SandboxPath,
   query: z.object({
@@ -94,7 +93,7 @@ export const getSandboxNetworkRoute = defineRoute({
 
 const Change = z.strictObject(networkFields).meta({ id: 'ChangeSandboxRequest' });
 
-export const changeSandboxRoute = defineRoute({
+const changeSandboxRoute = defineRoute({
   id: 'changeSandbox',
   method: 'PATCH',
   path: '/v1/sandbox/{id}',
@@ -102,7 +101,6 @@ export const changeSandboxRoute = defineRoute({
   summary: 'Change what a sandbox may reach, and its secrets',
   description:
     'For its owner. At once, also while it runs: open connections that are no longer allowed end. A list replaces the one before.',
-  access: 'caller',
   params: SandboxPath,
   body: Change,
   responses: { 200: { description: 'What it may reach from now on', schema: Policy } },
@@ -113,3 +111,5 @@ export const changeSandboxRoute = defineRoute({
     return json(200, toNetworkDto(await changeNetwork(services, sandbox, fromNetworkFields(body))));
   },
 });
+
+export const sandboxNetworkRoutes = [changeSandboxRoute, getSandboxNetworkRoute];

@@ -64,13 +64,12 @@ const Made = z
   .meta({ id: 'MadeSandbox' });
 type Made = z.infer<typeof Made>;
 
-export const createSandboxRoute = defineRoute({
+const createSandboxRoute = defineRoute({
   id: 'createSandbox',
   method: 'POST',
   path: '/v1/sandbox',
   tag: 'Sandboxes',
   summary: 'Create a sandbox',
-  access: 'caller',
   bridge: true,
   body: Body,
   responses: {
@@ -133,7 +132,7 @@ async function networkOf({ network: access }: Services, body: z.infer<typeof Bod
   return { network, secrets: await requestedSecrets(access, sandbox, inputs) };
 }
 
-export const getSandboxRoute = defineRoute({
+const getSandboxRoute = defineRoute({
   id: 'getSandbox',
   shared: { sandbox: 'view' },
   method: 'GET',
@@ -141,7 +140,6 @@ export const getSandboxRoute = defineRoute({
   tag: 'Sandboxes',
   summary: 'Read a sandbox',
   description: 'Makes none: an unknown id is 404.',
-  access: 'caller',
   agents: true,
   params: SandboxPath,
   responses: { 200: { description: 'The sandbox', schema: SandboxDetailDto } },
@@ -153,14 +151,13 @@ export const getSandboxRoute = defineRoute({
   },
 });
 
-export const isSandboxRunningRoute = defineRoute({
+const isSandboxRunningRoute = defineRoute({
   id: 'isSandboxRunning',
   shared: { sandbox: 'view' },
   method: 'GET',
   path: '/v1/sandbox/{id}/running',
   tag: 'Sandboxes',
   summary: 'Whether commands can run in the sandbox',
-  access: 'caller',
   agents: true,
   // It reveals nothing about files.
   delegates: { scope: 'fs:read', enforces: 'paths' },
@@ -178,3 +175,5 @@ export const isSandboxRunningRoute = defineRoute({
     return json(200, { running: (await services.provider.inspect(sandbox.id, signal)).state === 'running' });
   },
 });
+
+export const sandboxRoutes = [createSandboxRoute, getSandboxRoute, isSandboxRunningRoute];

@@ -10,14 +10,13 @@ import { defineRoute, json } from '../route.ts';
 import { SandboxDto, toSandboxDto } from './sandbox-dto.ts';
 import { SandboxPath } from './sandbox-path.ts';
 
-export const deleteSandboxRoute = defineRoute({
+const deleteSandboxRoute = defineRoute({
   id: 'deleteSandbox',
   method: 'DELETE',
   path: '/v1/sandbox/{id}',
   tag: 'Sandboxes',
   summary: 'Destroy a sandbox and its files',
   description: 'Succeeds if the sandbox does not exist. Reusing the id creates a new sandbox.',
-  access: 'caller',
   bridge: true,
   params: SandboxPath,
   responses: { 204: { description: 'Destroyed' } },
@@ -41,7 +40,7 @@ const Heartbeat = z
   })
   .meta({ id: 'Heartbeat', example: { expires_at: '2026-03-01T12:10:00.000Z' } });
 
-export const heartbeatRoute = defineRoute({
+const heartbeatRoute = defineRoute({
   id: 'heartbeat',
   shared: { sandbox: 'work' },
   method: 'POST',
@@ -50,7 +49,6 @@ export const heartbeatRoute = defineRoute({
   summary: 'Say that a sandbox is still wanted',
   description:
     'Starts its `ttl_seconds` anew, and counts as use. An open terminal, and a timeline that is followed, do the same. Without any within the ttl it is stopped, with its files kept. It wakes none that is stopped.',
-  access: 'caller',
   params: SandboxPath,
   responses: { 200: { description: 'How long that lasts', schema: Heartbeat } },
   errors: ['sandbox_not_found', 'sandbox_not_running'],
@@ -66,7 +64,7 @@ export const heartbeatRoute = defineRoute({
   },
 });
 
-export const resumeSandboxRoute = defineRoute({
+const resumeSandboxRoute = defineRoute({
   id: 'resumeSandbox',
   shared: { sandbox: 'work' },
   method: 'POST',
@@ -74,7 +72,6 @@ export const resumeSandboxRoute = defineRoute({
   tag: 'Sandboxes',
   summary: 'Resume a sandbox',
   description: 'Starts it on its files, and answers once it runs. Does nothing to one that runs.',
-  access: 'caller',
   params: SandboxPath,
   responses: { 200: { description: 'The sandbox', schema: SandboxDto } },
   errors: ['sandbox_not_found', 'sandbox_not_running', 'quota_exceeded', 'exec_transport_error'],
@@ -85,14 +82,13 @@ export const resumeSandboxRoute = defineRoute({
   },
 });
 
-export const stopSandboxRoute = defineRoute({
+const stopSandboxRoute = defineRoute({
   id: 'stopSandbox',
   method: 'POST',
   path: '/v1/sandbox/{id}/stop',
   tag: 'Sandboxes',
   summary: 'Stop a sandbox',
   description: 'Ends every process in it and keeps its files. Does nothing to one that is stopped.',
-  access: 'caller',
   params: SandboxPath,
   responses: { 200: { description: 'The sandbox', schema: SandboxDto } },
   errors: ['sandbox_not_found', 'exec_transport_error'],
@@ -123,3 +119,5 @@ export function withClosing(socket: MessageSocket, closed: () => void): MessageS
     close: (code, reason) => socket.close(code, reason),
   };
 }
+
+export const sandboxStateRoutes = [stopSandboxRoute, resumeSandboxRoute, heartbeatRoute, deleteSandboxRoute];

@@ -8,17 +8,11 @@ import { MAX_PACKED_BYTES, putSkill } from '#core/skills/put-skill.ts';
 import { skillNotFound } from '#core/skills/require-skills.ts';
 import type { SkillRecord, SkillSummary } from '#core/skills/skill-store.ts';
 import { limitedStream } from '../http/limited-stream.ts';
-import { pageLimit } from '../http/read-input.ts';
+import { pageLimit, pageResponse, queryFlag } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 import { SkillName } from './sandbox-schemas.ts';
 
 const SkillPath = z.object({ name: SkillName });
-
-/** The format of a URL's query. */
-const Shared = z
-  .enum(['true', 'false'], 'must be true or false')
-  .default('false')
-  .transform((value) => value === 'true');
 
 const SkillDto = z
   .object({
@@ -69,16 +63,15 @@ function skillOwner(caller: Caller, isShared: boolean, action: string): Owner | 
   });
 }
 
-export const deleteSkillRoute = defineRoute({
+const deleteSkillRoute = defineRoute({
   id: 'deleteSkill',
   method: 'DELETE',
   path: '/api/skills/{name}',
   tag: 'Skills',
   summary: 'Delete a skill',
   description: 'Sandboxes that have the skill keep it.',
-  access: 'caller',
   params: SkillPath,
-  query: z.object({ shared: Shared.describe("Whether everybody's is meant; for admins") }),
+  query: z.object({ shared: queryFlag().describe("Whether everybody's is meant; for admins") }),
   responses: { 204: { description: 'It is not there any more' } },
   errors: ['skill_not_found'],
   async handle({ params, query, caller }, { records }) {
@@ -88,13 +81,12 @@ export const deleteSkillRoute = defineRoute({
   },
 });
 
-export const getSkillRoute = defineRoute({
+const getSkillRoute = defineRoute({
   id: 'getSkill',
   method: 'GET',
   path: '/api/skills/{name}',
   tag: 'Skills',
   summary: 'Read about a skill',
-  access: 'caller',
   params: SkillPath,
   responses: { 200: { description: 'The skill, and its files', schema: SkillDetailDto } },
   errors: ['skill_not_found'],
@@ -106,21 +98,15 @@ export const getSkillRoute = defineRoute({
   },
 });
 
-export const listSkillsRoute = defineRoute({
+const listSkillsRoute = defineRoute({
   id: 'listSkills',
   method: 'GET',
   path: '/api/skills',
   tag: 'Skills',
   summary: 'List the skills that you may use, by name',
   description: 'Yours, and the shared ones. Of two of one name it is yours.',
-  access: 'caller',
   query: z.object({ limit: pageLimit, after: SkillName.optional().describe('`next` of the page before') }),
-  responses: {
-    200: {
-      description: 'A page of skills; `next` is null on the last one',
-      schema: z.object({ skills: z.array(SkillDto), next: z.string().nullable() }).meta({ id: 'SkillList' }),
-    },
-  },
+  responses: pageResponse('skills', SkillDto, 'SkillList'),
   async handle({ query, caller }, { records }) {
     const person = requirePerson(caller, 'list skills');
     const page = await records.skills.list(ownerOf(person), query);
@@ -158,7 +144,7 @@ async function readUpload(
   }
 }
 
-export const putSkillRoute = defineRoute({
+const putSkillRoute = defineRoute({
   id: 'putSkill',
   method: 'PUT',
   path: '/api/skills/{name}',
@@ -166,10 +152,9 @@ export const putSkillRoute = defineRoute({
   summary: 'Add a skill, or replace it',
   description:
     "A tar, plain or compressed by gzip, of the skill's folder, with SKILL.md at its root (agentskills.io): at most 8 MiB sent, 32 MiB and 1,000 files unpacked. Sandboxes that have it get the new one when they are resumed.",
-  access: 'caller',
   class: 'heavy',
   params: SkillPath,
-  query: z.object({ shared: Shared.describe("Whether it is everybody's; for admins") }),
+  query: z.object({ shared: queryFlag().describe("Whether it is everybody's; for admins") }),
   body: 'stream',
   responses: {
     200: { description: 'Replaced', schema: SkillDetailDto },
@@ -192,3 +177,5 @@ function tooLarge(bytes: number): PortholeError {
     { remedy: 'leave out what its agent does not read.' },
   );
 }
+
+export const skillRoutes = [listSkillsRoute, getSkillRoute, putSkillRoute, deleteSkillRoute];

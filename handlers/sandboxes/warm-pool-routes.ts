@@ -18,13 +18,12 @@ const PoolStats = z
   })
   .meta({ id: 'PoolStats' });
 
-export const getPoolStatsRoute = defineRoute({
+const getPoolStatsRoute = defineRoute({
   id: 'getPoolStats',
   method: 'GET',
   path: '/v1/pool/stats',
   tag: 'Pool',
   summary: 'How many sandboxes are ready, and how many in use',
-  access: 'caller',
   bridge: true,
   responses: { 200: { description: 'The numbers, and the configuration', schema: PoolStats } },
   errors: ['exec_transport_error'],
@@ -43,7 +42,7 @@ export function requireAdmin(caller: Caller, action: string, what = 'the pool'):
   throw new PortholeError('forbidden', `Only an admin can ${action}: ${what} is shared by everybody.`);
 }
 
-export const primePoolRoute = defineRoute({
+const primePoolRoute = defineRoute({
   id: 'primePool',
   method: 'POST',
   path: '/v1/pool/prime',
@@ -51,7 +50,6 @@ export const primePoolRoute = defineRoute({
   summary: 'Begin to keep sandboxes ready',
   description:
     'A host does so when it starts, and in a cluster a CronJob does every minute: it is needed after a shutdown alone. For admins.',
-  access: 'caller',
   bridge: true,
   responses: {
     200: {
@@ -67,14 +65,13 @@ export const primePoolRoute = defineRoute({
   },
 });
 
-export const shutdownPrewarmedRoute = defineRoute({
+const shutdownPrewarmedRoute = defineRoute({
   id: 'shutdownPrewarmed',
   method: 'POST',
   path: '/v1/pool/shutdown-prewarmed',
   tag: 'Pool',
   summary: 'Remove unassigned warm sandboxes',
   description: 'Those in use stay. No more are kept ready until the pool is primed again. For admins.',
-  access: 'caller',
   bridge: true,
   responses: {
     200: {
@@ -89,3 +86,5 @@ export const shutdownPrewarmedRoute = defineRoute({
     return json(200, { ok: true });
   },
 });
+
+export const warmPoolRoutes = [getPoolStatsRoute, primePoolRoute, shutdownPrewarmedRoute];

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ownerOf, requirePerson } from '#core/callers.ts';
+import { listedOwner, requirePerson } from '#core/callers.ts';
 import { plainText } from '#core/shared/plain-text.ts';
 import { decide, DecisionBody, toWaitingApprovals, WaitingApprovals } from '../../runs/approval-routes.ts';
 import { defineTool, fitting } from '../mcp-tool.ts';
@@ -19,7 +19,7 @@ export const listApprovalsTool = defineTool({
   annotations: { readOnlyHint: true },
   async run(_, { services: { records, clock }, caller }) {
     const person = requirePerson(caller, 'list what waits for approval');
-    const owner = person.admin ? undefined : ownerOf(person);
+    const owner = listedOwner(person);
     const waiting = await records.approvals.waiting(owner, clock.now(), MOST_SHOWN + 1);
     const all = toWaitingApprovals(waiting).approvals;
     const approvals = fitting(all.slice(0, MOST_SHOWN), MOST_JSON);
