@@ -2,7 +2,7 @@ import { PortholeError } from '#core/errors.ts';
 import type { ApprovalRecords, ApprovalRequest } from '#core/approvals/approval-store.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import { policyPort, policyRun } from '#core/approvals/approval-rules.ts';
-import { EVERY_RUN, instantText } from './sql-dialect.ts';
+import { deleted, EVERY_RUN, first, instantText, ownedBy } from './sql-dialect.ts';
 import type { SqlSession } from './sql-session.ts';
 import { holdRun, publishingTransaction } from './publishing-transaction.ts';
 import { toApproval } from './approval-rows.ts';
@@ -31,10 +31,7 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
       ),
 
     get: (id) =>
-      repeatable(async (db) => {
-        const row = await db.selectFrom('approvals').selectAll().where('id', '=', id).executeTakeFirst();
-        return row && toApproval(row);
-      }),
+      repeatable((db) => first(db.selectFrom('approvals').selectAll().where('id', '=', id), toApproval)),
 
     stay: (id, { id: waiter, until }) =>
       repeatable(async (db) => {
@@ -140,11 +137,7 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
           .select(['runs.title', 'runs.owner_org', 'runs.owner_user'])
           .where(WAITING)
           .where('approvals.expires_at', '>', instantText(now))
-          .$if(owner !== undefined, (query) =>
-            query
-              .where('runs.owner_org', '=', (owner as Owner).org)
-              .where('runs.owner_user', '=', (owner as Owner).user),
-          )
+          .$if(owner !== undefined, (query) => query.where(ownedBy(owner as Owner)))
           .orderBy('approvals.requested_at')
           .orderBy('approvals.id')
           .limit(most)
@@ -175,8 +168,7 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
           .select('approvals.run_id')
           .where(WAITING)
           .where('approvals.tool', '=', tool)
-          .where('runs.owner_org', '=', owner.org)
-          .where('runs.owner_user', '=', owner.user)
+          .where(ownedBy(owner))
           .execute();
         return [...new Set(rows.map((row) => row.run_id))];
       }),
@@ -219,13 +211,7 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
       }),
 
     forget: (before) =>
-      once(async (db) => {
-        const { numDeletedRows } = await db
-          .deleteFrom('approvals')
-          .where('ended_at', '<', instantText(before))
-          .executeTakeFirst();
-        return Number(numDeletedRows);
-      }),
+      once((db) => deleted(db.deleteFrom('approvals').where('ended_at', '<', instantText(before)))),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { ArchiveRecord, ArchiveRecords } from '#core/archives/archive-store.ts';
-import { instantText } from './sql-dialect.ts';
+import { deleted, first, instantText, ownedBy } from './sql-dialect.ts';
 import { keysetPage } from './keyset-page.ts';
 import type { ArchivesTable } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
@@ -21,26 +21,17 @@ export function archiveRecords({
       }),
 
     get: (id) =>
-      repeatable(async (db) => {
-        const row = await db.selectFrom('archives').selectAll().where('id', '=', id).executeTakeFirst();
-        return row && toRecord(row);
-      }),
+      repeatable((db) => first(db.selectFrom('archives').selectAll().where('id', '=', id), toRecord)),
 
     list: (owner, page, sandboxId) =>
       repeatable((db) => {
         let query = db.selectFrom('archives').selectAll();
-        if (owner !== undefined) {
-          query = query.where('owner_org', '=', owner.org).where('owner_user', '=', owner.user);
-        }
+        if (owner !== undefined) query = query.where(ownedBy(owner));
         if (sandboxId !== undefined) query = query.where('sandbox_id', '=', sandboxId);
         return keysetPage(query, page, toRecord);
       }),
 
-    remove: (id) =>
-      once(async (db) => {
-        const { numDeletedRows } = await db.deleteFrom('archives').where('id', '=', id).executeTakeFirst();
-        return numDeletedRows > 0n;
-      }),
+    remove: (id) => once(async (db) => (await deleted(db.deleteFrom('archives').where('id', '=', id))) > 0),
   };
 }
 

@@ -5,7 +5,7 @@ import type {
   SandboxKey,
   Scope,
 } from '#core/delegations/delegation-store.ts';
-import { instantText } from './sql-dialect.ts';
+import { deleted, first, instantText } from './sql-dialect.ts';
 import type { DelegationsTable, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 
@@ -44,10 +44,7 @@ export function delegationRecords({ dialect, notifier, once, repeatable }: SqlSe
       ),
 
     get: (id) =>
-      repeatable(async (db) => {
-        const row = await db.selectFrom('delegations').selectAll().where('id', '=', id).executeTakeFirst();
-        return row && toRecord(row);
-      }),
+      repeatable((db) => first(db.selectFrom('delegations').selectAll().where('id', '=', id), toRecord)),
 
     list: (sandbox, now) =>
       repeatable(async (db) => {
@@ -84,13 +81,7 @@ export function delegationRecords({ dialect, notifier, once, repeatable }: SqlSe
       }),
 
     forget: (before) =>
-      repeatable(async (db) => {
-        const { numDeletedRows } = await db
-          .deleteFrom('delegations')
-          .where('expires_at', '<', instantText(before))
-          .executeTakeFirst();
-        return Number(numDeletedRows);
-      }),
+      repeatable((db) => deleted(db.deleteFrom('delegations').where('expires_at', '<', instantText(before)))),
 
     tokenVersion: ({ id, generation }) =>
       repeatable(async (db) => {

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { CatalogueImage, ImageRecords, ImageResources } from '#core/images/image-store.ts';
-import { instantText } from './sql-dialect.ts';
+import { deleted, first, instantText } from './sql-dialect.ts';
 import type { ImagesTable } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 
@@ -30,10 +30,7 @@ export function imageRecords({ once, repeatable }: SqlSession): ImageRecords {
       ),
 
     get: (name) =>
-      repeatable(async (db) => {
-        const row = await db.selectFrom('images').selectAll().where('name', '=', name).executeTakeFirst();
-        return row && toImage(row);
-      }),
+      repeatable((db) => first(db.selectFrom('images').selectAll().where('name', '=', name), toImage)),
 
     list: () =>
       repeatable(async (db) => {
@@ -43,10 +40,7 @@ export function imageRecords({ once, repeatable }: SqlSession): ImageRecords {
 
     // Not idempotent: a repeat would report that it does not exist.
     delete: (name) =>
-      once(async (db) => {
-        const { numDeletedRows } = await db.deleteFrom('images').where('name', '=', name).executeTakeFirst();
-        return numDeletedRows > 0n;
-      }),
+      once(async (db) => (await deleted(db.deleteFrom('images').where('name', '=', name))) > 0),
   };
 }
 

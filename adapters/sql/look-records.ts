@@ -6,7 +6,7 @@ import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type { OwnerSeals } from './owner-seals.ts';
 import { holdRun } from './publishing-transaction.ts';
 import type { LooksTable } from './schema.ts';
-import { instantText } from './sql-dialect.ts';
+import { deleted, instantText } from './sql-dialect.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 
 const WHAT = 'a look';
@@ -106,13 +106,7 @@ export function lookRecords(
       }),
 
     forget: (before) =>
-      repeatable(async (db) => {
-        const { numDeletedRows } = await db
-          .deleteFrom('looks')
-          .where('at', '<', instantText(before))
-          .executeTakeFirst();
-        return Number(numDeletedRows);
-      }),
+      repeatable((db) => deleted(db.deleteFrom('looks').where('at', '<', instantText(before)))),
   };
 }
 

@@ -5,6 +5,7 @@ import { coveringPolicy, type Subject, subjectOf, takesBack } from '#core/approv
 import { toPolicy } from './approval-rows.ts';
 import { keysetPage } from './keyset-page.ts';
 import type { ApprovalDenialsTable, SqlSchema } from './schema.ts';
+import { deleted, first, ownedBy } from './sql-dialect.ts';
 import type { SqlSession } from './sql-session.ts';
 
 export function policyRecords({ once, repeatable }: SqlSession): PolicyRecords {
@@ -16,33 +17,19 @@ export function policyRecords({ once, repeatable }: SqlSession): PolicyRecords {
       }),
 
     get: (id) =>
-      repeatable(async (db) => {
-        const row = await db
-          .selectFrom('approval_policies')
-          .selectAll()
-          .where('id', '=', id)
-          .executeTakeFirst();
-        return row && toPolicy(row);
-      }),
+      repeatable((db) =>
+        first(db.selectFrom('approval_policies').selectAll().where('id', '=', id), toPolicy),
+      ),
 
     list: (owner, page) =>
       repeatable((db) => {
         const policies = db.selectFrom('approval_policies').selectAll();
-        const own = owner
-          ? policies.where('owner_org', '=', owner.org).where('owner_user', '=', owner.user)
-          : policies;
-        return keysetPage(own, page, toPolicy);
+        return keysetPage(owner ? policies.where(ownedBy(owner)) : policies, page, toPolicy);
       }),
 
     // Not idempotent: a repeat would report that it does not exist.
     delete: (id) =>
-      once(async (db) => {
-        const { numDeletedRows } = await db
-          .deleteFrom('approval_policies')
-          .where('id', '=', id)
-          .executeTakeFirst();
-        return numDeletedRows > 0n;
-      }),
+      once(async (db) => (await deleted(db.deleteFrom('approval_policies').where('id', '=', id))) > 0),
   };
 }
 
@@ -56,8 +43,7 @@ export async function allowedAndDenied(
   const policies = await db
     .selectFrom('approval_policies')
     .selectAll()
-    .where('owner_org', '=', owner.org)
-    .where('owner_user', '=', owner.user)
+    .where(ownedBy(owner))
     .where('tool', '=', tool)
     .where('run_id', 'in', [runId, ''])
     .execute();

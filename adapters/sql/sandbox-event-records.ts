@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import type { SandboxEvent, SandboxEventRecords } from '#core/sandboxes/sandbox-events.ts';
 import type { EventData } from '#core/runs/timeline.ts';
-import { instantText } from './sql-dialect.ts';
+import { deleted, instantText } from './sql-dialect.ts';
 import { checkLimit } from './keyset-page.ts';
 import type { SandboxEventsTable } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
@@ -120,12 +120,6 @@ export function sandboxEventRecords({
     watch: (sandboxId, wake) => notifier.watch(notifierOf(sandboxId), wake),
 
     forget: (before) =>
-      repeatable(async (db) => {
-        const { numDeletedRows } = await db
-          .deleteFrom('sandbox_events')
-          .where('at', '<', instantText(before))
-          .executeTakeFirst();
-        return Number(numDeletedRows);
-      }),
+      repeatable((db) => deleted(db.deleteFrom('sandbox_events').where('at', '<', instantText(before)))),
   };
 }

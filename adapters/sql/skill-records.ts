@@ -1,5 +1,5 @@
-import { type Kysely, type Selectable, sql } from 'kysely';
-import type { Owner } from '#core/shared/clock-and-ids.ts';
+import type { Kysely, Selectable } from 'kysely';
+import { type Owner, sameOwner } from '#core/shared/clock-and-ids.ts';
 import type {
   PackedSkill,
   SkillFile,
@@ -7,7 +7,7 @@ import type {
   SkillRecords,
   SkillSummary,
 } from '#core/skills/skill-store.ts';
-import { instantText } from './sql-dialect.ts';
+import { deleted, instantText, ownedBy } from './sql-dialect.ts';
 import { checkLimit } from './keyset-page.ts';
 import type { SkillsTable, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
@@ -77,12 +77,11 @@ export function skillRecords({ dialect, once, repeatable }: SqlSession): SkillRe
     // Not idempotent: a repeat would report that it does not exist.
     delete: (owner, name) =>
       once(async (db) => {
-        const { numDeletedRows } = await db
+        const skill = db
           .deleteFrom('skills')
           .where(ownedBy(owner ?? EVERYBODY))
-          .where('name', '=', name)
-          .executeTakeFirst();
-        return numDeletedRows > 0n;
+          .where('name', '=', name);
+        return (await deleted(skill)) > 0;
       }),
   };
 }
@@ -96,10 +95,6 @@ function usable(db: Kysely<SqlSchema>, owner: Owner, names?: readonly string[]) 
       where.or([ownedBy(owner), where.and([ownedBy(EVERYBODY), where.eb('name', 'not in', ownNames)])]),
     )
     .$if(names !== undefined, (query) => query.where('name', 'in', names as string[]));
-}
-
-function ownedBy({ org, user }: Owner) {
-  return sql<boolean>`(owner_org = ${org} and owner_user = ${user})`;
 }
 
 function toRow({ owner, files, putAt, archive, ...skill }: PackedSkill): SkillsTable {
@@ -119,9 +114,9 @@ function toRow({ owner, files, putAt, archive, ...skill }: PackedSkill): SkillsT
 
 function toSummary(row: Selectable<Pick<SkillsTable, (typeof SUMMARY)[number]>>): SkillSummary {
   const { name, description, digest, size } = row;
-  const isShared = row.owner_org === EVERYBODY.org && row.owner_user === EVERYBODY.user;
-  const owner = isShared ? null : { user: row.owner_user, org: row.owner_org };
-  return { name, owner, description, digest, size, putAt: new Date(row.put_at) };
+  const owner = { user: row.owner_user, org: row.owner_org };
+  const putAt = new Date(row.put_at);
+  return { name, owner: sameOwner(owner, EVERYBODY) ? null : owner, description, digest, size, putAt };
 }
 
 function toSkill(row: Selectable<Pick<SkillsTable, (typeof SUMMARY)[number] | 'files'>>): SkillRecord {

@@ -1,4 +1,5 @@
-import type { Kysely, RawBuilder } from 'kysely';
+import { type DeleteResult, type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type { SqlSchema } from './schema.ts';
 
 /** How an append to a run's timeline wakes its watchers. */
@@ -113,4 +114,24 @@ export function instantText(at: Date): string {
   const text = at.toISOString();
   if (text.length !== 24) throw new RangeError(`${text} is outside the years 0000 to 9999`);
   return text;
+}
+
+/** Whether a row is the owner's. */
+export function ownedBy({ org, user }: Owner): RawBuilder<boolean> {
+  return sql<boolean>`owner_org = ${org} and owner_user = ${user}`;
+}
+
+/** The first row of a query, if it has any. */
+export async function first<Row, Item>(
+  query: { executeTakeFirst(): Promise<Row | undefined> },
+  toItem: (row: Row) => Item,
+): Promise<Item | undefined> {
+  const row = await query.executeTakeFirst();
+  return row && toItem(row);
+}
+
+/** Deletes what the query names; returns the number of rows. */
+export async function deleted(query: { executeTakeFirst(): Promise<DeleteResult> }): Promise<number> {
+  const { numDeletedRows } = await query.executeTakeFirst();
+  return Number(numDeletedRows);
 }

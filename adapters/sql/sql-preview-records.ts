@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { PreviewRecords, Tombstone } from '#core/previews/preview-records.ts';
-import { instantText } from './sql-dialect.ts';
+import { deleted, first, instantText } from './sql-dialect.ts';
 import type { PreviewTombstonesTable, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 import { publishingTransaction } from './publishing-transaction.ts';
@@ -50,13 +50,9 @@ export function previewRecords(session: SqlSession): PreviewRecords {
       }),
 
     tombstone: (tokenSha256) =>
-      repeatable(async (db) => {
-        const row = await db
-          .selectFrom('preview_tombstones')
-          .selectAll()
-          .where('token_sha256', '=', tokenSha256)
-          .executeTakeFirst();
-        return row && toTombstone(row);
+      repeatable((db) => {
+        const found = db.selectFrom('preview_tombstones').where('token_sha256', '=', tokenSha256);
+        return first(found.selectAll(), toTombstone);
       }),
 
     stoppedAmong: (tokenSha256s) =>
@@ -72,13 +68,7 @@ export function previewRecords(session: SqlSession): PreviewRecords {
 
     // Not idempotent: a repeat would count 0.
     forget: (before) =>
-      once(async (db) => {
-        const { numDeletedRows } = await db
-          .deleteFrom('preview_tombstones')
-          .where('ended_at', '<', instantText(before))
-          .executeTakeFirst();
-        return Number(numDeletedRows);
-      }),
+      once((db) => deleted(db.deleteFrom('preview_tombstones').where('ended_at', '<', instantText(before)))),
   };
 }
 

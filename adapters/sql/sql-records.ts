@@ -21,7 +21,7 @@ import { sandboxEnv } from './sandbox-env.ts';
 import { sandboxEventRecords } from './sandbox-event-records.ts';
 import type { RunEventsTable, SqlSchema } from './schema.ts';
 import { skillRecords } from './skill-records.ts';
-import { instantText, type Notifier, type SqlDialect } from './sql-dialect.ts';
+import { deleted, instantText, type Notifier, type SqlDialect } from './sql-dialect.ts';
 import { previewRecords } from './sql-preview-records.ts';
 import { runRecords } from './sql-run-records.ts';
 import { sandboxCapacity } from './sql-sandbox-capacity.ts';
@@ -144,12 +144,6 @@ function endedSessionRecords({ repeatable }: SqlSession): EndedSessionRecords {
       }),
 
     forget: (before) =>
-      repeatable(async (db) => {
-        const { numDeletedRows } = await db
-          .deleteFrom('ended_sessions')
-          .where('until', '<', instantText(before))
-          .executeTakeFirst();
-        return Number(numDeletedRows);
-      }),
+      repeatable((db) => deleted(db.deleteFrom('ended_sessions').where('until', '<', instantText(before)))),
   };
 }

@@ -1,4 +1,4 @@
-import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
+import { type Kysely, type RawBuilder, type Selectable, sql, type Transaction } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import {
@@ -9,7 +9,7 @@ import {
   SHARING,
 } from '#core/runs/run-records.ts';
 import { withdrawWaiting } from './sql-approvals.ts';
-import { instantText, type SqlDialect } from './sql-dialect.ts';
+import { instantText, ownedBy, type SqlDialect } from './sql-dialect.ts';
 import {
   anyLike,
   commonConditions,
@@ -23,12 +23,25 @@ import {
 import { imageIs } from './sql-sandbox-records.ts';
 import type { RunsTable, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
-import { holdRun, publishingTransaction } from './publishing-transaction.ts';
+import { holdRun, type Publish, publishingTransaction } from './publishing-transaction.ts';
 
 export function runRecords(session: SqlSession): RunRecords {
   const { dialect, notifier, once, prepare, repeatable } = session;
   /** Compiled once: each request of an agent reads its run. */
   const byId = prepare((db) => db.selectFrom('runs').selectAll().where('id', '=', ''));
+  /** Changes a run, and returns it as it is afterwards, also if `change` had nothing to do. */
+  const update = (
+    id: string,
+    change: (trx: Transaction<SqlSchema>, publish: Publish) => Promise<Selectable<RunsTable> | undefined>,
+  ) =>
+    repeatable((db) =>
+      publishingTransaction(session, db, async (trx, publish) => {
+        await holdRun(trx, dialect, id);
+        const run = trx.selectFrom('runs').selectAll().where('id', '=', id);
+        const row = (await change(trx, publish)) ?? (await run.executeTakeFirst());
+        return row && toRecord(row);
+      }),
+    );
   return {
     create: (run, events = [], most = null) =>
       once((db) =>
@@ -63,74 +76,52 @@ export function runRecords(session: SqlSession): RunRecords {
 
     list: (owner, page, filter = {}, sort = 'newest') =>
       repeatable((db) => {
-        const found = db
-          .selectFrom('runs')
-          .selectAll()
-          .where(matching(dialect, owner, filter));
-        return keysetPage(found, page, toRecord, ORDERS[sort]);
+        const found = db.selectFrom('runs').where(matching(dialect, owner, filter));
+        return keysetPage(found.selectAll(), page, toRecord, ORDERS[sort]);
       }),
 
     count: (owner, filter = {}) =>
-      repeatable((db) =>
-        countRows(
-          db,
-          db
-            .selectFrom('runs')
-            .select('id')
-            .where(matching(dialect, owner, filter)),
-        ),
-      ),
+      repeatable((db) => {
+        const found = db.selectFrom('runs').where(matching(dialect, owner, filter));
+        return countRows(db, found.select('id'));
+      }),
 
     complete: (id, at, published = []) =>
-      repeatable(async (db) => {
-        const completed = await publishingTransaction(session, db, async (trx, publish) => {
-          await holdRun(trx, dialect, id);
-          const row = await trx
-            .updateTable('runs')
-            .set({ status: 'completed', completed_at: instantText(at) })
-            .where('id', '=', id)
-            .where('status', '=', 'running')
-            .returningAll()
-            .executeTakeFirst();
-          if (row === undefined) return undefined;
-          await withdrawWaiting(trx, publish, id, at);
-          await publish(id, published, at);
-          return row;
-        });
-        // A completed run never changes again, so this read need not be in the transaction.
-        const row =
-          completed ?? (await db.selectFrom('runs').selectAll().where('id', '=', id).executeTakeFirst());
-        return row && toRecord(row);
+      update(id, async (trx, publish) => {
+        const completed = await trx
+          .updateTable('runs')
+          .set({ status: 'completed', completed_at: instantText(at) })
+          .where('id', '=', id)
+          .where('status', '=', 'running')
+          .returningAll()
+          .executeTakeFirst();
+        if (completed === undefined) return undefined;
+        await withdrawWaiting(trx, publish, id, at);
+        await publish(id, published, at);
+        return completed;
       }),
 
     share: (id, sharing, at, published = []) =>
-      repeatable(async (db) => {
-        const shared = await publishingTransaction(session, db, async (trx, publish) => {
-          await holdRun(trx, dialect, id);
-          const row = await trx
-            .updateTable('runs')
-            .set({ sharing })
-            .where('id', '=', id)
-            .where('sharing', '!=', sharing)
-            .returningAll()
-            .executeTakeFirst();
-          if (row !== undefined) await publish(id, published, at);
-          return row;
-        });
-        const row =
-          shared ?? (await db.selectFrom('runs').selectAll().where('id', '=', id).executeTakeFirst());
-        return row && toRecord(row);
+      update(id, async (trx, publish) => {
+        const shared = await trx
+          .updateTable('runs')
+          .set({ sharing })
+          .where('id', '=', id)
+          .where('sharing', '!=', sharing)
+          .returningAll()
+          .executeTakeFirst();
+        if (shared !== undefined) await publish(id, published, at);
+        return shared;
       }),
 
-    sharingIn: (sandboxId, { org, user }) =>
+    sharingIn: (sandboxId, owner) =>
       repeatable(async (db) => {
         const rows = await db
           .selectFrom('runs')
           .select('sharing')
           .distinct()
           .where('sandbox_id', '=', sandboxId)
-          .where('owner_org', '=', org)
-          .where('owner_user', '=', user)
+          .where(ownedBy(owner))
           .execute();
         return SHARING.findLast((each) => rows.some(({ sharing }) => sharing === each)) ?? 'private';
       }),
@@ -188,7 +179,7 @@ const ORDERS: Readonly<Record<RunSort, ListOrder>> = {
 function matching(dialect: SqlDialect, owner: Owner | undefined, filter: RunFilter): RawBuilder<boolean> {
   const { text, status, sandboxId, sharedWith, image, tags = {} } = filter;
   const conditions = [...commonConditions(filter)];
-  if (owner !== undefined) conditions.push(sql`owner_org = ${owner.org} and owner_user = ${owner.user}`);
+  if (owner !== undefined) conditions.push(ownedBy(owner));
   if (sharedWith !== undefined) {
     const { org, user } = sharedWith;
     conditions.push(sql`owner_org = ${org} and owner_user <> ${user} and sharing <> 'private'`);
@@ -208,12 +199,11 @@ function matching(dialect: SqlDialect, owner: Owner | undefined, filter: RunFilt
   return conditions.length === 0 ? sql`1 = 1` : sql`${sql.join(conditions, sql` and `)}`;
 }
 
-async function activeRuns(db: Kysely<SqlSchema>, { org, user }: Owner): Promise<number> {
+async function activeRuns(db: Kysely<SqlSchema>, owner: Owner): Promise<number> {
   const { count } = await db
     .selectFrom('runs')
     .select(({ fn }) => fn.countAll().as('count'))
-    .where('owner_org', '=', org)
-    .where('owner_user', '=', user)
+    .where(ownedBy(owner))
     .where('status', '=', 'running')
     .executeTakeFirstOrThrow();
   return Number(count);

@@ -11,8 +11,8 @@ import { binds, isWithin, type Usage } from '#core/sandboxes/sandbox-quotas.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type { SandboxEnv } from './sandbox-env.ts';
 import type { SandboxesTable, SqlSchema } from './schema.ts';
-import { instantText } from './sql-dialect.ts';
-import { insertSandbox, LIVE, millis, ownedBy, sandboxOf } from './sql-sandbox-records.ts';
+import { instantText, ownedBy } from './sql-dialect.ts';
+import { insertSandbox, LIVE, millis, sandboxOf } from './sql-sandbox-records.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 
 export function sandboxCapacity(

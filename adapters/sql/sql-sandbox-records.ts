@@ -7,12 +7,13 @@ import type {
   SandboxRecords,
   SandboxSort,
 } from '#core/sandboxes/sandbox-records.ts';
+import type { SandboxKey } from '#core/delegations/delegation-store.ts';
 import type { SandboxSkill } from '#core/skills/skill-store.ts';
 import { type NetworkPolicy, NO_NETWORK } from '#core/network/network-policy.ts';
 import { NO_SECRETS } from '#core/network/network-secrets.ts';
 import { SERVICE_OWNERS } from '#core/sandboxes/sandbox-owner.ts';
 import { DEFAULT_IMAGE } from '#core/shared/reads.ts';
-import { instantText, type SqlDialect } from './sql-dialect.ts';
+import { first, instantText, ownedBy, type SqlDialect } from './sql-dialect.ts';
 import {
   anyLike,
   commonConditions,
@@ -37,6 +38,8 @@ export function sandboxRecords(
   kept: SandboxEnv,
 ): SandboxRecords {
   const toRecord = (row: Selectable<SandboxesTable>) => sandboxOf(row, kept);
+  const update = (db: Kysely<SqlSchema>, { id, generation }: SandboxKey) =>
+    db.updateTable('sandboxes').where('id', '=', id).where('generation', '=', generation);
   const set = (id: string, states: SandboxStates, generation: number | undefined) =>
     once(async (db) => {
       await db
@@ -49,17 +52,14 @@ export function sandboxRecords(
   return {
     create: (sandbox) => once(async (db) => (await insertSandbox(db, sandbox, kept))?.generation),
 
-    moveDesired: ({ id, generation }, from, to, at, seen) =>
+    moveDesired: (sandbox, from, to, at, seen) =>
       once(async (db) => {
-        const moved = await db
-          .updateTable('sandboxes')
+        const moved = await update(db, sandbox)
           .set({
             desired: to,
             stopped_at: to === 'stopped' ? instantText(at) : null,
             ...(to === 'running' && { heartbeat_at: instantText(at) }),
           })
-          .where('id', '=', id)
-          .where('generation', '=', generation)
           .where('desired', '=', from)
           .$if(seen !== undefined, (query) => query.where(quietSince(seen as Observed)))
           .returning('id')
@@ -67,92 +67,63 @@ export function sandboxRecords(
         return moved !== undefined;
       }),
 
-    setSkills: ({ id, generation }, skills) =>
+    setSkills: (sandbox, skills) =>
       repeatable(async (db) => {
-        await db
-          .updateTable('sandboxes')
+        await update(db, sandbox)
           .set({ skills: JSON.stringify(skills) })
-          .where('id', '=', id)
-          .where('generation', '=', generation)
           .execute();
       }),
 
-    async setNetwork({ id, generation }, network) {
+    async setNetwork(sandbox, network) {
+      const key = networkKey(sandbox.id);
       await repeatable((db) =>
         inTransaction(db, async (trx) => {
-          await trx
-            .updateTable('sandboxes')
+          await update(trx, sandbox)
             .set({ network: network.mode === 'open' ? 1 : 0, network_policy: JSON.stringify(network) })
-            .where('id', '=', id)
-            .where('generation', '=', generation)
             .execute();
-          await notifier.announce(trx, networkKey(id));
+          await notifier.announce(trx, key);
         }),
       );
-      notifier.committed(networkKey(id));
+      notifier.committed(key);
     },
 
     watchNetwork: (id, wake) => notifier.watch(networkKey(id), wake),
 
-    setSecrets: ({ id, generation, owner }, secrets) =>
+    setSecrets: (sandbox, secrets) =>
       repeatable(async (db) => {
-        await db
-          .updateTable('sandboxes')
-          .set({ secrets: kept.secretsText(secrets, owner) })
-          .where('id', '=', id)
-          .where('generation', '=', generation)
+        await update(db, sandbox)
+          .set({ secrets: kept.secretsText(secrets, sandbox.owner) })
           .execute();
       }),
 
-    touch: ({ id, generation }, at) =>
+    touch: (sandbox, at) =>
       repeatable(async (db) => {
-        await db
-          .updateTable('sandboxes')
+        await update(db, sandbox)
           .set({ last_active_at: instantText(at) })
-          .where('id', '=', id)
-          .where('generation', '=', generation)
           .where(sql<boolean>`coalesce(last_active_at, created_at) < ${instantText(at)}`)
           .execute();
       }),
 
-    heartbeat: ({ id, generation }, at) =>
-      repeatable(async (db) => {
-        const row = await db
-          .updateTable('sandboxes')
-          .set({ heartbeat_at: later('heartbeat_at', at), last_active_at: later('last_active_at', at) })
-          .where('id', '=', id)
-          .where('generation', '=', generation)
-          .where('desired', '=', 'running')
-          .returningAll()
-          .executeTakeFirst();
-        return row && toRecord(row);
+    heartbeat: (sandbox, at) =>
+      repeatable((db) => {
+        const seen = { heartbeat_at: later('heartbeat_at', at), last_active_at: later('last_active_at', at) };
+        return first(update(db, sandbox).set(seen).where('desired', '=', 'running').returningAll(), toRecord);
       }),
 
     list: (owner, filter, page, sort = 'newest') =>
       repeatable((db) => {
-        const found = db
-          .selectFrom('sandboxes')
-          .selectAll()
-          .where(matching(dialect, owner, filter));
-        return keysetPage(found, page, toRecord, ORDERS[sort]);
+        const found = db.selectFrom('sandboxes').where(matching(dialect, owner, filter));
+        return keysetPage(found.selectAll(), page, toRecord, ORDERS[sort]);
       }),
 
     count: (owner, filter) =>
-      repeatable((db) =>
-        countRows(
-          db,
-          db
-            .selectFrom('sandboxes')
-            .select('id')
-            .where(matching(dialect, owner, filter)),
-        ),
-      ),
+      repeatable((db) => {
+        const found = db.selectFrom('sandboxes').where(matching(dialect, owner, filter));
+        return countRows(db, found.select('id'));
+      }),
 
     get: (id) =>
-      repeatable(async (db) => {
-        const row = await db.selectFrom('sandboxes').selectAll().where('id', '=', id).executeTakeFirst();
-        return row && toRecord(row);
-      }),
+      repeatable((db) => first(db.selectFrom('sandboxes').selectAll().where('id', '=', id), toRecord)),
 
     // Not idempotent: a late `destroyed` could hit the sandbox that has reused the id.
     setDesired: (id, desired, generation) => set(id, { desired }, generation),
@@ -237,13 +208,9 @@ function later(column: 'heartbeat_at' | 'last_active_at', at: Date) {
   return sql<string>`case when ${known} < ${instantText(at)} then ${instantText(at)} else ${known} end`;
 }
 
-export function ownedBy({ org, user }: Owner) {
-  return sql<boolean>`owner_org = ${org} and owner_user = ${user}`;
-}
-
 /** The negation of `isOfService`. */
 function notOfService() {
-  const each = SERVICE_OWNERS.map(({ org, user }) => sql`not (owner_org = ${org} and owner_user = ${user})`);
+  const each = SERVICE_OWNERS.map((owner) => sql`not (${ownedBy(owner)})`);
   return sql<boolean>`${sql.join(each, sql` and `)}`;
 }
 

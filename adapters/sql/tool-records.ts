@@ -1,6 +1,6 @@
 import type { ToolRecords, ToolRemoval } from '#core/editor/editor-store.ts';
 import { activeLock, holdsLock } from '#core/editor/editor-limits.ts';
-import { instantText } from './sql-dialect.ts';
+import { first, instantText, ownedBy } from './sql-dialect.ts';
 import { keysetPage } from './keyset-page.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 import { holdDraft } from './draft-records.ts';
@@ -34,19 +34,12 @@ export function toolRecords({ dialect, once, repeatable }: SqlSession): ToolReco
         }),
       ),
 
-    get: (id) =>
-      repeatable(async (db) => {
-        const row = await db.selectFrom('tools').selectAll().where('id', '=', id).executeTakeFirst();
-        return row && toTool(row);
-      }),
+    get: (id) => repeatable((db) => first(db.selectFrom('tools').selectAll().where('id', '=', id), toTool)),
 
     list: (owner, page) =>
       repeatable((db) => {
         const tools = db.selectFrom('tools').selectAll();
-        const own = owner
-          ? tools.where('owner_org', '=', owner.org).where('owner_user', '=', owner.user)
-          : tools;
-        return keysetPage(own, page, toTool);
+        return keysetPage(owner ? tools.where(ownedBy(owner)) : tools, page, toTool);
       }),
 
     rename: (id, name) =>
@@ -110,10 +103,7 @@ export function toolRecords({ dialect, once, repeatable }: SqlSession): ToolReco
       ),
 
     version: (id) =>
-      repeatable(async (db) => {
-        const row = await db.selectFrom('tool_versions').selectAll().where('id', '=', id).executeTakeFirst();
-        return row && toVersion(row);
-      }),
+      repeatable((db) => first(db.selectFrom('tool_versions').selectAll().where('id', '=', id), toVersion)),
 
     versions: (toolId, page) =>
       repeatable((db) =>

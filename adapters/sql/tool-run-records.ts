@@ -8,7 +8,7 @@ import type {
   ToolSnapshotRecords,
 } from '#core/editor/editor-store.ts';
 import { holdsLock } from '#core/editor/editor-limits.ts';
-import { instantText } from './sql-dialect.ts';
+import { first, instantText, ownedBy } from './sql-dialect.ts';
 import { keysetPage } from './keyset-page.ts';
 import type { SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
@@ -74,10 +74,7 @@ export function toolRunRecords({ dialect, once, repeatable }: SqlSession): ToolR
       ),
 
     get: (id) =>
-      repeatable(async (db) => {
-        const row = await db.selectFrom('tool_runs').selectAll().where('id', '=', id).executeTakeFirst();
-        return row && toToolRun(row);
-      }),
+      repeatable((db) => first(db.selectFrom('tool_runs').selectAll().where('id', '=', id), toToolRun)),
 
     list: (toolId, page) =>
       repeatable((db) =>
@@ -164,15 +161,13 @@ async function existing(
   if (other !== undefined) return { kind: 'busy', runId: other.id };
   const { count } = await running
     .select(({ fn }) => fn.countAll<number | string>().as('count'))
-    .where('owner_org', '=', owner.org)
-    .where('owner_user', '=', owner.user)
+    .where(ownedBy(owner))
     .executeTakeFirstOrThrow();
   if (Number(count) >= most.runs) return { kind: 'too_many', running: Number(count) };
   const { kept } = await trx
     .selectFrom('sandbox_snapshots')
     .select(sql<number | string>`coalesce(sum(bytes), 0)`.as('kept'))
-    .where('owner_org', '=', owner.org)
-    .where('owner_user', '=', owner.user)
+    .where(ownedBy(owner))
     .where('expires_at', '>', now)
     .executeTakeFirstOrThrow();
   const bytes = Number(kept) + (made === undefined ? 0 : snapshotSize(made));
@@ -181,28 +176,22 @@ async function existing(
 
 export function toolSnapshotRecords({ dialect, repeatable }: SqlSession): ToolSnapshotRecords {
   return {
-    underWay: ({ org, user }, now) =>
+    underWay: (owner, now) =>
       repeatable(async (db) => {
         const rows = await db
           .selectFrom('tool_runs')
           .select('snapshot_id')
           .where(RUNNING)
-          .where('owner_org', '=', org)
-          .where('owner_user', '=', user)
+          .where(ownedBy(owner))
           .where('deadline', '>', instantText(now))
           .execute();
         return new Set(rows.map(({ snapshot_id }) => snapshot_id));
       }),
 
     get: (id) =>
-      repeatable(async (db) => {
-        const row = await db
-          .selectFrom('sandbox_snapshots')
-          .selectAll()
-          .where('id', '=', id)
-          .executeTakeFirst();
-        return row && toSnapshot(row);
-      }),
+      repeatable((db) =>
+        first(db.selectFrom('sandbox_snapshots').selectAll().where('id', '=', id), toSnapshot),
+      ),
 
     expired: (now, limit) =>
       repeatable(async (db) => {

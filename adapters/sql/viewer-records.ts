@@ -1,5 +1,5 @@
 import type { ViewerRecords } from '#core/runs/run-viewers.ts';
-import { instantText } from './sql-dialect.ts';
+import { deleted, instantText } from './sql-dialect.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 
 export function viewerRecords({ dialect, repeatable }: SqlSession): ViewerRecords {
@@ -38,12 +38,6 @@ export function viewerRecords({ dialect, repeatable }: SqlSession): ViewerRecord
       }),
 
     forget: (before) =>
-      repeatable(async (db) => {
-        const { numDeletedRows } = await db
-          .deleteFrom('run_viewers')
-          .where('seen_at', '<', instantText(before))
-          .executeTakeFirst();
-        return Number(numDeletedRows);
-      }),
+      repeatable((db) => deleted(db.deleteFrom('run_viewers').where('seen_at', '<', instantText(before)))),
   };
 }
