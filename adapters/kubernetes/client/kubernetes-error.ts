@@ -101,6 +101,12 @@ export function isReason(error: unknown, ...reasons: readonly string[]): error i
   return error instanceof KubernetesError && reasons.includes(error.reason);
 }
 
+/** Handles the error of reading an object that may not exist: undefined if it does not. */
+export function absent(error: unknown): undefined {
+  if (isReason(error, 'NotFound')) return undefined;
+  throw error;
+}
+
 function parseStatus(body: string): Status | undefined {
   try {
     const answer = JSON.parse(body) as Status | null;

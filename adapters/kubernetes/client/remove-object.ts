@@ -1,5 +1,5 @@
 import type { Collection, Call, KubernetesObject } from './kubernetes-object.ts';
-import { KubernetesError } from './kubernetes-error.ts';
+import { absent, KubernetesError } from './kubernetes-error.ts';
 import { MAX_TRIES } from './exchange.ts';
 
 export interface DeleteOptions {
@@ -60,9 +60,4 @@ export async function removeObject(
       if (tries === MAX_TRIES) throw error;
     }
   }
-}
-
-function absent(error: unknown): undefined {
-  if (error instanceof KubernetesError && error.status === 404) return undefined;
-  throw error;
 }

@@ -1,6 +1,6 @@
 import { ANNOTATIONS, parseTime } from '#constructs/names.ts';
 import type { ClosePrecondition, Preview } from '#core/previews/preview-plane.ts';
-import { isReason } from '../client/kubernetes-error.ts';
+import { absent } from '../client/kubernetes-error.ts';
 import { within } from '../client/exchange.ts';
 import { type PreviewStore, START_OVER_MS, type StoredRoute, type StoredService } from './preview-store.ts';
 import { type OwnerService, ownerServiceOf, isOurs } from './read-preview.ts';
@@ -68,9 +68,4 @@ async function removeService(
     if (time === undefined || store.now().getTime() - time.getTime() < START_OVER_MS) return;
   }
   await client.delete(services, name, { uid, resourceVersion }, limit);
-}
-
-function absent(error: unknown): undefined {
-  if (isReason(error, 'NotFound')) return undefined;
-  throw error;
 }

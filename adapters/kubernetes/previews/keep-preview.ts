@@ -1,6 +1,6 @@
 import { ANNOTATIONS, formatTime, LABELS, parseTime, timeSlot } from '#constructs/names.ts';
 import { clampExpiry, maxUntil } from '#core/previews/preview-lifetime.ts';
-import { isReason, KubernetesError } from '../client/kubernetes-error.ts';
+import { absent, isReason, KubernetesError } from '../client/kubernetes-error.ts';
 import { type JsonPatchOperation, pointer } from '../client/kubernetes-object.ts';
 import type { PreviewStore, StoredRoute } from './preview-store.ts';
 
@@ -54,7 +54,7 @@ export async function keepPreview(
   } catch (error) {
     if (isReason(error, 'NotFound')) return undefined;
     if (!isRefusal(error)) throw error;
-    const found = await find(store, name, signal);
+    const found = await client.get<StoredRoute>(routes, name, signal).catch(absent);
     if (found === undefined || annotation(found, ANNOTATIONS.runId) !== runId) return undefined;
     return raise(
       store,
@@ -102,7 +102,9 @@ async function raise(
     } catch (error) {
       if (isReason(error, 'NotFound')) return undefined;
       if (!isRefusal(error)) throw error;
-      const found = await find(store, existing.metadata.name, signal);
+      const found: StoredRoute | undefined = await store.client
+        .get<StoredRoute>(store.routes, existing.metadata.name, signal)
+        .catch(absent);
       existing = found?.metadata.uid === existing.metadata.uid ? found : undefined;
     }
   }
@@ -125,17 +127,6 @@ function endOf(route: StoredRoute, wanted: Date, maxLifetimeHours: number): Date
 
 function annotation(route: StoredRoute, name: string): string | undefined {
   return route.metadata.annotations?.[name];
-}
-
-function find(
-  { client, routes }: PreviewStore,
-  name: string,
-  signal: AbortSignal | undefined,
-): Promise<StoredRoute | undefined> {
-  return client.get<StoredRoute>(routes, name, signal).catch((error: unknown) => {
-    if (isReason(error, 'NotFound')) return undefined;
-    throw error;
-  });
 }
 
 /**

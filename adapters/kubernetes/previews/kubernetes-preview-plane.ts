@@ -8,7 +8,7 @@ import { type PreviewOptions, type PreviewZone, zoneNames } from '#core/previews
 import { previewHost, previewName } from '#core/previews/preview-token.ts';
 import { gate } from '../client/exchange.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
-import { isReason, isTransient, KubernetesError } from '../client/kubernetes-error.ts';
+import { absent, isTransient, KubernetesError } from '../client/kubernetes-error.ts';
 import { closePreview } from './close-preview.ts';
 import { createGuestUpstream } from './guest-upstream.ts';
 import { keepPreview } from './keep-preview.ts';
@@ -101,14 +101,8 @@ export function createKubernetesPlane(options: KubernetesPlaneOptions): PreviewP
   const seen = new WeakMap<Preview, Promise<readonly StoredService[]>>();
   const oneOfFew = gate(CLOSES);
 
-  const route = async (name: string, signal?: AbortSignal): Promise<StoredRoute | undefined> => {
-    try {
-      return await client.get<StoredRoute>(store.routes, name, signal);
-    } catch (error) {
-      if (isReason(error, 'NotFound')) return undefined;
-      throw error;
-    }
-  };
+  const route = (name: string, signal?: AbortSignal): Promise<StoredRoute | undefined> =>
+    client.get<StoredRoute>(store.routes, name, signal).catch(absent);
   const find = async (token: string, signal?: AbortSignal): Promise<Preview | undefined> => {
     const found = await route(previewName(token), signal);
     const preview = found && store.read(found);

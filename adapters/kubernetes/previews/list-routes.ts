@@ -1,7 +1,7 @@
 import { LABELS, PREVIEW_LABELS, selector, SLOT_MS, timeSlots } from '#constructs/names.ts';
 import { isFullPass } from '#core/previews/preview-lifetime.ts';
 import type { Preview, PreviewFilter } from '#core/previews/preview-plane.ts';
-import { isReason } from '../client/kubernetes-error.ts';
+import { absent } from '../client/kubernetes-error.ts';
 import { isEarlier } from '../client/kubernetes-object.ts';
 import {
   earliestTicket,
@@ -51,21 +51,12 @@ export async function collectPartial(store: PreviewStore, now: Date, signal?: Ab
       .filter(({ name }) => !routed.has(name))
       .map(async ({ name, uid, resourceVersion }) => {
         // A route may have another slot label than its Service.
-        if (await routeExists(store, name, signal)) return false;
+        const route = await client.get(routes, name, signal).catch(absent);
+        if (route !== undefined) return false;
         return client.delete(services, name, { uid, resourceVersion }, signal);
       }),
   );
   return removed.filter(Boolean).length;
-}
-
-async function routeExists({ client, routes }: PreviewStore, name: string, signal: AbortSignal | undefined) {
-  try {
-    await client.get(routes, name, signal);
-    return true;
-  } catch (error) {
-    if (isReason(error, 'NotFound')) return false;
-    throw error;
-  }
 }
 
 /**
@@ -121,13 +112,8 @@ async function ticketOf(
 ): Promise<string | undefined> {
   const known = store.ownerService(preview);
   if (known !== undefined) return known.ticket;
-  try {
-    const route = await store.client.get<StoredRoute>(store.routes, preview.name, signal);
-    return ownerServiceOf(route)?.ticket;
-  } catch (error) {
-    if (isReason(error, 'NotFound')) return undefined;
-    throw error;
-  }
+  const route = await store.client.get<StoredRoute>(store.routes, preview.name, signal).catch(absent);
+  return route && ownerServiceOf(route)?.ticket;
 }
 
 /** Most slots in a selector. Later expiries are listed and compared by their exact time. */

@@ -7,7 +7,7 @@ import { PortholeError } from '#core/errors.ts';
 import type { PreviewSpec } from '#core/previews/preview-plane.ts';
 import { previewHost, previewName } from '#core/previews/preview-token.ts';
 import { GUEST_PREVIEW_PORT } from '#guest/protocol/previews-protocol.ts';
-import { isReason, KubernetesError } from '../client/kubernetes-error.ts';
+import { absent, isReason, KubernetesError } from '../client/kubernetes-error.ts';
 import { type JsonPatchOperation, type KubernetesObject, pointer } from '../client/kubernetes-object.ts';
 import { retryDelay, within } from '../client/exchange.ts';
 import {
@@ -340,11 +340,6 @@ function isInDoubt(error: unknown): error is KubernetesError {
 
 function isQuota(error: unknown): boolean {
   return isReason(error, 'Forbidden') && /exceeded quota/.test(error.message);
-}
-
-function absent(error: unknown): undefined {
-  if (isReason(error, 'NotFound')) return undefined;
-  throw error;
 }
 
 function taken(name: string): PortholeError {
