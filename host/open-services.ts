@@ -29,7 +29,7 @@ import { managedPool } from '#core/sandboxes/managed-pool.ts';
 import { SandboxActivity } from '#core/sandboxes/sandbox-activity.ts';
 import { createSandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
 import type { WakingClock } from '#core/shared/clock-and-ids.ts';
-import { onceOpen } from '#core/shared/concurrency.ts';
+import { anySignal, onceOpen } from '#core/shared/concurrency.ts';
 import type { Records } from '#core/shared/records.ts';
 import { Terminals } from '#core/terminals/terminals.ts';
 import { createAdmission } from '#handlers/http/admit.ts';
@@ -279,8 +279,7 @@ function openArchives(
   return {
     store,
     async keep(sandbox, signal) {
-      const late = AbortSignal.timeout(ARCHIVED_WITHIN_MS);
-      const until = signal === undefined ? late : AbortSignal.any([signal, late]);
+      const until = anySignal(signal, AbortSignal.timeout(ARCHIVED_WITHIN_MS));
       try {
         // Loaded on demand: it reads and writes tar files.
         const { archiveSandbox } = await import('#core/archives/archive-sandbox.ts');

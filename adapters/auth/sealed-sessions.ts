@@ -10,7 +10,7 @@ import type {
 } from '#core/auth/sign-in.ts';
 import type { Person, SessionRef } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { Clock } from '#core/shared/clock-and-ids.ts';
+import { type Clock, later } from '#core/shared/clock-and-ids.ts';
 import type { OidcSignIn } from './oidc-sign-in.ts';
 import type { Seals } from './sealed-texts.ts';
 
@@ -56,7 +56,7 @@ const Begun = z.object({
  */
 export function createSealedSessions({ seals, clock, keys, oidc, ended }: SealedSessionsOptions): Sessions {
   const session = async (content: z.infer<typeof Content>): Promise<SealedSession> => {
-    const expiresAt = new Date(clock.now().getTime() + SESSION_MS);
+    const expiresAt = later(clock, SESSION_MS);
     const jti = randomBytes(16).toString('base64url');
     return { sealed: await seals.seal('porthole-session', { ...content, jti }, expiresAt), expiresAt };
   };
@@ -89,7 +89,7 @@ export function createSealedSessions({ seals, clock, keys, oidc, ended }: Sealed
         });
       }
       const { url, ...begun } = await oidc.begin(callback);
-      const expiresAt = new Date(clock.now().getTime() + SIGN_IN_MS);
+      const expiresAt = later(clock, SIGN_IN_MS);
       return {
         url,
         sealed: await seals.seal('porthole-sign-in', { ...begun, callback, returnTo }, expiresAt),

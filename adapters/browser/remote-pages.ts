@@ -2,6 +2,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { PortholeError } from '#core/errors.ts';
 import type { PageBrowser, PageObservation, PageVisit } from '#core/pages/page-browser.ts';
 import type { AnswerSchema } from '#core/processes/guest-answers.ts';
+import { anySignal } from '#core/shared/concurrency.ts';
 import { readAtMost } from '#core/shared/reads.ts';
 import type { GuestKeys, GuestTokenClaims } from '#guest/protocol/guest-pod.ts';
 
@@ -95,7 +96,7 @@ async function sendOnce(
     method: 'POST',
     // A Service assigns connections to pods: a new one for each visit spreads them.
     agent: false,
-    signal: signal === undefined ? late : AbortSignal.any([signal, late]),
+    signal: anySignal(signal, late),
     headers: {
       authorization: `Bearer ${token}`,
       'content-digest': digest,

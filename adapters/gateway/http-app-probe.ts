@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import type { AppProbe, HttpFinding } from '#core/previews/app-probe.ts';
+import { anySignal } from '#core/shared/concurrency.ts';
 import { RESPONSE_FAULTS, type ResponseFault, type ResponseHead } from '#proxy/upstream/response-head.ts';
 import { ResponseParser } from '#proxy/upstream/response-parser.ts';
 
@@ -31,7 +32,7 @@ export const appProbe: AppProbe = {
 
   async speaksTls(stream, signal) {
     const limit = AbortSignal.timeout(UPGRADE_MS);
-    const until = signal === undefined ? limit : AbortSignal.any([signal, limit]);
+    const until = anySignal(signal, limit);
     // The certificate does not matter: nothing is sent but the handshake.
     const tls = connectTls({ socket: stream, rejectUnauthorized: false, minVersion: 'TLSv1' });
     try {

@@ -7,6 +7,7 @@ import type { Preview, Readiness } from '#core/previews/preview-plane.ts';
 import { isPreviewToken, previewName } from '#core/previews/preview-token.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import type { Clock } from '#core/shared/clock-and-ids.ts';
+import { anySignal } from '#core/shared/concurrency.ts';
 import { askForPage } from './http-app-probe.ts';
 
 /**
@@ -124,11 +125,7 @@ export async function probeApp(
 ): Promise<Readiness> {
   const limit = AbortSignal.timeout(PROBE_MS);
   try {
-    const probe = await provider.dial(
-      sandboxId,
-      targetPort,
-      signal === undefined ? limit : AbortSignal.any([signal, limit]),
-    );
+    const probe = await provider.dial(sandboxId, targetPort, anySignal(signal, limit));
     if (url === null) probe.destroy();
     else if (isNotHttp(await askForPage(probe, targetPort, ANSWER_MS, signal))) {
       return { ready: false, reason: 'not_http' };

@@ -1,5 +1,5 @@
 import type { WaitingApproval } from './approval-store.ts';
-import type { WakingClock, Owner } from '../shared/clock-and-ids.ts';
+import { later, type Owner, type WakingClock } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
 import { createWakeSignal } from '../shared/wake-signal.ts';
 
@@ -148,10 +148,6 @@ function startPoll(
 
 function idsOf(waiting: readonly WaitingApproval[]): string {
   return waiting.map(({ id }) => id).join();
-}
-
-function later(clock: WakingClock, milliseconds: number): Date {
-  return new Date(clock.now().getTime() + milliseconds);
 }
 
 function earliest(instants: readonly Date[]): Date {

@@ -9,6 +9,7 @@ import { type Framework, guessFramework } from './framework.ts';
 import { type Listener, readListeners } from './listeners.ts';
 import { type PortAdvice, portAdvice } from './port-advice.ts';
 import { guestsOf } from '../processes/guest.ts';
+import { anySignal } from '../shared/concurrency.ts';
 
 export interface DiagnoseSandboxDeps {
   readonly provider: Pick<Sandboxes, 'inspect' | 'callGuest' | 'dial'>;
@@ -140,11 +141,7 @@ async function dialOrNothing(
 ) {
   const limit = AbortSignal.timeout(DIAL_MS);
   try {
-    return await provider.dial(
-      sandboxId,
-      port,
-      signal === undefined ? limit : AbortSignal.any([signal, limit]),
-    );
+    return await provider.dial(sandboxId, port, anySignal(signal, limit));
   } catch (error) {
     signal?.throwIfAborted();
     if (limit.aborted || (error instanceof PortholeError && error.code === 'nothing_listens'))

@@ -6,7 +6,7 @@ import { destroySandbox } from '../sandboxes/end-sandbox.ts';
 import { NO_QUOTAS } from '../sandboxes/sandbox-quotas.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import { readySandbox, type UseSandboxDeps } from '../sandboxes/use-sandbox.ts';
-import type { Owner } from '../shared/clock-and-ids.ts';
+import { later, type Owner } from '../shared/clock-and-ids.ts';
 import { CUT_OFF, EDITOR_OWNER, type EditorOptions, sessionOf, tagsOf } from './editor-limits.ts';
 import type { ToolRunRecord } from './editor-store.ts';
 import { formatFault, isTooDeep, jsonFault, MOST_DEPTH } from './tool-json.ts';
@@ -118,7 +118,7 @@ export async function cleanSnapshots(
     if (cleared.length === 0) break;
     snapshots += await records.toolSnapshots.remove(cleared, now);
   }
-  const before = new Date(clock.now().getTime() - deps.editor.runRetentionMs);
+  const before = later(clock, -deps.editor.runRetentionMs);
   const oldRuns = await records.toolRuns.removeOlder(before, most);
   return { snapshots, runs, oldRuns };
 }

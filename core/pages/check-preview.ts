@@ -8,6 +8,7 @@ import { PortholeError } from '../errors.ts';
 import { listPreviews } from '../previews/live-previews.ts';
 import type { Actor } from '../previews/preview-events.ts';
 import type { RunRecord } from '../runs/run-records.ts';
+import { anySignal } from '../shared/concurrency.ts';
 import type { PageResult } from './classify-page.ts';
 import { type LookAtPageDeps, lookAtPage, type PageRequest } from './look-at-page.ts';
 import type { Viewport } from './page-browser.ts';
@@ -39,7 +40,7 @@ export async function checkStartPage(
 ): Promise<PageResult | undefined> {
   if (!deps.pages.isInstalled()) return undefined;
   const limit = AbortSignal.timeout(CHECK_WITHIN_MS);
-  const until = signal === undefined ? limit : AbortSignal.any([signal, limit]);
+  const until = anySignal(signal, limit);
   const visit = { path: '/', viewport: DESKTOP, steps: [], waitFor: undefined, picture: undefined };
   try {
     const { result, causes } = await lookAtPage(deps, { ...request, ...visit }, until);

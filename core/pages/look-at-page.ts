@@ -4,7 +4,7 @@ import { listPreviews } from '../previews/live-previews.ts';
 import type { Actor } from '../previews/preview-events.ts';
 import type { Preview, PreviewPlane } from '../previews/preview-plane.ts';
 import type { RunRecord } from '../runs/run-records.ts';
-import type { Clock, Ids } from '../shared/clock-and-ids.ts';
+import { type Clock, type Ids, later } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
 import { compareLooks, type LookDifference } from './compare-looks.ts';
 import { classifyPage, type PageResult } from './classify-page.ts';
@@ -127,7 +127,7 @@ export async function findLive(
 
 /** Earlier looks count as forgotten. */
 export function keptSince(clock: Clock): Date {
-  return new Date(clock.now().getTime() - LOOKS_KEPT_MS);
+  return later(clock, -LOOKS_KEPT_MS);
 }
 
 /** Adds the doctor's advice if the gateway's status page was shown. */

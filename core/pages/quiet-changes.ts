@@ -1,4 +1,4 @@
-import type { WakingClock } from '../shared/clock-and-ids.ts';
+import { later, type WakingClock } from '../shared/clock-and-ids.ts';
 import { createWakeSignal } from '../shared/wake-signal.ts';
 
 /** A change counts once nothing has changed for this time, in milliseconds. */
@@ -53,7 +53,7 @@ export async function* quietChanges(
   try {
     while (!until.aborted && failures.length === 0) {
       const quietAt = new Date(Math.max(last.getTime() + QUIET_MS, next.getTime()));
-      if (changed.size === 0) await wake.until(new Date(clock.now().getTime() + IDLE_MS));
+      if (changed.size === 0) await wake.until(later(clock, IDLE_MS));
       else if (clock.now() < quietAt) await wake.until(quietAt);
       else {
         const names = [...changed].toSorted();

@@ -4,7 +4,7 @@ import { listPreviews } from '../previews/live-previews.ts';
 import { streamEvents } from '../runs/event-log.ts';
 import type { RunRecord } from '../runs/run-records.ts';
 import type { RunEvent } from '../runs/timeline.ts';
-import type { WakingClock } from '../shared/clock-and-ids.ts';
+import { later, type WakingClock } from '../shared/clock-and-ids.ts';
 import { FairQueue } from '../shared/concurrency.ts';
 import { FollowedTasks } from '../shared/followed-tasks.ts';
 import type { PageResult } from './classify-page.ts';
@@ -134,7 +134,7 @@ async function* changedFiles(
       // The sandbox is stopped, or ends.
       if (!(error instanceof PortholeError)) throw error;
     }
-    await clock.until(new Date(clock.now().getTime() + AGAIN_MS), signal);
+    await clock.until(later(clock, AGAIN_MS), signal);
   }
 }
 

@@ -6,6 +6,7 @@ import type { ServerSentEvent } from '../shared/server-sent-events.ts';
 import type { PreviewPlane, Readiness } from '../previews/preview-plane.ts';
 import type { PreviewOptions } from '../previews/preview-limits.ts';
 import type { StartedPreview } from '../previews/start-preview.ts';
+import { anySignal } from '../shared/concurrency.ts';
 import { portReaches } from './sandbox-ports.ts';
 
 export interface AwaitAppDeps {
@@ -30,8 +31,7 @@ export async function awaitApp(
   { preview, readiness }: StartedPreview,
   signal?: AbortSignal,
 ): Promise<Readiness> {
-  const limit = AbortSignal.timeout(readyTimeoutSeconds * 1_000);
-  const until = signal === undefined ? limit : AbortSignal.any([signal, limit]);
+  const until = anySignal(signal, AbortSignal.timeout(readyTimeoutSeconds * 1_000));
   try {
     const guest = guests.of(preview.sandboxId);
     const outcome = await awaitPort(guest, preview.targetPort, readiness, { until, signal });
@@ -121,8 +121,8 @@ function stateIn({ event, data }: ServerSentEvent, name: string): ServerInfo['st
 const LOG_WITHIN_MS = 5_000;
 
 async function failed(guest: Guest, server: string, signal: AbortSignal | undefined): Promise<Readiness> {
-  const limit = AbortSignal.timeout(LOG_WITHIN_MS);
-  const log = await lastLines(guest, server, signal === undefined ? limit : AbortSignal.any([signal, limit]));
+  const until = anySignal(signal, AbortSignal.timeout(LOG_WITHIN_MS));
+  const log = await lastLines(guest, server, until);
   return { ready: false, reason: 'server_failed', server, log };
 }
 

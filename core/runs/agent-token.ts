@@ -5,6 +5,7 @@ import { implicitRunId } from '../previews/tunnels.ts';
 import { type Channel, guestsOf, NOTHING } from '../processes/guest.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { Clock } from '../shared/clock-and-ids.ts';
+import { anySignal } from '../shared/concurrency.ts';
 import type { Records } from '../shared/records.ts';
 import { agentAccess } from './find-run.ts';
 import { agentConnected } from './run-events.ts';
@@ -116,13 +117,9 @@ export async function provisionRuns(
     ),
     ended: ofAgents.filter(({ status }) => status !== 'running').map(({ id }) => id),
   };
-  const limit = AbortSignal.timeout(WITHIN_MS);
   await guestsOf(provider)
     .of(sandboxId)
-    .call('PUT', '/v1/runs', NOTHING, {
-      body,
-      signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
-    });
+    .call('PUT', '/v1/runs', NOTHING, { body, signal: anySignal(signal, AbortSignal.timeout(WITHIN_MS)) });
 }
 
 /** Provisions a sandbox's runs. Never rejects: a run works without the `porthole` command. */

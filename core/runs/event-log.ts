@@ -1,4 +1,4 @@
-import type { WakingClock } from '../shared/clock-and-ids.ts';
+import { later, type WakingClock } from '../shared/clock-and-ids.ts';
 import { createWakeSignal } from '../shared/wake-signal.ts';
 
 /** Keeps the last `capacity` bytes of a stream. */
@@ -91,8 +91,4 @@ export async function* streamEvents<Position, Event extends { readonly seq: Posi
     unwatch();
     wakeSignal.close();
   }
-}
-
-function later(clock: WakingClock, milliseconds: number): Date {
-  return new Date(clock.now().getTime() + milliseconds);
 }

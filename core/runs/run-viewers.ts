@@ -1,5 +1,5 @@
 import type { Person } from '../callers.ts';
-import type { Clock } from '../shared/clock-and-ids.ts';
+import { type Clock, later } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
 import type { RunRecord } from './run-records.ts';
 
@@ -52,5 +52,5 @@ export async function addViewer(
 
 /** Earlier viewers are no longer present. */
 export function presentSince(clock: Clock): Date {
-  return new Date(clock.now().getTime() - PRESENT_MS);
+  return later(clock, -PRESENT_MS);
 }

@@ -3,6 +3,10 @@ export interface Clock {
   now(): Date;
 }
 
+export function later(clock: Clock, milliseconds: number): Date {
+  return new Date(clock.now().getTime() + milliseconds);
+}
+
 /** A clock that can be waited for, so that a wait can be tested at a pinned instant as well. */
 export interface WakingClock extends Clock {
   /**

@@ -224,3 +224,8 @@ export function onceOpen<T>(open: () => Promise<T>): () => Promise<T> {
     return opening;
   };
 }
+
+/** Aborts with the first of them. */
+export function anySignal(...signals: readonly (AbortSignal | undefined)[]): AbortSignal {
+  return AbortSignal.any(signals.filter((signal) => signal !== undefined));
+}

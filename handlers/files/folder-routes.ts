@@ -6,6 +6,7 @@ import { makeWorkspaceFolder, searchWorkspace, watchWorkspace } from '#core/file
 import { readListing } from '#core/files/list-workspace-files.ts';
 import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
+import { anySignal } from '#core/shared/concurrency.ts';
 import type { WatchEvent } from '#guest/protocol/files-protocol.ts';
 import {
   eventStream,
@@ -226,11 +227,7 @@ const watchFilesRoute = defineRoute({
     const folder = resolveWorkspacePath(path, 'path');
     const provider = delegatedGuests(services.provider, caller, folder);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    const over = AbortSignal.any([
-      AbortSignal.timeout(LONGEST_STREAM_MS),
-      services.stopping,
-      ...(signal === undefined ? [] : [signal]),
-    ]);
+    const over = anySignal(AbortSignal.timeout(LONGEST_STREAM_MS), services.stopping, signal);
     const events = watchWorkspace(provider, sandbox.id, { folder, recursive }, over);
     // A problem with the folder is an error response, not the end of a stream.
     const first = await events.next();

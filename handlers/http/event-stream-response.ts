@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import type { EventStreamOptions } from '#core/runs/event-log.ts';
+import { later } from '#core/shared/clock-and-ids.ts';
 import type { Services } from '../services.ts';
 import type { HttpEvent, HttpResponse } from './http-event.ts';
 
@@ -78,7 +79,7 @@ export function followingOf<Position>(
     id,
     after: lastEventId(headers, position.schema) ?? query ?? position.first,
     quietMs: QUIET_MS,
-    until: new Date(clock.now().getTime() + LONGEST_STREAM_MS),
+    until: later(clock, LONGEST_STREAM_MS),
     signals: [signal, stopping],
   };
 }

@@ -11,6 +11,7 @@ import {
   watchSharing,
   type WatchedCredential,
 } from '#core/auth/watch-credentials.ts';
+import { anySignal } from '#core/shared/concurrency.ts';
 import type { HttpResponse } from './http-event.ts';
 
 /** RFC 6455: the endpoint closes because a received message violates its policy. */
@@ -50,8 +51,7 @@ async function guardLater(
   let lapsed: AbortController | undefined;
   const response = await handle(() => {
     lapsed ??= new AbortController();
-    const client = signal();
-    return client === undefined ? lapsed.signal : AbortSignal.any([client, lapsed.signal]);
+    return anySignal(signal(), lapsed.signal);
   });
   const guard = (watch: () => WatchedCredential): void => {
     if (response.upgrade !== undefined) response.upgrade = guardSocket(response.upgrade, watch);
@@ -97,7 +97,7 @@ async function guardDelegate(
     // Verified before the body arrived; a slow upload can outlive the credential.
     await watched.looked;
     watched.signal.throwIfAborted();
-    const either = signal === undefined ? watched.signal : AbortSignal.any([signal, watched.signal]);
+    const either = anySignal(signal, watched.signal);
     const response = await handle(() => either);
     if (response.body instanceof Readable) {
       guardStream(response.body, watched);

@@ -16,6 +16,7 @@ import { actorOn } from '#core/callers.ts';
 import { diagnosePages } from '#core/pages/check-preview.ts';
 import { recordAgentConnected } from '#core/runs/agent-token.ts';
 import { findRun } from '#core/runs/find-run.ts';
+import { anySignal } from '#core/shared/concurrency.ts';
 import { describeProblems } from '../http/describe-problems.ts';
 import type { HttpResponse } from '../http/http-event.ts';
 import { type ErrorBody, errorResponse } from '../http/render-errors.ts';
@@ -192,7 +193,7 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
     if (!isRunResource(uri)) {
       return readPreviewApp(services, { uri: redact(uri), host: headers['host'] ?? '' });
     }
-    const ends = AbortSignal.any([mcpReq.signal, ...(signal === undefined ? [] : [signal])]);
+    const ends = anySignal(mcpReq.signal, signal);
     const sessionId = headers['mcp-session-id'];
     const context = { caller, services, sessionId, signal: ends, waitsFor: () => undefined, redact };
     try {
@@ -213,13 +214,12 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
     }
     const sessionId = headers['mcp-session-id'];
     const call = beginCall({ caller, sessionId, requestId: mcpReq.id });
-    const signals = [call.signal, mcpReq.signal, ...(signal === undefined ? [] : [signal])];
     const progress = reportProgress(mcpReq, tool.title, services.log);
     const context: ToolContext = {
       caller,
       services,
       sessionId,
-      signal: AbortSignal.any(signals),
+      signal: anySignal(call.signal, mcpReq.signal, signal),
       waitsFor: progress.waitsFor,
     };
     try {

@@ -17,6 +17,7 @@ import {
 } from '#core/pages/page-browser.ts';
 import { type PageReport, pageReport, summaryOf } from '#core/pages/page-report.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
+import { anySignal } from '#core/shared/concurrency.ts';
 import { portText } from '../http/read-input.ts';
 import { json } from '../route.ts';
 import { defineRunRoute, RunPath } from '../runs/run-routes.ts';
@@ -404,8 +405,7 @@ export async function awaitChange(
   if (seconds === undefined) return null;
   const { rechecker, stopping } = services;
   await findLive(services, run, port, signal);
-  const ends = [AbortSignal.timeout(seconds * 1_000), stopping];
-  const until = AbortSignal.any(signal === undefined ? ends : [...ends, signal]);
+  const until = anySignal(AbortSignal.timeout(seconds * 1_000), stopping, signal);
   const isChanged = await rechecker.awaitChange(run, until);
   signal?.throwIfAborted();
   return isChanged;
