@@ -77,7 +77,8 @@ export async function readRunResource(
     );
   }
   if (kind === 'files') {
-    const bytes = await readFileBytes(context, runId, id);
+    const sandbox = await sandboxOf(context, runId);
+    const bytes = await readFileBytes(context, sandbox.id, id);
     const text = utf8(bytes);
     const content =
       text === undefined
@@ -94,20 +95,19 @@ export async function readRunResource(
 }
 
 /**
- * The bytes of a file of a run.
- * @throws PortholeError `payload_too_large`, and like `sandboxOf` and `readWorkspaceFile`
+ * The bytes of a file of a sandbox.
+ * @throws PortholeError `payload_too_large`, and like `readWorkspaceFile`
  */
 export async function readFileBytes(
-  context: ToolContext,
-  runId: string | undefined,
+  { services, signal }: ToolContext,
+  sandboxId: string,
   path: string,
 ): Promise<Buffer> {
-  const { id } = await sandboxOf(context, runId);
-  const { content: file } = await readWorkspaceFile(context.services, id, path, context.signal);
+  const { content: file } = await readWorkspaceFile(services, sandboxId, path, signal);
   const bytes = await readAtMost(file, MOST_FILE);
   if (bytes !== undefined) return bytes;
   throw new PortholeError('payload_too_large', `${path} is larger than ${MOST_FILE} bytes`, {
-    remedy: 'read a part of it with run_command (head, tail, sed).',
+    remedy: 'use run_command (head, tail, sed).',
   });
 }
 

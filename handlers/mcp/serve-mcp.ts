@@ -12,33 +12,32 @@ import {
   type Tool,
 } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import { actorOn } from '#core/callers.ts';
-import { diagnosePages } from '#core/pages/check-preview.ts';
+import type { Caller } from '#core/callers.ts';
 import { recordAgentConnected } from '#core/runs/agent-token.ts';
 import { findRun } from '#core/runs/find-run.ts';
 import { anySignal } from '#core/shared/concurrency.ts';
 import { describeProblems } from '../http/describe-problems.ts';
 import type { HttpResponse } from '../http/http-event.ts';
 import { type ErrorBody, errorResponse } from '../http/render-errors.ts';
-import { DiagnosisDto, toDiagnosisDto } from '../previews/diagnosis-route.ts';
 import type { RouteRequest } from '../route.ts';
 import type { Services } from '../services.ts';
-import { defineTool, type McpTool, type ToolAnswer, type ToolContext } from './mcp-tool.ts';
+import type { McpTool, ToolAnswer, ToolContext } from './mcp-tool.ts';
 import { previewApp, readPreviewApp, SHOWN_IN_PREVIEW_APP } from './preview-app.ts';
 import { isRunResource, readRunResource, RUN_RESOURCES } from './run-resources.ts';
-import { beginCall, cancelCall } from './running-calls.ts';
 import { decideApprovalTool, listApprovalsTool } from './tools/approvals-tool.ts';
-import { editFileTool } from './tools/edit-file-tool.ts';
+import {
+  editFileTool,
+  listFilesTool,
+  readFileTool,
+  searchFilesTool,
+  writeFileTool,
+} from './tools/file-tools.ts';
 import { readInboxTool, replyInboxTool } from './tools/inbox-tools.ts';
-import { port, runId } from './tools/inputs-tool.ts';
-import { listFilesTool } from './tools/list-files-tool.ts';
-import { listPreviewsTool } from './tools/list-previews-tool.ts';
 import { checkPageTool, lookAtPageTool } from './tools/page-tools.ts';
 import { networkRequestsTool } from './tools/network-tool.ts';
-import { readFileTool } from './tools/read-file-tool.ts';
+import { doctorTool, listPreviewsTool, startPreviewTool, stopPreviewTool } from './tools/preview-tools.ts';
 import { runCommandTool } from './tools/run-command-tool.ts';
-import { runOf, startRunTool } from './tools/run-sandbox-tool.ts';
-import { searchFilesTool } from './tools/search-files-tool.ts';
+import { startRunTool } from './tools/run-sandbox-tool.ts';
 import {
   listProcessesTool,
   processOutputTool,
@@ -46,32 +45,8 @@ import {
   startServerTool,
   stopProcessTool,
 } from './tools/servers-tool.ts';
-import { startPreviewTool } from './tools/start-preview-tool.ts';
-import { stopPreviewTool } from './tools/stop-preview-tool.ts';
-import { writeFileTool } from './tools/write-file-tool.ts';
 
-const doctorTool = defineTool({
-  name: 'doctor',
-  title: 'Find out why a preview does not show the app',
-  description:
-    'Look into the sandbox of a run: what listens there (port, address, process), whether it answers HTTP and WebSockets, whether the pages of live previews work in a browser, and what to do so that a preview shows the app. ' +
-    'With a port just that one; without, every port that listens.',
-  input: z.strictObject({ run_id: runId, port: port.optional() }),
-  output: DiagnosisDto,
-  annotations: { readOnlyHint: true },
-  async run({ run_id, port }, context) {
-    const { services, caller, signal } = context;
-    const run = await runOf(context, run_id);
-    const found = await diagnosePages(services, { run, port, by: actorOn(run, caller) }, signal);
-    const lines = found.ports.map((each) => `Port ${each.port}: ${each.advice}`);
-    return {
-      data: toDiagnosisDto(found, services),
-      text: lines.length === 0 ? found.advice : lines.join('\n'),
-    };
-  },
-});
-
-/** All tools, in the order shown by clients. To add a tool, add its file and a line here. */
+/** All tools, in the order shown by clients. To add one, add it to a file of `tools` and here. */
 const TOOLS: readonly McpTool[] = [
   startRunTool,
   startPreviewTool,
@@ -357,3 +332,47 @@ const NO_VALIDATOR = {
     throw new Error('nothing is asked of clients');
   },
 };
+
+/** Identifies a client's call: caller, conversation, JSON-RPC id. */
+interface CallName {
+  readonly caller: Caller;
+  /** `Mcp-Session-Id`, which clients repeat from their `initialize`. */
+  readonly sessionId: string | undefined;
+  readonly requestId: unknown;
+}
+
+const running = new Map<string, Set<AbortController>>();
+
+/**
+ * The running tool calls of this process, so that `notifications/cancelled`, a separate request,
+ * can end the named one. The key includes the conversation, because clients with one key use the
+ * same request ids. If two calls have the same key, neither is cancelled.
+ */
+function beginCall(name: CallName): { readonly signal: AbortSignal; end(): void } {
+  const key = keyOf(name);
+  const controller = new AbortController();
+  const calls = running.get(key) ?? new Set();
+  running.set(key, calls.add(controller));
+  return {
+    signal: controller.signal,
+    end() {
+      calls.delete(controller);
+      if (calls.size === 0 && running.get(key) === calls) running.delete(key);
+    },
+  };
+}
+
+function cancelCall(name: CallName): void {
+  const [call, other] = running.get(keyOf(name)) ?? [];
+  if (other === undefined) call?.abort();
+}
+
+function keyOf({ caller, sessionId = '', requestId }: CallName): string {
+  const who =
+    caller.kind === 'person'
+      ? [caller.org, caller.user]
+      : caller.kind === 'agent'
+        ? [caller.runId]
+        : [caller.sandboxId, caller.delegationId];
+  return JSON.stringify([caller.kind, ...who, sessionId, requestId]);
+}

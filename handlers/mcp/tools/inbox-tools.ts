@@ -4,8 +4,7 @@ import { findMessage, listMessages, markRead, postMessage } from '#core/inbox/us
 import { placeText } from '#core/pages/page-report.ts';
 import { InboxDto, messageText, toMessageDto } from '../../runs/inbox-routes.ts';
 import { defineTool, fitting } from '../mcp-tool.ts';
-import { runId } from './inputs-tool.ts';
-import { runOf } from './run-sandbox-tool.ts';
+import { runId, runOf } from './run-sandbox-tool.ts';
 
 /** In characters of JSON. */
 const MOST = 24_000;

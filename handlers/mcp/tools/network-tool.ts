@@ -3,8 +3,7 @@ import { findSandbox } from '#core/sandboxes/resume-sandbox.ts';
 import { networkDtoFields, toNetworkDto } from '../../sandboxes/network-fields.ts';
 import { networkAttempts, NetworkAttemptDto } from '../../sandboxes/sandbox-network.ts';
 import { defineTool, fitting } from '../mcp-tool.ts';
-import { runId } from './inputs-tool.ts';
-import { runOf } from './run-sandbox-tool.ts';
+import { runId, runOf } from './run-sandbox-tool.ts';
 
 /** Attempts of an answer, and characters of the JSON of each list. */
 const MOST_SHOWN = 50;

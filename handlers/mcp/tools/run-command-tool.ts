@@ -5,8 +5,7 @@ import { publishCommand } from '#core/sandboxes/sandbox-event-publisher.ts';
 import { blockedFrom, BlockedHostDto } from '../../sandboxes/blocked-hosts.ts';
 import { defineTool } from '../mcp-tool.ts';
 import { linkToWhole } from '../run-resources.ts';
-import { filePath, runId } from './inputs-tool.ts';
-import { sandboxOf } from './run-sandbox-tool.ts';
+import { filePath, runId, sandboxOf } from './run-sandbox-tool.ts';
 
 /** Bytes kept of each stream: its beginning, and its end, which has the errors. */
 const FIRST = 4 * 1024;

@@ -9,7 +9,22 @@ import { findSessionRun, startSessionRun } from '#core/runs/session-run.ts';
 import { findSandbox } from '#core/sandboxes/resume-sandbox.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { readySandbox } from '#core/sandboxes/use-sandbox.ts';
+import { portNumber } from '../../http/read-input.ts';
 import { defineTool, type ToolContext } from '../mcp-tool.ts';
+
+export const runId = z
+  .string()
+  .max(200)
+  .optional()
+  .describe('Default: the run of the agent token, or the run that start_run made in this session');
+
+export const port = portNumber.describe('The port that the server listens on in the sandbox');
+
+export const filePath = z
+  .string()
+  .min(1)
+  .max(4_096)
+  .describe('Within /workspace; a relative path counts from there');
 
 /**
  * The run, for its owner, an admin, or its own agent. Without `runId`: the agent's own run, or the

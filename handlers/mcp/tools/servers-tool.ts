@@ -8,11 +8,10 @@ import { listPorts } from '#core/processes/sandbox-ports.ts';
 import { getProcess, listProcesses, signalProcess } from '#core/processes/sandbox-processes.ts';
 import { changeServer, getServer, listServers, putServer } from '#core/processes/sandbox-servers.ts';
 import { processId } from '#guest/protocol/processes-protocol.ts';
-import { RESTARTS, SERVER_STATES, serverName } from '#guest/protocol/servers-protocol.ts';
+import { RESTARTS, SERVER_STATES, type ServerInfo, serverName } from '#guest/protocol/servers-protocol.ts';
 import { defineTool, fitting, type ToolContext } from '../mcp-tool.ts';
 import { linkToWhole } from '../run-resources.ts';
-import { filePath, port, runId } from './inputs-tool.ts';
-import { runOf } from './run-sandbox-tool.ts';
+import { filePath, port, runId, runOf } from './run-sandbox-tool.ts';
 
 const name = z
   .string()
@@ -25,6 +24,10 @@ const ServerSummary = z.object({
   port: z.number().int().nullable(),
   reason: z.string().nullable().describe('Why it waits or failed'),
 });
+
+function toSummary({ name, state, port, reason }: ServerInfo): z.infer<typeof ServerSummary> {
+  return { name, state, port, reason };
+}
 
 async function refOf(context: ToolContext, id: string | undefined) {
   const { sandboxId } = await runOf(context, id);
@@ -55,11 +58,8 @@ export const startServerTool = defineTool({
       ...(cwd !== undefined && { cwd: resolveWorkspacePath(cwd, 'cwd') }),
     };
     const { server: info, isNew } = await putServer(context.services, ref, request);
-    const data = { name: info.name, state: info.state, port: info.port, reason: info.reason };
-    return {
-      data,
-      text: `Server ${server} is ${isNew ? 'declared' : 'declared already'}, and ${info.state}.`,
-    };
+    const text = `Server ${server} is ${isNew ? 'declared' : 'declared already'}, and ${info.state}.`;
+    return { data: toSummary(info), text };
   },
 });
 
@@ -77,8 +77,7 @@ export const serverLogsTool = defineTool({
     const info = await getServer(services, { ...ref, name: server });
     const log = await lastLines(services.guests.of(ref.sandboxId), server, signal);
     const lines = log.map((line) => plainText(line, 400));
-    const data = { name: info.name, state: info.state, port: info.port, reason: info.reason, log: lines };
-    return { data, text: [`[${info.state}]`, ...lines].join('\n') };
+    return { data: { ...toSummary(info), log: lines }, text: [`[${info.state}]`, ...lines].join('\n') };
   },
 });
 
@@ -106,10 +105,8 @@ export const processOutputTool = defineTool({
     const { state, output } = await getProcess(context.services, ref);
     const since = Math.max(output.first, output.next - MOST_OUTPUT);
     const chunks: Buffer[] = [];
-    for await (const { event, data } of await followProcess(context.services, ref, {
-      since,
-      follow: false,
-    })) {
+    const events = await followProcess(context.services, ref, { since, follow: false });
+    for await (const { event, data } of events) {
       if (event === 'stdout' || event === 'stderr') chunks.push(Buffer.from(data, 'base64'));
     }
     const lines = Buffer.concat(chunks).toString().trimEnd().split('\n');
@@ -162,12 +159,7 @@ export const listProcessesTool = defineTool({
       listPorts(context.services, ref),
     ]);
     const whole = {
-      servers: servers.map(({ name: server, state, port: at, reason }) => ({
-        name: server,
-        state,
-        port: at,
-        reason,
-      })),
+      servers: servers.map(toSummary),
       processes: processes.slice(0, MOST_LISTED).map(({ id, argv, state, exit }) => ({
         process_id: id,
         command: plainText(argv.join(' '), 200),
