@@ -28,3 +28,26 @@ export interface MessageSocket {
   /** Closes it after all sent messages. `reason`: at most 123 bytes. */
   close(code: number, reason: string): void;
 }
+
+/** The same socket, with other listeners. */
+export function withListeners(
+  socket: MessageSocket,
+  change: (listeners: MessageListeners) => Partial<MessageListeners>,
+): MessageSocket {
+  return {
+    listen: (listeners) =>
+      socket.listen({
+        message: (message) => listeners.message(message),
+        sent: () => listeners.sent(),
+        closed: () => listeners.closed(),
+        ...change(listeners),
+      }),
+    send: (message) => socket.send(message),
+    get waiting() {
+      return socket.waiting;
+    },
+    pause: () => socket.pause(),
+    resume: () => socket.resume(),
+    close: (code, reason) => socket.close(code, reason),
+  };
+}

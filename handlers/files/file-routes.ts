@@ -7,12 +7,13 @@ import { deleteWorkspaceFile, moveWorkspaceFile } from '#core/files/guest-files.
 import { changeWorkspaceFile, readWorkspaceFile } from '#core/files/workspace-files.ts';
 import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
+import { withUpload } from '../http/limited-stream.ts';
 import { queryFlag } from '../http/read-input.ts';
 import { attachment } from '../http/response-headers.ts';
 import { checkSessionHeader } from '../processes/exec-session-routes.ts';
 import { defineRoute, json } from '../route.ts';
-import { SandboxPath } from '../sandboxes/sandbox-path.ts';
-import { MAX_UPLOAD_BYTES, withUpload } from './upload-route.ts';
+import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
+import { MAX_UPLOAD_BYTES } from './upload-route.ts';
 import { WRITE_ERRORS } from './folder-routes.ts';
 
 const FilePath = SandboxPath.extend({
@@ -123,13 +124,7 @@ const readFileRoute = defineRoute({
   params: FilePath,
   responses: { 200: { description: 'The bytes of the file', contentType: 'application/octet-stream' } },
   streams: true,
-  errors: [
-    'path_outside_workspace',
-    'sandbox_not_found',
-    'workspace_read_not_found',
-    'sandbox_not_running',
-    'exec_transport_error',
-  ],
+  errors: [...GUEST_ERRORS, 'path_outside_workspace', 'workspace_read_not_found'],
   async handle({ params, headers, caller, signal }, services) {
     checkSessionHeader(headers);
     const path = absolutePath(params.path);
@@ -170,19 +165,14 @@ const writeFileRoute = defineRoute({
     200: { description: 'Written', schema: z.object({ ok: z.literal(true) }).meta({ id: 'WriteResponse' }) },
   },
   streams: true,
-  errors: [
-    'path_outside_workspace',
-    'sandbox_not_found',
-    'sandbox_not_running',
-    'payload_too_large',
-    'workspace_archive_write_error',
-  ],
-  async handle({ params, caller, headers, stream, signal }, services) {
+  errors: [...WRITE_ERRORS, 'payload_too_large'],
+  async handle(request, services) {
+    const { params, caller, headers, signal } = request;
     checkSessionHeader(headers);
     const path = absolutePath(params.path);
     const provider = delegatedGuests(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    await withUpload({ headers, stream }, tooLarge, (content) =>
+    await withUpload(request, { bytes: MAX_UPLOAD_BYTES, tooLarge }, (content) =>
       changeWorkspaceFile(
         { provider, publisher: services.publisher },
         { caller, sandboxId: sandbox.id, path },

@@ -17,7 +17,7 @@ import {
 } from '../http/event-stream-response.ts';
 import { queryFlag } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
-import { SandboxPath } from '../sandboxes/sandbox-path.ts';
+import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { inListingThread } from './listing-thread.ts';
 
 /** `path` of routes for a folder of the workspace. */
@@ -28,23 +28,19 @@ export const FolderPath = z
   .meta({ example: '/workspace' });
 
 /** Errors of routes that read files of a workspace. */
-export const READ_ERRORS = [
+export const READ_ERRORS: readonly ErrorCode[] = [
+  ...GUEST_ERRORS,
   'path_outside_workspace',
-  'sandbox_not_found',
   'workspace_read_not_found',
-  'sandbox_not_running',
   'workspace_archive_read_error',
-  'exec_transport_error',
-] as const satisfies readonly ErrorCode[];
+];
 
 /** Errors of routes that change them. */
-export const WRITE_ERRORS = [
+export const WRITE_ERRORS: readonly ErrorCode[] = [
+  ...GUEST_ERRORS,
   'path_outside_workspace',
-  'sandbox_not_found',
-  'sandbox_not_running',
   'workspace_archive_write_error',
-  'exec_transport_error',
-] as const satisfies readonly ErrorCode[];
+];
 
 const MOST_DEPTH = 16;
 const DEPTH = `must be a whole number from 1 to ${MOST_DEPTH}`;

@@ -1,11 +1,8 @@
-import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import { performerOf } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import { type UploadedFile, uploadFiles } from '#core/files/upload-files.ts';
-import { ownPieces } from '#core/shared/free-buffer.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
-import { limitedStream } from '../http/limited-stream.ts';
 import { type MultipartPart, multipartParts } from '../http/multipart.ts';
 import { defineRoute, json } from '../route.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
@@ -13,38 +10,6 @@ import { FolderPath, WRITE_ERRORS } from './folder-routes.ts';
 
 /** 32 MiB, the bridge's limit for a file and for an archive. */
 export const MAX_UPLOAD_BYTES = 33_554_432;
-
-/**
- * Passes the raw body of a request to `use`, as a stream that fails beyond 32 MiB. A larger
- * Content-Length is rejected before anything is read.
- * @param tooLarge the route's error
- */
-export async function withUpload<T>(
-  {
-    headers,
-    stream,
-  }: {
-    readonly headers: Readonly<Record<string, string | undefined>>;
-    readonly stream: () => Readable;
-  },
-  tooLarge: (bytes: number) => PortholeError,
-  use: (content: Readable) => Promise<T>,
-): Promise<T> {
-  const announced = Number(headers['content-length'] ?? 0);
-  if (announced > MAX_UPLOAD_BYTES) throw tooLarge(announced);
-  const content = limitedStream(stream(), {
-    bytes: MAX_UPLOAD_BYTES,
-    tooLarge,
-    cutOff: () =>
-      new PortholeError('invalid_request', 'The upload was cut off', { remedy: 'send it again.' }),
-  });
-  try {
-    return await use(ownPieces(content));
-  } finally {
-    // An unread rest must not block the connection.
-    content.destroy();
-  }
-}
 
 const LIMITS = {
   // One, so that an error can name it.

@@ -7,9 +7,10 @@ import { persistWorkspace } from '#core/files/persist-workspace.ts';
 import { ownPieces } from '#core/shared/free-buffer.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
 import { checkedTar } from '#core/tar/validate-tar.ts';
+import { withUpload } from '../http/limited-stream.ts';
 import { defineRoute, json } from '../route.ts';
-import { SandboxPath } from '../sandboxes/sandbox-path.ts';
-import { MAX_UPLOAD_BYTES, withUpload } from './upload-route.ts';
+import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
+import { MAX_UPLOAD_BYTES } from './upload-route.ts';
 import { WRITE_ERRORS } from './folder-routes.ts';
 
 const Hydrated = z
@@ -44,9 +45,10 @@ const hydrateWorkspaceRoute = defineRoute({
   },
   streams: true,
   errors: WRITE_ERRORS,
-  async handle({ params, caller, headers, stream, signal }, services) {
+  async handle(request, services) {
+    const { params, caller, signal } = request;
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    const outside = await withUpload({ headers, stream }, tooLarge, (content) =>
+    const outside = await withUpload(request, { bytes: MAX_UPLOAD_BYTES, tooLarge }, (content) =>
       hydrateWorkspace(services, sandbox.id, content, {}, signal),
     );
     services.publisher.publish(sandbox.id, 'file_written', { path: '/workspace', ...performerOf(caller) });
@@ -84,12 +86,7 @@ const persistWorkspaceRoute = defineRoute({
   }),
   responses: { 200: { description: 'The archive', contentType: 'application/octet-stream' } },
   streams: true,
-  errors: [
-    'sandbox_not_found',
-    'sandbox_not_running',
-    'workspace_archive_read_error',
-    'exec_transport_error',
-  ],
+  errors: [...GUEST_ERRORS, 'workspace_archive_read_error'],
   async handle({ params, query, caller, signal }, services) {
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const excludes = query.excludes === undefined ? [] : query.excludes.split(',');

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Agent, Caller, Delegate, Person } from '#core/callers.ts';
-import type { MessageSocket } from '#core/terminals/message-socket.ts';
+import { type MessageSocket, withListeners } from '#core/terminals/message-socket.ts';
 import type { Sessions } from '#core/auth/sign-in.ts';
 import {
   isColleague,
@@ -136,32 +136,17 @@ function guardSocket(
     const { signal } = watched;
     const end = () => socket.close(POLICY_VIOLATION, 'the credential is no longer valid');
     signal.addEventListener('abort', end, { once: true });
-    upgrade({
-      ...methodsOf(socket),
-      get waiting() {
-        return socket.waiting;
-      },
-      listen: (listeners) =>
-        socket.listen({
-          message: (message) => {
-            // Input in transit at that moment is dropped.
-            if (!signal.aborted) listeners.message(message);
-          },
-          sent: () => listeners.sent(),
-          closed() {
-            watched.close();
-            listeners.closed();
-          },
-        }),
-    });
-  };
-}
-
-function methodsOf(socket: MessageSocket): Pick<MessageSocket, 'send' | 'pause' | 'resume' | 'close'> {
-  return {
-    send: (message) => socket.send(message),
-    pause: () => socket.pause(),
-    resume: () => socket.resume(),
-    close: (code, reason) => socket.close(code, reason),
+    upgrade(
+      withListeners(socket, (listeners) => ({
+        message: (message) => {
+          // Input in transit at that moment is dropped.
+          if (!signal.aborted) listeners.message(message);
+        },
+        closed() {
+          watched.close();
+          listeners.closed();
+        },
+      })),
+    );
   };
 }

@@ -1,4 +1,10 @@
 import { Readable } from 'node:stream';
+import { PortholeError } from '#core/errors.ts';
+import { ownPieces } from '#core/shared/free-buffer.ts';
+import type { RouteRequest } from '../route.ts';
+
+/** A request with a body that is not read yet. */
+export type UnreadBody = Pick<RouteRequest<unknown, unknown, unknown>, 'headers' | 'stream'>;
 
 /** Read-ahead of a body, in pieces of 64 KiB. */
 const AHEAD = 4;
@@ -47,4 +53,27 @@ export function limitedStream(
   // It may fail before the first read. A later reader receives the error.
   counted.on('error', () => undefined);
   return counted;
+}
+
+/**
+ * Passes the raw body of a request to `use`, as a stream that fails beyond `bytes`. A larger
+ * Content-Length is rejected before anything is read.
+ * @param limit.tooLarge the route's error
+ */
+export async function withUpload<T>(
+  { headers, stream }: UnreadBody,
+  limit: { readonly bytes: number; readonly tooLarge: (seen: number) => PortholeError },
+  use: (content: Readable) => Promise<T>,
+): Promise<T> {
+  const announced = Number(headers['content-length'] ?? 0);
+  if (announced > limit.bytes) throw limit.tooLarge(announced);
+  const cutOff = () =>
+    new PortholeError('invalid_request', 'The upload was cut off', { remedy: 'send it again.' });
+  const content = limitedStream(stream(), { ...limit, cutOff });
+  try {
+    return await use(ownPieces(content));
+  } finally {
+    // An unread rest must not block the connection.
+    content.destroy();
+  }
 }

@@ -4,7 +4,8 @@ import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { Dicer } from '@fastify/busboy';
 import { PortholeError } from '#core/errors.ts';
-import { limitedStream } from './limited-stream.ts';
+import { limitedStream, type UnreadBody } from './limited-stream.ts';
+import { checkNotCompressed, unsupportedType } from './read-input.ts';
 
 /** The headers of a part. */
 interface PartHeader {
@@ -120,13 +121,7 @@ const MAX_HEADER_PAIRS = 16;
  * body, `payload_too_large`
  */
 export async function* multipartParts(
-  {
-    headers,
-    stream,
-  }: {
-    readonly headers: Readonly<Record<string, string | undefined>>;
-    readonly stream: () => Readable;
-  },
+  { headers, stream }: UnreadBody,
   limits: MultipartLimits,
 ): AsyncGenerator<MultipartPart, void, undefined> {
   const boundary = boundaryOf(headers);
@@ -177,23 +172,12 @@ export async function fieldText({ name, stream }: MultipartPart): Promise<string
  * @throws PortholeError `unsupported_media_type`; `invalid_request` without a boundary valid in RFC
  * 2046
  */
-function boundaryOf(headers: Readonly<Record<string, string | undefined>>): string {
+function boundaryOf(headers: UnreadBody['headers']): string {
   const type = headers['content-type'];
   if (type === undefined || !/^multipart\/form-data\s*(?:;|$)/i.test(type)) {
-    throw new PortholeError(
-      'unsupported_media_type',
-      `The body must be multipart/form-data, but its Content-Type is ${type === undefined ? 'missing' : JSON.stringify(type.slice(0, 100))}`,
-      { remedy: 'send a form, as curl -F does.' },
-    );
+    throw unsupportedType('multipart/form-data', type, 'send a form, as curl -F does.');
   }
-  const encoding = headers['content-encoding'];
-  if (encoding !== undefined && encoding !== 'identity') {
-    throw new PortholeError(
-      'unsupported_media_type',
-      `The body must not be compressed, but its Content-Encoding is ${JSON.stringify(encoding.slice(0, 100))}`,
-      { remedy: 'send it uncompressed.' },
-    );
-  }
+  checkNotCompressed(headers);
   const [, quoted, plain] = /;\s*boundary=(?:"([^"]+)"|([^\s;"]+))/i.exec(type) ?? [];
   const boundary = quoted ?? plain;
   if (boundary === undefined || !/^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/.test(boundary)) {

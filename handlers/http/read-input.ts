@@ -102,26 +102,35 @@ async function readJson(event: HttpEvent, route: Route): Promise<unknown> {
   const type = event.headers['content-type'];
   // The bridge takes JSON under any type; cross-site requests are rejected by Origin anyway.
   if (bridge !== true && (type === undefined || !JSON_TYPE.test(type))) {
-    throw new PortholeError(
-      'unsupported_media_type',
-      `The body must be JSON, but its Content-Type is ${type === undefined ? 'missing' : JSON.stringify(type.slice(0, 100))}`,
-      { remedy: 'send Content-Type: application/json.' },
-    );
+    throw unsupportedType('JSON', type, 'send Content-Type: application/json.');
   }
-  const encoding = event.headers['content-encoding'];
-  if (encoding !== undefined && encoding !== 'identity') {
-    throw new PortholeError(
-      'unsupported_media_type',
-      `The body must not be compressed, but its Content-Encoding is ${JSON.stringify(encoding.slice(0, 100))}`,
-      { remedy: 'send it uncompressed.' },
-    );
-  }
+  checkNotCompressed(event.headers);
   try {
     return JSON.parse(raw) as unknown;
   } catch {
     if (malformedBody === 'ignored') return {};
     throw new PortholeError('invalid_request', 'Invalid JSON body');
   }
+}
+
+/** A body of another type than the route takes. */
+export function unsupportedType(wanted: string, type: string | undefined, remedy: string): PortholeError {
+  const shown = type === undefined ? 'missing' : JSON.stringify(type.slice(0, 100));
+  return new PortholeError(
+    'unsupported_media_type',
+    `The body must be ${wanted}, but its Content-Type is ${shown}`,
+    { remedy },
+  );
+}
+
+/** @throws PortholeError `unsupported_media_type` */
+export function checkNotCompressed({ 'content-encoding': encoding }: HttpEvent['headers']): void {
+  if (encoding === undefined || encoding === 'identity') return;
+  throw new PortholeError(
+    'unsupported_media_type',
+    `The body must not be compressed, but its Content-Encoding is ${JSON.stringify(encoding.slice(0, 100))}`,
+    { remedy: 'send it uncompressed.' },
+  );
 }
 
 /** JSON in UTF-8 (RFC 8259 section 8.1); other parameters are rejected. */

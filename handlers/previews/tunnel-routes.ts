@@ -6,7 +6,7 @@ import { closeTunnel, openTunnel } from '#core/previews/tunnels.ts';
 import { sandboxNotFound } from '#core/sandboxes/resume-sandbox.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
-import { SandboxPath } from '../sandboxes/sandbox-path.ts';
+import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
 
 const TunnelPath = SandboxPath.extend({
   port: z.string().max(400).describe('TCP port in the sandbox, in the range that previews may have'),
@@ -58,7 +58,7 @@ const createTunnelRoute = defineRoute({
   params: TunnelPath,
   body: Body,
   responses: { 200: { description: 'The tunnel', schema: Tunnel } },
-  errors: ['sandbox_not_found', 'sandbox_not_running', 'tunnel_error', 'exec_transport_error'],
+  errors: [...GUEST_ERRORS, 'tunnel_error'],
   async handle({ params, body, caller, signal }, services) {
     const person = requirePerson(caller, 'open tunnels');
     const port = tunnelPort(params.port, services.preview);

@@ -13,9 +13,8 @@ import { errorFrame, eventStream, frame } from '../http/event-stream-response.ts
 import { prefers } from '../http/response-headers.ts';
 import { defineRoute, json } from '../route.ts';
 import { blockedFrom, BlockedHostDto } from '../sandboxes/blocked-hosts.ts';
-import { SandboxPath } from '../sandboxes/sandbox-path.ts';
+import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { checkSessionHeader } from './exec-session-routes.ts';
-import { GUEST_ERRORS } from './process-dto.ts';
 
 /** Heartbeat interval of a silent stream, in milliseconds; 15 s are promised. */
 const HEARTBEAT_MS = 14_000;
@@ -199,7 +198,8 @@ export const execCommandRoute = defineRoute({
       (running) => execEvents(running, timeoutMs, blocked),
       (error: unknown) => {
         // The bridge's form of a failed start.
-        if (error instanceof PortholeError && error.code === 'exec_error') return errorFrame(error, RUN_AGAIN);
+        if (error instanceof PortholeError && error.code === 'exec_error')
+          return errorFrame(error, RUN_AGAIN);
         throw error;
       },
     );

@@ -2,8 +2,9 @@ import { commandEnvironment } from '#core/network/network-secrets.ts';
 import { z } from 'zod';
 import { checkSessionId, createSession, deleteSession } from '#core/processes/exec-sessions.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
+import type { HttpEvent } from '../http/http-event.ts';
 import { defineRoute, json } from '../route.ts';
-import { SandboxPath } from '../sandboxes/sandbox-path.ts';
+import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
 
 const Body = z
   .object({
@@ -31,14 +32,7 @@ const createSessionRoute = defineRoute({
   responses: {
     200: { description: 'Its id', schema: z.object({ id: z.string() }).meta({ id: 'SessionId' }) },
   },
-  errors: [
-    'path_outside_workspace',
-    'exec_error',
-    'sandbox_not_found',
-    'sandbox_not_running',
-    'session_error',
-    'exec_transport_error',
-  ],
+  errors: ['path_outside_workspace', 'exec_error', 'session_error', ...GUEST_ERRORS],
   async handle({ params, body, caller, signal }, services) {
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const id = body.id ?? services.ids.session(services.clock.now());
@@ -67,7 +61,7 @@ const deleteSessionRoute = defineRoute({
   bridge: true,
   params: SandboxPath.extend({ sid: z.string().max(400).describe('Session id') }),
   responses: { 204: { description: 'Ended' } },
-  errors: ['sandbox_not_found', 'sandbox_not_running', 'session_error', 'exec_transport_error'],
+  errors: ['session_error', ...GUEST_ERRORS],
   async handle({ params, caller, signal }, services) {
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     await deleteSession(services, sandbox.id, params.sid, signal);
@@ -80,9 +74,7 @@ const deleteSessionRoute = defineRoute({
  * The session of the `Session-Id` header; undefined without one.
  * @throws PortholeError `invalid_request`
  */
-export function checkSessionHeader(
-  headers: Readonly<Record<string, string | undefined>>,
-): string | undefined {
+export function checkSessionHeader(headers: HttpEvent['headers']): string | undefined {
   const id = headers['session-id'];
   return id === undefined ? undefined : checkSessionId(id);
 }

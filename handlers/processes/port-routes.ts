@@ -3,8 +3,8 @@ import { listPorts, waitForPort } from '#core/processes/sandbox-ports.ts';
 import { WAIT_MS } from '#guest/protocol/processes-protocol.ts';
 import { portText } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
-import { SandboxPath } from '../sandboxes/sandbox-path.ts';
-import { GUEST_ERRORS, PortListDto, PortStateDto, timeout } from './process-dto.ts';
+import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
+import { PortListDto, PortStateDto, timeout } from './process-dto.ts';
 
 const listPortsRoute = defineRoute({
   id: 'listPorts',

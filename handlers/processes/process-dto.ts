@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { ErrorCode } from '#core/errors.ts';
 import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
 import { portInfo, portState } from '#guest/protocol/ports-protocol.ts';
 import { processId, processInfo, processList } from '#guest/protocol/processes-protocol.ts';
@@ -82,10 +81,3 @@ type Present<T> = { [Key in keyof T]: Exclude<T[Key], undefined> };
 
 export const timeout = (longest: number) =>
   z.int('must be a whole number').min(0, 'must not be negative').max(longest, `must be at most ${longest}`);
-
-/** Errors of all routes that call a sandbox's guest. */
-export const GUEST_ERRORS: readonly ErrorCode[] = [
-  'sandbox_not_found',
-  'sandbox_not_running',
-  'exec_transport_error',
-];

@@ -19,10 +19,9 @@ import { OUTPUT_BYTES, processName, WAIT_MS } from '#guest/protocol/processes-pr
 import { limitedStream } from '../http/limited-stream.ts';
 import { queryFlag } from '../http/read-input.ts';
 import { defineRoute, json, type Route } from '../route.ts';
-import { SandboxPath } from '../sandboxes/sandbox-path.ts';
+import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { cursorOf, OUTPUT_DESCRIPTION, outputQuery, outputResponse } from './output-stream.ts';
 import {
-  GUEST_ERRORS,
   isProcessId,
   ONE_RUNNABLE,
   oneRunnable,

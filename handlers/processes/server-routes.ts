@@ -11,10 +11,9 @@ import {
 } from '#core/processes/sandbox-servers.ts';
 import { RESTARTS } from '#guest/protocol/servers-protocol.ts';
 import { defineRoute, json, type Route } from '../route.ts';
-import { SandboxPath } from '../sandboxes/sandbox-path.ts';
+import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { cursorOf, OUTPUT_DESCRIPTION, outputQuery, outputResponse } from './output-stream.ts';
 import {
-  GUEST_ERRORS,
   ONE_RUNNABLE,
   oneRunnable,
   runnable,

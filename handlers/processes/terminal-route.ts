@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import { checkSessionId } from '#core/processes/exec-sessions.ts';
 import { MOST_COLUMNS, readShell, readSize } from '#core/terminals/terminal-messages.ts';
+import { type MessageSocket, withListeners } from '#core/terminals/message-socket.ts';
 import { sendHeartbeats } from '#core/sandboxes/sandbox-activity.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
 import { defineRoute } from '../route.ts';
-import { SandboxPath } from '../sandboxes/sandbox-path.ts';
-import { withClosing } from '../sandboxes/sandbox-state-routes.ts';
+import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
 
 /** Unparsed: their validation and errors are the bridge's. */
 const Query = z.object({
@@ -49,7 +49,7 @@ export const ptyTerminalRoute = defineRoute({
   query: Query,
   responses: { 101: { description: 'The terminal, as a WebSocket' } },
   streams: true,
-  errors: ['sandbox_not_found', 'sandbox_not_running', 'too_many_terminals', 'exec_transport_error'],
+  errors: [...GUEST_ERRORS, 'too_many_terminals'],
   async handle({ params, query, headers, handshake, caller, signal }, services) {
     if (handshake === undefined) throw new PortholeError('invalid_request', 'WebSocket upgrade required');
     const { size, isAsked } = readSize(query);
@@ -66,11 +66,17 @@ export const ptyTerminalRoute = defineRoute({
       });
     // Only a person's terminal keeps the sandbox alive, not an agent's or a delegate's.
     const watch = () => (caller.kind !== 'person' ? () => undefined : sendHeartbeats(services, sandbox));
-    return {
-      statusCode: 101,
-      headers: {},
-      upgrade: (socket) => terminal.attach(withClosing(socket, watch())),
+    const upgrade = (socket: MessageSocket) => {
+      const unwatch = watch();
+      const watched = withListeners(socket, (listeners) => ({
+        closed() {
+          unwatch();
+          listeners.closed();
+        },
+      }));
+      terminal.attach(watched);
     };
+    return { statusCode: 101, headers: {}, upgrade };
   },
 });
 

@@ -4,7 +4,7 @@ import { mountBucket, unmountBucket } from '#core/mounts/mount-bucket.ts';
 import { readMountRequest, readUnmountRequest } from '#core/mounts/mount-request.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
-import { SandboxPath } from './sandbox-path.ts';
+import { GUEST_ERRORS, SandboxPath } from './sandbox-path.ts';
 
 /** For the document; the rules validate the body, with the bridge's order and messages. */
 const MountBucketBody = z.unknown().meta({
@@ -53,7 +53,7 @@ const mountBucketRoute = defineRoute({
   responses: {
     200: { description: 'Mounted', schema: z.object({ ok: z.literal(true) }).meta({ id: 'OkResponse' }) },
   },
-  errors: ['sandbox_not_found', 'sandbox_not_running', 'mount_error', 'exec_transport_error'],
+  errors: [...GUEST_ERRORS, 'mount_error'],
   async handle({ params, body, caller, signal }, services) {
     const person = requirePerson(caller, 'mount buckets');
     const sandbox = await useSandbox(services, person, params.id);
@@ -84,7 +84,7 @@ const unmountBucketRoute = defineRoute({
   responses: {
     200: { description: 'Unmounted', schema: z.object({ ok: z.literal(true) }).meta({ id: 'OkResponse' }) },
   },
-  errors: ['sandbox_not_found', 'sandbox_not_running', 'unmount_error', 'exec_transport_error'],
+  errors: [...GUEST_ERRORS, 'unmount_error'],
   async handle({ params, body, caller, signal }, services) {
     const sandbox = await useSandbox(services, requirePerson(caller, 'unmount buckets'), params.id);
     await unmountBucket(services, sandbox.id, readUnmountRequest(body), signal);

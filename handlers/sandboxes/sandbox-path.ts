@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ErrorCode } from '#core/errors.ts';
 import { SANDBOX_ID } from '#core/sandboxes/sandbox-owner.ts';
 
 /**
@@ -8,3 +9,10 @@ import { SANDBOX_ID } from '#core/sandboxes/sandbox-owner.ts';
 export const SandboxPath = z.object({
   id: z.string().max(400).describe('Sandbox id').meta({ pattern: SANDBOX_ID.source }),
 });
+
+/** Errors of all routes that call a sandbox's guest. */
+export const GUEST_ERRORS: readonly ErrorCode[] = [
+  'sandbox_not_found',
+  'sandbox_not_running',
+  'exec_transport_error',
+];

@@ -5,10 +5,9 @@ import { endSandbox } from '#core/sandboxes/end-sandbox.ts';
 import { findSandbox, sandboxNotFound, stopSandbox } from '#core/sandboxes/resume-sandbox.ts';
 import { expiryOf } from '#core/sandboxes/sandbox-lifecycle.ts';
 import { readySandbox } from '#core/sandboxes/use-sandbox.ts';
-import type { MessageSocket } from '#core/terminals/message-socket.ts';
 import { defineRoute, json } from '../route.ts';
 import { SandboxDto, toSandboxDto } from './sandbox-dto.ts';
-import { SandboxPath } from './sandbox-path.ts';
+import { GUEST_ERRORS, SandboxPath } from './sandbox-path.ts';
 
 const deleteSandboxRoute = defineRoute({
   id: 'deleteSandbox',
@@ -74,7 +73,7 @@ const resumeSandboxRoute = defineRoute({
   description: 'Starts it on its files, and answers once it runs. Does nothing to one that runs.',
   params: SandboxPath,
   responses: { 200: { description: 'The sandbox', schema: SandboxDto } },
-  errors: ['sandbox_not_found', 'sandbox_not_running', 'quota_exceeded', 'exec_transport_error'],
+  errors: [...GUEST_ERRORS, 'quota_exceeded'],
   async handle({ params, caller }, services) {
     const sandbox = await findSandbox(services, caller, params.id);
     const ready = await readySandbox(services, sandbox, { inspects: true });
@@ -97,27 +96,5 @@ const stopSandboxRoute = defineRoute({
     return json(200, toSandboxDto(await stopSandbox(services, sandbox), services.provider.defaultSize));
   },
 });
-
-/** The same socket; `closed` is also called when it ends. */
-export function withClosing(socket: MessageSocket, closed: () => void): MessageSocket {
-  return {
-    listen: (listeners) =>
-      socket.listen({
-        message: (message) => listeners.message(message),
-        sent: () => listeners.sent(),
-        closed() {
-          closed();
-          listeners.closed();
-        },
-      }),
-    send: (message) => socket.send(message),
-    get waiting() {
-      return socket.waiting;
-    },
-    pause: () => socket.pause(),
-    resume: () => socket.resume(),
-    close: (code, reason) => socket.close(code, reason),
-  };
-}
 
 export const sandboxStateRoutes = [stopSandboxRoute, resumeSandboxRoute, heartbeatRoute, deleteSandboxRoute];

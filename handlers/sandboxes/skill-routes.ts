@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { z } from 'zod';
 import { type Caller, ownerOf, requirePerson } from '#core/callers.ts';
@@ -7,7 +6,7 @@ import type { Owner } from '#core/shared/clock-and-ids.ts';
 import { MAX_PACKED_BYTES, putSkill } from '#core/skills/put-skill.ts';
 import { skillNotFound } from '#core/skills/require-skills.ts';
 import type { SkillRecord, SkillSummary } from '#core/skills/skill-store.ts';
-import { limitedStream } from '../http/limited-stream.ts';
+import { withUpload } from '../http/limited-stream.ts';
 import { pageLimit, pageResponse, queryFlag } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 import { SkillName } from './sandbox-schemas.ts';
@@ -114,36 +113,6 @@ const listSkillsRoute = defineRoute({
   },
 });
 
-/**
- * The whole body of a request, within a limit; a larger Content-Length is rejected before anything
- * is read.
- */
-async function readUpload(
-  {
-    headers,
-    stream,
-  }: {
-    readonly headers: Readonly<Record<string, string | undefined>>;
-    readonly stream: () => Readable;
-  },
-  bytes: number,
-  tooLarge: (seen: number) => PortholeError,
-): Promise<Buffer> {
-  const announced = Number(headers['content-length'] ?? 0);
-  if (announced > bytes) throw tooLarge(announced);
-  const content = limitedStream(stream(), {
-    bytes,
-    tooLarge,
-    cutOff: () =>
-      new PortholeError('invalid_request', 'The upload was cut off', { remedy: 'send it again.' }),
-  });
-  try {
-    return await buffer(content);
-  } finally {
-    content.destroy();
-  }
-}
-
 const putSkillRoute = defineRoute({
   id: 'putSkill',
   method: 'PUT',
@@ -162,9 +131,10 @@ const putSkillRoute = defineRoute({
   },
   streams: true,
   errors: ['payload_too_large', 'quota_exceeded'],
-  async handle({ params, query, caller, headers, stream }, services) {
+  async handle(request, services) {
+    const { params, query, caller } = request;
     const owner = skillOwner(caller, query.shared, 'put');
-    const packed = await readUpload({ headers, stream }, MAX_PACKED_BYTES, tooLarge);
+    const packed = await withUpload(request, { bytes: MAX_PACKED_BYTES, tooLarge }, buffer);
     const { skill, isNew } = await putSkill(services, params.name, owner, packed);
     return json(isNew ? 201 : 200, toSkillDetailDto(skill));
   },
