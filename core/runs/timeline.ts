@@ -1,30 +1,33 @@
 /** Types of events in a run's timeline. */
-export type RunEventType =
-  | 'run.created'
-  | 'run.completed'
-  | 'run.shared'
-  | 'agent.connected'
-  | 'sandbox.created'
-  | 'sandbox.stopped'
-  | 'sandbox.resumed'
-  | 'sandbox.destroyed'
-  | 'preview.opened'
-  | 'preview.kept'
-  | 'preview.stopped'
-  | 'preview.reaped'
-  | 'preview.looked'
-  | 'inbox.posted'
-  | 'inbox.replied'
-  | 'tool.approval_required'
-  | 'tool.approved'
-  | 'tool.denied'
-  | 'tool.timed_out'
-  | 'tool.withdrawn'
-  | 'port.listening'
-  | 'port.closed'
-  | 'server.changed'
-  | 'process.started'
-  | 'process.exited';
+export const RUN_EVENT_TYPES = [
+  'run.created',
+  'run.completed',
+  'run.shared',
+  'agent.connected',
+  'sandbox.created',
+  'sandbox.stopped',
+  'sandbox.resumed',
+  'sandbox.destroyed',
+  'preview.opened',
+  'preview.kept',
+  'preview.stopped',
+  'preview.reaped',
+  'preview.looked',
+  'inbox.posted',
+  'inbox.replied',
+  'tool.approval_required',
+  'tool.approved',
+  'tool.denied',
+  'tool.timed_out',
+  'tool.withdrawn',
+  'port.listening',
+  'port.closed',
+  'server.changed',
+  'process.started',
+  'process.exited',
+] as const;
+
+export type RunEventType = (typeof RUN_EVENT_TYPES)[number];
 
 /** The run's agent reads it too: never a token, a URL or a key. */
 export type EventData = Readonly<Record<string, string | number | boolean | null>>;

@@ -9,7 +9,7 @@ import {
 import { readEventDetails } from '#core/runs/event-details.ts';
 import { type EventLog, streamEvents } from '#core/runs/event-log.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
-import type { RunEvent, RunEventType } from '#core/runs/timeline.ts';
+import { RUN_EVENT_TYPES, type RunEvent } from '#core/runs/timeline.ts';
 import { sendHeartbeats } from '#core/sandboxes/sandbox-activity.ts';
 import type { Records } from '#core/shared/records.ts';
 import {
@@ -26,39 +26,11 @@ import { json, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
 import { defineRunRoute, RunPath } from './run-routes.ts';
 
-const TYPES = [
-  'run.created',
-  'run.completed',
-  'run.shared',
-  'agent.connected',
-  'sandbox.created',
-  'sandbox.stopped',
-  'sandbox.resumed',
-  'sandbox.destroyed',
-  'preview.opened',
-  'preview.kept',
-  'preview.stopped',
-  'preview.reaped',
-  'preview.looked',
-  'inbox.posted',
-  'inbox.replied',
-  'tool.approval_required',
-  'tool.approved',
-  'tool.denied',
-  'tool.timed_out',
-  'tool.withdrawn',
-  'port.listening',
-  'port.closed',
-  'server.changed',
-  'process.started',
-  'process.exited',
-] as const satisfies readonly RunEventType[];
-
 /** One event of a run's timeline. */
 const EventDto = z
   .object({
     id: z.string().describe('1, 2, 3 … within the run, without a gap'),
-    type: z.enum(TYPES),
+    type: z.enum(RUN_EVENT_TYPES),
     at: z.iso.datetime(),
     data: z
       .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]))
@@ -202,7 +174,7 @@ function cursorOf({ seq: { run, sandbox } }: ActivityEvent): string {
 
 const ActivityEventDto = EventDto.extend({
   id: z.string().describe('Unique in the run, and the same at each read: `r` or `s` and a number'),
-  type: z.enum([...TYPES, ...SANDBOX_ACTIVITY_TYPES]),
+  type: z.enum([...RUN_EVENT_TYPES, ...SANDBOX_ACTIVITY_TYPES]),
   cursor: z.string().describe('As `after`, it gives what came since'),
 }).meta({ id: 'ActivityEvent' });
 
@@ -219,7 +191,7 @@ const readActivityRoute = defineRunRoute({
   tag: 'Runs',
   summary: 'Read everything that happened in a run',
   description:
-    'The timeline, and what was done in the sandbox while the run was active: `command.exited` (`command`, `exit_code`, `duration_ms`), `file.written` and `file.deleted` (`path`), `network.requested` (`host`, `port`, `decision`, `rule`). Commands and files have `by`: `person` (with `user`), `agent` or `delegate`; their details have their own route. The sandbox keeps its last 1,000 events, for a day; the timeline keeps its own.',
+    'The timeline, and what was done in the sandbox while the run was active, oldest first: `command.exited` (`command`, `exit_code`, `duration_ms`), `file.written` and `file.deleted` (`path`), `network.requested` (`host`, `port`, `decision`, `rule`). Commands and files have `by`: `person` (with `user`), `agent` or `delegate`; their details have their own route. The sandbox keeps its last 1,000 events, for a day; the timeline keeps its own.',
   agents: true,
   channel: true,
   query: z.object({
