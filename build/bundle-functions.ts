@@ -211,7 +211,7 @@ const GROUPS = [
   { name: 'start', test: /\/host\/serverless\/(?:http|router)-function\.ts$/, priority: 2 },
   {
     name: 'open',
-    test: /\/host\/serverless\/opening\.ts$/,
+    test: /\/host\/serverless\/function-config\.ts$/,
     priority: 1,
   },
 ];

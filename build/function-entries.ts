@@ -134,16 +134,17 @@ export const handler = httpFunction(${value}, openFunction);`;
 }
 
 const SCHEDULED = {
-  reaper: ['reaperFunction', '* * * * *'],
-  lifecycle: ['lifecycleFunction', '* * * * *'],
-  'snapshots-clean': ['snapshotsCleanFunction', '*/10 * * * *'],
-  'warm-pool': ['warmPoolFunction', '* * * * *'],
+  reaper: ['reap', '* * * * *'],
+  lifecycle: ['runLifecyclePass', '* * * * *'],
+  'snapshots-clean': ['cleanEditorSnapshots', '*/10 * * * *'],
+  'warm-pool': ['primePool', '* * * * *'],
 } as const;
 
 function scheduled(id: keyof typeof SCHEDULED): FunctionEntry {
-  const [make, schedule] = SCHEDULED[id];
-  const source = `import { openFunction } from '#host/serverless/open-function.ts';
-import { ${make} } from '#host/serverless/${id}-function.ts';
-export const handler = ${make}(openFunction);`;
+  const [pass, schedule] = SCHEDULED[id];
+  const source = `import { ${pass} } from '#handlers/ops/scheduled.ts';
+import { openFunction } from '#host/serverless/open-function.ts';
+import { scheduledFunction } from '#host/serverless/scheduled-function.ts';
+export const handler = scheduledFunction(openFunction, ${pass});`;
   return { id, kind: 'opens', schedule, source, streams: false, isConsole: false };
 }

@@ -104,7 +104,7 @@ const MOST = 1_000;
  */
 export async function cleanSnapshots(
   deps: CleanSnapshotsDeps,
-  { most = MOST, signal }: { readonly most?: number; readonly signal?: AbortSignal } = {},
+  { most = MOST, signal }: { readonly most?: number; readonly signal?: AbortSignal | undefined } = {},
 ): Promise<CleaningReport> {
   const { records, clock } = deps;
   const runs = await records.toolRuns.failOverdue(clock.now(), CUT_OFF, MOST);

@@ -40,9 +40,17 @@ export async function runLifecyclePass(
   const done = await keepLifecycle({ ...controlled, limits, archive: archives?.keep }, signal);
   const orphans = collectsOrphans ? await collectOrphans(controlled, signal) : NO_ORPHANS;
   await forgetOld(services);
-  const report = { ...done, ...orphans };
-  if (Object.values(report).some((count) => count > 0)) log.info(report, 'lifecycle pass');
-  else log.debug(report, 'lifecycle pass');
+  return logged(log, 'lifecycle pass', { ...done, ...orphans });
+}
+
+/** Logs the report of a pass, quietly if all of `done` is 0. */
+function logged<Report extends object>(
+  log: Services['log'],
+  message: string,
+  report: Report,
+  done: readonly number[] = Object.values(report),
+): Report {
+  log[done.some((count) => count > 0) ? 'info' : 'debug'](report, message);
   return report;
 }
 
@@ -104,9 +112,7 @@ async function endPreviews(services: ReaperServices, signal: AbortSignal | undef
     },
     signal,
   );
-  if (report.reaped > 0 || report.swept > 0 || report.lost > 0) services.log.info(report, 'reaper pass');
-  else services.log.debug(report, 'reaper pass');
-  return report;
+  return logged(services.log, 'reaper pass', report, [report.reaped, report.swept, report.lost]);
 }
 
 type CleaningServices = Pick<Services, 'records' | 'provider' | 'clock' | 'place' | 'editor' | 'log'>;
@@ -119,9 +125,5 @@ export async function cleanEditorSnapshots(
   services: CleaningServices,
   signal?: AbortSignal,
 ): Promise<CleaningReport> {
-  const report = await cleanSnapshots(services, signal === undefined ? {} : { signal });
-  if (report.snapshots > 0 || report.runs > 0 || report.oldRuns > 0)
-    services.log.info(report, 'snapshots cleaned');
-  else services.log.debug(report, 'snapshots cleaned');
-  return report;
+  return logged(services.log, 'snapshots cleaned', await cleanSnapshots(services, { signal }));
 }

@@ -1,6 +1,10 @@
 import { type Config, ConfigError, readConfig } from '../config/config.ts';
 import { isOnOneMachine, isShortKey, SHORT_KEY } from '../config/contradictions.ts';
 
+// All that opens the services of a function is one module, because each costs time.
+export { secretsOf } from '../config/config.ts';
+export { openServices } from '../open-services.ts';
+
 /**
  * The configuration of a function that stores nothing between two requests and is open to the
  * internet.

@@ -20,7 +20,7 @@ export interface OpenFunction {
  * Reads the environment and opens all services, for the life of the process. Loads them on demand.
  */
 export async function openFunction(): Promise<OpenFunction> {
-  const { openServices, readFunctionConfig, secretsOf } = await import('./opening.ts');
+  const { openServices, readFunctionConfig, secretsOf } = await import('./function-config.ts');
   const config = readFunctionConfig(process.env);
   const redact = secretRedactor(secretsOf(config));
   const log = lineLogger({ level: config.logLevel, redact });

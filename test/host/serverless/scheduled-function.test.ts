@@ -1,9 +1,10 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { reap } from '#handlers/ops/scheduled.ts';
 import type { Services } from '#handlers/services.ts';
 import { openNothing } from '#host/serverless/open-nothing.ts';
-import { reaperFunction } from '#host/serverless/reaper-function.ts';
+import { scheduledFunction } from '#host/serverless/scheduled-function.ts';
 
-describe('the reaper as a function', () => {
+describe('a scheduled function', () => {
   beforeAll(() => {
     process.env['LOG_LEVEL'] = 'silent';
   });
@@ -21,15 +22,16 @@ describe('the reaper as a function', () => {
         services: { ...services, log: services.log, clock: services.clock, plane, records },
         options,
       });
-    await expect(reaperFunction(open)({ source: 'aws.events' })).rejects.toThrow('no cluster answers');
+    const handler = scheduledFunction(open, reap);
+    await expect(handler({ source: 'aws.events' })).rejects.toThrow('no cluster answers');
   });
 
   test('opens again after it could not', async () => {
     let opened = 0;
-    const handler = reaperFunction(() => {
+    const handler = scheduledFunction(() => {
       opened += 1;
       return Promise.reject(new Error(`try ${opened}`));
-    });
+    }, reap);
     await expect(handler()).rejects.toThrow('try 1');
     await expect(handler()).rejects.toThrow('try 2');
   });
