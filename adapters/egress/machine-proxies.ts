@@ -13,14 +13,15 @@ export interface MachineProxies {
 
 export const NO_PROXIES: MachineProxies = { http: undefined, https: undefined, except: [] };
 
-type Variables = Readonly<Record<string, string | undefined>>;
+type Name = 'http_proxy' | 'https_proxy' | 'all_proxy' | 'no_proxy';
+type Variables = Readonly<Partial<Record<Name | Uppercase<Name>, string | undefined>>>;
 
 /**
  * Reads the variables that curl and most programs read. The lower-case name wins where both are
  * set.
  */
 export function readMachineProxies(environment: Variables): MachineProxies {
-  const read = (name: string): string | undefined => environment[name] || environment[name.toUpperCase()];
+  const read = (name: Name) => environment[name] || environment[name.toUpperCase() as Uppercase<Name>];
   const all = read('all_proxy');
   return {
     http: proxyUrl(read('http_proxy') ?? all),

@@ -1,25 +1,9 @@
-import type { Sharing } from '#core/runs/run-records.ts';
 import type { z } from 'zod';
-import type { S3ArchiveOptions } from '#adapters/system/s3-archive-store.ts';
-import type { SandboxLimits } from '#adapters/docker/container-limits.ts';
-import type { LocalProviderOptions } from '#adapters/local/local-provider.ts';
-import { type EngineAddress, engineAddress } from '#adapters/docker/engine-address.ts';
-import { type MachineProxies, readMachineProxies } from '#adapters/egress/machine-proxies.ts';
-import type { JwksSchema } from '#adapters/auth/key-set.ts';
-import type { WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
-import type { CatalogueImage } from '#core/images/image-store.ts';
+import { engineAddress } from '#adapters/docker/engine-address.ts';
+import { readMachineProxies } from '#adapters/egress/machine-proxies.ts';
 import type { NetworkMode } from '#core/network/network-policy.ts';
-import type { NetworkOptions } from '#core/network/network.ts';
-import type { EditorOptions } from '#core/editor/editor-limits.ts';
-import type { PreviewOptions } from '#core/previews/preview-limits.ts';
-import type { LifecycleLimits } from '#core/sandboxes/sandbox-lifecycle.ts';
-import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
 import { closestName } from '#core/sandboxes/closest-name.ts';
-import type { Quotas } from '#core/sandboxes/sandbox-quotas.ts';
-import type { BucketOptions } from '#core/mounts/resolve-mount.ts';
 import { SHIPPED_IMAGES } from '#core/images/image-catalogue.ts';
-import type { RequestLimits } from '#handlers/http/admit.ts';
-import type { SandboxPodOptions } from '#adapters/kubernetes/sandboxes/sandbox-pod-schema.ts';
 import { accessKeys, archiveCredentials, contradictions, isOnOneMachine } from './contradictions.ts';
 import { DOCKER_IMAGE, type Environment, EnvironmentSchema } from './environment-schema.ts';
 
@@ -36,117 +20,10 @@ export class ConfigError extends Error {
   }
 }
 
-/** Options if sandboxes or previews are in a cluster. */
-export interface ClusterOptions {
-  /** Image of sandboxes that name no image (kubernetes). */
-  readonly sandboxImage: string | undefined;
-  readonly storageClass: string | undefined;
-  /** Secret for pulling the images of sandboxes. */
-  readonly pullSecret: string | undefined;
-  /** RuntimeClass of sandboxes (kubernetes). */
-  readonly runtimeClass: string | undefined;
-  /** PriorityClass of sandboxes (kubernetes). */
-  readonly priorityClass: string | undefined;
-  /** What the pods of sandboxes have besides (kubernetes). */
-  readonly pod: SandboxPodOptions;
-  /** Whether sandboxes share the node's user namespace (kubernetes). */
-  readonly hostUsers: boolean;
-  /** Image that contains the guest (kubernetes). */
-  readonly guestImage: string | undefined;
-  /** How guests are called. Default: by address in a pod, by port-forwards elsewhere. */
-  readonly guestReach: 'address' | 'forward' | undefined;
-  /** Size of a sandbox that asks for no size; agent-sandbox: any. */
-  readonly size: SandboxSize;
-  /** SandboxWarmPool of sandboxes that name no image (agent-sandbox). */
-  readonly warmPool: string | undefined;
-  readonly warmPoolsByImage: Readonly<Record<string, string>>;
-  /** The Gateway's listener for previews. */
-  readonly listener: string | undefined;
-  /** Kind of the object with that listener. */
-  readonly gatewayKind: Environment['PORTHOLE_GATEWAY_KIND'];
-  /** Where this process reaches the Gateway. */
-  readonly probeUrl: URL | undefined;
-  /** PEM file of the CA of the Gateway's certificate. */
-  readonly probeCa: string | undefined;
-  readonly serviceKind: 'headless' | 'clusterip';
-  /** Port at which users reach the Gateway. */
-  readonly publicPort: number;
-}
-
-/** Options if sandboxes are containers of an engine. */
-export interface DockerOptions {
-  readonly address: EngineAddress;
-  /** Folder of the certificates for TLS. */
-  readonly certificates: string | undefined;
-  /** Image of sandboxes that name no image. */
-  readonly image: string;
-  readonly limits: SandboxLimits;
-  readonly network: string;
-}
-
-export interface NetworkSettings extends NetworkOptions {
-  /** Private ranges that sandboxes may reach, in CIDR notation. */
-  readonly permitted: readonly string[];
-  readonly proxies: MachineProxies;
-}
-
-/** Read once at the start, frozen, and passed down. */
-export interface Config {
-  readonly port: number;
-  readonly host: string;
-  readonly dataDir: string;
-  readonly provider: Environment['PORTHOLE_PROVIDER'];
-  readonly cluster: ClusterOptions;
-  /** Sandboxes as processes of this machine. */
-  readonly local: Pick<LocalProviderOptions, 'defaultSize' | 'userNamespaces'>;
-  /** Undefined with another provider. */
-  readonly docker: DockerOptions | undefined;
-  /** How new runs are shared with the organisation of their owner. */
-  readonly runSharing: Sharing;
-  readonly pool: WarmPoolConfig;
-  readonly quotas: Quotas;
-  readonly requestLimits: RequestLimits;
-  readonly network: NetworkSettings;
-  readonly images: readonly CatalogueImage[];
-  /** When sandboxes are stopped and destroyed, in milliseconds. */
-  readonly life: LifecycleLimits;
-  /** How processes in sandboxes of a cluster call back; undefined: they cannot. */
-  readonly channel: { readonly port: number; readonly url: URL } | undefined;
-  /** The broker of sandboxes of a cluster; undefined: they have a network or none. */
-  readonly broker: { readonly host: string; readonly port: number } | undefined;
-  /** PEM files with which the host speaks TLS; undefined: plain HTTP. */
-  readonly tls: { readonly cert: string; readonly key: string } | undefined;
-  readonly publicUrl: URL | undefined;
-  readonly allowedHosts: readonly string[];
-  readonly databaseUrl: string | undefined;
-  readonly serviceKey: string | undefined;
-  readonly apiKeys: Readonly<
-    Record<string, { readonly user: string; readonly org: string; readonly admin: boolean }>
-  >;
-  readonly oidc:
-    | {
-        readonly issuer: string;
-        readonly audience: string;
-        readonly orgClaim: string;
-        readonly adminClaim: string;
-        /** OIDC client for the console's sign-in; undefined: disabled. */
-        readonly client: { readonly id: string; readonly secret: string | undefined } | undefined;
-      }
-    | undefined;
-  readonly signingKeys: z.infer<typeof JwksSchema> | undefined;
-  /** Origin of the servers that visit pages; undefined: this machine's browser does. */
-  readonly browsers: URL | undefined;
-  /** A browser program; undefined: looked up on PATH. */
-  readonly browser: string | undefined;
-  readonly logLevel: Environment['LOG_LEVEL'];
-  readonly preview: PreviewOptions;
-  readonly buckets: BucketOptions;
-  /**
-   * Where workspaces are archived before their sandboxes are destroyed; undefined: not archived.
-   */
-  readonly archive: S3ArchiveOptions | undefined;
-  readonly editor: EditorOptions;
-}
+/** Read once at the start, frozen, and passed down. `EnvironmentSchema` describes each setting. */
+export type Config = Readonly<ReturnType<typeof shape>>;
+export type ClusterOptions = Config['cluster'];
+export type DockerOptions = NonNullable<Config['docker']>;
 
 /** @throws ConfigError naming every problem at once */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
@@ -184,12 +61,18 @@ function place(name: string, path: readonly PropertyKey[]): string {
   return [name, ...inner.map(String)].join(' ▸ ');
 }
 
-function shape(env: Environment): Config {
+function shape(env: Environment) {
+  const size = {
+    cpu: env.PORTHOLE_SANDBOX_CPUS,
+    memoryMb: env.PORTHOLE_SANDBOX_MEMORY_MIB,
+    diskMb: env.PORTHOLE_SANDBOX_DISK_MIB,
+  };
   return {
     port: env.PORT,
     host: env.HOST,
     dataDir: env.PORTHOLE_DATA_DIR,
     provider: env.PORTHOLE_PROVIDER,
+    /** If sandboxes or previews are in a cluster. */
     cluster: Object.freeze({
       sandboxImage: env.PORTHOLE_SANDBOX_IMAGE,
       storageClass: env.PORTHOLE_SANDBOX_STORAGE_CLASS,
@@ -200,11 +83,7 @@ function shape(env: Environment): Config {
       hostUsers: env.PORTHOLE_SANDBOX_HOST_USERS,
       guestImage: env.PORTHOLE_GUEST_IMAGE,
       guestReach: env.PORTHOLE_GUEST_REACH,
-      size: {
-        cpu: env.PORTHOLE_SANDBOX_CPUS,
-        memoryMb: env.PORTHOLE_SANDBOX_MEMORY_MIB,
-        diskMb: env.PORTHOLE_SANDBOX_DISK_MIB,
-      },
+      size,
       warmPool: env.PORTHOLE_WARM_POOL,
       warmPoolsByImage: env.PORTHOLE_WARM_POOLS_BY_IMAGE,
       listener: env.PORTHOLE_GATEWAY_LISTENER,
@@ -220,18 +99,10 @@ function shape(env: Environment): Config {
       default: env.PORTHOLE_NETWORK_DEFAULT ?? usualNetwork(env),
       widest: env.PORTHOLE_NETWORK_WIDEST,
       permitted: env.PORTHOLE_NETWORK_PRIVATE_ALLOW,
-      proxies: readMachineProxies({
-        http_proxy: env.http_proxy,
-        HTTP_PROXY: env.HTTP_PROXY,
-        https_proxy: env.https_proxy,
-        HTTPS_PROXY: env.HTTPS_PROXY,
-        all_proxy: env.all_proxy,
-        ALL_PROXY: env.ALL_PROXY,
-        no_proxy: env.no_proxy,
-        NO_PROXY: env.NO_PROXY,
-      }),
+      proxies: readMachineProxies(env),
     }),
     images: env.PORTHOLE_IMAGES ?? SHIPPED_IMAGES,
+    /** When sandboxes are stopped and destroyed, in milliseconds. */
     life: Object.freeze({
       idle: env.SANDBOX_IDLE_TIMEOUT_MINUTES * 60_000,
       retention: env.SANDBOX_RETENTION_HOURS * 3_600_000,
@@ -243,20 +114,29 @@ function shape(env: Environment): Config {
       maxInstances: env.WARM_POOL_MAX_INSTANCES,
       scaleBatchSize: env.WARM_POOL_SCALE_BATCH_SIZE,
     }),
+    /** Sandboxes as processes of this machine. */
     local: Object.freeze({
-      defaultSize: {
-        cpu: env.PORTHOLE_SANDBOX_CPUS,
-        memoryMb: env.PORTHOLE_SANDBOX_MEMORY_MIB,
-        diskMb: env.PORTHOLE_SANDBOX_DISK_MIB,
-      },
+      defaultSize: size,
       userNamespaces: env.PORTHOLE_SANDBOX_USER_NAMESPACES,
     }),
-    docker: env.PORTHOLE_PROVIDER === 'docker' ? dockerOptions(env) : undefined,
+    docker:
+      env.PORTHOLE_PROVIDER === 'docker'
+        ? Object.freeze({
+            address: engineAddress(env.DOCKER_HOST, Boolean(env.DOCKER_TLS_VERIFY)),
+            certificates: env.DOCKER_CERT_PATH === '' ? undefined : env.DOCKER_CERT_PATH,
+            image: env.PORTHOLE_SANDBOX_IMAGE ?? DOCKER_IMAGE,
+            limits: { ...size, pids: env.PORTHOLE_SANDBOX_PIDS },
+            network: env.PORTHOLE_SANDBOX_NETWORK,
+          })
+        : undefined,
+    /** How processes in sandboxes of a cluster call back; undefined: they cannot. */
     channel:
       env.PORTHOLE_CHANNEL_PORT === undefined || env.PORTHOLE_CHANNEL_URL === undefined
         ? undefined
         : { port: env.PORTHOLE_CHANNEL_PORT, url: new URL(env.PORTHOLE_CHANNEL_URL) },
+    /** The broker of sandboxes of a cluster; undefined: they have a network or none. */
     broker: env.PORTHOLE_BROKER_URL === undefined ? undefined : brokerOf(new URL(env.PORTHOLE_BROKER_URL)),
+    /** PEM files with which the host speaks TLS; undefined: plain HTTP. */
     tls:
       env.PORTHOLE_TLS_CERT === undefined || env.PORTHOLE_TLS_KEY === undefined
         ? undefined
@@ -274,12 +154,14 @@ function shape(env: Environment): Config {
             audience: env.OIDC_AUDIENCE,
             orgClaim: env.OIDC_ORG_CLAIM,
             adminClaim: env.OIDC_ADMIN_CLAIM,
+            /** OIDC client for the console's sign-in; undefined: disabled. */
             client:
               env.OIDC_CLIENT_ID === undefined
                 ? undefined
                 : { id: env.OIDC_CLIENT_ID, secret: env.OIDC_CLIENT_SECRET },
           },
     signingKeys: env.PORTHOLE_SIGNING_KEYS,
+    /** Origin of the servers that visit pages; undefined: this machine's browser does. */
     browsers: env.PORTHOLE_BROWSERS_URL === undefined ? undefined : new URL(env.PORTHOLE_BROWSERS_URL),
     browser: env.PORTHOLE_BROWSER,
     logLevel: env.LOG_LEVEL,
@@ -309,6 +191,7 @@ function shape(env: Environment): Config {
       runTimeoutMs: env.SNAPSHOT_RUN_TIMEOUT_SECONDS * 1_000,
       runMemoryMebibytes: env.SNAPSHOT_RUN_MEMORY_MIB,
     }),
+    /** Where workspaces are archived before their sandboxes are destroyed; undefined: not archived. */
     archive: archiveOptions(env),
     buckets: Object.freeze({
       bindings: env.PORTHOLE_BUCKETS,
@@ -320,7 +203,7 @@ function shape(env: Environment): Config {
   };
 }
 
-function brokerOf({ hostname, port }: URL): Config['broker'] {
+function brokerOf({ hostname, port }: URL) {
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
 }
 
@@ -333,27 +216,12 @@ function usualNetwork({
 }
 
 /** Both or neither: many machines have one of them set, for other programs. */
-function archiveOptions(env: Environment): S3ArchiveOptions | undefined {
+function archiveOptions(env: Environment) {
   const credentials = archiveCredentials(env);
   const { PORTHOLE_ARCHIVE_BUCKET: bucket, PORTHOLE_ARCHIVE_REGION: region } = env;
   if (bucket === undefined || credentials === undefined) return undefined;
   const endpoint = new URL(env.PORTHOLE_ARCHIVE_ENDPOINT ?? `https://s3.${region}.amazonaws.com`);
   return Object.freeze({ bucket, endpoint, region, credentials });
-}
-
-function dockerOptions(env: Environment): DockerOptions {
-  return Object.freeze({
-    address: engineAddress(env.DOCKER_HOST, Boolean(env.DOCKER_TLS_VERIFY)),
-    certificates: env.DOCKER_CERT_PATH === '' ? undefined : env.DOCKER_CERT_PATH,
-    image: env.PORTHOLE_SANDBOX_IMAGE ?? DOCKER_IMAGE,
-    limits: {
-      cpu: env.PORTHOLE_SANDBOX_CPUS,
-      memoryMb: env.PORTHOLE_SANDBOX_MEMORY_MIB,
-      pids: env.PORTHOLE_SANDBOX_PIDS,
-      diskMb: env.PORTHOLE_SANDBOX_DISK_MIB,
-    },
-    network: env.PORTHOLE_SANDBOX_NETWORK,
-  });
 }
 
 /** Values that must not appear in any log or answer. */

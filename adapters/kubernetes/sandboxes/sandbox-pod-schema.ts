@@ -66,5 +66,3 @@ export const SandboxPodSchema = z.strictObject({
     .optional()
     .describe('Spread, as in a PodSpec, without `matchLabelKeys`; over all sandboxes by default'),
 });
-
-export type SandboxPodOptions = z.infer<typeof SandboxPodSchema>;
