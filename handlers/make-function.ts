@@ -1,4 +1,4 @@
-import middy from '@middy/core';
+import middy, { type PluginExecutionMode } from '@middy/core';
 import { PassThrough, Readable } from 'node:stream';
 import type { Caller } from '#core/callers.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
@@ -8,7 +8,6 @@ import { admit, type ChainEvent, type Step } from './http/admit.ts';
 import { authenticate } from './http/authenticate.ts';
 import { checkBridgeId, guardOrigin } from './http/guards.ts';
 import { readInput } from './http/read-input.ts';
-import { chainMode } from './http/run-chain.ts';
 import { renderErrors } from './http/render-errors.ts';
 import type { Route, RouteRequest } from './route.ts';
 import type { Services } from './services.ts';
@@ -59,7 +58,9 @@ export function makeFunction(
       () => event.signal,
       (signal) => route.handle(new ChainRequest(event, redact, signal), services),
     );
-  return middy<ChainEvent, HttpResponse, unknown, object>(handler, { executionMode: chainMode }).use(chain);
+  // middy's type has no parameters.
+  const executionMode = runChain as unknown as PluginExecutionMode;
+  return middy<ChainEvent, HttpResponse, unknown, object>(handler, { executionMode }).use(chain);
 }
 
 /** A class, because the signal is a getter: each literal with one would be built anew. */
@@ -101,4 +102,38 @@ function bodyStream(event: HttpEvent): Readable {
   const whole = new PassThrough();
   whole.end(Buffer.from(event.body ?? '', event.isBase64Encoded === true ? 'base64' : 'utf8'));
   return whole;
+}
+
+type Hook = NonNullable<Step['before']>;
+type ChainState = Parameters<Hook>[0];
+
+/**
+ * middy's execution mode for our chains. Unlike in its standard mode, a request has no
+ * AbortController and no time limit of Lambda, and the chain is one promise. Steps do not answer
+ * early: they throw.
+ */
+function runChain(
+  { middyRequest }: { middyRequest: (event: ChainEvent, context: object) => ChainState },
+  before: readonly Hook[],
+  handler: (event: ChainEvent) => Promise<HttpResponse>,
+  after: readonly Hook[],
+  onError: readonly Hook[],
+) {
+  return async (event: ChainEvent, context: object): Promise<HttpResponse> => {
+    const state = middyRequest(event, context);
+    try {
+      for (const step of before) {
+        const waiting = step(state) as Promise<void> | undefined;
+        if (waiting !== undefined) await waiting;
+      }
+      state.response = await handler(event);
+      for (const step of after) step(state);
+    } catch (error) {
+      state.response = undefined;
+      state.error = error;
+      for (const step of onError) step(state);
+    }
+    if (state.response == null) throw state.error;
+    return state.response;
+  };
 }

@@ -3,9 +3,9 @@ import { type ClientRequest, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import { setTimeout as after } from 'node:timers/promises';
+import { addressRefusal } from '#core/auth/address-range.ts';
 import { destinationText, type Destination } from '#core/network/network-policy.ts';
 import { hostText, type NetworkHost, readHost } from '#core/network/network-host.ts';
-import { addressRefusal } from '#core/network/private-address.ts';
 import { connectDirect } from '#proxy/direct-socket.ts';
 import { type MachineProxies, proxyFor } from './machine-proxies.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { PortholeError } from '../errors.ts';
-import { hydrateWorkspace } from '../files/hydrate-workspace.ts';
+import { hydrateWorkspace } from '../files/guest-files.ts';
 import { persistWorkspace } from '../files/persist-workspace.ts';
 import { runToEnd } from '../processes/collect-command.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
@@ -126,5 +126,5 @@ export async function restoreArchive(
 ): Promise<void> {
   if (archives === undefined) throw archiveNotFound(archive.id);
   const content = await archives.store.get(archive.key);
-  await hydrateWorkspace({ provider }, sandboxId, content, { remembers: 'folders' }, signal);
+  await hydrateWorkspace(provider, sandboxId, content, 'folders', signal);
 }

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { PortholeError } from '../errors.ts';
 import { type EditorOptions, readEntrypoint } from './editor-limits.ts';
 import type {
@@ -9,11 +10,15 @@ import type {
   ToolSource,
 } from './editor-store.ts';
 import type { ExecExit, Sandboxes } from '../sandboxes/sandbox-provider.ts';
-import { isToolError, MOST_RESULT_BYTES, readToolResult, type ToolResult } from './tool-result.ts';
+import { isToolError, MOST_RESULT_BYTES, readToolResult, stored, type ToolResult } from './tool-result.ts';
 import { readAtMost } from '../shared/reads.ts';
 import { runToEnd } from '../processes/collect-command.ts';
 import { readWorkspaceFile } from '../files/workspace-files.ts';
-import { keepOutput, MOST_PRINTED } from './keep-output.ts';
+
+/** Bytes to keep of each output of a run. The rest is dropped. */
+const MOST_KEPT = 1024 * 1024;
+/** Maximum bytes of both outputs together. Code that prints more is killed. */
+const MOST_PRINTED = 32 * 1024 * 1024;
 
 export interface ExecuteToolDeps {
   readonly provider: Sandboxes;
@@ -213,4 +218,28 @@ function withoutResult({ code, signal }: ExecExit, language: ToolLanguage, mebib
     'no_result',
     `It ended with ${signal ?? `exit code ${code}`} before it returned a result.`,
   );
+}
+
+/**
+ * Reads a stream to its end, and keeps the first MiB. `text` is for after that.
+ * @param printed called with the length of each chunk
+ */
+function keepOutput(stream: Readable, printed: (bytes: number) => void): { text(): string } {
+  const chunks: Buffer[] = [];
+  let kept = 0;
+  let dropped = 0;
+  stream.on('data', (chunk: Buffer) => {
+    printed(chunk.length);
+    const part = chunk.subarray(0, MOST_KEPT - kept);
+    if (part.length > 0) chunks.push(part);
+    kept += part.length;
+    dropped += chunk.length - part.length;
+  });
+  stream.on('error', () => undefined);
+  return {
+    text() {
+      const text = stored(Buffer.concat(chunks).toString('utf8'));
+      return dropped === 0 ? text : `${text}\n[${dropped} more bytes were dropped]\n`;
+    },
+  };
 }

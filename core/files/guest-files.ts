@@ -21,6 +21,7 @@ import {
 } from '#guest/protocol/files-protocol.ts';
 import { PortholeError } from '../errors.ts';
 import type { GuestCall, Sandboxes } from '../sandboxes/sandbox-provider.ts';
+import type { Remembered } from '../tar/archive-tree.ts';
 import { jsonAnswer, textAnswer } from '../processes/guest-answers.ts';
 import { serverSentEvents } from '../shared/server-sent-events.ts';
 
@@ -123,16 +124,23 @@ export async function writeGuestFile(
   await send(provider, sandboxId, call, content, done, signal);
 }
 
-export function unpackInGuest(
+/**
+ * Unpacks a plain tar over the workspace: existing files are replaced, others stay. The whole tar
+ * is validated before anything is unpacked. Returns the symbolic links that lead out of the
+ * workspace: they are created unchanged, and never followed; their targets may not exist.
+ * @throws PortholeError `invalid_request` for a rejected tar, `path_outside_workspace` if it would
+ * follow a link out of the workspace, `workspace_archive_write_error`, or the stream's own error
+ */
+export async function hydrateWorkspace(
   provider: GuestProvider,
   sandboxId: string,
   content: Readable,
-  remembers: 'all' | 'folders',
+  remembers: Remembered,
   signal?: AbortSignal,
-): Promise<Unpacked> {
+): Promise<Unpacked['outside_links']> {
   const path = `/v1/tar?${query({ remembers })}`;
   const call = { method: 'PUT', path, answerWithin: UNPACKS_WITHIN_MS } as const;
-  return send(provider, sandboxId, call, content, unpacked, signal);
+  return (await send(provider, sandboxId, call, content, unpacked, signal)).outside_links;
 }
 
 /** @param files each with its path relative to the folder */

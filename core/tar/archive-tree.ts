@@ -1,5 +1,4 @@
-import { archiveError } from './tar-output.ts';
-import { shown, type TarHeader } from './tar-header.ts';
+import { archiveError, shown, type TarHeader } from './tar-header.ts';
 
 /** Linux's own limit, in bytes. */
 const MAX_NAME = 255;

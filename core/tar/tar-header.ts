@@ -1,4 +1,23 @@
-import { archiveError } from './tar-output.ts';
+import { PortholeError } from '../errors.ts';
+
+/** A rejected archive. */
+export class ArchiveError extends PortholeError {
+  /** The reason, in a few words. */
+  readonly why: string;
+
+  constructor(why: string) {
+    super(
+      'invalid_request',
+      `The archive is refused: ${why}. Send a plain tar of what belongs below /workspace.`,
+    );
+    this.why = why;
+  }
+}
+
+/** The error for a rejected archive. */
+export function archiveError(why: string): ArchiveError {
+  return new ArchiveError(why);
+}
 
 /** Size of a header, and alignment of contents, in bytes (POSIX.1-2024, ustar format). */
 export const BLOCK = 512;

@@ -1,5 +1,6 @@
 import { ArchiveTree, type Remembered } from './archive-tree.ts';
 import {
+  archiveError,
   BLOCK,
   bySlash,
   type PaxRecords,
@@ -9,7 +10,6 @@ import {
   type TarHeader,
   withoutSlash,
 } from './tar-header.ts';
-import { archiveError } from './tar-output.ts';
 import { END_OF_ARCHIVE } from './write-tar.ts';
 
 /** Most bytes of the long names and records before an entry. */

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { performerOf } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
-import { hydrateWorkspace } from '#core/files/hydrate-workspace.ts';
+import { hydrateWorkspace } from '#core/files/guest-files.ts';
 import { persistWorkspace } from '#core/files/persist-workspace.ts';
 import { ownPieces } from '#core/shared/free-buffer.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
@@ -49,7 +49,7 @@ const hydrateWorkspaceRoute = defineRoute({
     const { params, caller, signal } = request;
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const outside = await withUpload(request, { bytes: MAX_UPLOAD_BYTES, tooLarge }, (content) =>
-      hydrateWorkspace(services, sandbox.id, content, {}, signal),
+      hydrateWorkspace(services.provider, sandbox.id, content, 'all', signal),
     );
     services.publisher.publish(sandbox.id, 'file_written', { path: '/workspace', ...performerOf(caller) });
     return json(200, { ok: true, ...(outside.total > 0 && { outside_links: outside }) });
@@ -86,7 +86,7 @@ const persistWorkspaceRoute = defineRoute({
   }),
   responses: { 200: { description: 'The archive', contentType: 'application/octet-stream' } },
   streams: true,
-  errors: [...GUEST_ERRORS, 'workspace_archive_read_error'],
+  errors: ['workspace_archive_read_error', ...GUEST_ERRORS],
   async handle({ params, query, caller, signal }, services) {
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const excludes = query.excludes === undefined ? [] : query.excludes.split(',');
