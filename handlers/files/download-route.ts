@@ -8,26 +8,20 @@ import { persistWorkspace } from '#core/files/persist-workspace.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
 import { attachment } from '../http/response-headers.ts';
 import { defineRoute } from '../route.ts';
-import { FolderPath, READ_ERRORS } from './folder-routes.ts';
-import { SandboxPath } from '../sandboxes/sandbox-path.ts';
+import { FolderPath, reading } from './folder-routes.ts';
 
 export const downloadFolderRoute = defineRoute({
+  ...reading,
   id: 'downloadFolder',
-  shared: { sandbox: 'view' },
   method: 'GET',
   path: '/v1/sandbox/{id}/archive',
-  tag: 'Sandboxes',
   summary: 'Download a folder',
   description:
     'As a plain tar with members `./…`, or as a zip. Symbolic links are links in both; devices, what lies beyond a link, mounted buckets and uploads under way are in neither; pipes are in the tar alone. What the sandbox’s user may not read is left out and listed in the entry `.porthole-unreadable-files`.',
   class: 'heavy',
-  agents: true,
-  delegates: { scope: 'fs:read', enforces: 'paths' },
-  params: SandboxPath,
   query: z.object({ path: FolderPath, format: z.enum(['tar', 'zip']).default('tar') }),
   responses: { 200: { description: 'The archive', contentType: 'application/octet-stream' } },
   streams: true,
-  errors: READ_ERRORS,
   async handle({ params, query: { path, format }, caller, signal }, services) {
     const folder = resolveWorkspacePath(path, 'path');
     const provider = delegatedGuests(services.provider, caller, folder);

@@ -14,7 +14,7 @@ import { checkSessionHeader } from '../processes/exec-session-routes.ts';
 import { defineRoute, json } from '../route.ts';
 import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { MAX_UPLOAD_BYTES } from './upload-route.ts';
-import { WRITE_ERRORS } from './folder-routes.ts';
+import { reading, WRITE_ERRORS, writing } from './folder-routes.ts';
 
 const FilePath = SandboxPath.extend({
   path: z
@@ -41,16 +41,13 @@ function absolutePath(encoded: string): string {
 }
 
 const deleteFileRoute = defineRoute({
+  ...writing,
   id: 'deleteFile',
-  shared: { sandbox: 'work' },
   method: 'DELETE',
   path: '/v1/sandbox/{id}/file/{path}',
-  tag: 'Sandboxes',
   summary: 'Delete a file or a folder',
   description:
     'A symbolic link is deleted itself; what it leads to stays. A folder that is not empty needs `recursive=true`.',
-  agents: true,
-  delegates: { scope: 'fs:write', enforces: 'paths' },
   params: FilePath,
   query: z.object({ recursive: queryFlag() }),
   responses: {
@@ -59,7 +56,6 @@ const deleteFileRoute = defineRoute({
       schema: z.object({ ok: z.literal(true) }).meta({ id: 'DeleteFileResponse' }),
     },
   },
-  errors: [...WRITE_ERRORS, 'workspace_read_not_found'],
   async handle({ params, query, caller, signal }, services) {
     const path = resolveWorkspacePath(absolutePath(params.path), 'path');
     const provider = delegatedGuests(services.provider, caller, path);
@@ -73,16 +69,12 @@ const deleteFileRoute = defineRoute({
 const path = z.string().min(1).max(16_384);
 
 const moveFileRoute = defineRoute({
+  ...writing,
   id: 'moveFile',
-  shared: { sandbox: 'work' },
   method: 'POST',
   path: '/v1/sandbox/{id}/move',
-  tag: 'Sandboxes',
   summary: 'Move or rename a file or a folder',
   description: 'Missing folders are made. A symbolic link is moved itself.',
-  agents: true,
-  delegates: { scope: 'fs:write', enforces: 'paths' },
-  params: SandboxPath,
   body: z.strictObject({
     from: path.describe('Relative to /workspace, or absolute below it').meta({ example: 'draft.md' }),
     to: path.describe('Its new path').meta({ example: 'docs/final.md' }),
@@ -96,7 +88,7 @@ const moveFileRoute = defineRoute({
         .meta({ id: 'MoveResponse' }),
     },
   },
-  errors: [...WRITE_ERRORS, 'workspace_read_not_found', 'file_exists'],
+  errors: [...writing.errors, 'file_exists'],
   async handle({ params, body, caller, signal }, services) {
     const [from, to] = [resolveWorkspacePath(body.from, 'path'), resolveWorkspacePath(body.to, 'path')];
     // Both are checked as written; the guest checks link targets.
@@ -111,14 +103,11 @@ const moveFileRoute = defineRoute({
 });
 
 const readFileRoute = defineRoute({
+  ...reading,
   id: 'readFile',
-  shared: { sandbox: 'view' },
   method: 'GET',
   path: '/v1/sandbox/{id}/file/{path}',
-  tag: 'Sandboxes',
   summary: 'Read a file',
-  agents: true,
-  delegates: { scope: 'fs:read', enforces: 'paths' },
   bridge: true,
   session: true,
   params: FilePath,
@@ -147,16 +136,13 @@ const readFileRoute = defineRoute({
 });
 
 const writeFileRoute = defineRoute({
+  ...writing,
   id: 'writeFile',
-  shared: { sandbox: 'work' },
   method: 'PUT',
   path: '/v1/sandbox/{id}/file/{path}',
-  tag: 'Sandboxes',
   summary: 'Write a file',
   description:
     'The body is the raw bytes, at most 32 MiB. Missing folders are made; the file appears whole or not at all.',
-  agents: true,
-  delegates: { scope: 'fs:write', enforces: 'paths' },
   bridge: true,
   session: true,
   params: FilePath,

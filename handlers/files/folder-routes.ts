@@ -27,20 +27,37 @@ export const FolderPath = z
   .describe('Within /workspace, the default; relative ones count from there')
   .meta({ example: '/workspace' });
 
-/** Errors of routes that read files of a workspace. */
-export const READ_ERRORS: readonly ErrorCode[] = [
+/** Errors of routes that change files of a workspace. */
+export const WRITE_ERRORS: readonly ErrorCode[] = [
+  'workspace_archive_write_error',
   ...GUEST_ERRORS,
   'path_outside_workspace',
-  'workspace_read_not_found',
-  'workspace_archive_read_error',
 ];
 
-/** Errors of routes that change them. */
-export const WRITE_ERRORS: readonly ErrorCode[] = [
-  ...GUEST_ERRORS,
-  'path_outside_workspace',
-  'workspace_archive_write_error',
-];
+/** What routes that read files have in common. */
+export const reading = {
+  shared: { sandbox: 'view' },
+  tag: 'Sandboxes',
+  agents: true,
+  delegates: { scope: 'fs:read', enforces: 'paths' },
+  params: SandboxPath,
+  errors: [
+    'workspace_archive_read_error',
+    ...GUEST_ERRORS,
+    'path_outside_workspace',
+    'workspace_read_not_found',
+  ],
+} as const;
+
+/** What routes that change them have in common. */
+export const writing = {
+  shared: { sandbox: 'work' },
+  tag: 'Sandboxes',
+  agents: true,
+  delegates: { scope: 'fs:write', enforces: 'paths' },
+  params: SandboxPath,
+  errors: [...WRITE_ERRORS, 'workspace_read_not_found'],
+} as const;
 
 const MOST_DEPTH = 16;
 const DEPTH = `must be a whole number from 1 to ${MOST_DEPTH}`;
@@ -66,18 +83,14 @@ const Entry = z
   .meta({ id: 'FileEntry' });
 
 const listFilesRoute = defineRoute({
+  ...reading,
   id: 'listFiles',
-  shared: { sandbox: 'view' },
   method: 'GET',
   path: '/v1/sandbox/{id}/files',
-  tag: 'Sandboxes',
   summary: 'List a folder',
   description:
     'By path, links not followed. At most 10,000 entries, and 4 MiB of names: `truncated` says that there are more, which a listing of a folder below, or a smaller depth, shows.',
   class: 'heavy',
-  agents: true,
-  delegates: { scope: 'fs:read', enforces: 'paths' },
-  params: SandboxPath,
   query: z.object({
     path: FolderPath,
     depth: z.coerce
@@ -95,7 +108,6 @@ const listFilesRoute = defineRoute({
       schema: z.object({ entries: z.array(Entry), truncated: z.boolean() }).meta({ id: 'FileList' }),
     },
   },
-  errors: READ_ERRORS,
   async handle({ params, query: { path, depth, skip = '' }, caller, signal }, services) {
     const provider = delegatedGuests(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
@@ -119,17 +131,13 @@ export const DEFAULT_SKIP = 'node_modules,.git,.venv,__pycache__';
 const MOST_MATCHES = 500;
 
 const searchFilesRoute = defineRoute({
+  ...reading,
   id: 'searchFiles',
-  shared: { sandbox: 'view' },
   method: 'GET',
   path: '/v1/sandbox/{id}/search',
-  tag: 'Sandboxes',
   summary: 'Search a text in files',
   description: `Lines that contain the text, in upper or lower case, at most ${MOST_MATCHES}. Leaves out files of more than 1 MiB and files that are not text; links are not followed. A search ends after 256 MiB or 15 seconds: \`truncated\` says that there may be more, which a search of a folder below shows.`,
   class: 'heavy',
-  agents: true,
-  delegates: { scope: 'fs:read', enforces: 'paths' },
-  params: SandboxPath,
   query: z.object({
     text: z.string().min(1).max(1_000).meta({ example: 'TODO' }),
     path: FolderPath,
@@ -152,7 +160,6 @@ const searchFilesRoute = defineRoute({
         .meta({ id: 'TextMatches' }),
     },
   },
-  errors: READ_ERRORS,
   async handle({ params, query: { path, text, skip }, caller, signal }, services) {
     const folder = resolveWorkspacePath(path, 'path');
     const provider = delegatedGuests(services.provider, caller, folder);
@@ -164,16 +171,12 @@ const searchFilesRoute = defineRoute({
 });
 
 const makeFolderRoute = defineRoute({
+  ...writing,
   id: 'makeFolder',
-  shared: { sandbox: 'work' },
   method: 'POST',
   path: '/v1/sandbox/{id}/folder',
-  tag: 'Sandboxes',
   summary: 'Make a folder',
   description: 'With the missing folders above it. A folder that exists stays as it is.',
-  agents: true,
-  delegates: { scope: 'fs:write', enforces: 'paths' },
-  params: SandboxPath,
   body: z.strictObject({
     path: z
       .string()
@@ -188,7 +191,6 @@ const makeFolderRoute = defineRoute({
       schema: z.object({ path: z.string().describe('Absolute') }).meta({ id: 'FolderResponse' }),
     },
   },
-  errors: [...WRITE_ERRORS, 'workspace_read_not_found'],
   async handle({ params, body, caller, signal }, services) {
     const path = resolveWorkspacePath(body.path, 'path');
     const provider = delegatedGuests(services.provider, caller, path);
@@ -200,25 +202,20 @@ const makeFolderRoute = defineRoute({
 });
 
 const watchFilesRoute = defineRoute({
+  ...reading,
   id: 'watchFiles',
-  shared: { sandbox: 'view' },
   method: 'GET',
   path: '/v1/sandbox/{id}/watch',
-  tag: 'Sandboxes',
   summary: 'Watch a folder for changes',
   description:
     'Server-sent events, each with JSON `{"type", "path"}`: first `ready`, from which on changes are reported; `changed` with the current `file` (`type`, `size`, `mtime`, `mode`), `deleted`; `limited` when not all folders below can be watched (1,024 are), `overflow` when changes were lost: list the folder again. Several changes of one path may be one event. The stream ends with the folder, and after an hour.',
   class: 'stream',
-  agents: true,
-  delegates: { scope: 'fs:read', enforces: 'paths' },
-  params: SandboxPath,
   query: z.object({
     path: FolderPath,
     recursive: queryFlag('true').describe('Whether folders below are watched'),
   }),
   responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
   streams: true,
-  errors: READ_ERRORS,
   async handle({ params, query: { path, recursive }, caller, signal }, services) {
     const folder = resolveWorkspacePath(path, 'path');
     const provider = delegatedGuests(services.provider, caller, folder);
