@@ -2,7 +2,7 @@ import { type Caller, ownerOf, requirePerson } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { Clock, Ids } from '../shared/clock-and-ids.ts';
 import { type DraftLockDeps, lockClaim } from './draft-lock.ts';
-import { draftLocked } from './editor-limits.ts';
+import { draftLocked, sourceOf } from './editor-limits.ts';
 import type { DraftChange, DraftRecord, ToolRecord, ToolSource, ToolVersionRecord } from './editor-store.ts';
 import { findDraft, findTool, type FindToolDeps, findVersion, toolNotFound } from './find-tool.ts';
 import { checkSchemas, type CheckSchemasDeps } from './tool-schemas.ts';
@@ -44,18 +44,12 @@ export async function addVersion(
 ): Promise<ToolVersionRecord> {
   const { person, found: draft } = await findDraft(deps, caller, toolId);
   await checkSchemas(deps, person, fields);
-  const { entrypoint, sourceCode, language, inputSchema, settingsSchema, usageInstructions } = draft;
   const added = await deps.records.tools.addVersion({
     id: deps.ids.toolVersion(),
     toolId,
     createdAt: deps.clock.now(),
     createdBy: person.user,
-    entrypoint,
-    sourceCode,
-    language,
-    inputSchema,
-    settingsSchema,
-    usageInstructions,
+    ...sourceOf(draft),
     ...fields,
   });
   if (added === undefined) throw toolNotFound(toolId);
@@ -120,7 +114,7 @@ export async function saveDraft(
   const change: DraftChange =
     versionId === undefined
       ? fields
-      : { ...(await sourceOf(deps, caller, toolId, versionId)), ...fields, versionId };
+      : { ...(await sourceOfVersion(deps, caller, toolId, versionId)), ...fields, versionId };
   const claim = lockClaim(toolId, lockToken, deps.clock.now());
   const saving = await deps.records.drafts.save(claim, change, person.user, revision);
   if (saving === undefined) throw toolNotFound(toolId);
@@ -135,7 +129,7 @@ export async function saveDraft(
   return saving.draft;
 }
 
-async function sourceOf(
+async function sourceOfVersion(
   deps: DraftLockDeps,
   caller: Caller,
   toolId: string,
@@ -149,6 +143,5 @@ async function sourceOf(
       { remedy: `GET /api/v1/editor/tools/${toolId}/versions lists them.` },
     );
   }
-  const { entrypoint, sourceCode, language, inputSchema, settingsSchema, usageInstructions } = found.version;
-  return { entrypoint, sourceCode, language, inputSchema, settingsSchema, usageInstructions };
+  return sourceOf(found.version);
 }

@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto';
 import { PortholeError } from '../errors.ts';
 import type { Owner } from '../shared/clock-and-ids.ts';
-import type { DraftLock, DraftRecord, LockClaim, ToolRunError, ToolRunSummary } from './editor-store.ts';
+import type {
+  DraftLock,
+  DraftRecord,
+  LockClaim,
+  ToolRunError,
+  ToolRunSummary,
+  ToolSource,
+} from './editor-store.ts';
 
 /** Configured limits of the editor's runs. */
 export interface EditorOptions {
@@ -100,4 +107,10 @@ export const CUT_OFF: ToolRunError = {
 export function shownRun(run: ToolRunSummary, now: Date): ToolRunSummary {
   if (run.status !== 'running' || run.deadline > now) return run;
   return { ...run, status: 'failed', error: CUT_OFF, endedAt: run.deadline };
+}
+
+/** The source alone of a version, a draft or a snapshot. */
+export function sourceOf(of: ToolSource): ToolSource {
+  const { entrypoint, sourceCode, language, inputSchema, settingsSchema, usageInstructions } = of;
+  return { entrypoint, sourceCode, language, inputSchema, settingsSchema, usageInstructions };
 }

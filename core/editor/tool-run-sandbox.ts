@@ -1,7 +1,7 @@
 import type { Caller } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { JsonValue, SnapshotRecord, ToolRunRecord, ToolSource } from './editor-store.ts';
-import { draftLocked, holdsLock } from './editor-limits.ts';
+import { draftLocked, holdsLock, sourceOf } from './editor-limits.ts';
 import { isTooDeep, MOST_DEPTH, formatFault, jsonFault } from './tool-json.ts';
 import { checkSchemas, type CheckSchemasDeps } from './tool-schemas.ts';
 import { lockClaim } from './draft-lock.ts';
@@ -54,14 +54,7 @@ export async function runSandbox(
   const { tool, version } = found;
   const { found: draft } = await findDraft(deps, caller, tool.id);
   const saved = draft.versionId === version.id ? draft : version;
-  const source: ToolSource = {
-    entrypoint: fields.entrypoint ?? saved.entrypoint,
-    sourceCode: fields.sourceCode ?? saved.sourceCode,
-    language: fields.language ?? saved.language,
-    inputSchema: fields.inputSchema === undefined ? saved.inputSchema : fields.inputSchema,
-    settingsSchema: fields.settingsSchema === undefined ? saved.settingsSchema : fields.settingsSchema,
-    usageInstructions: fields.usageInstructions ?? saved.usageInstructions,
-  };
+  const source: ToolSource = { ...sourceOf(saved), ...fields };
   checkInputs(inputs);
   await checkSchemas(deps, person, source, inputs);
   const createdAt = deps.clock.now();
