@@ -5,7 +5,14 @@ import { StackConfigError } from './read-stack-config.ts';
 import { Settled } from './settled.ts';
 import { BROKER_NAME, BROKER_PORT } from './environment.plan.ts';
 import { STACK_LABELS, componentLabels } from './labels.ts';
-import { ENVIRONMENT_NAME, podPlan } from './pod.plan.ts';
+import {
+  budgetPlan,
+  ENVIRONMENT_NAME,
+  GRACE_SECONDS,
+  podPlan,
+  replicasPlan,
+  servingPlan,
+} from './pod.plan.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
 /** The broker of the sandboxes' connections. */
@@ -20,7 +27,11 @@ export class Broker extends pulumi.ComponentResource {
     const deployment = new Deployment(name, resolve(brokerDeploymentPlan(own)), { parent: this });
     const after = { parent: this, dependsOn: [deployment] };
     const { PodDisruptionBudget } = kubernetes.policy.v1;
-    const budget = new PodDisruptionBudget(`${name}-budget`, resolve(brokerBudgetPlan(own)), after);
+    const budget = new PodDisruptionBudget(
+      `${name}-budget`,
+      resolve(budgetPlan(metadata(own), 'broker')),
+      after,
+    );
     // A Service is ready once it has pods: it waits for them.
     const service = new kubernetes.core.v1.Service(`${name}-service`, resolve(brokerServicePlan(own)), after);
     this.registerOutputs({ deployment: deployment.id, budget: budget.id, service: service.id });
@@ -29,10 +40,6 @@ export class Broker extends pulumi.ComponentResource {
 
 /** What the function host's image runs as the broker. */
 export const BROKER_ARGUMENTS = ['host/broker.ts'];
-
-/** Time for open connections to end, and for the Service to remove a terminating pod. */
-const DRAIN_SECONDS = 60;
-const LEAVE_ROTATION_SECONDS = 5;
 
 /** The only secrets of the functions that the broker gets: it serves no API. */
 const SECRETS = ['DATABASE_URL', 'PORTHOLE_SIGNING_KEYS'];
@@ -50,44 +57,35 @@ export function brokerDeploymentPlan(config: BrokerConfig) {
   const probe = { tcpSocket: { port: 'broker' }, timeoutSeconds: 3 };
   return {
     metadata: metadata(config),
-    spec: {
-      replicas: broker.replicas,
-      revisionHistoryLimit: 3,
-      selector: { matchLabels: pod.labels },
-      strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
-      template: {
-        metadata: { labels: pod.labels },
-        spec: {
-          ...pod.spec,
-          terminationGracePeriodSeconds: LEAVE_ROTATION_SECONDS + DRAIN_SECONDS,
-          containers: [
-            {
-              ...container,
-              name: 'broker',
-              args: BROKER_ARGUMENTS,
-              envFrom: envFrom.filter((source) => 'configMapRef' in source),
-              env: [
-                // Without keys of callers the functions would refuse to listen on other addresses.
-                { name: 'HOST', value: '127.0.0.1' },
-                ...SECRETS.map((name) => ({
-                  name,
-                  valueFrom: { secretKeyRef: { name: secret, key: name } },
-                })),
-              ],
-              ports: [{ name: 'broker', containerPort: BROKER_PORT, protocol: 'TCP' }],
-              resources: {
-                requests: { cpu: broker.cpu, memory: broker.memory },
-                limits: { memory: broker.memory },
-              },
-              startupProbe: { ...probe, periodSeconds: 1, failureThreshold: 60 },
-              readinessProbe: { ...probe, periodSeconds: 5, failureThreshold: 2 },
-              livenessProbe: { ...probe, periodSeconds: 10, failureThreshold: 6 },
-              lifecycle: { preStop: { sleep: { seconds: LEAVE_ROTATION_SECONDS } } },
+    spec: replicasPlan('broker', broker.replicas, {
+      metadata: { labels: pod.labels },
+      spec: {
+        ...pod.spec,
+        terminationGracePeriodSeconds: GRACE_SECONDS,
+        containers: [
+          {
+            ...container,
+            name: 'broker',
+            args: BROKER_ARGUMENTS,
+            envFrom: envFrom.filter((source) => 'configMapRef' in source),
+            env: [
+              // Without keys of callers the functions would refuse to listen on other addresses.
+              { name: 'HOST', value: '127.0.0.1' },
+              ...SECRETS.map((name) => ({
+                name,
+                valueFrom: { secretKeyRef: { name: secret, key: name } },
+              })),
+            ],
+            ports: [{ name: 'broker', containerPort: BROKER_PORT, protocol: 'TCP' }],
+            resources: {
+              requests: { cpu: broker.cpu, memory: broker.memory },
+              limits: { memory: broker.memory },
             },
-          ],
-        },
+            ...servingPlan(probe),
+          },
+        ],
       },
-    },
+    }),
   };
 }
 
@@ -99,14 +97,6 @@ export function brokerServicePlan(config: BrokerConfig) {
       selector: componentLabels('broker'),
       ports: [{ name: 'broker', port: BROKER_PORT, targetPort: 'broker', protocol: 'TCP' }],
     },
-  };
-}
-
-/** A node drain evicts one pod at a time. */
-export function brokerBudgetPlan(config: BrokerConfig) {
-  return {
-    metadata: metadata(config),
-    spec: { maxUnavailable: 1, selector: { matchLabels: componentLabels('broker') } },
   };
 }
 

@@ -4,7 +4,14 @@ import { placementFields } from '../constructs/pod-placement.ts';
 import { authorityData, authorityFile, gatewayAuthority } from './authorities.plan.ts';
 import { BROWSERS_NAME, BROWSERS_PORT } from './environment.plan.ts';
 import { componentLabels, STACK_LABELS } from './labels.ts';
-import { CONTAINER_SECURITY, POD_USER } from './pod.plan.ts';
+import {
+  budgetPlan,
+  CONTAINER_SECURITY,
+  GRACE_SECONDS,
+  POD_USER,
+  replicasPlan,
+  servingPlan,
+} from './pod.plan.ts';
 import type { PortholeArgs } from './porthole-args.ts';
 import { StackConfigError } from './read-stack-config.ts';
 import { guestKeys } from './sandboxes.plan.ts';
@@ -45,7 +52,11 @@ export class Browsers extends pulumi.ComponentResource {
     });
     const after = { parent: this, dependsOn: [deployment] };
     const { PodDisruptionBudget } = kubernetes.policy.v1;
-    const budget = new PodDisruptionBudget(`${name}-budget`, resolve(browsersBudgetPlan(own)), after);
+    const budget = new PodDisruptionBudget(
+      `${name}-budget`,
+      resolve(budgetPlan(metadata(own), 'browsers')),
+      after,
+    );
     // A Service is ready once it has pods: it waits for them.
     const service = new Service(`${name}-service`, resolve(browsersServicePlan(own)), after);
     this.registerOutputs({ deployment: deployment.id, budget: budget.id, service: service.id });
@@ -54,10 +65,6 @@ export class Browsers extends pulumi.ComponentResource {
 
 /** Of the ConfigMap with the authority of the gateway. */
 const AUTHORITY_NAME = 'porthole-browsers-authority';
-
-/** Longest that a visit takes to end, and that a Service takes to remove a terminating pod. */
-const DRAIN_SECONDS = 60;
-const LEAVE_ROTATION_SECONDS = 5;
 
 /** In MiB: the limit of a page, and what Chromium and the server need besides. */
 const PAGE_MEBIBYTES = 512;
@@ -89,70 +96,61 @@ export function browsersDeploymentPlan(config: BrowsersConfig) {
   const authority = gatewayAuthority(config);
   return {
     metadata: metadata(config),
-    spec: {
-      replicas: browsers.replicas,
-      revisionHistoryLimit: 3,
-      selector: { matchLabels: labels },
-      strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
-      template: {
-        metadata: { labels },
-        spec: {
-          serviceAccountName: BROWSERS_NAME,
-          automountServiceAccountToken: false,
-          enableServiceLinks: false,
-          ...placementFields(placement),
-          ...(functions.pullSecret !== undefined && {
-            imagePullSecrets: [{ name: functions.pullSecret }],
-          }),
-          securityContext: {
-            ...POD_USER,
-            seccompProfile:
-              seccompProfile === undefined
-                ? { type: 'RuntimeDefault' }
-                : { type: 'Localhost', localhostProfile: seccompProfile },
-          },
-          volumes: [
-            { name: 'tmp', emptyDir: { sizeLimit: '2Gi' } },
-            ...(authority === undefined ? [] : [{ name: 'authority', configMap: { name: AUTHORITY_NAME } }]),
-          ],
-          terminationGracePeriodSeconds: LEAVE_ROTATION_SECONDS + DRAIN_SECONDS,
-          containers: [
-            {
-              name: 'browsers',
-              image: browsers.image,
-              env: [
-                { name: 'PORT', value: String(BROWSERS_PORT) },
-                { name: 'PORTHOLE_BROWSERS_KEYS', value: guestKeys(config) ?? '' },
-                { name: 'PORTHOLE_BROWSERS_PAGES', value: String(browsers.pages) },
-                { name: 'PORTHOLE_BROWSERS_SANDBOX', value: String(seccompProfile !== undefined) },
-                ...(authority === undefined
-                  ? []
-                  : [{ name: 'PORTHOLE_BROWSERS_AUTHORITIES', value: authorityFile(authority) }]),
-                { name: 'LOG_LEVEL', value: functions.logLevel },
-                // Chromium keeps settings and crash dumps in its home.
-                { name: 'HOME', value: '/tmp' },
-              ],
-              ports: [{ name: 'visits', containerPort: BROWSERS_PORT, protocol: 'TCP' }],
-              resources: {
-                requests: { cpu: browsers.cpu, memory: browsers.memory },
-                limits: { memory: `${BASE_MEBIBYTES + browsers.pages * PAGE_MEBIBYTES}Mi` },
-              },
-              securityContext: CONTAINER_SECURITY,
-              volumeMounts: [
-                { name: 'tmp', mountPath: '/tmp' },
-                ...(authority === undefined
-                  ? []
-                  : [{ name: 'authority', mountPath: authority.folder, readOnly: true }]),
-              ],
-              startupProbe: { ...probe, periodSeconds: 1, failureThreshold: 60 },
-              readinessProbe: { ...probe, periodSeconds: 5, failureThreshold: 2 },
-              livenessProbe: { ...probe, periodSeconds: 10, failureThreshold: 6 },
-              lifecycle: { preStop: { sleep: { seconds: LEAVE_ROTATION_SECONDS } } },
-            },
-          ],
+    spec: replicasPlan('browsers', browsers.replicas, {
+      metadata: { labels },
+      spec: {
+        serviceAccountName: BROWSERS_NAME,
+        automountServiceAccountToken: false,
+        enableServiceLinks: false,
+        ...placementFields(placement),
+        ...(functions.pullSecret !== undefined && {
+          imagePullSecrets: [{ name: functions.pullSecret }],
+        }),
+        securityContext: {
+          ...POD_USER,
+          seccompProfile:
+            seccompProfile === undefined
+              ? { type: 'RuntimeDefault' }
+              : { type: 'Localhost', localhostProfile: seccompProfile },
         },
+        volumes: [
+          { name: 'tmp', emptyDir: { sizeLimit: '2Gi' } },
+          ...(authority === undefined ? [] : [{ name: 'authority', configMap: { name: AUTHORITY_NAME } }]),
+        ],
+        terminationGracePeriodSeconds: GRACE_SECONDS,
+        containers: [
+          {
+            name: 'browsers',
+            image: browsers.image,
+            env: [
+              { name: 'PORT', value: String(BROWSERS_PORT) },
+              { name: 'PORTHOLE_BROWSERS_KEYS', value: guestKeys(config) ?? '' },
+              { name: 'PORTHOLE_BROWSERS_PAGES', value: String(browsers.pages) },
+              { name: 'PORTHOLE_BROWSERS_SANDBOX', value: String(seccompProfile !== undefined) },
+              ...(authority === undefined
+                ? []
+                : [{ name: 'PORTHOLE_BROWSERS_AUTHORITIES', value: authorityFile(authority) }]),
+              { name: 'LOG_LEVEL', value: functions.logLevel },
+              // Chromium keeps settings and crash dumps in its home.
+              { name: 'HOME', value: '/tmp' },
+            ],
+            ports: [{ name: 'visits', containerPort: BROWSERS_PORT, protocol: 'TCP' }],
+            resources: {
+              requests: { cpu: browsers.cpu, memory: browsers.memory },
+              limits: { memory: `${BASE_MEBIBYTES + browsers.pages * PAGE_MEBIBYTES}Mi` },
+            },
+            securityContext: CONTAINER_SECURITY,
+            volumeMounts: [
+              { name: 'tmp', mountPath: '/tmp' },
+              ...(authority === undefined
+                ? []
+                : [{ name: 'authority', mountPath: authority.folder, readOnly: true }]),
+            ],
+            ...servingPlan(probe),
+          },
+        ],
       },
-    },
+    }),
   };
 }
 
@@ -166,14 +164,6 @@ export function browsersServicePlan(config: BrowsersConfig) {
         { name: 'visits', port: BROWSERS_PORT, targetPort: 'visits', protocol: 'TCP', appProtocol: 'http' },
       ],
     },
-  };
-}
-
-/** A node drain evicts one pod at a time. */
-export function browsersBudgetPlan(config: BrowsersConfig) {
-  return {
-    metadata: metadata(config),
-    spec: { maxUnavailable: 1, selector: { matchLabels: componentLabels('browsers') } },
   };
 }
 

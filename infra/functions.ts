@@ -14,7 +14,14 @@ import {
   functionsPort,
   secretsPlan,
 } from './environment.plan.ts';
-import { ENVIRONMENT_NAME, podPlan } from './pod.plan.ts';
+import {
+  budgetPlan,
+  ENVIRONMENT_NAME,
+  GRACE_SECONDS,
+  podPlan,
+  replicasPlan,
+  servingPlan,
+} from './pod.plan.ts';
 import { environmentFaults } from './variables.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
@@ -95,7 +102,7 @@ export class Functions extends pulumi.ComponentResource {
     const { HorizontalPodAutoscaler } = kubernetes.autoscaling.v2;
     const scaling = resolve(autoscalerPlan(config));
     const guardians = [
-      new PodDisruptionBudget(`${name}-budget`, resolve(disruptionBudgetPlan(config)), after),
+      new PodDisruptionBudget(`${name}-budget`, resolve(budgetPlan(ownMetadata(config), 'functions')), after),
       ...(scaling === undefined ? [] : [new HorizontalPodAutoscaler(`${name}-autoscaler`, scaling, after)]),
     ];
     // A Service is ready once it has pods: it waits for them.
@@ -129,11 +136,6 @@ function validated(secrets: Texts, environment: Texts): Texts {
   return texts as unknown as Texts;
 }
 
-/** Longest that streams may take to end when their pod terminates. */
-const DRAIN_SECONDS = 60;
-/** Time for gateways to remove a terminating pod from their endpoints. */
-const LEAVE_ROTATION_SECONDS = 5;
-
 type FunctionsConfig = Pick<
   StackConfig,
   'apiHost' | 'namespaces' | 'functions' | 'gateway' | 'sandboxes' | 'archives' | 'environment'
@@ -146,7 +148,6 @@ const CHECKSUM = 'porthole.sandbox.users.io/environment-checksum';
 export function deploymentPlan<Text = string>(config: FunctionsConfig, checksum?: Text) {
   const { functions, apiHost, sandboxes } = config;
   const pod = podPlan(config, 'functions');
-  const matchLabels = componentLabels('functions');
   const env = archiveEnvironmentPlan(config);
   const health = {
     // DNS rebinding: any other Host is rejected, or a foreign page could reach the API under its
@@ -155,41 +156,32 @@ export function deploymentPlan<Text = string>(config: FunctionsConfig, checksum?
     timeoutSeconds: 3,
   };
   return {
-    metadata: metadata(config),
-    spec: {
-      replicas: functions.replicas,
-      revisionHistoryLimit: 3,
-      selector: { matchLabels },
-      strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
-      template: {
-        metadata: {
-          labels: pod.labels,
-          ...(checksum !== undefined && { annotations: { [CHECKSUM]: checksum } }),
-        },
-        spec: {
-          ...pod.spec,
-          terminationGracePeriodSeconds: LEAVE_ROTATION_SECONDS + DRAIN_SECONDS,
-          topologySpreadConstraints: functions.placement.topologySpreadConstraints ?? spread(matchLabels),
-          containers: [
-            {
-              ...pod.container,
-              name: 'functions',
-              ...(env.length > 0 && { env }),
-              ports: [
-                { name: 'http', containerPort: functionsPort(config), protocol: 'TCP' },
-                ...(sandboxes.channel
-                  ? [{ name: 'channel', containerPort: CHANNEL_PORT, protocol: 'TCP' }]
-                  : []),
-              ],
-              startupProbe: { ...health, periodSeconds: 1, failureThreshold: 60 },
-              readinessProbe: { ...health, periodSeconds: 5, failureThreshold: 2 },
-              livenessProbe: { ...health, periodSeconds: 10, failureThreshold: 6 },
-              lifecycle: { preStop: { sleep: { seconds: LEAVE_ROTATION_SECONDS } } },
-            },
-          ],
-        },
+    metadata: ownMetadata(config),
+    spec: replicasPlan('functions', functions.replicas, {
+      metadata: {
+        labels: pod.labels,
+        ...(checksum !== undefined && { annotations: { [CHECKSUM]: checksum } }),
       },
-    },
+      spec: {
+        ...pod.spec,
+        terminationGracePeriodSeconds: GRACE_SECONDS,
+        topologySpreadConstraints: functions.placement.topologySpreadConstraints ?? spread(pod.labels),
+        containers: [
+          {
+            ...pod.container,
+            name: 'functions',
+            ...(env.length > 0 && { env }),
+            ports: [
+              { name: 'http', containerPort: functionsPort(config), protocol: 'TCP' },
+              ...(sandboxes.channel
+                ? [{ name: 'channel', containerPort: CHANNEL_PORT, protocol: 'TCP' }]
+                : []),
+            ],
+            ...servingPlan(health),
+          },
+        ],
+      },
+    }),
   };
 }
 
@@ -206,7 +198,7 @@ function spread(matchLabels: Readonly<Record<string, string>>) {
 
 export function servicePlan(config: FunctionsConfig) {
   return {
-    metadata: metadata(config),
+    metadata: ownMetadata(config),
     spec: {
       type: 'ClusterIP',
       selector: componentLabels('functions'),
@@ -228,20 +220,12 @@ export function servicePlan(config: FunctionsConfig) {
   };
 }
 
-/** A node drain evicts one pod at a time. */
-export function disruptionBudgetPlan(config: FunctionsConfig) {
-  return {
-    metadata: metadata(config),
-    spec: { maxUnavailable: 1, selector: { matchLabels: componentLabels('functions') } },
-  };
-}
-
 /** Undefined where there is nothing to scale between. */
 export function autoscalerPlan(config: FunctionsConfig) {
   const { replicas, maxReplicas } = config.functions;
   if (maxReplicas === replicas) return undefined;
   return {
-    metadata: metadata(config),
+    metadata: ownMetadata(config),
     spec: {
       scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: FUNCTIONS_NAME },
       minReplicas: replicas,
@@ -256,6 +240,6 @@ export function autoscalerPlan(config: FunctionsConfig) {
   };
 }
 
-function metadata({ namespaces }: FunctionsConfig) {
+function ownMetadata({ namespaces }: FunctionsConfig) {
   return { name: FUNCTIONS_NAME, namespace: namespaces.functions, labels: STACK_LABELS };
 }

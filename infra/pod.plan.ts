@@ -18,6 +18,45 @@ export const CONTAINER_SECURITY = {
   capabilities: { drop: ['ALL'] },
 };
 
+type Component = Parameters<typeof componentLabels>[0];
+
+/** Longest that requests, connections and visits may take to end when their pod terminates. */
+const DRAIN_SECONDS = 60;
+/** Time for gateways and Services to remove a terminating pod from their endpoints. */
+const LEAVE_ROTATION_SECONDS = 5;
+
+export const GRACE_SECONDS = LEAVE_ROTATION_SECONDS + DRAIN_SECONDS;
+
+/** The probes of a container that serves, and its time to leave the rotation. */
+export function servingPlan<Probe extends object>(probe: Probe) {
+  return {
+    startupProbe: { ...probe, periodSeconds: 1, failureThreshold: 60 },
+    readinessProbe: { ...probe, periodSeconds: 5, failureThreshold: 2 },
+    livenessProbe: { ...probe, periodSeconds: 10, failureThreshold: 6 },
+    lifecycle: { preStop: { sleep: { seconds: LEAVE_ROTATION_SECONDS } } },
+  };
+}
+
+/** The replicas of a component: while they roll, there are never fewer. */
+export function replicasPlan<Template extends object>(
+  component: Component,
+  replicas: number,
+  template: Template,
+) {
+  return {
+    replicas,
+    revisionHistoryLimit: 3,
+    selector: { matchLabels: componentLabels(component) },
+    strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+    template,
+  };
+}
+
+/** A node drain evicts one pod of a component at a time. */
+export function budgetPlan<Metadata extends object>(metadata: Metadata, component: Component) {
+  return { metadata, spec: { maxUnavailable: 1, selector: { matchLabels: componentLabels(component) } } };
+}
+
 /**
  * The common part of the functions' and the CronJobs' pods: unprivileged, with only two empty
  * folders writable.
@@ -25,7 +64,7 @@ export const CONTAINER_SECURITY = {
 export function podPlan(
   config: Pick<StackConfig, 'functions' | 'gateway' | 'environment'>,
   account: keyof typeof SERVICE_ACCOUNTS,
-  component: Parameters<typeof componentLabels>[0] = account,
+  component: Component = account,
 ) {
   const { functions } = config;
   // A job has one pod: spread is for the replicas of the functions.

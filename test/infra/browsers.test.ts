@@ -1,14 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/auth/key-set.ts';
 import { accessPlan } from '../../infra/access.ts';
-import {
-  browsersAccountPlan,
-  browsersBudgetPlan,
-  browsersDeploymentPlan,
-  browsersServicePlan,
-} from '../../infra/browsers.ts';
+import { browsersAccountPlan, browsersDeploymentPlan, browsersServicePlan } from '../../infra/browsers.ts';
 import { environmentPlan } from '../../infra/environment.plan.ts';
 import { browsersPlan } from '../../infra/network.ts';
+import { budgetPlan } from '../../infra/pod.plan.ts';
 import { readStackConfig } from '../../infra/read-stack-config.ts';
 import { DATABASE_URL, SERVICE_KEY, SIGNING_KEYS, stackFile, values } from './support/stack-files.ts';
 
@@ -151,7 +147,7 @@ test('the functions call the Service of the browsers', () => {
     selector: LABELS,
     ports: [{ port: 8790, targetPort: 'visits' }],
   });
-  expect(browsersBudgetPlan(given).spec).toEqual({ maxUnavailable: 1, selector: { matchLabels: LABELS } });
+  expect(budgetPlan({}, 'browsers').spec).toEqual({ maxUnavailable: 1, selector: { matchLabels: LABELS } });
   const without = readStackConfig(values(stackFile()), () => true);
   expect(environmentPlan(without)).not.toHaveProperty('PORTHOLE_BROWSERS_URL');
 });
