@@ -1,10 +1,6 @@
 import type { Kysely, Selectable } from 'kysely';
-import type {
-  DelegationRecord,
-  DelegationRecords,
-  SandboxKey,
-  Scope,
-} from '#core/delegations/delegation-store.ts';
+import type { DelegationRecord, DelegationRecords, Scope } from '#core/delegations/delegation-store.ts';
+import type { SandboxKey } from '#core/sandboxes/sandbox-records.ts';
 import { deleted, first, instantText } from './sql-dialect.ts';
 import type { DelegationsTable, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';

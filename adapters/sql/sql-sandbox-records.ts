@@ -2,12 +2,12 @@ import { type Insertable, type Kysely, type RawBuilder, type Selectable, sql } f
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type {
   NewSandboxRecord,
+  SandboxKey,
   SandboxRecord,
   SandboxFilter,
   SandboxRecords,
   SandboxSort,
 } from '#core/sandboxes/sandbox-records.ts';
-import type { SandboxKey } from '#core/delegations/delegation-store.ts';
 import type { SandboxSkill } from '#core/skills/skill-store.ts';
 import { type NetworkPolicy, NO_NETWORK } from '#core/network/network-policy.ts';
 import { NO_SECRETS } from '#core/network/network-secrets.ts';
@@ -50,7 +50,11 @@ export function sandboxRecords(
         .execute();
     });
   return {
-    create: (sandbox) => once(async (db) => (await insertSandbox(db, sandbox, kept))?.generation),
+    create: (sandbox) =>
+      once(async (db) => {
+        const row = await insertSandbox(db, sandbox, kept);
+        return row && toRecord(row);
+      }),
 
     moveDesired: (sandbox, from, to, at, seen) =>
       once(async (db) => {

@@ -4,15 +4,10 @@ import type { Caller } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import { resolveWorkspacePath } from '../files/workspace-path.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
+import type { SandboxKey } from '../sandboxes/sandbox-records.ts';
 import type { Clock, Ids } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
-import {
-  checkPath,
-  delegatedPath,
-  type DelegationRecord,
-  type Grant,
-  type SandboxKey,
-} from './delegation-store.ts';
+import { checkPath, delegatedPath, type DelegationRecord, type Grant } from './delegation-store.ts';
 
 interface CreateDelegationDeps {
   readonly records: Pick<Records, 'delegations'>;

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { PortholeError } from '../errors.ts';
-import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
+import type { SandboxKey } from '../sandboxes/sandbox-records.ts';
 
 /**
  * Scopes of a delegation. `fs:read`: files, listings, archives, state, events. `fs:write`: files,
@@ -98,9 +98,6 @@ export function delegatedPath(path: string): string {
     `paths: ${JSON.stringify(path.slice(0, 200))} is not below /workspace: only paths in /workspace can be delegated.`,
   );
 }
-
-/** Identifies a sandbox among all that had its id. */
-export type SandboxKey = Pick<SandboxRecord, 'id' | 'generation'>;
 
 /** A part of a sandbox that its owner has delegated, for a limited time. */
 export interface DelegationRecord {

@@ -4,7 +4,7 @@ import { actorOn, type Person } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import { runCreated } from '../runs/run-events.ts';
 import type { RunRecord } from '../runs/run-records.ts';
-import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
+import type { SandboxKey, SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { Clock } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
 import { listPreviews, stopPreview, type StopPreviewDeps } from './live-previews.ts';
@@ -22,7 +22,7 @@ interface ImplicitRunDeps {
  * The id of a sandbox's implicit run: the same for every caller, and another one for a later
  * sandbox with the same id.
  */
-export function implicitRunId({ id, generation }: Pick<SandboxRecord, 'id' | 'generation'>): string {
+export function implicitRunId({ id, generation }: SandboxKey): string {
   const hash = createHash('sha256').update(`implicit run of ${id} ${generation}`).digest();
   return `run_${base32(hash.subarray(0, 16))}`;
 }

@@ -8,7 +8,7 @@ import { createSandbox, type CreateSandboxDeps } from '../sandboxes/create-sandb
 import { findSandbox } from '../sandboxes/resume-sandbox.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { countExceeded, quotaOf } from '../sandboxes/sandbox-quotas.ts';
-import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
+import type { SandboxKey, SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { Clock } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
 import { outsideToken, type ProvisionAccess } from './agent-token.ts';
@@ -61,10 +61,7 @@ async function stopUnused(deps: CompleteRunDeps, run: RunRecord): Promise<boolea
  * Another run is active in it, or one of its previews outlives its run. The run of its tunnels
  * never completes: only its previews count.
  */
-async function isInUse(
-  { records, plane, preview }: CompleteRunDeps,
-  sandbox: Pick<SandboxRecord, 'id' | 'generation'>,
-): Promise<boolean> {
+async function isInUse({ records, plane, preview }: CompleteRunDeps, sandbox: SandboxKey): Promise<boolean> {
   const runs = await records.runs.inSandbox(sandbox.id);
   const completed = await records.runs.completedAmong(runs);
   const tunnels = implicitRunId(sandbox);

@@ -1,6 +1,5 @@
 import { NO_NETWORK } from '../network/network-policy.ts';
 import type { Records } from '../shared/records.ts';
-import type { SandboxRecord } from './sandbox-records.ts';
 import { ORPHAN_OWNER } from './sandbox-owner.ts';
 import { everyItem } from '../shared/reads.ts';
 import { destroySandbox } from './end-sandbox.ts';
@@ -60,7 +59,8 @@ async function tend(deps: CollectOrphansDeps, id: string): Promise<keyof OrphanR
   const known = await records.sandboxes.get(id);
   if (known !== undefined && !(known.desired === 'destroyed' && known.observed === 'destroyed'))
     return undefined;
-  const taken = await take(deps, {
+  // Undefined if another process took the id first.
+  const taken = await deps.records.sandboxes.create({
     ...(known ?? {
       id,
       owner: ORPHAN_OWNER,
@@ -86,14 +86,4 @@ async function tend(deps: CollectOrphansDeps, id: string): Promise<keyof OrphanR
   }
   await stopSandbox(deps, taken);
   return 'adopted';
-}
-
-/** Undefined if another process took the id first. */
-async function take(
-  { records }: CollectOrphansDeps,
-  record: Parameters<Records['sandboxes']['create']>[0],
-): Promise<SandboxRecord | undefined> {
-  const generation = await records.sandboxes.create(record);
-  if (generation === undefined) return undefined;
-  return records.sandboxes.get(record.id);
 }

@@ -145,25 +145,12 @@ async function keepToCapacity(
 }
 
 /** Like `reserveSandbox`, without quota checks. Returns undefined if the id exists. */
-export async function claimSandboxId(
+export function claimSandboxId(
   deps: MakeSandboxDeps,
   id: string,
   wanted: NewSandbox,
 ): Promise<SandboxRecord | undefined> {
-  const sandbox = newRecord(deps, id, wanted);
-  const generation = await deps.records.sandboxes.create(sandbox);
-  if (generation === undefined) return undefined;
-  return {
-    ...sandbox,
-    generation,
-    lastActiveAt: sandbox.createdAt,
-    stoppedAt: null,
-    ttlSeconds: sandbox.ttlSeconds ?? null,
-    deleteWithThread: sandbox.deleteWithThread ?? false,
-    heartbeatAt: sandbox.createdAt,
-    secrets: sandbox.secrets ?? NO_SECRETS,
-    skills: sandbox.skills ?? [],
-  };
+  return deps.records.sandboxes.create(newRecord(deps, id, wanted));
 }
 
 function newRecord({ clock, place }: MakeSandboxDeps, id: string, wanted: NewSandbox): NewSandboxRecord {

@@ -4,7 +4,7 @@ import { runCompleted } from '../runs/run-events.ts';
 import { oneAtATime } from '../shared/concurrency.ts';
 import type { Records } from '../shared/records.ts';
 import type { Sandboxes } from './sandbox-provider.ts';
-import type { SandboxRecord } from './sandbox-records.ts';
+import type { SandboxKey } from './sandbox-records.ts';
 
 interface DestroySandboxDeps {
   readonly records: Records;
@@ -17,7 +17,7 @@ interface DestroySandboxDeps {
  */
 export async function destroySandbox(
   { records, provider }: DestroySandboxDeps,
-  { id, generation }: Pick<SandboxRecord, 'id' | 'generation'>,
+  { id, generation }: SandboxKey,
 ): Promise<void> {
   await records.sandboxes.setDesired(id, 'destroyed', generation);
   // Mutex: of two concurrent calls, the slower one could destroy a new sandbox with the same id.
@@ -36,11 +36,7 @@ export type EndSandboxDeps = DestroySandboxDeps & RevokePreviewDeps;
  * an agent's token reaches the next sandbox with its id. The desired state is recorded first;
  * idempotent after a crash at any point.
  */
-export async function endSandbox(
-  deps: EndSandboxDeps,
-  sandbox: Pick<SandboxRecord, 'id' | 'generation'>,
-  by?: Actor,
-): Promise<void> {
+export async function endSandbox(deps: EndSandboxDeps, sandbox: SandboxKey, by?: Actor): Promise<void> {
   const { records, clock, plane } = deps;
   await records.sandboxes.setDesired(sandbox.id, 'destroyed', sandbox.generation);
   const found = await records.sandboxes.get(sandbox.id);

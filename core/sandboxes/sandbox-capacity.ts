@@ -3,7 +3,7 @@ import type { Owner } from '../shared/clock-and-ids.ts';
 import type { SandboxSkill } from '../skills/skill-store.ts';
 import type { SandboxSize } from './sandbox-provider.ts';
 import type { Quota, Usage } from './sandbox-quotas.ts';
-import type { NewSandboxRecord, SandboxRecord } from './sandbox-records.ts';
+import type { NewSandboxRecord, SandboxKey, SandboxRecord } from './sandbox-records.ts';
 
 /** The result of reserving a sandbox. */
 export type Reservation =
@@ -56,11 +56,7 @@ export interface SandboxCapacity {
    * it, in one transaction. `unchanged` if its desired state was not `stopped`, or the generation
    * differs; the owner's usage if the quota would be exceeded.
    */
-  wake(
-    sandbox: Pick<SandboxRecord, 'id' | 'generation'>,
-    at: Date,
-    quotaLimits?: QuotaLimits,
-  ): Promise<'woken' | 'unchanged' | Usage>;
+  wake(sandbox: SandboxKey, at: Date, quotaLimits?: QuotaLimits): Promise<'woken' | 'unchanged' | Usage>;
   /**
    * One owner's sandboxes in an installation that are desired to run and not observed destroyed,
    * oldest first, at most 1000.

@@ -50,6 +50,9 @@ export interface SandboxRecord {
   readonly generation: number;
 }
 
+/** One sandbox; the id of a destroyed one may be used again. */
+export type SandboxKey = Pick<SandboxRecord, 'id' | 'generation'>;
+
 /** The store sets `generation` and the times of use. */
 export type NewSandboxRecord = Omit<
   SandboxRecord,
@@ -76,10 +79,10 @@ export type SandboxSort = (typeof SANDBOX_SORTS)[number];
 
 export interface SandboxRecords {
   /**
-   * Inserts it, and returns its generation. Undefined, and nothing changed, if a sandbox with the
-   * id exists that is not observed destroyed; a destroyed one is overwritten.
+   * Inserts it; a destroyed one is overwritten. Undefined, and nothing changed, if a sandbox with
+   * the id exists that is not observed destroyed.
    */
-  create(sandbox: NewSandboxRecord): Promise<number | undefined>;
+  create(sandbox: NewSandboxRecord): Promise<SandboxRecord | undefined>;
   /** Undefined for unknown ids. Records of destroyed sandboxes are kept. */
   get(id: string): Promise<SandboxRecord | undefined>;
   /**
@@ -94,19 +97,16 @@ export interface SandboxRecords {
    * between wins over both. A move to `running` restarts the ttl.
    */
   moveDesired(
-    sandbox: Pick<SandboxRecord, 'id' | 'generation'>,
+    sandbox: SandboxKey,
     from: DesiredState,
     to: DesiredState,
     at: Date,
     seen?: Pick<SandboxRecord, 'lastActiveAt' | 'heartbeatAt'>,
   ): Promise<boolean>;
   /** Stores the result of placing its skills; does nothing if the generation differs. */
-  setSkills(
-    sandbox: Pick<SandboxRecord, 'id' | 'generation'>,
-    skills: readonly SandboxSkill[],
-  ): Promise<void>;
+  setSkills(sandbox: SandboxKey, skills: readonly SandboxSkill[]): Promise<void>;
   /** Does nothing if the generation differs. */
-  setNetwork(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, network: NetworkPolicy): Promise<void>;
+  setNetwork(sandbox: SandboxKey, network: NetworkPolicy): Promise<void>;
   /**
    * Calls `wake` after each `setNetwork` of any process, and whenever one may have been missed.
    * Returns a function that stops watching.
@@ -118,12 +118,12 @@ export interface SandboxRecords {
     secrets: SandboxSecrets,
   ): Promise<void>;
   /** Records use at `at`; never moves back. */
-  touch(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, at: Date): Promise<void>;
+  touch(sandbox: SandboxKey, at: Date): Promise<void>;
   /**
    * Records a heartbeat at `at`, which is also activity; never moves back. Returns the resulting
    * record; undefined, and nothing changed, if its desired state is not `running`.
    */
-  heartbeat(sandbox: Pick<SandboxRecord, 'id' | 'generation'>, at: Date): Promise<SandboxRecord | undefined>;
+  heartbeat(sandbox: SandboxKey, at: Date): Promise<SandboxRecord | undefined>;
   /**
    * The live ones of an owner, or of all owners but the service itself.
    * @param sort default: newest first

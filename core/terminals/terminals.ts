@@ -2,7 +2,7 @@ import { commandEnvironment } from '../network/network-secrets.ts';
 import { PortholeError } from '../errors.ts';
 import type { ExecCommand, Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { Records } from '../shared/records.ts';
-import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
+import type { SandboxKey, SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import { ReplayRing } from '../runs/event-log.ts';
 import type { TerminalSize } from './terminal-messages.ts';
 import { whyEnded } from '../sandboxes/why-ended.ts';
@@ -35,8 +35,6 @@ export interface TerminalRequest {
   /** Whether an existing terminal is also resized. */
   readonly isSizeAsked: boolean;
 }
-
-type Place = Pick<SandboxRecord, 'id' | 'generation'>;
 
 /** A sandbox with the environment of its commands. */
 type WithEnv = Pick<SandboxRecord, 'id' | 'generation' | 'env' | 'secrets'>;
@@ -87,7 +85,7 @@ export class Terminals {
   }
 
   /** Ends the terminal of a deleted session. */
-  endSession(sandbox: Place, sessionId: string): void {
+  endSession(sandbox: SandboxKey, sessionId: string): void {
     const sessions = this.#kept.get(keyOf(sandbox));
     const kept = sessions?.get(sessionId);
     sessions?.delete(sessionId);
@@ -189,7 +187,7 @@ export class Terminals {
     void terminal.over.then(() => clearInterval(look));
   }
 
-  async #whyLost(sandbox: Place): Promise<CloseReason> {
+  async #whyLost(sandbox: SandboxKey): Promise<CloseReason> {
     const why = await whyEnded(this.#deps, sandbox, 'terminal');
     if (why !== undefined) return closeReason(1001, why);
     return closeReason(
@@ -206,7 +204,7 @@ function closeReason(closeCode: CloseReason['closeCode'], message: string): Clos
   return { message: { type: 'error', message }, closeCode };
 }
 
-function keyOf({ id, generation }: Place): string {
+function keyOf({ id, generation }: SandboxKey): string {
   return `${id} ${generation}`;
 }
 
@@ -233,7 +231,7 @@ function shellOn(
 }
 
 /** Ends the terminal that has been without viewers for longest. */
-function makeRoom(sandbox: Place, sessions: Map<string, Kept>): void {
+function makeRoom(sandbox: SandboxKey, sessions: Map<string, Kept>): void {
   const left = [...sessions].flatMap(([id, { terminal }]) =>
     terminal?.leftAt === undefined ? [] : [{ id, terminal, leftAt: terminal.leftAt }],
   );
@@ -243,7 +241,7 @@ function makeRoom(sandbox: Place, sessions: Map<string, Kept>): void {
   void oldest.terminal.hangUp();
 }
 
-function tooMany({ id }: Place, what: string): PortholeError {
+function tooMany({ id }: SandboxKey, what: string): PortholeError {
   return new PortholeError('too_many_terminals', `Sandbox ${id} has ${what}, the most there can be`, {
     remedy: 'close one.',
   });

@@ -195,11 +195,11 @@ describe('terminals of a process', () => {
   ] as const)('report the reason when they are lost to a %s', async (desired, code, message) => {
     const terminals = make();
     const record = aSandbox('cccc');
-    const generation = await records.sandboxes.create(record);
+    const made = await records.sandboxes.create(record);
     await records.sandboxes.setDesired('cccc', desired);
     const viewer = await look(terminals, PLAIN, {
       id: 'cccc',
-      generation: generation ?? 0,
+      generation: made?.generation ?? 0,
       env: {},
       secrets: NO_SECRETS,
     });
