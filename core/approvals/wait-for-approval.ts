@@ -5,7 +5,7 @@ import { createWakeSignal } from '../shared/wake-signal.ts';
 import type { ToolCall } from './approval-decisions.ts';
 import { displayId } from './approval-events.ts';
 import { answerBy, leaseUntil, renewAt, requestBounds } from './approval-rules.ts';
-import type { ApprovalRecord, Waiter } from './approval-store.ts';
+import type { ApprovalRecord } from './approval-store.ts';
 
 const FORGOTTEN_HOURS = 24;
 
@@ -75,7 +75,11 @@ export async function waitForApproval(
     const bounds = { ...requestBounds(asked), byAgent: call.byAgent };
     let approval = await records.approvals.ask(request, waiter(asked), bounds);
     // A policy may have been created after the policy lookup and before this request was stored.
-    if (approval.status === 'waiting') approval = await applyPolicies(deps, approval);
+    if (approval.status === 'waiting') {
+      approval = await lookAgain(deps, approval, ({ runId, tool }) =>
+        records.approvals.applyPolicies(runId, tool, clock.now()),
+      );
+    }
     let renewal = renewAt(asked);
     if (approval.status === 'waiting') onWaiting?.(approval);
     while (approval.status === 'waiting') {
@@ -89,7 +93,9 @@ export async function waitForApproval(
       if (now >= approval.expiresAt) await records.approvals.timeOut(now, approval.runId);
       const isDue = now >= renewal;
       if (isDue) renewal = renewAt(now);
-      approval = await lookAgain(deps, approval, isDue ? waiter(now) : undefined);
+      approval = await lookAgain(deps, approval, async ({ id }) => {
+        if (isDue) await records.approvals.stay(id, waiter(now));
+      });
     }
     // A caller that has gone receives nothing: the decision is kept for its retry.
     signal?.throwIfAborted();
@@ -102,40 +108,19 @@ export async function waitForApproval(
   }
 }
 
-/**
- * The current request, or `before` while the records are unavailable. `waiter`: its lease is
- * renewed.
- */
+/** The request after `change`, or `before` while the records are unavailable. */
 async function lookAgain(
   { records }: WaitForApprovalDeps,
   before: ApprovalRecord,
-  waiter: Waiter | undefined,
-): Promise<ApprovalRecord> {
-  return whereAvailable(before, async () => {
-    if (waiter !== undefined) await records.approvals.stay(before.id, waiter);
-    return records.approvals.get(before.id);
-  });
-}
-
-async function whereAvailable(
-  before: ApprovalRecord,
-  poll: () => Promise<ApprovalRecord | undefined>,
+  change: (approval: ApprovalRecord) => Promise<unknown>,
 ): Promise<ApprovalRecord> {
   try {
-    return (await poll()) ?? before;
+    await change(before);
+    return (await records.approvals.get(before.id)) ?? before;
   } catch (error) {
     if (error instanceof PortholeError && error.code === 'service_unavailable') return before;
     throw error;
   }
-}
-
-/** The request after the current policies are applied. */
-async function applyPolicies(deps: WaitForApprovalDeps, approval: ApprovalRecord): Promise<ApprovalRecord> {
-  const { records, clock } = deps;
-  return whereAvailable(approval, async () => {
-    await records.approvals.applyPolicies(approval.runId, approval.tool, clock.now());
-    return records.approvals.get(approval.id);
-  });
 }
 
 /**
