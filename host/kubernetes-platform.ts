@@ -25,6 +25,7 @@ import { noPool, type WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
 import type { GuestKeys } from '#guest/protocol/guest-pod.ts';
 import { brokerHeader } from '#guest/protocol/network.ts';
 import type { BrokerTokens } from '#adapters/auth/key-set.ts';
+import { endpointOf } from '#core/network/network-host.ts';
 import { type ClusterOptions, type Config, ConfigError } from './config/config.ts';
 import { NEEDS_IMAGE, NEEDS_WARM_POOL } from './config/contradictions.ts';
 import type { ONE_MACHINE_PROVIDERS } from './config/environment-schema.ts';
@@ -264,7 +265,7 @@ function brokerAccess(
   let found: { readonly until: number; readonly addresses: Promise<[string, ...string[]]> } | undefined;
   const addresses = () => {
     if (found === undefined || found.until < performance.now()) {
-      const direct = channel === undefined ? [] : [channel.hostname.replace(/^\[(.*)\]$/, '$1')];
+      const direct = channel === undefined ? [] : [endpointOf(channel).host];
       const resolved = Promise.all([find(host), ...direct.map(find)]);
       found = { until: performance.now() + RESOLVED_MS, addresses: resolved };
       resolved.catch(() => (found = undefined));
@@ -297,12 +298,10 @@ async function gatewayProbe(
   log: PlatformDeps['log'],
 ): Promise<GatewayProbe | undefined> {
   if (probeUrl === undefined) return undefined;
-  const isSecure = probeUrl.protocol === 'https:';
   const ca = probeCa === undefined ? undefined : await readAuthority(probeCa);
   return createGatewayProbe({
-    host: probeUrl.hostname.replace(/^\[(.*)\]$/, '$1'),
-    port: probeUrl.port === '' ? (isSecure ? 443 : 80) : Number(probeUrl.port),
-    ...(isSecure && { tls: { ca } }),
+    ...endpointOf(probeUrl),
+    ...(probeUrl.protocol === 'https:' && { tls: { ca } }),
     failed: ({ proxy, problem }) =>
       log.warn({ gateway: probeUrl.host, proxy }, `no preview can be checked: ${problem}`),
   });
@@ -320,7 +319,7 @@ export function serviceChannel(
   return {
     async address() {
       const url = new URL(service);
-      const address = await find(url.hostname.replace(/^\[(.*)\]$/, '$1'));
+      const address = await find(endpointOf(url).host);
       url.hostname = address.includes(':') ? `[${address}]` : address;
       return { kind: 'url', url: url.href };
     },

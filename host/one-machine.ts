@@ -6,6 +6,7 @@ import type { ChannelServices } from '#adapters/sandboxes/sandbox-channels.ts';
 import type { Sandboxes, SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 import type { SandboxService } from '#core/sandboxes/sandbox-service.ts';
 import { GuessLimit } from '#core/auth/guess-limit.ts';
+import { endpointOf } from '#core/network/network-host.ts';
 import type { Config } from './config/config.ts';
 import { createSandboxService } from './create-sandbox-service.ts';
 import { consoleOrigins } from './known-hosts.ts';
@@ -93,7 +94,7 @@ async function openPreviews(
   provider: Sandboxes,
 ): Promise<Previews> {
   const scheme = config.publicUrl?.protocol === 'https:' ? 'https' : 'http';
-  let port = publicPort(config.publicUrl);
+  let port = config.publicUrl && endpointOf(config.publicUrl).port;
   let frameAncestors: readonly string[] = [];
   const listening = (actual: number): void => {
     port ??= actual;
@@ -123,9 +124,4 @@ async function openPreviews(
     guesses: new GuessLimit(config.requestLimits.wrongSecretsPerMinute, clock),
   });
   return { plane, gateway, listening, end: () => gateway.close() };
-}
-
-function publicPort(publicUrl: URL | undefined): number | undefined {
-  if (publicUrl === undefined) return undefined;
-  return publicUrl.port === '' ? (publicUrl.protocol === 'https:' ? 443 : 80) : Number(publicUrl.port);
 }

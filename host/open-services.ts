@@ -39,8 +39,7 @@ import { isOnOneMachine } from './config/contradictions.ts';
 import { type DataFolder, openDataFolder } from './data-folder.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 import { openNetwork } from './open-network.ts';
-import { openPlatform } from './open-platform.ts';
-import type { Platform } from './platform.ts';
+import type { Platform, PlatformDeps } from './platform.ts';
 
 /** The services of the functions, opened. */
 export interface OpenServices {
@@ -307,4 +306,18 @@ export async function openRecords(
   }
   const { openSqliteRecords } = await import('#adapters/sql/sqlite/open-sqlite-records.ts');
   return openSqliteRecords({ file: join(await folder(), 'porthole.db'), log, seals });
+}
+
+/** The configured platform. The others are not loaded. */
+async function openPlatform(config: Config, deps: PlatformDeps): Promise<Platform> {
+  if (config.provider === 'local') {
+    const { openLocalPlatform } = await import('./local-platform.ts');
+    return openLocalPlatform(config, { ...deps, folder: await deps.folder() });
+  }
+  if (config.provider === 'docker') {
+    const { openDockerPlatform } = await import('./docker-platform.ts');
+    return openDockerPlatform(config, { ...deps, folder: await deps.folder() });
+  }
+  const { openKubernetesPlatform } = await import('./kubernetes-platform.ts');
+  return openKubernetesPlatform(config, config.provider, deps);
 }

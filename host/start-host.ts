@@ -26,7 +26,6 @@ import { HOST_ROUTES } from './host-routes.ts';
 import { isWildcard, knownHosts } from './known-hosts.ts';
 import { createMetrics } from './telemetry/metrics.ts';
 import { openServices } from './open-services.ts';
-import { every, type Schedule } from './schedule.ts';
 
 /** A running host. */
 export interface Host {
@@ -215,4 +214,41 @@ async function drain(server: Server, withinMs: number): Promise<void> {
   const limit = setTimeout(() => server.closeAllConnections(), withinMs);
   await closed;
   clearTimeout(limit);
+}
+
+/** A task that runs repeatedly, never twice at once. */
+interface Schedule {
+  /** Stops; resolves once a running pass has ended. */
+  stop(): Promise<void>;
+}
+
+/** Runs `pass` every `seconds`. A failure is logged, and the next pass runs as usual. */
+function every(
+  seconds: number,
+  name: string,
+  log: Logger,
+  pass: (signal: AbortSignal) => Promise<unknown>,
+): Schedule {
+  const stopping = new AbortController();
+  let running: Promise<void> | undefined;
+  const timer = setInterval(() => {
+    running ??= pass(stopping.signal)
+      .then(
+        () => undefined,
+        (error: unknown) => {
+          if (!stopping.signal.aborted) log.error({ err: error, schedule: name }, 'scheduled pass failed');
+        },
+      )
+      .finally(() => {
+        running = undefined;
+      });
+  }, seconds * 1_000);
+  timer.unref();
+  return {
+    async stop() {
+      clearInterval(timer);
+      stopping.abort();
+      await running;
+    },
+  };
 }

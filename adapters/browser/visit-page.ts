@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { BrowserContext, CDPSession, Page } from 'playwright-core';
+import { endpointOf } from '#core/network/network-host.ts';
 import type {
   Interruption,
   PageFacts,
@@ -15,7 +16,6 @@ import { findElement } from './find-element.ts';
 import { PageRecorder } from './page-recorder.ts';
 import { awaitCondition, nearestElements, runStep, stepFailure } from './page-steps.ts';
 import { isolatedWorld, type PreparedPage } from './prepared-page.ts';
-import { hostPort, shorten } from './shorten-addresses.ts';
 import { type ScriptPlace, servedPlace, SourceMaps } from './source-maps.ts';
 
 const PROBE = readFileSync(new URL('./page-probe.js', import.meta.url), 'utf8');
@@ -504,4 +504,30 @@ async function within<T>(promise: Promise<T>, ms: number): Promise<T> {
   } finally {
     clearTimeout(limit);
   }
+}
+
+/** A preview's origin contains its token: replace it by paths, and other previews by their port. */
+function shorten(text: string, { origin, siblings }: PageVisit): string {
+  let short = text;
+  for (const sibling of siblings) {
+    for (const scheme of ['', 'ws']) {
+      short = short.replaceAll(
+        scheme + sibling.origin.slice(scheme === '' ? 0 : 4),
+        `preview:${sibling.port}`,
+      );
+    }
+  }
+  const socket = origin.replace(/^http/, 'ws');
+  for (const own of [origin, socket]) short = short.replaceAll(`${own}/`, '/').replaceAll(own, 'the preview');
+  const { host, hostname } = new URL(origin);
+  // A text that is cut off may end within the name.
+  const [label = hostname] = hostname.split('.');
+  const hidden = short.replaceAll(host, 'the preview');
+  // Other names are ordinary words.
+  return label.endsWith('-preview') ? hidden.replaceAll(label, 'the preview') : hidden;
+}
+
+function hostPort(origin: string): string {
+  const url = new URL(origin);
+  return `${url.hostname}:${endpointOf(url).port}`;
 }

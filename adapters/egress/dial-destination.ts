@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as after } from 'node:timers/promises';
 import { addressRefusal } from '#core/auth/address-range.ts';
 import { destinationText, type Destination } from '#core/network/network-policy.ts';
-import { hostText, type NetworkHost, readHost } from '#core/network/network-host.ts';
+import { endpointOf, hostText, type NetworkHost, readHost } from '#core/network/network-host.ts';
 import { connectDirect } from '#proxy/direct-socket.ts';
 import { type MachineProxies, proxyFor } from './machine-proxies.ts';
 
@@ -67,7 +67,8 @@ export async function dialDestination(
   if (proxy !== undefined) {
     // Proxies usually allow tunnels only to port 443.
     if (http !== undefined && proxy.protocol === 'http:') {
-      return { socket: await connectTo(hostOf(proxy), Number(portOf(proxy)), signal), proxy };
+      const { host: to, port: at } = endpointOf(proxy);
+      return { socket: await connectTo(to, at, signal), proxy };
     }
     return { socket: await connectThrough(proxy, destinationText(destination), signal) };
   }
@@ -141,14 +142,6 @@ function connectTo(address: string, port: number, signal: AbortSignal): Promise<
   });
 }
 
-function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[(.*)\]$/, '$1');
-}
-
-function portOf({ port, protocol }: URL): string {
-  return port !== '' ? port : protocol === 'https:' ? '443' : '80';
-}
-
 /** The value of `Proxy-Authorization`; undefined where the proxy's URL has no user. */
 export function proxyAuthorization({ username, password }: URL): string | undefined {
   if (username === '') return undefined;
@@ -168,8 +161,7 @@ function connectThrough(proxy: URL, authority: string, signal: AbortSignal): Pro
       );
     };
     request({
-      host: hostOf(proxy),
-      port: portOf(proxy),
+      ...endpointOf(proxy),
       method: 'CONNECT',
       path: authority,
       agent: false,

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
+import { endpointOf } from '#core/network/network-host.ts';
 import { CERTIFICATE_VARIABLES, NETWORK, proxyEnvironment } from '#guest/protocol/network.ts';
 import type { MachineRegistry } from '#core/network/network-presets.ts';
 
@@ -55,8 +56,8 @@ export function readMachineTools(environment: Variables): MachineTools {
   };
 }
 
-function registryOf(preset: string, { hostname, port, protocol }: URL): MachineRegistry {
-  return { preset, host: hostname, port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port) };
+function registryOf(preset: string, url: URL): MachineRegistry {
+  return { preset, ...endpointOf(url) };
 }
 
 /** Removes user, password and query. Returns undefined for anything but an HTTP or HTTPS URL. */

@@ -29,6 +29,15 @@ export function readHost(text: string): NetworkHost | undefined {
   return NAME.test(name) ? { kind: 'name', name } : undefined;
 }
 
+/** Where a client of the URL connects: the host without brackets, and the port. */
+export function endpointOf({ hostname, port, protocol }: URL): {
+  readonly host: string;
+  readonly port: number;
+} {
+  const usual = protocol === 'https:' ? 443 : 80;
+  return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? usual : Number(port) };
+}
+
 export function hostText(host: NetworkHost): string {
   return host.kind === 'name' ? host.name : host.address;
 }

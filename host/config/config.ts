@@ -4,6 +4,7 @@ import { readMachineProxies } from '#adapters/egress/machine-proxies.ts';
 import type { NetworkMode } from '#core/network/network-policy.ts';
 import { closestName } from '#core/sandboxes/closest-name.ts';
 import { SHIPPED_IMAGES } from '#core/images/image-catalogue.ts';
+import { endpointOf } from '#core/network/network-host.ts';
 import { accessKeys, archiveCredentials, contradictions, isOnOneMachine } from './contradictions.ts';
 import { DOCKER_IMAGE, type Environment, EnvironmentSchema } from './environment-schema.ts';
 
@@ -135,7 +136,7 @@ function shape(env: Environment) {
         ? undefined
         : { port: env.PORTHOLE_CHANNEL_PORT, url: new URL(env.PORTHOLE_CHANNEL_URL) },
     /** The broker of sandboxes of a cluster; undefined: they have a network or none. */
-    broker: env.PORTHOLE_BROKER_URL === undefined ? undefined : brokerOf(new URL(env.PORTHOLE_BROKER_URL)),
+    broker: env.PORTHOLE_BROKER_URL === undefined ? undefined : endpointOf(new URL(env.PORTHOLE_BROKER_URL)),
     /** PEM files with which the host speaks TLS; undefined: plain HTTP. */
     tls:
       env.PORTHOLE_TLS_CERT === undefined || env.PORTHOLE_TLS_KEY === undefined
@@ -191,7 +192,7 @@ function shape(env: Environment) {
       runTimeoutMs: env.SNAPSHOT_RUN_TIMEOUT_SECONDS * 1_000,
       runMemoryMebibytes: env.SNAPSHOT_RUN_MEMORY_MIB,
     }),
-    /** Where workspaces are archived before their sandboxes are destroyed; undefined: not archived. */
+    /** Where workspaces are archived before their sandboxes are destroyed; undefined: nowhere. */
     archive: archiveOptions(env),
     buckets: Object.freeze({
       bindings: env.PORTHOLE_BUCKETS,
@@ -201,10 +202,6 @@ function shape(env: Environment) {
         accessKeys(env.R2_ACCESS_KEY_ID, env.R2_SECRET_ACCESS_KEY),
     }),
   };
-}
-
-function brokerOf({ hostname, port }: URL) {
-  return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
 }
 
 /** Sandboxes on a user's own machine need packages; a cluster's default stays unchanged. */
