@@ -1,6 +1,6 @@
 import middy, { type PluginExecutionMode } from '@middy/core';
 import { PassThrough, Readable } from 'node:stream';
-import type { Caller } from '#core/callers.ts';
+import { type Caller, type Person, requirePerson } from '#core/callers.ts';
 import { secretRedactor } from '#core/auth/redact-secrets.ts';
 import { guardCredential, type LazySignal } from './http/guard-credential.ts';
 import type { Handshake, HttpEvent, HttpResponse } from './http/http-event.ts';
@@ -63,7 +63,7 @@ export function makeFunction(
   return middy<ChainEvent, HttpResponse, unknown, object>(handler, { executionMode }).use(chain);
 }
 
-/** A class, because the signal is a getter: each literal with one would be built anew. */
+/** A class, because it has getters: each literal with one would be built anew. */
 class ChainRequest implements RouteRequest<unknown, unknown, unknown> {
   readonly params: unknown;
   readonly query: unknown;
@@ -87,6 +87,10 @@ class ChainRequest implements RouteRequest<unknown, unknown, unknown> {
     this.stream = () => bodyStream(event);
     this.redact = redact;
     this.#signal = signal;
+  }
+
+  get person(): Person {
+    return requirePerson(this.caller, 'do this');
   }
 
   get signal(): AbortSignal | undefined {

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
-import type { Caller, SharedAccess } from '#core/callers.ts';
+import type { Caller, Person, SharedAccess } from '#core/callers.ts';
 import type { ErrorCode } from '#core/errors.ts';
 import type { GrantLimit, Scope } from '#core/delegations/delegation-store.ts';
 import type { Handshake, HttpEvent, HttpResponse } from './http/http-event.ts';
@@ -45,6 +45,11 @@ export interface RouteRequest<Params, Query, Body> {
   readonly query: Query;
   readonly body: Body;
   readonly caller: Caller;
+  /**
+   * The caller, on routes for neither agents nor delegates.
+   * @throws PortholeError `forbidden` on others
+   */
+  readonly person: Person;
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** The unread body, for routes that stream it, or read a form. */
   readonly stream: () => Readable;

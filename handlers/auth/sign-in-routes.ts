@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { requirePerson } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import { checkGuesses } from '../http/authenticate.ts';
 import { defineRoute, json } from '../route.ts';
@@ -44,8 +43,7 @@ const getSessionRoute = defineRoute({
       schema: z.object({ user: z.string(), org: z.string(), admin: z.boolean() }).meta({ id: 'Session' }),
     },
   },
-  handle({ caller }) {
-    const { user, org, admin } = requirePerson(caller, 'have a session');
+  handle({ person: { user, org, admin } }) {
     return Promise.resolve(json(200, { user, org, admin }, NO_STORE));
   },
 });

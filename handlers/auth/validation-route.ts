@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Caller, mayUseSandbox, requirePerson } from '#core/callers.ts';
+import { type Caller, mayUseSandbox } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { type Grant, WHOLE_GRANT } from '#core/delegations/delegation-store.ts';
@@ -47,8 +47,7 @@ export const validateSandboxRoute = defineRoute({
     'For servers that a client tells which sandbox to use, with their own key: whether it exists, belongs to their org, and what the credential allows. Do not trust other claims of the client.',
   body: Body,
   responses: { 200: { description: 'What it is worth', schema: Decision } },
-  async handle({ body, caller, headers }, services) {
-    const person = requirePerson(caller, 'validate credentials');
+  async handle({ body, person, headers }, services) {
     const id = body.sandbox_id;
     if (body.org !== person.org) {
       throw new PortholeError('forbidden', `org: ${JSON.stringify(body.org.slice(0, 80))} is not yours`, {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listedOwner, requirePerson } from '#core/callers.ts';
+import { listedOwner } from '#core/callers.ts';
 import { createTool, deleteTool, renameTool } from '#core/editor/change-tool.ts';
 import { ENTRYPOINT } from '#core/editor/editor-limits.ts';
 import type { JsonObject, ToolRecord, ToolSource } from '#core/editor/editor-store.ts';
@@ -197,8 +197,7 @@ const listToolsRoute = defineRoute({
   summary: 'List your tools, newest first',
   query: z.object(pageQuery),
   responses: pageResponse('tools', ToolDto, 'ToolList'),
-  async handle({ query, caller }, { records }) {
-    const person = requirePerson(caller, 'use the editor');
+  async handle({ query, person }, { records }) {
     const { items, next } = await records.tools.list(listedOwner(person), query);
     return json(200, { tools: items.map(toToolDto), next });
   },

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { mayUseSandbox, requirePerson } from '#core/callers.ts';
+import { mayUseSandbox } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { PortRange } from '#core/previews/preview-limits.ts';
 import { closeTunnel, openTunnel } from '#core/previews/tunnels.ts';
@@ -58,9 +58,8 @@ const createTunnelRoute = defineRoute({
   params: TunnelPath,
   body: Body,
   responses: { 200: { description: 'The tunnel', schema: Tunnel } },
-  errors: [...GUEST_ERRORS, 'tunnel_error'],
-  async handle({ params, body, caller, signal }, services) {
-    const person = requirePerson(caller, 'open tunnels');
+  errors: ['tunnel_error', ...GUEST_ERRORS],
+  async handle({ params, body, person, signal }, services) {
     const port = tunnelPort(params.port, services.preview);
     const sandbox = await useSandbox(services, person, params.id);
     const { name: id, url, createdAt } = await openTunnel(services, person, sandbox, port, signal);
@@ -86,8 +85,7 @@ const deleteTunnelRoute = defineRoute({
   params: TunnelPath,
   responses: { 204: { description: 'Closed' } },
   errors: ['sandbox_not_found', 'tunnel_error'],
-  async handle({ params, caller, signal }, services) {
-    const person = requirePerson(caller, 'close tunnels');
+  async handle({ params, person, signal }, services) {
     const port = tunnelPort(params.port, services.preview);
     const sandbox = await services.records.sandboxes.get(params.id);
     if (sandbox !== undefined) {

@@ -150,8 +150,7 @@ const followApprovalsRoute = defineRoute({
   class: 'stream',
   responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
   streams: true,
-  handle({ caller, signal }, services) {
-    const person = requirePerson(caller, 'follow what waits for approval');
+  handle({ person, signal }, services) {
     const following = followingOf(services, '', NUMBERED, { headers: {}, query: undefined, signal });
     return Promise.resolve(eventStream(frames(services, { ...following, owner: listedOwner(person) })));
   },
@@ -173,8 +172,7 @@ const listApprovalsRoute = defineRoute({
   tag: 'Approvals',
   summary: 'List what waits for your decision, in all of your runs',
   responses: { 200: { description: 'What waits now', schema: WaitingApprovals } },
-  async handle({ caller }, { records, clock }) {
-    const person = requirePerson(caller, 'list what waits for approval');
+  async handle({ person }, { records, clock }) {
     const waiting = await records.approvals.waiting(listedOwner(person), clock.now(), MOST_WAITING);
     return json(200, toWaitingApprovals(waiting));
   },

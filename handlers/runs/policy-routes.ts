@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { deletePolicy } from '#core/approvals/approval-decisions.ts';
 import { POLICY_SCOPE_NAMES, scopeOf } from '#core/approvals/approval-scopes.ts';
 import type { PolicyRecord } from '#core/approvals/approval-store.ts';
-import { listedOwner, requirePerson } from '#core/callers.ts';
+import { listedOwner } from '#core/callers.ts';
 import { pageQuery, pageResponse } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 
@@ -16,8 +16,8 @@ const deletePolicyRoute = defineRoute({
   params: z.object({ id: z.string().max(200).describe('`policy_id`') }),
   responses: { 204: { description: 'Deleted' } },
   errors: ['policy_not_found'],
-  async handle({ params, caller }, services) {
-    await deletePolicy(services, requirePerson(caller, 'delete approval policies'), params.id);
+  async handle({ params, person }, services) {
+    await deletePolicy(services, person, params.id);
     return { statusCode: 204, headers: {} };
   },
 });
@@ -43,8 +43,7 @@ const listPoliciesRoute = defineRoute({
   summary: 'List what you approve without being asked, newest first',
   query: z.object(pageQuery),
   responses: pageResponse('policies', PolicyDto, 'ApprovalPolicyList'),
-  async handle({ query, caller }, { records }) {
-    const person = requirePerson(caller, 'list approval policies');
+  async handle({ query, person }, { records }) {
     const page = await records.policies.list(listedOwner(person), query);
     return json(200, { policies: page.items.map(toPolicyDto), next: page.next });
   },

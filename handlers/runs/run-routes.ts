@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { accessTo, type Caller, listedOwner, ownerOf, requirePerson } from '#core/callers.ts';
+import { accessTo, type Caller, listedOwner, ownerOf } from '#core/callers.ts';
 import { recordAgentConnected, rotateAgentToken } from '#core/runs/agent-token.ts';
 import { completeRun, createRun, shareRun } from '#core/runs/create-run.ts';
 import { findRun } from '#core/runs/find-run.ts';
@@ -70,7 +70,7 @@ export function defineRunRoute<
   Params extends z.infer<typeof RunPath> = z.infer<typeof RunPath>,
   Query = unknown,
   Body = unknown,
->({ handle, ...route }: RunRoute<Params, Query, Body>): Route {
+>(route: RunRoute<Params, Query, Body>): Route {
   return {
     params: RunPath,
     ...route,
@@ -78,7 +78,7 @@ export function defineRunRoute<
     async handle(request: RouteRequest<Params, Query, Body>, services) {
       const { caller, params } = request;
       const run = await findRun(services, caller, params.id, { agents: route.agents === true });
-      return handle(request, run, services);
+      return route.handle(request, run, services);
     },
   };
 }
@@ -134,19 +134,11 @@ const createRunRoute = defineRoute({
     },
   },
   errors: ['image_not_supported', 'sandbox_not_found', 'quota_exceeded', 'capacity_exceeded'],
-  async handle({ body, caller, signal }, services) {
-    const { run, agentToken } = await createRun(
-      services,
-      requirePerson(caller, 'make runs'),
-      {
-        title: body.title,
-        sandboxId: body.sandbox_id,
-        image: body.image,
-        autoApproveTools: body.auto_approve_tools,
-      },
-      signal,
-    );
-    return json(201, { ...toRunDto(run, caller), agent_token: agentToken });
+  async handle({ body, person, signal }, services) {
+    const { title, sandbox_id: sandboxId, image, auto_approve_tools: autoApproveTools } = body;
+    const wanted = { title, sandboxId, image, autoApproveTools };
+    const { run, agentToken } = await createRun(services, person, wanted, signal);
+    return json(201, { ...toRunDto(run, person), agent_token: agentToken });
   },
 });
 
@@ -160,9 +152,8 @@ const changeRunRoute = defineRunRoute({
     'Only its owner and admins share a run, answer its agent, complete it and delete its sandbox, whatever `sharing` is. A narrower sharing also ends the terminals and streams that it no longer allows, within 15 seconds.',
   body: z.strictObject({ sharing: SharingDto }).meta({ id: 'ChangeRunRequest' }),
   responses: { 200: { description: 'The run', schema: RunDto } },
-  async handle({ body, caller }, run, services) {
-    const person = requirePerson(caller, 'share runs');
-    return json(200, toRunDto(await shareRun(services, person, run, body.sharing), caller));
+  async handle({ body, person }, run, services) {
+    return json(200, toRunDto(await shareRun(services, person, run, body.sharing), person));
   },
 });
 
@@ -230,8 +221,7 @@ const listRunsRoute = defineRoute({
       .describe('`title`: in the order of their titles, ignoring the case of A to Z'),
   }),
   responses: pageResponse('runs', RunDto, 'RunList', { total: totalField }),
-  async handle({ query, caller }, { records }) {
-    const person = requirePerson(caller, 'list runs');
+  async handle({ query, person }, { records }) {
     const sharedWith = query.shared === undefined ? undefined : ownerOf(person);
     const owner = sharedWith === undefined ? listedOwner(person) : undefined;
     const { limit, after, sort, status, sandbox_id: sandboxId } = query;

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { requirePerson } from '#core/callers.ts';
 import { addViewer, listViewers } from '#core/runs/run-viewers.ts';
 import { json } from '../route.ts';
 import { defineRunRoute } from './run-routes.ts';
@@ -34,8 +33,7 @@ const listViewersRoute = defineRunRoute({
   method: 'GET',
   summary: 'List who has a run open',
   description: 'Its owner and the people of the organisation with whom it is shared.',
-  async handle({ caller }, run, services) {
-    const person = requirePerson(caller, 'see who has a run open');
+  async handle({ person }, run, services) {
     return json(200, toDto(await listViewers(services, run), person.user));
   },
 });
@@ -47,8 +45,7 @@ const addViewerRoute = defineRunRoute({
   summary: 'Say that you have a run open',
   description:
     'Holds for 20 seconds: repeat it every 8. Records nothing for a private run, and nothing for admins of other organisations. Answers who has the run open.',
-  async handle({ caller }, run, services) {
-    const person = requirePerson(caller, 'have a run open');
+  async handle({ person }, run, services) {
     await addViewer(services, person, run);
     return json(200, toDto(await listViewers(services, run), person.user));
   },

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { archiveNotFound } from '#core/archives/archive-sandbox.ts';
 import type { ArchiveRecord } from '#core/archives/archive-store.ts';
-import { listedOwner, mayManage, requirePerson } from '#core/callers.ts';
+import { listedOwner, mayManage } from '#core/callers.ts';
 import { pageQuery, pageResponse } from '../http/read-input.ts';
 import { defineRoute, json } from '../route.ts';
 
@@ -44,8 +44,7 @@ const deleteArchiveRoute = defineRoute({
   params: z.object({ id: z.string().max(200).describe('Of the archive') }),
   responses: { 204: { description: 'Gone, and its files with it' } },
   errors: ['archive_not_found', 'archive_error'],
-  async handle({ params: { id }, caller }, { records, archives }) {
-    const person = requirePerson(caller, 'delete archives');
+  async handle({ params: { id }, person }, { records, archives }) {
     const archive = await records.archives.get(id);
     if (archive === undefined || !mayManage(person, archive)) throw archiveNotFound(id);
     // Files first: after a crash, the record remains and the deletion can be retried.
@@ -68,8 +67,7 @@ const listArchivesRoute = defineRoute({
     sandbox_id: z.string().max(128).optional().describe('Those of one sandbox'),
   }),
   responses: pageResponse('archives', ArchiveDto, 'ArchiveList'),
-  async handle({ query: { limit, after, sandbox_id }, caller }, { records }) {
-    const person = requirePerson(caller, 'list archives');
+  async handle({ query: { limit, after, sandbox_id }, person }, { records }) {
     const page = await records.archives.list(listedOwner(person), { limit, after }, sandbox_id);
     return json(200, { archives: page.items.map(toArchiveDto), next: page.next });
   },

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { requirePerson } from '#core/callers.ts';
 import { deleteImage, type ListedImage, listImages, putImage } from '#core/images/image-catalogue.ts';
 import type { CatalogueImage } from '#core/images/image-store.ts';
 import { defineRoute, json } from '../route.ts';
@@ -16,8 +15,8 @@ const deleteImageRoute = defineRoute({
   params: z.object({ name: ImageName }),
   responses: { 204: { description: 'It is not there any more' } },
   errors: ['image_not_found', 'image_configured'],
-  async handle({ params, caller }, services) {
-    requireAdmin(caller, 'delete images', 'the catalogue');
+  async handle({ params, person }, services) {
+    requireAdmin(person, 'delete images', 'the catalogue');
     await deleteImage(services, params.name);
     return { statusCode: 204, headers: {} };
   },
@@ -73,8 +72,7 @@ const listImagesRoute = defineRoute({
       schema: z.object({ images: z.array(ListedImageDto) }).meta({ id: 'ImageList' }),
     },
   },
-  async handle({ caller }, services) {
-    requirePerson(caller, 'list images');
+  async handle(_request, services) {
     return json(200, { images: (await listImages(services)).map(toListedImageDto) });
   },
 });
@@ -106,8 +104,8 @@ const putImageRoute = defineRoute({
     201: { description: 'Added', schema: ImageDto },
   },
   errors: ['image_configured'],
-  async handle({ body, caller }, services) {
-    requireAdmin(caller, 'add images', 'the catalogue');
+  async handle({ body, person }, services) {
+    requireAdmin(person, 'add images', 'the catalogue');
     const { name, ...fields } = body;
     const image = toCatalogueImage(name, fields);
     const isNew = await putImage(services, image);

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { requirePerson } from '#core/callers.ts';
 import { mountBucket, unmountBucket } from '#core/mounts/mount-bucket.ts';
 import { readMountRequest, readUnmountRequest } from '#core/mounts/mount-request.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
@@ -53,9 +52,8 @@ const mountBucketRoute = defineRoute({
   responses: {
     200: { description: 'Mounted', schema: z.object({ ok: z.literal(true) }).meta({ id: 'OkResponse' }) },
   },
-  errors: [...GUEST_ERRORS, 'mount_error'],
-  async handle({ params, body, caller, signal }, services) {
-    const person = requirePerson(caller, 'mount buckets');
+  errors: ['mount_error', ...GUEST_ERRORS],
+  async handle({ params, body, person, signal }, services) {
     const sandbox = await useSandbox(services, person, params.id);
     await mountBucket(services, person, sandbox.id, readMountRequest(body), signal);
     return json(200, { ok: true });
@@ -84,9 +82,9 @@ const unmountBucketRoute = defineRoute({
   responses: {
     200: { description: 'Unmounted', schema: z.object({ ok: z.literal(true) }).meta({ id: 'OkResponse' }) },
   },
-  errors: [...GUEST_ERRORS, 'unmount_error'],
-  async handle({ params, body, caller, signal }, services) {
-    const sandbox = await useSandbox(services, requirePerson(caller, 'unmount buckets'), params.id);
+  errors: ['unmount_error', ...GUEST_ERRORS],
+  async handle({ params, body, person, signal }, services) {
+    const sandbox = await useSandbox(services, person, params.id);
     await unmountBucket(services, sandbox.id, readUnmountRequest(body), signal);
     return json(200, { ok: true });
   },

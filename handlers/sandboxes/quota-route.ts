@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ownerOf, requirePerson } from '#core/callers.ts';
+import { ownerOf } from '#core/callers.ts';
 import type { PreviewPlane } from '#core/previews/preview-plane.ts';
 import { quotaOf } from '#core/sandboxes/sandbox-quotas.ts';
 import { defineRoute, json } from '../route.ts';
@@ -45,8 +45,8 @@ export const getQuotaRoute = defineRoute({
   summary: 'What you may have at a time, and what you have',
   description: 'A sandbox that asks for no resources counts as what it is given by default.',
   responses: { 200: { description: 'Your limits, and what counts against them', schema: QuotaDto } },
-  async handle({ caller }, { records, quotas, provider, plane }) {
-    const owner = ownerOf(requirePerson(caller, 'read a quota'));
+  async handle({ person }, { records, quotas, provider, plane }) {
+    const owner = ownerOf(person);
     const { sandboxes, runs, previews, cpu, memoryMb, diskMb } = quotaOf(quotas, owner);
     const [activeRuns, livePreviews, used, held] = await Promise.all([
       records.runs.countActive(owner),

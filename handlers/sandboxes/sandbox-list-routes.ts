@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listedOwner, ownerOf, requirePerson } from '#core/callers.ts';
+import { listedOwner, ownerOf } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import { endSandbox } from '#core/sandboxes/end-sandbox.ts';
 import { SANDBOX_SORTS, type SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
@@ -38,8 +38,8 @@ const deleteSandboxesRoute = defineRoute({
     },
   },
   errors: ['sandboxes_kept', 'exec_transport_error'],
-  async handle({ query, caller }, services) {
-    const owner = ownerOf(requirePerson(caller, 'delete sandboxes'));
+  async handle({ query, person }, services) {
+    const owner = ownerOf(person);
     const [key, value] = query.tag;
     const { sandboxes } = services.records;
     const tagged: SandboxRecord[] = [];
@@ -80,8 +80,7 @@ const listSandboxesRoute = defineRoute({
       .describe('`active`: the last used first. `name`: in the order of names, those without one first'),
   }),
   responses: pageResponse('sandboxes', SandboxDto, 'SandboxList', { total: totalField }),
-  async handle({ query, caller }, { records, provider }) {
-    const person = requirePerson(caller, 'list sandboxes');
+  async handle({ query, person }, { records, provider }) {
     const owner = listedOwner(person);
     const { limit, after, state, name, session_key: sessionKey, sort } = query;
     const filter = { ...listFilterOf(query), state, name, sessionKey };

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { requirePerson } from '#core/callers.ts';
 import { changeNetwork } from '#core/network/change-network.ts';
 import { ocsfNetworkActivity } from '#core/network/ocsf-network-activity.ts';
 import { SANDBOX_EVENTS_KEPT } from '#core/sandboxes/sandbox-event-publisher.ts';
@@ -105,8 +104,7 @@ const changeSandboxRoute = defineRoute({
   body: Change,
   responses: { 200: { description: 'What it may reach from now on', schema: Policy } },
   errors: ['sandbox_not_found', 'forbidden', 'network_not_supported'],
-  async handle({ params, body, caller }, services) {
-    const person = requirePerson(caller, 'change sandboxes');
+  async handle({ params, body, person }, services) {
     const sandbox = await findSandbox(services, person, params.id);
     return json(200, toNetworkDto(await changeNetwork(services, sandbox, fromNetworkFields(body))));
   },

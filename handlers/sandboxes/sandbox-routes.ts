@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { findArchive, restoreArchive } from '#core/archives/archive-sandbox.ts';
-import { accessToSandbox, ownerOf, requirePerson } from '#core/callers.ts';
+import { accessToSandbox, ownerOf } from '#core/callers.ts';
 import { requestedNetwork } from '#core/network/change-network.ts';
 import { createSandbox, defaultNetwork } from '#core/sandboxes/create-sandbox.ts';
 import { findSandbox } from '#core/sandboxes/resume-sandbox.ts';
@@ -89,8 +89,8 @@ const createSandboxRoute = defineRoute({
     'resources_not_supported',
     'exec_transport_error',
   ],
-  async handle({ body, caller, signal }, services) {
-    const owner = ownerOf(requirePerson(caller, 'create sandboxes'));
+  async handle({ body, person, signal }, services) {
+    const owner = ownerOf(person);
     const archive =
       body.from_archive == null ? undefined : await findArchive(services, owner, body.from_archive);
     const made = await createSandbox(

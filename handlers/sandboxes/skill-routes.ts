@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { z } from 'zod';
-import { type Caller, ownerOf, requirePerson } from '#core/callers.ts';
+import { ownerOf, type Person } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import { MAX_PACKED_BYTES, putSkill } from '#core/skills/put-skill.ts';
@@ -53,8 +53,7 @@ function toSkillDetailDto(skill: SkillRecord): z.infer<typeof SkillDetailDto> {
 }
 
 /** Owner of the skill: the caller, or null for shared skills. @throws PortholeError `forbidden` */
-function skillOwner(caller: Caller, isShared: boolean, action: string): Owner | null {
-  const person = requirePerson(caller, `${action} skills`);
+function skillOwner(person: Person, isShared: boolean, action: string): Owner | null {
   if (!isShared) return ownerOf(person);
   if (person.admin) return null;
   throw new PortholeError('forbidden', `Only an admin can ${action} a shared skill`, {
@@ -73,8 +72,8 @@ const deleteSkillRoute = defineRoute({
   query: z.object({ shared: queryFlag().describe("Whether everybody's is meant; for admins") }),
   responses: { 204: { description: 'It is not there any more' } },
   errors: ['skill_not_found'],
-  async handle({ params, query, caller }, { records }) {
-    const owner = skillOwner(caller, query.shared, 'delete');
+  async handle({ params, query, person }, { records }) {
+    const owner = skillOwner(person, query.shared, 'delete');
     if (!(await records.skills.delete(owner, params.name))) throw skillNotFound(params.name);
     return { statusCode: 204, headers: {} };
   },
@@ -89,8 +88,7 @@ const getSkillRoute = defineRoute({
   params: SkillPath,
   responses: { 200: { description: 'The skill, and its files', schema: SkillDetailDto } },
   errors: ['skill_not_found'],
-  async handle({ params, caller }, { records }) {
-    const person = requirePerson(caller, 'read skills');
+  async handle({ params, person }, { records }) {
     const skill = await records.skills.get(ownerOf(person), params.name);
     if (skill === undefined) throw skillNotFound(params.name);
     return json(200, toSkillDetailDto(skill));
@@ -106,8 +104,7 @@ const listSkillsRoute = defineRoute({
   description: 'Yours, and the shared ones. Of two of one name it is yours.',
   query: z.object({ limit: pageLimit, after: SkillName.optional().describe('`next` of the page before') }),
   responses: pageResponse('skills', SkillDto, 'SkillList'),
-  async handle({ query, caller }, { records }) {
-    const person = requirePerson(caller, 'list skills');
+  async handle({ query, person }, { records }) {
     const page = await records.skills.list(ownerOf(person), query);
     return json(200, { skills: page.items.map(toSkillDto), next: page.next });
   },
@@ -132,8 +129,8 @@ const putSkillRoute = defineRoute({
   streams: true,
   errors: ['payload_too_large', 'quota_exceeded'],
   async handle(request, services) {
-    const { params, query, caller } = request;
-    const owner = skillOwner(caller, query.shared, 'put');
+    const { params, query, person } = request;
+    const owner = skillOwner(person, query.shared, 'put');
     const packed = await withUpload(request, { bytes: MAX_PACKED_BYTES, tooLarge }, buffer);
     const { skill, isNew } = await putSkill(services, params.name, owner, packed);
     return json(isNew ? 201 : 200, toSkillDetailDto(skill));

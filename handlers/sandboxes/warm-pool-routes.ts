@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Caller, requirePerson } from '#core/callers.ts';
+import type { Person } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import { defineRoute, json } from '../route.ts';
 
@@ -27,8 +27,7 @@ const getPoolStatsRoute = defineRoute({
   bridge: true,
   responses: { 200: { description: 'The numbers, and the configuration', schema: PoolStats } },
   errors: ['exec_transport_error'],
-  async handle({ caller, signal }, { pool }) {
-    requirePerson(caller, 'read the statistics of the pool');
+  async handle({ signal }, { pool }) {
     return json(200, await pool.stats(signal));
   },
 });
@@ -37,8 +36,8 @@ const getPoolStatsRoute = defineRoute({
  * @throws PortholeError `forbidden` for callers other than admins and the service: the pool is
  * shared by everyone
  */
-export function requireAdmin(caller: Caller, action: string, what = 'the pool'): void {
-  if (requirePerson(caller, action).admin) return;
+export function requireAdmin(person: Person, action: string, what = 'the pool'): void {
+  if (person.admin) return;
   throw new PortholeError('forbidden', `Only an admin can ${action}: ${what} is shared by everybody.`);
 }
 
@@ -58,8 +57,8 @@ const primePoolRoute = defineRoute({
     },
   },
   errors: ['exec_transport_error'],
-  async handle({ caller }, { pool }) {
-    requireAdmin(caller, 'prime the pool');
+  async handle({ person }, { pool }) {
+    requireAdmin(person, 'prime the pool');
     await pool.prime();
     return json(200, { ok: true });
   },
@@ -80,8 +79,8 @@ const shutdownPrewarmedRoute = defineRoute({
     },
   },
   errors: ['exec_transport_error'],
-  async handle({ caller }, { pool }) {
-    requireAdmin(caller, 'shut down what is kept ready');
+  async handle({ person }, { pool }) {
+    requireAdmin(person, 'shut down what is kept ready');
     await pool.drain();
     return json(200, { ok: true });
   },
