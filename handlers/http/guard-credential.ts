@@ -123,7 +123,8 @@ function guardStream(body: Readable, watched: WatchedCredential): void {
   signal.addEventListener('abort', end, { once: true });
   // An unhandled error would crash the process. A later reader still receives it.
   body.on('error', () => undefined);
-  body.once('close', () => watched.close());
+  if (body.closed) watched.close();
+  else body.once('close', () => watched.close());
   if (signal.aborted) end();
 }
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { setImmediate } from 'node:timers/promises';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import type { Caller } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
@@ -58,12 +59,29 @@ describe('a stream that was begun in a browser', () => {
       () => undefined,
       () => Promise.resolve({ statusCode: 200, headers: {}, body }),
     );
-    setImmediate(() => body.destroy(gone));
+    void setImmediate().then(() => body.destroy(gone));
     // An unhandled error would have ended this process.
     await closed;
     found.resolve(undefined);
     expect((await guarded).body).toBe(body);
     await expect(pipeline(body, new PassThrough())).rejects.toBe(gone);
+  });
+
+  test('is not watched once it has closed', async () => {
+    const body = new PassThrough().destroy();
+    await once(body, 'close');
+    const waits: Date[] = [];
+    const clock = { ...systemClock, until: (at: Date) => Promise.resolve(void waits.push(at)) };
+    let asked = 0;
+    const lasts = () => Promise.resolve((asked += 1) < 100);
+    await guardCredential(
+      { ...depsWith(lasts), clock },
+      ALICE,
+      () => undefined,
+      () => Promise.resolve({ statusCode: 200, headers: {}, body }),
+    );
+    await setImmediate();
+    expect([asked, waits]).toEqual([1, []]);
   });
 
   test('is closed when the records fail', async () => {
