@@ -1,0 +1,83 @@
+import { describe, expect, test } from '@jest/globals';
+import type { TestHost } from '#test/support/in-process-host.ts';
+import type { McpClients } from '../support/mcp-clients.ts';
+import { ALICE, BOB } from '../support/people.ts';
+
+/** The HTTP of /mcp, without a client library, and the program for clients over stdio. */
+export function mcpWire(porthole: () => TestHost, { overStdio }: McpClients): void {
+  describe('on the wire, /mcp', () => {
+    const post = (body: unknown, headers: Record<string, string> = {}) =>
+      porthole().call('POST', '/mcp', {
+        token: ALICE,
+        body,
+        headers: { accept: 'application/json, text/event-stream', ...headers },
+      });
+    const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+
+    test('needs no session and no handshake', async () => {
+      const answer = await post(list);
+      expect([answer.status, answer.headers['content-type'], answer.headers['mcp-session-id']]).toEqual([
+        200,
+        'text/event-stream',
+        undefined,
+      ]);
+      expect(answer.text).toMatch(/^event: message\ndata: \{"result":\{"tools":\[/);
+    });
+
+    test('takes notifications without an answer', async () => {
+      const answer = await post({ jsonrpc: '2.0', method: 'notifications/initialized' });
+      expect([answer.status, answer.text]).toEqual([202, '']);
+    });
+
+    test('offers no separate stream', async () => {
+      const headers = { accept: 'text/event-stream' };
+      const answer = await porthole().call('GET', '/mcp', { token: ALICE, headers });
+      expect([answer.status, answer.headers['allow']]).toEqual([405, 'POST']);
+    });
+
+    const json = { 'content-type': 'application/json' };
+    const call = (params: object) => ({ ...list, method: 'tools/call', params });
+    test.each<[string, unknown, Record<string, string>, number, RegExp]>([
+      ['no caller', list, { authorization: '' }, 401, /"unauthorized"/],
+      ['a page of another site', list, { origin: 'https://evil.test' }, 403, /"origin_not_allowed"/],
+      ['no JSON', 'hello', { 'content-type': 'text/plain' }, 415, /"unsupported_media_type"/],
+      ['half of a JSON', '{', json, 400, /Invalid JSON body/],
+      ['a number', '1', json, 400, /"invalid_request"/],
+      ['too much', `[${'1'.repeat(1_100_000)}]`, json, 413, /"payload_too_large"/],
+      ['a batch of 17', Array.from({ length: 17 }, (_, id) => ({ ...list, id })), {}, 400, /-32600/],
+      ['a batch of nothing', [], {}, 400, /^\{"jsonrpc":"2.0","error":\{"code":-32600,.*"id":null\}$/],
+      ['no message', { hello: 'world' }, {}, 400, /-32600/],
+      ['who takes no stream', list, { accept: 'application/json' }, 406, /-32000/],
+      ['an unknown version of the protocol', list, { 'mcp-protocol-version': '1999-01-01' }, 400, /-32000/],
+      ['an unknown method', { ...list, method: 'tools/all' }, {}, 200, /-32601/],
+      ['a tool of a strange name', call({ name: `x${'y'.repeat(5_000)}` }), {}, 200, /-32602.{0,200}$/s],
+    ])('refuses %s', async (_name, body, headers, status, text) => {
+      const answer = await post(body, headers);
+      expect(answer.status).toBe(status);
+      expect(answer.text).toMatch(text);
+      expect(answer.text.length).toBeLessThan(1_000);
+    });
+
+    test('repeats no credential that was sent in the wrong place', async () => {
+      for (const secret of [ALICE, BOB]) {
+        const named = call({ name: 'list_previews', arguments: { run_id: secret } });
+        expect((await post(named)).text).not.toContain(secret);
+        expect((await post(call({ name: secret }))).text).not.toContain(secret);
+      }
+      expect(porthole().logged.join('')).not.toContain(ALICE);
+    });
+  });
+
+  test('over stdio, says what to do when Porthole is not there, or wants a credential', async () => {
+    const { url } = porthole().host;
+    await expect(overStdio({ PORTHOLE_URL: 'http://127.0.0.1:1' })).rejects.toThrow(
+      'Porthole cannot be reached at http://127.0.0.1:1: start it with npm start, or set PORTHOLE_URL.',
+    );
+    await expect(overStdio({ PORTHOLE_URL: url })).rejects.toThrow(
+      'Porthole asks for a credential: set PORTHOLE_TOKEN to a key of yours or to the token of an agent.',
+    );
+    await expect(overStdio({ PORTHOLE_URL: url, PORTHOLE_TOKEN: 'wrong-key-0123456789' })).rejects.toThrow(
+      'Porthole does not accept the credential in PORTHOLE_TOKEN',
+    );
+  });
+}
