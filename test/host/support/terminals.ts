@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { type RawData, WebSocket } from 'ws';
+import type { TestHost } from '#test/support/in-process-host.ts';
+import { execute } from './commands.ts';
 
 export interface TerminalQuery {
   readonly cols?: number | string;
@@ -78,8 +80,10 @@ export class TerminalClient {
     }
   }
 
-  shows(text: string): Promise<void> {
-    return this.until(({ output }) => output.includes(text));
+  shows(text: string | RegExp): Promise<void> {
+    return this.until(({ output }) =>
+      typeof text === 'string' ? output.includes(text) : text.test(output.toString()),
+    );
   }
 
   says(type: string): Promise<void> {
@@ -143,5 +147,34 @@ export async function refusedTerminal(
     status: response.statusCode ?? 0,
     body: JSON.parse(text) as Record<string, unknown>,
     headers: response.headers,
+  };
+}
+
+/** A silent shell: neither a prompt nor an echo. */
+const QUIET = "PS1= PS2=; stty -echo; bind 'set enable-bracketed-paste off' 2>/dev/null; echo qu''iet\n";
+
+export type Terminals = ReturnType<typeof terminalsOf>;
+
+/** The terminals of a sandbox of the caller with the token, and what they do to the sandbox. */
+export function terminalsOf(porthole: TestHost, id: string, token: string) {
+  const { port } = porthole.host;
+  const open = (options: TerminalOptions = {}) => openTerminal(port, id, { token, ...options });
+  const sh = async (script: string) =>
+    (await execute(porthole, id, ['bash', '-c', script], { token })).stdout.toString();
+  return {
+    id,
+    open,
+    sh,
+    refused: (options: TerminalOptions) => refusedTerminal(port, id, { token, ...options }),
+    async quiet(options: TerminalOptions = {}) {
+      const terminal = await open(options);
+      terminal.type(QUIET);
+      await terminal.shows('quiet');
+      return terminal;
+    },
+    /** Whether a shell condition holds in the sandbox within half a minute. */
+    eventually: async (condition: string) =>
+      (await sh(`for n in {1..600}; do ${condition} && echo yes && exit; sleep 0.05; done`)) === 'yes\n',
+    destroy: () => porthole.call('DELETE', `/v1/sandbox/${id}`, { token }),
   };
 }
