@@ -149,46 +149,28 @@ describe('the preview routes', () => {
   });
 
   describe('the order of checks', () => {
-    test.each<[string, string, string, unknown, [number, string]]>([
-      ['no caller, with a bad body', '', 'own', { target_port: 'x' }, [401, 'unauthorized']],
+    const BAD = { target_port: 'x' };
+    const OUT_OF_RANGE = { target_port: 2999 };
+    const own = () => run.runId;
+    test.each<[what: string, token: string, runId: () => string, body: object, status: number, code: string]>(
       [
-        'a wrong key on an own run',
-        'wrong-key-0123456789',
-        'own',
-        { target_port: 3000 },
-        [401, 'unauthorized'],
+        ['no caller, with a bad body', '', own, BAD, 401, 'unauthorized'],
+        [
+          'a wrong key on an own run',
+          'wrong-key-0123456789',
+          own,
+          { target_port: 3000 },
+          401,
+          'unauthorized',
+        ],
+        ['a body that is not of the schema, on a foreign run', BOB, own, BAD, 400, 'invalid_request'],
+        ['an unreadable run id', ALICE, () => 'run%20x', OUT_OF_RANGE, 400, 'invalid_run_id'],
+        ['an unknown run', ALICE, () => 'run_nothere', OUT_OF_RANGE, 404, 'run_not_found'],
+        ['a foreign run', BOB, own, OUT_OF_RANGE, 403, 'foreign_run'],
+        ['an own run', ALICE, own, OUT_OF_RANGE, 400, 'port_out_of_range'],
       ],
-      [
-        'a body that is not of the schema, on a foreign run',
-        BOB,
-        'own',
-        { target_port: 'x' },
-        [400, 'invalid_request'],
-      ],
-      [
-        'an unreadable run id with a port out of range',
-        ALICE,
-        'run%20x',
-        { target_port: 2999 },
-        [400, 'invalid_run_id'],
-      ],
-      [
-        'an unknown run with a port out of range',
-        ALICE,
-        'run_nothere',
-        { target_port: 2999 },
-        [404, 'run_not_found'],
-      ],
-      ['a foreign run with a port out of range', BOB, 'own', { target_port: 2999 }, [403, 'foreign_run']],
-      [
-        'an own run with a port out of range',
-        ALICE,
-        'own',
-        { target_port: 2999 },
-        [400, 'port_out_of_range'],
-      ],
-    ])('%s', async (_name, token, runId, body, expected) => {
-      expect(outcome(await start(body, token, runId === 'own' ? run.runId : runId))).toEqual(expected);
+    )('%s', async (_name, token, runId, body, ...expected) => {
+      expect(outcome(await start(body, token, runId()))).toEqual(expected);
     });
 
     test('reports a port out of range before a missing sandbox, and that before the cap', async () => {
@@ -226,52 +208,12 @@ describe('the preview routes', () => {
       expect((await keepAlive(session_id)).json()).toMatchObject({ expires_at: max_until });
     });
 
-    test.each<[string, () => Promise<{ session: string; runId: string; token: string }>, [number, string]]>([
-      [
-        'a foreign run',
-        async () => ({ session: NOWHERE, runId: run.runId, token: BOB }),
-        [403, 'foreign_run'],
-      ],
-      [
-        'an unknown run',
-        async () => ({ session: NOWHERE, runId: 'run_nothere', token: ALICE }),
-        [404, 'run_not_found'],
-      ],
-      [
-        'an unknown token',
-        async () => ({ session: NOWHERE, runId: run.runId, token: ALICE }),
-        [404, 'preview_not_found'],
-      ],
-      [
-        'the token of another run',
-        async () => ({
-          session: (await startPreview(porthole, other.runId, 3000, BOB)).session_id,
-          runId: run.runId,
-          token: ALICE,
-        }),
-        [404, 'preview_not_found'],
-      ],
-      [
-        'a token with a trailing dot',
-        async () => ({
-          session: `${(await startPreview(porthole, run.runId, 3000, ALICE)).session_id}.`,
-          runId: run.runId,
-          token: ALICE,
-        }),
-        [404, 'preview_not_found'],
-      ],
-      [
-        'a token in capitals',
-        async () => ({
-          session: (await startPreview(porthole, run.runId, 3000, ALICE)).session_id.toUpperCase(),
-          runId: run.runId,
-          token: ALICE,
-        }),
-        [404, 'preview_not_found'],
-      ],
-    ])('refuses %s', async (_name, given, expected) => {
-      const { session, runId, token } = await given();
-      expect(outcome(await keepAlive(session, token, runId))).toEqual(expected);
+    test('refuses a foreign run, an unknown run, an unknown token and a token in capitals', async () => {
+      const { session_id } = await startPreview(porthole, run.runId, 3000, ALICE);
+      expect(outcome(await keepAlive(session_id, BOB))).toEqual([403, 'foreign_run']);
+      expect(outcome(await keepAlive(NOWHERE, ALICE, 'run_nothere'))).toEqual([404, 'run_not_found']);
+      for (const token of [NOWHERE, session_id.toUpperCase()])
+        expect(outcome(await keepAlive(token))).toEqual([404, 'preview_not_found']);
     });
 
     test('does not move the expiry of another run with the token of that run', async () => {
@@ -303,13 +245,10 @@ describe('the preview routes', () => {
       expect(outcome(await stop(session_id))).toEqual([404, 'preview_not_found']);
     });
 
-    test.each<[string, string, () => string, [number, string]]>([
-      ['a foreign run', BOB, () => run.runId, [403, 'foreign_run']],
-      ['an unknown run', ALICE, () => 'run_nothere', [404, 'run_not_found']],
-      ['a token of another run', BOB, () => other.runId, [404, 'preview_not_found']],
-    ])('refuses %s and leaves the preview alone', async (_name, token, runId, expected) => {
+    test('refuses a foreign and an unknown run, and leaves the preview alone', async () => {
       const { session_id } = await startPreview(porthole, run.runId, 3000, ALICE);
-      expect(outcome(await stop(session_id, token, runId()))).toEqual(expected);
+      expect(outcome(await stop(session_id, BOB))).toEqual([403, 'foreign_run']);
+      expect(outcome(await stop(session_id, ALICE, 'run_nothere'))).toEqual([404, 'run_not_found']);
       expect((await list()).json<unknown[]>()).toHaveLength(1);
     });
   });
@@ -324,12 +263,10 @@ describe('the preview routes', () => {
       expect((await list()).json()).toEqual([withoutReadiness(first), withoutReadiness(second)]);
     });
 
-    test.each<[string, string, () => string, [number, string]]>([
-      ['a foreign run', BOB, () => run.runId, [403, 'foreign_run']],
-      ['an unknown run', ALICE, () => 'run_nothere', [404, 'run_not_found']],
-      ['an unreadable run id', ALICE, () => 'x'.repeat(65), [400, 'invalid_run_id']],
-    ])('refuses %s', async (_name, token, runId, expected) => {
-      expect(outcome(await list(token, runId()))).toEqual(expected);
+    test('refuses a foreign, an unknown and an unreadable run', async () => {
+      expect(outcome(await list(BOB))).toEqual([403, 'foreign_run']);
+      expect(outcome(await list(ALICE, 'run_nothere'))).toEqual([404, 'run_not_found']);
+      expect(outcome(await list(ALICE, 'x'.repeat(65)))).toEqual([400, 'invalid_run_id']);
     });
   });
 

@@ -11,7 +11,7 @@ import { makeRun, startPreview } from './support/runs.ts';
  */
 const HIDDEN = 'POST /api/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n';
 
-describe('ambiguous requests on the real host', () => {
+describe('ambiguous and malformed requests on the real host', () => {
   let porthole: TestHost;
   let previewHost: string;
   beforeAll(async () => {
@@ -93,6 +93,54 @@ describe('ambiguous requests on the real host', () => {
     });
   });
 
+  describe('malformed and refused', () => {
+    const health = 'GET /health HTTP/1.1\r\n';
+    const local = `${health}Host: localhost\r\n`;
+    const preview = (name: string) => upgrade(`${name}-preview.localhost`);
+    const unknown = `no-such-token-${'a'.repeat(26)}`;
+    test.each<[what: string, bytes: () => string, status: number, code: string]>([
+      ['no Host', () => `${health}\r\n`, 400, 'invalid_request'],
+      ['a Host with a path', () => `${health}Host: localhost/x\r\n\r\n`, 400, 'invalid_request'],
+      ['an unknown Host', () => `${health}Host: evil.test\r\n\r\n`, 403, 'unknown_host'],
+      ['a Host with a trailing dot', () => `${health}Host: localhost.\r\n\r\n`, 403, 'unknown_host'],
+      [
+        'a preview host with a trailing dot',
+        () => `${health}Host: ${previewHost.split(':')[0]}.\r\n\r\n`,
+        403,
+        'unknown_host',
+      ],
+      ['HTTP/2 without TLS', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, 'invalid_request'],
+      [
+        'CONNECT',
+        () => 'CONNECT localhost:22 HTTP/1.1\r\nHost: localhost:22\r\n\r\n',
+        405,
+        'method_not_allowed',
+      ],
+      [
+        'a full URL as the target',
+        () => 'GET http://localhost/health HTTP/1.1\r\nHost: localhost\r\n\r\n',
+        400,
+        'invalid_request',
+      ],
+      ['32 KiB of headers', () => `${local}X-Large: ${'x'.repeat(33_000)}\r\n\r\n`, 431, 'headers_too_large'],
+      ['300 headers', () => `${local}${'X-Many: x\r\n'.repeat(300)}\r\n`, 431, 'headers_too_large'],
+      ['a header without a colon', () => `${local}nonsense\r\n\r\n`, 400, 'invalid_request'],
+      ['bytes of TLS', () => '\x16\x03\x01\x00\xa5\x01\x00\x00\xa1', 400, 'invalid_request'],
+      ['a WebSocket on the API', () => upgrade('localhost'), 404, 'not_found'],
+      ['a WebSocket on an unknown Host', () => upgrade('evil.test'), 403, 'unknown_host'],
+      ['a WebSocket for an unknown token', () => preview(unknown), 404, 'unknown'],
+      ['a WebSocket for a host of the zone that names no token', () => preview('x'), 404, 'unknown'],
+    ])('%s is refused once, and the connection ends', async (_name, bytes, status, code) => {
+      const before = await inventory(porthole);
+      expect(firstAnswer(await rawExchange(porthole.host.port, bytes()))).toMatchObject({
+        status,
+        body: { code },
+        answers: 1,
+      });
+      expect(await inventory(porthole)).toEqual(before);
+    });
+  });
+
   test('gives two honest requests on one connection two answers, in order, from API and app', async () => {
     const text = await rawExchange(
       porthole.host.port,
@@ -102,3 +150,7 @@ describe('ambiguous requests on the real host', () => {
     expect(text.indexOf('the app')).toBeLessThan(text.indexOf('{"ok":true'));
   });
 });
+
+function upgrade(host: string): string {
+  return `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`;
+}
