@@ -1,18 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { Readable, Writable } from 'node:stream';
 import { promisify } from 'node:util';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
 import { COMMANDS } from '../../client/cli/commands.ts';
 import { expectedAfter } from '../../client/cli/commands/completion.ts';
+import { execCommand } from '../../client/cli/commands/exec.ts';
+import { helpOf, nearest } from '../../client/cli/run-command.ts';
 import { Porthole } from '../../client/node/index.ts';
-import { runCommand } from '../../client/cli/run-command.ts';
-import { porthole } from './support/porthole-command.ts';
+import { VERSION } from '../../client/version.ts';
+import { porthole, runPorthole } from './support/porthole-command.ts';
 
 const CLIENT = join(import.meta.dirname, '../../client');
 const run = promisify(execFile);
@@ -100,7 +101,7 @@ describe('every command', () => {
       // Only `up` starts another process: the one that follows the edits.
       const { stdout, stderr } = await (name === 'up'
         ? porthole(words, environment)
-        : inProcess(words, name === 'events'));
+        : runPorthole(words, environment, { stdin: 'exit\n', untilLine: name === 'events' }));
       // `check` and `look` answer with an error, so that the test needs no browser.
       const lines = linesOf(['check', 'look'].includes(name) ? stderr : stdout);
       if (lines.length === 0) throw new Error(`${name} printed nothing there: ${stdout}${stderr}`);
@@ -110,7 +111,7 @@ describe('every command', () => {
 
   test('prints its errors as JSON with --json', async () => {
     for (const { name } of COMMANDS) {
-      const { code, stderr } = await inProcess([name, '--json', '--nonsense']);
+      const { code, stderr } = await runPorthole([name, '--json', '--nonsense'], environment);
       expect([name, code]).toEqual([name, 2]);
       expect(JSON.parse(stderr)).toMatchObject({
         code: 'usage',
@@ -119,23 +120,24 @@ describe('every command', () => {
     }
   });
 
-  /** @param untilLine ends the command after its first line, as Ctrl-C does */
-  async function inProcess(words: readonly string[], untilLine = false) {
-    const end = new AbortController();
-    const said = { stdout: '', stderr: '' };
-    const collect = (name: keyof typeof said) =>
-      new Writable({
-        write(chunk: Buffer, _encoding, done) {
-          said[name] += chunk.toString();
-          if (untilLine) end.abort();
-          done();
-        },
-      }) as unknown as NodeJS.WriteStream;
-    const stdin = Readable.from([Buffer.from('exit\n')]) as unknown as NodeJS.ReadStream;
-    const streams = { stdin, stdout: collect('stdout'), stderr: collect('stderr'), environment };
-    const code = await runCommand(words, streams, end.signal);
-    return { code, ...said };
-  }
+  test('helps, with each command, and tells its version', async () => {
+    const printed = async (...words: string[]) => (await runPorthole(words, environment)).stdout;
+    const stdout = await printed('--help');
+    expect(await runPorthole([], environment)).toEqual({ code: 2, stdout: '', stderr: stdout });
+    for (const { name, summary } of COMMANDS)
+      expect(stdout).toMatch(new RegExp(`\\n  ${name} .*${summary}\\n`));
+    expect(await printed('exec', '--help')).toBe(helpOf(execCommand));
+    for (const command of COMMANDS) {
+      const help = helpOf(command);
+      expect(help).toMatch(new RegExp(`^${command.summary}\n\nusage: porthole ${command.name}`));
+      expect(Math.max(...help.split('\n').map(({ length }) => length))).toBeLessThan(180);
+    }
+    const { version } = JSON.parse(await readFile(join(CLIENT, 'package.json'), 'utf8')) as {
+      version: string;
+    };
+    expect(VERSION).toBe(version);
+    expect(await printed('--version')).toBe(`${version}\n`);
+  });
 
   /** The id of a request that waits for approval. */
   async function askForPreview(port: number): Promise<string> {
@@ -261,4 +263,20 @@ words=("$@"); CURRENT=$#; _porthole`;
       expect(await complete('porthole up ./si')).toEqual([expect.stringContaining('./site/')]);
     });
   });
+});
+
+test.each([
+  ['lsit', 'list'],
+  ['previw', 'preview'],
+  ['prev', 'preview'],
+  ['delet', 'delete'],
+  ['x', undefined],
+  ['frobnicate', undefined],
+])('%s is taken for %s', (typed, meant) => {
+  expect(
+    nearest(
+      typed,
+      COMMANDS.map(({ name }) => name),
+    ),
+  ).toBe(meant);
 });

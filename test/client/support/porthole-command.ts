@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { Readable, Writable } from 'node:stream';
+import { runCommand } from '../../../client/cli/run-command.ts';
 
 export interface CommandOutcome {
   readonly code: number | null;
@@ -62,4 +64,30 @@ export function startPorthole(
 /** Like `startPorthole`, to its end. */
 export function porthole(...args: Parameters<typeof startPorthole>): Promise<CommandOutcome> {
   return startPorthole(...args).outcome;
+}
+
+/** Like `porthole`, in this process. `untilLine` ends it after its first line, as Ctrl-C does. */
+export async function runPorthole(
+  words: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  { stdin = '', untilLine = false }: { readonly stdin?: string; readonly untilLine?: boolean } = {},
+): Promise<CommandOutcome> {
+  const end = new AbortController();
+  const said = { stdout: '', stderr: '' };
+  const collect = (name: keyof typeof said) =>
+    new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        said[name] += chunk.toString();
+        if (untilLine) end.abort();
+        done();
+      },
+    }) as unknown as NodeJS.WriteStream;
+  const streams = {
+    stdin: Readable.from([Buffer.from(stdin)]) as unknown as NodeJS.ReadStream,
+    stdout: collect('stdout'),
+    stderr: collect('stderr'),
+    environment,
+  };
+  const code = await runCommand(words, streams, end.signal);
+  return { code, ...said };
 }
