@@ -15,213 +15,123 @@ describe('the editor, where something is wrong', () => {
   afterAll(() => porthole.end());
 
   describe('a run that has begun is recorded as failed, and says why', () => {
-    const cases: readonly (readonly [string, 'python' | 'node', string, string, RegExp])[] = [
-      [
-        'code that never returns',
-        'python',
-        'def run(i, c):\n    while True: pass',
-        'timed_out',
-        /^It had not returned after 3 seconds, and was ended\.$/,
+    type Code = [language: 'python' | 'node', source: string];
+    const js = (source: string): Code => ['node', source];
+    const py = (source: string): Code => ['python', source];
+    /** The file that outputs are read from. */
+    const result = 'result = os.path.join(os.path.dirname(c["input_dir"]), "result.json")';
+    /** A body of `run`. */
+    const def = (body: string) => py(`import json, os, time\ndef run(i, c):\n    ${result}\n    ${body}`);
+    const forged = '{"error": {"code": "no_interpreter", "message": "x" * 5000 + "\\0", "traceback": 5}}';
+    const FAILURES: Readonly<Record<string, readonly [what: string, ...Code, message: RegExp][]>> = {
+      timed_out: [
+        [
+          'never returns',
+          ...def('while True: pass'),
+          /^It had not returned after 3 seconds, and was ended\.$/,
+        ],
+        ['never returns', ...js('export function run() { for (;;); }'), /after 3 seconds/],
+        [
+          'sleeps behind its back',
+          ...def('if os.fork() == 0: os.setsid()\n    time.sleep(600)'),
+          /after 3 seconds/,
+        ],
       ],
-      [
-        'code that never returns',
-        'node',
-        'export function run() { for (;;); }',
-        'timed_out',
-        /after 3 seconds/,
+      too_much_output: [
+        ['prints 1 GB', ...def('for _ in range(1024): print("x" * 1048576)'), /more than 32 MiB/],
+        [
+          'prints 1 GB',
+          ...js(
+            'exports.run = () => { for (let i = 0; i < 1024; i += 1) console.error("x".repeat(1048576)); };',
+          ),
+          /more than 32 MiB/,
+        ],
       ],
-      [
-        'code that sleeps behind its back',
-        'python',
-        'import os, time\ndef run(i, c):\n    if os.fork() == 0:\n        os.setsid()\n    time.sleep(600)',
-        'timed_out',
-        /after 3 seconds/,
+      bad_result: [
+        [
+          'returns no JSON',
+          ...def('return {"outputs": {1, 2}}'),
+          /^What it returned is not JSON: Object of type set is not JSON serializable$/,
+        ],
+        [
+          'returns no JSON',
+          ...js('export const run = () => ({ outputs: 1n });'),
+          /^What it returned is not JSON: .*BigInt/,
+        ],
+        ['returns no number', ...def('return {"outputs": float("nan")}'), /not JSON/],
+        ['returns 10 to the power of 400', ...def('return {"outputs": 10 ** 400}'), /no double is/],
+        [
+          'returns nothing',
+          ...def('pass'),
+          /^It returned nothing, and must return \{outputs, state\?, next_actions\?\}\.$/,
+        ],
+        ['returns something else', ...js('exports.run = () => [1];'), /^It returned a list/],
+        ['returns more', ...def('return {"outputs": 1, "more": 2}'), /unknown field "more"/],
+        ['returns 3 MB', ...def('return {"outputs": "x" * 3000000}'), /longer than 2097152 bytes/],
+        [
+          'returns depths',
+          ...def('deep = []\n    for _ in range(500): deep = [deep]\n    return {"outputs": deep}'),
+          /deeper than 100 levels/,
+        ],
+        [
+          'returns next actions without ids',
+          ...def('return {"outputs": 1, "next_actions": [{"label": "x"}]}'),
+          /without an id/,
+        ],
+        [
+          'returns two next actions with one id',
+          ...js('exports.run = () => ({ outputs: 1, next_actions: [{ id: "a" }, { id: "a" }] });'),
+          /two next actions with the id "a"/,
+        ],
+        [
+          'makes its result a link out',
+          ...def('os.symlink("/etc/passwd", result); os._exit(0)'),
+          /cannot be read and was replaced/,
+        ],
+        ['makes its result a pipe', ...def('os.mkfifo(result); os._exit(0)'), /cannot be read/],
+        [
+          'makes its result endless',
+          ...def('with open(result, "wb") as f: f.truncate(1 << 40)\n    os._exit(0)'),
+          /longer than 2097152 bytes/,
+        ],
+        [
+          'makes its result no JSON',
+          ...def('with open(result, "w") as f: f.write("[" * 1000000)\n    os._exit(0)'),
+          /is not JSON/,
+        ],
       ],
-      [
-        'code that prints 1 GB',
-        'python',
-        'def run(i, c):\n    for _ in range(1024): print("x" * 1048576)',
-        'too_much_output',
-        /more than 32 MiB/,
+      bad_entrypoint: [
+        ['lacks the function', ...py('def go(i, c): pass'), /tool\.py has no function run/],
+        ['exports nothing', ...js('function run() {}'), /tool\.js exports no function run/],
       ],
-      [
-        'code that prints 1 GB',
-        'node',
-        'export function run() { for (let i = 0; i < 1024; i += 1) console.error("x".repeat(1048576)); }',
-        'too_much_output',
-        /more than 32 MiB/,
+      no_result: [
+        ['ends the process', ...def('os._exit(7)'), /ended with exit code 7 before/],
+        [
+          'fills the heap',
+          ...js('exports.run = () => { const all = []; for (;;) all.push(Array(1e4).fill(0)); };'),
+          /most likely it took more than 128 MiB/,
+        ],
       ],
-      [
-        'code that returns no JSON',
-        'python',
-        'def run(i, c): return {"outputs": {1, 2}}',
-        'bad_result',
-        /^What it returned is not JSON: Object of type set is not JSON serializable$/,
+      code_error: [
+        ['ends the process', ...js('exports.run = () => process.exit(7);'), /called process\.exit\(7\)/],
+        ['awaits for ever', ...js('exports.run = () => new Promise(() => {});'), /never settles/],
+        ['takes all memory', ...def('return {"outputs": len(bytearray(400 * 1024 * 1024))}'), /^MemoryError/],
+        [
+          'takes all memory',
+          ...js('exports.run = () => { const all = []; for (;;) all.push(Buffer.alloc(1e7, 1)); };'),
+          /Failed to allocate memory/,
+        ],
+        [
+          'forges an error',
+          ...def(`with open(result, "w") as f: json.dump(${forged}, f)\n    os._exit(0)`),
+          /^x{2000}$/,
+        ],
       ],
-      [
-        'code that returns no JSON',
-        'node',
-        'export const run = () => ({ outputs: 1n });',
-        'bad_result',
-        /^What it returned is not JSON: .*BigInt/,
-      ],
-      [
-        'code that returns no number',
-        'python',
-        'def run(i, c): return {"outputs": float("nan")}',
-        'bad_result',
-        /not JSON/,
-      ],
-      [
-        'code that returns a number that no double is',
-        'python',
-        'def run(i, c): return {"outputs": 10 ** 400}',
-        'bad_result',
-        /number that no double is/,
-      ],
-      [
-        'code that returns nothing',
-        'python',
-        'def run(i, c): pass',
-        'bad_result',
-        /^It returned nothing, and must return \{outputs, state\?, next_actions\?\}\.$/,
-      ],
-      [
-        'code that returns something else',
-        'node',
-        'exports.run = () => [1];',
-        'bad_result',
-        /^It returned a list/,
-      ],
-      [
-        'code that returns more',
-        'python',
-        'def run(i, c): return {"outputs": 1, "more": 2}',
-        'bad_result',
-        /unknown field "more"/,
-      ],
-      [
-        'code that returns without end',
-        'python',
-        'def run(i, c): return {"outputs": "x" * 3000000}',
-        'bad_result',
-        /longer than 2097152 bytes/,
-      ],
-      [
-        'code that returns depths',
-        'python',
-        'def run(i, c):\n    deep = []\n    for _ in range(500): deep = [deep]\n    return {"outputs": deep}',
-        'bad_result',
-        /deeper than 100 levels/,
-      ],
-      [
-        'next actions without ids',
-        'python',
-        'def run(i, c): return {"outputs": 1, "next_actions": [{"label": "x"}]}',
-        'bad_result',
-        /without an id/,
-      ],
-      [
-        'two next actions with one id',
-        'node',
-        'exports.run = () => ({ outputs: 1, next_actions: [{ id: "a" }, { id: "a" }] });',
-        'bad_result',
-        /two next actions with the id "a"/,
-      ],
-      [
-        'code without the function',
-        'python',
-        'def go(i, c): pass',
-        'bad_entrypoint',
-        /tool\.py has no function run/,
-      ],
-      [
-        'code that exports nothing',
-        'node',
-        'function run() {}',
-        'bad_entrypoint',
-        /tool\.js exports no function run/,
-      ],
-      [
-        'code that ends the process',
-        'python',
-        'import os\ndef run(i, c): os._exit(7)',
-        'no_result',
-        /ended with exit code 7 before/,
-      ],
-      [
-        'code that ends the process',
-        'node',
-        'exports.run = () => process.exit(7);',
-        'code_error',
-        /called process\.exit\(7\)/,
-      ],
-      [
-        'code that awaits what never comes',
-        'node',
-        'exports.run = () => new Promise(() => {});',
-        'code_error',
-        /never settles/,
-      ],
-      [
-        'code that takes all memory',
-        'python',
-        'def run(i, c): return {"outputs": len(bytearray(400 * 1024 * 1024))}',
-        'code_error',
-        /^MemoryError/,
-      ],
-      [
-        'code that takes all memory',
-        'node',
-        'exports.run = () => { const all = []; for (;;) all.push(Buffer.alloc(1e7, 1)); };',
-        'code_error',
-        /Failed to allocate memory/,
-      ],
-      [
-        'code that fills the heap',
-        'node',
-        'exports.run = () => { const all = []; for (;;) all.push([all.length]); };',
-        'no_result',
-        /most likely it took more than 128 MiB/,
-      ],
-      [
-        'a result file that is a link out',
-        'python',
-        'import os\ndef run(i, c):\n    os.symlink("/etc/passwd", os.path.join(os.path.dirname(c["input_dir"]), "result.json"))\n    os._exit(0)',
-        'bad_result',
-        /cannot be read and was replaced/,
-      ],
-      [
-        'a result file that is a pipe',
-        'python',
-        'import os\ndef run(i, c):\n    os.mkfifo(os.path.join(os.path.dirname(c["input_dir"]), "result.json"))\n    os._exit(0)',
-        'bad_result',
-        /cannot be read/,
-      ],
-      [
-        'a result file that never ends',
-        'python',
-        'import os\ndef run(i, c):\n    with open(os.path.join(os.path.dirname(c["input_dir"]), "result.json"), "wb") as f: f.truncate(1 << 40)\n    os._exit(0)',
-        'bad_result',
-        /longer than 2097152 bytes/,
-      ],
-      [
-        'a result file that is no JSON',
-        'python',
-        'import os\ndef run(i, c):\n    with open(os.path.join(os.path.dirname(c["input_dir"]), "result.json"), "w") as f: f.write("[" * 1000000)\n    os._exit(0)',
-        'bad_result',
-        /is not JSON/,
-      ],
-      [
-        'a forged error',
-        'python',
-        'import os, json\ndef run(i, c):\n    with open(os.path.join(os.path.dirname(c["input_dir"]), "result.json"), "w") as f: json.dump({"error": {"code": "no_interpreter", "message": "x" * 5000 + "\\0", "traceback": 5}}, f)\n    os._exit(0)',
-        'code_error',
-        /^x{2000}$/,
-      ],
-    ];
-
-    test.each(cases)('%s (%s)', async (_, language, source_code, code, message) => {
+    };
+    const all = Object.entries(FAILURES).flatMap(([code, rows]) =>
+      rows.map((row) => [code, ...row] as const),
+    );
+    test.each(all)('%s where code %s (%s)', async (code, _, language, source_code, message) => {
       const run = await editor().run(tool, lock, { snapshot: { source_code, language } });
       expect([run.status, run.error?.code, run.outputs, run.next_actions]).toEqual([
         'failed',
@@ -311,115 +221,64 @@ describe('the editor, where something is wrong', () => {
   });
 
   describe('a request that cannot be used begins no run', () => {
-    test.each<[string, object, number, string, RegExp]>([
+    test.each<[what: string, snapshot: object, code: string, message: RegExp]>([
       [
         'a malformed schema',
         { input_schema: { type: 'objekt' } },
-        422,
         'invalid_schema',
         /^input_schema is not a JSON Schema/,
       ],
-      ['a schema that is no object', { settings_schema: [] }, 422, 'invalid_snapshot', /settings_schema/],
-      ['an unknown field', { sourcecode: 'x' }, 422, 'invalid_snapshot', /sourcecode/],
-      ['a language that is none', { language: 'perl' }, 422, 'invalid_snapshot', /language/],
-      ['an entrypoint that is none', { entrypoint: 'a b' }, 422, 'invalid_snapshot', /name of a function/],
+      ['a schema that is no object', { settings_schema: [] }, 'invalid_snapshot', /settings_schema/],
+      ['an unknown field', { sourcecode: 'x' }, 'invalid_snapshot', /sourcecode/],
+      ['a language that is none', { language: 'perl' }, 'invalid_snapshot', /language/],
+      ['an entrypoint that is none', { entrypoint: 'a b' }, 'invalid_snapshot', /name of a function/],
       [
         'inputs that do not fit',
         { input_schema: { required: ['n'] } },
-        422,
         'invalid_inputs',
         /must have required property 'n'/,
       ],
       [
         'a pattern that never ends',
         { input_schema: { properties: { s: { pattern: '^(a+)+$' } } } },
-        422,
         'invalid_schema',
         /takes longer than one second/,
       ],
-    ])('%s', async (_, snapshot, status, code, message) => {
+    ])('%s', async (_, snapshot, code, message) => {
       const before = (await editor().history(tool)).length;
       const answer = await editor().send(tool, lock, [
         { name: 'snapshot', value: JSON.stringify(snapshot) },
         { name: 'inputs', value: JSON.stringify({ s: `${'a'.repeat(40)}!` }) },
       ]);
-      expect([answer.status, answer.json()['code']]).toEqual([status, code]);
+      expect([answer.status, answer.json()['code']]).toEqual([422, code]);
       expect(answer.json()['error']).toMatch(message);
       expect(await editor().history(tool)).toHaveLength(before);
     });
 
-    test.each<[string, Parameters<typeof form>[0], number, string]>([
-      ['a snapshot that is no JSON', [{ name: 'snapshot', value: '{' }], 422, 'invalid_snapshot'],
-      [
-        'a snapshot of depths',
-        [{ name: 'snapshot', value: `${'['.repeat(100_000)}${']'.repeat(100_000)}` }],
-        422,
-        'invalid_snapshot',
-      ],
-      [
-        'half a character',
-        [{ name: 'snapshot', value: '{"source_code": "\\ud800"}' }],
-        422,
-        'invalid_snapshot',
-      ],
-      [
-        'a number that no double is',
-        [{ name: 'snapshot', value: '{"source_code": 1e999}' }],
-        422,
-        'invalid_snapshot',
-      ],
-      ['inputs that are no JSON', [{ name: 'inputs', value: 'n=1' }], 422, 'invalid_inputs'],
-      [
-        'inputs of depths',
-        [{ name: 'inputs', value: `${'['.repeat(100_000)}${']'.repeat(100_000)}` }],
-        422,
-        'invalid_inputs',
-      ],
-      [
-        'inputs with a number that no double is',
-        [
-          { name: 'snapshot', value: '{"input_schema": {"items": {"minimum": 5}}}' },
-          { name: 'inputs', value: '[1e400]' },
-        ],
-        422,
-        'invalid_inputs',
-      ],
-      [
-        'inputs with an integer that others read as another one',
-        [{ name: 'inputs', value: '{"n": 9007199254740993}' }],
-        422,
-        'invalid_inputs',
-      ],
-      ['inputs with half a character', [{ name: 'inputs', value: '["\\ud800"]' }], 422, 'invalid_inputs'],
-      [
-        'two snapshots',
-        [
-          { name: 'snapshot', value: '{}' },
-          { name: 'snapshot', value: '{}' },
-        ],
-        400,
-        'invalid_request',
-      ],
-      ['an unknown part', [{ name: 'code', value: 'x' }], 400, 'invalid_request'],
-      [
-        'a file that leaves its folder',
-        [{ name: 'files', filename: '../x', value: 'x' }],
-        400,
-        'invalid_request',
-      ],
-      ['a file without a name', [{ name: 'files', value: 'x' }], 400, 'invalid_request'],
-      [
-        'two files of one name',
-        [
-          { name: 'files', filename: 'x', value: '1' },
-          { name: 'files', filename: 'x', value: '2' },
-        ],
-        400,
-        'invalid_request',
-      ],
-      ['a zero byte', [{ name: 'snapshot', value: '{"source_code": "\\u0000"}' }], 400, 'invalid_request'],
-    ])('%s', async (_, parts, status, code) => {
+    const snapshot = (value: string) => ({ name: 'snapshot', value });
+    const inputs = (value: string) => ({ name: 'inputs', value });
+    const file = (filename: string, value = 'x') => ({ name: 'files', filename, value });
+    const depths = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+    const fromFive = snapshot('{"input_schema": {"items": {"minimum": 5}}}');
+    test.each<[what: string, parts: Parameters<typeof form>[0], code: string]>([
+      ['a snapshot that is no JSON', [snapshot('{')], 'invalid_snapshot'],
+      ['a snapshot of depths', [snapshot(depths)], 'invalid_snapshot'],
+      ['half a character', [snapshot('{"source_code": "\\ud800"}')], 'invalid_snapshot'],
+      ['a number that no double is', [snapshot('{"source_code": 1e999}')], 'invalid_snapshot'],
+      ['inputs that are no JSON', [inputs('n=1')], 'invalid_inputs'],
+      ['inputs of depths', [inputs(depths)], 'invalid_inputs'],
+      ['inputs with a number that no double is', [fromFive, inputs('[1e400]')], 'invalid_inputs'],
+      ['inputs with an integer that no double is', [inputs('{"n": 9007199254740993}')], 'invalid_inputs'],
+      ['inputs with half a character', [inputs('["\\ud800"]')], 'invalid_inputs'],
+      ['two snapshots', [snapshot('{}'), snapshot('{}')], 'invalid_request'],
+      ['an unknown part', [{ name: 'code', value: 'x' }], 'invalid_request'],
+      ['a file that leaves its folder', [file('../x')], 'invalid_request'],
+      ['a file without a name', [{ name: 'files', value: 'x' }], 'invalid_request'],
+      ['two files of one name', [file('x', '1'), file('x', '2')], 'invalid_request'],
+      ['a zero byte', [snapshot('{"source_code": "\\u0000"}')], 'invalid_request'],
+    ])('%s', async (_, parts, code) => {
       const answer = await editor().send(tool, lock, parts);
+      const status = code === 'invalid_request' ? 400 : 422;
       expect([answer.status, answer.json()['code']]).toEqual([status, code]);
     });
 
