@@ -1,16 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import type { TimelineEvent } from './support/approvals.ts';
+import { serve } from './support/commands.ts';
 import { type EventStream, openEventStream } from './support/event-stream.ts';
 import { ADA_ADMIN, ALICE, BOB, PEOPLE, SERVICE_KEY } from './support/people.ts';
 import { type PinnedClock, pinnedClock } from './support/pinned-clock.ts';
 import { makeRun, startPreview, stopSandbox, outcome } from './support/runs.ts';
-
-interface TimelineEvent {
-  readonly id: string;
-  readonly type: string;
-  readonly at: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
 
 describe("a run's timeline", () => {
   let clock: PinnedClock;
@@ -244,11 +239,7 @@ describe("a run's timeline", () => {
   test('tells that traffic keeps a preview alive', async () => {
     const run = await begin();
     const { session_id } = await startPreview(porthole, run.runId, 3456, ALICE);
-    const serve = `node -e "require('http').createServer((q, r) => r.end('x')).listen(3456, '127.0.0.1', () => require('fs').writeFileSync('up', ''))" >/dev/null 2>&1 </dev/null & while [ ! -e up ]; do sleep 0.02; done`;
-    await porthole.call('POST', `/v1/sandbox/${sandboxId}/exec`, {
-      token: ALICE,
-      body: { argv: ['sh', '-c', serve] },
-    });
+    await serve(porthole, sandboxId, 3456, 'x', ALICE);
     clock.advance({ minutes: 2 });
     const stream = await follow(run.runId, { 'last-event-id': '2' });
     expect(await take(stream, 1)).toEqual(['3 port.listening']);
