@@ -57,9 +57,11 @@ const gateway = observed('gateway.networking.k8s.io/v1:Gateway', {
     ],
   },
 });
-const role = observed('rbac.authorization.k8s.io/v1:Role', {
-  rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }],
-});
+const allowing = (group: string, resource: string, verb: string) =>
+  observed('rbac.authorization.k8s.io/v1:Role', {
+    rules: [{ apiGroups: [group], resources: [resource], verbs: [verb] }],
+  });
+const role = allowing('', 'pods', 'get');
 const settings = observed('core/v1:ConfigMap', {
   data: {
     PORTHOLE_SANDBOX_IMAGE: `registry.example.com/sandbox@${DIGEST}`,
@@ -129,26 +131,10 @@ describe('a resource', () => {
       'a path of the node',
       changed(pod, 'spec.volumes', [{ name: 'root', hostPath: { path: '/' } }]),
     ],
-    [
-      'no-wildcard-rbac',
-      'every verb',
-      changed(role, 'rules', [{ apiGroups: [''], resources: ['pods'], verbs: ['*'] }]),
-    ],
-    [
-      'no-wildcard-rbac',
-      'every resource',
-      changed(role, 'rules', [{ apiGroups: [''], resources: ['*'], verbs: ['get'] }]),
-    ],
-    [
-      'no-wildcard-rbac',
-      'every subresource',
-      changed(role, 'rules', [{ apiGroups: [''], resources: ['*/scale'], verbs: ['get'] }]),
-    ],
-    [
-      'no-wildcard-rbac',
-      'every group',
-      changed(role, 'rules', [{ apiGroups: ['*'], resources: ['pods'], verbs: ['get'] }]),
-    ],
+    ['no-wildcard-rbac', 'every verb', allowing('', 'pods', '*')],
+    ['no-wildcard-rbac', 'every resource', allowing('', '*', 'get')],
+    ['no-wildcard-rbac', 'every subresource', allowing('', '*/scale', 'get')],
+    ['no-wildcard-rbac', 'every group', allowing('*', 'pods', 'get')],
     [
       'pinned-images',
       'an image by tag',
