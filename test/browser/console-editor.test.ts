@@ -1,45 +1,32 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { beforeAll, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
 import { editorOf, type MadeTool } from '#test/host/support/editor.ts';
-import { pinnedClock } from '#test/doubles/pinned-clock.ts';
-import { chromiumMissing, launchHeadlessShell } from '#test/support/chromium.ts';
-import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import { chromiumMissing } from '#test/support/chromium.ts';
 import { suite } from '#test/support/suite.ts';
-import { ensureConsoleBuilt, paste, violations } from './support/console-fixture.ts';
-
-/** Returns its version and the action that runs. */
-const code = (version: number) =>
-  `def run(inputs, context): return {"outputs": {"version": ${version}, "action": context.get("action_id"), "inputs": inputs}, "next_actions": [{"id": "confirm", "title": "Confirm it"}]}`;
+import { editorAfterSignIn } from './console-editor/editor-after-sign-in.ts';
+import { expiredSnapshots, versionTool } from './console-editor/expired-snapshots.ts';
+import { paste, violations } from './support/console-fixture.ts';
+import { consoleSuite } from './support/console-suite.ts';
 
 suite('the editor of the console, in a real browser', chromiumMissing, () => {
-  let porthole: TestHost;
-  let browser: Browser;
-  let context: BrowserContext;
+  const here = consoleSuite();
   let page: Page;
+  beforeAll(async () => {
+    page = await here.context.newPage();
+  });
 
   const codeOf = (on: Page) => on.getByRole('textbox', { name: 'Code of the tool' });
   const resultOf = (on: Page) => on.getByRole('article', { name: 'What the run gave' });
   const outputsOf = (on: Page) => resultOf(on).getByRole('region', { name: 'Outputs' });
-  const draftOf = async ({ tool_id: id }: MadeTool, host = porthole) =>
-    (await host.call('GET', `/api/v1/editor/tools/${id}/draft`)).json();
-  const open = async (on: Page, { tool_id: id }: MadeTool, host = porthole) => {
-    await on.goto(`${host.host.url}/tools/${id}`);
+  const draftOf = async ({ tool_id: id }: MadeTool) =>
+    (await here.porthole.call('GET', `/api/v1/editor/tools/${id}/draft`)).json();
+  const open = async (on: Page, { tool_id: id }: MadeTool) => {
+    await on.goto(`${here.porthole.host.url}/tools/${id}`);
     await on.getByText('You edit it').waitFor();
   };
 
-  beforeAll(async () => {
-    ensureConsoleBuilt();
-    [porthole, browser] = await Promise.all([startTestHost(), launchHeadlessShell()]);
-    context = await browser.newContext();
-    page = await context.newPage();
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await porthole?.end();
-  });
-
   test('begins with an example, which is found, renamed and deleted', async () => {
-    await page.goto(`${porthole.host.url}/tools`);
+    await page.goto(`${here.porthole.host.url}/tools`);
     await page.getByText('No tools yet').waitFor();
     expect(await violations(page)).toEqual([]);
     await page.getByRole('button', { name: 'Begin with an example' }).click();
@@ -62,11 +49,11 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
   });
 
   test('runs what is not saved, and its action still acts on that after another edit', async () => {
-    const tool = await editorOf(porthole).makeTool(code(0), { name: 'Price check' });
-    await page.goto(`${porthole.host.url}/tools`);
+    const tool = await editorOf(here.porthole).makeTool(versionTool(0), { name: 'Price check' });
+    await page.goto(`${here.porthole.host.url}/tools`);
     await page.getByRole('link', { name: 'Price check' }).click();
     await page.getByText('You edit it').waitFor();
-    await paste(codeOf(page), code(1));
+    await paste(codeOf(page), versionTool(1));
     const sent = page.waitForRequest(/run-sandbox$/);
     await page.getByRole('button', { name: 'Run unsaved' }).click();
     await outputsOf(page).getByText('"version": 1').waitFor();
@@ -75,12 +62,12 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
     expect(JSON.parse(payload)).toEqual({
       entrypoint: 'run',
       language: 'python',
-      source_code: code(1),
+      source_code: versionTool(1),
       input_schema: null,
       settings_schema: null,
       usage_instructions: '',
     });
-    await paste(codeOf(page), code(2));
+    await paste(codeOf(page), versionTool(2));
     await resultOf(page).getByRole('button', { name: 'Confirm it' }).click();
     await resultOf(page).getByText('action confirm').waitFor();
     expect(JSON.parse((await outputsOf(page).textContent()) ?? '')).toEqual({
@@ -89,16 +76,16 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
       inputs: {},
     });
     expect(await violations(page)).toEqual([]);
-    expect(await draftOf(tool)).toMatchObject({ source_code: code(0), revision: 1 });
+    expect(await draftOf(tool)).toMatchObject({ source_code: versionTool(0), revision: 1 });
   });
 
   test('says in words that a snapshot is another run’s, and reads the run again', async () => {
-    const editor = editorOf(porthole);
-    const tool = await editor.makeTool(code(5));
+    const editor = editorOf(here.porthole);
+    const tool = await editor.makeTool(versionTool(5));
     const lock = await editor.takeLock(tool);
     const run = await editor.run(tool, lock);
     const other = await editor.run(tool, lock);
-    await porthole.call('DELETE', `/api/v1/editor/tools/${tool.tool_id}/draft/lock`, {
+    await here.porthole.call('DELETE', `/api/v1/editor/tools/${tool.tool_id}/draft/lock`, {
       headers: { 'draft-lock-token': lock },
     });
     await open(page, tool);
@@ -124,7 +111,7 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
   });
 
   test('saves every field as it is, and says at a field what is wrong with it', async () => {
-    const tool = await editorOf(porthole).makeTool('def main(i, c): return {"outputs": i}');
+    const tool = await editorOf(here.porthole).makeTool('def main(i, c): return {"outputs": i}');
     await open(page, tool);
     await page.getByLabel('Entrypoint').fill('tool:main');
     await page.getByRole('tab', { name: 'Input schema' }).click();
@@ -163,7 +150,7 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
       verbose: { type: 'boolean' },
       tags: { type: 'array', items: { type: 'string' } },
     };
-    const tool = await editorOf(porthole).makeTool(
+    const tool = await editorOf(here.porthole).makeTool(
       'def run(i, c): return {"outputs": {"given": i, "files": [f["name"] for f in c["input_files"]]}}',
       { input_schema: { type: 'object', required: ['city'], properties } },
     );
@@ -197,7 +184,7 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
 
   test('asks for what an action needs, and shows what fails with its traceback', async () => {
     const actions = `[{"id": "go", "title": "Go on", "input_schema": {"type": "object", "required": ["why"], "properties": {"why": {"type": "string"}}}}]`;
-    const tool = await editorOf(porthole).makeTool(
+    const tool = await editorOf(here.porthole).makeTool(
       `def run(i, c):\n    if c["action_id"]:\n        print("printed")\n        raise ValueError(i["why"])\n    return {"outputs": "x" * 60000, "next_actions": ${actions}}`,
     );
     await open(page, tool);
@@ -220,7 +207,7 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
   });
 
   test('saves versions, shows what differs, and brings an old one back', async () => {
-    const tool = await editorOf(porthole).makeTool('one = 1\n');
+    const tool = await editorOf(here.porthole).makeTool('one = 1\n');
     await open(page, tool);
     await paste(codeOf(page), 'one = 2\n');
     await page.getByRole('button', { name: 'Save as a new version' }).click();
@@ -239,7 +226,7 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
   });
 
   test('keeps what is not saved while another page is looked at, and warns before it is lost', async () => {
-    const tool = await editorOf(porthole).makeTool('kept = 0\n', { name: 'Kept' });
+    const tool = await editorOf(here.porthole).makeTool('kept = 0\n', { name: 'Kept' });
     await open(page, tool);
     await paste(codeOf(page), 'kept = 1\n');
     await page.getByRole('link', { name: 'Runs' }).click();
@@ -259,7 +246,7 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
   });
 
   test('is left by keyboard with Esc and then Tab', async () => {
-    const tool = await editorOf(porthole).makeTool('def run(i, c):\n');
+    const tool = await editorOf(here.porthole).makeTool('def run(i, c):\n');
     await open(page, tool);
     await codeOf(page).focus();
     await page.keyboard.press('ControlOrMeta+End');
@@ -276,12 +263,12 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
   });
 
   test('takes its lock from another window when asked, and the other loses nothing', async () => {
-    const tool = await editorOf(porthole).makeTool('mine = 0\n');
+    const tool = await editorOf(here.porthole).makeTool('mine = 0\n');
     await open(page, tool);
     await paste(codeOf(page), 'mine = 1\n');
-    const second = await browser.newContext();
+    const second = await here.browser.newContext();
     const other = await second.newPage();
-    await other.goto(`${porthole.host.url}/tools/${tool.tool_id}`);
+    await other.goto(`${here.porthole.host.url}/tools/${tool.tool_id}`);
     await other.getByText('You edit this draft in another window.').waitFor();
     expect(await codeOf(other).getAttribute('aria-readonly')).toBe('true');
     await other.getByRole('button', { name: 'Edit it here' }).click();
@@ -309,8 +296,8 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
   });
 
   test('gives its lock back when the page goes', async () => {
-    const tool = await editorOf(porthole).makeTool('x = 1\n');
-    const other = await context.newPage();
+    const tool = await editorOf(here.porthole).makeTool('x = 1\n');
+    const other = await here.context.newPage();
     await open(other, tool);
     expect(await draftOf(tool)).toMatchObject({ lock: { holder: 'local' } });
     await other.goto('about:blank');
@@ -318,164 +305,7 @@ suite('the editor of the console, in a real browser', chromiumMissing, () => {
     while ((await draftOf(tool))['lock'] !== null);
     await other.close();
   });
-});
 
-const HOUR = 3_600_000;
-
-suite('an expired snapshot in the console', chromiumMissing, () => {
-  let clock: ReturnType<typeof pinnedClock>;
-  let porthole: TestHost;
-  let browser: Browser;
-  let page: Page;
-  let tool: MadeTool;
-
-  const result = () => page.getByRole('article', { name: 'What the run gave' });
-  const again = () => result().getByRole('button', { name: 'Run again' });
-  const confirm = () => result().getByRole('button', { name: /^Confirm it/ });
-
-  beforeAll(async () => {
-    ensureConsoleBuilt();
-    // The page uses the Date of responses, which is the machine's.
-    clock = pinnedClock(new Date());
-    [porthole, browser] = await Promise.all([startTestHost({}, { clock }), launchHeadlessShell()]);
-    tool = await editorOf(porthole).makeTool(code(1), {
-      input_schema: { type: 'object', properties: { n: { type: 'integer' } } },
-    });
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await porthole?.end();
-  });
-
-  async function openPage() {
-    page = await browser.newPage();
-    await page.clock.install();
-    await page.goto(`${porthole.host.url}/tools/${tool.tool_id}`);
-    await page.getByText('You edit it').waitFor();
-  }
-
-  test('prompts a rerun when the server says so, and the button does it with the same inputs', async () => {
-    await openPage();
-    await page.getByLabel('n', { exact: true }).fill('7');
-    await page.getByRole('button', { name: 'Run', exact: true }).click();
-    await confirm().waitFor();
-    clock.advance(24 * HOUR);
-    const [answer] = await Promise.all([page.waitForResponse(/start-action$/), confirm().click()]);
-    expect([answer.status(), ((await answer.json()) as { code: string }).code]).toEqual([
-      410,
-      'snapshot_expired',
-    ]);
-    await result().getByText('its actions need a new run').waitFor();
-    expect(await confirm().isDisabled()).toBe(true);
-    await page.getByLabel('n', { exact: true }).fill('8');
-    const first = await result().locator('.id').textContent();
-    await again().click();
-    await again().waitFor({ state: 'detached' });
-    expect(await result().locator('.id').textContent()).not.toBe(first);
-    await result().getByText('"n": 7').waitFor();
-    expect(await confirm().isEnabled()).toBe(true);
-  });
-
-  test('shows on its buttons that it expired while the page is open', async () => {
-    expect(await confirm().textContent()).toBe('Confirm it');
-    // Otherwise a response would reveal the time.
-    await page.context().setOffline(true);
-    await page.clock.fastForward('49:00:00');
-    await page.getByRole('button', { name: 'Confirm it (expired)' }).waitFor();
-    expect(await confirm().isDisabled()).toBe(true);
-    expect(await again().isVisible()).toBe(true);
-    expect(await violations(page)).toEqual([]);
-    await page.close();
-  });
-
-  test('is there after a reload, from the list of runs, and after it has been removed', async () => {
-    clock.advance(25 * HOUR);
-    await porthole.host.cleanSnapshots();
-    await openPage();
-    await page
-      .getByRole('button', { name: /^Run …/ })
-      .last()
-      .click();
-    await confirm().click();
-    await result().getByText('its actions need a new run').waitFor();
-    await again().click();
-    await again().waitFor({ state: 'detached' });
-    await confirm().click();
-    await result().getByText('action confirm').waitFor();
-    await page.close();
-  });
-});
-
-suite('the editor of the console after a sign-in', chromiumMissing, () => {
-  const KEYS = { alice: 'a-key-of-alice-0123', root: 'a-key-of-root-01234' } as const;
-  let porthole: TestHost;
-  let browser: Browser;
-
-  beforeAll(async () => {
-    ensureConsoleBuilt();
-    const keys = {
-      [KEYS.alice]: { user: 'alice', org: 'acme' },
-      [KEYS.root]: { user: 'root', org: 'acme', admin: true },
-    };
-    [porthole, browser] = await Promise.all([
-      startTestHost({ PORTHOLE_API_KEYS: JSON.stringify(keys) }),
-      launchHeadlessShell(),
-    ]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await porthole?.end();
-  });
-
-  async function signIn(on: Page, key: string) {
-    await on.getByLabel('API key').fill(key);
-    await on.getByRole('button', { name: 'Sign in' }).click();
-  }
-  async function openAs(key: string, { tool_id: id }: MadeTool) {
-    const on = await (await browser.newContext()).newPage();
-    await on.goto(`${porthole.host.url}/tools/${id}`);
-    await signIn(on, key);
-    return on;
-  }
-
-  test('restores unsaved text after the same user signs in again, and for no other user', async () => {
-    const tool = await editorOf(porthole, KEYS.alice).makeTool('x = 0\n');
-    const page = await openAs(KEYS.alice, tool);
-    await page.getByText('You edit it').waitFor();
-    const code = page.getByRole('textbox', { name: 'Code of the tool' });
-    await paste(code, 'x = 1\n');
-    await page.context().clearCookies();
-    await page.getByRole('button', { name: 'Save draft' }).click();
-    await page.getByLabel('API key').waitFor();
-    await signIn(page, KEYS.alice);
-    await page.getByText('You edit it').waitFor();
-    expect(await code.innerText()).toContain('x = 1');
-    expect(await page.evaluate('JSON.stringify({ ...localStorage, ...sessionStorage })')).toBe('{}');
-    await page.context().clearCookies();
-    await page.getByRole('button', { name: 'Save draft' }).click();
-    await signIn(page, KEYS.root);
-    await page.getByText('root · admin').waitFor();
-    await page.getByText('You edit it').waitFor();
-    expect(await code.innerText()).toContain('x = 0');
-    await page.context().close();
-  });
-
-  test('names who holds the lock and until when; an admin takes it over, and the owner sees it', async () => {
-    const tool = await editorOf(porthole, KEYS.alice).makeTool('x = 0\n');
-    const owner = await openAs(KEYS.alice, tool);
-    await owner.getByText('You edit it').waitFor();
-    const admin = await openAs(KEYS.root, tool);
-    await admin.getByText(/alice edits this draft, until \d\d:\d\d, or longer/).waitFor();
-    expect(await violations(admin)).toEqual([]);
-    await admin.getByRole('button', { name: 'Take it over' }).click();
-    await admin.getByText('You edit it').waitFor();
-    await paste(owner.getByRole('textbox', { name: 'Code of the tool' }), 'x = 1\n');
-    await owner.getByRole('button', { name: 'Run unsaved' }).click();
-    await owner.getByText('root has taken this draft over').waitFor();
-    expect(await owner.getByRole('button', { name: 'Take it over' }).count()).toBe(0);
-    await owner.getByRole('button', { name: 'Make another tool of it' }).click();
-    await owner.getByRole('heading', { name: 't (copy)' }).waitFor();
-    expect(await owner.getByRole('textbox', { name: 'Code of the tool' }).innerText()).toContain('x = 1');
-    await Promise.all([owner.context().close(), admin.context().close()]);
-  });
+  expiredSnapshots(here);
+  editorAfterSignIn(here);
 });

@@ -1,63 +1,41 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { askForPreview } from '#test/host/support/approvals.ts';
+import { editorOf } from '#test/host/support/editor.ts';
 import { makeRun } from '#test/host/support/runs.ts';
-import { chromiumMissing, launchHeadlessShell } from '#test/support/chromium.ts';
+import { chromiumMissing } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
-import { decide, ensureConsoleBuilt, violations, watch, type Watched } from './support/console-fixture.ts';
+import { newUsers } from './console-shell/new-users.ts';
+import { LOOKS, violations, watch, type Watched } from './support/console-fixture.ts';
+import { consoleSuite } from './support/console-suite.ts';
 
 const KEY = 'a-key-of-alice-0123';
 const MINUTE = 60_000;
 
-/** Themes and windows by user. */
-const LOOKS = {
-  light: { colorScheme: 'light', viewport: { width: 1280, height: 800 } },
-  dark: { colorScheme: 'dark', viewport: { width: 1280, height: 800 } },
-  'a phone': { colorScheme: 'light', viewport: { width: 390, height: 844 } },
-  'a dark phone': { colorScheme: 'dark', viewport: { width: 390, height: 844 } },
-} as const;
-
 suite('the console as a whole, in a real browser', chromiumMissing, () => {
-  let porthole: TestHost;
+  const here = consoleSuite();
   let secured: TestHost;
-  let browser: Browser;
   let runId: string;
   let sandboxId: string;
   let toolId: string;
 
   beforeAll(async () => {
-    ensureConsoleBuilt();
-    [porthole, secured, browser] = await Promise.all([
-      startTestHost(),
-      startTestHost({ PORTHOLE_API_KEYS: JSON.stringify({ [KEY]: { user: 'alice', org: 'acme' } }) }),
-      launchHeadlessShell(),
-    ]);
-    const run = await makeRun(porthole, undefined, { title: 'Rebuild the pricing page' });
-    [runId, sandboxId] = [run.runId, run.sandboxId];
-    const tool = await porthole.call('POST', '/api/v1/editor/tools', {
-      body: {
-        name: 'Price check',
-        language: 'python',
-        entrypoint: 'run',
-        source_code: 'def run(i, c): return {}',
-      },
+    secured = await startTestHost({
+      PORTHOLE_API_KEYS: JSON.stringify({ [KEY]: { user: 'alice', org: 'acme' } }),
     });
-    toolId = tool.json<{ tool_id: string }>().tool_id;
+    const run = await makeRun(here.porthole, undefined, { title: 'Rebuild the pricing page' });
+    [runId, sandboxId] = [run.runId, run.sandboxId];
+    const code = 'def run(i, c): return {}';
+    toolId = (await editorOf(here.porthole).makeTool(code, { name: 'Price check', entrypoint: 'run' }))
+      .tool_id;
     // Waits for a decision on every page; the suite ends earlier.
-    void porthole
-      .call('POST', `/api/runs/${runId}/sandbox/preview`, {
-        token: run.agentToken,
-        body: { target_port: 3000 },
-      })
-      .catch(() => undefined);
+    void askForPreview(here.porthole, runId, run.agentToken).catch(() => undefined);
   });
-  afterAll(async () => {
-    await browser?.close();
-    await Promise.all([porthole?.end(), secured?.end()]);
-  });
+  afterAll(() => secured?.end());
 
   async function open(look: Parameters<Browser['newContext']>[0] = {}): Promise<[BrowserContext, Page]> {
-    const context = await browser.newContext(look);
+    const context = await here.browser.newContext(look);
     return [context, await context.newPage()];
   }
 
@@ -163,7 +141,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
 
   async function visit(
     page: Page,
-    { path, at = () => porthole, before, press, whole }: Place,
+    { path, at = () => here.porthole, before, press, whole }: Place,
   ): Promise<void> {
     await before?.(page);
     await page.goto(at().host.url + path());
@@ -208,7 +186,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
           )) as [number, number];
           expect([look, wide <= window]).toEqual([look, true]);
         }
-        visited.add((place.at ?? (() => porthole))().host.url);
+        visited.add((place.at ?? (() => here.porthole))().host.url);
         expect(watched.origins).toEqual(visited);
       },
       MINUTE,
@@ -240,7 +218,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     });
 
     test('shows its own 404 page at an address that nothing serves', async () => {
-      const answer = await page.goto(`http://127.0.0.1:${porthole.host.port}/no/such/page`);
+      const answer = await page.goto(`http://127.0.0.1:${here.porthole.host.port}/no/such/page`);
       expect(answer?.status()).toBe(404);
       await page.getByRole('heading', { level: 1, name: 'There is no such page' }).waitFor();
       await page.getByRole('link', { name: 'Go to the runs' }).click();
@@ -342,104 +320,7 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     });
   });
 
-  test.each(['light', 'a phone'] as const)(
-    'leads a new user in %s from an empty console to an app that works, and a comment on it',
-    async (look) => {
-      const fresh = await startTestHost();
-      const [context, page] = await open(LOOKS[look]);
-      const preview = page.getByRole('article', { name: 'Preview of port 3000' });
-      try {
-        await page.goto(fresh.host.url);
-        expect(await violations(page)).toEqual([]);
-        await page.getByRole('button', { name: 'Try it' }).click();
-        await page.getByRole('heading', { level: 1, name: 'A first preview' }).waitFor();
-        const { pathname } = new URL(page.url());
-        await decide(page.locator('.approval'), 'Approve once');
-        await page.frameLocator('iframe').getByText('Hello through the porthole').waitFor();
-
-        await preview.getByRole('button', { name: 'Page check' }).click();
-        await preview.getByRole('button', { name: 'Check page' }).click();
-        await preview.getByText('Works', { exact: true }).waitFor();
-
-        const comment = page.getByRole('button', { name: 'Comment on port 3000', exact: true });
-        if (!(await comment.isVisible()))
-          await page.getByRole('button', { name: 'Comments', exact: true }).click();
-        await comment.click();
-        const dialog = page.getByRole('dialog');
-        const picture = dialog.getByRole('button', { name: 'Port 3000, /', exact: true });
-        const { width } = (await picture.boundingBox()) ?? { width: 0 };
-        // The heading is above the middle of a page of 1,280 by 800 px.
-        const scale = width / 1_280;
-        await picture.click({ position: { x: 640 * scale, y: 355 * scale } });
-        await dialog.getByText('Pinned to heading “Hello through the porthole”').waitFor();
-        await dialog.getByLabel('Comment', { exact: true }).fill('Say good morning');
-        await dialog.getByRole('button', { name: 'Send', exact: true }).click();
-        await page.getByText('Say good morning').waitFor();
-        expect(new URL(page.url()).pathname).toBe(pathname);
-        const inbox = await fresh.call('GET', `/api${pathname}/inbox`);
-        expect(inbox.json()).toMatchObject({
-          messages: [{ text: 'Say good morning', pin: { role: 'heading', port: 3000, path: '/' } }],
-        });
-      } finally {
-        await context.close();
-        await fresh.end();
-      }
-    },
-    2 * MINUTE,
-  );
-
-  test(
-    'a new user gets a tour of three steps, which covers no request and ends for good',
-    async () => {
-      const fresh = await startTestHost();
-      const [context, page] = await open(LOOKS['a phone']);
-      const tour = page.getByRole('region', { name: 'Tour' });
-      const press = async (name: string) => {
-        await tour.getByRole('button', { name }).focus();
-        await page.keyboard.press('Enter');
-      };
-      try {
-        await page.goto(fresh.host.url);
-        await tour.getByText('step 1 of 3').waitFor();
-        await page.getByRole('button', { name: 'Try it' }).click();
-        await tour.getByText('step 2 of 3').waitFor();
-        await page.locator('.approval').waitFor();
-        for (const viewport of [LOOKS['a phone'].viewport, LOOKS.light.viewport]) {
-          await page.setViewportSize(viewport);
-          expect(
-            await page.locator('.approval button').evaluateAll((buttons) =>
-              (buttons as unknown as Covered[]).every((each) => {
-                each.scrollIntoView();
-                const { left, top, width, height } = each.getBoundingClientRect();
-                const found = each.ownerDocument.elementFromPoint(left + width / 2, top + height / 2);
-                return found?.closest('.approval') !== null;
-              }),
-            ),
-          ).toBe(true);
-        }
-        expect(await violations(page)).toEqual([]);
-        await page.reload();
-        await tour.getByText('step 2 of 3').waitFor();
-        await press('Next');
-        await tour.getByText('step 3 of 3').waitFor();
-        await page.keyboard.press('Escape');
-        await tour.waitFor({ state: 'detached' });
-        expect(await page.evaluate('document.activeElement.id')).toBe('page');
-        await page.reload();
-        await page.getByText('Live', { exact: true }).waitFor();
-        expect(await tour.count()).toBe(0);
-        await page.keyboard.press('ControlOrMeta+k');
-        await page.getByRole('menuitem', { name: 'Show the tour' }).click();
-        await tour.getByText('step 1 of 3').waitFor();
-        await press('Skip the tour');
-        await tour.waitFor({ state: 'detached' });
-      } finally {
-        await context.close();
-        await fresh.end();
-      }
-    },
-    MINUTE,
-  );
+  newUsers(() => here.browser);
 
   test('loads the page of the new build when a part of the old build is gone', async () => {
     const [context, page] = await open();
@@ -474,12 +355,12 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     const [context, page] = await open();
     await visit(page, PLACES['runs'] as Place);
     await page.evaluate('window.isOld = true');
-    await page.route(`${porthole.host.url}/`, (route) =>
+    await page.route(`${here.porthole.host.url}/`, (route) =>
       route.request().resourceType() === 'fetch'
         ? route.fulfill({ headers: { etag: '"another"' }, body: '' })
         : route.continue(),
     );
-    const looked = page.waitForResponse(`${porthole.host.url}/`);
+    const looked = page.waitForResponse(`${here.porthole.host.url}/`);
     await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
     await looked;
     await page.getByRole('link', { name: 'Tools' }).click();
@@ -488,11 +369,3 @@ suite('the console as a whole, in a real browser', chromiumMissing, () => {
     await context.close();
   });
 });
-
-interface Covered {
-  readonly ownerDocument: {
-    elementFromPoint(x: number, y: number): { closest(selector: string): unknown } | null;
-  };
-  scrollIntoView(): void;
-  getBoundingClientRect(): { left: number; top: number; width: number; height: number };
-}

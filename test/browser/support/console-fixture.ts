@@ -15,6 +15,22 @@ export function ensureConsoleBuilt(): void {
   });
 }
 
+/** Themes and windows by user. */
+export const LOOKS = {
+  light: { colorScheme: 'light', viewport: { width: 1280, height: 800 } },
+  dark: { colorScheme: 'dark', viewport: { width: 1280, height: 800 } },
+  'a phone': { colorScheme: 'light', viewport: { width: 390, height: 844 } },
+  'a dark phone': { colorScheme: 'dark', viewport: { width: 390, height: 844 } },
+} as const;
+
+/** Makes the page believe that it is hidden, or visible again. */
+export async function turn(page: Page, state: 'hidden' | 'visible'): Promise<void> {
+  await page.evaluate(`(() => {
+    Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => '${state}' });
+    document.dispatchEvent(new Event('visibilitychange'));
+  })()`);
+}
+
 /** Accessibility violations found by axe-core: each as its rule and its first element. */
 export async function violations(page: Pick<Page, 'evaluate'>): Promise<string[]> {
   // Through the debugger, because the page's CSP blocks injected scripts. Once per document: the

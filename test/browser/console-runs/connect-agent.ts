@@ -1,32 +1,18 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { Browser } from 'playwright-core';
-import { chromiumMissing, launchHeadlessShell } from '#test/support/chromium.ts';
-import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
-import { suite } from '#test/support/suite.ts';
-import { ensureConsoleBuilt, violations, watch } from './support/console-fixture.ts';
+import { violations, watch } from '../support/console-fixture.ts';
+import type { ConsoleSuite } from '../support/console-suite.ts';
 
 const URL_OF = /"url": "([^"]+)"/;
 const TOKEN_OF = /Bearer ([\w.-]+)/;
 
-suite('a new run in the console', chromiumMissing, () => {
-  let porthole: TestHost;
-  let browser: Browser;
-
-  beforeAll(async () => {
-    ensureConsoleBuilt();
-    [porthole, browser] = await Promise.all([startTestHost(), launchHeadlessShell()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await porthole?.end();
-  });
-
-  test('shows how an agent connects, and turns green at its first call', async () => {
-    const page = await browser.newPage();
+/** How a new run's page connects an agent. */
+export function connectAgent(here: ConsoleSuite): void {
+  test('shows on a new run how an agent connects, and turns green at its first call', async () => {
+    const page = await here.browser.newPage();
     const watched = watch(page);
-    await page.goto(`${porthole.host.url}/`);
+    await page.goto(`${here.porthole.host.url}/`);
     await page.getByRole('button', { name: 'New run' }).first().click();
     await page.getByRole('textbox', { name: 'Title' }).fill('For my agent');
     await page.getByRole('button', { name: 'Start it' }).click();
@@ -38,7 +24,7 @@ suite('a new run in the console', chromiumMissing, () => {
       await panel.getByRole('button', { name: 'Client' }).click();
       await page.getByRole('option', { name: client, exact: true }).click();
       await panel.getByRole('group', { name: `Configuration for ${client}` }).waitFor();
-      expect(await shown()).toContain(new URL(porthole.host.url).host);
+      expect(await shown()).toContain(new URL(here.porthole.host.url).host);
     }
     expect(await violations(page)).toEqual([]);
     const call = async (text: string) => {
@@ -65,6 +51,6 @@ suite('a new run in the console', chromiumMissing, () => {
     await call((await shown()) ?? '');
     await panel.getByText('Your agent is connected').waitFor();
     expect(watched.problems).toEqual([]);
-    await page.close();
+    await page.context().close();
   });
-});
+}
