@@ -7,27 +7,23 @@ import {
   PODS,
   SERVICES,
   VOLUME_CLAIMS,
-  type JsonPatchOperation,
-  type KubernetesObject,
 } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import type { MergePatch } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import { SANDBOXES } from '#adapters/kubernetes/sandboxes/claim-state.ts';
 import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster-streams.ts';
 import { ANNOTATIONS, LABELS } from '#constructs/names.ts';
 import { previewManifests } from '#constructs/preview-objects.ts';
-import { sandboxClaimManifest } from '#constructs/sandbox-claim.ts';
 import { sandboxPodManifests, type SandboxPodProps } from '#constructs/sandbox-pod.ts';
 import type { PreviewSpec } from '#core/previews/preview-plane.ts';
 import { previewHost, previewName } from '#core/previews/preview-token.ts';
 import { suite } from '#test/support/suite.ts';
 import type { Properties } from '../infra/engine/wire-values.ts';
-import { definitionsMissing, installDefinitions } from './agent-sandbox-stand-in/definitions.ts';
 import { type Cluster, cluster, missing } from './fixture/cluster.ts';
 import { type Actor, GUEST, saidAgainst } from './guards/actor.ts';
 import { badRoutes } from './guards/bad-routes.ts';
-import { BAD_CLAIMS, BAD_PODS, BAD_VOLUMES } from './guards/bad-sandboxes.ts';
+import { BAD_PODS, BAD_VOLUMES } from './guards/bad-sandboxes.ts';
 import { BAD_SERVICES } from './guards/bad-services.ts';
 import { at, each, unlabelled } from './guards/change.ts';
+import { claimAdmission } from './guards/claim-admission.ts';
 import { type GuardedStack, openGuardedStack } from './guards/guarded-stack.ts';
 import { newSpec } from './guards/new-spec.ts';
 
@@ -344,48 +340,23 @@ suite('admission', missing(), () => {
     // Named like a preview: the labels distinguish them.
     const name = `preview-${'0'.repeat(20)}`;
     const metadata = { name };
-    const foreign: [Kind, object][] = [
-      [
-        HTTP_ROUTES,
-        {
-          apiVersion: 'gateway.networking.k8s.io/v1',
-          kind: 'HTTPRoute',
-          spec: { hostnames: ['shop.example.com'] },
-        },
-      ],
-      [
-        SERVICES,
-        // Valid except for this.
-        {
-          apiVersion: 'v1',
-          kind: 'Service',
-          spec: { selector: { [LABELS.sandbox]: 'theirs' }, ports: [{ port: 80, targetPort: 3000 }] },
-        },
-      ],
-      [
-        VOLUME_CLAIMS,
-        {
-          apiVersion: 'v1',
-          kind: 'PersistentVolumeClaim',
-          spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } },
-        },
-      ],
-      [
-        PODS,
-        {
-          apiVersion: 'v1',
-          kind: 'Pod',
-          spec: {
-            schedulingGates: [{ name: 'porthole.test/never' }],
-            containers: [{ name: 'a', image: 'a' }],
-          },
-        },
-      ],
+    const labelled = { selector: { [LABELS.sandbox]: 'theirs' }, ports: [{ port: 80, targetPort: 3000 }] };
+    const gated = {
+      schedulingGates: [{ name: 'porthole.test/never' }],
+      containers: [{ name: 'a', image: 'a' }],
+    };
+    const volume = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } };
+    const foreign: [Kind, apiVersion: string, kind: string, spec: object][] = [
+      [HTTP_ROUTES, 'gateway.networking.k8s.io/v1', 'HTTPRoute', { hostnames: ['shop.example.com'] }],
+      // Valid except for this.
+      [SERVICES, 'v1', 'Service', labelled],
+      [VOLUME_CLAIMS, 'v1', 'PersistentVolumeClaim', volume],
+      [PODS, 'v1', 'Pod', gated],
     ];
 
     beforeAll(async () => {
-      for (const [kind, object] of foreign)
-        await stack.admin.client.create(of(kind), { ...object, metadata });
+      for (const [plural, apiVersion, kind, spec] of foreign)
+        await stack.admin.client.create(of(plural), { apiVersion, kind, metadata, spec });
     });
 
     test.each(foreign.map(([kind]) => kind))('refuses the functions to delete: $plural', async (kind) => {
@@ -424,84 +395,5 @@ suite('admission', missing(), () => {
     );
   });
 
-  suite('of Sandboxes of agent-sandbox', definitionsMissing(), () => {
-    let claims: GuardedStack;
-    let actor: Actor;
-    const name = 'sandbox-abc';
-    const there = () => collection(SANDBOXES, claims.config.namespaces.previews);
-    const mode = (value: string): JsonPatchOperation => ({ op: 'add', path: '/spec/operatingMode', value });
-    const change = (...operations: JsonPatchOperation[]) =>
-      saidAgainst(actor.client.jsonPatch<KubernetesObject>(there(), name, operations));
-
-    beforeAll(async () => {
-      await installDefinitions(fixture.kubectl);
-      claims = await openGuardedStack(fixture, { warmPool: 'pool' });
-      actor = await claims.as('porthole');
-      await claims.admin.client.create(there(), {
-        apiVersion: 'agents.x-k8s.io/v1beta1',
-        kind: 'Sandbox',
-        metadata: { name, labels: { app: 'sandbox' } },
-        spec: { podTemplate: { spec: { containers: [{ name: 'sandbox', image: 'sandbox' }] } } },
-      });
-    }, 60_000);
-    afterAll(() => claims.close());
-
-    const claim = (warmPool = 'pool') =>
-      sandboxClaimManifest({
-        namespace: claims.config.namespaces.previews,
-        sandboxId: 'abc',
-        warmPool,
-      }) as Properties;
-
-    test('lets the functions claim one from a pool of the stack', async () => {
-      expect(await actor.refusal('sandboxclaims', claim())).toBeUndefined();
-    });
-
-    test.each(BAD_CLAIMS)('refuses the functions a claim with %s', async (_, spoil, reason) => {
-      expect(await actor.refusal('sandboxclaims', spoil(claim()))).toContain(reason);
-    });
-
-    test('lets the functions stop and resume one', async () => {
-      expect(await change(mode('Suspended'))).toBeUndefined();
-      expect(await change(mode('Running'))).toBeUndefined();
-    });
-
-    const inPod = '/spec/podTemplate/spec';
-    test.each<[what: string, operation: JsonPatchOperation]>([
-      ['another image', { op: 'replace', path: `${inPod}/containers/0/image`, value: 'evil' }],
-      [
-        'a path of its node',
-        { op: 'add', path: `${inPod}/volumes`, value: [{ name: 'root', hostPath: { path: '/' } }] },
-      ],
-      ['a service account', { op: 'add', path: `${inPod}/serviceAccountName`, value: 'builder' }],
-      [
-        'labels for its pod',
-        { op: 'add', path: '/spec/podTemplate/metadata', value: { labels: { app: 'api' } } },
-      ],
-      ['a Service', { op: 'add', path: '/spec/service', value: true }],
-      ['another end', { op: 'add', path: '/spec/shutdownTime', value: '2999-01-01T00:00:00Z' }],
-    ])('refuses them %s, also beside another mode', async (_, operation) => {
-      expect(await change(operation)).toContain('changed sandbox');
-      expect(await change(mode('Suspended'), operation)).toContain('changed sandbox');
-    });
-
-    test.each<[what: string, operation: JsonPatchOperation]>([
-      ['labels', { op: 'add', path: '/metadata/labels/app', value: 'other' }],
-      [
-        'an annotation',
-        { op: 'add', path: '/metadata/annotations', value: { 'agents.x-k8s.io/pod-name': 'database-0' } },
-      ],
-      [
-        'another owner',
-        {
-          op: 'add',
-          path: '/metadata/ownerReferences',
-          value: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'other', uid: '0' }],
-        },
-      ],
-      ['a finalizer', { op: 'add', path: '/metadata/finalizers', value: ['evil.test/never'] }],
-    ])('refuses them %s', async (_, operation) => {
-      expect(await change(operation)).toContain('changed owner');
-    });
-  });
+  claimAdmission(() => fixture);
 });

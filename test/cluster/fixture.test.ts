@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { request } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -17,14 +17,13 @@ import { suite } from '#test/support/suite.ts';
 import { BUSYBOX_IMAGE } from './fixture/fixture-images.ts';
 import { fixturePlan } from './fixture/fixture-plan.ts';
 import { isUp } from './fixture/bring-up.ts';
-import { buildProgram } from './fixture/build-program.ts';
 import { fixtureCluster } from './fixture/cluster.ts';
 import { image } from './fixture/image.ts';
-import { goMissing, machineMissing } from './fixture/machine-missing.ts';
+import { machineMissing } from './fixture/machine-missing.ts';
 import { isAlive, machineProcesses } from './fixture/machine-processes.ts';
 import { FIXTURE_GATEWAY, STORAGE_CLASS } from './fixture/objects.ts';
-import { buildName, cacheFolder, isBuilt } from './fixture/program-cache.ts';
-import { type Program, PROGRAMS } from './fixture/programs.ts';
+import { cacheFolder, isBuilt } from './fixture/program-cache.ts';
+import { PROGRAMS } from './fixture/programs.ts';
 import { fixtureProcesses, type Traces, traces } from './fixture/traces.ts';
 
 const MINUTE = 60_000;
@@ -366,59 +365,5 @@ suite('taking the test cluster down', missing(), () => {
 
   it('does nothing where there is no cluster', async () => {
     expect(await script('down')).toEqual({ status: 0, output: 'the test cluster is down\n' });
-  });
-});
-
-suite('building a program of the test cluster', machineMissing(cache)[0] ?? goMissing(), () => {
-  const source = join(folder, 'source');
-  const own = join(folder, 'cache');
-  const program: Program = {
-    name: 'greeter',
-    folder: source,
-    main: '.',
-    variables: { 'main.greeting': 'hello' },
-    takes: 'a second',
-    keeps: {},
-  };
-
-  function write(body: string): void {
-    mkdirSync(source, { recursive: true });
-    writeFileSync(join(source, 'go.mod'), 'module porthole.test/greeter\n\ngo 1.24\n');
-    writeFileSync(
-      join(source, 'main.go'),
-      `package main\n\nvar greeting string\n\nfunc main() { ${body} }\n`,
-    );
-  }
-
-  it('puts a program into the cache once, by a name that changes with its source', async () => {
-    write('print(greeting)');
-    const lines: string[] = [];
-    await buildProgram(program, own, (line) => lines.push(line));
-    await buildProgram(program, own, (line) => lines.push(line));
-    expect(lines).toEqual([
-      'building greeter (the first time a second)',
-      expect.stringMatching(/^built greeter in \d+ s$/),
-    ]);
-    const first = buildName(program);
-    expect(readdirSync(join(own, 'programs'))).toEqual([first]);
-    write('print(greeting, 2)');
-    expect(isBuilt(program, own)).toBe(false);
-    expect(buildName(program)).toMatch(/^greeter-[0-9a-f]{16}$/);
-  });
-
-  it('takes nothing over from a build that was interrupted', async () => {
-    const half = join(own, 'programs', 'building-greeter', 'result');
-    mkdirSync(half, { recursive: true });
-    writeFileSync(join(half, 'half'), '');
-    await buildProgram(program, own, () => {});
-    expect(readdirSync(join(own, 'programs', buildName(program)))).toEqual(['greeter']);
-    expect(readdirSync(join(own, 'programs'))).not.toContain('building-greeter');
-  });
-
-  it('leaves nothing of a build that fails, and says why it failed', async () => {
-    write('print(unknown)');
-    const before = readdirSync(join(own, 'programs'));
-    await expect(buildProgram(program, own, () => {})).rejects.toThrow('undefined: unknown');
-    expect(readdirSync(join(own, 'programs'))).toEqual(before);
   });
 });
