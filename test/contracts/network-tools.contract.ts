@@ -12,7 +12,7 @@ import {
   makeAuthority,
 } from '#test/cluster/fixture/certificate-authority.ts';
 import { command } from '#test/cluster/fixture/command.ts';
-import type { Attempt, StartBroker, StartedBroker } from '#test/contracts/network-secrets.contract.ts';
+import type { Attempt } from '#test/contracts/network-secrets.contract.ts';
 import { execute } from '#test/host/support/commands.ts';
 import { ALICE, PEOPLE } from '#test/host/support/people.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
@@ -102,15 +102,11 @@ cat tiny/README`,
  * Package managers in a sandbox with the network that it has by default on one machine, and
  * registries of this test in place of the internet.
  */
-export function networkToolsContract(
-  settings: () => Record<string, string>,
-  startBroker?: StartBroker,
-): void {
+export function networkToolsContract(settings: () => Record<string, string>): void {
   let folder: string;
   let registries: Server;
   let internet: Internet;
   let porthole: TestHost;
-  let broker: StartedBroker | undefined;
   let id: string;
 
   beforeAll(async () => {
@@ -129,7 +125,6 @@ export function networkToolsContract(
       serverOf: (_host, port) => (port === 443 ? registries : undefined),
     });
     const environment = { http_proxy: internet.proxy, https_proxy: internet.proxy };
-    broker = await startBroker?.(environment);
     porthole = await startTestHost({ ...PEOPLE, ...settings(), ...environment });
     const body = {
       network: 'packages',
@@ -145,7 +140,6 @@ export function networkToolsContract(
   }, 300_000);
   afterAll(async () => {
     await porthole?.end();
-    await broker?.end();
     internet?.close();
     registries?.close().closeAllConnections();
     await rm(folder, { recursive: true });
@@ -192,7 +186,7 @@ ${script}`);
       expect([exitCode, stdout.toString(), stderr.toString()]).toEqual([0, prints, expected]);
       const isLogged = ({ host, decision, rule }: Attempt) =>
         decision === 'allowed' && host === logs.host && rule === logs.rule;
-      // A broker in another process adds it later.
+      // A program may end before its connection does here.
       while (!(await attempts()).some(isLogged)) await new Promise((resolve) => setTimeout(resolve, 100));
     },
     300_000,

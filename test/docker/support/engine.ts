@@ -21,7 +21,7 @@ import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
  * perl carries the streams to ports; without it node would. The rest is part of Debian images as
  * well.
  */
-const MORE_PROGRAMS = 'base64 cut nohup perl realpath tee timeout uname uniq xargs'.split(' ');
+const MORE_PROGRAMS = 'cut nohup perl realpath tee timeout uname uniq xargs'.split(' ');
 
 /**
  * bash, tar, node and the other commands of the contracts, as on this machine; the name changes

@@ -32,7 +32,7 @@ export const SANDBOX_IMAGE = `porthole.test/sandbox:${createHash('sha256')
 
 /** Skipped if this machine has none. */
 const PROGRAMS =
-  'basename bash cat chmod cp curl dash date dd dirname echo env false find grep head id kill ln ls mkdir mkfifo mktemp mv od printenv printf ps readlink rm rmdir sed seq setsid sha256sum sleep sort stat stty tail tar test touch tr true tty wc yes';
+  'base64 basename bash cat chmod cp curl dash date dd dirname echo env false find grep head id kill ln ls mkdir mkfifo mktemp mv od printenv printf ps readlink rm rmdir sed seq setsid sha256sum sleep sort stat stty tail tar test touch tr true tty wc yes';
 /** Only busybox and the guest. */
 export const PLAIN_IMAGE = SANDBOX_IMAGE.replace('/sandbox:', '/plain:');
 
