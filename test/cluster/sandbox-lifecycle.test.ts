@@ -41,6 +41,6 @@ suite('the lives of claims of agent-sandbox', missing() ?? definitionsMissing(),
   sandboxLifecycleContract(
     async (clock) =>
       fixture(await openOnClaims({ environment, clock }), (id) => `workspace-${sandboxObjectName(id)}`),
-    { seesTraffic: false },
+    { seesTraffic: false, part: 'life' },
   );
 });

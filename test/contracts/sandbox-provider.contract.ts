@@ -18,6 +18,11 @@ export interface ContractCapabilities {
    * not include it.
    */
   readonly ownNetwork: boolean;
+  /**
+   * `life`: without the commands, terminals and streams of a sandbox, for a provider that reaches
+   * its guests like another one that has the whole contract.
+   */
+  readonly part?: 'all' | 'life';
 }
 
 /** A new sandbox id. */
@@ -123,7 +128,7 @@ export async function eventually(check: () => Promise<boolean>): Promise<boolean
 /** Runs the suite; `open` is called once, and its result is closed at the end. */
 export function sandboxProviderContract(
   open: () => Promise<TestProvider>,
-  capabilities: ContractCapabilities,
+  { ownNetwork, part = 'all' }: ContractCapabilities,
 ): void {
   let provider: TestProvider;
   const id = sandboxId();
@@ -142,6 +147,155 @@ export function sandboxProviderContract(
     for (const one of made) await provider.destroy(one);
     await provider.close();
   });
+
+  describe('commands of a new sandbox', () => {
+    test('start in /workspace', async () => {
+      await run(provider, id, ['sh', '-c', 'echo here > "$WORKSPACE/where"']);
+      expect((await run(provider, id, ['cat', 'where'])).stdout).toBe('here\n');
+    });
+
+    test('see the variables that are asked for beside the sandbox’s own', async () => {
+      const { stdout } = await run(provider, id, ['sh', '-c', 'echo "$GREETING $SANDBOX_ID"'], {
+        env: { GREETING: 'hello world' },
+      });
+      expect(stdout).toBe(`hello world ${id}\n`);
+    });
+
+    test('have outputs/ in their workspace', async () => {
+      expect((await run(provider, id, ['test', '-d', 'outputs'])).exit).toEqual({ code: 0 });
+    });
+
+    test('write and execute in /tmp', async () => {
+      const script =
+        'f=$(mktemp /tmp/x.XXXXXX) && printf "#!/bin/sh\\necho ran\\n" > "$f" && chmod +x "$f" && "$f"; rm -f "$f"';
+      expect((await run(provider, id, ['sh', '-c', script])).stdout).toBe('ran\n');
+    });
+
+    if (ownNetwork)
+      test('reaches each of two sandboxes on the same port', async () => {
+        const other = fresh();
+        await provider.create({ id: other });
+        await serve(provider, id, 'first', { port: 3000 });
+        await serve(provider, other, 'second', { port: 3000 });
+        expect(await talk(await provider.dial(id, 3000), 'x')).toBe('first:x');
+        expect(await talk(await provider.dial(other, 3000), 'x')).toBe('second:x');
+      });
+  });
+
+  describe('its life', () => {
+    test('does nothing when a running sandbox is created again', async () => {
+      await run(provider, id, ['sh', '-c', 'echo kept > kept']);
+      await provider.create({ id });
+      expect((await run(provider, id, ['cat', 'kept'])).stdout).toBe('kept\n');
+      expect(await provider.inspect(id)).toMatchObject({ state: 'running' });
+    });
+
+    test('makes one sandbox from simultaneous creates of one id', async () => {
+      const one = fresh();
+      await Promise.all(Array.from({ length: 8 }, () => provider.create({ id: one })));
+      expect((await run(provider, one, ['echo', 'up'])).stdout).toBe('up\n');
+    });
+
+    test('ends its processes and keeps its files on stop, and comes back on resume', async () => {
+      const one = fresh();
+      await provider.create({ id: one });
+      const port = await serve(provider, one, 'gone');
+      await run(provider, one, ['sh', '-c', 'echo kept > kept']);
+      await provider.stop(one);
+      await provider.stop(one);
+      expect(await provider.inspect(one)).toMatchObject({ state: 'stopped', podName: expect.any(String) });
+      expect(await codeOf(provider.exec(one, { argv: ['true'] }))).toBe('sandbox_not_running');
+      expect(await codeOf(provider.dial(one, port))).toBe('sandbox_not_running');
+      await provider.resume(one);
+      await provider.resume(one);
+      expect(await provider.inspect(one)).toMatchObject({ state: 'running' });
+      expect((await run(provider, one, ['cat', 'kept'])).stdout).toBe('kept\n');
+      expect(await codeOf(provider.dial(one, port))).toBe('nothing_listens');
+    });
+
+    test('reports a running command as lost, not ended, when its sandbox stops', async () => {
+      const one = fresh();
+      await provider.create({ id: one });
+      const process = await provider.exec(one, { argv: ['sh', '-c', 'echo up; exec sleep 1000'] });
+      process.stderr.resume();
+      await until(process.stdout, 'up');
+      await provider.stop(one);
+      expect(await codeOf(process.exited)).toBe('exec_transport_error');
+    });
+
+    test.each([
+      ['at once', (_one: string) => Promise.resolve()],
+      [
+        'stopped and resumed',
+        async (one: string) => {
+          await provider.stop(one);
+          await provider.resume(one);
+        },
+      ],
+    ])('runs commands after its folder is closed to its user, %s', async (_when, then) => {
+      const one = fresh();
+      await provider.create({ id: one });
+      // Only its user may do this: if the folder has another owner, it stays unchanged.
+      const shut = 'echo kept > file; chmod 000 outputs . 2>/dev/null; echo done';
+      expect((await run(provider, one, ['sh', '-c', shut])).stdout).toBe('done\n');
+      await then(one);
+      expect(await run(provider, one, ['sh', '-c', 'pwd -P; cat file; [ -w . ] && echo writable'])).toEqual({
+        exit: { code: 0 },
+        stdout: expect.stringMatching(/\nkept\nwritable\n$/),
+        stderr: '',
+      });
+      await provider.destroy(one);
+    });
+
+    test('survives hostile workspaces: stopped and resumed, it runs, and its files can be read and written', async () => {
+      const ids = [fresh(), fresh(), fresh()];
+      await Promise.all(ids.map((one) => provider.create({ id: one })));
+      expect(await survivesHostileTrees(provider, ids)).toEqual([]);
+      await Promise.all(ids.map((one) => provider.destroy(one)));
+    });
+
+    test('removes the sandbox and its files on destroy, and does nothing the second time', async () => {
+      const one = fresh();
+      await provider.create({ id: one });
+      const script = 'mkdir -p shut/deep && touch shut/deep/file && chmod 0 shut/deep/file shut/deep shut';
+      await run(provider, one, ['sh', '-c', script]);
+      await provider.destroy(one);
+      await provider.destroy(one);
+      expect(await provider.inspect(one)).toMatchObject({ state: 'absent' });
+      await provider.create({ id: one });
+      expect((await run(provider, one, ['test', '-e', 'shut'])).exit).toEqual({ code: 1 });
+    });
+
+    test('list names every sandbox, running or stopped', async () => {
+      const one = fresh();
+      await provider.create({ id: one });
+      await provider.stop(one);
+      const listed: string[] = [];
+      for await (const each of provider.list()) listed.push(each);
+      expect(listed).toEqual(expect.arrayContaining([id, one]));
+      await provider.destroy(one);
+      for await (const each of provider.list()) expect(each).not.toBe(one);
+    });
+
+    test('reports an unknown id as absent and not found, and has nothing to destroy', async () => {
+      const none = sandboxId();
+      expect(await provider.inspect(none)).toMatchObject({ state: 'absent' });
+      expect(await codeOf(provider.stop(none))).toBe('sandbox_not_found');
+      expect(await codeOf(provider.resume(none))).toBe('sandbox_not_found');
+      expect(await codeOf(provider.exec(none, { argv: ['true'] }))).toBe('sandbox_not_found');
+      expect(await codeOf(provider.dial(none, 3000))).toBe('sandbox_not_found');
+      await provider.destroy(none);
+    });
+
+    test.each(['../escape', 'UPPER', '', 'a'.repeat(129), 'a/b', '.'])(
+      'refuses to create the id %j',
+      async (wrong) => {
+        expect(await codeOf(provider.create({ id: wrong }))).toBe('invalid_request');
+      },
+    );
+  });
+
+  if (part === 'life') return;
 
   describe('commands', () => {
     const exits: readonly [string, ExecCommand['argv'], ExecExit][] = [
@@ -185,11 +339,6 @@ export function sandboxProviderContract(
       expect(stdout).toBe('$HOME|a b||*|ü\n|');
     });
 
-    test('start in /workspace', async () => {
-      await run(provider, id, ['sh', '-c', 'echo here > "$WORKSPACE/where"']);
-      expect((await run(provider, id, ['cat', 'where'])).stdout).toBe('here\n');
-    });
-
     test('start in the folder that is asked for', async () => {
       await run(provider, id, ['sh', '-c', 'mkdir -p deep/er && echo down > deep/er/file']);
       expect((await run(provider, id, ['cat', 'file'], { cwd: '/workspace/deep/er' })).stdout).toBe('down\n');
@@ -201,25 +350,8 @@ export function sandboxProviderContract(
       expect(stderr).toContain('none');
     });
 
-    test('see the variables that are asked for beside the sandbox’s own', async () => {
-      const { stdout } = await run(provider, id, ['sh', '-c', 'echo "$GREETING $SANDBOX_ID"'], {
-        env: { GREETING: 'hello world' },
-      });
-      expect(stdout).toBe(`hello world ${id}\n`);
-    });
-
     test('read /dev/null where no stdin is asked for', async () => {
       expect((await run(provider, id, ['cat'])).exit).toEqual({ code: 0 });
-    });
-
-    test('have outputs/ in their workspace', async () => {
-      expect((await run(provider, id, ['test', '-d', 'outputs'])).exit).toEqual({ code: 0 });
-    });
-
-    test('write and execute in /tmp', async () => {
-      const script =
-        'f=$(mktemp /tmp/x.XXXXXX) && printf "#!/bin/sh\\necho ran\\n" > "$f" && chmod +x "$f" && "$f"; rm -f "$f"';
-      expect((await run(provider, id, ['sh', '-c', script])).stdout).toBe('ran\n');
     });
 
     test('carry bytes of every value through stdin and stdout unchanged', async () => {
@@ -436,128 +568,5 @@ export function sandboxProviderContract(
       expect(await codeOf(provider.dial(id, 0))).toBe('invalid_port');
       expect(await codeOf(provider.dial(id, 65_536))).toBe('invalid_port');
     });
-
-    if (capabilities.ownNetwork)
-      test('reaches each of two sandboxes on the same port', async () => {
-        const other = fresh();
-        await provider.create({ id: other });
-        await serve(provider, id, 'first', { port: 3000 });
-        await serve(provider, other, 'second', { port: 3000 });
-        expect(await talk(await provider.dial(id, 3000), 'x')).toBe('first:x');
-        expect(await talk(await provider.dial(other, 3000), 'x')).toBe('second:x');
-      });
-  });
-
-  describe('its life', () => {
-    test('does nothing when a running sandbox is created again', async () => {
-      await run(provider, id, ['sh', '-c', 'echo kept > kept']);
-      await provider.create({ id });
-      expect((await run(provider, id, ['cat', 'kept'])).stdout).toBe('kept\n');
-      expect(await provider.inspect(id)).toMatchObject({ state: 'running' });
-    });
-
-    test('makes one sandbox from simultaneous creates of one id', async () => {
-      const one = fresh();
-      await Promise.all(Array.from({ length: 8 }, () => provider.create({ id: one })));
-      expect((await run(provider, one, ['echo', 'up'])).stdout).toBe('up\n');
-    });
-
-    test('ends its processes and keeps its files on stop, and comes back on resume', async () => {
-      const one = fresh();
-      await provider.create({ id: one });
-      const port = await serve(provider, one, 'gone');
-      await run(provider, one, ['sh', '-c', 'echo kept > kept']);
-      await provider.stop(one);
-      await provider.stop(one);
-      expect(await provider.inspect(one)).toMatchObject({ state: 'stopped', podName: expect.any(String) });
-      expect(await codeOf(provider.exec(one, { argv: ['true'] }))).toBe('sandbox_not_running');
-      expect(await codeOf(provider.dial(one, port))).toBe('sandbox_not_running');
-      await provider.resume(one);
-      await provider.resume(one);
-      expect(await provider.inspect(one)).toMatchObject({ state: 'running' });
-      expect((await run(provider, one, ['cat', 'kept'])).stdout).toBe('kept\n');
-      expect(await codeOf(provider.dial(one, port))).toBe('nothing_listens');
-    });
-
-    test('reports a running command as lost, not ended, when its sandbox stops', async () => {
-      const one = fresh();
-      await provider.create({ id: one });
-      const process = await provider.exec(one, { argv: ['sh', '-c', 'echo up; exec sleep 1000'] });
-      process.stderr.resume();
-      await until(process.stdout, 'up');
-      await provider.stop(one);
-      expect(await codeOf(process.exited)).toBe('exec_transport_error');
-    });
-
-    test.each([
-      ['at once', (_one: string) => Promise.resolve()],
-      [
-        'stopped and resumed',
-        async (one: string) => {
-          await provider.stop(one);
-          await provider.resume(one);
-        },
-      ],
-    ])('runs commands after its folder is closed to its user, %s', async (_when, then) => {
-      const one = fresh();
-      await provider.create({ id: one });
-      // Only its user may do this: if the folder has another owner, it stays unchanged.
-      const shut = 'echo kept > file; chmod 000 outputs . 2>/dev/null; echo done';
-      expect((await run(provider, one, ['sh', '-c', shut])).stdout).toBe('done\n');
-      await then(one);
-      expect(await run(provider, one, ['sh', '-c', 'pwd -P; cat file; [ -w . ] && echo writable'])).toEqual({
-        exit: { code: 0 },
-        stdout: expect.stringMatching(/\nkept\nwritable\n$/),
-        stderr: '',
-      });
-      await provider.destroy(one);
-    });
-
-    test('survives hostile workspaces: stopped and resumed, it runs, and its files can be read and written', async () => {
-      const ids = [fresh(), fresh(), fresh()];
-      await Promise.all(ids.map((one) => provider.create({ id: one })));
-      expect(await survivesHostileTrees(provider, ids)).toEqual([]);
-      await Promise.all(ids.map((one) => provider.destroy(one)));
-    });
-
-    test('removes the sandbox and its files on destroy, and does nothing the second time', async () => {
-      const one = fresh();
-      await provider.create({ id: one });
-      const script = 'mkdir -p shut/deep && touch shut/deep/file && chmod 0 shut/deep/file shut/deep shut';
-      await run(provider, one, ['sh', '-c', script]);
-      await provider.destroy(one);
-      await provider.destroy(one);
-      expect(await provider.inspect(one)).toMatchObject({ state: 'absent' });
-      await provider.create({ id: one });
-      expect((await run(provider, one, ['test', '-e', 'shut'])).exit).toEqual({ code: 1 });
-    });
-
-    test('list names every sandbox, running or stopped', async () => {
-      const one = fresh();
-      await provider.create({ id: one });
-      await provider.stop(one);
-      const listed: string[] = [];
-      for await (const each of provider.list()) listed.push(each);
-      expect(listed).toEqual(expect.arrayContaining([id, one]));
-      await provider.destroy(one);
-      for await (const each of provider.list()) expect(each).not.toBe(one);
-    });
-
-    test('reports an unknown id as absent and not found, and has nothing to destroy', async () => {
-      const none = sandboxId();
-      expect(await provider.inspect(none)).toMatchObject({ state: 'absent' });
-      expect(await codeOf(provider.stop(none))).toBe('sandbox_not_found');
-      expect(await codeOf(provider.resume(none))).toBe('sandbox_not_found');
-      expect(await codeOf(provider.exec(none, { argv: ['true'] }))).toBe('sandbox_not_found');
-      expect(await codeOf(provider.dial(none, 3000))).toBe('sandbox_not_found');
-      await provider.destroy(none);
-    });
-
-    test.each(['../escape', 'UPPER', '', 'a'.repeat(129), 'a/b', '.'])(
-      'refuses to create the id %j',
-      async (wrong) => {
-        expect(await codeOf(provider.create({ id: wrong }))).toBe('invalid_request');
-      },
-    );
   });
 }
