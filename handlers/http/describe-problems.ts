@@ -4,6 +4,8 @@ import { closestName } from '#core/sandboxes/closest-name.ts';
 /** Secret fields: an error never repeats their values, or any value below `env`. */
 const SECRET = /^env\.|token|secret|key|credential|password|authorization/i;
 
+const NOTHING = ', got nothing';
+
 /** zod's own message for a size that is out of its limits. */
 const LIMIT = /^Too (?:small|big): expected \S+ to (have|be) ([<>]=?)(-?[\d.]+)( \w+)?$/;
 const RELATIONS: Readonly<Record<string, string>> = {
@@ -61,7 +63,8 @@ function describe(issue: z.core.$ZodIssue, input: unknown, where: string, schema
     return `${parent}: ${issue.issues.map(({ message }) => message).join(', ')}, got ${key}.`;
   }
   const name = issue.path.length === 0 ? where : issue.path.map(String).join('.');
-  const got = name !== where && SECRET.test(name) ? '' : valueAt(input, issue.path);
+  const found = valueAt(input, issue.path);
+  const got = name !== where && SECRET.test(name) && found !== NOTHING ? '' : found;
   // Replaces the received type in zod's message by the value.
   const message = issue.message
     .replace(/^Invalid input: (expected [^,]+), received .*$/, '$1')
@@ -71,6 +74,8 @@ function describe(issue: z.core.$ZodIssue, input: unknown, where: string, schema
     .replace(/\.$/, '');
   // The bridge's message, which its clients match.
   if (message.startsWith(`${name} `)) return message;
+  if (got === NOTHING && message.startsWith('must ')) return `${name} is missing: it ${message}.`;
+  if (got === NOTHING && issue.code !== 'custom') return `${name} is missing.`;
   return `${name}: ${message}${got}.`;
 }
 
@@ -80,7 +85,7 @@ function valueAt(input: unknown, path: readonly PropertyKey[]): string {
     if (typeof value !== 'object' || value === null) return '';
     value = (value as Record<PropertyKey, unknown>)[key];
   }
-  if (value === undefined) return ', got nothing';
+  if (value === undefined) return NOTHING;
   if (typeof value === 'object' && value !== null)
     return Array.isArray(value) ? ', got an array' : ', got an object';
   const text = JSON.stringify(value);

@@ -35,6 +35,8 @@ describe('bad input', () => {
     agent: () => `/api/runs/${run.runId}/sandbox/preview`,
     sandboxes: () => '/v1/sandbox',
     exec: () => `/v1/sandbox/${run.sandboxId}/exec`,
+    move: () => `/v1/sandbox/${run.sandboxId}/move`,
+    session: () => '/api/session',
   };
 
   /**
@@ -88,7 +90,7 @@ describe('bad input', () => {
     });
 
     test.each([
-      [{}, 'target_port: must be an integer between 1 and 65535, got nothing.'],
+      [{}, 'target_port is missing: it must be an integer between 1 and 65535.'],
       [
         { target_port: 3000, targetPort: 3000 },
         'target_port: say either target_port or targetPort, not both, got 3000.',
@@ -126,7 +128,9 @@ describe('bad input', () => {
       ['runs', '{"title":', 'Invalid JSON body'],
       ['start', '{"target_port":3001,"__proto__":{"target_port":3000}}', 'body: unknown field "__proto__".'],
       ['start', { target_port: 3000, rotate: 'true' }, 'rotate: expected boolean, got "true".'],
-      ['agent', {}, 'target_port: must be an integer between 1 and 65535, got nothing.'],
+      ['agent', {}, 'target_port is missing: it must be an integer between 1 and 65535.'],
+      ['move', {}, 'from is missing. to is missing.'],
+      ['session', {}, 'key is missing.'],
       ['exec', { argv: [1] }, 'argv.0: must be a string, got 1.'],
       ['exec', { argv: [''] }, 'argv[0] must not be empty'],
       ['exec', { argv: ['echo', '\0'] }, 'argv must not contain a NUL character'],
@@ -219,6 +223,7 @@ describe('bad input', () => {
         'created_after: must be a time of RFC 3339, such as 2026-03-01T12:00:00Z, got "2026-03-01".',
       ],
       ['/api/runs?query=', query('must not be empty, got "".')],
+      ['/v1/sandbox/none/search', 'text is missing.'],
       ['/v1/sandbox/none/search?text=', 'text: must have at least 1 character, got "".'],
       [
         `/v1/sandbox/none/search?text=${'x'.repeat(1_001)}`,
