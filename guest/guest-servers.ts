@@ -170,7 +170,7 @@ class DeclaredServer {
 
   async #followExit(process: GuestProcess, turn: number): Promise<void> {
     const exit = await process.ended;
-    if (turn === this.#turn) this.#over(exit);
+    if (turn === this.#turn) this.#over(process, exit);
   }
 
   async #followStart(ready: Promise<void>, process: GuestProcess, isCurrent: () => boolean): Promise<void> {
@@ -202,11 +202,10 @@ class DeclaredServer {
   }
 
   /** The process has exited by itself. */
-  #over(exit: ProcessExit): void {
+  #over(process: GuestProcess, exit: ProcessExit): void {
     this.#ended(exit);
     const { restart = 'on-failure' } = this.entry.declaration;
-    const how = exit.signal ?? `code ${exit.code}`;
-    const reason = `ended with ${how} (${exit.reason})`;
+    const reason = `ended with ${exit.signal ?? `code ${exit.code}`} (${causeOf(process, exit)})`;
     const isFailure = exit.code !== 0;
     if (restart === 'never' || (restart === 'on-failure' && !isFailure)) {
       this.#become(isFailure ? 'failed' : 'exited', isFailure ? reason : null);
@@ -409,6 +408,19 @@ async function serves(port: number, path: string): Promise<boolean> {
     asked.once('response', ({ statusCode = 500 }) => done(statusCode < 400));
     asked.end();
   });
+}
+
+/** Bytes of the last output that are searched for the cause of an exit. */
+const LAST_OUTPUT = 4_096;
+
+/** What a shell, env(1) or the guest prints before exit code 127: the program does not exist. */
+const NOT_FOUND = /(?:^|: )([^:\n]+): (?:(?:command )?not found|No such file or directory)/gm;
+
+function causeOf({ ring }: GuestProcess, { code, reason }: ProcessExit): string {
+  const { pieces } = ring.read(code === 127 ? Math.max(0, ring.to - LAST_OUTPUT) : ring.to);
+  const output = pieces.map(({ bytes }) => bytes.toString()).join('');
+  const program = [...output.matchAll(NOT_FOUND)].at(-1)?.[1];
+  return program === undefined ? reason : `program ${program} not found: install it, or correct the command`;
 }
 
 /** Finds a text within a line of output that arrives in pieces. */

@@ -101,6 +101,13 @@ test('says what a server that ends printed last', async () => {
   );
   const never = await porthole(`serve ${port} --replace --restart never -- false`);
   expect(never).toMatchObject({ code: 1, stderr: expect.stringContaining('ended with code 1 (exited).') });
+  const missing = await porthole(`serve ${port} --replace -- no-such-program --port ${port}`);
+  expect(missing).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(
+      'not ready: ended with code 127 (program no-such-program not found: install it, or correct the command);',
+    ),
+  });
   const late = await porthole(`serve ${port} --replace --timeout 1 -- sleep 600`);
   expect(late).toMatchObject({ code: 1, stderr: expect.stringContaining('not ready within 1000 ms') });
   await porthole(`stop port-${port} --remove`);

@@ -156,6 +156,19 @@ async function logsOf(name: string, query: string): Promise<[string, string][]> 
   return seen;
 }
 
+test.each([
+  [{ argv: ['no-such-program'] }, 'no-such-program'],
+  [{ command: 'no-such-program --port 1' }, 'no-such-program'],
+  [{ command: 'cat missing.txt; ./missing.sh' }, './missing.sh'],
+  [{ command: 'echo done; exit 127' }, undefined],
+])('names the program that %j lacks', async (program, name) => {
+  await eventsUntil(isState('lacks', 'failed'), () => put('lacks', { ...program, restart: 'never' }));
+  const cause =
+    name === undefined ? 'exited' : `program ${name} not found: install it, or correct the command`;
+  expect(await get('lacks')).toMatchObject({ reason: `ended with code 127 (${cause})` });
+  await remove('lacks');
+});
+
 test('shows the last lines of its logs', async () => {
   const command = 'i=0; while [ $i -lt 500 ]; do i=$((i+1)); echo "line $i"; done';
   await eventsUntil(isState('lines', 'exited'), () => put('lines', { command, restart: 'never' }));
