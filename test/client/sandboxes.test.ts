@@ -13,15 +13,18 @@ describe('the client', () => {
   beforeAll(async () => {
     host = await startTestHost(PEOPLE);
     porthole = new Porthole({ url: `http://127.0.0.1:${host.host.port}`, apiKey: ALICE });
-    sandbox = await porthole.sandboxes.create({ name: 'main', tags: { thread_id: '1', created_by: 'test' } });
+    sandbox = await porthole.sandboxes.create({
+      name: 'main-1',
+      tags: { thread_id: '1', created_by: 'test' },
+    });
   });
   afterAll(() => host.end());
 
   test('makes a sandbox, and finds it by id and by name', async () => {
     expect(sandbox.id).toMatch(/^[a-z2-7]{26}$/);
-    expect((await porthole.sandboxes.find('main')).id).toBe(sandbox.id);
+    expect((await porthole.sandboxes.find('main-1')).id).toBe(sandbox.id);
     const found = await porthole.sandboxes.find(sandbox.id);
-    expect(found.info).toMatchObject({ id: sandbox.id, name: 'main', state: 'running', owner: 'alice' });
+    expect(found.info).toMatchObject({ id: sandbox.id, name: 'main-1', state: 'running', owner: 'alice' });
     await expect(porthole.sandboxes.find('unknown')).rejects.toMatchObject({
       code: 'sandbox_not_found',
       status: 404,
@@ -42,7 +45,7 @@ describe('the client', () => {
     );
     expect(await ids({ tags: { thread_id: '2', session_id: '3' } })).toEqual([others[1]?.id]);
     expect(await ids({ state: 'stopped' })).toEqual([]);
-    expect(await ids({ search: 'MAI', image: 'default', createdAfter: new Date(0) })).toEqual([sandbox.id]);
+    expect(await ids({ search: 'MAIN-', image: 'default', createdAfter: new Date(0) })).toEqual([sandbox.id]);
     expect(await ids({ search: 'main', createdBefore: new Date(0) })).toEqual([]);
     expect(await ids({ owner: 'bob' })).toEqual([]);
     const sorted = await collect(porthole.sandboxes.list({ sort: 'oldest', pageSize: 1 }));
