@@ -14,6 +14,14 @@ export interface Platform {
   readonly syncFolder: (sandbox: Sandbox, folder: string, options?: SyncOptions) => Promise<SyncResult>;
 }
 
+/** The environment; browsers have none. */
+export function environment(): Readonly<Record<string, string | undefined>> {
+  const { process } = globalThis as {
+    readonly process?: { readonly env?: Readonly<Record<string, string | undefined>> };
+  };
+  return process?.env ?? {};
+}
+
 export const ANYWHERE: Platform = {
   openSocket: openPlatformSocket,
   // Called without a receiver: browsers reject `fetch` called as a method.

@@ -1,5 +1,5 @@
 import { HttpClient, type HttpClientOptions } from './http/http-client.ts';
-import { ANYWHERE, type Platform } from './platform.ts';
+import { ANYWHERE, environment, type Platform } from './platform.ts';
 import { Policies } from './runs/policies.ts';
 import type { Run } from './runs/run.ts';
 import { type CreateRunOptions, Runs } from './runs/runs.ts';
@@ -34,9 +34,10 @@ export class Porthole {
   /** @throws TypeError for an invalid URL or key */
   constructor({ openSocket, url, apiKey, fetch }: PortholeOptions = {}, defaults: Platform = ANYWHERE) {
     const platform = { ...defaults, ...(openSocket !== undefined && { openSocket }) };
+    const { PORTHOLE_URL, PORTHOLE_API_KEY } = environment();
     const http = new HttpClient({
-      url: url ?? (setting('PORTHOLE_URL') || DEFAULT_URL),
-      apiKey: apiKey ?? (setting('PORTHOLE_API_KEY') || undefined),
+      url: url ?? (PORTHOLE_URL || DEFAULT_URL),
+      apiKey: apiKey ?? (PORTHOLE_API_KEY || undefined),
       fetch,
     });
     this.runs = new Runs(http, platform);
@@ -61,12 +62,4 @@ export class Porthole {
   agentRun(id: string, options?: CallOptions): Promise<Run> {
     return this.runs.get(id, { ...options, asAgent: true });
   }
-}
-
-/** Browsers have no environment. */
-function setting(name: string): string | undefined {
-  const { process } = globalThis as {
-    readonly process?: { readonly env?: Readonly<Record<string, string | undefined>> };
-  };
-  return process?.env?.[name] || undefined;
 }

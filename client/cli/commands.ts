@@ -1,11 +1,10 @@
-import { type CommandSpec, JSON_OPTION } from './command.ts';
+import { type CommandSpec, JSON_OPTION, UsageError } from './command.ts';
 import { completionCommand } from './commands/completion.ts';
 import { copyCommand, moveCommand } from './commands/copy.ts';
 import { createCommand } from './commands/create.ts';
 import { curlCommand } from './commands/curl.ts';
 import { approveCommand, denyCommand } from './commands/decide.ts';
 import { delegateCommand } from './commands/delegate.ts';
-import { deleteCommand } from './commands/delete.ts';
 import { execCommand } from './commands/exec.ts';
 import { inboxCommand } from './commands/inbox.ts';
 import { eventsCommand, logsCommand, psCommand } from './commands/inspect.ts';
@@ -13,14 +12,12 @@ import { listCommand, runsCommand } from './commands/list.ts';
 import { checkCommand, lookCommand } from './commands/look.ts';
 import { networkCommand } from './commands/network.ts';
 import { openCommand, previewCommand } from './commands/preview.ts';
-import { shareCommand } from './commands/share.ts';
 import { shellCommand } from './commands/shell.ts';
-import { resumeCommand, stopCommand } from './commands/stop-and-resume.ts';
+import { deleteCommand, resumeCommand, stopCommand } from './commands/stop-and-delete.ts';
 import { syncCommand } from './commands/sync.ts';
 import { upCommand } from './commands/up.ts';
-import { plain } from './plain.ts';
-import { readPort } from './read-port.ts';
-import { runOf } from './run-of.ts';
+import { plain } from './print.ts';
+import { runAndPort, runOf } from './run-of.ts';
 
 export const doctorCommand: CommandSpec = {
   name: 'doctor',
@@ -31,9 +28,8 @@ export const doctorCommand: CommandSpec = {
   positionals: [2, 2],
   async run(context) {
     const { given, signal, print } = context;
-    const [word = '', text = ''] = given.positionals;
-    const port = readPort(text);
-    const report = await (await runOf(context, word, 'make')).doctor(port, { signal });
+    const { run, port } = await runAndPort(context);
+    const report = await run.doctor(port, { signal });
     await print(given.is('json') ? JSON.stringify(report) : plain(report.advice));
     return report.ports.some((each) => each.port === port && each.ready) ? 0 : 1;
   },
@@ -52,6 +48,32 @@ export const statusCommand: CommandSpec = {
     const previews = (await run?.previews({ signal })) ?? [];
     if (given.is('json')) await print(JSON.stringify(previews.map(({ info }) => info)));
     else for (const { port, url } of previews) await print(`${port} ${url}`);
+    return 0;
+  },
+};
+
+const SHARING = ['private', 'view', 'work'] as const;
+
+export const shareCommand: CommandSpec = {
+  name: 'share',
+  usage: '<run> [private|view|work]',
+  summary: 'share a run with the people of your organisation, or print how it is shared',
+  options: JSON_OPTION,
+  examples: [
+    ['porthole share run_01… view', 'they see the run, its previews, files and output'],
+    ['porthole share run_01… private', 'no longer; their open terminals end'],
+  ],
+  positionals: [1, 2],
+  async run(context) {
+    const { given, signal, print } = context;
+    const [word = '', text] = given.positionals;
+    const sharing = SHARING.find((mode) => mode === text);
+    if (text !== undefined && sharing === undefined) {
+      throw new UsageError(`share it as ${SHARING.join(', ')}, got ${text}.`);
+    }
+    const run = await runOf(context, word, 'make');
+    const info = sharing === undefined ? run.info : await run.share(sharing, { signal });
+    await print(given.is('json') ? JSON.stringify(info) : plain(`${info.run_id} ${info.sharing}`));
     return 0;
   },
 };

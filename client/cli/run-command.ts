@@ -3,12 +3,8 @@ import { Porthole } from '../node/index.ts';
 import { VERSION } from '../version.ts';
 import { type CommandSpec, type Context, type OptionSpec, type Streams, UsageError } from './command.ts';
 import { COMMANDS } from './commands.ts';
-import { plain } from './plain.ts';
+import { plain, table, write } from './print.ts';
 import { readArguments, usageOf } from './read-arguments.ts';
-import { table } from './table.ts';
-import { write } from './write.ts';
-
-const DEFAULT_URL = 'http://127.0.0.1:8787';
 
 /** The exit code of shells for a program that SIGINT ended. */
 const INTERRUPTED = 130;
@@ -70,10 +66,7 @@ function find(name: string): CommandSpec {
 function connect({ environment }: Streams): Porthole {
   const { PORTHOLE_URL: url, PORTHOLE_API_KEY: apiKey } = environment;
   try {
-    return new Porthole({
-      url: url === undefined || url === '' ? DEFAULT_URL : url,
-      apiKey: apiKey === '' ? undefined : apiKey,
-    });
+    return new Porthole({ url: url || undefined, apiKey: apiKey || undefined });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     const words = error.message.replace(/^url/, 'PORTHOLE_URL').replace(/^apiKey/, 'PORTHOLE_API_KEY');

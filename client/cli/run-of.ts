@@ -1,6 +1,7 @@
 import type { Run } from '../runs/run.ts';
 import type { Context } from './command.ts';
 import { holdSandbox } from './hold-sandbox.ts';
+import { readPort } from './read-values.ts';
 
 /** Title of the runs that the command creates for its previews; used to find them again. */
 const TITLE = 'porthole preview';
@@ -19,6 +20,13 @@ export async function runOf(context: Context, word: string, isMade?: 'make'): Pr
   const { id } = await holdSandbox(context, word);
   const found = await findRun(context, id, (title) => OURS.test(title));
   return found ?? (isMade === undefined ? undefined : runFor(context, id, TITLE));
+}
+
+/** The run and the port that the first two arguments name. */
+export async function runAndPort(context: Context): Promise<{ readonly run: Run; readonly port: number }> {
+  const [word = '', text = ''] = context.given.positionals;
+  const port = readPort(text);
+  return { run: await runOf(context, word, 'make'), port };
 }
 
 /** The run with that title in a sandbox, or a new one. */

@@ -1,6 +1,6 @@
-import { readAtMost } from '../streams/read-at-most.ts';
+import { readAtMost } from '../streams/byte-streams.ts';
 import { parseObject } from './parse-object.ts';
-import { PortholeError } from './porthole-error.ts';
+import { invalidAnswer, PortholeError } from './porthole-error.ts';
 import { readRetryAfter, retryDelay } from './retry-delay.ts';
 import { wait } from './wait.ts';
 
@@ -132,13 +132,14 @@ export class HttpClient {
       return (await response.json()) as T;
     } catch (cause) {
       call.signal?.throwIfAborted();
-      throw new PortholeError(`Porthole's answer to ${nameOf(call)} is no JSON: is url the API's address?`, {
-        status: response.status,
-        code: 'invalid_answer',
-        retryable: false,
-        cause,
-      });
+      const message = `Porthole's answer to ${nameOf(call)} is no JSON: is url the API's address?`;
+      throw invalidAnswer(message, cause, response.status);
     }
+  }
+
+  /** The list in a field of the answer. @throws PortholeError; the signal's reason */
+  async list<T>(field: string, call: Call): Promise<readonly T[]> {
+    return (await this.json<Readonly<Record<string, readonly T[]>>>(call))[field] ?? [];
   }
 
   /** For calls without a response body. */

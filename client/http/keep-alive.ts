@@ -1,4 +1,5 @@
 import { PortholeError } from './porthole-error.ts';
+import { wait } from './wait.ts';
 
 /** Statuses after which there is nothing left to keep alive, or nothing that this caller may. */
 const OVER = new Set([401, 403, 404, 410]);
@@ -25,7 +26,12 @@ export class KeepAlive {
     everyMs: number,
   ): Promise<PortholeError | undefined> {
     const { signal } = this.#end;
-    while (await pause(everyMs, signal)) {
+    const pause = () =>
+      wait(everyMs, signal, 'idle').then(
+        () => true,
+        () => false,
+      );
+    while (await pause()) {
       try {
         await heartbeat(signal);
       } catch (error) {
@@ -34,21 +40,4 @@ export class KeepAlive {
     }
     return undefined;
   }
-}
-
-/** False once it has ended. */
-function pause(ms: number, signal: AbortSignal): Promise<boolean> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      resolve(false);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', end);
-      resolve(true);
-    }, ms);
-    (timer as { unref?: () => void }).unref?.();
-    if (signal.aborted) end();
-    else signal.addEventListener('abort', end, { once: true });
-  });
 }

@@ -48,3 +48,8 @@ export class PortholeError extends Error {
     this.requestId = requestId;
   }
 }
+
+/** The error of an answer that cannot be read. */
+export function invalidAnswer(message: string, cause?: unknown, status = 200): PortholeError {
+  return new PortholeError(message, { status, code: 'invalid_answer', retryable: false, cause });
+}

@@ -2,7 +2,7 @@ import { open, readFile, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TAR_END, tar, type TarEntry, tarSize } from '../archive/tar-writer.ts';
 import type { Sandbox } from '../sandboxes/sandbox.ts';
-import { toStream } from '../streams/to-stream.ts';
+import { toStream } from '../streams/byte-streams.ts';
 import { IgnoreRules } from '../sync/ignore-rules.ts';
 import { type Entries, planSync, type SyncEntry, type SyncPlan } from '../sync/sync-plan.ts';
 import { readFolder } from './read-folder.ts';

@@ -64,16 +64,11 @@ export class Inbox {
   }
 
   /** Oldest first. `unread`: only what the other side sent and this side has not read. */
-  async list({
+  list({
     unread,
     signal,
   }: CallOptions & { readonly unread?: boolean | undefined } = {}): Promise<readonly InboxMessage[]> {
-    const { messages } = await this.#http.json<{ readonly messages: readonly InboxMessage[] }>({
-      path: `${this.#run}/inbox`,
-      query: { unread },
-      signal,
-    });
-    return messages;
+    return this.#http.list('messages', { path: `${this.#run}/inbox`, query: { unread }, signal });
   }
 
   /** One message with its picture. */

@@ -218,11 +218,8 @@ export class Run {
 
   /** Requests that wait for the owner's decision, oldest first. */
   async approvals({ signal }: CallOptions = {}): Promise<readonly WaitingApproval[]> {
-    const { approvals } = await this.#http.json<{ readonly approvals: readonly WaitingApproval[] }>({
-      path: 'api/approvals',
-      signal,
-    });
-    return approvals.filter((each) => each.run_id === this.id);
+    const all = await this.#http.list<WaitingApproval>('approvals', { path: 'api/approvals', signal });
+    return all.filter((each) => each.run_id === this.id);
   }
 
   /** @param requestId `data.request_id` of `tool.approval_required` */
@@ -247,9 +244,8 @@ export class Run {
   }
 
   /** Who has the run open now, if it is shared: people of its owner's organisation. */
-  async viewers({ signal }: CallOptions = {}): Promise<readonly RunViewer[]> {
-    const path = `${this.#path}/viewers`;
-    return (await this.#http.json<{ readonly viewers: readonly RunViewer[] }>({ path, signal })).viewers;
+  viewers({ signal }: CallOptions = {}): Promise<readonly RunViewer[]> {
+    return this.#http.list('viewers', { path: `${this.#path}/viewers`, signal });
   }
 
   complete({ signal }: CallOptions = {}): Promise<void> {

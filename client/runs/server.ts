@@ -3,7 +3,7 @@ import type { OutputEvent } from '../sandboxes/output.ts';
 import type { ServerInfo } from '../sandboxes/process-info.ts';
 import type { CallOptions } from '../sandboxes/files.ts';
 import type { DeclareOptions, LogsOptions } from '../sandboxes/servers.ts';
-import { concatBytes } from '../streams/concat-bytes.ts';
+import { concatBytes } from '../streams/byte-streams.ts';
 import type { Preview, PreviewOptions } from './preview.ts';
 import type { Run } from './run.ts';
 

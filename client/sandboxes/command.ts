@@ -1,6 +1,6 @@
 import { parseObject } from '../http/parse-object.ts';
-import { PortholeError } from '../http/porthole-error.ts';
-import { concatBytes } from '../streams/concat-bytes.ts';
+import { invalidAnswer, type PortholeError } from '../http/porthole-error.ts';
+import { concatBytes } from '../streams/byte-streams.ts';
 import { fromBase64 } from '../streams/from-base64.ts';
 import { readEvents } from '../streams/read-events.ts';
 import type { ServerSentEvent } from '../streams/sse-parser.ts';
@@ -130,10 +130,5 @@ function read({ event, data }: ServerSentEvent): CommandEvent {
 }
 
 function broken(why: string, cause?: unknown): PortholeError {
-  return new PortholeError(`What a command says cannot be read: ${why}. Run it again.`, {
-    status: 200,
-    code: 'invalid_answer',
-    retryable: false,
-    cause,
-  });
+  return invalidAnswer(`What a command says cannot be read: ${why}. Run it again.`, cause);
 }

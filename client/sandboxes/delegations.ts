@@ -126,12 +126,8 @@ export class Delegations {
     return new Delegation(this, this.#sandbox, info);
   }
 
-  async list({ signal }: CallOptions = {}): Promise<readonly DelegationInfo[]> {
-    const { delegations } = await this.#http.json<{ readonly delegations: readonly DelegationInfo[] }>({
-      path: `${this.#path}/delegations`,
-      signal,
-    });
-    return delegations;
+  list({ signal }: CallOptions = {}): Promise<readonly DelegationInfo[]> {
+    return this.#http.list('delegations', { path: `${this.#path}/delegations`, signal });
   }
 
   renew(id: string, { signal }: CallOptions = {}): Promise<DelegatedCredential> {

@@ -1,4 +1,4 @@
-import type { HttpClient } from '../http/http-client.ts';
+import type { Call, HttpClient } from '../http/http-client.ts';
 import { parseObject } from '../http/parse-object.ts';
 import { PortholeError } from '../http/porthole-error.ts';
 import { readEvents } from '../streams/read-events.ts';
@@ -108,9 +108,8 @@ export class Files {
   }
 
   /** The content of a file as a stream. */
-  async stream(path: string, { signal }: CallOptions = {}): Promise<ReadableStream<Uint8Array>> {
-    const { body } = await this.#http.send({ path: `${this.#path}/file/${encodePath(path)}`, signal });
-    return body ?? new Blob([]).stream();
+  stream(path: string, { signal }: CallOptions = {}): Promise<ReadableStream<Uint8Array>> {
+    return this.#body({ path: this.#of(path), signal });
   }
 
   /** @throws PortholeError `workspace_read_not_found` */
@@ -129,7 +128,7 @@ export class Files {
   async write(path: string, content: FileContent, { signal }: CallOptions = {}): Promise<void> {
     await this.#http.done({
       method: 'PUT',
-      path: `${this.#path}/file/${encodePath(path)}`,
+      path: this.#of(path),
       content,
       timeoutMs: 0,
       signal,
@@ -143,7 +142,7 @@ export class Files {
   async delete(path: string, { recursive, signal }: DeleteOptions = {}): Promise<void> {
     await this.#http.done({
       method: 'DELETE',
-      path: `${this.#path}/file/${encodePath(path)}`,
+      path: this.#of(path),
       query: { recursive: recursive === true ? 'true' : undefined },
       signal,
     });
@@ -229,16 +228,11 @@ export class Files {
   }
 
   /** A folder as an archive; its members are named `./…`. */
-  async download(
+  download(
     path = '/workspace',
     { format, signal }: DownloadOptions = {},
   ): Promise<ReadableStream<Uint8Array>> {
-    const { body } = await this.#http.send({
-      path: `${this.#path}/archive`,
-      query: { path, format },
-      signal,
-    });
-    return body ?? new Blob([]).stream();
+    return this.#body({ path: `${this.#path}/archive`, query: { path, format }, signal });
   }
 
   /** /workspace as a plain tar. `excludes`: paths below it to leave out. */
@@ -248,14 +242,8 @@ export class Files {
   }: CallOptions & { readonly excludes?: readonly string[] } = {}): Promise<ReadableStream<Uint8Array>> {
     if (excludes.some((path) => path.includes(',')))
       throw new TypeError('a path in excludes must have no comma.');
-    const { body } = await this.#http.send({
-      method: 'POST',
-      path: `${this.#path}/persist`,
-      query: { excludes: excludes.length === 0 ? undefined : excludes.join(',') },
-      isIdempotent: true,
-      signal,
-    });
-    return body ?? new Blob([]).stream();
+    const query = { excludes: excludes.length === 0 ? undefined : excludes.join(',') };
+    return this.#body({ method: 'POST', path: `${this.#path}/persist`, query, isIdempotent: true, signal });
   }
 
   /**
@@ -273,6 +261,14 @@ export class Files {
       signal,
     });
   }
+
+  #of(path: string): string {
+    return `${this.#path}/file/${encodePath(path)}`;
+  }
+
+  async #body(call: Call): Promise<ReadableStream<Uint8Array>> {
+    return (await this.#http.send(call)).body ?? new Blob([]).stream();
+  }
 }
 
 async function whole<T>(reading: Promise<T>, path: string, signal: AbortSignal | undefined): Promise<T> {
@@ -280,14 +276,8 @@ async function whole<T>(reading: Promise<T>, path: string, signal: AbortSignal |
     return await reading;
   } catch (cause) {
     signal?.throwIfAborted();
-    throw new PortholeError(
-      `The connection was lost while ${JSON.stringify(path)} was read: read it again.`,
-      {
-        status: 0,
-        code: 'unreachable',
-        cause,
-      },
-    );
+    const message = `The connection was lost while ${JSON.stringify(path)} was read: read it again.`;
+    throw new PortholeError(message, { status: 0, code: 'unreachable', cause });
   }
 }
 

@@ -1,7 +1,7 @@
 import { followStream } from '../http/follow-events.ts';
 import type { Call, HttpClient } from '../http/http-client.ts';
 import { parseObject } from '../http/parse-object.ts';
-import { PortholeError } from '../http/porthole-error.ts';
+import { invalidAnswer, type PortholeError } from '../http/porthole-error.ts';
 import { fromBase64 } from '../streams/from-base64.ts';
 import { readEvents } from '../streams/read-events.ts';
 import type { ServerSentEvent } from '../streams/sse-parser.ts';
@@ -65,10 +65,5 @@ function read({ event, data, id }: ServerSentEvent): OutputEvent {
 }
 
 function invalid(why: string, cause?: unknown): PortholeError {
-  return new PortholeError(`The output of a process cannot be read: ${why}. Read it again.`, {
-    status: 200,
-    code: 'invalid_answer',
-    retryable: false,
-    cause,
-  });
+  return invalidAnswer(`The output of a process cannot be read: ${why}. Read it again.`, cause);
 }

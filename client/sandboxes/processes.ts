@@ -174,11 +174,8 @@ export class Processes {
 
   /** The running ones and the last 100 that exited, newest first. */
   async list({ signal }: CallOptions = {}): Promise<readonly Process[]> {
-    const { processes } = await this.#http.json<{ readonly processes: readonly ProcessInfo[] }>({
-      path: this.#path,
-      signal,
-    });
-    return processes.map((info) => new Process(this.#http, this.#path, info));
+    const all = await this.#http.list<ProcessInfo>('processes', { path: this.#path, signal });
+    return all.map((info) => new Process(this.#http, this.#path, info));
   }
 
   /** @throws PortholeError `process_not_found` */

@@ -4,7 +4,6 @@ import { PortholeError } from '../http/porthole-error.ts';
 import type { Platform } from '../platform.ts';
 import type { Runs } from '../runs/runs.ts';
 import type { CallOptions } from './files.ts';
-import { Prewarmed } from './prewarmed.ts';
 import { Sandbox } from './sandbox.ts';
 import { createBody, type CreateSandboxOptions, type OnExit, type SandboxInfo } from './sandbox-info.ts';
 
@@ -28,6 +27,36 @@ export interface ListSandboxesOptions extends HoldOptions, ListFilter {
 export interface DeleteByTagOptions extends CallOptions {
   /** Includes those created without `deleteWithThread`. */
   readonly force?: boolean | undefined;
+}
+
+/** A sandbox created ahead of use. */
+export class Prewarmed implements AsyncDisposable {
+  readonly #making: Promise<Sandbox>;
+  #isTaken = false;
+
+  constructor(making: Promise<Sandbox>) {
+    this.#making = making;
+    // `take` reports the failure.
+    making.catch(() => undefined);
+  }
+
+  /** Resolves once it runs; the caller then owns it. */
+  take(): Promise<Sandbox> {
+    this.#isTaken = true;
+    return this.#making;
+  }
+
+  /** Deletes it, unless it was taken. */
+  async discard(): Promise<void> {
+    if (this.#isTaken) return;
+    this.#isTaken = true;
+    const sandbox = await this.#making.catch(() => undefined);
+    await sandbox?.delete();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.discard();
+  }
 }
 
 /** The form of ids; a name may have it too, but rarely does. */
@@ -146,18 +175,13 @@ export class Sandboxes {
    * @throws PortholeError `sandboxes_kept` if one was created without `deleteWithThread` and
    * `force` is not set: then none is deleted
    */
-  async deleteByTag(
+  deleteByTag(
     key: string,
     value: string,
     { force, signal }: DeleteByTagOptions = {},
   ): Promise<readonly string[]> {
-    const { ids } = await this.#http.json<{ readonly ids: readonly string[] }>({
-      method: 'DELETE',
-      path: 'v1/sandbox',
-      query: { tag: `${key}:${value}`, force: force === true ? true : undefined },
-      signal,
-    });
-    return ids;
+    const query = { tag: `${key}:${value}`, force: force === true ? true : undefined };
+    return this.#http.list('ids', { method: 'DELETE', path: 'v1/sandbox', query, signal });
   }
 
   #sandbox(parts: {

@@ -42,12 +42,8 @@ export class Servers {
   }
 
   /** Sorted by name. */
-  async list({ signal }: CallOptions = {}): Promise<readonly ServerInfo[]> {
-    const { servers } = await this.#http.json<{ readonly servers: readonly ServerInfo[] }>({
-      path: this.#path,
-      signal,
-    });
-    return servers;
+  list({ signal }: CallOptions = {}): Promise<readonly ServerInfo[]> {
+    return this.#http.list('servers', { path: this.#path, signal });
   }
 
   /** @throws PortholeError `server_not_found` */
@@ -108,12 +104,8 @@ export class Ports {
   }
 
   /** Ascending. */
-  async list({ signal }: CallOptions = {}): Promise<readonly PortInfo[]> {
-    const { ports } = await this.#http.json<{ readonly ports: readonly PortInfo[] }>({
-      path: this.#path,
-      signal,
-    });
-    return ports;
+  list({ signal }: CallOptions = {}): Promise<readonly PortInfo[]> {
+    return this.#http.list('ports', { path: this.#path, signal });
   }
 
   /**

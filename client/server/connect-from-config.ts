@@ -1,11 +1,11 @@
 import { HttpClient } from '../http/http-client.ts';
 import { PortholeError } from '../http/porthole-error.ts';
+import { environment } from '../platform.ts';
 import { openPlatformSocket, type OpenSocket } from '../sandboxes/open-socket.ts';
 import { Sandbox } from '../sandboxes/sandbox.ts';
 import type { Scope } from '../sandboxes/delegations.ts';
 import { readSandboxConfig } from './sandbox-config.ts';
-import type { SandboxTool } from './sandbox-tool.ts';
-import { sandboxTools } from './sandbox-tools.ts';
+import { type SandboxTool, sandboxTools } from './sandbox-tools.ts';
 import { secretsOf } from './secret-guard.ts';
 
 export interface ConnectOptions {
@@ -126,11 +126,4 @@ async function validate(
     `The configuration's sandbox is refused: Porthole does not know ${id} as one of ${org} that its credential opens. Have the client delegate it anew.`,
     { status: 0, code: 'sandbox_refused', retryable: false },
   );
-}
-
-function environment(): Readonly<Record<string, string | undefined>> {
-  const { process } = globalThis as {
-    readonly process?: { readonly env?: Readonly<Record<string, string | undefined>> };
-  };
-  return process?.env ?? {};
 }

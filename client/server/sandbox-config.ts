@@ -21,6 +21,21 @@ const ID = /^[a-z2-7]{1,128}$/;
 const MAX_CREDENTIAL = 16_384;
 
 /**
+ * JSON Schema (draft 2020-12) of `config.configurable.sandbox`, which a client hands to a server.
+ */
+export const sandboxConfigSchema = {
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  title: 'A sandbox that a client hands to a server',
+  type: 'object',
+  properties: {
+    sandbox_id: { type: 'string', pattern: '^[a-z2-7]{1,128}$' },
+    credential: { type: 'string', maxLength: 16_384, pattern: '^[\\x21-\\x7e]+$' },
+    dataplane_url: { type: 'string', maxLength: 4_096, format: 'uri' },
+  },
+  required: ['sandbox_id', 'credential', 'dataplane_url'],
+} as const;
+
+/**
  * Reads the sandbox of a run's configuration: from `{config: {configurable: {sandbox}}}`, from
  * `configurable` on, or from the sandbox object itself. `sandbox_credential` is an alias of
  * `credential`. The values are untrusted: compare `dataplane_url` before calling it.

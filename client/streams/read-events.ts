@@ -1,6 +1,6 @@
 import { parseObject } from '../http/parse-object.ts';
-import { PortholeError } from '../http/porthole-error.ts';
-import { readStream } from './read-stream.ts';
+import { invalidAnswer, PortholeError } from '../http/porthole-error.ts';
+import { readStream } from './byte-streams.ts';
 import { type ServerSentEvent, SseParser } from './sse-parser.ts';
 
 export interface ReadEventsOptions {
@@ -68,10 +68,5 @@ function parse(response: Response, read: () => ServerSentEvent[]): ServerSentEve
 }
 
 function invalid({ status }: Response, why: string, cause?: unknown): PortholeError {
-  return new PortholeError(`${why}: see that nothing on the way changes it.`, {
-    status,
-    code: 'invalid_answer',
-    retryable: false,
-    cause,
-  });
+  return invalidAnswer(`${why}: see that nothing on the way changes it.`, cause, status);
 }

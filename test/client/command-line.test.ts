@@ -6,7 +6,7 @@ import { spawn } from '@lydell/node-pty';
 import { ALICE, PEOPLE } from '#test/host/support/people.ts';
 import { serve } from '#test/host/support/commands.ts';
 import { call, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
-import { readDuration } from '../../client/cli/duration.ts';
+import { readDuration } from '../../client/cli/read-values.ts';
 import type { RunConfig } from '../../client/index.ts';
 import { porthole, runPorthole, startPorthole } from './support/porthole-command.ts';
 

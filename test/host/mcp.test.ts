@@ -289,7 +289,6 @@ describe('an MCP client', () => {
     const run_id = run.runId;
     const other = await makeRun(porthole, BOB);
     const outside = 'path must resolve to a location within /workspace';
-    const port = 'port: must be an integer between 1 and 65535, got';
     const attempts: [string, object, string, string][] = [
       [
         'start_preview',
@@ -324,8 +323,13 @@ describe('an MCP client', () => {
         'invalid_request',
         'content: must be base64, as encoding says. Send text with encoding utf-8.',
       ],
-      ['start_preview', {}, 'invalid_request', `${port} nothing.`],
-      ['start_preview', { port: '3000' }, 'invalid_request', `${port} "3000".`],
+      ['start_preview', {}, 'invalid_request', 'port is missing: it must be an integer between 1 and 65535.'],
+      [
+        'start_preview',
+        { port: '3000' },
+        'invalid_request',
+        'port: must be an integer between 1 and 65535, got "3000".',
+      ],
       ['doctor', { prot: 1 }, 'invalid_request', 'arguments: unknown field "prot" (did you mean "port"?).'],
     ];
     for (const [name, args, ...expected] of attempts)

@@ -1,5 +1,5 @@
 import { type CommandSpec, type Context, UsageError } from '../command.ts';
-import { plain } from '../plain.ts';
+import { plain } from '../print.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
 
 /** The words that may come next, and what each means. */

@@ -1,6 +1,5 @@
 import { type CommandSpec, JSON_OPTION, UsageError } from '../command.ts';
-import { readDuration } from '../duration.ts';
-import { readPairs, readTags } from '../read-pairs.ts';
+import { readDuration, readPairs, readTags } from '../read-values.ts';
 import { NETWORK_OPTIONS, networkOf } from './network.ts';
 
 export const createCommand: CommandSpec = {

@@ -1,10 +1,8 @@
-import { concatBytes } from '../../streams/concat-bytes.ts';
-import { readAtMost } from '../../streams/read-at-most.ts';
-import { readStream } from '../../streams/read-stream.ts';
+import { concatBytes, readAtMost, readStream } from '../../streams/byte-streams.ts';
 import { type CommandSpec, UsageError } from '../command.ts';
-import { readPort } from '../read-port.ts';
+import { readPort } from '../read-values.ts';
 import { runOf } from '../run-of.ts';
-import { write } from '../write.ts';
+import { write } from '../print.ts';
 
 /** Responses that are printed whole, in bytes. */
 const MOST_JSON_BYTES = 16_777_216;

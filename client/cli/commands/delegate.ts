@@ -1,7 +1,7 @@
 import type { Scope } from '../../sandboxes/delegations.ts';
 import { type CommandSpec, JSON_OPTION, UsageError } from '../command.ts';
 import { findSandbox } from '../hold-sandbox.ts';
-import { readDuration } from '../duration.ts';
+import { readDuration } from '../read-values.ts';
 
 const SCOPES = ['fs:read', 'fs:write', 'exec'] as const satisfies readonly Scope[];
 

@@ -1,8 +1,8 @@
 import { type CommandSpec, type Context, UsageError } from '../command.ts';
-import type { Sandbox } from '../../sandboxes/sandbox.ts';
-import { readDuration } from '../duration.ts';
+import type { Process } from '../../sandboxes/processes.ts';
+import { readDuration } from '../read-values.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
-import { write } from '../write.ts';
+import { write } from '../print.ts';
 
 export const execCommand: CommandSpec = {
   name: 'exec',
@@ -33,18 +33,25 @@ export const execCommand: CommandSpec = {
     const argv = given.rest ?? [];
     if (argv.length === 0)
       throw new UsageError('the command is missing: put it after --, as in porthole exec try -- ls.');
-    const timeout = given.text('timeout');
     if (given.is('interactive') && given.text('session') !== undefined)
       throw new UsageError('-i does not go with --session: leave one of them out.');
+    const timeout = given.text('timeout');
     const sandbox = await holdSandbox(context);
     try {
-      if (given.is('interactive')) return await withInput(context, sandbox, argv as [string, ...string[]]);
-      const command = sandbox.exec(argv, {
+      const options = {
         cwd: given.text('cwd'),
         timeoutMs: timeout === undefined ? undefined : readDuration('timeout', timeout) * 1_000,
         session: given.text('session'),
         signal,
-      });
+      };
+      if (given.is('interactive')) {
+        const process = await sandbox.processes.start(argv as [string, ...string[]], {
+          ...options,
+          stdin: true,
+        });
+        return await withInput(context, process);
+      }
+      const command = sandbox.exec(argv, options);
       if (given.is('json')) {
         const { exitCode, stdout, stderr, truncated } = await command.collect();
         await print(JSON.stringify({ exit_code: exitCode, stdout, stderr, truncated }));
@@ -62,18 +69,7 @@ export const execCommand: CommandSpec = {
 };
 
 /** Streams stdin to the command as it arrives. The command ends when this process does. */
-async function withInput(
-  { given, streams, signal, print }: Context,
-  sandbox: Sandbox,
-  argv: readonly [string, ...string[]],
-): Promise<number> {
-  const timeout = given.text('timeout');
-  const process = await sandbox.processes.start(argv, {
-    cwd: given.text('cwd'),
-    timeoutMs: timeout === undefined ? undefined : readDuration('timeout', timeout) * 1_000,
-    stdin: true,
-    signal,
-  });
+async function withInput({ given, streams, signal, print }: Context, process: Process): Promise<number> {
   const typing = (async () => {
     for await (const chunk of streams.stdin) await process.input(chunk as Buffer, { signal });
     await process.input('', { eof: true, signal });

@@ -1,6 +1,6 @@
 import type { InboxMessage } from '../../runs/inbox.ts';
 import { type CommandSpec, JSON_OPTION, UsageError } from '../command.ts';
-import { plain } from '../plain.ts';
+import { plain } from '../print.ts';
 import { runOf } from '../run-of.ts';
 import { ago } from './list.ts';
 

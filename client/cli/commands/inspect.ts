@@ -1,9 +1,7 @@
 import type { Sandbox } from '../../sandboxes/sandbox.ts';
 import { type CommandSpec, JSON_OPTION, UsageError } from '../command.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
-import { plain } from '../plain.ts';
-import { table } from '../table.ts';
-import { write } from '../write.ts';
+import { plain, table, write } from '../print.ts';
 import { ago } from './list.ts';
 
 /** Commands that show what runs in a sandbox. */
@@ -46,10 +44,7 @@ export const psCommand: CommandSpec = {
       ]),
     ];
     if (rows.length === 0) await note('Nothing runs.');
-    else
-      await print(
-        table([['NAME', 'STATE', 'PORT', 'AGE', 'COMMAND'], ...rows.map((row) => row.map(plain))]).join('\n'),
-      );
+    else await print(table([['NAME', 'STATE', 'PORT', 'AGE', 'COMMAND'], ...rows]).join('\n'));
     return 0;
   },
 };

@@ -1,11 +1,9 @@
 import type { SandboxInfo } from '../../sandboxes/sandbox-info.ts';
 import type { ListFilter } from '../../http/pages.ts';
 import type { RunInfo } from '../../runs/run.ts';
-import { type CommandSpec, type Given, JSON_OPTION, readChoice } from '../command.ts';
-import { readDuration } from '../duration.ts';
-import { plain } from '../plain.ts';
-import { readTags } from '../read-pairs.ts';
-import { table } from '../table.ts';
+import { type CommandSpec, type Context, type Given, JSON_OPTION, readChoice } from '../command.ts';
+import { readDuration, readTags } from '../read-values.ts';
+import { table } from '../print.ts';
 
 const UNITS = [
   ['d', 86_400],
@@ -66,7 +64,8 @@ export const listCommand: CommandSpec = {
     ['porthole list --tag thread_id=42 --json', 'those of a conversation, for a program'],
   ],
   positionals: [0, 0],
-  async run({ given, porthole, signal, print, note }) {
+  async run(context) {
+    const { given, porthole, signal } = context;
     const options = {
       ...readFilter(given),
       tags: readTags(given.texts('tag')),
@@ -75,14 +74,12 @@ export const listCommand: CommandSpec = {
       signal,
     };
     const found: SandboxInfo[] = [];
-    for await (const { info } of porthole.sandboxes.list(options)) {
-      if (info !== undefined) found.push(info);
-    }
-    if (given.is('json')) await print(JSON.stringify(found));
-    else if (found.length > 0) await print(lines(found, new Date()).join('\n'));
-    else if (isFiltered(given)) await note('No sandbox matches.');
-    else await note('No sandboxes. Make one: porthole create --name try');
-    return 0;
+    for await (const { info } of porthole.sandboxes.list(options)) if (info !== undefined) found.push(info);
+    return show(context, found, rowOfSandbox, [
+      ['ID', 'NAME', 'STATE', 'AGE', 'IMAGE', 'TAGS'],
+      'No sandbox matches.',
+      'No sandboxes. Make one: porthole create --name try',
+    ]);
   },
 };
 
@@ -108,7 +105,8 @@ export const runsCommand: CommandSpec = {
     ['porthole runs --search checkout --json', 'those with checkout in a title, for a program'],
   ],
   positionals: [0, 0],
-  async run({ given, porthole, signal, print, note }) {
+  async run(context) {
+    const { given, porthole, signal } = context;
     const tag = given.text('tag');
     const options = {
       ...readFilter(given),
@@ -120,42 +118,36 @@ export const runsCommand: CommandSpec = {
     };
     const found: RunInfo[] = [];
     for await (const { info } of porthole.runs.list(options)) found.push(info);
-    if (given.is('json')) await print(JSON.stringify(found));
-    else if (found.length > 0) await print(runLines(found, new Date()).join('\n'));
-    else await note(isFiltered(given) ? 'No run matches.' : 'No runs.');
-    return 0;
+    return show(context, found, rowOfRun, [
+      ['ID', 'STATUS', 'AGE', 'SANDBOX', 'OWNER', 'TITLE'],
+      'No run matches.',
+      'No runs.',
+    ]);
   },
 };
 
-function isFiltered(given: Given): boolean {
+/** Prints a list as JSON or as a table, or why it is empty: for a filter, and without one. */
+async function show<T>(
+  { given, print, note }: Context,
+  found: readonly T[],
+  rowOf: (each: T, now: Date) => readonly string[],
+  [head, noMatch, none]: readonly [readonly string[], string, string],
+): Promise<number> {
   const names = ['tag', 'state', 'status', 'sandbox', ...Object.keys(FILTER_OPTIONS)];
-  return names.some((name) => given.text(name) !== undefined);
+  const now = new Date();
+  if (given.is('json')) await print(JSON.stringify(found));
+  else if (found.length === 0)
+    await note(names.some((name) => given.text(name) !== undefined) ? noMatch : none);
+  else await print(table([head, ...found.map((each) => rowOf(each, now))]).join('\n'));
+  return 0;
 }
 
-function runLines(runs: readonly RunInfo[], now: Date): readonly string[] {
-  const rows = runs.map(
-    ({ run_id: id, status, created_at: createdAt, sandbox_id: sandbox, owner, title }) => [
-      id,
-      status,
-      ago(createdAt, now),
-      sandbox,
-      owner,
-      title ?? '-',
-    ],
-  );
-  return table([['ID', 'STATUS', 'AGE', 'SANDBOX', 'OWNER', 'TITLE'], ...rows.map((row) => row.map(plain))]);
+function rowOfRun(run: RunInfo, now: Date): readonly string[] {
+  return [run.run_id, run.status, ago(run.created_at, now), run.sandbox_id, run.owner, run.title ?? '-'];
 }
 
-function lines(sandboxes: readonly SandboxInfo[], now: Date): readonly string[] {
-  const rows = sandboxes.map(({ id, name, state, image, created_at: createdAt, tags }) => [
-    id,
-    name ?? '-',
-    state,
-    ago(createdAt, now),
-    image ?? '-',
-    Object.entries(tags)
-      .map(([key, value]) => `${key}=${value}`)
-      .join(' '),
-  ]);
-  return table([['ID', 'NAME', 'STATE', 'AGE', 'IMAGE', 'TAGS'], ...rows.map((row) => row.map(plain))]);
+function rowOfSandbox(sandbox: SandboxInfo, now: Date): readonly string[] {
+  const { id, name, state, image, created_at: createdAt, tags } = sandbox;
+  const words = Object.entries(tags).map(([key, value]) => `${key}=${value}`);
+  return [id, name ?? '-', state, ago(createdAt, now), image ?? '-', words.join(' ')];
 }

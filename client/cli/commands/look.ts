@@ -2,10 +2,9 @@ import { writeFile } from 'node:fs/promises';
 import { fromBase64 } from '../../streams/from-base64.ts';
 import type { CheckOptions, PageCheck, PageLook } from '../../runs/page-check.ts';
 import { type CommandSpec, type Context, JSON_OPTION, readChoice } from '../command.ts';
-import { readDuration } from '../duration.ts';
-import { plain } from '../plain.ts';
-import { readPort } from '../read-port.ts';
-import { runOf } from '../run-of.ts';
+import { readDuration } from '../read-values.ts';
+import { plain } from '../print.ts';
+import { runAndPort } from '../run-of.ts';
 
 const DEVICES = ['desktop', 'tablet', 'phone'] as const;
 
@@ -74,11 +73,9 @@ async function sayBarriers({ print }: Context, { accessibility }: PageLook): Pro
 
 async function target(context: Context) {
   const { given, signal } = context;
-  const [word = '', text = ''] = given.positionals;
-  const port = readPort(text);
   const device = readChoice(given, 'device', DEVICES);
   const page: CheckOptions = { path: given.text('path'), device, signal };
-  return { port, run: await runOf(context, word, 'make'), page };
+  return { ...(await runAndPort(context)), page };
 }
 
 async function say({ given, print }: Context, { summary, causes, ...seen }: PageCheck): Promise<void> {

@@ -1,7 +1,6 @@
 import type { NetworkOptions, NetworkPolicy, NetworkRule } from '../../sandboxes/sandbox-info.ts';
 import { type CommandSpec, type Given, JSON_OPTION, readChoice } from '../command.ts';
-import { plain } from '../plain.ts';
-import { table } from '../table.ts';
+import { plain, table } from '../print.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
 import { ago } from './list.ts';
 
@@ -68,9 +67,12 @@ export const networkCommand: CommandSpec = {
     await print(policyLines(access).join('\n'));
     if (access.attempts.length === 0) return 0;
     const now = new Date();
-    const rows = access.attempts.map(({ at, host, port, decision, rule }) =>
-      [ago(at, now), `${host}:${port}`, decision, rule].map(plain),
-    );
+    const rows = access.attempts.map(({ at, host, port, decision, rule }) => [
+      ago(at, now),
+      `${host}:${port}`,
+      decision,
+      rule,
+    ]);
     await print(`\n${table([['AGE', 'HOST', 'DECISION', 'RULE'], ...rows]).join('\n')}`);
     return 0;
   },

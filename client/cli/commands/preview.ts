@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { type CommandSpec, JSON_OPTION } from '../command.ts';
 import { openInBrowser } from '../open-in-browser.ts';
-import { plain } from '../plain.ts';
-import { readPort } from '../read-port.ts';
-import { runOf } from '../run-of.ts';
+import { plain } from '../print.ts';
+import { runAndPort } from '../run-of.ts';
 
 export const previewCommand: CommandSpec = {
   name: 'preview',
@@ -23,9 +22,7 @@ export const previewCommand: CommandSpec = {
   positionals: [2, 2],
   async run(context) {
     const { given, signal, print, note } = context;
-    const [word = '', text = ''] = given.positionals;
-    const port = readPort(text);
-    const run = await runOf(context, word, 'make');
+    const { run, port } = await runAndPort(context);
     const preview = await run.preview(port, {
       rotate: given.is('rotate') ? true : undefined,
       keepAliveMs: given.is('once') ? 0 : undefined,
@@ -60,9 +57,8 @@ export const openCommand: CommandSpec = {
   positionals: [2, 2],
   async run(context) {
     const { given, signal, print, note } = context;
-    const [word = '', text = ''] = given.positionals;
-    const run = await runOf(context, word, 'make');
-    const preview = await run.preview(readPort(text), { keepAliveMs: 0, signal });
+    const { run, port } = await runAndPort(context);
+    const preview = await run.preview(port, { keepAliveMs: 0, signal });
     await print(given.is('json') ? JSON.stringify({ run_id: run.id, ...preview.info }) : preview.url);
     if (!(await openInBrowser(preview.url))) await note('No browser could be opened: open the URL yourself.');
     return 0;

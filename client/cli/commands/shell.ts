@@ -1,6 +1,6 @@
 import { type CommandSpec } from '../command.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
-import { write } from '../write.ts';
+import { write } from '../print.ts';
 
 /** The byte of Ctrl-D: end of input. */
 const END_OF_INPUT = '\u0004';

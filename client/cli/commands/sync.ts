@@ -1,7 +1,7 @@
 import { syncFolder } from '../../node/sync-folder.ts';
 import { type CommandSpec, UsageError } from '../command.ts';
 import { holdSandbox, untilStopped } from '../hold-sandbox.ts';
-import { plain } from '../plain.ts';
+import { plain } from '../print.ts';
 import { bringEdits } from '../up/bring-edits.ts';
 import { FolderEdits } from '../up/folder-edits.ts';
 

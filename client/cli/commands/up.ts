@@ -1,31 +1,31 @@
 import { once } from 'node:events';
-import { realpath } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { readdir, readFile, realpath } from 'node:fs/promises';
+import { basename, join, posix } from 'node:path';
+import { createInterface } from 'node:readline/promises';
 import { syncFolder } from '../../node/sync-folder.ts';
 import type { Server } from '../../runs/server.ts';
 import type { Sandbox } from '../../sandboxes/sandbox.ts';
 import type { NetworkOptions } from '../../sandboxes/sandbox-info.ts';
 import { type CommandSpec, type Context, UsageError } from '../command.ts';
-import { readDuration } from '../duration.ts';
+import { readDuration, readPort } from '../read-values.ts';
 import { sessionKeyOf, untilStopped } from '../hold-sandbox.ts';
 import { openInBrowser } from '../open-in-browser.ts';
-import { readPort } from '../read-port.ts';
 import { runFor } from '../run-of.ts';
-import { write } from '../write.ts';
-import { askWhatToKeep, endUp } from '../up/end-up.ts';
+import { write } from '../print.ts';
 import { NETWORK_OPTIONS, networkOf } from './network.ts';
 import { awaitServer, type WantedServer } from '../up/await-server.ts';
 import {
+  FILES_TO_READ,
   findCommand,
   type FoundCommand,
   installOf,
   LOOKED_FOR,
   type Project,
   SeveralApps,
+  workspaceFolders,
 } from '../up/find-command.ts';
 import { installDependencies } from '../up/install-dependencies.ts';
 import { Progress } from '../up/progress.ts';
-import { readProject } from '../up/read-project.ts';
 import { bringEdits } from '../up/bring-edits.ts';
 import { FolderEdits, followInBackground } from '../up/folder-edits.ts';
 
@@ -193,4 +193,69 @@ async function sandboxOfFolder(
 
 function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Folders with an index.html to serve. */
+const STATIC_FOLDERS = ['public', 'dist', 'build'];
+
+/**
+ * Reads what `findCommand` needs from a folder.
+ * @throws UsageError if it is not a folder
+ */
+async function readProject(folder: string): Promise<Project> {
+  const names = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`${folder} is not a folder that can be read (${error.code ?? error.message}).`);
+  });
+  const files = new Set(names.filter((each) => !each.isDirectory()).map(({ name }) => name));
+  const texts = new Map<string, string>();
+  const read = async (path: string): Promise<void> => {
+    const text = await readFile(join(folder, path), 'utf8').catch(() => undefined);
+    if (text === undefined) return;
+    files.add(path);
+    texts.set(path, text);
+  };
+  await Promise.all(FILES_TO_READ.map(read));
+  for (const each of STATIC_FOLDERS) {
+    const inside = await readdir(join(folder, each)).catch((): string[] => []);
+    if (inside.includes('index.html')) files.add(`${each}/index.html`);
+  }
+  for (const pattern of workspaceFolders(texts)) {
+    const parent = pattern.replace(/\/\*$/, '');
+    const inside = parent === pattern ? [''] : await readdir(join(folder, parent)).catch((): string[] => []);
+    await Promise.all(inside.map((name) => read(posix.join(parent, name, 'package.json'))));
+  }
+  return { files, texts };
+}
+
+/** What remains: everything running, the files of a stopped sandbox, or nothing. */
+type Kept = 'run' | 'files' | 'nothing';
+
+const ANSWERS: Readonly<Record<string, Kept>> = { '': 'files', s: 'files', k: 'run', d: 'nothing' };
+
+/**
+ * Asks the user; without a terminal, or at a second Ctrl-C, it keeps the files.
+ */
+async function askWhatToKeep({ streams }: Context, progress: Progress): Promise<Kept> {
+  const { stdin, stderr } = streams;
+  if (progress.isJson || !stdin.isTTY || !stderr.isTTY) return 'files';
+  const asking = createInterface({ input: stdin, output: stderr });
+  try {
+    const answer = await asking.question('\n[S]top and keep the files, [k]eep it running, or [d]elete it? ');
+    return ANSWERS[answer.trim().slice(0, 1).toLowerCase()] ?? 'files';
+  } finally {
+    asking.close();
+  }
+}
+
+async function endUp(sandbox: Sandbox, kept: Kept, progress: Progress): Promise<void> {
+  if (kept === 'run') {
+    await progress.say(`Still running. Stop it: porthole stop ${sandbox.id}`);
+  } else if (kept === 'files') {
+    await sandbox.stop();
+    await progress.say('Stopped. The files stay: porthole up brings it back, at the same URL.');
+  } else {
+    await sandbox.delete();
+    await progress.say('Deleted.');
+  }
+  await progress.event('ended', { kept });
 }

@@ -4,7 +4,7 @@ import type { Run } from '../../runs/run.ts';
 import type { ServerState } from '../../sandboxes/process-info.ts';
 import type { Server, ServeOptions } from '../../runs/server.ts';
 import { wait } from '../../http/wait.ts';
-import { plain } from '../plain.ts';
+import { plain } from '../print.ts';
 
 /** Maximum number of log lines shown. */
 const LAST_LINES = 20;

@@ -3,7 +3,7 @@ import { readdir, readFile, readlink, realpath, stat } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import type { Run } from '../../runs/run.ts';
 import { syncFolder } from '../../node/sync-folder.ts';
-import { plain } from '../plain.ts';
+import { plain } from '../print.ts';
 import type { Install } from './find-command.ts';
 import type { Progress } from './progress.ts';
 

@@ -1,5 +1,5 @@
 import type { Context } from '../command.ts';
-import { plain } from '../plain.ts';
+import { plain } from '../print.ts';
 
 /** A step that takes longer than this, in milliseconds, reports that it still runs. */
 const SLOW_MS = 1_000;

@@ -1,0 +1,31 @@
+import { once } from 'node:events';
+
+/** Writes. Resolves when the stream drains or closes. */
+export async function write(stream: NodeJS.WriteStream, content: string | Uint8Array): Promise<void> {
+  if (stream.write(content) || stream.destroyed) return;
+  const end = new AbortController();
+  await Promise.race(['drain', 'close'].map((event) => once(stream, event, { signal: end.signal }))).finally(
+    () => end.abort(),
+  );
+}
+
+/** Strips terminal control sequences from untrusted text. */
+export function plain(text: string): string {
+  // oxlint-disable-next-line no-control-regex
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '?');
+}
+
+/** Lines of columns sized to their content; the last one is not padded. */
+export function table(untrusted: readonly (readonly string[])[]): readonly string[] {
+  const rows = untrusted.map((row) => row.map(plain));
+  const widths = rows.reduce<number[]>(
+    (widest, row) => row.map((cell, column) => Math.max(widest[column] ?? 0, cell.length)),
+    [],
+  );
+  return rows.map((row) =>
+    row
+      .map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  );
+}
