@@ -64,6 +64,11 @@ export interface CommandSpec {
 /** Wrong usage: exit code 2. The message says what, the value and the remedy. */
 export class UsageError extends Error {}
 
+/** `a, b or c` */
+export function orOf(choices: readonly string[]): string {
+  return new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(choices);
+}
+
 /**
  * The value of an option with these choices.
  * @throws UsageError

@@ -46,7 +46,7 @@ describe('the command line', () => {
   test('lists what is there, for people and for programs', async () => {
     const [head, line] = (await printed('list')).split('\n');
     expect(head).toMatch(/^ID +NAME +STATE +AGE +IMAGE +TAGS$/);
-    expect(line).toMatch(new RegExp(`^${id} +try +running +\\d+s +- +thread_id=1$`));
+    expect(line).toMatch(new RegExp(`^${id} +try +running +\\d+s +default +thread_id=1$`));
     expect(await json('list --tag thread_id:1 --state running')).toMatchObject([
       { id, name: 'try', tags: { thread_id: '1' } },
     ]);
@@ -296,7 +296,7 @@ describe('the command line', () => {
     });
     expect(await run(`share ${runId} all`)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('share it as private, view, work, got all.'),
+      stderr: expect.stringContaining('share it as private, view or work, got "all".'),
     });
   });
 

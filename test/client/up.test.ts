@@ -65,6 +65,9 @@ describe('porthole up', () => {
     const line = await ready('up', folder, '--json');
     expect(await seen(line)).toBe('one');
     const sandbox = client.sandboxes.at(line.sandbox_id ?? '');
+    expect((await porthole(['list'], environment)).stdout).toMatch(
+      new RegExp(`^${sandbox.id} +site-[0-9a-f]{6} +running +\\d+s +default$`, 'm'),
+    );
     await writeFile(join(folder, 'index.html'), 'two, edited');
     while ((await seen(line)) !== 'two, edited') await new Promise((resolve) => setTimeout(resolve, 20));
     expect((await sandbox.files.list()).entries.map(({ name }) => name)).not.toContain('a.log');
@@ -164,6 +167,10 @@ require('node:http').createServer((_, response) => response.end('chosen')).liste
     );
     expect(stderr).toContain('Nothing listens on port 3000');
     expect(stderr).toContain('The server ended with code 3.');
+    const missing = ['up', folder, '--timeout', '1s', '--', 'no-such-program --port 3000'];
+    expect((await porthole(missing, environment)).stderr).toContain(
+      'The server ended with code 127 (program no-such-program not found: install it, or correct the command).',
+    );
     expect(stderr).toContain('Stopped.');
     for await (const { info } of client.sandboxes.list({ state: 'running' }))
       expect(info?.session_key).not.toMatch(/^porthole-up/);

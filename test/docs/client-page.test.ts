@@ -131,7 +131,7 @@ test('runs the example of the command line unchanged', async () => {
     'outputs',
     '{"exit_code":0,"stdout":"hello\\n","stderr":"","truncated":false}',
     expect.stringMatching(/^ID +NAME +STATE +AGE +IMAGE +TAGS$/),
-    expect.stringMatching(/^ID +try +running +\d+s +-$/),
+    expect.stringMatching(/^ID +try +running +\d+s +default$/),
     'ID stopped',
     'ID running',
     'ID deleted',

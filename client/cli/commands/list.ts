@@ -1,7 +1,7 @@
 import type { SandboxInfo } from '../../sandboxes/sandbox-info.ts';
 import type { ListFilter } from '../../http/pages.ts';
 import type { RunInfo } from '../../runs/run.ts';
-import { type CommandSpec, type Context, type Given, JSON_OPTION, readChoice } from '../command.ts';
+import { type CommandSpec, type Context, type Given, JSON_OPTION, orOf, readChoice } from '../command.ts';
 import { readDuration, readTags } from '../read-values.ts';
 import { table } from '../print.ts';
 
@@ -52,7 +52,7 @@ export const listCommand: CommandSpec = {
       type: 'string',
       value: 'STATE',
       choices: STATES,
-      help: `only those that are ${STATES.join(', ')}`,
+      help: `only those that are ${orOf(STATES)}`,
     },
     ...FILTER_OPTIONS,
     sort: { type: 'string', value: 'ORDER', choices: SORTS, help: SORTS.join(', ') },
@@ -92,7 +92,7 @@ export const runsCommand: CommandSpec = {
       type: 'string',
       value: 'STATUS',
       choices: STATUSES,
-      help: `only those that are ${STATUSES.join(', ')}`,
+      help: `only those that are ${orOf(STATUSES)}`,
     },
     sandbox: { type: 'string', value: 'SANDBOX', help: 'only those in the sandbox' },
     tag: { type: 'string', value: 'KEY=VALUE', help: 'only those in a sandbox that has it' },
@@ -149,5 +149,6 @@ function rowOfRun(run: RunInfo, now: Date): readonly string[] {
 function rowOfSandbox(sandbox: SandboxInfo, now: Date): readonly string[] {
   const { id, name, state, image, created_at: createdAt, tags } = sandbox;
   const words = Object.entries(tags).map(([key, value]) => `${key}=${value}`);
-  return [id, name ?? '-', state, ago(createdAt, now), image ?? '-', words.join(' ')];
+  // Its filter calls it so, too.
+  return [id, name ?? '-', state, ago(createdAt, now), image ?? 'default', words.join(' ')];
 }

@@ -185,10 +185,24 @@ async function sandboxOfFolder(
   folder: string,
   network: NetworkOptions,
 ): Promise<Sandbox> {
-  const sandbox = await porthole.sandboxes.create({ sessionKey: await sessionKeyOf(folder), ...network });
+  const sessionKey = await sessionKeyOf(folder);
+  const sandbox = await porthole.sandboxes.create({
+    sessionKey,
+    name: nameOf(folder, sessionKey),
+    ...network,
+  });
   // The session's existing sandbox keeps its policy when it is returned.
   if (Object.keys(network).length > 0) await sandbox.changeNetwork(network);
   return sandbox;
+}
+
+/** The folder's name, with the digest of its path: two folders may have the same name. */
+function nameOf(folder: string, sessionKey: string): string {
+  const name = basename(folder)
+    .replaceAll(/[^\w.-]+/g, '-')
+    .replace(/^[^A-Za-z0-9]+/, '')
+    .slice(0, 48);
+  return `${name || 'folder'}-${sessionKey.slice(-32, -26)}`;
 }
 
 function quote(word: string): string {

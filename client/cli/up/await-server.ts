@@ -1,7 +1,7 @@
 import { PortholeError } from '../../http/porthole-error.ts';
 import type { Preview } from '../../runs/preview.ts';
 import type { Run } from '../../runs/run.ts';
-import type { ServerState } from '../../sandboxes/process-info.ts';
+import type { ProcessExit, ServerState } from '../../sandboxes/process-info.ts';
 import type { Server, ServeOptions } from '../../runs/server.ts';
 import { wait } from '../../http/wait.ts';
 import { plain } from '../print.ts';
@@ -114,7 +114,7 @@ async function whyNot(run: Run, name: string, port: number, signal: AbortSignal)
   }
   const log = Buffer.concat(chunks).toString().split('\n');
   const lines = log.filter((line) => line.trim() !== '').slice(-LAST_LINES);
-  const [{ advice }, { pid, exit }] = await Promise.all([
+  const [{ advice }, { pid, exit, reason }] = await Promise.all([
     run.doctor(port, { signal }),
     run.servers.get(name, { signal }),
   ]);
@@ -125,6 +125,12 @@ async function whyNot(run: Run, name: string, port: number, signal: AbortSignal)
     plain(advice),
     pid !== null || exit === null
       ? 'The server still runs: give it longer with --timeout 5m, or name its port with --port.'
-      : `The server ended with ${exit.code === null ? (exit.signal ?? 'no code') : `code ${exit.code}`}.`,
+      : `The server ${howEnded(exit, reason)}.`,
   ].join('\n');
+}
+
+/** With code 127 the reason names the missing program. Its next start is left out. */
+function howEnded({ code, signal }: ProcessExit, reason: string | null): string {
+  if (code === 127 && reason !== null) return plain(reason.replace(/; starts again.*/, ''));
+  return `ended with ${code === null ? (signal ?? 'no code') : `code ${code}`}`;
 }
