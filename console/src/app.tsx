@@ -1,4 +1,4 @@
-import { Suspense, useCallback, useEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import { RouterProvider } from 'react-aria-components';
 import { Route, Switch, useLocation } from 'wouter';
 import { type Answer, ApiError, call, onSignedOut } from './api/client.ts';
@@ -10,7 +10,7 @@ import { SessionContext, type SessionState } from './live/session-state.ts';
 import { problemOf } from './live/use-live.ts';
 import { CONSOLE_PAGES } from './pages/console-pages.tsx';
 import { SignInPage } from './pages/sign-in-page.tsx';
-import { Loading, Missing, Problem } from './parts/feedback.tsx';
+import { Missing, Pending } from './parts/feedback.tsx';
 import { Shell } from './parts/shell.tsx';
 
 type Session = Answer<'GET /api/session'>;
@@ -53,7 +53,7 @@ export function App() {
     if (signIn !== null) return signIn;
     return (
       <main className="center">
-        {problem === undefined ? <Loading /> : <Problem words={problem} onRetry={() => void look()} />}
+        <Pending words={problem} onRetry={() => void look()} />
       </main>
     );
   }
@@ -86,18 +86,16 @@ function SignedIn({ session }: { readonly session: Session }) {
   return (
     <>
       <Shell session={session} waiting={approvals.following ? approvals.waiting.length : 0}>
-        <Suspense fallback={<Loading />}>
-          <Switch>
-            {CONSOLE_PAGES.map(({ path, show }) => (
-              <Route<{ readonly id?: string }> key={path} path={path}>
-                {({ id = '' }) => show({ id: decoded(id), isAdmin: session.admin })}
-              </Route>
-            ))}
-            <Route>
-              <Missing what="page" />
+        <Switch>
+          {CONSOLE_PAGES.map(({ path, show }) => (
+            <Route<{ readonly id?: string }> key={path} path={path}>
+              {({ id = '' }) => show({ id: decoded(id), isAdmin: session.admin })}
             </Route>
-          </Switch>
-        </Suspense>
+          ))}
+          <Route>
+            <Missing what="page" />
+          </Route>
+        </Switch>
       </Shell>
       <ApprovalDock waiting={approvals.waiting} forget={approvals.forget} user={session.user} />
     </>

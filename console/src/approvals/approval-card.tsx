@@ -1,12 +1,10 @@
-import { useRef, useState } from 'react';
 import { Link } from 'wouter';
 import { ApiError, call } from '../api/client.ts';
 import { timeLeft } from '../live/clock.ts';
-import { checkConnection } from '../live/connection.ts';
 import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
-import { actionProblemOf } from '../parts/use-attempt.ts';
+import { useAttempt } from '../parts/use-attempt.ts';
 import {
   type Choice,
   choiceLabel,
@@ -20,6 +18,7 @@ import {
   type WaitingApproval,
   widestLabel,
 } from './approval-labels.ts';
+import { useArmedPress } from './use-armed.ts';
 import { WhatListens } from './what-listens.tsx';
 
 export interface ApprovalCardProps {
@@ -63,15 +62,12 @@ export function ApprovalCard({
   onEnd,
 }: ApprovalCardProps) {
   const now = useNow();
-  const [problem, setProblem] = useState<string>();
-  const [busy, setBusy] = useState(false);
-  const begunArmed = useRef(false);
+  const { busy, problem, attempt } = useAttempt();
+  const whenArmed = useArmedPress(armed);
   const id = approval.request_id;
   const port = portOf(approval);
   const decide = async (choice: Choice) => {
-    setBusy(true);
     onDecide([id, ...mayCover(approval, choice, waiting).map((each) => each.request_id)]);
-    setProblem(undefined);
     try {
       const { also_approved: also } = await call('POST /api/runs/{id}/tool-approvals', {
         path: { id: approval.run_id },
@@ -90,17 +86,10 @@ export function ApprovalCard({
       } else if (error instanceof ApiError && error.status === 404) {
         onEnd('That request is not there any more. Nothing has changed.', [id]);
       } else {
-        if (!(error instanceof ApiError)) await checkConnection();
-        setProblem(actionProblemOf(error));
-        setBusy(false);
         onDecide([]);
+        throw error;
       }
     }
-  };
-  const press = (choice: Choice) => {
-    if (choice !== 'always') void decide(choice);
-    else if (confirming) void decide(choice);
-    else onConfirming(true);
   };
   const button = ([choice, variant]: (typeof THIS_CALL | typeof FURTHER)[number]) => {
     const words = choiceLabel(approval, choice, user);
@@ -111,13 +100,11 @@ export function ApprovalCard({
         key={choice}
         variant={confirms ? 'danger' : variant}
         {...(confirms ? { 'aria-describedby': `further-${id}`, onBlur: () => onConfirming(false) } : {})}
-        // Validated at the start of the press.
-        onPressStart={() => {
-          begunArmed.current = armed;
-        }}
-        onPress={() => {
-          if (begunArmed.current && armed && !busy) press(choice);
-        }}
+        {...whenArmed(() => {
+          if (busy) return;
+          if (choice === 'always' && !confirming) onConfirming(true);
+          else void attempt(() => decide(choice));
+        })}
       >
         {confirms ? `Confirm: ${words.toLowerCase()}` : words}
       </Button>
@@ -151,7 +138,7 @@ export function ApprovalCard({
         {approval.owner === user ? null : <>, a run of {approval.owner},</>} asks. {consequenceOf(approval)}
       </p>
       {port === undefined ? null : <WhatListens runId={approval.run_id} port={port} follows={isFirst} />}
-      {problem === undefined ? null : <Problem words={problem} />}
+      <Problem words={problem} />
       <div className="decision" role="group" aria-label="Your decision" data-armed={armed && !busy}>
         <div className="actions">{THIS_CALL.map(button)}</div>
         <p className={confirming ? '' : 'quiet'} id={`further-${id}`} role="status">

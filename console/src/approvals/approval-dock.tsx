@@ -1,6 +1,7 @@
 import { type FocusEvent, useEffect, useRef, useState } from 'react';
 import { call } from '../api/client.ts';
 import { serverNow } from '../live/clock.ts';
+import { useWindowEvent } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
@@ -8,7 +9,7 @@ import { ApprovalCard } from './approval-card.tsx';
 import { endedLabel, questionOf, requestedLabel, runName, type WaitingApproval } from './approval-labels.ts';
 import './approvals.css';
 import type { Approvals } from './use-approvals.ts';
-import { useArmed } from './use-armed.ts';
+import { useArmed, useArmedPress } from './use-armed.ts';
 
 interface ApprovalDockProps extends Pick<Approvals, 'waiting' | 'forget'> {
   readonly user: string;
@@ -112,7 +113,7 @@ interface TogetherProps {
 function Together({ approvals, armed, onBegin, onEnd }: TogetherProps) {
   const { busy, problem, attempt } = useAttempt();
   const [confirming, setConfirming] = useState(false);
-  const begunArmed = useRef(false);
+  const whenArmed = useArmedPress(armed);
   const decide = (decision: 'approve' | 'deny') =>
     void attempt(async () => {
       setConfirming(false);
@@ -126,36 +127,25 @@ function Together({ approvals, armed, onBegin, onEnd }: TogetherProps) {
       }
       onEnd([], `${decision === 'approve' ? 'Approved' : 'Denied'} ${approvals.length} requests once.`);
     });
-  const whole = {
-    isDisabled: busy,
-    onPressStart: () => {
-      begunArmed.current = armed;
-    },
-  };
-  const isTaken = () => begunArmed.current && armed;
   return (
     <div className="together" role="group" aria-label="All of these requests">
       <div className="actions">
         <Button
-          {...whole}
+          isDisabled={busy}
           variant={confirming ? 'danger' : 'normal'}
           onBlur={() => setConfirming(false)}
-          onPress={() => {
-            if (!isTaken()) return;
-            if (confirming) decide('approve');
-            else setConfirming(true);
-          }}
+          {...whenArmed(() => (confirming ? decide('approve') : setConfirming(true)))}
         >
           {confirming
             ? `Confirm: approve ${approvals.length} once`
             : `Approve these ${approvals.length} once`}
         </Button>
-        <Button {...whole} onPress={() => isTaken() && decide('deny')}>
+        <Button isDisabled={busy} {...whenArmed(() => decide('deny'))}>
           Deny these {approvals.length}
         </Button>
       </div>
       {confirming ? <p role="status">{approvals.map(requestedLabel).join(', ')}</p> : null}
-      {problem === undefined ? null : <Problem words={problem} />}
+      <Problem words={problem} />
     </div>
   );
 }
@@ -227,19 +217,18 @@ function useFocusOf(dock: { readonly current: HTMLElement | null }, waiting: rea
       cameFrom.current?.isConnected === true ? cameFrom.current : document.getElementById('page');
     target?.focus();
   };
-  useEffect(() => {
-    if (!some) return undefined;
-    const onKey = (event: KeyboardEvent) => {
-      if (event.key !== KEY || event.repeat) return;
-      // Also from a terminal, which receives all other keys.
+  useWindowEvent(
+    'keydown',
+    (event) => {
+      if (!some || event.key !== KEY || event.repeat) return;
       event.preventDefault();
       event.stopPropagation();
       if (dock.current?.contains(document.activeElement) === true) back();
       else toCard();
-    };
-    window.addEventListener('keydown', onKey, true);
-    return () => window.removeEventListener('keydown', onKey, true);
-  });
+    },
+    // Also from a terminal, which receives all other keys.
+    { capture: true },
+  );
   useEffect(() => {
     // The focused card was removed.
     if (!within.current || dock.current?.contains(document.activeElement) === true) return;

@@ -17,7 +17,7 @@ export function Policies() {
       <div className="section-head">
         <h2 id="policies">Approved without a question</h2>
       </div>
-      {problem === undefined ? null : <Problem words={problem} onRetry={retry} />}
+      <Problem words={problem} onRetry={retry} />
       <ul className="policies">
         {value.policies.map((policy) => (
           <li key={policy.policy_id}>

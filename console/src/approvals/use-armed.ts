@@ -1,4 +1,4 @@
-import { useEffect, useState, type RefObject } from 'react';
+import { useEffect, useRef, useState, type RefObject } from 'react';
 
 /** The delay that browsers use to protect their own prompts from accidental presses. */
 const SETTLE_MS = 500;
@@ -45,4 +45,17 @@ export function useArmed(element: RefObject<HTMLElement | null>, layout: string)
     };
   }, [element, layout]);
   return armed;
+}
+
+/** The events of a button that acts only on presses that begin and end while it is armed. */
+export function useArmedPress(armed: boolean) {
+  const begunArmed = useRef(false);
+  return (act: () => void) => ({
+    onPressStart: () => {
+      begunArmed.current = armed;
+    },
+    onPress: () => {
+      if (begunArmed.current && armed) act();
+    },
+  });
 }

@@ -20,7 +20,7 @@ import { useEffect, useRef } from 'react';
 import { isDark, onThemeChange } from '../live/theme.ts';
 import { languageLoader } from './editor-languages.ts';
 
-export interface CodeEditorProps {
+interface CodeEditorProps {
   readonly label: string;
   /**
    * Its content. A changed value that the editor did not emit replaces the text, and can be undone.
@@ -34,8 +34,6 @@ export interface CodeEditorProps {
   readonly line?: number | undefined;
   /** The problem's range, as offsets into the text. */
   readonly problem?: { readonly from: number; readonly to: number } | undefined;
-  /** Tall for code, short for a line or two. */
-  readonly size?: 'tall' | 'middle' | 'short';
 }
 
 /** Announced to screen readers, and shown below. */
@@ -98,7 +96,6 @@ export default function CodeEditor({
   readOnly = false,
   line,
   problem,
-  size = 'tall',
 }: CodeEditorProps) {
   const place = useRef<HTMLDivElement>(null);
   const parts = useRef<Parts>(undefined);
@@ -205,7 +202,7 @@ export default function CodeEditor({
 
   return (
     <>
-      <div ref={place} className={`code ${size}`} />
+      <div ref={place} className="code" />
       {readOnly ? null : (
         <p className="hint way-out" aria-hidden="true">
           {WAY_OUT}

@@ -1,9 +1,8 @@
-import { Checkbox, FieldError, Input, Label, Text, TextArea, TextField } from 'react-aria-components';
-import { Choice } from '../parts/controls.tsx';
+import { Check, Choice, TextInput } from '../parts/controls.tsx';
 import { fieldText, type Inputs, valuesOf, withField } from './tool-inputs.ts';
 import type { FormField } from './schema-form.ts';
 
-export interface InputsFormProps {
+interface InputsFormProps {
   readonly inputs: Inputs;
   readonly onChange: (inputs: Inputs) => void;
   /** The fields of the schema; undefined: no form possible. */
@@ -21,10 +20,11 @@ export function InputsForm({ inputs, onChange, fields, asJson, problems }: Input
       name === '' ? problem : `${name}: ${problem}`,
     );
     return (
-      <Entry
+      <TextInput
         label="Inputs, as JSON"
-        text={inputs.text}
+        value={inputs.text}
         rows={6}
+        autoComplete="off"
         problem={words.length === 0 ? undefined : words.join(' ')}
         onChange={(text) => onChange({ text, raw: {} })}
       />
@@ -72,11 +72,12 @@ function InputField(props: InputFieldProps) {
   if (kind === 'boolean') return <YesOrNo {...props} />;
   if (kind === 'choice') return <OneOf {...props} />;
   return (
-    <Entry
+    <TextInput
       label={kind === 'json' ? `${labelOf(field)}, as JSON` : labelOf(field)}
-      text={text}
+      value={text}
       rows={kind === 'json' ? 3 : kind === 'long-text' ? 5 : 1}
-      isNumber={kind === 'number'}
+      autoComplete="off"
+      {...(kind === 'number' && { inputMode: 'decimal' })}
       problem={problem}
       hint={hint}
       onChange={onChange}
@@ -91,14 +92,9 @@ function labelOf({ title, required }: FormField): string {
 function YesOrNo({ field, value, problem, onChange }: InputFieldProps) {
   return (
     <div className="field">
-      <Checkbox
-        className="check"
-        isSelected={value === true}
-        onChange={(isOn) => onChange(isOn ? 'true' : 'false')}
-      >
-        <span className="box" aria-hidden="true" />
+      <Check isSelected={value === true} onChange={(isOn) => onChange(isOn ? 'true' : 'false')}>
         {labelOf(field)}
-      </Checkbox>
+      </Check>
       <Below field={field} problem={problem} />
     </div>
   );
@@ -131,38 +127,5 @@ function Below({ field: { hint }, problem }: Pick<InputFieldProps, 'field' | 'pr
       {hint === '' ? null : <p className="hint">{hint}</p>}
       {problem === undefined ? null : <p className="field-error">{problem}</p>}
     </>
-  );
-}
-
-interface EntryProps {
-  readonly label: string;
-  readonly text: string;
-  readonly rows: number;
-  readonly isNumber?: boolean;
-  readonly problem: string | undefined;
-  readonly hint?: string;
-  readonly onChange: (text: string) => void;
-}
-
-/** A text field of one or more lines. */
-function Entry({ label, text, rows, isNumber = false, problem, hint = '', onChange }: EntryProps) {
-  return (
-    <TextField
-      className="field"
-      value={text}
-      onChange={onChange}
-      isInvalid={problem !== undefined}
-      autoComplete="off"
-      {...(isNumber ? { inputMode: 'decimal' } : {})}
-    >
-      <Label>{label}</Label>
-      {rows === 1 ? <Input /> : <TextArea rows={rows} spellCheck={false} />}
-      {hint === '' ? null : (
-        <Text slot="description" className="hint">
-          {hint}
-        </Text>
-      )}
-      <FieldError className="field-error">{problem}</FieldError>
-    </TextField>
   );
 }

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { call } from '../api/client.ts';
 import { useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
+import { copyText } from '../parts/copy-text.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import type { ToolFields } from './tool-text.ts';
@@ -41,14 +42,12 @@ export function LockBar({ lock, user, admin, changed, code, fields, name, onCopi
   const { by, had } = state;
   const isFree = by === undefined || by.expiresAt <= now;
   const isOwn = by?.holder === user;
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(code);
-      setNotice('Copied.');
-    } catch {
-      setNotice('This browser does not let the page copy: select the code and copy it.');
-    }
-  };
+  const copy = async () =>
+    setNotice(
+      (await copyText(code))
+        ? 'Copied.'
+        : 'This browser does not let the page copy: select the code and copy it.',
+    );
   const makeOther = async () => {
     const given = fields();
     if (given === undefined) return;
@@ -75,7 +74,7 @@ export function LockBar({ lock, user, admin, changed, code, fields, name, onCopi
           : ''}{' '}
         {notice}
       </p>
-      {problem === undefined ? null : <Problem words={problem} />}
+      <Problem words={problem} />
       <div className="tools">
         {changed ? (
           <>

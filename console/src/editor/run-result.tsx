@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'react';
+import { plainText } from '#core/shared/plain-text.ts';
 import { ApiError } from '../api/client.ts';
 import { formatSize, timeLeft } from '../live/clock.ts';
 import { useNow } from '../live/use-live.ts';
@@ -6,7 +7,7 @@ import { Button } from '../parts/button.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
 import { Problem, State } from '../parts/feedback.tsx';
 import { InputsForm } from './inputs-form.tsx';
-import { type OfferedAction, offeredBy } from './next-actions.ts';
+import { fieldsOf, type FormField, isObject } from './schema-form.ts';
 import { inputsFor, readInputs } from './tool-inputs.ts';
 import type { ToolRun, UnderWay } from './use-tool-runs.ts';
 
@@ -52,6 +53,38 @@ function WholeText({ text, file }: Omit<BoundedTextProps, 'label'>) {
       Download all of it ({formatSize(made.size)})
     </a>
   );
+}
+
+/** A next action of a run, as shown. */
+interface OfferedAction {
+  readonly id: string;
+  readonly title: string;
+  readonly description: string;
+  /** Its form; undefined: no inputs. */
+  readonly inputs:
+    | { readonly schema: unknown; readonly fields: readonly FormField[] | undefined }
+    | undefined;
+}
+
+/** Maximum characters; longer ones are truncated. */
+const MOST_TITLE = 80;
+
+/**
+ * The next actions of a run: `title` (or `label`), `description` and `input_schema` are read, other
+ * fields belong to the tool.
+ */
+function offeredBy({ next_actions: actions }: ToolRun): readonly OfferedAction[] {
+  return actions.map((action) => {
+    const text = (name: string) => (typeof action[name] === 'string' ? action[name] : '');
+    const title = text('title') || text('label') || action.id;
+    const schema = action['input_schema'];
+    return {
+      id: action.id,
+      title: plainText(title, MOST_TITLE),
+      description: text('description'),
+      inputs: isObject(schema) ? { schema, fields: fieldsOf(schema) } : undefined,
+    };
+  });
 }
 
 interface RunResultProps {

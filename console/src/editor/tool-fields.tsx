@@ -1,16 +1,6 @@
 import type { ReactNode } from 'react';
-import {
-  Tab,
-  TabList,
-  TabPanel,
-  Tabs,
-  FieldError,
-  Input,
-  Label,
-  Text,
-  TextField,
-} from 'react-aria-components';
-import { Choice } from '../parts/controls.tsx';
+import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components';
+import { Choice, TextInput } from '../parts/controls.tsx';
 import CodeEditor from './code-editor.tsx';
 import {
   type FieldName,
@@ -41,7 +31,7 @@ const TABS: readonly {
 
 const SCHEMA_HINT = 'JSON Schema, draft 2020-12. Empty: any JSON is taken.';
 
-export interface ToolFieldsProps {
+interface ToolFieldsProps {
   readonly text: ToolText;
   readonly saved: ToolText;
   readonly problems: FieldProblems;
@@ -102,21 +92,16 @@ function CodeField({ text, problems, readOnly, onEdit }: ToolFieldsProps) {
   return (
     <>
       <div className="code-head">
-        <TextField
-          className="field"
+        <TextInput
+          label="Entrypoint"
           value={text.entrypoint}
           onChange={(next) => onEdit('entrypoint', next)}
           isReadOnly={readOnly}
-          isInvalid={problems.entrypoint !== undefined}
           autoComplete="off"
-        >
-          <Label>Entrypoint</Label>
-          <Input spellCheck={false} />
-          <Text slot="description" className="hint">
-            The name of a function, or module:function.
-          </Text>
-          <FieldError className="field-error">{problems.entrypoint?.words}</FieldError>
-        </TextField>
+          spellCheck="false"
+          hint="The name of a function, or module:function."
+          problem={problems.entrypoint?.words}
+        />
         <Choice
           label="Language"
           value={text.language}
@@ -167,13 +152,12 @@ function SchemaField({ label, text, problem, readOnly, onChange }: SchemaFieldPr
   );
 }
 
-function FieldLabels({
-  problem,
-  hint,
-}: {
+interface FieldLabelsProps {
   readonly problem: FieldProblem | undefined;
   readonly hint: string;
-}) {
+}
+
+function FieldLabels({ problem, hint }: FieldLabelsProps) {
   return (
     <>
       {hint === '' ? null : <p className="hint">{hint}</p>}

@@ -82,13 +82,17 @@ export function useWorkingCopy({
   const { busy, problem, setProblem, attempt } = useAttempt((error) =>
     refuse(error) ? undefined : `Nothing was saved. ${problemOf(error)}`,
   );
-  const put = async (token: string, sent: WorkingCopy, given: ToolFields, versionId: string | undefined) => {
+  /** Saves the draft; false: another user has its lock. */
+  const put = async (sent: WorkingCopy, given: ToolFields, versionId: string | undefined) => {
     const { text, revision } = sent;
-    const saved = await call('PUT /api/v1/editor/tools/{tool_id}/draft', {
-      path: { tool_id: toolId },
-      body: { ...given, revision, ...(versionId === undefined ? {} : { version_id: versionId }) },
-      headers: { 'draft-lock-token': token },
-    });
+    const saved = await lock.use((token) =>
+      call('PUT /api/v1/editor/tools/{tool_id}/draft', {
+        path: { tool_id: toolId },
+        body: { ...given, revision, ...(versionId === undefined ? {} : { version_id: versionId }) },
+        headers: { 'draft-lock-token': token },
+      }),
+    );
+    if (saved === undefined) return false;
     // Unchanged, not reformatted: the text must not move while the user types.
     change((now) => ({
       ...copyOf(saved),
@@ -96,41 +100,29 @@ export function useWorkingCopy({
       text: now.text,
       versionId: now.versionId === sent.versionId ? saved.version_id : now.versionId,
     }));
+    return true;
   };
-  const save = () =>
+  const attemptWith = (work: (sent: WorkingCopy, given: ToolFields) => Promise<void>) =>
     attempt(async () => {
       setNotice('');
       const sent = latest.current;
       const given = fields();
-      if (given === undefined) return;
-      const { versionId: madeFrom, savedVersionId } = sent;
-      const versionId = madeFrom === savedVersionId ? undefined : madeFrom;
-      const saved = await lock.use(async (token) => {
-        await put(token, sent, given, versionId);
-        return true;
-      });
-      if (saved === undefined) setProblem(NO_LOCK);
-      else setNotice('Draft saved.');
+      if (given !== undefined) await work(sent, given);
+    });
+  const save = () =>
+    attemptWith(async (sent, given) => {
+      const { versionId, savedVersionId } = sent;
+      const isSaved = await put(sent, given, versionId === savedVersionId ? undefined : versionId);
+      if (isSaved) setNotice('Draft saved.');
+      else setProblem(NO_LOCK);
     });
   const saveVersion = () =>
-    attempt(async () => {
-      setNotice('');
-      const sent = latest.current;
-      const given = fields();
-      if (given === undefined) return;
-      const made = await call('POST /api/v1/editor/tools/{tool_id}/versions', {
-        path: { tool_id: toolId },
-        body: given,
-      });
-      const isDraft = await lock.use(async (token) => {
-        await put(token, sent, given, made.version_id);
-        return true;
-      });
-      setNotice(
-        isDraft === undefined
-          ? `Saved as version ${made.number}. The draft is locked by another user and was not changed.`
-          : `Saved as version ${made.number}.`,
-      );
+    attemptWith(async (sent, given) => {
+      const path = { tool_id: toolId };
+      const made = await call('POST /api/v1/editor/tools/{tool_id}/versions', { path, body: given });
+      const isDraft = await put(sent, given, made.version_id);
+      const rest = isDraft ? '' : ' The draft is locked by another user and was not changed.';
+      setNotice(`Saved as version ${made.number}.${rest}`);
     });
   return {
     copy,

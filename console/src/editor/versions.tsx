@@ -1,17 +1,17 @@
-import { useCallback, useEffect, useState } from 'react';
+import { useState } from 'react';
 import { type Answer, call } from '../api/client.ts';
-import { timeAgo } from '../live/clock.ts';
-import { problemOf, useNow } from '../live/use-live.ts';
+import { useOlderPages } from '../lists/filtered-list.tsx';
 import { Button } from '../parts/button.tsx';
-import { Loading, Problem } from '../parts/feedback.tsx';
-import { Changes } from './changes.tsx';
-import { FIELD_NAMES, FIELD_LABELS, textOf, type ToolText } from './tool-text.ts';
+import { Pending, Problem } from '../parts/feedback.tsx';
+import { Ago } from '../sandboxes/ago.tsx';
+import { ChangedLines } from './changed-lines.tsx';
+import { changedFields, FIELD_NAMES, FIELD_LABELS, textOf, type ToolText } from './tool-text.ts';
 
-export type Version = Answer<'GET /api/v1/editor/tools/{tool_id}/versions'>['versions'][number];
+type Version = Answer<'GET /api/v1/editor/tools/{tool_id}/versions'>['versions'][number];
 
 const PAGE = 10;
 
-export interface VersionsProps {
+interface VersionsProps {
   readonly toolId: string;
   /** The text in the page. */
   readonly text: ToolText;
@@ -26,39 +26,25 @@ export interface VersionsProps {
  * restore one.
  */
 export function Versions({ toolId, text, versionId, mayEdit, onBringBack }: VersionsProps) {
-  const [versions, setVersions] = useState<readonly Version[]>();
-  const [next, setNext] = useState<string | null>(null);
-  const [problem, setProblem] = useState<string>();
   const [open, setOpen] = useState<string>();
-  const now = useNow();
-  const read = useCallback(
-    async (after?: string) => {
-      try {
-        const page = await call('GET /api/v1/editor/tools/{tool_id}/versions', {
-          path: { tool_id: toolId },
-          query: { limit: PAGE, ...(after === undefined ? {} : { after }) },
-        });
-        setProblem(undefined);
-        setVersions((before = []) => (after === undefined ? page.versions : [...before, ...page.versions]));
-        setNext(page.next);
-      } catch (error) {
-        setProblem(problemOf(error));
-      }
+  const { items, problem, reload, showOlder } = useOlderPages(
+    async (after) => {
+      const { versions, next } = await call('GET /api/v1/editor/tools/{tool_id}/versions', {
+        path: { tool_id: toolId },
+        query: { limit: PAGE, ...(after !== undefined && { after }) },
+      });
+      return { items: versions, next };
     },
-    [toolId],
+    ({ version_id: id }) => id,
+    // A version that has just been saved is the draft's base.
+    versionId,
   );
-  // A version that has just been saved is the draft's base.
-  useEffect(() => {
-    void read();
-  }, [read, versionId]);
-  if (versions === undefined) {
-    return problem === undefined ? <Loading /> : <Problem words={problem} onRetry={() => void read()} />;
-  }
+  if (items === undefined) return <Pending words={problem} onRetry={reload} />;
   return (
     <>
-      {problem === undefined ? null : <Problem words={problem} onRetry={() => void read()} />}
+      <Problem words={problem} onRetry={reload} />
       <ul className="versions">
-        {versions.map((version) => {
+        {items.map((version) => {
           const { version_id: id, number, created_by: by, created_at: at } = version;
           const isOpen = open === id;
           return (
@@ -69,7 +55,7 @@ export function Versions({ toolId, text, versionId, mayEdit, onBringBack }: Vers
                   {id === versionId ? <span className="tag">the draft’s</span> : null}
                 </h3>
                 <span className="quiet">
-                  {by}, <time dateTime={at}>{timeAgo(now - Date.parse(at))}</time>
+                  {by}, <Ago at={at} />
                 </span>
                 <Button aria-expanded={isOpen} onPress={() => setOpen(isOpen ? undefined : id)}>
                   {isOpen ? `Close version ${number}` : `Look at version ${number}`}
@@ -87,9 +73,26 @@ export function Versions({ toolId, text, versionId, mayEdit, onBringBack }: Vers
           );
         })}
       </ul>
-      {next === null ? null : <Button onPress={() => void read(next)}>Show older ones</Button>}
+      {showOlder === undefined ? null : <Button onPress={showOlder}>Show older ones</Button>}
     </>
   );
+}
+
+interface ChangesProps {
+  readonly before: ToolText;
+  readonly after: ToolText;
+}
+
+/** Differences between two texts of a tool, field by field. */
+export function Changes({ before, after }: ChangesProps) {
+  const names = changedFields(before, after);
+  if (names.length === 0) return <p className="quiet">There is no difference.</p>;
+  return names.map((name) => (
+    <section key={name} className="change" aria-label={FIELD_LABELS[name]}>
+      <h3>{FIELD_LABELS[name]}</h3>
+      <ChangedLines before={before[name]} after={after[name]} />
+    </section>
+  ));
 }
 
 interface OneVersionProps {

@@ -1,10 +1,9 @@
 import { useEffect, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
 import { type Answer, ApiError, call } from '../api/client.ts';
-import { problemOf } from '../live/use-live.ts';
+import { problemOf, useWindowEvent } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
-import { Changes } from './changes.tsx';
 import { inputsFor, inputsOf, readInputs } from './tool-inputs.ts';
 import { LockBar } from './lock-bar.tsx';
 import { RunHistory } from './run-history.tsx';
@@ -16,7 +15,7 @@ import { FIELD_NAMES, type FieldProblems, readSchema, textOf } from './tool-text
 import { useDraftLock } from './use-draft-lock.ts';
 import { type ToolRun, useToolRuns } from './use-tool-runs.ts';
 import { useWorkingCopy } from './use-working-copy.ts';
-import { Versions } from './versions.tsx';
+import { Changes, Versions } from './versions.tsx';
 import { copyOf, onTopOf } from './working-copies.ts';
 
 export interface WorkbenchProps {
@@ -57,17 +56,11 @@ export function Workbench({ me, tool, draft, onStale }: WorkbenchProps) {
     // The previous holder of the lock may have saved changes.
     if (isHeld) onStale();
   }, [isHeld, onStale]);
-  const save = useRef(work.save);
-  save.current = work.save;
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if (!(event.metaKey || event.ctrlKey) || event.altKey || event.key.toLowerCase() !== 's') return;
-      event.preventDefault();
-      void save.current();
-    };
-    addEventListener('keydown', onKey);
-    return () => removeEventListener('keydown', onKey);
-  }, []);
+  useWindowEvent('keydown', (event) => {
+    if (!(event.metaKey || event.ctrlKey) || event.altKey || event.key.toLowerCase() !== 's') return;
+    event.preventDefault();
+    void work.save();
+  });
   useProblemTab(work.problems, setTab);
 
   const had = lock.state.kind === 'none' && lock.state.had;
@@ -155,7 +148,7 @@ export function Workbench({ me, tool, draft, onStale }: WorkbenchProps) {
           </div>
         </div>
       )}
-      <div className="columns bench">
+      <div className="bench">
         <section aria-label="Draft">
           <div className="section-head">
             <h2>
@@ -189,7 +182,7 @@ export function Workbench({ me, tool, draft, onStale }: WorkbenchProps) {
           <p className="notice-line" role="status">
             {work.notice}
           </p>
-          {work.problem === undefined ? null : <Problem words={work.problem} />}
+          <Problem words={work.problem} />
           <ToolFieldTabs
             text={copy.text}
             saved={copy.saved}
@@ -236,9 +229,7 @@ export function Workbench({ me, tool, draft, onStale }: WorkbenchProps) {
             <div className="section-head">
               <h2 id="gave">Runs</h2>
             </div>
-            {runs.problem === undefined && problem === undefined ? null : (
-              <Problem words={problem ?? runs.problem ?? ''} />
-            )}
+            <Problem words={problem ?? runs.problem} />
             {run === undefined ? null : (
               <RunResult
                 key={run.run_id}

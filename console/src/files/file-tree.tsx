@@ -10,15 +10,14 @@ import {
 } from 'react-aria-components';
 import { call } from '../api/client.ts';
 import { usePageRights } from '../live/page-rights.ts';
-import { useVisible } from '../live/use-live.ts';
+import { usePolled } from '../live/use-live.ts';
 import { Icon } from '../parts/controls.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { moveInto } from './change-folder.ts';
-import { chosenFiles } from './dropped-files.ts';
-import { FileMenu } from './file-menu.tsx';
+import { useFileMenu } from './file-menu.tsx';
 import { arranged, type Entry, type Incoming, isReachable, movedPath, shownName } from './file-names.ts';
-import { type Asked, FolderDialog } from './folder-dialog.tsx';
+import { FileChooser } from './upload-state.tsx';
 
 interface FileTreeProps {
   readonly sandboxId: string;
@@ -71,17 +70,29 @@ export default function FileTree({
       .map((entry) => ({ entry, children: expanded.has(entry.path) ? below(entry.path) : [] }));
   const { busy, problem, attempt, retry } = useAttempt();
   const { canWork } = usePageRights();
-  const [menu, setMenu] = useState<Entry>();
-  const [asked, setAsked] = useState<Asked>();
-  const anchor = useRef<HTMLElement>(null);
   const chooser = useRef<HTMLInputElement>(null);
   /** The folder that chosen files are for. */
   const chosenFor = useRef(root);
-  const openMenu = (row: Element | null, path: string | null) => {
+  const { openMenu, menus } = useFileMenu({
+    sandboxId,
+    onUpload: (folder) => {
+      chosenFor.current = folder;
+      chooser.current?.click();
+    },
+    onDeleted: (path) => {
+      // A folder that is gone is not listed again.
+      setExpanded((before) => new Set([...before].filter((each) => !`${each}/`.startsWith(`${path}/`))));
+      onDeleted(path);
+    },
+    onMoved: (from, to) => {
+      setExpanded((before) => new Set([...before].map((each) => movedPath(each, from, to) ?? each)));
+      onMoved(from, to);
+    },
+  });
+  const openRowMenu = (row: Element | null, path: string | null) => {
     const entry = path === null ? undefined : entryAt(listings, path);
     if (entry === undefined) return false;
-    anchor.current = row?.querySelector<HTMLElement>('.row-menu') ?? null;
-    setMenu(entry);
+    openMenu(entry, row?.querySelector<HTMLElement>('.row-menu') ?? null);
     return true;
   };
   /** Paths of this tree that are being dragged. */
@@ -153,7 +164,7 @@ export default function FileTree({
               className="grip row-menu"
               aria-label={`Menu of ${shownName(name)}`}
               aria-haspopup="menu"
-              onPress={({ target }) => openMenu(target.closest('[role="row"]'), path)}
+              onPress={({ target }) => openRowMenu(target.closest('[role="row"]'), path)}
             >
               ⋯
             </Button>
@@ -167,10 +178,10 @@ export default function FileTree({
     <div
       onContextMenu={(event) => {
         const row = event.target instanceof Element ? event.target.closest('[role="row"]') : null;
-        if (openMenu(row, row?.getAttribute('data-key') ?? null)) event.preventDefault();
+        if (openRowMenu(row, row?.getAttribute('data-key') ?? null)) event.preventDefault();
       }}
     >
-      {problem === undefined ? null : <Problem words={problem} onRetry={retry} />}
+      <Problem words={problem} onRetry={retry} />
       <Tree
         className="file-tree"
         aria-label="Files of the workspace"
@@ -193,50 +204,12 @@ export default function FileTree({
       >
         {row}
       </Tree>
-      <input
+      <FileChooser
         ref={chooser}
-        type="file"
-        multiple
-        hidden
-        aria-label="Files to upload into the folder"
-        onChange={(event) => {
-          onUpload(chosenFor.current, chosenFiles(event.currentTarget.files ?? []));
-          event.currentTarget.value = '';
-        }}
+        label="Files to upload into the folder"
+        onFiles={(files) => onUpload(chosenFor.current, files)}
       />
-      <FileMenu
-        sandboxId={sandboxId}
-        entry={menu}
-        anchor={anchor}
-        onAsk={setAsked}
-        onUpload={(folder) => {
-          chosenFor.current = folder;
-          chooser.current?.click();
-        }}
-        onClose={() => setMenu(undefined)}
-      />
-      <FolderDialog
-        sandboxId={sandboxId}
-        folder={parentOf(asked?.entry?.path ?? root)}
-        asked={asked}
-        isTaken={() => false}
-        onClose={() => {
-          setAsked(undefined);
-          // The menu that opened the dialog is gone.
-          requestAnimationFrame(() => anchor.current?.focus());
-        }}
-        onDone={() => {
-          const path = asked?.entry?.path;
-          if (path === undefined) return;
-          // A folder that is gone is not listed again.
-          setExpanded((before) => new Set([...before].filter((each) => !`${each}/`.startsWith(`${path}/`))));
-          onDeleted(path);
-        }}
-        onMoved={(from, to) => {
-          setExpanded((before) => new Set([...before].map((each) => movedPath(each, from, to) ?? each)));
-          onMoved(from, to);
-        }}
-      />
+      {menus}
     </div>
   );
 }
@@ -259,48 +232,40 @@ function parentOf(path: string): string {
   return path.slice(0, path.lastIndexOf('/'));
 }
 
-function entryAt(listings: ReadonlyMap<string, readonly Entry[]>, path: string): Entry | undefined {
+function entryAt(listings: Listings, path: string): Entry | undefined {
   return listings.get(parentOf(path))?.find((each) => each.path === path);
 }
 
-function isFolder(listings: ReadonlyMap<string, readonly Entry[]>, path: string): boolean {
+function isFolder(listings: Listings, path: string): boolean {
   return entryAt(listings, path)?.type === 'directory';
 }
 
 /** The folders between the root and a file. */
-export function parentsOf(path: string | null, root: string): readonly string[] {
+function parentsOf(path: string | null, root: string): readonly string[] {
   if (path === null || !path.startsWith(`${root}/`)) return [];
   const names = path.slice(root.length + 1).split('/');
   return names.slice(0, -1).map((_, at) => `${root}/${names.slice(0, at + 1).join('/')}`);
 }
 
+type Listings = ReadonlyMap<string, readonly Entry[]>;
+const NO_LISTINGS: Listings = new Map();
+
 /** The listings of folders, read again after each change. A folder that is gone has none. */
-function useListings(
-  sandboxId: string,
-  folders: readonly string[],
-  seen: string,
-): ReadonlyMap<string, readonly Entry[]> {
-  const [listings, setListings] = useState<ReadonlyMap<string, readonly Entry[]>>(new Map());
-  const visible = useVisible();
-  const key = folders.join('\0');
-  useEffect(() => {
-    if (!visible) return undefined;
-    const ended = new AbortController();
-    const read = async (folder: string): Promise<readonly [string, readonly Entry[]]> => {
-      const { entries } = await call('GET /v1/sandbox/{id}/files', {
-        path: { id: sandboxId },
-        query: { path: folder },
-        signal: ended.signal,
-      });
-      return [folder, entries];
-    };
-    const readAll = async () => {
-      const results = await Promise.allSettled(key.split('\0').map(read));
-      const found = results.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
-      if (!ended.signal.aborted) setListings(new Map(found));
-    };
-    void readAll();
-    return () => ended.abort();
-  }, [sandboxId, key, seen, visible]);
-  return listings;
+function useListings(sandboxId: string, folders: readonly string[], seen: string): Listings {
+  const read = async (folder: string, signal: AbortSignal) => {
+    const { entries } = await call('GET /v1/sandbox/{id}/files', {
+      path: { id: sandboxId },
+      query: { path: folder },
+      signal,
+    });
+    return [folder, entries] as const;
+  };
+  const { value = NO_LISTINGS } = usePolled(
+    async (signal) => {
+      const results = await Promise.allSettled(folders.map((folder) => read(folder, signal)));
+      return new Map(results.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])));
+    },
+    [sandboxId, seen, ...folders].join('\0'),
+  );
+  return value;
 }

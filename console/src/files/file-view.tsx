@@ -1,12 +1,12 @@
-import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { ApiError } from '../api/client.ts';
 import CodeEditor from '../editor/code-editor.tsx';
 import { formatSize } from '../live/clock.ts';
 import { checkConnection, whenConnected } from '../live/connection.ts';
-import { loadPart } from '../live/new-build.ts';
 import { problemOf } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import { Empty, Loading, Problem } from '../parts/feedback.tsx';
+import { Empty, Pending, Problem } from '../parts/feedback.tsx';
+import { lazyPart } from '../parts/lazy-part.tsx';
 import {
   addressOfFile,
   isPdf,
@@ -21,7 +21,7 @@ import { readBeginning } from './read-beginning.ts';
 import { TextFile } from './text-file.tsx';
 
 // Loaded lazily: most files are no PDF.
-const PdfView = lazy(() => loadPart(() => import('./pdf-view.tsx')));
+const PdfView = lazyPart(() => import('./pdf-view.tsx'));
 
 /** Maximum bytes shown of a longer text. */
 const SHOWN_TEXT = 262_144;
@@ -128,20 +128,16 @@ export default function FileView({
           <Button onPress={onClose}>Close</Button>
         </div>
       </div>
-      {problem === undefined ? null : (
-        <Problem
-          words={problem.words}
-          {...(problem.isFolder ? {} : { onRetry: () => setAttempt((count) => count + 1) })}
-        />
-      )}
-      {problem?.isFolder === true ? <Button onPress={onFolder}>Open the folder</Button> : null}
-      {shown === undefined && problem === undefined ? <Loading /> : null}
-      {shown?.kind === 'picture' ? <Picture {...shown} name={name} /> : null}
-      {shown?.kind === 'pdf' ? (
-        <Suspense fallback={<Loading />}>
-          <PdfView bytes={shown.bytes} name={name} />
-        </Suspense>
+      {problem?.isFolder === true ? (
+        <>
+          <Problem words={problem.words} />
+          <Button onPress={onFolder}>Open the folder</Button>
+        </>
+      ) : shown === undefined ? (
+        <Pending words={problem?.words} onRetry={() => setAttempt((count) => count + 1)} />
       ) : null}
+      {shown?.kind === 'picture' ? <Picture {...shown} name={name} /> : null}
+      {shown?.kind === 'pdf' ? <PdfView bytes={shown.bytes} name={name} /> : null}
       {shown?.kind === 'none' ? (
         <Empty title={shown.words}>
           <p>Download it to see what is in it.</p>

@@ -1,15 +1,13 @@
-import { lazy, Suspense, useEffect, useRef, useState } from 'react';
+import { type Ref, useEffect, useRef, useState } from 'react';
 import { addressOf } from '../api/client.ts';
-import { loadPart } from '../live/new-build.ts';
 import { usePageRights } from '../live/page-rights.ts';
-import { useEvents } from '../live/use-live.ts';
+import { useEvents, useWindowEvent } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import { Loading } from '../parts/feedback.tsx';
+import { lazyPart } from '../parts/lazy-part.tsx';
 import { usePlace } from '../sandboxes/use-place.ts';
-import { Crumbs } from './crumbs.tsx';
 import { droppedFiles } from './dropped-files.ts';
-import { FileActions } from './file-actions.tsx';
-import { movedPath } from './file-names.ts';
+import { FileActions } from './file-menu.tsx';
+import { movedPath, shownName } from './file-names.ts';
 import './files.css';
 import { FolderView } from './folder-view.tsx';
 import { SearchPanel } from './search-panel.tsx';
@@ -18,9 +16,9 @@ import { UploadButtons, UploadState } from './upload-state.tsx';
 import { useUpload } from './use-upload.ts';
 
 // Loaded lazily with the code editor: most pages do not need it.
-const FileView = lazy(() => loadPart(() => import('./file-view.tsx')));
-const FileTree = lazy(() => loadPart(() => import('./file-tree.tsx')));
-const QuickOpen = lazy(() => loadPart(() => import('./quick-open.tsx')));
+const FileView = lazyPart(() => import('./file-view.tsx'));
+const FileTree = lazyPart(() => import('./file-tree.tsx'));
+const QuickOpen = lazyPart(() => import('./quick-open.tsx'), null);
 
 const ROOT = '/workspace';
 
@@ -46,18 +44,17 @@ export function Files({ sandboxId, seen }: FilesProps) {
   const [isSearching, setIsSearching] = useState(false);
   const [isOpening, setIsOpening] = useState(false);
   const watched = useWatched(sandboxId, open);
-  useDropsKept();
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      // A terminal takes its keys first: Ctrl-P is the line before in a shell.
-      if (event.defaultPrevented || !(event.ctrlKey || event.metaKey) || event.shiftKey) return;
-      if (event.key.toLowerCase() !== 'p') return;
-      event.preventDefault();
-      setIsOpening(true);
-    };
-    window.addEventListener('keydown', onKey);
-    return () => window.removeEventListener('keydown', onKey);
-  }, []);
+  useWindowEvent(['dragover', 'drop'], (event) => {
+    // A file that is dropped beside the list must not replace the page.
+    if (event.dataTransfer?.types.includes('Files') === true) event.preventDefault();
+  });
+  useWindowEvent('keydown', (event) => {
+    // A terminal takes its keys first: Ctrl-P is the line before in a shell.
+    if (event.defaultPrevented || !(event.ctrlKey || event.metaKey) || event.shiftKey) return;
+    if (event.key.toLowerCase() !== 'p') return;
+    event.preventDefault();
+    setIsOpening(true);
+  });
 
   const toFolder = (path: string) => {
     go({ path: path === ROOT ? undefined : path, file: undefined, line: undefined }, true);
@@ -83,9 +80,7 @@ export function Files({ sandboxId, seen }: FilesProps) {
     </>
   );
   const quickOpen = isOpening ? (
-    <Suspense>
-      <QuickOpen sandboxId={sandboxId} onFile={toFile} onClose={() => setIsOpening(false)} />
-    </Suspense>
+    <QuickOpen sandboxId={sandboxId} onFile={toFile} onClose={() => setIsOpening(false)} />
   ) : null;
   if (open !== null || isSearching) {
     return (
@@ -93,21 +88,19 @@ export function Files({ sandboxId, seen }: FilesProps) {
         <div className="files-grid">
           <div className="files-side">
             <div className="tools">{finder}</div>
-            <Suspense fallback={<Loading />}>
-              <FileTree
-                sandboxId={sandboxId}
-                root={ROOT}
-                open={open}
-                seen={`${seen} ${changes} ${watched.count}`}
-                onFile={toFile}
-                onMoved={onMoved}
-                onDeleted={(path) => {
-                  setChanges((count) => count + 1);
-                  if (open !== null && `${open}/`.startsWith(`${path}/`)) toWhole();
-                }}
-                onUpload={upload.offer}
-              />
-            </Suspense>
+            <FileTree
+              sandboxId={sandboxId}
+              root={ROOT}
+              open={open}
+              seen={`${seen} ${changes} ${watched.count}`}
+              onFile={toFile}
+              onMoved={onMoved}
+              onDeleted={(path) => {
+                setChanges((count) => count + 1);
+                if (open !== null && `${open}/`.startsWith(`${path}/`)) toWhole();
+              }}
+              onUpload={upload.offer}
+            />
           </div>
           <div className="files-main">
             <UploadState upload={upload} />
@@ -115,29 +108,27 @@ export function Files({ sandboxId, seen }: FilesProps) {
               <SearchPanel sandboxId={sandboxId} onMatch={toFile} onClose={() => setIsSearching(false)} />
             ) : null}
             {open === null ? null : (
-              <Suspense fallback={<Loading />}>
-                <FileView
-                  key={open}
-                  sandboxId={sandboxId}
-                  path={open}
-                  line={Number(place.get('line') ?? 0)}
-                  changes={watched.ofOpen}
-                  onClose={toWhole}
-                  onFolder={() => toFolder(open)}
-                >
-                  {canWork ? (
-                    <FileActions
-                      sandboxId={sandboxId}
-                      path={open}
-                      onMoved={onMoved}
-                      onDeleted={() => {
-                        setChanges((count) => count + 1);
-                        toWhole();
-                      }}
-                    />
-                  ) : null}
-                </FileView>
-              </Suspense>
+              <FileView
+                key={open}
+                sandboxId={sandboxId}
+                path={open}
+                line={Number(place.get('line') ?? 0)}
+                changes={watched.ofOpen}
+                onClose={toWhole}
+                onFolder={() => toFolder(open)}
+              >
+                {canWork ? (
+                  <FileActions
+                    sandboxId={sandboxId}
+                    path={open}
+                    onMoved={onMoved}
+                    onDeleted={() => {
+                      setChanges((count) => count + 1);
+                      toWhole();
+                    }}
+                  />
+                ) : null}
+              </FileView>
             )}
           </div>
         </div>
@@ -166,7 +157,7 @@ export function Files({ sandboxId, seen }: FilesProps) {
       }}
     >
       <div className="section-head">
-        <Crumbs ref={crumbs} folder={folder} root={ROOT} onFolder={toFolder} />
+        <Crumbs ref={crumbs} folder={folder} onFolder={toFolder} />
         <div className="tools">
           {finder}
           {canWork ? (
@@ -196,6 +187,38 @@ export function Files({ sandboxId, seen }: FilesProps) {
   );
 }
 
+interface CrumbsProps {
+  readonly ref: Ref<HTMLElement>;
+  readonly folder: string;
+  readonly onFolder: (path: string) => void;
+}
+
+/** The folder and its parents. */
+function Crumbs({ ref, folder, onFolder }: CrumbsProps) {
+  const below = folder === ROOT ? [] : folder.slice(ROOT.length + 1).split('/');
+  const steps = [
+    { name: ROOT.slice(1), path: ROOT },
+    ...below.map((name, index) => ({ name, path: `${ROOT}/${below.slice(0, index + 1).join('/')}` })),
+  ];
+  return (
+    <nav className="crumbs" aria-label="Folder" ref={ref} tabIndex={-1}>
+      <ol>
+        {steps.map(({ name, path }, index) => (
+          <li key={path}>
+            {index === steps.length - 1 ? (
+              <bdi aria-current="location">{shownName(name)}</bdi>
+            ) : (
+              <Button variant="plain" onPress={() => onFolder(path)}>
+                <bdi>{shownName(name)}</bdi>
+              </Button>
+            )}
+          </li>
+        ))}
+      </ol>
+    </nav>
+  );
+}
+
 /** Changes within this time are one: an installation writes thousands of files. */
 const SETTLE_MS = 500;
 
@@ -212,7 +235,9 @@ interface Watched {
  */
 function useWatched(sandboxId: string, open: string | null): Watched {
   const [watched, setWatched] = useState<Watched>({ count: 0, ofOpen: 0 });
-  const isFocused = useFocused();
+  /** The window, or a frame in it, has the focus. */
+  const [isFocused, setIsFocused] = useState(() => document.hasFocus());
+  useWindowEvent(['focus', 'blur'], () => setIsFocused(document.hasFocus()));
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const isOpenChanged = useRef(false);
   useEffect(() => () => clearTimeout(timer.current), []);
@@ -231,30 +256,4 @@ function useWatched(sandboxId: string, open: string | null): Watched {
     }, SETTLE_MS);
   });
   return watched;
-}
-
-/** Whether the window, or a frame in it, has the focus. */
-function useFocused(): boolean {
-  const [isFocused, setIsFocused] = useState(() => document.hasFocus());
-  useEffect(() => {
-    const look = () => setIsFocused(document.hasFocus());
-    for (const type of ['focus', 'blur'] as const) window.addEventListener(type, look);
-    return () => {
-      for (const type of ['focus', 'blur'] as const) window.removeEventListener(type, look);
-    };
-  }, []);
-  return isFocused;
-}
-
-/** Prevents a file dropped beside the list from replacing the page. */
-function useDropsKept(): void {
-  useEffect(() => {
-    const keep = (event: DragEvent) => {
-      if (event.dataTransfer?.types.includes('Files') === true) event.preventDefault();
-    };
-    for (const type of ['dragover', 'drop'] as const) window.addEventListener(type, keep);
-    return () => {
-      for (const type of ['dragover', 'drop'] as const) window.removeEventListener(type, keep);
-    };
-  }, []);
 }

@@ -3,6 +3,7 @@ import { formatSize } from '../live/clock.ts';
 import { Icon } from '../parts/controls.tsx';
 import { Ago } from '../sandboxes/ago.tsx';
 import { placeAfter } from '../sandboxes/use-place.ts';
+import { MoreButton } from './file-menu.tsx';
 import { addressOfFile, type Entry, isReachable, shownName } from './file-names.ts';
 
 interface FolderRowProps {
@@ -56,15 +57,7 @@ export const FolderRow = memo(
                   Download
                 </a>
               ) : null}
-              <button
-                type="button"
-                className="button more"
-                aria-haspopup="menu"
-                aria-label={`Actions for ${words}`}
-                onClick={(event) => onMenu(entry, event.currentTarget)}
-              >
-                ⋯
-              </button>
+              <MoreButton name={name} onPress={(button) => onMenu(entry, button)} />
             </span>
           ) : null}
         </td>

@@ -1,23 +1,23 @@
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { useMemo, useRef, useState } from 'react';
 import { ToggleButton } from 'react-aria-components';
 import { usePageRights } from '../live/page-rights.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import { Empty, Loading, Problem } from '../parts/feedback.tsx';
+import { Empty, Pending, Problem } from '../parts/feedback.tsx';
 import { TextInput } from '../parts/controls.tsx';
-import { archiveOf, FileMenu } from './file-menu.tsx';
+import { archiveOf, useFileMenu } from './file-menu.tsx';
 import { arranged, type Entry, type Order } from './file-names.ts';
-import { type Asked, FolderDialog } from './folder-dialog.tsx';
 import { FolderRow } from './folder-row.tsx';
 
 /** Rows rendered at a time without a noticeable delay. */
 const STEP = 300;
-/** A listing with this many names is large: it is polled less often, and can be searched. */
+/** A listing with more names can be searched, and one with many more is polled less often. */
 const LARGE = 50;
+const MANY = 1_000;
 const SLOW_MS = 30_000;
 const QUICK_MS = 5_000;
 
-export interface FolderViewProps {
+interface FolderViewProps {
   readonly sandboxId: string;
   readonly folder: string;
   readonly seen: string;
@@ -28,26 +28,34 @@ export interface FolderViewProps {
 
 /** The contents of one folder. */
 export function FolderView({ sandboxId, folder, seen, onFolder, onFile, onMoved }: FolderViewProps) {
-  const [isLarge, setIsLarge] = useState(false);
+  const [pollMs, setPollMs] = useState(QUICK_MS);
   const { canWork } = usePageRights();
   const { value, problem, reload } = useAnswer(
     'GET /v1/sandbox/{id}/files',
     { path: { id: sandboxId }, query: { path: folder } },
-    isLarge ? SLOW_MS : QUICK_MS,
+    pollMs,
     seen,
   );
   const [hidden, setHidden] = useState(true);
   const [wanted, setWanted] = useState('');
   const [order, setOrder] = useState<Order>('name');
   const [most, setMost] = useState(STEP);
-  const [asked, setAsked] = useState<Asked>();
-  const [menu, setMenu] = useState<Entry>();
-  const anchor = useRef<HTMLButtonElement>(null);
   const entries = value?.entries;
-  useEffect(() => {
-    if (entries === undefined) return;
-    setIsLarge(entries.length > 1_000);
-  }, [entries]);
+  const nextMs = (entries?.length ?? 0) > MANY ? SLOW_MS : QUICK_MS;
+  if (nextMs !== pollMs) setPollMs(nextMs);
+  const { openMenu, ask, menus } = useFileMenu({
+    sandboxId,
+    isTaken: (name) => entries?.some((each) => each.name === name) === true,
+    onMade: (path, what) => {
+      if (what === 'file') onFile(path);
+      else reload();
+    },
+    onDeleted: reload,
+    onMoved: (from, to) => {
+      reload();
+      onMoved(from, to);
+    },
+  });
   const found = useMemo(
     () => arranged(entries ?? [], { hidden, wanted, order }),
     [entries, hidden, wanted, order],
@@ -59,13 +67,6 @@ export function FolderView({ sandboxId, folder, seen, onFolder, onFile, onMoved 
       entry.type === 'directory' ? ways.current.onFolder(entry.path) : ways.current.onFile(entry.path),
     [],
   );
-  const ask = useMemo(
-    () => (entry: Entry, button: HTMLButtonElement) => {
-      anchor.current = button;
-      setMenu(entry);
-    },
-    [],
-  );
   const hiddenCount = entries?.filter(({ name }) => name.startsWith('.')).length ?? 0;
   const total = entries?.length ?? 0;
   return (
@@ -74,8 +75,8 @@ export function FolderView({ sandboxId, folder, seen, onFolder, onFile, onMoved 
         <div className="tools">
           {canWork ? (
             <>
-              <Button onPress={() => setAsked({ what: 'file' })}>New file</Button>
-              <Button onPress={() => setAsked({ what: 'folder' })}>New folder</Button>
+              <Button onPress={() => ask({ what: 'file', folder })}>New file</Button>
+              <Button onPress={() => ask({ what: 'folder', folder })}>New folder</Button>
             </>
           ) : null}
           <a className="button" download href={archiveOf(sandboxId, folder, 'zip')}>
@@ -104,15 +105,13 @@ export function FolderView({ sandboxId, folder, seen, onFolder, onFile, onMoved 
           )}
         </div>
       </div>
-      {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
+      {entries === undefined ? null : <Problem words={problem} onRetry={reload} />}
       {entries === undefined ? (
-        problem === undefined ? (
-          <Loading />
-        ) : null
+        <Pending words={problem} onRetry={reload} />
       ) : found.length === 0 ? (
         total === 0 ? (
           <Empty title="This folder is empty">
-            {canWork ? <Button onPress={() => setAsked({ what: 'file' })}>Create a file</Button> : null}
+            {canWork ? <Button onPress={() => ask({ what: 'file', folder })}>Create a file</Button> : null}
           </Empty>
         ) : (
           <Empty title="Nothing of that name is shown">
@@ -147,7 +146,13 @@ export function FolderView({ sandboxId, folder, seen, onFolder, onFile, onMoved 
             </thead>
             <tbody>
               {found.slice(0, most).map((entry) => (
-                <FolderRow key={entry.path} entry={entry} sandboxId={sandboxId} onOpen={open} onMenu={ask} />
+                <FolderRow
+                  key={entry.path}
+                  entry={entry}
+                  sandboxId={sandboxId}
+                  onOpen={open}
+                  onMenu={openMenu}
+                />
               ))}
             </tbody>
           </table>
@@ -162,32 +167,7 @@ export function FolderView({ sandboxId, folder, seen, onFolder, onFile, onMoved 
           ) : null}
         </>
       )}
-      <FileMenu
-        sandboxId={sandboxId}
-        entry={menu}
-        anchor={anchor}
-        onAsk={setAsked}
-        onClose={() => setMenu(undefined)}
-      />
-      <FolderDialog
-        sandboxId={sandboxId}
-        folder={folder}
-        asked={asked}
-        isTaken={(name) => entries?.some((each) => each.name === name) === true}
-        onClose={() => {
-          setAsked(undefined);
-          // The menu that opened the dialog is gone.
-          if (asked?.entry !== undefined) requestAnimationFrame(() => anchor.current?.focus());
-        }}
-        onDone={(opened) => {
-          if (opened === undefined) reload();
-          else onFile(opened);
-        }}
-        onMoved={(from, to) => {
-          reload();
-          onMoved(from, to);
-        }}
-      />
+      {menus}
     </>
   );
 }

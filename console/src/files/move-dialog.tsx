@@ -1,4 +1,3 @@
-import { useEffect, useState } from 'react';
 import {
   Button,
   ComboBox,
@@ -10,8 +9,8 @@ import {
   Popover,
 } from 'react-aria-components';
 import { ApiError } from '../api/client.ts';
+import { usePolled } from '../live/use-live.ts';
 import { Loading } from '../parts/feedback.tsx';
-import { actionProblemOf } from '../parts/use-attempt.ts';
 import { moveInto } from './change-folder.ts';
 import { shownName } from './file-names.ts';
 import { NameDialog } from './name-dialog.tsx';
@@ -27,25 +26,14 @@ interface MoveDialogProps {
 
 /** Asks for the folder that a file or folder moves to: one of the list, or a typed path. */
 export default function MoveDialog({ sandboxId, path, isFolder, onClose, onMoved }: MoveDialogProps) {
-  const [folders, setFolders] = useState<readonly string[]>();
-  const [note, setNote] = useState('');
+  const { value, problem } = usePolled(() => listFolders(sandboxId), sandboxId);
   const parent = path.slice(0, path.lastIndexOf('/'));
-  useEffect(() => {
-    const read = async () => {
-      try {
-        const found = await listFolders(sandboxId);
-        // A folder cannot move into itself.
-        setFolders(found.filter((each) => !isFolder || !`${each}/`.startsWith(`${path}/`)));
-      } catch (error) {
-        setFolders([]);
-        setNote(`${actionProblemOf(error)} Or type the path of the folder.`);
-      }
-    };
-    void read();
-  }, [sandboxId, path, isFolder]);
+  // A folder cannot move into itself.
+  const folders = (value ?? (problem === undefined ? undefined : []))?.filter(
+    (each) => !isFolder || !`${each}/`.startsWith(`${path}/`),
+  );
   return (
     <NameDialog
-      isOpen
       title={`Move ${path.slice(parent.length + 1)}`}
       action="Move it"
       onClose={onClose}
@@ -94,7 +82,7 @@ export default function MoveDialog({ sandboxId, path, isFolder, onClose, onMoved
         </ComboBox>
       )}
       <p className="quiet" role="status">
-        {note}
+        {problem === undefined ? '' : `${problem} Or type the path of the folder.`}
       </p>
     </NameDialog>
   );

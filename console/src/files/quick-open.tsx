@@ -1,5 +1,5 @@
-import { useCallback, useEffect, useState } from 'react';
-import { problemOf } from '../live/use-live.ts';
+import { useCallback } from 'react';
+import { usePolled } from '../live/use-live.ts';
 import PickDialog from '../parts/pick-dialog.tsx';
 import { shownName } from './file-names.ts';
 import { listPaths, rankPaths } from './workspace-search.ts';
@@ -15,11 +15,7 @@ const MOST = 50;
 
 /** Opens a file of the workspace by some letters of its path. */
 export default function QuickOpen({ sandboxId, onFile, onClose }: QuickOpenProps) {
-  const [paths, setPaths] = useState<readonly string[]>();
-  const [problem, setProblem] = useState<string>();
-  useEffect(() => {
-    listPaths(sandboxId).then(setPaths, (error: unknown) => setProblem(problemOf(error)));
-  }, [sandboxId]);
+  const { value: paths, problem } = usePolled(() => listPaths(sandboxId), sandboxId);
   const find = useCallback(
     (text: string) =>
       rankPaths(paths ?? [], text, MOST).map((path) => {

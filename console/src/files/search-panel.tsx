@@ -41,7 +41,7 @@ export function SearchPanel({ sandboxId, onMatch, onClose }: SearchPanelProps) {
         </Button>
         <Button onPress={onClose}>Close search</Button>
       </form>
-      {problem === undefined ? null : <Problem words={problem} onRetry={search} />}
+      <Problem words={problem} onRetry={search} />
       {found === undefined ? null : (
         <>
           <p className="quiet" role="status">

@@ -1,12 +1,12 @@
-import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { ToggleButton } from 'react-aria-components';
 import { ApiError, request } from '../api/client.ts';
 import { ChangedLines } from '../editor/changed-lines.tsx';
 import CodeEditor from '../editor/code-editor.tsx';
-import { loadPart } from '../live/new-build.ts';
 import { usePageRights } from '../live/page-rights.ts';
 import { Button } from '../parts/button.tsx';
-import { Loading, Problem } from '../parts/feedback.tsx';
+import { Problem } from '../parts/feedback.tsx';
+import { lazyPart } from '../parts/lazy-part.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { bytesOf, languageName, MOST_TEXT, type Text, textOf, shownName } from './file-names.ts';
 import { NameDialog } from './name-dialog.tsx';
@@ -14,7 +14,22 @@ import { readBeginning } from './read-beginning.ts';
 import { texts } from './unsaved-texts.ts';
 
 // Loaded lazily: most files are no Markdown.
-const MarkdownView = lazy(() => loadPart(() => import('./markdown-view.tsx')));
+const MarkdownView = lazyPart(() => import('./markdown-view.tsx'));
+
+type Change = 'changed' | 'deleted';
+
+const WORDS = {
+  changed: {
+    seen: 'The file changed in the sandbox while you edit it. Nothing of yours is lost.',
+    refused: 'The file changed in the meantime. Your changes were not saved.',
+    anyway: 'Overwrite it',
+  },
+  deleted: {
+    seen: 'The file was deleted in the sandbox. Save to write it again.',
+    refused: 'It was deleted meanwhile. Nothing was saved.',
+    anyway: 'Save it anew',
+  },
+} as const;
 
 export interface TextFileProps {
   readonly address: string;
@@ -52,9 +67,9 @@ export function TextFile({
   const { busy, problem, attempt } = useAttempt();
   const { canWork, why } = usePageRights();
   const [notice, setNotice] = useState('');
-  const [conflict, setConflict] = useState<'changed' | 'deleted'>();
   const [leaving, setLeaving] = useState(false);
-  const [written, setWritten] = useState<'changed' | 'deleted'>();
+  /** What something in the sandbox did to the file, and whether a save was refused for it. */
+  const [other, setOther] = useState<{ readonly what: Change; readonly isRefused: boolean }>();
   const [isRead, setIsRead] = useState(false);
   const [isCompared, setIsCompared] = useState(false);
   const language = languageName(path);
@@ -79,7 +94,11 @@ export function TextFile({
       const there = await whatIsThere(address, now.current.saved);
       // Without edits there is nothing to lose: the text follows the file.
       if (there === 'changed' && !now.current.changed) now.current.onReload();
-      else setWritten(there);
+      else {
+        setOther((before) =>
+          before?.isRefused === true ? before : there && { what: there, isRefused: false },
+        );
+      }
     };
     // Saving compares again, and reports what fails.
     compare().catch(() => undefined);
@@ -87,14 +106,13 @@ export function TextFile({
 
   const save = (overwrites: boolean) => {
     if (busy) return;
-    setConflict(undefined);
-    setWritten(undefined);
+    setOther(undefined);
     setNotice('');
     void attempt(async () => {
       // The API has no conditional write: the file is compared right before (TOCTOU remains).
       const there = overwrites ? undefined : await whatIsThere(address, saved);
       if (there !== undefined) {
-        setConflict(there);
+        setOther({ what: there, isRefused: true });
         return;
       }
       await request(address, { method: 'PUT', body: bytesOf(text, initial.ends) });
@@ -150,33 +168,19 @@ export function TextFile({
               : ''
             : notice}
       </p>
-      {problem === undefined ? null : <Problem words={problem} onRetry={() => save(false)} />}
-      {written === undefined || conflict !== undefined ? null : (
-        <div className="reason" role="status">
-          <p>
-            {written === 'deleted'
-              ? 'The file was deleted in the sandbox. Save to write it again.'
-              : 'The file changed in the sandbox while you edit it. Nothing of yours is lost.'}
-          </p>
-          {written === 'deleted' ? null : (
-            <Button onPress={() => drop(onReload)}>Drop mine and load it</Button>
-          )}
-        </div>
-      )}
-      {conflict === undefined ? null : (
-        <div className="reason" role="alert">
-          <p>
-            {conflict === 'deleted'
-              ? 'It was deleted meanwhile. Nothing was saved.'
-              : 'The file changed in the meantime. Your changes were not saved.'}
-          </p>
+      <Problem words={problem} onRetry={() => save(false)} />
+      {other === undefined ? null : (
+        <div key={`${other.isRefused}`} className="reason" role={other.isRefused ? 'alert' : 'status'}>
+          <p>{WORDS[other.what][other.isRefused ? 'refused' : 'seen']}</p>
           <div className="tools">
-            <Button variant="danger" onPress={() => save(true)}>
-              {conflict === 'deleted' ? 'Save it anew' : 'Overwrite it'}
-            </Button>
-            {conflict === 'deleted' ? null : (
+            {other.isRefused ? (
+              <Button variant="danger" onPress={() => save(true)}>
+                {WORDS[other.what].anyway}
+              </Button>
+            ) : null}
+            {other.what === 'changed' ? (
               <Button onPress={() => drop(onReload)}>Drop mine and load it</Button>
-            )}
+            ) : null}
           </div>
         </div>
       )}
@@ -186,9 +190,7 @@ export function TextFile({
         </section>
       ) : null}
       {isRead ? (
-        <Suspense fallback={<Loading />}>
-          <MarkdownView text={text} />
-        </Suspense>
+        <MarkdownView text={text} />
       ) : (
         <CodeEditor
           label={`Text of ${name}`}
@@ -217,7 +219,7 @@ export function TextFile({
 }
 
 /** How the file has changed; undefined: unchanged. */
-async function whatIsThere(address: string, saved: string): Promise<'changed' | 'deleted' | undefined> {
+async function whatIsThere(address: string, saved: string): Promise<Change | undefined> {
   try {
     const { bytes, isCut } = await readBeginning(address, () => MOST_TEXT);
     return !isCut && textOf(bytes)?.text === saved ? undefined : 'changed';

@@ -1,4 +1,4 @@
-import { useRef } from 'react';
+import { type Ref, useRef } from 'react';
 import { Label, ProgressBar } from 'react-aria-components';
 import { formatSize } from '../live/clock.ts';
 import { Button } from '../parts/button.tsx';
@@ -8,8 +8,32 @@ import type { Incoming } from './file-names.ts';
 import { NameDialog } from './name-dialog.tsx';
 import type { Upload } from './use-upload.ts';
 
-/** Nonstandard, but supported by every browser. */
-const WHOLE_FOLDER = { webkitdirectory: '' };
+interface FileChooserProps {
+  /** A press on the field opens the browser's dialog. */
+  readonly ref: Ref<HTMLInputElement>;
+  readonly label: string;
+  /** Whether a folder is chosen, and not files. */
+  readonly isFolder?: boolean;
+  readonly onFiles: (files: readonly Incoming[]) => void;
+}
+
+/** The hidden field of the browser's dialog for files of the machine. */
+export function FileChooser({ ref, label, isFolder = false, onFiles }: FileChooserProps) {
+  return (
+    <input
+      ref={ref}
+      type="file"
+      hidden
+      aria-label={label}
+      // Nonstandard, but supported by every browser.
+      {...(isFolder ? { webkitdirectory: '' } : { multiple: true })}
+      onChange={(event) => {
+        onFiles(chosenFiles(event.currentTarget.files ?? []));
+        event.currentTarget.value = '';
+      }}
+    />
+  );
+}
 
 interface UploadButtonsProps {
   readonly isDisabled: boolean;
@@ -21,28 +45,8 @@ export function UploadButtons({ isDisabled, onFiles }: UploadButtonsProps) {
   const folderChooser = useRef<HTMLInputElement>(null);
   return (
     <>
-      <input
-        ref={fileChooser}
-        type="file"
-        multiple
-        hidden
-        aria-label="Files to upload"
-        onChange={(event) => {
-          onFiles(chosenFiles(event.currentTarget.files ?? []));
-          event.currentTarget.value = '';
-        }}
-      />
-      <input
-        ref={folderChooser}
-        type="file"
-        {...WHOLE_FOLDER}
-        hidden
-        aria-label="Folder to upload"
-        onChange={(event) => {
-          onFiles(chosenFiles(event.currentTarget.files ?? []));
-          event.currentTarget.value = '';
-        }}
-      />
+      <FileChooser ref={fileChooser} label="Files to upload" onFiles={onFiles} />
+      <FileChooser ref={folderChooser} label="Folder to upload" isFolder onFiles={onFiles} />
       <Button isDisabled={isDisabled} onPress={() => fileChooser.current?.click()}>
         Upload files
       </Button>
@@ -93,7 +97,7 @@ export function UploadState({ upload, hint = '' }: UploadStateProps) {
           <Button onPress={upload.cancel}>Cancel the upload</Button>
         </div>
       )}
-      {problem === undefined ? null : <Problem words={problem} onRetry={upload.retry} />}
+      <Problem words={problem} onRetry={upload.retry} />
       <NameDialog
         isOpen={taken.length > 0}
         title={taken.length === 1 ? `Replace ${taken[0] ?? ''}?` : 'Replace what is there?'}

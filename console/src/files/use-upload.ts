@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react';
 import { addressOf, call, hearSignedOut, refusal } from '../api/client.ts';
 import { checkConnection } from '../live/connection.ts';
 import { actionProblemOf } from '../parts/use-attempt.ts';
-import type { Incoming } from './file-names.ts';
+import { addressOfFile, type Incoming } from './file-names.ts';
 import { planUpload } from './upload-plan.ts';
 
 interface UploadState {
@@ -68,30 +68,24 @@ export function useUpload(sandboxId: string, onDone: () => void): Upload {
     const announce = (sent: number) =>
       setState({ ...NOTHING, progress: { files: files.length, sent: Math.min(sent, total), total } });
     announce(0);
-    const send = async () => {
+    const send = async (method: 'POST' | 'PUT', address: string, body: FormData | Blob, size: number) => {
+      const onProgress = (bytes: number) => announce(before + bytes);
+      await sendBody(address, { method, body, onProgress, signal: ended.signal });
+      before += size;
+    };
+    const sendAll = async () => {
+      const address = addressOf('POST /v1/sandbox/{id}/files', { id: sandboxId }, { path: folder });
       for (const batch of plan.batches) {
         const form = new FormData();
         for (const { path, file } of batch) form.append('files', file, path);
-        await sendBody(addressOf('POST /v1/sandbox/{id}/files', { id: sandboxId }, { path: folder }), {
-          method: 'POST',
-          body: form,
-          onProgress: (bytes) => announce(before + bytes),
-          signal: ended.signal,
-        });
-        before += batch.reduce((sum, { file }) => sum + file.size, 0);
+        const size = batch.reduce((sum, { file }) => sum + file.size, 0);
+        await send('POST', address, form, size);
       }
       for (const { path, file } of plan.odd) {
-        const where = `${folder}/${path}`.slice(1);
-        await sendBody(addressOf('PUT /v1/sandbox/{id}/file/{path}', { id: sandboxId, path: where }), {
-          method: 'PUT',
-          body: file,
-          onProgress: (bytes) => announce(before + bytes),
-          signal: ended.signal,
-        });
-        before += file.size;
+        await send('PUT', addressOfFile(sandboxId, `${folder}/${path}`), file, file.size);
       }
     };
-    send()
+    sendAll()
       .then(
         () => setState({ ...NOTHING, notice: `${wordsOf(files)} there.` }),
         (error: unknown) => {

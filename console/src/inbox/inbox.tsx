@@ -2,12 +2,12 @@ import { type FormEvent, useEffect } from 'react';
 import { Form } from 'react-aria-components';
 import { plainLines, plainText } from '#core/shared/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
-import { timeAgo } from '../live/clock.ts';
-import { useAnswer, useNow } from '../live/use-live.ts';
+import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { formText } from '../parts/controls.tsx';
-import { Empty, Loading, Problem } from '../parts/feedback.tsx';
+import { Empty, Pending, Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
+import { Ago } from '../sandboxes/ago.tsx';
 import { usePlace } from '../sandboxes/use-place.ts';
 import { elementName, PinComment, sourceName } from './pin-comment.tsx';
 import './inbox.css';
@@ -52,13 +52,11 @@ export function Inbox({ runId, seen, isReadOnly, isOwner }: InboxProps) {
       body: { messages: ids.split(' ') },
     }).catch(() => undefined);
   }, [runId, ids, isOwner]);
-  if (value === undefined) {
-    return problem === undefined ? <Loading /> : <Problem words={problem} onRetry={reload} />;
-  }
+  if (value === undefined) return <Pending words={problem} onRetry={reload} />;
   const comments = messages.filter((message) => message.reply_to === null);
   return (
     <section className="inbox" aria-label="Comments">
-      {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
+      <Problem words={problem} onRetry={reload} />
       {isReadOnly
         ? null
         : previews.map(({ target_port: port }) => <PinComment key={port} runId={runId} port={port} />)}
@@ -87,15 +85,11 @@ export function Inbox({ runId, seen, isReadOnly, isOwner }: InboxProps) {
 
 /** One message. Texts of the agent and of the page are untrusted. */
 function Words({ message }: { readonly message: Message }) {
-  const now = useNow();
   const { by, at, read_at: readAt, text, pin } = message;
   return (
     <div className={by === 'agent' ? 'message reply' : 'message'}>
       <p className="quiet">
-        <strong>{AUTHORS[by]}</strong>{' '}
-        <time dateTime={at} title={new Date(at).toLocaleString()}>
-          {timeAgo(now - Date.parse(at))}
-        </time>
+        <strong>{AUTHORS[by]}</strong> <Ago at={at} />
         {by === 'agent' ? null : readAt === null ? ', not read yet' : ', read by the agent'}
       </p>
       <p className="text">
@@ -143,7 +137,7 @@ function Reply({ runId, to, onSent }: ReplyProps) {
       <Button type="submit" isDisabled={busy}>
         {busy ? 'Sending…' : 'Reply'}
       </Button>
-      {problem === undefined ? null : <Problem words={problem} />}
+      <Problem words={problem} />
     </Form>
   );
 }

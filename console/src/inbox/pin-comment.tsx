@@ -101,7 +101,7 @@ function Pin({ runId, port, path, element, onPin }: PinProps) {
           </>
         )}
       </p>
-      {finding.problem === undefined ? null : <Problem words={finding.problem} onRetry={finding.retry} />}
+      <Problem words={finding.problem} onRetry={finding.retry} />
     </>
   );
 }

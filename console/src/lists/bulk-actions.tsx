@@ -1,5 +1,4 @@
 import { type ReactNode, useCallback, useMemo, useState } from 'react';
-import { Checkbox } from 'react-aria-components';
 import { ApiError } from '../api/client.ts';
 import { problemOf } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
@@ -34,21 +33,6 @@ export function useSelection(present: readonly string[]): Selection {
   const key = present.join();
   const ids = useMemo(() => new Set(present.filter((id) => chosen.has(id))), [key, chosen]);
   return { ids, select };
-}
-
-interface RowCheckboxProps {
-  readonly label: string;
-  readonly isSelected: boolean;
-  readonly isIndeterminate?: boolean;
-  readonly onChange: (isSelected: boolean) => void;
-}
-
-export function RowCheckbox({ label, ...props }: RowCheckboxProps) {
-  return (
-    <Checkbox {...props} className="check" aria-label={label}>
-      <span className="box" aria-hidden="true" />
-    </Checkbox>
-  );
 }
 
 export interface BulkAction<Item> {

@@ -1,4 +1,5 @@
-import { RowCheckbox, type Selection } from './bulk-actions.tsx';
+import { Check } from '../parts/controls.tsx';
+import type { Selection } from './bulk-actions.tsx';
 
 interface TableHeadProps {
   /** Names of columns; `wide` ones are left out on a phone. */
@@ -15,27 +16,19 @@ export function TableHead({ columns, actions = false, selects }: TableHeadProps)
       <tr>
         {selects === undefined ? null : (
           <th scope="col">
-            <RowCheckbox
-              label={selects.label}
+            <Check
+              aria-label={selects.label}
               isSelected={selects.ids.size === selects.rows.length}
               isIndeterminate={selects.ids.size > 0 && selects.ids.size < selects.rows.length}
               onChange={(isSelected) => selects.select(selects.rows, isSelected)}
             />
           </th>
         )}
-        {columns.map((column, at) => {
-          if (typeof column === 'string')
-            return (
-              <th key={at} scope="col">
-                {column}
-              </th>
-            );
-          return (
-            <th key={at} scope="col" className="wide">
-              {column.wide}
-            </th>
-          );
-        })}
+        {columns.map((column, at) => (
+          <th key={at} scope="col" className={typeof column === 'string' ? '' : 'wide'}>
+            {typeof column === 'string' ? column : column.wide}
+          </th>
+        ))}
         {actions ? (
           <th scope="col">
             <span className="hidden">Actions</span>

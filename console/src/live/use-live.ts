@@ -15,6 +15,23 @@ export function useNow(): number {
   return now;
 }
 
+/** Listens on the window while the component is mounted. */
+export function useWindowEvent<K extends keyof WindowEventMap>(
+  types: K | readonly K[],
+  onEvent: (event: WindowEventMap[K]) => void,
+  { capture = false }: { readonly capture?: boolean } = {},
+): void {
+  const latest = useRef(onEvent);
+  latest.current = onEvent;
+  useEffect(() => {
+    const ended = new AbortController();
+    for (const type of [types].flat() as K[])
+      addEventListener(type, (event) => latest.current(event), { capture, signal: ended.signal });
+    return () => ended.abort();
+    // The types never change.
+  }, [capture]);
+}
+
 /** Whether the page is visible. */
 export function useVisible(): boolean {
   const [visible, setVisible] = useState(document.visibilityState === 'visible');
@@ -138,7 +155,24 @@ export function useAnswer<R extends Route>(
   everyMs?: number,
   seen?: string,
 ): Loaded<Answer<R>> {
-  const [state, setState] = useState<Omit<Loaded<Answer<R>>, 'reload'>>({
+  const settled = useThrottled(seen);
+  const key = input === null ? undefined : `${route} ${JSON.stringify(input)} ${settled}`;
+  return usePolled((signal) => call(route, { ...input, signal }), key, everyMs);
+}
+
+/**
+ * Asks whenever the key changes, and again every `everyMs`, while the page is visible, and when the
+ * server can be reached again.
+ * @param key undefined: it does not ask
+ * @param retryMs after a failure
+ */
+export function usePolled<T>(
+  ask: (signal: AbortSignal) => Promise<T>,
+  key: string | undefined,
+  everyMs?: number,
+  retryMs = everyMs,
+): Loaded<T> {
+  const [state, setState] = useState<Omit<Loaded<T>, 'reload'>>({
     value: undefined,
     problem: undefined,
     missing: false,
@@ -147,16 +181,16 @@ export function useAnswer<R extends Route>(
   const visible = useVisible();
   const { over, count } = useContext(SessionContext);
   const { isLost, returns } = useConnection();
-  const key = input === null ? undefined : JSON.stringify(input);
-  const settled = useThrottled(seen);
+  const latest = useRef(ask);
+  latest.current = ask;
   useEffect(() => {
     if (key === undefined || !visible || over) return undefined;
     const ended = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const ask = async () => {
+    const look = async () => {
+      let next = everyMs;
       try {
-        const given = JSON.parse(key) as CallInput<R>;
-        const value = await call(route, { ...given, signal: ended.signal });
+        const value = await latest.current(ended.signal);
         if (!ended.signal.aborted) setState({ value, problem: undefined, missing: false });
       } catch (error) {
         if (ended.signal.aborted) return;
@@ -165,15 +199,16 @@ export function useAnswer<R extends Route>(
         if (!(error instanceof ApiError) && !(await checkConnection())) return;
         if (ended.signal.aborted) return;
         setState((before) => ({ ...before, problem: problemOf(error), missing }));
+        next = retryMs;
       }
-      if (everyMs !== undefined && !ended.signal.aborted) timer = setTimeout(() => void ask(), everyMs);
+      if (next !== undefined && !ended.signal.aborted) timer = setTimeout(() => void look(), next);
     };
-    void ask();
+    void look();
     return () => {
       ended.abort();
       clearTimeout(timer);
     };
-  }, [route, key, asked, visible, everyMs, settled, over, count, returns]);
+  }, [key, asked, visible, everyMs, retryMs, over, count, returns]);
   const reload = useCallback(() => setAsked((count) => count + 1), []);
   return { ...state, problem: isLost ? undefined : state.problem, reload };
 }

@@ -5,7 +5,7 @@ import { formatSize } from '../live/clock.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Choice } from '../parts/controls.tsx';
-import { Empty, Loading, Problem } from '../parts/feedback.tsx';
+import { Empty, Pending, Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { lasted } from '../runs/event-labels.ts';
 import { networkWords } from '../sandboxes/network-words.ts';
@@ -17,7 +17,6 @@ import {
   ruleLabel,
   type SandboxNetwork,
 } from './network-changes.ts';
-import './network.css';
 import { TableHead } from '../lists/table-head.tsx';
 
 /** Poll interval in milliseconds, for changes of the policy elsewhere. */
@@ -54,9 +53,7 @@ export function NetworkView({ sandboxId, seen, isOwner }: NetworkViewProps) {
   const { busy, problem: failure, attempt } = useAttempt();
   const [kind, setKind] = useState('all');
   const [most, setMost] = useState(PAGE);
-  if (value === undefined) {
-    return problem === undefined ? <Loading /> : <Problem words={problem} onRetry={reload} />;
-  }
+  if (value === undefined) return <Pending words={problem} onRetry={reload} />;
   const change = (changeOf: (now: SandboxNetwork) => Partial<SandboxNetwork> | undefined) =>
     void attempt(async () => {
       // A list replaces the one before: begin with what it is now.
@@ -77,7 +74,7 @@ export function NetworkView({ sandboxId, seen, isOwner }: NetworkViewProps) {
           busy={busy}
         />
       ))}
-      {failure === undefined ? null : <Problem words={failure} />}
+      <Problem words={failure} />
       {value.attempts.length === 0 ? (
         <Empty title="No connections yet" />
       ) : (

@@ -1,13 +1,13 @@
-import { lazy, type ReactNode } from 'react';
-import { loadPart } from '../live/new-build.ts';
+import type { ReactNode } from 'react';
 import type { IconName } from '../parts/controls.tsx';
+import { lazyPart } from '../parts/lazy-part.tsx';
 import { RunPage } from './run-page.tsx';
 import { RunsPage } from './runs-page.tsx';
 import { SandboxPage } from './sandbox-page.tsx';
 import { SandboxesPage } from './sandboxes-page.tsx';
 
-const ToolsPage = lazy(() => loadPart(() => import('./tools-page.tsx')));
-const ToolPage = lazy(() => loadPart(() => import('./tool-page.tsx')));
+const ToolsPage = lazyPart(() => import('./tools-page.tsx'));
+const ToolPage = lazyPart(() => import('./tool-page.tsx'));
 
 interface ConsolePage {
   /** The server has a route for each (`handlers/console/console-page.ts`). */

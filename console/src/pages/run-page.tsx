@@ -1,26 +1,25 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { plainText } from '#core/shared/plain-text.ts';
-import { type Answer, call } from '../api/client.ts';
-import { timeAgo } from '../live/clock.ts';
+import { call } from '../api/client.ts';
 import { PageRightsContext, rightsIn } from '../live/page-rights.ts';
-import { useAnswer, useNow } from '../live/use-live.ts';
+import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import { Empty, Loading, Missing, Problem, State } from '../parts/feedback.tsx';
+import { Missing, Pending, Problem, State } from '../parts/feedback.tsx';
 import { Files } from '../files/files.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
+import { PageHead } from '../parts/page-head.tsx';
 import { Inbox } from '../inbox/inbox.tsx';
 import { NetworkView } from '../network/network-view.tsx';
 import { Previews } from '../previews/previews.tsx';
 import { portChanges } from '../previews/use-doctor.ts';
 import { ConnectAgent, hasToken } from '../runs/connect-agent.tsx';
-import { ShareRun } from '../runs/share-run.tsx';
-import { Viewers } from '../runs/viewers.tsx';
+import { ShareRun, Viewers } from '../runs/share-run.tsx';
 import { Timeline } from '../runs/timeline.tsx';
 import { useRunEvents } from '../runs/use-run-events.ts';
-import { Started } from '../sandboxes/started.tsx';
+import { Ago } from '../sandboxes/ago.tsx';
 import '../sandboxes/sandboxes.css';
-import { Terminals } from '../sandboxes/terminals.tsx';
+import { TerminalPane } from '../sandboxes/terminals.tsx';
 import { Away, Workspace } from '../workspace/workspace.tsx';
 
 const COLUMNS = {
@@ -55,23 +54,19 @@ export function RunPage({ id }: { readonly id: string }) {
   );
   if (run === undefined) {
     if (missing) return <Missing what="run" />;
-    return problem === undefined ? <Loading /> : <Problem words={problem} onRetry={reload} />;
+    return <Pending words={problem} onRetry={reload} />;
   }
   const rights = rightsIn('run', run.access, plainText(run.owner, 200));
   const isRunning = !gone && sandbox?.state === 'running';
   const away = <Away sandboxId={run.sandbox_id} state={gone ? 'deleted' : sandbox?.state} />;
   return (
     <>
-      {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
-      <div className="page-head">
-        <div>
-          <p className="crumb">
-            <Link href="/">Runs</Link>
-          </p>
-          <h1 title={plainText(run.title ?? '', 200)}>
-            <bdi>{plainText(run.title ?? '', 200) || 'Untitled run'}</bdi>
-          </h1>
-          <p className="facts">
+      <Problem words={problem} onRetry={reload} />
+      <PageHead
+        parent={['/', 'Runs']}
+        title={plainText(run.title ?? '', 200) || 'Untitled run'}
+        facts={
+          <>
             <State value={run.status} />
             <span className={`live ${live ? 'on' : ''}`} role="status">
               {live ? 'Live' : 'Reconnecting…'}
@@ -88,15 +83,12 @@ export function RunPage({ id }: { readonly id: string }) {
               >
                 {run.sandbox_id}
               </Link>{' '}
-              {sandbox === undefined ? (
-                gone ? (
-                  <State value="deleted" />
-                ) : null
-              ) : (
-                <State value={sandbox.state} />
-              )}
+              {sandbox !== undefined || gone ? <State value={sandbox?.state ?? 'deleted'} /> : null}
             </span>
-            <Age run={run} />
+            <span>
+              {run.completed_at === null ? 'Started' : 'Completed'}{' '}
+              <Ago at={run.completed_at ?? run.created_at} />
+            </span>
             {run.access === 'owner' ? null : (
               <span>
                 {run.owner} lets you {run.access === 'work' ? 'work in it' : 'view it'}
@@ -104,8 +96,9 @@ export function RunPage({ id }: { readonly id: string }) {
             )}
             {run.sharing === 'private' ? null : <Viewers runId={id} />}
             {run.auto_approve_tools ? <span>Its previews open without a question</span> : null}
-          </p>
-        </div>
+          </>
+        }
+      >
         {run.access === 'owner' ? (
           <div className="actions">
             <ShareRun runId={id} sharing={run.sharing} onChange={reload} />
@@ -127,7 +120,7 @@ export function RunPage({ id }: { readonly id: string }) {
             ) : null}
           </div>
         ) : null}
-      </div>
+      </PageHead>
       {run.status === 'running' && (connecting || hasToken(id)) ? (
         <ConnectAgent key={id} runId={id} events={events} />
       ) : null}
@@ -145,16 +138,13 @@ export function RunPage({ id }: { readonly id: string }) {
               id: 'terminal',
               name: 'Terminal',
               content: isRunning ? (
-                <>
-                  <Started sandboxId={run.sandbox_id} seen={ports.seen} hasPreviews />
-                  {rights.canWork ? (
-                    <Terminals sandboxId={run.sandbox_id} onOver={lookAgain} />
-                  ) : (
-                    <Empty title="Terminals are for those who may work in this run">
-                      <p>{rights.why}</p>
-                    </Empty>
-                  )}
-                </>
+                <TerminalPane
+                  sandboxId={run.sandbox_id}
+                  seen={ports.seen}
+                  hasPreviews
+                  what="run"
+                  onOver={lookAgain}
+                />
               ) : (
                 away
               ),
@@ -198,15 +188,5 @@ export function RunPage({ id }: { readonly id: string }) {
         />
       </PageRightsContext>
     </>
-  );
-}
-
-function Age({ run }: { readonly run: Answer<'GET /api/runs/{id}'> }) {
-  const now = useNow();
-  const at = run.completed_at ?? run.created_at;
-  return (
-    <time dateTime={at} title={new Date(at).toLocaleString()}>
-      {run.completed_at === null ? 'Started' : 'Completed'} {timeAgo(now - Date.parse(at))}
-    </time>
   );
 }

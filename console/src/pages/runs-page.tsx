@@ -2,11 +2,11 @@ import { Link } from 'wouter';
 import { plainText } from '#core/shared/plain-text.ts';
 import { type Answer, call, type CallInput } from '../api/client.ts';
 import { Policies } from '../approvals/policies.tsx';
-import { BulkActions, RowCheckbox, type Selection } from '../lists/bulk-actions.tsx';
-import { ListFilters, ListTotal, NO_FILTER } from '../lists/list-filters.tsx';
-import { type ListPage, useFilteredList } from '../lists/use-list.ts';
+import type { Selection } from '../lists/bulk-actions.tsx';
+import { FilteredList, type ListPage, useFilteredList } from '../lists/filtered-list.tsx';
 import { Button } from '../parts/button.tsx';
-import { Empty, Loading, Problem, State } from '../parts/feedback.tsx';
+import { Check } from '../parts/controls.tsx';
+import { Pending, Problem, State } from '../parts/feedback.tsx';
 import { FirstRun } from '../runs/first-run.tsx';
 import { NewRun } from '../runs/new-run.tsx';
 import { Ago } from '../sandboxes/ago.tsx';
@@ -42,20 +42,18 @@ const nameOf = ({ title, run_id: id }: Run) => plainText(title ?? '', 200) || id
 /** The user's runs. The filter is in the address. */
 export function RunsPage({ isAdmin }: { readonly isAdmin: boolean }) {
   const list = useFilteredList(KIND, readRuns, idOf);
-  const { items, total, hasMore, problem, reload, filters, isFiltered, selection } = list;
+  const { items, problem, reload, filters, isFiltered } = list;
   return (
     <>
       <div className="page-head">
         <h1>Runs</h1>
         <NewRun />
       </div>
-      {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
       {items === undefined ? (
-        problem === undefined ? (
-          <Loading />
-        ) : null
+        <Pending words={problem} onRetry={reload} />
       ) : items.length === 0 && !isFiltered ? (
         <>
+          <Problem words={problem} onRetry={reload} />
           <FirstRun />
           {isAdmin ? null : (
             <p>
@@ -64,55 +62,36 @@ export function RunsPage({ isAdmin }: { readonly isAdmin: boolean }) {
           )}
         </>
       ) : (
-        <>
-          <ListFilters {...filters} isShared={!isAdmin} hasOwners={isAdmin} />
-          <BulkActions
-            items={list.selected}
-            nouns={['run', 'runs']}
-            nameOf={nameOf}
-            actions={[
-              {
-                verb: 'Complete',
-                applies: ({ status }) => status === 'running',
-                run: ({ run_id: id }) => call('POST /api/runs/{id}/complete', { path: { id } }),
-                note: (
-                  <p>
-                    Their agents lose access, their previews end, and their sandboxes stop. Files are kept.
-                  </p>
-                ),
-              },
-            ]}
-            onClear={list.deselect}
-            onChange={reload}
-          />
-          {items.length === 0 ? (
-            <Empty title="No run matches">
-              <Button onPress={() => filters.go(NO_FILTER)}>Show all</Button>
-            </Empty>
-          ) : (
-            <RunTable runs={items} selection={selection} />
-          )}
-          <ListTotal
-            noun={total === 1 ? 'run' : 'runs'}
-            shown={items.length}
-            total={total}
-            hasMore={hasMore}
-            onMore={list.showMore}
-          />
-        </>
+        <FilteredList
+          list={list}
+          nouns={['run', 'runs']}
+          nameOf={nameOf}
+          isAdmin={isAdmin}
+          actions={[
+            {
+              verb: 'Complete',
+              applies: ({ status }) => status === 'running',
+              run: ({ run_id: id }) => call('POST /api/runs/{id}/complete', { path: { id } }),
+              note: (
+                <p>Their agents lose access, their previews end, and their sandboxes stop. Files are kept.</p>
+              ),
+            },
+          ]}
+        >
+          {(runs, selection) => <RunTable runs={runs} selection={selection} />}
+        </FilteredList>
       )}
       <Policies />
     </>
   );
 }
 
-function RunTable({
-  runs,
-  selection: { ids, select },
-}: {
+interface RunTableProps {
   readonly runs: readonly Run[];
   readonly selection: Selection;
-}) {
+}
+
+function RunTable({ runs, selection: { ids, select } }: RunTableProps) {
   return (
     <table className="list picked">
       <TableHead
@@ -123,8 +102,8 @@ function RunTable({
         {runs.map((run) => (
           <tr key={run.run_id}>
             <td>
-              <RowCheckbox
-                label={`Select ${nameOf(run)}`}
+              <Check
+                aria-label={`Select ${nameOf(run)}`}
                 isSelected={ids.has(run.run_id)}
                 onChange={(isSelected) => select([run.run_id], isSelected)}
               />

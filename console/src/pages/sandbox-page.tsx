@@ -1,18 +1,18 @@
 import { useState } from 'react';
-import { Link, useLocation } from 'wouter';
+import { useLocation } from 'wouter';
 import { plainText } from '#core/shared/plain-text.ts';
 import { addressOf } from '../api/client.ts';
 import { formatMebibytes } from '../live/clock.ts';
 import { PageRightsContext, rightsIn } from '../live/page-rights.ts';
 import { useAnswer, useEvents } from '../live/use-live.ts';
-import { Empty, Loading, Missing, Problem, State } from '../parts/feedback.tsx';
+import { Missing, Pending, Problem, State } from '../parts/feedback.tsx';
 import { Files } from '../files/files.tsx';
 import { NetworkView } from '../network/network-view.tsx';
+import { PageHead } from '../parts/page-head.tsx';
 import { SandboxActions } from '../sandboxes/sandbox-actions.tsx';
 import { SandboxDetails } from '../sandboxes/sandbox-details.tsx';
-import { Started } from '../sandboxes/started.tsx';
 import '../sandboxes/sandboxes.css';
-import { Terminals } from '../sandboxes/terminals.tsx';
+import { TerminalPane } from '../sandboxes/terminals.tsx';
 import { networkWords } from '../sandboxes/network-words.ts';
 import { Away, Workspace } from '../workspace/workspace.tsx';
 
@@ -51,9 +51,7 @@ export function SandboxPage({ id }: { readonly id: string }) {
   } = useAnswer('GET /v1/sandbox/{id}', { path: { id } }, 5_000);
   // Also if it existed a moment ago.
   if (missing) return <Missing what="sandbox" />;
-  if (sandbox === undefined) {
-    return problem === undefined ? <Loading /> : <Problem words={problem} onRetry={reload} />;
-  }
+  if (sandbox === undefined) return <Pending words={problem} onRetry={reload} />;
   const { resources, access } = sandbox;
   const owner = plainText(sandbox.owner, 200);
   const rights = rightsIn('sandbox', access, owner);
@@ -61,13 +59,11 @@ export function SandboxPage({ id }: { readonly id: string }) {
   const away = <Away sandboxId={sandbox.id} state={sandbox.state} />;
   return (
     <>
-      <div className="page-head">
-        <div>
-          <p className="crumb">
-            <Link href="/sandboxes">Sandboxes</Link>
-          </p>
-          <h1>{sandbox.name ?? sandbox.session_key ?? 'Sandbox'}</h1>
-          <p className="facts">
+      <PageHead
+        parent={['/sandboxes', 'Sandboxes']}
+        title={sandbox.name ?? sandbox.session_key ?? 'Sandbox'}
+        facts={
+          <>
             <State value={sandbox.state} />
             <span className="id">{sandbox.id}</span>
             <span>{sandbox.image ?? 'default image'}</span>
@@ -79,16 +75,17 @@ export function SandboxPage({ id }: { readonly id: string }) {
                 {owner} lets you {access === 'work' ? 'work in it' : 'view it'}
               </span>
             )}
-          </p>
-        </div>
+          </>
+        }
+      >
         <SandboxActions
           sandbox={sandbox}
           access={access}
           onChange={reload}
           onDeleted={() => navigate('/sandboxes')}
         />
-      </div>
-      {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
+      </PageHead>
+      <Problem words={problem} onRetry={reload} />
       <PageRightsContext value={rights}>
         <Workspace
           kind="sandbox"
@@ -98,16 +95,7 @@ export function SandboxPage({ id }: { readonly id: string }) {
               id: 'terminal',
               name: 'Terminal',
               content: runs ? (
-                <>
-                  <Started sandboxId={sandbox.id} seen={started} />
-                  {rights.canWork ? (
-                    <Terminals sandboxId={sandbox.id} onOver={reload} />
-                  ) : (
-                    <Empty title="Terminals are for those who may work in this sandbox">
-                      <p>{rights.why}</p>
-                    </Empty>
-                  )}
-                </>
+                <TerminalPane sandboxId={sandbox.id} seen={started} what="sandbox" onOver={reload} />
               ) : (
                 away
               ),

@@ -1,11 +1,10 @@
 import { memo } from 'react';
 import { Link } from 'wouter';
 import { type Answer, call, type CallInput } from '../api/client.ts';
-import { BulkActions, RowCheckbox, type Selection } from '../lists/bulk-actions.tsx';
-import { ListFilters, ListTotal, NO_FILTER } from '../lists/list-filters.tsx';
-import { type ListPage, useFilteredList } from '../lists/use-list.ts';
-import { Button } from '../parts/button.tsx';
-import { Empty, Loading, Problem, State } from '../parts/feedback.tsx';
+import type { Selection } from '../lists/bulk-actions.tsx';
+import { FilteredList, type ListPage, useFilteredList } from '../lists/filtered-list.tsx';
+import { Check } from '../parts/controls.tsx';
+import { Empty, State } from '../parts/feedback.tsx';
 import { Ago } from '../sandboxes/ago.tsx';
 import { NewSandbox } from '../sandboxes/new-sandbox.tsx';
 import { QuotaBar } from '../sandboxes/quota-bar.tsx';
@@ -44,7 +43,7 @@ const nameOf = ({ id, name, session_key: session }: Sandbox) => name ?? session 
 /** The user's sandboxes. The filter is in the address. */
 export function SandboxesPage({ isAdmin }: { readonly isAdmin: boolean }) {
   const list = useFilteredList(KIND, readSandboxes, idOf);
-  const { items, total, hasMore, problem, reload, filters, isFiltered, selection } = list;
+  const { items, reload } = list;
   return (
     <>
       <div className="page-head">
@@ -52,59 +51,41 @@ export function SandboxesPage({ isAdmin }: { readonly isAdmin: boolean }) {
         <NewSandbox onMade={reload} />
       </div>
       <QuotaBar seen={(items ?? []).map(({ id, state }) => id.slice(0, 4) + state).join()} />
-      <ListFilters {...filters} hasOwners={isAdmin} />
-      {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
-      {items === undefined ? (
-        problem === undefined ? (
-          <Loading />
-        ) : null
-      ) : items.length === 0 ? (
-        <Empty title={isFiltered ? 'No sandbox matches' : 'No sandboxes yet'}>
-          {isFiltered ? (
-            <Button onPress={() => filters.go(NO_FILTER)}>Show all</Button>
-          ) : (
+      <FilteredList
+        list={list}
+        nouns={['sandbox', 'sandboxes']}
+        nameOf={nameOf}
+        isAdmin={isAdmin}
+        actions={[
+          {
+            verb: 'Stop',
+            applies: ({ state }) => state === 'running',
+            run: ({ id }) => call('POST /v1/sandbox/{id}/stop', { path: { id } }),
+            note: <p>Their processes, terminals and previews end. Files are kept.</p>,
+          },
+          {
+            verb: 'Delete',
+            danger: true,
+            applies: () => true,
+            run: ({ id }) => call('DELETE /v1/sandbox/{id}', { path: { id } }),
+            note: (
+              <p>
+                This also deletes their files, processes, terminals, previews and delegations. Their runs end.
+                This cannot be undone.
+              </p>
+            ),
+          },
+        ]}
+        first={
+          <Empty title="No sandboxes yet">
             <p>A sandbox is an isolated machine for an agent, with files, commands and terminals.</p>
-          )}
-        </Empty>
-      ) : (
-        <>
-          <BulkActions
-            items={list.selected}
-            nouns={['sandbox', 'sandboxes']}
-            nameOf={nameOf}
-            actions={[
-              {
-                verb: 'Stop',
-                applies: ({ state }) => state === 'running',
-                run: ({ id }) => call('POST /v1/sandbox/{id}/stop', { path: { id } }),
-                note: <p>Their processes, terminals and previews end. Files are kept.</p>,
-              },
-              {
-                verb: 'Delete',
-                danger: true,
-                applies: () => true,
-                run: ({ id }) => call('DELETE /v1/sandbox/{id}', { path: { id } }),
-                note: (
-                  <p>
-                    This also deletes their files, processes, terminals, previews and delegations. Their runs
-                    end. This cannot be undone.
-                  </p>
-                ),
-              },
-            ]}
-            onClear={list.deselect}
-            onChange={reload}
-          />
-          <SandboxTable sandboxes={items} selection={selection} onChange={reload} />
-          <ListTotal
-            noun={total === 1 ? 'sandbox' : 'sandboxes'}
-            shown={items.length}
-            total={total}
-            hasMore={hasMore}
-            onMore={list.showMore}
-          />
-        </>
-      )}
+          </Empty>
+        }
+      >
+        {(sandboxes, selection) => (
+          <SandboxTable sandboxes={sandboxes} selection={selection} onChange={reload} />
+        )}
+      </FilteredList>
     </>
   );
 }
@@ -152,8 +133,8 @@ const Row = memo(
     return (
       <tr>
         <td>
-          <RowCheckbox
-            label={`Select ${nameOf(sandbox)}`}
+          <Check
+            aria-label={`Select ${nameOf(sandbox)}`}
             isSelected={isSelected}
             onChange={(isOn) => select([id], isOn)}
           />

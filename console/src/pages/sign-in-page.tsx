@@ -115,12 +115,7 @@ export function SignInPage({ wasSignedIn, onSignedIn }: SignInPageProps) {
             </Button>
           </Form>
         ) : null}
-        {problem !== undefined || unreachable !== undefined ? (
-          <Problem
-            words={problem ?? unreachable ?? ''}
-            {...(unreachable === undefined ? {} : { onRetry: reload })}
-          />
-        ) : null}
+        <Problem words={problem ?? unreachable} {...(unreachable !== undefined && { onRetry: reload })} />
       </div>
     </main>
   );

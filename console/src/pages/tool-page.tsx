@@ -1,8 +1,8 @@
-import { Link } from 'wouter';
 import { Workbench } from '../editor/workbench.tsx';
 import '../editor/editor.css';
 import { useAnswer } from '../live/use-live.ts';
-import { Loading, Missing, Problem } from '../parts/feedback.tsx';
+import { Missing, Pending } from '../parts/feedback.tsx';
+import { PageHead } from '../parts/page-head.tsx';
 
 /** A tool: its draft, its versions, and its runs. */
 export default function ToolPage({ id }: { readonly id: string }) {
@@ -13,29 +13,26 @@ export default function ToolPage({ id }: { readonly id: string }) {
   if (me.value === undefined || tool.value === undefined || draft.value === undefined) {
     if (tool.missing || draft.missing) return <Missing what="tool" />;
     const problem = me.problem ?? tool.problem ?? draft.problem;
-    if (problem === undefined) return <Loading />;
     const reload = () => {
       for (const each of [me, tool, draft]) each.reload();
     };
-    return <Problem words={problem} onRetry={reload} />;
+    return <Pending words={problem} onRetry={reload} />;
   }
   return (
     <>
-      <div className="page-head">
-        <div>
-          <p className="crumb">
-            <Link href="/tools">Tools</Link>
-          </p>
-          <h1>{tool.value.name}</h1>
-          <p className="facts">
+      <PageHead
+        parent={['/tools', 'Tools']}
+        title={tool.value.name}
+        facts={
+          <>
             <span className="id">{id}</span>
             <span>{draft.value.language === 'python' ? 'Python' : 'Node.js'}</span>
             <span>
               draft revision {draft.value.revision}, saved by {draft.value.updated_by}
             </span>
-          </p>
-        </div>
-      </div>
+          </>
+        }
+      />
       <Workbench me={me.value} tool={tool.value} draft={draft.value} onStale={draft.reload} />
     </>
   );

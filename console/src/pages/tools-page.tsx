@@ -2,13 +2,13 @@ import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { type Answer, call } from '../api/client.ts';
 import { EXAMPLE, FIRST_CODE } from '../editor/examples.ts';
-import { timeAgo } from '../live/clock.ts';
-import { useAnswer, useNow } from '../live/use-live.ts';
+import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Choice, formText, TextInput } from '../parts/controls.tsx';
-import { Empty, Loading, Problem } from '../parts/feedback.tsx';
+import { Empty, Pending, Problem } from '../parts/feedback.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
+import { Ago } from '../sandboxes/ago.tsx';
 import { TableHead } from '../lists/table-head.tsx';
 
 type Tool = Answer<'GET /api/v1/editor/tools'>['tools'][number];
@@ -24,7 +24,6 @@ export default function ToolsPage() {
     10_000,
   );
   const [search, setSearch] = useState('');
-  const now = useNow();
   const wanted = search.trim().toLowerCase();
   const found = (value?.tools ?? []).filter(({ name, tool_id: id, owner }) =>
     [name, id, owner].some((text) => text.toLowerCase().includes(wanted)),
@@ -35,11 +34,9 @@ export default function ToolsPage() {
         <h1>Tools</h1>
         <NewTool />
       </div>
-      {problem === undefined ? null : <Problem words={problem} onRetry={reload} />}
+      {value === undefined ? null : <Problem words={problem} onRetry={reload} />}
       {value === undefined ? (
-        problem === undefined ? (
-          <Loading />
-        ) : null
+        <Pending words={problem} onRetry={reload} />
       ) : value.tools.length === 0 ? (
         <NoTools />
       ) : (
@@ -59,7 +56,7 @@ export default function ToolsPage() {
               <TableHead columns={['Tool', { wide: 'Owner' }, 'Made']} actions />
               <tbody>
                 {found.map((tool) => (
-                  <ToolRow key={tool.tool_id} tool={tool} now={now} onChange={reload} />
+                  <ToolRow key={tool.tool_id} tool={tool} onChange={reload} />
                 ))}
               </tbody>
             </table>
@@ -75,11 +72,10 @@ export default function ToolsPage() {
 
 interface ToolRowProps {
   readonly tool: Tool;
-  readonly now: number;
   readonly onChange: () => void;
 }
 
-function ToolRow({ tool: { tool_id: id, name, owner, created_at: at }, now, onChange }: ToolRowProps) {
+function ToolRow({ tool: { tool_id: id, name, owner, created_at: at }, onChange }: ToolRowProps) {
   const path = { tool_id: id };
   return (
     <tr>
@@ -89,7 +85,7 @@ function ToolRow({ tool: { tool_id: id, name, owner, created_at: at }, now, onCh
       </td>
       <td className="wide">{owner}</td>
       <td>
-        <time dateTime={at}>{timeAgo(now - Date.parse(at))}</time>
+        <Ago at={at} />
       </td>
       <td>
         <div className="tools">
@@ -140,7 +136,7 @@ function NoTools() {
   return (
     <Empty title="No tools yet">
       <p>A tool is a piece of code with a form: edited here, and run in a sandbox before it is saved.</p>
-      {problem === undefined ? null : <Problem words={problem} onRetry={retry} />}
+      <Problem words={problem} onRetry={retry} />
       <Button isDisabled={busy} onPress={() => void attempt(begin)}>
         Begin with an example
       </Button>
@@ -172,7 +168,7 @@ function NewTool() {
       <Choice
         label="Language"
         name="language"
-        initial="python"
+        defaultValue="python"
         options={[
           { id: 'python', words: 'Python' },
           { id: 'node', words: 'Node.js' },

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useState } from 'react';
-import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components';
+import { Heading } from 'react-aria-components';
 import { useLocation } from 'wouter';
 import { plainText } from '#core/shared/plain-text.ts';
 import { useAnswer } from '../live/use-live.ts';
@@ -7,6 +7,7 @@ import { chooseTheme, type Theme } from '../live/theme.ts';
 import { LINKED_PAGES } from '../pages/console-pages.tsx';
 import { placeAfter } from '../sandboxes/use-place.ts';
 import { Button } from './button.tsx';
+import { ModalDialog } from './dialog-form.tsx';
 import PickDialog, { type Pick } from './pick-dialog.tsx';
 import { showTourStep } from './tour-step.ts';
 
@@ -85,35 +86,24 @@ export default function CommandPalette({ shown, onShow }: CommandPaletteProps) {
     );
   }
   return (
-    <ModalOverlay
-      className="overlay"
-      isDismissable
-      isOpen
-      onOpenChange={(isOpen) => {
-        if (!isOpen) onShow(undefined);
-      }}
-    >
-      <Modal className="modal">
-        <Dialog className="dialog">
-          <Heading slot="title">Keyboard</Heading>
-          <dl className="keys">
-            {KEYS.map(([key, words]) => (
-              <div key={key}>
-                <dt>
-                  <kbd>{key}</kbd>
-                </dt>
-                <dd>{words}</dd>
-              </div>
-            ))}
-          </dl>
-          <div className="actions">
-            <Button id="keys-close" onPress={() => onShow(undefined)}>
-              Close
-            </Button>
+    <ModalDialog onClose={() => onShow(undefined)}>
+      <Heading slot="title">Keyboard</Heading>
+      <dl className="keys">
+        {KEYS.map(([key, words]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{words}</dd>
           </div>
-        </Dialog>
-      </Modal>
-    </ModalOverlay>
+        ))}
+      </dl>
+      <div className="actions">
+        <Button id="keys-close" onPress={() => onShow(undefined)}>
+          Close
+        </Button>
+      </div>
+    </ModalDialog>
   );
 }
 

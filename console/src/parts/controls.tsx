@@ -1,5 +1,8 @@
+import type { ReactNode } from 'react';
 import {
   Button,
+  Checkbox,
+  type CheckboxProps,
   FieldError,
   Input,
   Label,
@@ -9,6 +12,7 @@ import {
   Select,
   SelectValue,
   Text,
+  TextArea,
   TextField,
   type TextFieldProps,
 } from 'react-aria-components';
@@ -17,23 +21,16 @@ interface ChoiceProps {
   readonly label: string;
   readonly name?: string;
   readonly value?: string;
-  readonly initial?: string;
+  readonly defaultValue?: string;
   readonly onChange?: (value: string) => void;
   readonly isDisabled?: boolean;
   readonly options: readonly { readonly id: string; readonly words: string }[];
 }
 
 /** A choice of few options. */
-export function Choice({ label, name, value, initial, onChange, isDisabled = false, options }: ChoiceProps) {
+export function Choice({ label, onChange, options, ...select }: ChoiceProps) {
   return (
-    <Select
-      className="field"
-      isDisabled={isDisabled}
-      {...(name === undefined ? {} : { name })}
-      {...(value === undefined ? {} : { value })}
-      {...(initial === undefined ? {} : { defaultValue: initial })}
-      {...(onChange === undefined ? {} : { onChange: (key) => onChange(String(key)) })}
-    >
+    <Select {...select} className="field" {...(onChange && { onChange: (key) => onChange(String(key)) })}>
       <Label>{label}</Label>
       <Button className="button select">
         <SelectValue />
@@ -95,10 +92,24 @@ export function Icon({ name }: { readonly name: IconName }) {
   );
 }
 
+/** A checkbox; without children it needs an `aria-label`. */
+export function Check({ children, ...props }: CheckboxProps & { readonly children?: ReactNode }) {
+  return (
+    <Checkbox {...props} className="check">
+      <span className="box" aria-hidden="true" />
+      {children}
+    </Checkbox>
+  );
+}
+
 interface TextInputProps extends TextFieldProps {
   readonly label: string;
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   readonly placeholder?: string;
+  /** More than one: a text area. @default 1 */
+  readonly rows?: number;
+  /** Why the value is invalid, where the field cannot know that. */
+  readonly problem?: string | undefined;
 }
 
 /**
@@ -109,17 +120,22 @@ function validateAgain({ currentTarget }: { readonly currentTarget: HTMLElement 
   if (currentTarget.closest('[data-invalid]') !== null) currentTarget.dispatchEvent(new Event('change'));
 }
 
-export function TextInput({ label, hint, placeholder, ...props }: TextInputProps) {
+/** A field for a text of one or more lines. */
+export function TextInput({ label, hint = '', placeholder, rows = 1, problem, ...props }: TextInputProps) {
   return (
-    <TextField {...props} className="field">
+    <TextField {...props} className="field" {...(problem !== undefined && { isInvalid: true })}>
       <Label>{label}</Label>
-      <Input {...(placeholder === undefined ? {} : { placeholder })} onInput={validateAgain} />
-      {hint === undefined ? null : (
+      {rows === 1 ? (
+        <Input {...(placeholder !== undefined && { placeholder })} onInput={validateAgain} />
+      ) : (
+        <TextArea rows={rows} spellCheck={false} />
+      )}
+      {hint === '' ? null : (
         <Text slot="description" className="hint">
           {hint}
         </Text>
       )}
-      <FieldError className="field-error" />
+      <FieldError className="field-error">{problem}</FieldError>
     </TextField>
   );
 }

@@ -1,9 +1,48 @@
-import { type FormEvent, type ReactNode, useContext, useState } from 'react';
+import { type ComponentProps, type FormEvent, type ReactNode, useContext, useState } from 'react';
 import { Dialog, DialogTrigger, Form, Heading, Modal, ModalOverlay } from 'react-aria-components';
 import { SessionContext } from '../live/session-state.ts';
 import { Button } from './button.tsx';
 import { Problem } from './feedback.tsx';
 import { useAttempt } from './use-attempt.ts';
+
+interface ModalDialogProps extends Pick<ComponentProps<typeof Dialog>, 'aria-label' | 'children'> {
+  /** @default true */
+  readonly isOpen?: boolean;
+  readonly onClose: () => void;
+  /** A further class of the box. */
+  readonly className?: string;
+  readonly overlay?: string;
+  readonly dialog?: string;
+  /** Whether a press on the page behind closes it. @default true */
+  readonly isDismissable?: boolean;
+}
+
+/** A dialog in front of the page, and never in front of the sign-in. */
+export function ModalDialog({
+  isOpen = true,
+  onClose,
+  className = '',
+  overlay = '',
+  dialog = 'dialog',
+  isDismissable = true,
+  ...content
+}: ModalDialogProps) {
+  const { over } = useContext(SessionContext);
+  return (
+    <ModalOverlay
+      className={`overlay ${overlay}`}
+      isDismissable={isDismissable}
+      isOpen={isOpen && !over}
+      onOpenChange={(open) => {
+        if (!open) onClose();
+      }}
+    >
+      <Modal className={`modal ${className}`}>
+        <Dialog {...content} className={dialog} />
+      </Modal>
+    </ModalOverlay>
+  );
+}
 
 export interface DialogFormProps {
   readonly title: string;
@@ -32,7 +71,7 @@ export function DialogForm({ title, action, danger = false, children, onClose, o
     <Form onSubmit={submit}>
       <Heading slot="title">{title}</Heading>
       {children}
-      {problem === undefined ? null : <Problem words={problem} />}
+      <Problem words={problem} />
       <div className="actions">
         <Button onPress={onClose}>Cancel</Button>
         <Button type="submit" variant={danger ? 'danger' : 'primary'} isDisabled={busy}>
@@ -43,24 +82,25 @@ export function DialogForm({ title, action, danger = false, children, onClose, o
   );
 }
 
-interface FormDialogProps extends Omit<DialogFormProps, 'onClose'> {
+interface DialogButtonProps extends Omit<ModalDialogProps, 'isOpen' | 'onClose'> {
   /** The element that opens it. */
   readonly trigger: ReactNode;
 }
 
-/** A modal dialog with one action. */
-export function FormDialog({ trigger, ...form }: FormDialogProps) {
+/** A dialog that opens by a button. */
+export function DialogButton({ trigger, ...dialog }: DialogButtonProps) {
   const [open, setOpen] = useState(false);
-  // The dialog must not cover the sign-in.
-  const { over } = useContext(SessionContext);
   return (
-    <DialogTrigger isOpen={open && !over} onOpenChange={setOpen}>
+    <DialogTrigger isOpen={open} onOpenChange={setOpen}>
       {trigger}
-      <ModalOverlay className="overlay" isDismissable>
-        <Modal className="modal">
-          <Dialog className="dialog">{({ close }) => <DialogForm {...form} onClose={close} />}</Dialog>
-        </Modal>
-      </ModalOverlay>
+      <ModalDialog {...dialog} isOpen={open} onClose={() => setOpen(false)} />
     </DialogTrigger>
+  );
+}
+
+/** A button, and a dialog with one action. */
+export function FormDialog({ trigger, ...form }: Omit<DialogFormProps, 'onClose'> & DialogButtonProps) {
+  return (
+    <DialogButton trigger={trigger}>{({ close }) => <DialogForm {...form} onClose={close} />}</DialogButton>
   );
 }

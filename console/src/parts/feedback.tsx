@@ -10,19 +10,26 @@ export function Loading() {
   );
 }
 
-export interface ProblemProps {
-  readonly words: string;
+interface ProblemProps {
+  /** Undefined: nothing is shown. */
+  readonly words: string | undefined;
   readonly onRetry?: () => void;
 }
 
 /** An error with the API's message. */
 export function Problem({ words, onRetry }: ProblemProps) {
+  if (words === undefined) return null;
   return (
     <div className="problem" role="alert">
       <p>{words}</p>
       {onRetry === undefined ? null : <Button onPress={onRetry}>Try again</Button>}
     </div>
   );
+}
+
+/** In place of what was not read yet. */
+export function Pending({ words, onRetry }: ProblemProps) {
+  return words === undefined ? <Loading /> : <Problem words={words} {...(onRetry && { onRetry })} />;
 }
 
 /** An empty list, and what to do about it. */
@@ -57,14 +64,12 @@ export function Missing({ what }: { readonly what: string }) {
 
 const TONES: Readonly<Record<string, string>> = {
   running: 'good',
-  serves: 'good',
+  ready: 'good',
   succeeded: 'good',
   failed: 'bad',
   creating: 'busy',
   starting: 'busy',
-  stopped: 'off',
-  completed: 'off',
-  destroyed: 'off',
+  waiting: 'busy',
 };
 
 /** A state as a coloured word; the colour adds no information. */

@@ -1,15 +1,6 @@
-import { type ReactNode, useContext, useMemo, useState } from 'react';
-import {
-  Autocomplete,
-  Dialog,
-  Input,
-  Menu,
-  MenuItem,
-  Modal,
-  ModalOverlay,
-  TextField,
-} from 'react-aria-components';
-import { SessionContext } from '../live/session-state.ts';
+import { type ReactNode, useMemo, useState } from 'react';
+import { Autocomplete, Input, Menu, MenuItem, TextField } from 'react-aria-components';
+import { ModalDialog } from './dialog-form.tsx';
 
 export interface Pick {
   readonly id: string;
@@ -33,44 +24,31 @@ export interface PickDialogProps {
 export default function PickDialog({ title, placeholder, find, onPick, onClose, children }: PickDialogProps) {
   const [text, setText] = useState('');
   const rows = useMemo(() => find(text), [find, text]);
-  // The dialog must not cover the sign-in.
-  const { over } = useContext(SessionContext);
   return (
-    <ModalOverlay
-      className="overlay picks"
-      isDismissable
-      isOpen={!over}
-      onOpenChange={(isOpen) => {
-        if (!isOpen) onClose();
-      }}
-    >
-      <Modal className="modal">
-        <Dialog aria-label={title} className="pick-dialog">
-          <Autocomplete inputValue={text} onInputChange={setText}>
-            <TextField aria-label={title} autoFocus className="field">
-              <Input placeholder={placeholder} />
-            </TextField>
-            <Menu
-              className="options"
-              aria-label={title}
-              items={rows}
-              renderEmptyState={() => <p className="quiet">Nothing matches “{text}”.</p>}
-              onAction={(id) => {
-                onClose();
-                onPick(String(id));
-              }}
-            >
-              {({ id, words, note }) => (
-                <MenuItem id={id} textValue={words}>
-                  <bdi>{words}</bdi>
-                  {note === undefined ? null : <span className="quiet">{note}</span>}
-                </MenuItem>
-              )}
-            </Menu>
-          </Autocomplete>
-          {children}
-        </Dialog>
-      </Modal>
-    </ModalOverlay>
+    <ModalDialog aria-label={title} overlay="picks" dialog="pick-dialog" onClose={onClose}>
+      <Autocomplete inputValue={text} onInputChange={setText}>
+        <TextField aria-label={title} autoFocus className="field">
+          <Input placeholder={placeholder} />
+        </TextField>
+        <Menu
+          className="options"
+          aria-label={title}
+          items={rows}
+          renderEmptyState={() => <p className="quiet">Nothing matches “{text}”.</p>}
+          onAction={(id) => {
+            onClose();
+            onPick(String(id));
+          }}
+        >
+          {({ id, words, note }) => (
+            <MenuItem id={id} textValue={words}>
+              <bdi>{words}</bdi>
+              {note === undefined ? null : <span className="quiet">{note}</span>}
+            </MenuItem>
+          )}
+        </Menu>
+      </Autocomplete>
+      {children}
+    </ModalDialog>
   );
 }

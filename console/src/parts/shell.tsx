@@ -1,18 +1,19 @@
-import { lazy, type ReactNode, Suspense, useContext, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useContext, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { type Answer, call } from '../api/client.ts';
-import { loadPart, useNewBuild } from '../live/new-build.ts';
+import { useNewBuild } from '../live/new-build.ts';
 import { SessionContext } from '../live/session-state.ts';
-import { useConnection } from '../live/use-live.ts';
+import { useConnection, useWindowEvent } from '../live/use-live.ts';
 import { LINKED_PAGES } from '../pages/console-pages.tsx';
 import { Button } from './button.tsx';
 import type { Palette } from './command-palette.tsx';
 import { Icon } from './controls.tsx';
 import { ErrorBoundary } from './error-boundary.tsx';
+import { lazyPart } from './lazy-part.tsx';
 import { Tour } from './tour.tsx';
 
 // Loaded with its first use.
-const CommandPalette = lazy(() => loadPart(() => import('./command-palette.tsx')));
+const CommandPalette = lazyPart(() => import('./command-palette.tsx'), null);
 
 interface ShellProps {
   readonly session: Answer<'GET /api/session'>;
@@ -86,11 +87,7 @@ export function Shell({ session, waiting, children }: ShellProps) {
         <Tour />
         <ErrorBoundary at={location}>{children}</ErrorBoundary>
       </main>
-      {palette === undefined ? null : (
-        <Suspense>
-          <CommandPalette shown={palette} onShow={setPalette} />
-        </Suspense>
-      )}
+      {palette === undefined ? null : <CommandPalette shown={palette} onShow={setPalette} />}
     </div>
   );
 }
@@ -107,23 +104,19 @@ function LostConnection() {
 
 /** Ctrl-K opens the commands, and `?` the list of keys unless a text is typed. */
 function usePaletteKeys(onShow: (shown: Palette) => void): void {
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      // Terminals and editors take their keys first.
-      if (event.defaultPrevented || event.altKey) return;
-      const [target] = event.composedPath();
-      const types =
-        target instanceof HTMLElement &&
-        (target.isContentEditable || /^(?:INPUT|TEXTAREA)$/.test(target.tagName));
-      const isFind = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === 'k';
-      const isKeys = event.key === '?' && !types && !event.ctrlKey && !event.metaKey;
-      if (!isFind && !isKeys) return;
-      event.preventDefault();
-      onShow(isFind ? 'commands' : 'keys');
-    };
-    window.addEventListener('keydown', onKey);
-    return () => window.removeEventListener('keydown', onKey);
-  }, [onShow]);
+  useWindowEvent('keydown', (event) => {
+    // Terminals and editors take their keys first.
+    if (event.defaultPrevented || event.altKey) return;
+    const [target] = event.composedPath();
+    const types =
+      target instanceof HTMLElement &&
+      (target.isContentEditable || /^(?:INPUT|TEXTAREA)$/.test(target.tagName));
+    const isFind = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === 'k';
+    const isKeys = event.key === '?' && !types && !event.ctrlKey && !event.metaKey;
+    if (!isFind && !isKeys) return;
+    event.preventDefault();
+    onShow(isFind ? 'commands' : 'keys');
+  });
 }
 
 /**
@@ -140,9 +133,8 @@ function usePageHeading(location: string): string {
     let isToFocus = before.current !== location;
     before.current = location;
     const look = () => {
-      // While a page's script loads, the previous page is still mounted, hidden.
-      const heading = [...page.querySelectorAll('h1')].find((each) => each.checkVisibility());
-      if (heading === undefined) return;
+      const heading = page.querySelector('h1');
+      if (heading === null) return;
       setWords(heading.textContent);
       if (!isToFocus) return;
       isToFocus = false;

@@ -120,7 +120,7 @@ export function LivePreview({ run, preview, ports, events, fresh, onEnd }: LiveP
           ) : null}
         </div>
       </header>
-      {problem === undefined ? null : <Problem words={problem} onRetry={() => void attempt(stop)} />}
+      <Problem words={problem} onRetry={() => void attempt(stop)} />
       {notKept === undefined ? null : (
         <p className="reason" role="status">
           The preview is not kept alive: {notKept} Unless that changes, it ends when its time is over.

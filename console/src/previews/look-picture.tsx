@@ -1,18 +1,12 @@
-import { useEffect, useState } from 'react';
-import {
-  Button as PlainButton,
-  Dialog,
-  DialogTrigger,
-  Heading,
-  Modal,
-  ModalOverlay,
-} from 'react-aria-components';
+import { useState } from 'react';
+import { Button as PlainButton, Heading } from 'react-aria-components';
 import { plainText } from '#core/shared/plain-text.ts';
-import { addressOf, type Answer, call } from '../api/client.ts';
+import { addressOf, type Answer } from '../api/client.ts';
+import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
 import { Choice } from '../parts/controls.tsx';
-import { Loading, Problem } from '../parts/feedback.tsx';
-import { useAttempt } from '../parts/use-attempt.ts';
+import { DialogButton } from '../parts/dialog-form.tsx';
+import { Pending } from '../parts/feedback.tsx';
 import './look-picture.css';
 
 type KeptLook = Answer<'GET /api/runs/{id}/looks'>['looks'][number];
@@ -28,41 +22,34 @@ export function LookPicture({ runId, look }: LookProps) {
   const [isGone, setIsGone] = useState(false);
   if (isGone) return null;
   return (
-    <DialogTrigger>
-      <PlainButton className="look-picture" aria-label="Show the picture of the page">
-        <img
-          src={addressOf('GET /api/runs/{id}/looks/{look}/{picture}', {
-            id: runId,
-            look,
-            picture: 'thumbnail',
-          })}
-          alt=""
-          loading="lazy"
-          width={160}
-          height={100}
-          onError={() => setIsGone(true)}
-        />
-      </PlainButton>
-      <ModalOverlay className="overlay" isDismissable>
-        <Modal className="modal picture-modal">
-          <Dialog className="dialog">
-            {({ close }) => <CompareLooks runId={runId} look={look} onClose={close} />}
-          </Dialog>
-        </Modal>
-      </ModalOverlay>
-    </DialogTrigger>
+    <DialogButton
+      className="picture-modal"
+      trigger={
+        <PlainButton className="look-picture" aria-label="Show the picture of the page">
+          <img
+            src={addressOf('GET /api/runs/{id}/looks/{look}/{picture}', {
+              id: runId,
+              look,
+              picture: 'thumbnail',
+            })}
+            alt=""
+            loading="lazy"
+            width={160}
+            height={100}
+            onError={() => setIsGone(true)}
+          />
+        </PlainButton>
+      }
+    >
+      {({ close }) => <CompareLooks runId={runId} look={look} onClose={close} />}
+    </DialogButton>
   );
 }
 
 function CompareLooks({ runId, look, onClose }: LookProps & { readonly onClose: () => void }) {
-  const { problem, attempt, retry } = useAttempt();
-  const [looks, setLooks] = useState<readonly KeptLook[]>();
+  const { value, problem, reload } = useAnswer('GET /api/runs/{id}/looks', { path: { id: runId } });
   const [chosen, setChosen] = useState<string>();
-  useEffect(() => {
-    void attempt(async () =>
-      setLooks((await call('GET /api/runs/{id}/looks', { path: { id: runId } })).looks),
-    );
-  }, [runId]);
+  const looks = value?.looks;
   const after = looks?.find(({ look_id: id }) => id === look);
   const others = looks?.filter((each) => after !== undefined && isOfSamePage(each, after)) ?? [];
   const before = others.find(({ look_id: id }) => id === chosen) ?? earlierOf(others, after);
@@ -73,10 +60,8 @@ function CompareLooks({ runId, look, onClose }: LookProps & { readonly onClose: 
           ? 'Picture of a page'
           : `Port ${after.target_port}, ${plainText(after.path, 200)}`}
       </Heading>
-      {problem !== undefined ? (
-        <Problem words={problem} onRetry={retry} />
-      ) : looks === undefined ? (
-        <Loading />
+      {looks === undefined ? (
+        <Pending words={problem} onRetry={reload} />
       ) : after === undefined ? (
         <p>The picture is no longer kept: the last 50 looks are kept for 24 hours.</p>
       ) : (

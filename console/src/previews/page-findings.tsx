@@ -78,7 +78,7 @@ export function PageFindings({
           </Button>
         ) : null}
       </div>
-      {problem === undefined ? null : <Problem words={problem} onRetry={() => void run()} />}
+      <Problem words={problem} onRetry={() => void run()} />
       {isOutdated ? <p role="status">The page has changed since. {reason ?? 'It works now.'}</p> : null}
       {!canWork || findings === undefined || findings.causes.length === 0 ? null : (
         <SendFindings
@@ -110,7 +110,7 @@ function SendFindings({ runId, text }: { readonly runId: string; readonly text: 
           {busy ? 'Sending…' : 'Send to the agent'}
         </Button>
       )}
-      {problem === undefined ? null : <Problem words={problem} onRetry={() => void send()} />}
+      <Problem words={problem} onRetry={() => void send()} />
     </div>
   );
 }

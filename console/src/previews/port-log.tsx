@@ -1,7 +1,6 @@
-import { addressOf } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
-import { Loading, Problem } from '../parts/feedback.tsx';
-import { LogView } from '../sandboxes/log-view.tsx';
+import { Pending } from '../parts/feedback.tsx';
+import { LogView, processLog, serverLog } from '../sandboxes/log-view.tsx';
 
 interface PortLogProps {
   readonly sandboxId: string;
@@ -23,25 +22,17 @@ export function PortLog({ sandboxId, port, pid, seen }: PortLogProps) {
   const problem = servers.problem ?? processes.problem;
   const server = servers.value?.servers.find((each) => each.port === port || each.pid === (pid ?? -1));
   const process = processes.value?.processes.find((each) => each.pid === (pid ?? -1));
-  const follow = { follow: true };
   if (server !== undefined) {
-    const address = addressOf(
-      'GET /v1/sandbox/{id}/servers/{name}/logs',
-      { ...path, name: server.name },
-      { ...follow, tail: 500 },
-    );
-    return <LogView key={address} label={`Log of server ${server.name}`} address={address} goesOn />;
+    const log = serverLog(sandboxId, server.name);
+    return <LogView key={log.address} label={`Log of server ${server.name}`} {...log} />;
   }
   if (process !== undefined) {
-    const address = addressOf(
-      'GET /v1/sandbox/{id}/processes/{pid}/output',
-      { ...path, pid: process.id },
-      follow,
-    );
-    return <LogView key={address} label={`Output on port ${port}`} address={address} goesOn={false} />;
+    const log = processLog(sandboxId, process.id);
+    return <LogView key={log.address} label={`Output on port ${port}`} {...log} />;
   }
-  if (problem !== undefined) return <Problem words={problem} onRetry={servers.reload} />;
-  if (servers.value === undefined || processes.value === undefined) return <Loading />;
+  if (problem !== undefined || servers.value === undefined || processes.value === undefined) {
+    return <Pending words={problem} onRetry={servers.reload} />;
+  }
   return (
     <p className="quiet">
       The program on port {port} has no log here: a terminal or a shell script started it. Porthole keeps the

@@ -4,7 +4,7 @@ import type { Answer } from '../api/client.ts';
 import { usePageRights } from '../live/page-rights.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Icon } from '../parts/controls.tsx';
-import { Empty, Loading, Problem } from '../parts/feedback.tsx';
+import { Empty, Pending, Problem } from '../parts/feedback.tsx';
 import type { RunEvent } from '../runs/event-labels.ts';
 import { usePlace } from '../sandboxes/use-place.ts';
 import { LivePreview } from './live-preview.tsx';
@@ -40,9 +40,7 @@ export function Previews({ run, seen, ports, events }: PreviewsProps) {
   const [fresh, setFresh] = useState<number>();
   const [place, go] = usePlace();
   const [failed, setFailed] = useState<Started>();
-  if (value === undefined) {
-    return problem === undefined ? <Loading /> : <Problem words={problem} onRetry={reload} />;
-  }
+  if (value === undefined) return <Pending words={problem} onRetry={reload} />;
   const open = value.map((each) => each.target_port);
   const waiting = doctor.value?.ports.filter(({ port, ready }) => ready && !open.includes(port)).length ?? 0;
   const tabs = [...open.map(String), ...(canStart ? [NEW] : [])];
@@ -50,7 +48,6 @@ export function Previews({ run, seen, ports, events }: PreviewsProps) {
   // A port without a preview can be started.
   const current = asked === null ? tabs[0] : (tabs.find((each) => each === asked) ?? tabs.at(-1));
   const setChosen = (tab: string | undefined) => go({ port: tab });
-  const problems = problem === undefined ? null : <Problem words={problem} onRetry={reload} />;
   const start = canStart ? (
     <StartPreview
       run={run}
@@ -65,11 +62,11 @@ export function Previews({ run, seen, ports, events }: PreviewsProps) {
       }}
     />
   ) : null;
-  if (value.length === 0) {
-    return (
-      <div className="previews">
-        {problems}
-        {start ?? (
+  return (
+    <div className="previews">
+      <Problem words={problem} onRetry={reload} />
+      {value.length === 0 ? (
+        (start ?? (
           <Empty title="This run has no live preview">
             <p>
               {run.status === 'running'
@@ -77,51 +74,47 @@ export function Previews({ run, seen, ports, events }: PreviewsProps) {
                 : 'The run is completed, so no preview can be started.'}
             </p>
           </Empty>
-        )}
-      </div>
-    );
-  }
-  return (
-    <div className="previews">
-      {problems}
-      <Tabs
-        className="preview-tabs"
-        selectedKey={current ?? NEW}
-        onSelectionChange={(key) => setChosen(String(key))}
-      >
-        <TabList aria-label="Previews">
-          {value.map(({ target_port: port }) => (
-            <Tab key={port} id={String(port)}>
-              :{port}
-            </Tab>
+        ))
+      ) : (
+        <Tabs
+          className="preview-tabs"
+          selectedKey={current ?? NEW}
+          onSelectionChange={(key) => setChosen(String(key))}
+        >
+          <TabList aria-label="Previews">
+            {value.map(({ target_port: port }) => (
+              <Tab key={port} id={String(port)}>
+                :{port}
+              </Tab>
+            ))}
+            {canStart ? (
+              <Tab id={NEW} aria-label="New preview">
+                <Icon name="plus" />
+                {waiting === 0 ? null : <span className="count">{waiting}</span>}
+              </Tab>
+            ) : null}
+          </TabList>
+          {value.map((preview) => (
+            <TabPanel key={preview.session_id} id={String(preview.target_port)} shouldForceMount>
+              {failed?.target_port === preview.target_port ? <FailedServer {...failed} /> : null}
+              <LivePreview
+                run={run}
+                preview={preview}
+                ports={ports}
+                events={events}
+                fresh={preview.target_port === fresh}
+                onEnd={() => {
+                  document.getElementById('pane-preview')?.focus();
+                  setFresh(undefined);
+                  setChosen(undefined);
+                  reload();
+                }}
+              />
+            </TabPanel>
           ))}
-          {canStart ? (
-            <Tab id={NEW} aria-label="New preview">
-              <Icon name="plus" />
-              {waiting === 0 ? null : <span className="count">{waiting}</span>}
-            </Tab>
-          ) : null}
-        </TabList>
-        {value.map((preview) => (
-          <TabPanel key={preview.session_id} id={String(preview.target_port)} shouldForceMount>
-            {failed?.target_port === preview.target_port ? <FailedServer {...failed} /> : null}
-            <LivePreview
-              run={run}
-              preview={preview}
-              ports={ports}
-              events={events}
-              fresh={preview.target_port === fresh}
-              onEnd={() => {
-                document.getElementById('pane-preview')?.focus();
-                setFresh(undefined);
-                setChosen(undefined);
-                reload();
-              }}
-            />
-          </TabPanel>
-        ))}
-        {canStart ? <TabPanel id={NEW}>{start}</TabPanel> : null}
-      </Tabs>
+          {canStart ? <TabPanel id={NEW}>{start}</TabPanel> : null}
+        </Tabs>
+      )}
     </div>
   );
 }

@@ -3,7 +3,7 @@ import { Dialog, DialogTrigger, Popover } from 'react-aria-components';
 import { renderSVG } from 'uqr';
 import { Button } from '../parts/button.tsx';
 import { Icon } from '../parts/controls.tsx';
-import { copyText } from './copy-text.ts';
+import { copyText } from '../parts/copy-text.tsx';
 
 interface SharePreviewProps {
   /** With the path that is shown. */

@@ -102,9 +102,7 @@ export function StartPreview({ run, open, found, unseen, onStarted }: StartPrevi
           Start
         </Button>
       </form>
-      {problem === undefined ? null : (
-        <Problem words={problem} {...(last === undefined ? {} : { onRetry: () => start(last) })} />
-      )}
+      <Problem words={problem} {...(last === undefined ? {} : { onRetry: () => start(last) })} />
     </div>
   );
 }

@@ -1,14 +1,12 @@
 import { useEffect, useState } from 'react';
-import { ApiError, call } from '../api/client.ts';
-import { checkConnection } from '../live/connection.ts';
-import { problemOf, useConnection, useVisible } from '../live/use-live.ts';
+import { type Answer, call } from '../api/client.ts';
+import { usePolled } from '../live/use-live.ts';
 
-/** Keepalive interval of a visible preview. */
+/** Interval of a visible preview's keepalives, and after one that failed, in milliseconds. */
 const KEEPALIVE_MS = 60_000;
-/** Retry interval after a failed keepalive. */
 const AGAIN_MS = 10_000;
 
-export interface Kept {
+interface Kept {
   /** Its expiry without another keepalive; null: never. */
   readonly expiry: string | null;
   /** Why keepalives fail; undefined while they succeed. */
@@ -22,45 +20,19 @@ export function useKeepalive(
     session_id: token,
     expires_at: notice,
     preview_url: url,
-  }: {
-    readonly session_id: string;
-    readonly expires_at: string | null;
-    readonly preview_url: string | null;
-  },
+  }: Answer<'GET /api/runs/{id}/sandbox/port-forward'>[number],
 ): Kept {
-  const visible = useVisible();
-  const { returns } = useConnection();
   const [expiry, setExpiry] = useState(notice);
-  const [problem, setProblem] = useState<string>();
+  const { value: kept, problem } = usePolled(
+    (signal) =>
+      call('POST /api/runs/{id}/sandbox/preview/{token}/keepalive', { path: { id: runId, token }, signal }),
+    url === null ? undefined : `${runId} ${token}`,
+    KEEPALIVE_MS,
+    AGAIN_MS,
+  );
   useEffect(() => setExpiry(notice), [notice]);
   useEffect(() => {
-    if (!visible || url === null) return undefined;
-    const ended = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const keep = async () => {
-      let next = KEEPALIVE_MS;
-      try {
-        const { expires_at: at } = await call('POST /api/runs/{id}/sandbox/preview/{token}/keepalive', {
-          path: { id: runId, token },
-          signal: ended.signal,
-        });
-        setExpiry(at);
-        setProblem(undefined);
-      } catch (error) {
-        if (ended.signal.aborted) return;
-        // A lost connection is shown once, by the frame of the page.
-        const isOurs = error instanceof ApiError || (await checkConnection());
-        if (ended.signal.aborted) return;
-        if (isOurs) setProblem(problemOf(error));
-        next = AGAIN_MS;
-      }
-      if (!ended.signal.aborted) timer = setTimeout(() => void keep(), next);
-    };
-    void keep();
-    return () => {
-      ended.abort();
-      clearTimeout(timer);
-    };
-  }, [runId, token, url, visible, returns]);
+    if (kept !== undefined) setExpiry(kept.expires_at);
+  }, [kept]);
   return { expiry, problem };
 }

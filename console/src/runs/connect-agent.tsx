@@ -2,9 +2,9 @@ import { useState } from 'react';
 import { call } from '../api/client.ts';
 import { Button } from '../parts/button.tsx';
 import { Choice } from '../parts/controls.tsx';
+import { CopyButton } from '../parts/copy-text.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
-import { copyText } from '../previews/copy-text.ts';
 import { agentConfigurations } from './agent-configurations.ts';
 import type { RunEvent } from './event-labels.ts';
 
@@ -35,7 +35,6 @@ function numberOf(id: string): number {
 export function ConnectAgent({ runId, events }: ConnectAgentProps) {
   const [known, setKnown] = useState(tokens.get(runId));
   const [client, setClient] = useState('claude-code');
-  const [copied, setCopied] = useState(false);
   const { busy, problem, attempt, retry } = useAttempt();
   const isConnected = events.some(({ type, id }) => {
     return type === 'agent.connected' && numberOf(id) > (known?.since ?? 0);
@@ -45,7 +44,6 @@ export function ConnectAgent({ runId, events }: ConnectAgentProps) {
     const { agent_token: token } = await call('POST /api/runs/{id}/agent-token', { path: { id: runId } });
     keepToken(runId, token, since);
     setKnown(tokens.get(runId));
-    setCopied(false);
   };
   const all = agentConfigurations({ url: window.location.origin, runId, token: known?.token ?? '' });
   const chosen = all.find(({ id }) => id === client);
@@ -61,15 +59,7 @@ export function ConnectAgent({ runId, events }: ConnectAgentProps) {
         <p>The token of this run’s agent is shown once. A new token replaces the earlier one.</p>
       ) : (
         <>
-          <Choice
-            label="Client"
-            value={client}
-            onChange={(id) => {
-              setClient(id);
-              setCopied(false);
-            }}
-            options={all}
-          />
+          <Choice label="Client" value={client} onChange={setClient} options={all} />
           <p>{chosen.into}</p>
           <pre tabIndex={0} role="group" aria-label={`Configuration for ${chosen.words}`}>
             {chosen.text}
@@ -82,12 +72,10 @@ export function ConnectAgent({ runId, events }: ConnectAgentProps) {
           New token
         </Button>
         {known === undefined || chosen === undefined ? null : (
-          <Button variant="primary" onPress={() => void copyText(chosen.text).then(setCopied)}>
-            {copied ? 'Copied' : 'Copy'}
-          </Button>
+          <CopyButton key={chosen.text} text={chosen.text} words="Copy" variant="primary" />
         )}
       </p>
-      {problem === undefined ? null : <Problem words={problem} onRetry={retry} />}
+      <Problem words={problem} onRetry={retry} />
     </section>
   );
 }

@@ -3,7 +3,7 @@ import type { Answer } from '../api/client.ts';
 import { ChangedLines } from '../editor/changed-lines.tsx';
 import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import { Loading, Problem } from '../parts/feedback.tsx';
+import { Pending } from '../parts/feedback.tsx';
 import { logText } from '../sandboxes/log-text.ts';
 import type { RunEvent } from './event-labels.ts';
 
@@ -54,8 +54,7 @@ function Shown({ runId, id }: ShownProps) {
   const { value, problem, reload } = useAnswer('GET /api/runs/{id}/activity/{event}/details', {
     path: { id: runId, event: id },
   });
-  if (problem !== undefined) return <Problem words={problem} onRetry={reload} />;
-  if (value === undefined) return <Loading />;
+  if (value === undefined) return <Pending words={problem} onRetry={reload} />;
   const { output, change, missing } = value;
   if (output !== null) return <Output output={output} />;
   if (change === null) return <p className="quiet">{missing}</p>;

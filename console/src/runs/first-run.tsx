@@ -1,12 +1,12 @@
-import { useEffect, useState } from 'react';
+import { useEffect } from 'react';
 import { useLocation } from 'wouter';
 import { addressOf, call, request } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
+import { CopyButton } from '../parts/copy-text.tsx';
 import { Empty, Problem } from '../parts/feedback.tsx';
 import { offerTour, showTourStep, tourStep } from '../parts/tour-step.ts';
 import { useAttempt } from '../parts/use-attempt.ts';
-import { copyText } from '../previews/copy-text.ts';
 
 const PAGE = `<!doctype html>
 <html lang="en">
@@ -70,7 +70,7 @@ export function FirstRun() {
         <a href="/v1/openapi">the API</a>.
       </p>
       <RunCommand />
-      {problem === undefined ? null : <Problem words={problem} onRetry={retry} />}
+      <Problem words={problem} onRetry={retry} />
     </Empty>
   );
 }
@@ -78,18 +78,16 @@ export function FirstRun() {
 /** The command with which a program starts a run here. */
 function RunCommand() {
   const { value: session } = useAnswer('GET /api/session');
-  const [copied, setCopied] = useState(false);
   const key =
     session === undefined || session.user === 'local' ? '' : " -H 'Authorization: Bearer YOUR_API_KEY'";
   const command = `curl -X POST ${window.location.origin}/api/runs${key} -H 'Content-Type: application/json' -d '{"title": "My first run"}'`;
-  const copy = async () => setCopied(await copyText(command));
   return (
     <>
       <pre tabIndex={0} role="group" aria-label="Command that starts a run">
         {command}
       </pre>
       <p>
-        <Button onPress={() => void copy()}>{copied ? 'Copied' : 'Copy the command'}</Button>
+        <CopyButton key={command} text={command} words="Copy the command" />
       </p>
     </>
   );

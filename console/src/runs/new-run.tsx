@@ -1,10 +1,9 @@
-import { Checkbox } from 'react-aria-components';
 import { useLocation } from 'wouter';
 import { plainText } from '#core/shared/plain-text.ts';
 import { call } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import { Choice, formText, TextInput } from '../parts/controls.tsx';
+import { Check, Choice, formText, TextInput } from '../parts/controls.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
 import { keepToken } from './connect-agent.tsx';
 
@@ -37,7 +36,7 @@ export function NewRun() {
       <Choice
         label="Sandbox"
         name="sandbox"
-        initial={NEW}
+        defaultValue={NEW}
         options={[
           { id: NEW, words: 'A new one' },
           ...(found?.sandboxes ?? []).map(({ id, name }) => ({
@@ -46,10 +45,7 @@ export function NewRun() {
           })),
         ]}
       />
-      <Checkbox name="auto" className="check">
-        <span className="box" aria-hidden="true" />
-        Open previews that its agent asks for without a question
-      </Checkbox>
+      <Check name="auto">Open previews that its agent asks for without a question</Check>
     </FormDialog>
   );
 }

@@ -1,17 +1,17 @@
 import { useSyncExternalStore } from 'react';
-import { timeAgo } from '../live/clock.ts';
+import { serverNow, timeAgo } from '../live/clock.ts';
 
 const POLL_MS = 15_000;
 const listeners = new Set<() => void>();
-let now = Date.now();
+let now = serverNow();
 let timer: ReturnType<typeof setInterval> | undefined;
 
 /** One timer for all rows of all lists. */
 function subscribe(listener: () => void): () => void {
-  now = Date.now();
+  now = serverNow();
   listeners.add(listener);
   timer ??= setInterval(() => {
-    now = Date.now();
+    now = serverNow();
     for (const each of listeners) each();
   }, POLL_MS);
   return () => {

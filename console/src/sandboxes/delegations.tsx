@@ -13,7 +13,7 @@ export function Delegations({ sandboxId }: { readonly sandboxId: string }) {
   const path = { id: sandboxId };
   const { value, problem, reload } = useAnswer('GET /v1/sandbox/{id}/delegations', { path }, 10_000);
   const now = useNow();
-  if (value === undefined) return problem === undefined ? null : <Problem words={problem} onRetry={reload} />;
+  if (value === undefined) return <Problem words={problem} onRetry={reload} />;
   return (
     <section aria-labelledby="shared">
       <h2 id="shared">Shared</h2>

@@ -1,13 +1,33 @@
 import { useLayoutEffect, useRef, useState } from 'react';
+import { addressOf } from '../api/client.ts';
 import { useEvents } from '../live/use-live.ts';
 import { appendLog, logText } from './log-text.ts';
 
-export interface LogViewProps {
-  readonly label: string;
+export interface Log {
   /** A route of output that is followed: an event stream. */
   readonly address: string;
   /** The log goes on after an exit: a server is started again. */
   readonly goesOn: boolean;
+}
+
+export function serverLog(id: string, name: string): Log {
+  const query = { follow: true, tail: 500 };
+  return {
+    address: addressOf('GET /v1/sandbox/{id}/servers/{name}/logs', { id, name }, query),
+    goesOn: true,
+  };
+}
+
+export function processLog(id: string, pid: string): Log {
+  const query = { follow: true };
+  return {
+    address: addressOf('GET /v1/sandbox/{id}/processes/{pid}/output', { id, pid }, query),
+    goesOn: false,
+  };
+}
+
+interface LogViewProps extends Log {
+  readonly label: string;
 }
 
 /** The output of a server or a process, while it grows. */

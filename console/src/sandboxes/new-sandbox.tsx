@@ -1,25 +1,11 @@
-import { type FormEvent, useContext, useEffect, useRef, useState } from 'react';
-import {
-  Checkbox,
-  CheckboxGroup,
-  Dialog,
-  DialogTrigger,
-  FieldError,
-  Form,
-  Heading,
-  Label,
-  Modal,
-  ModalOverlay,
-  Text,
-  TextArea as AriaTextArea,
-  TextField,
-} from 'react-aria-components';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { CheckboxGroup, Form, Heading, Label } from 'react-aria-components';
 import { Link, useLocation } from 'wouter';
 import { type Answer, ApiError, call } from '../api/client.ts';
-import { SessionContext } from '../live/session-state.ts';
 import { problemOf, useAnswer, useNow } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import { Choice, TextInput } from '../parts/controls.tsx';
+import { Check, Choice, TextInput } from '../parts/controls.tsx';
+import { DialogButton } from '../parts/dialog-form.tsx';
 import { readNewSandbox } from './read-new-sandbox.ts';
 import { problemsByField } from './sandbox-fields.ts';
 
@@ -47,19 +33,14 @@ interface Refused {
 
 /** The form that creates a sandbox. */
 export function NewSandbox({ onMade }: { readonly onMade: () => void }) {
-  const { over } = useContext(SessionContext);
-  const [open, setOpen] = useState(false);
   return (
-    <DialogTrigger isOpen={open && !over} onOpenChange={setOpen}>
-      <Button variant="primary">New sandbox</Button>
-      <ModalOverlay className="overlay">
-        <Modal className="modal wide-modal">
-          <Dialog className="dialog">
-            {({ close }) => <NewSandboxForm onMade={onMade} onClose={close} />}
-          </Dialog>
-        </Modal>
-      </ModalOverlay>
-    </DialogTrigger>
+    <DialogButton
+      className="wide-modal"
+      isDismissable={false}
+      trigger={<Button variant="primary">New sandbox</Button>}
+    >
+      {({ close }) => <NewSandboxForm onMade={onMade} onClose={close} />}
+    </DialogButton>
   );
 }
 
@@ -122,7 +103,7 @@ function NewSandboxForm({ onMade, onClose }: NewSandboxFormProps) {
       <Choice
         label="Image"
         name="image"
-        initial="default"
+        defaultValue="default"
         options={[
           { id: 'default', words: 'Default' },
           ...(images?.images ?? []).map(({ name, description }) => ({
@@ -134,27 +115,22 @@ function NewSandboxForm({ onMade, onClose }: NewSandboxFormProps) {
       <fieldset className="resources">
         <legend>Resources</legend>
         <div className="row">
-          <TextInput label="CPU" name="cpu" inputMode="decimal" hint={hintOf(quota, 'cpu', 0.1)} />
-          <TextInput
-            label="Memory, MiB"
-            name="memory_mb"
-            inputMode="numeric"
-            hint={hintOf(quota, 'memory_mb', 64)}
-          />
-          <TextInput
-            label="Disk, MiB"
-            name="disk_mb"
-            inputMode="numeric"
-            hint={hintOf(quota, 'disk_mb', 16)}
-          />
+          {AMOUNTS.map(({ field, label, least, inputMode }) => (
+            <TextInput
+              key={field}
+              label={label}
+              name={field}
+              inputMode={inputMode}
+              hint={hintOf(quota, field, least)}
+            />
+          ))}
         </div>
         <NotHeld quota={quota} />
       </fieldset>
       <div>
-        <Checkbox name="network" value="yes" className="check">
-          <span className="box" aria-hidden="true" />
+        <Check name="network" value="yes">
           May reach the internet
-        </Checkbox>
+        </Check>
         <p className="hint">
           What runs in it may then send what it knows anywhere. Metadata services and private networks stay
           closed; previews work without.
@@ -164,12 +140,11 @@ function NewSandboxForm({ onMade, onClose }: NewSandboxFormProps) {
         <CheckboxGroup name="skills" className="field skills">
           <Label>Skills</Label>
           {skills.skills.map(({ name, description }) => (
-            <Checkbox key={name} value={name} className="check">
-              <span className="box" aria-hidden="true" />
+            <Check key={name} value={name}>
               <span>
                 {name} <span className="quiet">{description}</span>
               </span>
-            </Checkbox>
+            </Check>
           ))}
         </CheckboxGroup>
       )}
@@ -187,11 +162,12 @@ function NewSandboxForm({ onMade, onClose }: NewSandboxFormProps) {
           inputMode="numeric"
           hint="Without a heartbeat for so long it is stopped; its files stay. An open page is one."
         />
-        <TextArea label="Tags" name="tags" rows={2} hint="One a line, as key:value." />
-        <TextArea
+        <TextInput label="Tags" name="tags" rows={2} autoComplete="off" hint="One a line, as key:value." />
+        <TextInput
           label="Environment"
           name="env"
           rows={3}
+          autoComplete="off"
           hint="One NAME=value per line. Only commands in the sandbox can read the values."
         />
       </details>
@@ -239,21 +215,23 @@ function fieldErrors({ status, code, message }: ApiError): Errors | undefined {
   return status === 400 || status === 422 ? problemsByField(message, WORDS) : undefined;
 }
 
-const AMOUNTS = { cpu: 'CPU', memory_mb: 'Memory', disk_mb: 'Disk' } as const;
+const AMOUNTS = [
+  { field: 'cpu', name: 'CPU', label: 'CPU', least: 0.1, inputMode: 'decimal' },
+  { field: 'memory_mb', name: 'Memory', label: 'Memory, MiB', least: 64, inputMode: 'numeric' },
+  { field: 'disk_mb', name: 'Disk', label: 'Disk, MiB', least: 16, inputMode: 'numeric' },
+] as const;
 
 const listed = new Intl.ListFormat('en', { type: 'conjunction' });
 
 /** The limits that are not enforced where the sandboxes run. */
 function NotHeld({ quota }: { readonly quota: Answer<'GET /api/quota'> | undefined }) {
   if (quota === undefined) return null;
-  const free = (['cpu', 'memory_mb', 'disk_mb'] as const).filter(
-    (field) => quota.enforced_by[field] === null,
-  );
+  const free = AMOUNTS.filter(({ field }) => quota.enforced_by[field] === null);
   if (free.length === 0) return null;
   return (
     <p className="hint">
-      {listed.format(free.map((field) => AMOUNTS[field]))}: not enforced here. The numbers only count towards
-      your quota.
+      {listed.format(free.map(({ name }) => name))}: not enforced here. The numbers only count towards your
+      quota.
     </p>
   );
 }
@@ -261,37 +239,14 @@ function NotHeld({ quota }: { readonly quota: Answer<'GET /api/quota'> | undefin
 /** The known limits of a request. */
 function hintOf(
   quota: Answer<'GET /api/quota'> | undefined,
-  field: 'cpu' | 'memory_mb' | 'disk_mb',
+  field: (typeof AMOUNTS)[number]['field'],
   least: number,
 ): string {
   if (quota === undefined) return `At least ${least}.`;
   const { default_size: size, limits, used } = quota;
+  const known = `${least} or more; ${size[field].toLocaleString()} if left empty.`;
   const limit = limits[field];
-  const left = limit === null ? undefined : Math.max(0, Math.round((limit - used[field]) * 1_000) / 1_000);
-  return [
-    `${least} or more; ${size[field].toLocaleString()} if left empty.`,
-    left === undefined ? '' : `You have ${left.toLocaleString()} left.`,
-  ]
-    .filter((words) => words !== '')
-    .join(' ');
-}
-
-interface TextAreaProps {
-  readonly label: string;
-  readonly name: string;
-  readonly rows: number;
-  readonly hint: string;
-}
-
-function TextArea({ label, name, rows, hint }: TextAreaProps) {
-  return (
-    <TextField name={name} className="field">
-      <Label>{label}</Label>
-      <AriaTextArea rows={rows} spellCheck={false} autoComplete="off" />
-      <Text slot="description" className="hint">
-        {hint}
-      </Text>
-      <FieldError className="field-error" />
-    </TextField>
-  );
+  if (limit === null) return known;
+  const left = Math.max(0, Math.round((limit - used[field]) * 1_000) / 1_000);
+  return `${known} You have ${left.toLocaleString()} left.`;
 }

@@ -1,7 +1,6 @@
-import { useContext } from 'react';
-import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components';
-import { SessionContext } from '../live/session-state.ts';
+import { Heading } from 'react-aria-components';
 import { Button } from '../parts/button.tsx';
+import { ModalDialog } from '../parts/dialog-form.tsx';
 import { localPort } from './log-text.ts';
 import { usePlace } from './use-place.ts';
 
@@ -13,8 +12,6 @@ export interface OpenLinkProps {
 
 /** Shows a terminal link's real target before it opens in a tab without access to this one. */
 export function OpenLink({ address, onClose }: OpenLinkProps) {
-  // The dialog must not cover the sign-in.
-  const { over } = useContext(SessionContext);
   const url = address === undefined ? null : URL.parse(address);
   const [, go] = usePlace();
   const port = localPort(url);
@@ -23,50 +20,39 @@ export function OpenLink({ address, onClose }: OpenLinkProps) {
   // The terminal passes no other schemes; validated again here.
   const isWeb = url !== null && (url.protocol === 'https:' || url.protocol === 'http:');
   return (
-    <ModalOverlay
-      className="overlay"
-      isDismissable
-      isOpen={isWeb && !over}
-      onOpenChange={(open) => {
-        if (!open) onClose();
-      }}
-    >
-      <Modal className="modal">
-        <Dialog className="dialog">
-          <Heading slot="title">Open this link?</Heading>
-          <p>Something in the sandbox shows it. It leads to:</p>
-          <p className="id link-address">{url?.href}</p>
-          {port === undefined ? null : (
-            <p>
-              It names the sandbox itself, which a browser reaches through a preview
-              {hasPreview ? '.' : ': open one on the page of its run.'}
-            </p>
-          )}
-          <div className="actions">
-            <Button onPress={onClose}>Cancel</Button>
-            {hasPreview ? (
-              <Button
-                variant="primary"
-                onPress={() => {
-                  go({ port, pane: undefined });
-                  onClose();
-                }}
-              >
-                Show the preview of port {port}
-              </Button>
-            ) : null}
-            <a
-              className={hasPreview ? 'button' : 'button primary'}
-              href={isWeb ? url.href : undefined}
-              target="_blank"
-              rel="noopener noreferrer"
-              onClick={onClose}
-            >
-              Open in a new tab
-            </a>
-          </div>
-        </Dialog>
-      </Modal>
-    </ModalOverlay>
+    <ModalDialog isOpen={isWeb} onClose={onClose}>
+      <Heading slot="title">Open this link?</Heading>
+      <p>Something in the sandbox shows it. It leads to:</p>
+      <p className="id link-address">{url?.href}</p>
+      {port === undefined ? null : (
+        <p>
+          It names the sandbox itself, which a browser reaches through a preview
+          {hasPreview ? '.' : ': open one on the page of its run.'}
+        </p>
+      )}
+      <div className="actions">
+        <Button onPress={onClose}>Cancel</Button>
+        {hasPreview ? (
+          <Button
+            variant="primary"
+            onPress={() => {
+              go({ port, pane: undefined });
+              onClose();
+            }}
+          >
+            Show the preview of port {port}
+          </Button>
+        ) : null}
+        <a
+          className={hasPreview ? 'button' : 'button primary'}
+          href={isWeb ? url.href : undefined}
+          target="_blank"
+          rel="noopener noreferrer"
+          onClick={onClose}
+        >
+          Open in a new tab
+        </a>
+      </div>
+    </ModalDialog>
   );
 }

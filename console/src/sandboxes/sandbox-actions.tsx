@@ -21,27 +21,19 @@ export function SandboxActions({
   const { busy, problem, attempt } = useAttempt();
   const path = { id: sandbox.id };
   const name = sandbox.name ?? sandbox.id;
-  const act = (what: () => Promise<unknown>) => void attempt(what).then(onChange);
+  const button = (how: 'stop' | 'resume', words: string, during: string) => (
+    <Button
+      isDisabled={busy}
+      aria-label={`${words} ${name}`}
+      onPress={() => void attempt(() => call(`POST /v1/sandbox/{id}/${how}`, { path })).then(onChange)}
+    >
+      {busy ? during : words}
+    </Button>
+  );
   return (
     <div className="tools">
-      {sandbox.state === 'running' && access === 'owner' ? (
-        <Button
-          isDisabled={busy}
-          aria-label={`Stop ${name}`}
-          onPress={() => act(() => call('POST /v1/sandbox/{id}/stop', { path }))}
-        >
-          {busy ? 'Stopping…' : 'Stop'}
-        </Button>
-      ) : null}
-      {sandbox.state === 'stopped' && access !== 'view' ? (
-        <Button
-          isDisabled={busy}
-          aria-label={`Resume ${name}`}
-          onPress={() => act(() => call('POST /v1/sandbox/{id}/resume', { path }))}
-        >
-          {busy ? 'Resuming…' : 'Resume'}
-        </Button>
-      ) : null}
+      {sandbox.state === 'running' && access === 'owner' ? button('stop', 'Stop', 'Stopping…') : null}
+      {sandbox.state === 'stopped' && access !== 'view' ? button('resume', 'Resume', 'Resuming…') : null}
       {access === 'owner' ? (
         <FormDialog
           trigger={

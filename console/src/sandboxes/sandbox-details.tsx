@@ -109,7 +109,7 @@ function Lasting({ sandbox, onChange }: SandboxDetailsProps) {
           Send a heartbeat
         </Button>
       )}
-      {problem === undefined ? null : <Problem words={problem} onRetry={retry} />}
+      <Problem words={problem} onRetry={retry} />
     </div>
   );
 }

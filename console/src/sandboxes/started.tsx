@@ -1,16 +1,16 @@
-import { Fragment, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { ToggleButton } from 'react-aria-components';
 import { plainText } from '#core/shared/plain-text.ts';
-import { addressOf, type Answer, call } from '../api/client.ts';
+import { type Answer, call } from '../api/client.ts';
 import { usePageRights } from '../live/page-rights.ts';
 import { useAnswer } from '../live/use-live.ts';
 import { Button } from '../parts/button.tsx';
-import { Problem } from '../parts/feedback.tsx';
+import { Problem, State } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
-import { Ago } from './ago.tsx';
-import { LogView } from './log-view.tsx';
-import { usePlace } from './use-place.ts';
 import { TableHead } from '../lists/table-head.tsx';
+import { Ago } from './ago.tsx';
+import { type Log, LogView, processLog, serverLog } from './log-view.tsx';
+import { usePlace } from './use-place.ts';
 
 export interface StartedProps {
   readonly sandboxId: string;
@@ -24,15 +24,9 @@ export interface StartedProps {
 const ASK_MS = 20_000;
 
 type Server = Answer<'GET /v1/sandbox/{id}/servers'>['servers'][number];
+type Change = `POST /v1/sandbox/{id}/servers/{name}/${'start' | 'stop' | 'restart'}`;
 
-const TONES: Readonly<Record<Server['state'], string>> = {
-  ready: 'good',
-  starting: 'busy',
-  waiting: 'busy',
-  failed: 'bad',
-  exited: 'off',
-  stopped: 'off',
-};
+const ENDED: ReadonlySet<Server['state']> = new Set(['failed', 'exited', 'stopped']);
 
 /** The declared servers of a sandbox, and its running processes. */
 export function Started({ sandboxId, seen, hasPreviews = false }: StartedProps) {
@@ -46,8 +40,8 @@ export function Started({ sandboxId, seen, hasPreviews = false }: StartedProps) 
   );
   const { busy, problem, attempt, retry } = useAttempt();
   const { canWork } = usePageRights();
-  /** The row with an open log: `server <name>` or `process <id>`. */
-  const [log, setLog] = useState<string>();
+  /** The log that is open, by its address: each takes a connection, of which browsers allow six. */
+  const [open, setOpen] = useState<string>();
   const [, go] = usePlace();
   const servers = found?.servers ?? [];
   // A server's process is shown with its server.
@@ -56,24 +50,6 @@ export function Started({ sandboxId, seen, hasPreviews = false }: StartedProps) 
   );
   // Also for sandboxes without a guest, which has this list.
   if (servers.length === 0 && processes.length === 0) return null;
-  const logButton = (key: string, name: string) => (
-    <ToggleButton
-      className="button"
-      aria-label={`Log of ${name}`}
-      isSelected={log === key}
-      onChange={(isOpen) => setLog(isOpen ? key : undefined)}
-    >
-      Log
-    </ToggleButton>
-  );
-  const logRow = (key: string, name: string, address: string, goesOn: boolean) =>
-    log === key ? (
-      <tr>
-        <td colSpan={5} className="log-cell">
-          <LogView label={`Output of ${name}`} address={address} goesOn={goesOn} />
-        </td>
-      </tr>
-    ) : null;
   const end = (pid: string) =>
     void attempt(async () => {
       await call('POST /v1/sandbox/{id}/processes/{pid}/signal', {
@@ -82,22 +58,39 @@ export function Started({ sandboxId, seen, hasPreviews = false }: StartedProps) 
       });
       reloadAll();
     });
-  const change = (route: Change, name: string) =>
-    void attempt(async () => {
-      await call(route, { path: { ...path, name } });
-      reload();
-    });
+  const logOf = (log: Log) => ({
+    log,
+    isOpen: open === log.address,
+    onOpen: (isOpen: boolean) => setOpen(isOpen ? log.address : undefined),
+  });
+  const button = (words: string, name: string, press: () => void) => (
+    <Button isDisabled={busy} aria-label={`${words} ${name}`} onPress={press}>
+      {words}
+    </Button>
+  );
+  const change = (words: string, name: string, route: Change) =>
+    button(
+      words,
+      name,
+      () =>
+        void attempt(async () => {
+          await call(route, { path: { ...path, name } });
+          reload();
+        }),
+    );
   return (
     <section className="started" aria-labelledby="started">
       <h2 id="started">Servers and processes</h2>
-      {problem === undefined ? null : <Problem words={problem} onRetry={retry} />}
+      <Problem words={problem} onRetry={retry} />
       <table className="list">
         <TableHead columns={['Name', 'State', 'Command', 'Started']} actions />
         <tbody>
           {servers.map(({ name, port, state, reason, argv, started_at: at }) => (
-            <Fragment key={name}>
-              <tr>
-                <td>
+            <StartedRow
+              key={`server ${name}`}
+              name={name}
+              shown={
+                <>
                   {name}{' '}
                   {port === null ? null : hasPreviews ? (
                     <Button
@@ -110,95 +103,37 @@ export function Started({ sandboxId, seen, hasPreviews = false }: StartedProps) 
                   ) : (
                     <span className="quiet">:{port}</span>
                   )}
-                </td>
-                <td>
-                  <span className={`state ${TONES[state]}`} title={plainText(reason ?? '', 300)}>
-                    {state}
-                  </span>
-                </td>
-                <td>
-                  <CommandText argv={argv} />
-                </td>
-                <td>{at === null ? '–' : <Ago at={at} />}</td>
-                <td>
-                  <div className="tools">
-                    {logButton(`server ${name}`, name)}
-                    {!canWork ? null : ENDED.has(state) ? (
-                      <Button
-                        isDisabled={busy}
-                        aria-label={`Start ${name}`}
-                        onPress={() => change('POST /v1/sandbox/{id}/servers/{name}/start', name)}
-                      >
-                        Start
-                      </Button>
-                    ) : (
-                      <>
-                        <Button
-                          isDisabled={busy}
-                          aria-label={`Restart ${name}`}
-                          onPress={() => change('POST /v1/sandbox/{id}/servers/{name}/restart', name)}
-                        >
-                          Restart
-                        </Button>
-                        <Button
-                          isDisabled={busy}
-                          aria-label={`Stop ${name}`}
-                          onPress={() => change('POST /v1/sandbox/{id}/servers/{name}/stop', name)}
-                        >
-                          Stop
-                        </Button>
-                      </>
-                    )}
-                  </div>
-                </td>
-              </tr>
-              {logRow(
-                `server ${name}`,
-                name,
-                addressOf(
-                  'GET /v1/sandbox/{id}/servers/{name}/logs',
-                  { ...path, name },
-                  { follow: true, tail: 500 },
-                ),
-                true,
+                </>
+              }
+              state={state}
+              reason={reason}
+              argv={argv}
+              at={at}
+              {...logOf(serverLog(sandboxId, name))}
+            >
+              {!canWork ? null : ENDED.has(state) ? (
+                change('Start', name, 'POST /v1/sandbox/{id}/servers/{name}/start')
+              ) : (
+                <>
+                  {change('Restart', name, 'POST /v1/sandbox/{id}/servers/{name}/restart')}
+                  {change('Stop', name, 'POST /v1/sandbox/{id}/servers/{name}/stop')}
+                </>
               )}
-            </Fragment>
+            </StartedRow>
           ))}
           {processes.map(({ id, name, argv, started_at: at }) => (
-            <Fragment key={id}>
-              <tr>
-                <td>{name ?? <span className="id">{id}</span>}</td>
-                <td>
-                  <span className="state good">running</span>
-                </td>
-                <td>
-                  <CommandText argv={argv} />
-                </td>
-                <td>
-                  <Ago at={at} />
-                </td>
-                <td>
-                  <div className="tools">
-                    {logButton(`process ${id}`, name ?? id)}
-                    {canWork ? (
-                      <Button isDisabled={busy} aria-label={`Stop ${name ?? id}`} onPress={() => end(id)}>
-                        Stop
-                      </Button>
-                    ) : null}
-                  </div>
-                </td>
-              </tr>
-              {logRow(
-                `process ${id}`,
-                name ?? id,
-                addressOf(
-                  'GET /v1/sandbox/{id}/processes/{pid}/output',
-                  { ...path, pid: id },
-                  { follow: true },
-                ),
-                false,
-              )}
-            </Fragment>
+            <StartedRow
+              key={`process ${id}`}
+              name={name ?? id}
+              shown={name ?? <span className="id">{id}</span>}
+              state="running"
+              reason={null}
+              argv={argv}
+              at={at}
+              {...logOf(processLog(sandboxId, id))}
+            >
+              {canWork ? button('Stop', name ?? id, () => end(id)) : null}
+            </StartedRow>
           ))}
         </tbody>
       </table>
@@ -206,10 +141,57 @@ export function Started({ sandboxId, seen, hasPreviews = false }: StartedProps) 
   );
 }
 
-type Change = `POST /v1/sandbox/{id}/servers/{name}/${'start' | 'stop' | 'restart'}`;
+interface StartedRowProps {
+  readonly name: string;
+  readonly shown: ReactNode;
+  readonly state: string;
+  /** Why it is in this state. */
+  readonly reason: string | null;
+  readonly argv: readonly string[];
+  readonly at: string | null;
+  readonly log: Log;
+  readonly isOpen: boolean;
+  readonly onOpen: (isOpen: boolean) => void;
+  /** What can be done with it. */
+  readonly children: ReactNode;
+}
 
-const ENDED: ReadonlySet<Server['state']> = new Set(['failed', 'exited', 'stopped']);
-
-function CommandText({ argv }: { readonly argv: readonly string[] }) {
-  return <code dir="ltr">{plainText(argv.join(' '), 120)}</code>;
+function StartedRow({ name, shown, state, reason, argv, at, ...row }: StartedRowProps) {
+  const { log, isOpen, onOpen, children } = row;
+  return (
+    <>
+      <tr>
+        <td>{shown}</td>
+        <td>
+          <span {...(reason === null ? {} : { title: plainText(reason, 300) })}>
+            <State value={state} />
+          </span>
+        </td>
+        <td>
+          <code dir="ltr">{plainText(argv.join(' '), 120)}</code>
+        </td>
+        <td>{at === null ? '–' : <Ago at={at} />}</td>
+        <td>
+          <div className="tools">
+            <ToggleButton
+              className="button"
+              aria-label={`Log of ${name}`}
+              isSelected={isOpen}
+              onChange={onOpen}
+            >
+              Log
+            </ToggleButton>
+            {children}
+          </div>
+        </td>
+      </tr>
+      {isOpen ? (
+        <tr>
+          <td colSpan={5} className="log-cell">
+            <LogView label={`Output of ${name}`} {...log} />
+          </td>
+        </tr>
+      ) : null}
+    </>
+  );
 }

@@ -3,6 +3,7 @@ import { WebLinksAddon } from '@xterm/addon-web-links';
 import { Terminal } from '@xterm/xterm';
 import '@xterm/xterm/css/xterm.css';
 import { useContext, useEffect, useId, useRef, useState } from 'react';
+import { ToggleButton } from 'react-aria-components';
 import { SessionContext } from '../live/session-state.ts';
 import { isDark, onThemeChange } from '../live/theme.ts';
 import { Button } from '../parts/button.tsx';
@@ -10,7 +11,6 @@ import { adoptInlineStyles } from './adopt-inline-styles.ts';
 import { UNICODE_OF_TODAY } from './character-width.ts';
 import { OpenLink } from './open-link.tsx';
 import { DARK, LIGHT } from './terminal-colours.ts';
-import { TerminalKeys } from './terminal-keys.tsx';
 import { type Line, openLine, type Phase } from './terminal-line.ts';
 
 const WORDS: Readonly<Record<Phase, string>> = {
@@ -234,4 +234,36 @@ async function copy(text: string): Promise<void> {
   // the browser copies from.
   if ('clipboard' in navigator) await navigator.clipboard.writeText(text).catch(() => undefined);
   else document.execCommand('copy');
+}
+
+const KEYS = [
+  { name: 'Esc', sends: '\x1b' },
+  { name: 'Tab', sends: '\t' },
+  { name: '↑', label: 'Up', sends: '\x1b[A' },
+  { name: '↓', label: 'Down', sends: '\x1b[B' },
+  { name: '←', label: 'Left', sends: '\x1b[D' },
+  { name: '→', label: 'Right', sends: '\x1b[C' },
+] as const;
+
+interface TerminalKeysProps {
+  /** Whether Ctrl applies to the next letter. */
+  readonly isControl: boolean;
+  readonly onControl: (isControl: boolean) => void;
+  readonly onKey: (sends: string) => void;
+}
+
+/** Keys that a phone's keyboard lacks. */
+function TerminalKeys({ isControl, onControl, onKey }: TerminalKeysProps) {
+  return (
+    <div className="terminal-keys" role="group" aria-label="Keys">
+      <ToggleButton className="button" isSelected={isControl} onChange={onControl}>
+        Ctrl
+      </ToggleButton>
+      {KEYS.map(({ name, sends, ...key }) => (
+        <Button key={name} aria-label={'label' in key ? key.label : name} onPress={() => onKey(sends)}>
+          {name}
+        </Button>
+      ))}
+    </div>
+  );
 }

@@ -1,15 +1,17 @@
-import { lazy, Suspense, useState } from 'react';
+import { useState } from 'react';
 import { ToggleButton } from 'react-aria-components';
 import { call } from '../api/client.ts';
-import { loadPart } from '../live/new-build.ts';
+import { usePageRights } from '../live/page-rights.ts';
 import { Button } from '../parts/button.tsx';
-import { Loading, Problem } from '../parts/feedback.tsx';
+import { Empty, Problem } from '../parts/feedback.tsx';
 import { Icon } from '../parts/controls.tsx';
+import { lazyPart } from '../parts/lazy-part.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
+import { Started, type StartedProps } from './started.tsx';
 import { usePlace } from './use-place.ts';
 
 // Loaded lazily: large, and most pages do not need it.
-const TerminalView = lazy(() => loadPart(() => import('./terminal-view.tsx')));
+const TerminalView = lazyPart(() => import('./terminal-view.tsx'));
 
 /** The server's limit, beyond which it ends the terminal unused for longest. */
 const MOST = 16;
@@ -17,12 +19,12 @@ const MOST = 16;
 const READ = 'porthole-screen-reader';
 
 /** Session names are the same after a reload, so that the screens are restored. */
-export function sessionOf(number: number): string {
+function sessionOf(number: number): string {
   return number === 1 ? 'console' : `console-${number}`;
 }
 
 /** Parses `1.3.4` from an address; invalid text gives the first terminal. */
-export function readNumbers(text: string | null): readonly number[] {
+function readNumbers(text: string | null): readonly number[] {
   const numbers = (text ?? '')
     .split('.')
     .map(Number)
@@ -30,17 +32,39 @@ export function readNumbers(text: string | null): readonly number[] {
   return numbers.length === 0 ? [1] : [...new Set(numbers)].slice(0, MOST);
 }
 
-export interface TerminalsProps {
+interface TerminalsProps {
   readonly sandboxId: string;
   /** A terminal has ended, or its sandbox was stopped or deleted. */
   readonly onOver: () => void;
+}
+
+interface TerminalPaneProps extends TerminalsProps, StartedProps {
+  /** What the page is about. */
+  readonly what: 'run' | 'sandbox';
+}
+
+/** What runs in a sandbox, and its terminals. */
+export function TerminalPane({ what, onOver, ...started }: TerminalPaneProps) {
+  const { canWork, why } = usePageRights();
+  return (
+    <>
+      <Started {...started} />
+      {canWork ? (
+        <Terminals sandboxId={started.sandboxId} onOver={onOver} />
+      ) : (
+        <Empty title={`Terminals are for those who may work in this ${what}`}>
+          <p>{why}</p>
+        </Empty>
+      )}
+    </>
+  );
 }
 
 /**
  * The terminals of a sandbox, one of them visible. Their list is in the address, so a reload
  * restores it.
  */
-export function Terminals({ sandboxId, onOver }: TerminalsProps) {
+function Terminals({ sandboxId, onOver }: TerminalsProps) {
   const [place, go] = usePlace();
   const numbers = readNumbers(place.get('terminals'));
   const asked = Number(place.get('terminal'));
@@ -79,7 +103,7 @@ export function Terminals({ sandboxId, onOver }: TerminalsProps) {
             <button
               key={each}
               type="button"
-              className="button terminal-tab"
+              className="button"
               aria-pressed={each === current}
               onClick={() => show(numbers, each)}
             >
@@ -112,23 +136,21 @@ export function Terminals({ sandboxId, onOver }: TerminalsProps) {
           )}
         </div>
       </div>
-      {problem === undefined ? null : <Problem words={problem} onRetry={retry} />}
-      <Suspense fallback={<Loading />}>
-        <div className="terminal-row">
-          {[current, beside]
-            .filter((each) => each !== undefined)
-            .map((each) => (
-              <TerminalView
-                key={each}
-                sandboxId={sandboxId}
-                session={sessionOf(each)}
-                label={`Terminal ${each}`}
-                isRead={isRead}
-                onOver={onOver}
-              />
-            ))}
-        </div>
-      </Suspense>
+      <Problem words={problem} onRetry={retry} />
+      <div className="terminal-row">
+        {[current, beside]
+          .filter((each) => each !== undefined)
+          .map((each) => (
+            <TerminalView
+              key={each}
+              sandboxId={sandboxId}
+              session={sessionOf(each)}
+              label={`Terminal ${each}`}
+              isRead={isRead}
+              onOver={onOver}
+            />
+          ))}
+      </div>
     </section>
   );
 }

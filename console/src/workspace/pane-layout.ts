@@ -81,23 +81,9 @@ function split(space: Box, keys: readonly string[], isVertical: boolean, shares:
     const [before = '', after = ''] = keys.slice(at, at + 2);
     const first = boxes[at] ?? space;
     const value = (100 * shareOf(shares, before)) / (shareOf(shares, before) + shareOf(shares, after));
-    return isVertical
-      ? {
-          before,
-          after,
-          isVertical,
-          value,
-          box: { ...box, width: 0 },
-          space: { ...first, width: first.width + box.width },
-        }
-      : {
-          before,
-          after,
-          isVertical,
-          value,
-          box: { ...box, height: 0 },
-          space: { ...first, height: first.height + box.height },
-        };
+    const line = isVertical ? { width: 0 } : { height: 0 };
+    const both = isVertical ? { width: first.width + box.width } : { height: first.height + box.height };
+    return { before, after, isVertical, value, box: { ...box, ...line }, space: { ...first, ...both } };
   });
   return { boxes, dividers };
 }

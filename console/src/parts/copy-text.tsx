@@ -1,3 +1,21 @@
+import { useState } from 'react';
+import { Button, type ButtonProps } from './button.tsx';
+
+interface CopyButtonProps extends Pick<ButtonProps, 'variant'> {
+  readonly text: string;
+  readonly words: string;
+}
+
+/** A button that copies a text, and says so; another text needs another key. */
+export function CopyButton({ text, words, ...button }: CopyButtonProps) {
+  const [copied, setCopied] = useState(false);
+  return (
+    <Button {...button} onPress={() => void copyText(text).then(setCopied)}>
+      {copied ? 'Copied' : words}
+    </Button>
+  );
+}
+
 /**
  * Copies a text to the clipboard; false if the browser denies it. On plain http, without the
  * clipboard API, it uses a selection.
