@@ -74,7 +74,10 @@ suite('the network of a sandbox in the console', missing, () => {
     expect(await curl('http://blocked.example.test/')).toContain('is blocked (not on the list)');
     await row('blocked.example.test', 'not on the list').waitFor();
     await pane().getByRole('button', { name: 'Allow blocked.example.test' }).click();
-    await pane().getByRole('list', { name: 'Allowed hosts' }).getByText('blocked.example.test').waitFor();
+    const hosts = pane().getByRole('list', { name: 'Allowed hosts' });
+    await hosts.getByText('blocked.example.test').waitFor();
+    const [above, below] = [await pane().getByText('May reach:').boundingBox(), await hosts.boundingBox()];
+    expect((below?.y ?? 0) - (above?.y ?? 0) - (above?.height ?? 0)).toBeGreaterThanOrEqual(8);
     await pane().getByRole('button', { name: 'Allow blocked.example.test' }).waitFor({ state: 'detached' });
     expect(await curl('http://blocked.example.test/')).toBe('from afar\n');
     await row('blocked.example.test', 'allow blocked.example.test').waitFor();

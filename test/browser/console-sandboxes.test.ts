@@ -235,12 +235,16 @@ suite('sandboxes in the console, in a real browser', chromiumMissing ?? vimMissi
       await here.porthole.call('PUT', `/v1/sandbox/${own.id}/servers/web`, {
         body: { argv: ['sleep', '601'] },
       });
+      const lacking = { argv: ['no-such-program'], restart: 'never' };
+      await here.porthole.call('PUT', `/v1/sandbox/${own.id}/servers/lacking`, { body: lacking });
       const talk = { argv: ['sh', '-c', 'echo hello log; exec sleep 602'], name: 'talker' };
       await here.porthole.call('POST', `/v1/sandbox/${own.id}/processes`, { body: talk });
       const row = (name: string) => page.getByRole('row').filter({ hasText: name });
       await row('web').getByText('ready').waitFor();
       await row('long').getByText('running').waitFor();
+      await page.getByText('program no-such-program not found: install it, or correct the command').waitFor();
       expect(await violations(page)).toEqual([]);
+      await here.porthole.call('DELETE', `/v1/sandbox/${own.id}/servers/lacking`);
       await page.getByRole('button', { name: 'Log of talker' }).click();
       await page.getByRole('log', { name: 'Output of talker' }).getByText('hello log').waitFor();
       await page.getByRole('button', { name: 'Stop talker' }).click();

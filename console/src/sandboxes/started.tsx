@@ -163,9 +163,7 @@ function StartedRow({ name, shown, state, reason, argv, at, ...row }: StartedRow
       <tr>
         <td>{shown}</td>
         <td>
-          <span {...(reason === null ? {} : { title: plainText(reason, 300) })}>
-            <State value={state} />
-          </span>
+          <State value={state} />
         </td>
         <td>
           <code dir="ltr">{plainText(argv.join(' '), 120)}</code>
@@ -185,6 +183,13 @@ function StartedRow({ name, shown, state, reason, argv, at, ...row }: StartedRow
           </div>
         </td>
       </tr>
+      {reason === null ? null : (
+        <tr className="why">
+          <td colSpan={5}>
+            <span className="quiet">{plainText(reason, 300)}</span>
+          </td>
+        </tr>
+      )}
       {isOpen ? (
         <tr>
           <td colSpan={5} className="log-cell">
