@@ -29,7 +29,9 @@ export function approvalCards(here: ConsoleSuite): void {
       port += 1;
       // After a test that closed it.
       if (page.isClosed()) page = await here.context.newPage();
-      await page.goto(`${here.porthole.host.url}/sandboxes`);
+      const address = `${here.porthole.host.url}/sandboxes`;
+      if (page.url() === address) return;
+      await page.goto(address);
       await page.getByRole('heading', { name: 'Sandboxes', exact: true }).waitFor();
     });
     afterEach(async () => {
@@ -165,6 +167,8 @@ export function approvalCards(here: ConsoleSuite): void {
       expect(await waiting()).toHaveLength(1);
       await decide(card(), 'Deny');
       expect((await asking).status).toBe(403);
+      // Its observer stays.
+      await page.close();
     });
 
     test('takes no press in the half second after another took its place', async () => {
