@@ -3,7 +3,6 @@ import type { OutputEvent } from '#core/processes/follow-output.ts';
 import {
   errorFrame,
   eventStream,
-  frame,
   lastEventId,
   LONGEST_STREAM_MS,
   QUIET_FRAME,
@@ -62,7 +61,8 @@ async function* frames(source: AsyncIterable<OutputEvent>, stopping: AbortSignal
       next = undefined;
       if (came.done === true) return;
       const { event, data, id } = came.value;
-      yield frame(event, data, id);
+      // Not by `frame`: clients that read lines rely on the name before the id.
+      yield `event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${data}\n\n`;
     }
   } catch (error) {
     yield errorFrame(error, 'connect again at the last cursor.');
