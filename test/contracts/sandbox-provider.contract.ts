@@ -542,8 +542,8 @@ export function sandboxProviderContract(
     });
 
     test('fails with nothing_listens where nothing does', async () => {
-      const port = await serve(provider, id, 'here');
-      expect(await codeOf(provider.dial(id, port === 65_535 ? port - 1 : port + 1))).toBe('nothing_listens');
+      // The next port may be one of another suite where sandboxes share the network of the machine.
+      expect(await codeOf(provider.dial(id, 1))).toBe('nothing_listens');
     });
 
     test('gives 100 streams at a time', async () => {
