@@ -151,8 +151,13 @@ describe('a preview that the agent asks for', () => {
       [404, 'approval_not_found'],
       'has asked for no approval apr_none',
     ],
-    ['no id', { request_id: undefined }, [400, 'invalid_request'], 'request_id: '],
-    ['no decision', { request_id: 'a', decision: undefined }, [400, 'invalid_request'], 'decision: '],
+    ['no id', { request_id: undefined }, [400, 'invalid_request'], 'request_id is missing'],
+    [
+      'no decision',
+      { request_id: 'a', decision: undefined },
+      [400, 'invalid_request'],
+      'decision is missing',
+    ],
     ['another decision', { request_id: 'a', decision: 'maybe' }, [400, 'invalid_request'], 'decision: '],
     ['another scope', { request_id: 'a', scope: 'forever' }, [400, 'invalid_request'], 'scope: '],
     [
