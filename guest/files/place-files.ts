@@ -1,7 +1,7 @@
 import fs, { type Stats } from 'node:fs';
 import { promisify } from 'node:util';
 import { PortholeError } from '../../core/errors.ts';
-import { cString, type Library, ofLibrary } from '../protocol/foreign-calls.ts';
+import { isFolder, moveFile } from './at-calls.ts';
 import {
   at,
   bytesOf,
@@ -46,32 +46,6 @@ export async function placeFiles(workspace: Workspace, stage: Stage, replacesFil
   await placing.pass('move', stage);
 }
 
-/** linux/fs.h. */
-const RENAME_EXCHANGE = 2;
-
-type Exchange = (from: number, into: number, name: string | Buffer) => boolean;
-
-/** Exchanges what has one name in two open folders, at once (renameat2(2)); false if it did not. */
-export function openExchange(libc: Library): Exchange {
-  const declared = (path: string) => libc.func('renameat2', 'int', ['int', path, 'int', path, 'uint']);
-  const [texts, bytes] = [declared('str'), declared('void *')];
-  return (from, into, name) => {
-    // A text takes half the time of bytes.
-    const [call, path] = typeof name === 'string' ? [texts, name] : [bytes, cString(name)];
-    return call(from, path, into, path, RENAME_EXCHANGE) === 0;
-  };
-}
-
-const exchange = ofLibrary(openExchange);
-
-/**
- * Leaves the old file under the new one's name, in the stage. ext4 writes a file to disk at once if
- * it is renamed over another (`auto_da_alloc`), which takes several times as long as all else.
- */
-function replaceFile(from: number, into: number, name: string): void {
-  if (exchange()?.(from, into, bytesOf(name)) !== true) fs.renameSync(at(from, name), at(into, name));
-}
-
 class Placing {
   /** Folders of the stage to move as a whole. */
   readonly fresh = new Set<string>();
@@ -106,7 +80,7 @@ class Placing {
     const from = this.#stage.directory;
     const into = to.descent.directory;
     const isFar = this.#pass === 'move' && (await to.calls.fstat(into)).dev !== this.#device;
-    const entries = entriesOf(from);
+    const entries = fs.readdirSync(at(from, '.'), { withFileTypes: true, encoding: 'latin1' });
     for (const entry of entries) {
       await this.#slices.pause();
       const { name } = entry;
@@ -116,18 +90,14 @@ class Placing {
       }
       this.#workspace.check([...to.start, ...to.descent.names, name]);
       if (this.#pass === 'look') {
-        if ((await to.calls.lstat(at(into, name)))?.isDirectory() === true) throw this.#taken(name);
+        const isTaken =
+          to.calls === direct
+            ? isFolder(into, name)
+            : (await to.calls.lstat(at(into, name)))?.isDirectory() === true;
+        if (isTaken) throw this.#taken(name);
       } else if (isFar) await this.#copy(at(from, name), into, name, to.calls);
-      else if (this.#replacesFiles) replaceFile(from, into, name);
-      else fs.renameSync(at(from, name), at(into, name));
-    }
-    if (this.#pass === 'look' || isFar) return;
-    const folders = new Set(entries.filter((entry) => entry.isDirectory()).map(({ name }) => name));
-    for (const entry of entriesOf(from)) {
-      if (!entry.isDirectory() || folders.has(entry.name)) continue;
-      // A folder has taken the file's place since the check: return it.
-      replaceFile(from, into, entry.name);
-      throw this.#taken(entry.name);
+      // A folder has taken the file's place since the check.
+      else if (!moveFile(from, into, name)) throw this.#taken(name);
     }
   }
 
@@ -216,10 +186,6 @@ class Placing {
 
 export function replacesFolder(): PortholeError {
   return invalid('A file would replace a folder that is there, or lie in a file: remove that first.');
-}
-
-function entriesOf(directory: number): fs.Dirent[] {
-  return fs.readdirSync(at(directory, '.'), { withFileTypes: true, encoding: 'latin1' });
 }
 
 /** Whether a link's target is a folder, in the workspace or not: a walk decides that. */

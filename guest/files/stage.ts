@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import { PortholeError } from '../../core/errors.ts';
-import { cString, ofLibrary } from '../protocol/foreign-calls.ts';
+import { createFile, makeFifo } from './at-calls.ts';
 import { emptyFolder } from './change-files.ts';
-import { at, bytesOf, CREATE, direct, errno, FOLDER, quietly, Slices, writeNow } from './descriptors.ts';
+import { at, bytesOf, direct, errno, FOLDER, quietly, Slices, writeNow } from './descriptors.ts';
 import { MASKED, partialName } from './write-file.ts';
 
 /** Open folder descriptors: archives come folder by folder. */
@@ -49,9 +49,9 @@ export class Stage {
   /** Begins a file; replaces one of that name. @param mtime undefined: now */
   file(path: string, mode: number, mtime?: number): void {
     this.endFile();
-    const target = this.#place(path);
+    const place = this.#place(path);
     const kept = mode & KEPT_MODE;
-    const descriptor = replacing(target, () => fs.openSync(target, CREATE, kept));
+    const descriptor = replacing(place, () => createFile(...place, kept));
     if (MASKED) fs.fchmodSync(descriptor, kept);
     this.#file = { descriptor, mtime };
   }
@@ -72,9 +72,9 @@ export class Stage {
   }
 
   symlink(path: string, target: string, mtime: number): void {
-    const link = this.#place(path);
-    replacing(link, () => fs.symlinkSync(bytesOf(target), link));
-    fs.lutimesSync(link, mtime, mtime);
+    const place = this.#place(path);
+    replacing(place, () => fs.symlinkSync(bytesOf(target), at(...place)));
+    fs.lutimesSync(at(...place), mtime, mtime);
   }
 
   hardLink(path: string, target: string): void {
@@ -83,8 +83,8 @@ export class Stage {
     // A descriptor for this call alone: opening the other folder may close those of the cache.
     const above = fs.openSync(at(this.#descriptorOf(target.slice(0, Math.max(slash, 0))), '.'), FOLDER);
     try {
-      const [from, to] = [at(above, target.slice(slash + 1)), this.#place(path)];
-      replacing(to, () => fs.linkSync(from, to));
+      const place = this.#place(path);
+      replacing(place, () => fs.linkSync(at(above, target.slice(slash + 1)), at(...place)));
     } finally {
       fs.closeSync(above);
     }
@@ -93,9 +93,16 @@ export class Stage {
   fifo(path: string, mode: number): void {
     const place = this.#place(path);
     try {
-      fs.unlinkSync(place);
+      fs.unlinkSync(at(...place));
     } catch {}
-    makeFifo(place, mode & KEPT_MODE);
+    const kept = mode & KEPT_MODE;
+    if (!makeFifo(...place, kept)) {
+      throw new PortholeError(
+        'workspace_archive_write_error',
+        'tar extract failed: the archive has a FIFO, and this sandbox cannot make one. Leave it out of the archive.',
+      );
+    }
+    if (MASKED) fs.chmodSync(at(...place), kept);
   }
 
   /**
@@ -130,10 +137,10 @@ export class Stage {
     this.#open.clear();
   }
 
-  #place(path: string): string | Buffer {
+  #place(path: string): [folder: number, name: string] {
     const slash = path.lastIndexOf('/');
-    const directory = slash === -1 ? this.directory : this.#descriptorOf(path.slice(0, slash));
-    return at(directory, path.slice(slash + 1));
+    const folder = slash === -1 ? this.directory : this.#descriptorOf(path.slice(0, slash));
+    return [folder, path.slice(slash + 1)];
   }
 
   #descriptorOf(path: string): number {
@@ -145,9 +152,7 @@ export class Stage {
       this.#open.set(path, known);
       return known;
     }
-    const slash = path.lastIndexOf('/');
-    const above = slash === -1 ? this.directory : this.#descriptorOf(path.slice(0, slash));
-    const folder = at(above, path.slice(slash + 1));
+    const folder = at(...this.#place(path));
     let descriptor: number;
     try {
       descriptor = fs.openSync(folder, FOLDER);
@@ -166,25 +171,12 @@ export class Stage {
   }
 }
 
-function replacing<T>(path: string | Buffer, make: () => T): T {
+function replacing<T>(place: [folder: number, name: string], make: () => T): T {
   try {
     return make();
   } catch (error) {
     if (errno(error) !== 'EEXIST') throw error;
-    fs.unlinkSync(path);
+    fs.unlinkSync(at(...place));
     return make();
   }
-}
-
-const mkfifo = ofLibrary((libc) => libc.func('mkfifo', 'int', ['void *', 'uint']));
-
-/** @throws PortholeError if the system, or an installation without the foreign calls, refuses it */
-function makeFifo(path: string | Buffer, mode: number): void {
-  if (mkfifo()?.(cString(path), mode) !== 0) {
-    throw new PortholeError(
-      'workspace_archive_write_error',
-      'tar extract failed: the archive has a FIFO, and this sandbox cannot make one. Leave it out of the archive.',
-    );
-  }
-  if (MASKED) fs.chmodSync(path, mode);
 }

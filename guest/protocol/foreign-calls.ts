@@ -40,8 +40,3 @@ export function ofLibrary<T>(open: (libc: Library) => T): () => T | undefined {
     return opened;
   };
 }
-
-/** A path as an argument of the C library. */
-export function cString(path: string | Buffer): Buffer {
-  return Buffer.concat([Buffer.from(path), Buffer.alloc(1)]);
-}

@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { deleteFile } from '#guest/files/change-files.ts';
 import { FOLDER } from '#guest/files/descriptors.ts';
-import { openExchange, placeFiles } from '#guest/files/place-files.ts';
+import { moveFile } from '#guest/files/at-calls.ts';
+import { placeFiles } from '#guest/files/place-files.ts';
 import { Stage } from '#guest/files/stage.ts';
 import { tarOut } from '#guest/files/tar-out.ts';
 import { unpackTar, uploadFiles } from '#guest/files/unpack.ts';
 import { Workspace } from '#guest/files/workspace.ts';
 import { MAX_UPLOAD_FRAME, UPLOAD } from '#guest/protocol/files-protocol.ts';
-import { loadLibrary } from '#guest/protocol/foreign-calls.ts';
 import { entry, tar } from '#test/hostile/support/tar-builder.ts';
 import { codeOf, cut, frame, from, look } from '../support/files.ts';
 
@@ -183,21 +183,24 @@ describe('a tar', () => {
   });
 
   test('takes the place of an old file at once, with a name of any bytes', () => {
-    const exchange = openExchange(loadLibrary());
     const [from, into] = ['from', 'into'].map((name) => {
       fs.mkdirSync(here(name));
       return fs.openSync(here(name), fs.constants.O_DIRECTORY);
     }) as [number, number];
-    for (const name of ['plain', Buffer.from('\xff old', 'latin1')]) {
-      const paths = ['from', 'into'].map((folder) =>
-        Buffer.concat([Buffer.from(here(`${folder}/`)), Buffer.from(name)]),
-      );
-      const [one, other] = paths as [Buffer, Buffer];
-      fs.writeFileSync(one, 'new');
-      expect(exchange(from, into, name)).toBe(false);
-      fs.writeFileSync(other, 'old');
-      expect(exchange(from, into, name)).toBe(true);
-      expect([fs.readFileSync(one, 'utf8'), fs.readFileSync(other, 'utf8')]).toEqual(['old', 'new']);
+    for (const name of ['plain', '\xff old']) {
+      const [one, other] = ['from', 'into'].map((folder) =>
+        Buffer.concat([Buffer.from(here(`${folder}/`)), Buffer.from(name, 'latin1')]),
+      ) as [Buffer, Buffer];
+      for (const text of ['old', 'new']) {
+        fs.writeFileSync(one, text);
+        expect(moveFile(from, into, name)).toBe(true);
+        expect([fs.existsSync(one), fs.readFileSync(other, 'utf8')]).toEqual([false, text]);
+      }
+      fs.writeFileSync(one, 'third');
+      fs.rmSync(other);
+      fs.mkdirSync(other);
+      expect(moveFile(from, into, name)).toBe(false);
+      expect([fs.readFileSync(one, 'utf8'), fs.statSync(other).isDirectory()]).toEqual(['third', true]);
     }
     fs.closeSync(from);
     fs.closeSync(into);

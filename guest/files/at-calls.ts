@@ -1,0 +1,72 @@
+/**
+ * Calls of the C library by an open folder and a name (bytes as Latin-1), which take half the time
+ * of those by a /proc path. Where one fails, Node's call by path says why.
+ */
+import fs from 'node:fs';
+import { ofLibrary } from '../protocol/foreign-calls.ts';
+import { at, CREATE } from './descriptors.ts';
+
+/** fcntl.h, sys/stat.h and stdio.h; Node does not export them. */
+const O_CLOEXEC = 0o2000000;
+const AT_SYMLINK_NOFOLLOW = 0x100;
+const STATX_TYPE = 1;
+const RENAME_EXCHANGE = 2;
+
+/** `struct statx` of statx(2), and where it has the mode. */
+const status = Buffer.alloc(256);
+const MODE = 28;
+
+const library = ofLibrary((libc) => {
+  const declared = (name: string, ...more: string[]) => libc.func(name, 'int', ['int', 'str', ...more]);
+  return {
+    openat: declared('openat', 'int', 'uint'),
+    statx: declared('statx', 'int', 'uint', 'void *'),
+    renameat2: declared('renameat2', 'int', 'str', 'uint'),
+    unlinkat: declared('unlinkat', 'int'),
+  };
+});
+
+function cString(name: string): string | Buffer {
+  return /[\x80-\xff]/.test(name) ? Buffer.from(`${name}\0`, 'latin1') : name;
+}
+
+/** Creates a file that is not there yet, and opens it to write. */
+export function createFile(folder: number, name: string, mode: number): number {
+  const descriptor = library()?.openat(folder, cString(name), CREATE | O_CLOEXEC, mode) ?? -1;
+  return descriptor === -1 ? fs.openSync(at(folder, name), CREATE, mode) : descriptor;
+}
+
+/** False if nothing has that name, or a link to a folder has. */
+export function isFolder(folder: number, name: string): boolean {
+  const failed = library()?.statx(folder, cString(name), AT_SYMLINK_NOFOLLOW, STATX_TYPE, status);
+  if (failed === 0) return (status.readUInt16LE(MODE) & fs.constants.S_IFMT) === fs.constants.S_IFDIR;
+  return fs.lstatSync(at(folder, name), { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+/**
+ * Moves a file to another folder, over one that has its name there; false if that is a folder.
+ * Exchanges the two first: ext4 writes a file to disk at once if it is renamed over another
+ * (`auto_da_alloc`), which takes several times as long as all else.
+ */
+export function moveFile(from: number, into: number, name: string): boolean {
+  const calls = library();
+  const path = cString(name);
+  const rename = (flags: number) => calls?.renameat2(from, path, into, path, flags) === 0;
+  const move = () => {
+    if (!rename(0)) fs.renameSync(at(from, name), at(into, name));
+  };
+  if (!rename(RENAME_EXCHANGE)) {
+    move();
+    return true;
+  }
+  if (calls?.unlinkat(from, path, 0) === 0) return true;
+  if (!rename(RENAME_EXCHANGE)) move();
+  return false;
+}
+
+const mkfifoat = ofLibrary((libc) => libc.func('mkfifoat', 'int', ['int', 'str', 'uint']));
+
+/** False where the system, or an installation without the library, cannot. */
+export function makeFifo(folder: number, name: string, mode: number): boolean {
+  return mkfifoat()?.(folder, cString(name), mode) === 0;
+}
