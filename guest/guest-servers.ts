@@ -417,7 +417,8 @@ const LAST_OUTPUT = 4_096;
 const NOT_FOUND = /(?:^|: )([^:\n]+): (?:(?:command )?not found|No such file or directory)/gm;
 
 function causeOf({ ring }: GuestProcess, { code, reason }: ProcessExit): string {
-  const { pieces } = ring.read(code === 127 ? Math.max(0, ring.to - LAST_OUTPUT) : ring.to);
+  if (code !== 127) return reason;
+  const { pieces } = ring.read(Math.max(0, ring.to - LAST_OUTPUT));
   const output = pieces.map(({ bytes }) => bytes.toString()).join('');
   const program = [...output.matchAll(NOT_FOUND)].at(-1)?.[1];
   return program === undefined ? reason : `program ${program} not found: install it, or correct the command`;
