@@ -25,6 +25,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { writeBuiltGuest } from '#adapters/guest/guest-bundle.ts';
 import { missing } from './cluster/fixture/cluster.ts';
 import { sharedFixture } from './cluster/fixture/fixture-location.ts';
+import { signalMachine } from './cluster/fixture/machine-processes.ts';
 
 /** One line a suite and try, as the reporter writes it. */
 interface Tally {
@@ -131,7 +132,7 @@ const LANES = 2;
 const IDLE_MS = 2_000;
 const THIRD = { share: 0.15, nicer: 5, takes: (file: string) => !file.includes(CLUSTER) };
 const FOURTH = { share: 0.25, nicer: 10, takes: (file: string) => CHEAP.test(file) };
-/** Suites of one jest process: few enough that no lane is left with many at the end. */
+/** Suites of one jest process. */
 const CHUNK = { cheap: 40, cluster: 7, other: 6 };
 /** What a suite leaves open, for instance after a time-out, must not hold up its lane. */
 const IN_LANE = [
@@ -143,8 +144,8 @@ const IN_LANE = [
 /**
  * Every suite. Those with a browser, which keep a core busy, are two chunks. Those that share an
  * engine or mount buckets are one, and so are the benchmarks, which wait half of their time. The
- * cheap ones come first. With a cluster, both lanes begin with its suites, which mostly wait, and
- * the others with the cheap ones: they take from the end.
+ * cheap ones come first. With a cluster, both lanes begin with what uses it, which mostly waits,
+ * and the others with the cheap ones: they take from the end.
  */
 function chunksOfAll(withCluster: boolean): string[][] {
   const files = globSync('**/*.test.ts', { cwd: import.meta.dirname }).map((file) =>
@@ -159,6 +160,11 @@ function chunksOfAll(withCluster: boolean): string[][] {
   const others = suites.filter((file) => !isAlone(file));
   const chunked = (all: readonly string[], size: number): string[][] =>
     Array.from({ length: Math.ceil(all.length / size) }, (_, at) => all.slice(at * size, (at + 1) * size));
+  /** Smaller and smaller, so that the lanes end at about the same time. */
+  const tapered = (all: readonly string[], size: number): string[][] => {
+    const taken = Math.max(1, Math.min(size, Math.ceil(all.length / (5 * LANES))));
+    return all.length === 0 ? [] : [all.slice(0, taken), ...tapered(all.slice(taken), size)];
+  };
   /** Each with a share of the long ones, so that they take about as long. */
   const dealt = (all: readonly string[], size: number): string[][] => {
     const count = Math.ceil(all.length / size);
@@ -169,13 +175,13 @@ function chunksOfAll(withCluster: boolean): string[][] {
     CHUNK.cheap,
   );
   const chunks = [
-    ...(withCluster ? dealt(below(CLUSTER), CHUNK.cluster) : cheap),
+    ...(withCluster ? [...dealt(below(CLUSTER), CHUNK.cluster), below(BENCHES)] : cheap),
     // The longest first: they would be the last to end if they began later.
     below(CONSOLE),
     below(BROWSERS).filter((file) => !file.includes(CONSOLE)),
     below(...ENGINE),
-    below(BENCHES),
-    ...chunked(
+    ...(withCluster ? [] : [below(BENCHES)]),
+    ...tapered(
       others.filter((file) => !CHEAP.test(file)),
       CHUNK.other,
     ),
@@ -185,13 +191,18 @@ function chunksOfAll(withCluster: boolean): string[][] {
 }
 
 /**
- * Each lane takes the next chunk once it is done with one. A suite that leaves no tally has failed:
- * its process has ended.
+ * Each lane takes the next chunk once it is done with one. The shared cluster is paused as soon as
+ * no suite needs it: while it waits, it costs a sixteenth of a processor. A suite that leaves no
+ * tally has failed: its process has ended.
  */
 async function runInLanes(options: readonly string[], chunks: readonly string[][]): Promise<void> {
   const left = [...chunks];
-  const runChunk = async (chunk: readonly string[], nicer = 0): Promise<void> => {
+  const onCluster = new Set(
+    chunks.filter((chunk) => chunk.some((file) => [CLUSTER, BENCHES].some((part) => file.includes(part)))),
+  );
+  const runChunk = async (chunk: string[], nicer = 0): Promise<void> => {
     codes.push(await run([...options, ...IN_LANE, '--runTestsByPath', ...chunk], { nicer }));
+    if (onCluster.delete(chunk) && onCluster.size === 0) signalMachine(sharedFixture().runFolder, 'SIGSTOP');
   };
   const lane = async (): Promise<void> => {
     for (let chunk = left.shift(); chunk !== undefined; chunk = left.shift()) await runChunk(chunk);
@@ -273,6 +284,7 @@ try {
     if (!isUp)
       process.stdout.write('Without the suites of the test cluster: npm run cluster:up brings it up.\n');
   }
+  signalMachine(sharedFixture().runFolder, 'SIGCONT');
   await runFailedAgain();
   const tallies = readTallies();
   for (const reason of new Set(tallies.flatMap(({ reasons }) => reasons)))
@@ -288,6 +300,7 @@ try {
   // The last line of all, which a script can read.
   process.stdout.write(`${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped\n`);
 } finally {
+  signalMachine(sharedFixture().runFolder, 'SIGCONT');
   rmSync(folder, { recursive: true });
   // Never through a mount that a suite has left behind.
   spawnSync('rm', ['-rf', '--one-file-system', scratch]);
