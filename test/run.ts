@@ -162,7 +162,7 @@ function chunksOfAll(withCluster: boolean): string[][] {
     Array.from({ length: Math.ceil(all.length / size) }, (_, at) => all.slice(at * size, (at + 1) * size));
   /** Smaller and smaller, so that the lanes end at about the same time. */
   const tapered = (all: readonly string[], size: number): string[][] => {
-    const taken = Math.max(1, Math.min(size, Math.ceil(all.length / (5 * LANES))));
+    const taken = Math.max(1, Math.min(size, Math.ceil(all.length / (3 * LANES))));
     return all.length === 0 ? [] : [all.slice(0, taken), ...tapered(all.slice(taken), size)];
   };
   /** Each with a share of the long ones, so that they take about as long. */
@@ -176,10 +176,11 @@ function chunksOfAll(withCluster: boolean): string[][] {
   );
   const chunks = [
     ...(withCluster ? [...dealt(below(CLUSTER), CHUNK.cluster), below(BENCHES)] : cheap),
-    // The longest first: they would be the last to end if they began later.
+    // The longest first: they would be the last to end if they began later. The engine's go beside
+    // those of browsers, which run into their time-outs beside each other.
     below(CONSOLE),
-    below(BROWSERS).filter((file) => !file.includes(CONSOLE)),
     below(...ENGINE),
+    below(BROWSERS).filter((file) => !file.includes(CONSOLE)),
     ...(withCluster ? [] : [below(BENCHES)]),
     ...tapered(
       others.filter((file) => !CHEAP.test(file)),

@@ -61,7 +61,7 @@ describe('signing in with a key', () => {
   });
 
   test.each([
-    ['a changed one', (sealed: string) => `${sealed.slice(0, -2)}AA`],
+    ['a changed one', (sealed: string) => sealed.replace(/.(?=.{7}$)/, (last) => (last === 'A' ? 'B' : 'A'))],
     ['one that is there twice', (sealed: string) => `${sealed}; ${sealed}`],
     ['an empty one', () => 'porthole-session='],
     [
