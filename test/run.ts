@@ -215,7 +215,11 @@ async function runInLanes(options: readonly string[], chunks: readonly string[][
       if (chunk !== undefined) await runChunk(chunk, nicer);
     }
   };
-  await Promise.all([...Array.from({ length: LANES }, lane), idleLane(THIRD), idleLane(FOURTH)]);
+  try {
+    await Promise.all([...Array.from({ length: LANES }, lane), idleLane(THIRD), idleLane(FOURTH)]);
+  } finally {
+    signalMachine(sharedFixture().runFolder, 'SIGCONT');
+  }
   const counted = new Set(readTallies().map(({ file }) => file));
   const lost = chunks.flat().filter((file) => !counted.has(file));
   for (const file of lost) {
@@ -285,7 +289,6 @@ try {
     if (!isUp)
       process.stdout.write('Without the suites of the test cluster: npm run cluster:up brings it up.\n');
   }
-  signalMachine(sharedFixture().runFolder, 'SIGCONT');
   await runFailedAgain();
   const tallies = readTallies();
   for (const reason of new Set(tallies.flatMap(({ reasons }) => reasons)))
@@ -301,7 +304,6 @@ try {
   // The last line of all, which a script can read.
   process.stdout.write(`${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped\n`);
 } finally {
-  signalMachine(sharedFixture().runFolder, 'SIGCONT');
   rmSync(folder, { recursive: true });
   // Never through a mount that a suite has left behind.
   spawnSync('rm', ['-rf', '--one-file-system', scratch]);

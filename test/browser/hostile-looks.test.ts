@@ -20,8 +20,7 @@ const LEAVES = /^broken: The page requests \S+, which is the visitor's own machi
 /** Depends on the speed of the machine. */
 const ENDS = /^(?:works$|broken: |unclear: )/;
 /** After 15 navigations, or what was seen until then on a slow machine. */
-const STOPS =
-  /^(?:works$|broken: The page (?:reloads or redirects itself without end|was not|does not respond))/;
+const STOPS = /^(?:works$|broken: The page reloads or redirects itself without end|broken: The page was not)/;
 
 /** Pages of `hostile-apps.mjs`, and what a check says of each. */
 const QUICK: Readonly<Record<string, RegExp>> = {
