@@ -84,6 +84,7 @@ const TRIMMED: Readonly<Record<string, string>> = {
   // What of Kysely no query uses.
   'kysely/dist/plugin/with-schema/with-schema-plugin.js': 'export class WithSchemaPlugin {}',
   'kysely/dist/query-builder/merge-query-builder.js': 'export class MergeQueryBuilder {}',
+  'kysely/dist/schema/schema-module.js': 'export class SchemaModule {}',
   'kysely/dist/dialect/postgres/postgres-introspector.js': 'export class PostgresIntrospector {}',
   // cdk8s writes files, and reads them by patterns; functions only take its manifests.
   'cdk8s/lib/yaml.js': '',
@@ -149,31 +150,6 @@ const openedPlugin: Plugin = {
       return `import * as ${name} from '${each}';\n${text.replaceAll(`await import('${each}')`, name)}`;
     }, code);
   },
-};
-
-/** Kysely's class has the builder of schemas, a fifth of it, which only migrations use. */
-const SCHEMA_BUILDER = '\0schema-builder';
-const LATE_BUILDER = `let Builder;
-export const useBuilder = (given) => { Builder = given; };
-export class SchemaModule { constructor(executor) { return new Builder(executor); } }`;
-const MIGRATIONS = join(ROOT, 'adapters/sql/apply-migrations.ts');
-
-/** Loads the builder of schemas with the migrations. */
-const schemaPlugin: Plugin = {
-  name: 'schema',
-  resolveId: (id, importer) =>
-    id === SCHEMA_BUILDER ||
-    (id === './schema/schema-module.js' && importer?.endsWith('/kysely/dist/kysely.js') === true)
-      ? SCHEMA_BUILDER
-      : null,
-  load: (id) => (id === SCHEMA_BUILDER ? LATE_BUILDER : null),
-  transform: (code, id) =>
-    id === MIGRATIONS
-      ? `import { SchemaModule } from 'kysely';
-import { useBuilder } from '${SCHEMA_BUILDER}';
-useBuilder(SchemaModule);
-${code}`
-      : null,
 };
 
 const BUILTIN = '\0builtin:';
@@ -324,7 +300,6 @@ async function bundle(
       trimPlugin,
       openedPlugin,
       descriptionsPlugin,
-      schemaPlugin,
       builtinsPlugin,
     ],
     preserveEntrySignatures: 'allow-extension',

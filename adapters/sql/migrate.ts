@@ -2,8 +2,8 @@ import type { Kysely } from 'kysely';
 import type { SqlSchema } from './schema.ts';
 import type { SqlDialect } from './sql-dialect.ts';
 
-/** Names of all steps, oldest first. */
-export const MIGRATION_NAMES: readonly string[] = [
+/** Names of all steps, oldest first. A new one: a line here, its SQL in `migrations.ts`. */
+export const MIGRATION_NAMES = [
   '0001-runs-sandboxes-previews',
   '0002-timelines-approvals',
   '0003-sandbox-generations',
@@ -29,15 +29,12 @@ export const MIGRATION_NAMES: readonly string[] = [
   '0023-lists',
   '0025-sharing',
   '0026-run-viewers',
-];
+] as const;
 
-/**
- * Applies every pending step. Loads the steps, and Kysely's schema builder in functions, only if
- * one is pending.
- */
+/** Applies every pending step. Loads the steps only if one is pending. */
 export async function migrate(db: Kysely<SqlSchema>, dialect: SqlDialect): Promise<void> {
   if (await isMigrated(db)) return;
-  const { applyMigrations } = await import('./apply-migrations.ts');
+  const { applyMigrations } = await import('./migrations.ts');
   await applyMigrations(db, dialect);
 }
 
@@ -47,9 +44,9 @@ async function isMigrated(db: Kysely<SqlSchema>): Promise<boolean> {
     const required = await db.selectFrom('schema_migrations').select('name').execute();
     const expansions = await db.selectFrom('schema_expansions').select('name').execute();
     const applied = new Set([...required, ...expansions].map(({ name }) => name));
+    const known = new Set<string>(MIGRATION_NAMES);
     return (
-      MIGRATION_NAMES.every((name) => applied.has(name)) &&
-      required.every(({ name }) => MIGRATION_NAMES.includes(name))
+      MIGRATION_NAMES.every((name) => applied.has(name)) && required.every(({ name }) => known.has(name))
     );
   } catch {
     // An empty database has no such tables.

@@ -65,9 +65,9 @@ export interface Diagnosis {
 /** All differences between the databases, except how Kysely connects to them. */
 export interface SqlDialect {
   /** The column type of ids, times and every other text, compared byte by byte. */
-  readonly text: RawBuilder<unknown>;
+  readonly text: string;
   /** The column type of binary data. */
-  readonly bytes: RawBuilder<unknown>;
+  readonly bytes: string;
   /** `column in (values)` with the whole list as one parameter, whatever its length. */
   among(column: 'id' | 'token_sha256' | 'key', values: readonly string[]): RawBuilder<boolean>;
   /**

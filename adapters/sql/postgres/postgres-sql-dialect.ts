@@ -78,8 +78,8 @@ function read(error: unknown): { fromServer: boolean; code: string; message: str
 const LOCK_KEY = sql.lit(Buffer.from('porthole').readBigInt64BE());
 
 export const postgresSqlDialect: SqlDialect = {
-  text: sql`text collate "C"`,
-  bytes: sql`bytea`,
+  text: 'text collate "C"',
+  bytes: 'bytea',
   among: (column, values) => sql`${sql.ref(column)} = any(${values}::text[])`,
   forUpdate: sql`for update`,
   skipLocked: sql`for update skip locked`,

@@ -43,8 +43,8 @@ function diagnoseSqlite(error: unknown): Diagnosis {
 
 export const sqliteSqlDialect: SqlDialect = {
   // BINARY is the default collation.
-  text: sql`text`,
-  bytes: sql`blob`,
+  text: 'text',
+  bytes: 'blob',
   among(column, values) {
     // JSON would escape it, and the driver's own check would miss it.
     if (values.some((value) => value.includes('\0'))) throw new NulCharacter();
