@@ -12,14 +12,15 @@ export const AGENT_SANDBOX_API = 'extensions.agents.x-k8s.io/v1beta1';
 /** What a sandbox of a template may use, where nothing else is asked for. */
 export const TEMPLATE_SIZE = { cpu: '1', memory: '1Gi', storage: '1Gi' } as const;
 
-/** The user that all sandboxes run as. */
+/** The user that sandboxes run as. */
 const USER = 1_000;
 const HOME = '/home/sandbox';
+const WORKSPACE = '/workspace';
 /** Size limit of `/tmp`, of the home folder and of the guest's state, each. */
 const SCRATCH = '2Gi';
 
-export interface SandboxTemplateProps extends PodPlacement {
-  readonly name: string;
+/** What the pods of all sandboxes have. */
+export interface SandboxProps extends PodPlacement {
   readonly namespace: string;
   readonly image: string;
   /** Public keys of those who may call the guest, separated by commas. */
@@ -34,22 +35,6 @@ export interface SandboxTemplateProps extends PodPlacement {
    * @default false
    */
   readonly brokered?: boolean;
-  /**
-   * CPU limit, a Kubernetes quantity. A sandbox requests a tenth of a core.
-   * @default '1'
-   */
-  readonly cpu?: string;
-  /**
-   * Memory, both request and limit: with a lower request, a sandbox is killed when its node runs
-   * out of memory.
-   * @default '1Gi'
-   */
-  readonly memory?: string;
-  /**
-   * Size of /workspace.
-   * @default '1Gi'
-   */
-  readonly storage?: string;
   /**
    * StorageClass of /workspace.
    * @default - the cluster's default
@@ -66,6 +51,26 @@ export interface SandboxTemplateProps extends PodPlacement {
    * @default true
    */
   readonly hostUsers?: boolean;
+}
+
+export interface SandboxTemplateProps extends SandboxProps {
+  readonly name: string;
+  /**
+   * CPU limit, a Kubernetes quantity. A sandbox requests a tenth of a core.
+   * @default '1'
+   */
+  readonly cpu?: string;
+  /**
+   * Memory, both request and limit: with a lower request, a sandbox is killed when its node runs
+   * out of memory.
+   * @default '1Gi'
+   */
+  readonly memory?: string;
+  /**
+   * Size of /workspace.
+   * @default '1Gi'
+   */
+  readonly storage?: string;
   /**
    * Labels of the template.
    * @default - none
@@ -89,7 +94,7 @@ export interface SandboxTemplateProps extends PodPlacement {
  */
 export function sandboxTemplateManifest(props: SandboxTemplateProps) {
   const { name, namespace, labels, podLabels, podAnnotations = {} } = props;
-  const { storage = TEMPLATE_SIZE.storage, storageClass } = props;
+  const { cpu = TEMPLATE_SIZE.cpu, memory = TEMPLATE_SIZE.memory, storage = TEMPLATE_SIZE.storage } = props;
   return {
     apiVersion: AGENT_SANDBOX_API,
     kind: 'SandboxTemplate',
@@ -104,30 +109,69 @@ export function sandboxTemplateManifest(props: SandboxTemplateProps) {
           labels: { ...podLabels, ...SANDBOX_POD_LABELS },
           ...(Object.keys(podAnnotations).length > 0 && { annotations: podAnnotations }),
         },
-        spec: podSpec(props),
+        spec: sandboxPodSpec(props, {
+          resources: { requests: { cpu: '100m', memory }, limits: { cpu, memory } },
+        }),
       },
-      volumeClaimTemplates: [
-        {
-          metadata: { name: 'workspace' },
-          spec: {
-            accessModes: ['ReadWriteOnce'],
-            resources: { requests: { storage } },
-            ...(storageClass !== undefined && { storageClassName: storageClass }),
-          },
-        },
-      ],
+      volumeClaimTemplates: [{ metadata: { name: 'workspace' }, spec: workspaceSpec(storage, props) }],
     },
   };
 }
 
-function podSpec(props: SandboxTemplateProps) {
+/** Spec of the volume claim of /workspace. */
+export function workspaceSpec(storage: string, { storageClass }: Pick<SandboxProps, 'storageClass'>) {
+  return {
+    accessModes: ['ReadWriteOnce'],
+    resources: { requests: { storage } },
+    ...(storageClass !== undefined && { storageClassName: storageClass }),
+  };
+}
+
+export interface SandboxPodOptions {
+  readonly resources: Readonly<
+    Record<'requests' | 'limits', { readonly cpu: string; readonly memory: string }>
+  >;
+  /**
+   * The sandbox that the pod belongs to, and the volume claim of its /workspace.
+   * @default - known when the pod is claimed; its owner adds the volume
+   */
+  readonly sandbox?: { readonly id: string; readonly claimName: string };
+  /** @default '2Gi' */
+  readonly scratch?: string;
+  /** @default 1000 */
+  readonly user?: number;
+  /** @default - Kubernetes' */
+  readonly imagePullPolicy?: 'IfNotPresent';
+}
+
+/**
+ * A sandbox's PodSpec. It runs as an ordinary user without capabilities, privilege escalation or a
+ * service account's token, under the runtime's seccomp profile, within limits. Only /workspace,
+ * which outlives the pod, the guest's state, its home and /tmp are writable.
+ */
+export function sandboxPodSpec(props: SandboxProps, options: SandboxPodOptions) {
   const { image, guestKeys, guestImage, pullSecret, hostUsers = true, brokered } = props;
-  const guest = guestPod(guestKeys, { HOME, WORKSPACE: '/workspace' }, brokered);
-  const installer = guestInstaller();
-  const scratch = { tmp: '/tmp', home: HOME, guest: GUEST_STATE };
-  const volumes = Object.keys(scratch).map((name) => ({ name, emptyDir: { sizeLimit: SCRATCH } }));
+  const { resources, sandbox, scratch = SCRATCH, user = USER, imagePullPolicy } = options;
+  const base = { HOME, WORKSPACE, ...(sandbox !== undefined && { SANDBOX_ID: sandbox.id }) };
+  const guest = guestPod(guestKeys, base, brokered);
+  const installer = guestImage === undefined ? undefined : guestInstaller();
+  const folders = { tmp: '/tmp', home: HOME, guest: GUEST_STATE };
+  const common = {
+    // A runtime cannot start in a folder that its user may not enter.
+    workingDir: '/',
+    ...(imagePullPolicy !== undefined && { imagePullPolicy }),
+    resources,
+    securityContext: {
+      runAsNonRoot: true,
+      privileged: false,
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    },
+  };
   return {
     automountServiceAccountToken: false,
+    // Keeps the namespace's other Services out of its environment.
     enableServiceLinks: false,
     // The pause process reaps the orphaned processes of commands.
     shareProcessNamespace: true,
@@ -137,16 +181,16 @@ function podSpec(props: SandboxTemplateProps) {
     ...(!hostUsers && { hostUsers: false }),
     securityContext: {
       runAsNonRoot: true,
-      runAsUser: USER,
-      runAsGroup: USER,
-      fsGroup: USER,
+      runAsUser: user,
+      runAsGroup: user,
+      fsGroup: user,
       fsGroupChangePolicy: 'OnRootMismatch',
       seccompProfile: { type: 'RuntimeDefault' },
     },
-    ...(guestImage !== undefined && {
+    ...(installer !== undefined && {
       initContainers: [
         {
-          ...commonContainer(props),
+          ...common,
           name: installer.name,
           image: guestImage,
           command: installer.command,
@@ -156,48 +200,40 @@ function podSpec(props: SandboxTemplateProps) {
     }),
     containers: [
       {
-        ...commonContainer(props),
+        ...common,
         name: 'sandbox',
         image,
         command: guest.command,
         env: [
           { name: 'HOME', value: HOME },
-          { name: 'WORKSPACE', value: '/workspace' },
+          { name: 'WORKSPACE', value: WORKSPACE },
           ...guest.env,
-          // Empty while it waits in a warm pool; set when the pod of a claimed one restarts.
           {
             name: 'SANDBOX_ID',
-            valueFrom: { fieldRef: { fieldPath: `metadata.labels['${LABELS.sandbox}']` } },
+            ...(sandbox === undefined
+              ? // Empty while it waits in a warm pool; set when the pod of a claimed one restarts.
+                { valueFrom: { fieldRef: { fieldPath: `metadata.labels['${LABELS.sandbox}']` } } }
+              : { value: sandbox.id }),
           },
         ],
         volumeMounts: [
-          { name: 'workspace', mountPath: '/workspace' },
-          ...Object.entries(scratch).map(([name, mountPath]) => ({ name, mountPath })),
-          ...(guestImage === undefined
+          { name: 'workspace', mountPath: WORKSPACE },
+          ...Object.entries(folders).map(([name, mountPath]) => ({ name, mountPath })),
+          ...(installer === undefined
             ? []
             : [{ name: installer.volume, mountPath: installer.mountPath, readOnly: true }]),
         ],
       },
     ],
-    volumes:
-      guestImage === undefined
-        ? volumes
-        : [...volumes, { name: installer.volume, emptyDir: { sizeLimit: `${installer.mebibytes}Mi` } }],
-  };
-}
-
-function commonContainer({ cpu = TEMPLATE_SIZE.cpu, memory = TEMPLATE_SIZE.memory }: SandboxTemplateProps) {
-  return {
-    // A runtime cannot start in a folder that its user may not enter.
-    workingDir: '/',
-    resources: { requests: { cpu: '100m', memory }, limits: { cpu, memory } },
-    securityContext: {
-      runAsNonRoot: true,
-      privileged: false,
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ['ALL'] },
-    },
+    volumes: [
+      ...(sandbox === undefined
+        ? []
+        : [{ name: 'workspace', persistentVolumeClaim: { claimName: sandbox.claimName } }]),
+      ...Object.keys(folders).map((name) => ({ name, emptyDir: { sizeLimit: scratch } })),
+      ...(installer === undefined
+        ? []
+        : [{ name: installer.volume, emptyDir: { sizeLimit: `${installer.mebibytes}Mi` } }]),
+    ],
   };
 }
 

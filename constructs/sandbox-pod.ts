@@ -1,7 +1,6 @@
-import { ApiObject, App, Chart, Duration, JsonPatch, Size } from 'cdk8s';
-import * as kplus from 'cdk8s-plus-28';
+import { ApiObject, App, Chart } from 'cdk8s';
 import { Construct } from 'constructs';
-import { GUEST_STATE, guestInstaller, guestPod } from '../guest/protocol/guest-pod.ts';
+import { sandboxPodSpec, type SandboxProps, workspaceSpec } from './agent-sandbox-manifests.ts';
 import {
   NETWORK_LABELS,
   SANDBOX_LABELS,
@@ -9,20 +8,10 @@ import {
   sandboxIdLabels,
   sandboxObjectName,
 } from './names.ts';
-import { placementFields, type PodPlacement } from './pod-placement.ts';
 import { SANDBOX_SIZE } from './sandbox-size.ts';
 
-export interface SandboxPodProps extends PodPlacement {
-  readonly namespace: string;
+export interface SandboxPodProps extends SandboxProps {
   readonly sandboxId: string;
-  readonly image: string;
-  /** Public keys of those who may call the guest, separated by commas. */
-  readonly guestKeys: string;
-  /**
-   * Image that has the guest in /porthole, which an init container copies into the pod.
-   * @default - the sandbox's image has the guest in /porthole
-   */
-  readonly guestImage?: string;
   /**
    * CPU limit, in thousandths of a core.
    * @default 2000
@@ -55,21 +44,6 @@ export interface SandboxPodProps extends PodPlacement {
    */
   readonly network?: boolean;
   /**
-   * Whether a broker makes its connections, so that its commands use the guest's proxy.
-   * @default false
-   */
-  readonly brokered?: boolean;
-  /**
-   * StorageClass of /workspace.
-   * @default - the cluster's default
-   */
-  readonly storageClass?: string;
-  /**
-   * Secret of type kubernetes.io/dockerconfigjson in the namespace, which the image is pulled with.
-   * @default - what the namespace's default service account has
-   */
-  readonly pullSecret?: string;
-  /**
    * Labels of the pod besides Porthole's.
    * @default - none
    */
@@ -80,25 +54,13 @@ export interface SandboxPodProps extends PodPlacement {
    */
   readonly annotations?: Readonly<Record<string, string>>;
   /**
-   * Whether the pod shares the node's user namespace; false takes Kubernetes 1.33 and a runtime
-   * that can (containerd 2).
-   * @default true
-   */
-  readonly hostUsers?: boolean;
-  /**
    * User and group that everything runs as; never 0.
    * @default 1000
    */
   readonly user?: number;
 }
 
-const HOME = '/home/sandbox';
-
-/**
- * A sandbox as a pod with its own volume. It runs as an ordinary user without capabilities,
- * privilege escalation or a service account's token, under the runtime's seccomp profile, within
- * limits. Only /workspace, which outlives the pod, its home and /tmp are writable.
- */
+/** A sandbox as a pod with its own volume. */
 export class SandboxPod extends Construct {
   readonly pod: ApiObject;
   readonly volumeClaim: ApiObject;
@@ -106,25 +68,13 @@ export class SandboxPod extends Construct {
   /** @throws Error that names the property with the invalid value */
   constructor(scope: Construct, id: string, props: SandboxPodProps) {
     super(scope, id);
+    const { sandboxId, namespace, image, network = false, labels, annotations = {}, user = 1_000 } = props;
     const {
-      sandboxId,
-      namespace,
-      image,
-      guestKeys,
-      guestImage,
       cpuLimitMillis = SANDBOX_SIZE.cpuLimitMillis,
       cpuRequestMillis = Math.min(100, cpuLimitMillis),
       memoryMebibytes = SANDBOX_SIZE.memoryMebibytes,
       workspaceMebibytes = SANDBOX_SIZE.workspaceMebibytes,
       scratchMebibytes = SANDBOX_SIZE.scratchMebibytes,
-      network = false,
-      brokered = false,
-      storageClass,
-      pullSecret,
-      labels = {},
-      annotations = {},
-      hostUsers = true,
-      user = 1_000,
     } = props;
     if (image.trim() === '') throw new Error('SandboxPod.image must name a container image, got nothing.');
     const whole = {
@@ -148,97 +98,32 @@ export class SandboxPod extends Construct {
 
     const name = sandboxObjectName(sandboxId);
     const metadata = { name, namespace, labels: { ...SANDBOX_LABELS, ...sandboxIdLabels(sandboxId) } };
-    // The library's own class takes whole GiB only.
     this.volumeClaim = new ApiObject(this, 'workspace', {
       apiVersion: 'v1',
       kind: 'PersistentVolumeClaim',
       metadata,
-      spec: {
-        accessModes: ['ReadWriteOnce'],
-        resources: { requests: { storage: `${workspaceMebibytes}Mi` } },
-        ...(storageClass !== undefined && { storageClassName: storageClass }),
-      },
+      spec: workspaceSpec(`${workspaceMebibytes}Mi`, props),
     });
-    const memory = Size.mebibytes(memoryMebibytes);
-    const pod = new kplus.Pod(this, 'pod', {
+    const memory = `${memoryMebibytes}Mi`;
+    this.pod = new ApiObject(this, 'pod', {
+      apiVersion: 'v1',
+      kind: 'Pod',
       metadata: {
         ...metadata,
         labels: { ...labels, ...metadata.labels, ...SANDBOX_POD_LABELS, ...(network && NETWORK_LABELS) },
         ...(Object.keys(annotations).length > 0 && { annotations }),
       },
-      automountServiceAccountToken: false,
-      restartPolicy: kplus.RestartPolicy.ALWAYS,
-      terminationGracePeriod: Duration.seconds(2),
-      securityContext: {
-        ensureNonRoot: true,
-        user,
-        group: user,
-        fsGroup: user,
-        fsGroupChangePolicy: kplus.FsGroupChangePolicy.ON_ROOT_MISMATCH,
-      },
-    });
-    const base = { HOME, WORKSPACE: '/workspace', SANDBOX_ID: sandboxId };
-    const guest = guestPod(guestKeys, base, brokered);
-    const common = {
-      // A runtime cannot start in a folder that its user may not enter.
-      workingDir: '/',
-      imagePullPolicy: kplus.ImagePullPolicy.IF_NOT_PRESENT,
-      resources: {
-        cpu: {
-          request: kplus.Cpu.millis(cpuRequestMillis),
-          limit: kplus.Cpu.millis(cpuLimitMillis),
+      spec: sandboxPodSpec(props, {
+        resources: {
+          requests: { cpu: `${cpuRequestMillis}m`, memory },
+          limits: { cpu: `${cpuLimitMillis}m`, memory },
         },
-        memory: { request: memory, limit: memory },
-      },
-      securityContext: {
-        ensureNonRoot: true,
-        allowPrivilegeEscalation: false,
-        privileged: false,
-        readOnlyRootFilesystem: true,
-        capabilities: { drop: [kplus.Capability.ALL] },
-        seccompProfile: { type: kplus.SeccompProfileType.RUNTIME_DEFAULT },
-      },
-    };
-    const container = pod.addContainer({
-      ...common,
-      name: 'sandbox',
-      image,
-      command: [...guest.command],
-      envVariables: {
-        HOME: kplus.EnvValue.fromValue(HOME),
-        WORKSPACE: kplus.EnvValue.fromValue('/workspace'),
-        SANDBOX_ID: kplus.EnvValue.fromValue(sandboxId),
-      },
+        sandbox: { id: sandboxId, claimName: name },
+        scratch: `${scratchMebibytes}Mi`,
+        user,
+        imagePullPolicy: 'IfNotPresent',
+      }),
     });
-    const scratch = (volume: string) =>
-      kplus.Volume.fromEmptyDir(this, volume, volume, { sizeLimit: Size.mebibytes(scratchMebibytes) });
-    const stored = kplus.PersistentVolumeClaim.fromClaimName(this, 'stored', name);
-    const files = kplus.Volume.fromPersistentVolumeClaim(this, 'files', stored, { name: 'workspace' });
-    container.mount('/workspace', files);
-    container.mount('/tmp', scratch('tmp'));
-    container.mount(HOME, scratch('home'));
-    container.mount(GUEST_STATE, scratch('guest'));
-    if (guestImage !== undefined) {
-      const { name, command, volume, target, mountPath, mebibytes } = guestInstaller();
-      const sizeLimit = Size.mebibytes(mebibytes);
-      const folder = kplus.Volume.fromEmptyDir(this, volume, volume, { sizeLimit });
-      pod.addInitContainer({ ...common, name, image: guestImage, command }).mount(target, folder);
-      container.mount(mountPath, folder, { readOnly: true });
-    }
-    this.pod = ApiObject.of(pod);
-    this.pod.addJsonPatch(
-      // The pause process reaps the orphaned processes of commands.
-      JsonPatch.add('/spec/shareProcessNamespace', true),
-      // Keeps the namespace's other Services out of its environment.
-      JsonPatch.add('/spec/enableServiceLinks', false),
-      ...guest.env.map((each) => JsonPatch.add('/spec/containers/0/env/-', each)),
-      ...Object.entries(placementFields(props)).map(([field, value]) =>
-        JsonPatch.add(`/spec/${field}`, value),
-      ),
-      ...(hostUsers ? [] : [JsonPatch.add('/spec/hostUsers', false)]),
-      // The library takes only a Secret of the same app.
-      ...(pullSecret === undefined ? [] : [JsonPatch.add('/spec/imagePullSecrets', [{ name: pullSecret }])]),
-    );
   }
 }
 

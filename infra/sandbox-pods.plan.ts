@@ -16,8 +16,8 @@ import { isOurs, policyMetadata } from './expressions.ts';
 export const SANDBOX_NAME = `^${SANDBOX_NAME_PREFIX}[a-z0-9-]+$`;
 
 /**
- * The library that makes the manifest sets `addr`; the API server sets `limit-ranger`, if a
- * LimitRange adds defaults.
+ * Functions of the version before set `addr`; the API server sets `limit-ranger`, if a LimitRange
+ * adds defaults.
  */
 const LABEL_KEYS = [
   ...Object.keys({ ...SANDBOX_LABELS, ...SANDBOX_POD_LABELS }),

@@ -21,8 +21,13 @@ describe('the pod of a sandbox', () => {
   test('runs unprivileged, and cannot escalate privileges', () => {
     expect(pod.spec).toMatchObject({
       automountServiceAccountToken: false,
-      hostNetwork: false,
-      securityContext: { runAsNonRoot: true, runAsUser: 1000, runAsGroup: 1000, fsGroup: 1000 },
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: 1000,
+        runAsGroup: 1000,
+        fsGroup: 1000,
+        seccompProfile: { type: 'RuntimeDefault' },
+      },
     });
     expect(container['securityContext']).toEqual({
       allowPrivilegeEscalation: false,
@@ -30,13 +35,14 @@ describe('the pod of a sandbox', () => {
       privileged: false,
       readOnlyRootFilesystem: true,
       runAsNonRoot: true,
-      seccompProfile: { type: 'RuntimeDefault' },
     });
   });
 
   test('has no service account token, Service environment or host namespace of its cluster', () => {
     expect(pod.spec).toMatchObject({ enableServiceLinks: false });
-    expect(pod.spec).not.toHaveProperty('serviceAccountName');
+    for (const field of ['serviceAccountName', 'hostNetwork', 'hostPID', 'hostIPC']) {
+      expect(pod.spec).not.toHaveProperty(field);
+    }
   });
 
   test('has limits, and requests all of its memory', () => {
@@ -54,7 +60,7 @@ describe('the pod of a sandbox', () => {
       { name: 'guest', mountPath: '/run/porthole-guest' },
     ]);
     expect(pod.spec['volumes']).toEqual([
-      { name: 'workspace', persistentVolumeClaim: { claimName: 'sandbox-box', readOnly: false } },
+      { name: 'workspace', persistentVolumeClaim: { claimName: 'sandbox-box' } },
       { name: 'tmp', emptyDir: { sizeLimit: '2048Mi' } },
       { name: 'home', emptyDir: { sizeLimit: '2048Mi' } },
       { name: 'guest', emptyDir: { sizeLimit: '2048Mi' } },

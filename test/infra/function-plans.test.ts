@@ -345,9 +345,8 @@ describe('sandboxes from templates', () => {
     const shared = container?.env.filter(({ name }) => name !== 'SANDBOX_ID') ?? [];
     expect(own?.['env']).toEqual(expect.arrayContaining(shared));
     expect(container?.volumeMounts).toEqual(own?.['volumeMounts']);
-    const { seccompProfile, ...security } = (own?.['securityContext'] ?? {}) as { seccompProfile?: object };
-    expect(container?.securityContext).toEqual(security);
-    expect(pod?.securityContext).toEqual({ ...made.spec.securityContext, seccompProfile });
+    expect(container?.securityContext).toEqual(own?.['securityContext']);
+    expect(pod?.securityContext).toEqual(made.spec.securityContext);
     expect(pod?.shareProcessNamespace).toBe(made.spec.shareProcessNamespace);
   });
 });

@@ -157,7 +157,7 @@ export class PodLife {
   }
 
   async #manifests(id: string, image: string | undefined, { resources = {}, network }: StoredSpec) {
-    // Loaded lazily, only to create sandboxes: it is half a megabyte of code.
+    // Loaded lazily, only to create sandboxes.
     const { sandboxPodManifests } = await import('#constructs/sandbox-pod.ts');
     const { cpu, memoryMb, diskMb } = resources;
     return sandboxPodManifests({
