@@ -236,11 +236,13 @@ export class LocalProvider implements SandboxProvider {
   }
 
   #observe(id: string): Omit<SandboxObservation, 'podName'> {
+    if (!isSandboxId(id)) return { state: 'absent' };
     const folder = new SandboxFolder(this.#root, id);
-    if (!isSandboxId(id) || !folder.exists()) return { state: 'absent' };
+    const started = folder.started();
+    // Every command asks: one that was started has its folder.
+    if (started === undefined && !folder.exists()) return { state: 'absent' };
     if (folder.has('destroying')) return { state: 'stopped', reason: 'its removal has begun' };
     if (!folder.has('made')) return { state: 'creating' };
-    const started = folder.started();
     if (started === undefined) return { state: 'stopped' };
     if (!isAlive(started.process)) return { state: 'stopped', reason: 'its processes have ended' };
     return speaksOurs(started)

@@ -134,7 +134,7 @@ export function sandboxCapacity(
           .set({
             owner_org: to.org,
             owner_user: to.user,
-            observed: 'creating',
+            observed: sandboxOptions?.runsAtOnce === true ? 'running' : 'creating',
             created_at: instantText(at),
             last_active_at: null,
             heartbeat_at: null,

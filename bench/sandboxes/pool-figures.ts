@@ -42,7 +42,7 @@ export async function benchPool({ slots, burst, rounds }: PoolFigures): Promise<
       return took;
     };
     const arms = {
-      'warm create': timed(() => createSandbox(services, { owner: OWNER }, async ({ id }) => id)),
+      'warm create': timed(async () => (await createSandbox(services, { owner: OWNER })).id),
       'bare hand-over': timed(
         async () => (await records.capacity.takeWarm(place, POOL_OWNER, OWNER, clock.now()))?.id,
       ),
@@ -65,8 +65,7 @@ export async function benchPool({ slots, burst, rounds }: PoolFigures): Promise<
         const made: string[] = [];
         const began = performance.now();
         const worker = async () => {
-          for (const _ of waiting)
-            made.push(await createSandbox(services, { owner: OWNER, resources }, async ({ id }) => id));
+          for (const _ of waiting) made.push((await createSandbox(services, { owner: OWNER, resources })).id);
         };
         await Promise.all(Array.from({ length: BATCH }, worker));
         const took = performance.now() - began;

@@ -58,7 +58,7 @@ export function snapshotSandbox(
   return createSandbox(
     { ...deps, quotas: NO_QUOTAS },
     { owner: EDITOR_OWNER, sessionKey: sessionOf(snapshotId), tags: tagsOf(owner), network: NO_NETWORK },
-    (made) => Promise.resolve(made),
+    undefined,
     signal,
     (known) => readySandbox(deps, known),
   );

@@ -64,24 +64,42 @@ export interface NewSandbox {
 /**
  * Makes a sandbox under a fresh id, or takes a ready one, and passes it to `use` while it is still
  * `creating`; it becomes `running` only when `use` succeeds. A crash before that leaves a record in
- * `creating`, which recovery destroys, because no caller has received its id. If the owner has a
- * sandbox with that session key, `known` gets that one instead.
+ * `creating`, which recovery destroys, because no caller has received its id. Without `use` a ready
+ * one runs at once: a second write would take as long as the first. If the owner has a sandbox with
+ * that session key, `known` gets that one instead.
  * @throws PortholeError `quota_exceeded`, `sandbox_exists` if the name is taken,
  * `image_not_supported`, `skill_not_found`, and the provider's errors
  */
-export async function createSandbox<T>(
+export function createSandbox(
   deps: CreateSandboxDeps,
   asked: NewSandbox,
-  use: (sandbox: SandboxRecord) => Promise<T>,
+  use?: Use<SandboxRecord>,
   signal?: AbortSignal,
-  known: (sandbox: SandboxRecord) => Promise<T> = use,
-): Promise<T> {
+  known?: Use<SandboxRecord>,
+): Promise<SandboxRecord>;
+export function createSandbox<T>(
+  deps: CreateSandboxDeps,
+  asked: NewSandbox,
+  use: Use<T>,
+  signal?: AbortSignal,
+  known?: Use<T>,
+): Promise<T>;
+export async function createSandbox(
+  deps: CreateSandboxDeps,
+  asked: NewSandbox,
+  use?: Use<unknown>,
+  signal?: AbortSignal,
+  known: Use<unknown> = use ?? itself,
+): Promise<unknown> {
   const wanted = await withNetwork(deps, await sized(deps, asked));
   await requireSkills(deps, wanted.owner, wanted.skills ?? []);
-  const sandboxOptions = sandboxOptionsOf(deps, wanted);
+  const isUsed = use !== undefined || (wanted.skills ?? []).length > 0;
+  const sandboxOptions = { ...sandboxOptionsOf(deps, wanted), runsAtOnce: !isUsed };
   const isPlain = isDefault(deps.provider, wanted) && (await fitsNetwork(deps, wanted));
   const warm = isPlain ? await deps.pool.take(wanted.owner, signal, sandboxOptions) : undefined;
-  if (warm !== undefined) return finish(deps, warm, () => used(deps, warm, use, signal));
+  if (warm !== undefined && !isUsed) return warm;
+  const work = use ?? itself;
+  if (warm !== undefined) return finish(deps, warm, () => used(deps, warm, work, signal));
   const id = deps.ids.sandbox();
   const reservation = await reserveSandbox(deps, id, wanted);
   if (reservation.kind === 'id_taken') {
@@ -90,7 +108,13 @@ export async function createSandbox<T>(
     });
   }
   if (reservation.kind === 'same_session') return known(reservation.sandbox);
-  return makeSandbox(deps, reservation.sandbox, use, signal);
+  return makeSandbox(deps, reservation.sandbox, work, signal);
+}
+
+type Use<T> = (sandbox: SandboxRecord) => Promise<T>;
+
+function itself(sandbox: SandboxRecord): Promise<SandboxRecord> {
+  return Promise.resolve(sandbox);
 }
 
 /**
@@ -282,7 +306,7 @@ function sandboxOptionsOf(
 export function makeSandbox<T>(
   deps: MakeSandboxDeps,
   sandbox: SandboxRecord,
-  use: (sandbox: SandboxRecord) => Promise<T>,
+  use: Use<T>,
   signal?: AbortSignal,
 ): Promise<T> {
   return finish(deps, sandbox, async () => {
@@ -295,7 +319,7 @@ export function makeSandbox<T>(
 async function used<T>(
   deps: MakeSandboxDeps,
   sandbox: SandboxRecord,
-  use: (sandbox: SandboxRecord) => Promise<T>,
+  use: Use<T>,
   signal: AbortSignal | undefined,
 ): Promise<T> {
   if (sandbox.skills.length === 0) return use(sandbox);

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Owner } from '../shared/clock-and-ids.ts';
 import type { SandboxOptions } from './sandbox-capacity.ts';
 import type { SandboxRecord } from './sandbox-records.ts';
@@ -47,6 +46,8 @@ class ManagedPool implements WarmPool {
   /** The levelling that was started last, and the one that waits for it. */
   #levelling: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
+  /** Until the next levelling after a sandbox was taken. */
+  #soon: NodeJS.Timeout | undefined;
   readonly #background = new Set<Promise<void>>();
 
   constructor(deps: ManagedPoolDeps) {
@@ -89,7 +90,7 @@ class ManagedPool implements WarmPool {
         sandboxOptions,
       });
       if (taken === undefined) return undefined;
-      this.#inBackground(this.#levelSoon());
+      this.#levelSoon();
       try {
         if (await this.#runs(taken, signal)) return taken;
       } catch (error) {
@@ -120,15 +121,18 @@ class ManagedPool implements WarmPool {
   /** Stops creating; resolves once unfinished sandboxes have been removed. */
   async #stop(): Promise<void> {
     this.#open = false;
+    clearTimeout(this.#soon);
+    this.#soon = undefined;
     this.#making.abort();
     await Promise.allSettled([this.#levelling, this.#next]);
   }
 
   /** Delayed, because starting a sandbox competes with the first command in the taken one. */
-  async #levelSoon(): Promise<void> {
-    const { signal } = this.#making;
-    await pause(REPLACE_AFTER_MS, undefined, { signal, ref: false }).catch(() => undefined);
-    if (!signal.aborted) await this.#level();
+  #levelSoon(): void {
+    this.#soon ??= setTimeout(() => {
+      this.#soon = undefined;
+      this.#inBackground(this.#level());
+    }, REPLACE_AFTER_MS).unref();
   }
 
   /**

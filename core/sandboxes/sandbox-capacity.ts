@@ -35,6 +35,8 @@ export interface SandboxOptions {
   readonly env: Readonly<Record<string, string>>;
   /** @default none */
   readonly network?: NetworkPolicy | undefined;
+  /** Whether it is `running` at once, not `creating`: nothing is left to be done in it. */
+  readonly runsAtOnce?: boolean | undefined;
   /** The size it counts as. */
   readonly resources: Partial<SandboxSize>;
   /** Undefined: no limit. */
@@ -66,8 +68,9 @@ export interface SandboxCapacity {
   countWanted(place: string): Promise<number>;
   /**
    * Transfers the oldest sandbox of `from` in the installation that is desired and observed to run,
-   * or the one with `id`, to `to`, created at `at`: it is `creating` again. Concurrent callers get
-   * different sandboxes. Undefined if none is left, or if `reserve` would refuse `sandboxOptions`.
+   * or the one with `id`, to `to`, created at `at`: it is `creating` again unless `runsAtOnce`.
+   * Concurrent callers get different sandboxes. Undefined if none is left, or if `reserve` would
+   * refuse `sandboxOptions`.
    */
   takeWarm(
     place: string,

@@ -45,9 +45,9 @@ export interface WarmPool {
   /** Removes unassigned sandboxes, and creates no more until `prime`. */
   drain(signal?: AbortSignal): Promise<void>;
   /**
-   * Assigns a running sandbox to the owner; it is `creating` until its record says otherwise.
-   * Undefined if the pool is empty, or if the provider's own `create` takes from it. Refills the
-   * pool in the background.
+   * Assigns a running sandbox to the owner; it is `creating` until its record says otherwise,
+   * unless `runsAtOnce`. Undefined if the pool is empty, or if the provider's own `create` takes
+   * from it. Refills the pool in the background.
    */
   take(
     owner: Owner,

@@ -62,7 +62,6 @@ const Made = z
       ),
   })
   .meta({ id: 'MadeSandbox' });
-type Made = z.infer<typeof Made>;
 
 const createSandboxRoute = defineRoute({
   id: 'createSandbox',
@@ -93,7 +92,8 @@ const createSandboxRoute = defineRoute({
     const owner = ownerOf(person);
     const archive =
       body.from_archive == null ? undefined : await findArchive(services, owner, body.from_archive);
-    const made = await createSandbox(
+    let isNew = true;
+    const { id, generation } = await createSandbox(
       services,
       {
         owner,
@@ -108,18 +108,23 @@ const createSandboxRoute = defineRoute({
         ...(await networkOf(services, body)),
         env: body.env ?? undefined,
       },
-      async ({ id: sandboxId, generation }): Promise<Made> => {
-        if (archive !== undefined) await restoreArchive(services, archive, sandboxId, signal);
-        const by = { version: 0 };
-        return {
-          id: sandboxId,
-          sandbox_token: await services.tokens.signSandbox({ sandboxId, generation, by }),
-        };
-      },
+      archive &&
+        (async (sandbox) => {
+          await restoreArchive(services, archive, sandbox.id, signal);
+          return sandbox;
+        }),
       // Other callers may wait for the session's sandbox: its creation is never aborted.
       body.session_key == null ? signal : undefined,
-      async (known) => ({ id: (await readySandbox(services, known)).id }),
+      (known) => {
+        isNew = false;
+        return readySandbox(services, known);
+      },
     );
+    const made: z.infer<typeof Made> = { id };
+    if (isNew) {
+      const by = { version: 0 };
+      made.sandbox_token = await services.tokens.signSandbox({ sandboxId: id, generation, by });
+    }
     return json(200, made, { 'cache-control': 'no-store' });
   },
 });

@@ -55,6 +55,16 @@ export function warmSandboxesContract(
       expect((await records.sandboxes.get('first'))?.owner).toEqual(POOL);
     });
 
+    test('run at once for an owner who needs nothing more', async () => {
+      await leave(warm('ready'));
+      const sandboxOptions = { sessionKey: null, name: null, tags: {}, env: {}, resources: {} };
+      const taken = await records.capacity.takeWarm('here', POOL, ALICE, NOON, {
+        sandboxOptions: { ...sandboxOptions, runsAtOnce: true },
+      });
+      expect(taken).toMatchObject({ id: 'ready', owner: ALICE, observed: 'running' });
+      expect(await peer.sandboxes.get('ready')).toEqual(taken);
+    });
+
     test('are each given once, by two instances at once', async () => {
       await leave(...Array.from({ length: 20 }, (_, at) => warm(`box-${at}`)));
       const taken = await Promise.all(

@@ -1,11 +1,12 @@
 import { NO_NETWORK } from '#core/network/network-policy.ts';
 import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProvider } from '#test/support/with-guests.ts';
 import { POOL_OWNER } from '#core/sandboxes/sandbox-owner.ts';
+import type { WarmPool } from '#core/sandboxes/warm-pool.ts';
 import { createSandbox, type NewSandbox } from '#core/sandboxes/create-sandbox.ts';
 import { recoverSandboxes } from '#host/recover-sandboxes.ts';
 import { warmPoolContract } from '#test/contracts/warm-pool.contract.ts';
@@ -46,6 +47,16 @@ describe('with sandboxes', () => {
   });
   afterEach(() => harness.dispose());
 
+  const depsOf = (pool: WarmPool) => ({
+    records: harness.records,
+    provider: harness.provider,
+    pool,
+    clock: pinnedClock(NOON),
+    ids: numberedIds(),
+    place: 'here',
+    quotas: NO_QUOTAS,
+    images: [],
+  });
   const mine = async () => (await harness.records.capacity.wantedBy(POOL_OWNER, 'here')).map(({ id }) => id);
 
   test('hands out nothing before it has checked what a restart left', async () => {
@@ -113,18 +124,12 @@ describe('with sandboxes', () => {
     await pool.prime();
     const [ready = ''] = await mine();
     const { records, provider } = harness;
-    const deps = {
-      records,
-      provider,
-      pool,
-      clock: pinnedClock(NOON),
-      ids: numberedIds(),
-      place: 'here',
-      quotas: NO_QUOTAS,
-      images: [{ name: 'debian', reference: 'debian:12', description: '', languages: [], resources: {} }],
-    };
-    const create = (wanted: Partial<NewSandbox> = {}) =>
-      createSandbox(deps, { owner: ALICE, ...wanted }, async ({ id }) => id);
+    const images = [
+      { name: 'debian', reference: 'debian:12', description: '', languages: [], resources: {} },
+    ];
+    const deps = { ...depsOf(pool), images };
+    const create = async (wanted: Partial<NewSandbox> = {}) =>
+      (await createSandbox(deps, { owner: ALICE, ...wanted })).id;
     const { defaultSize } = provider;
     for (const other of [
       { image: 'debian' },
@@ -137,23 +142,32 @@ describe('with sandboxes', () => {
     expect(await records.sandboxes.get(ready)).toMatchObject({ owner: ALICE, observed: 'running' });
   });
 
+  test('hands over by one write what needs nothing more, and never a dead one', async () => {
+    const pool = harness.open(poolConfig());
+    await pool.prime();
+    const [dead = '', ready] = await mine();
+    await harness.provider.destroy(dead);
+    const { records } = harness;
+    const written = jest.spyOn(records.sandboxes, 'setObserved');
+    try {
+      const made = await createSandbox(depsOf(pool), { owner: ALICE, ttlSeconds: 60 });
+      expect(made).toMatchObject({ id: ready, owner: ALICE, observed: 'running', heartbeatAt: NOON });
+      expect(written.mock.calls.filter(([id]) => id === ready)).toEqual([]);
+      expect(await records.sandboxes.get(made.id)).toEqual(made);
+    } finally {
+      written.mockRestore();
+    }
+    await pool.close();
+    expect((await records.sandboxes.get(dead))?.observed).toBe('destroyed');
+  });
+
   test('removes a sandbox that its taker could not use', async () => {
     const pool = harness.open(poolConfig());
     await pool.prime();
     const [ready = ''] = await mine();
     const { records, provider } = harness;
-    const deps = {
-      records,
-      provider,
-      pool,
-      clock: pinnedClock(NOON),
-      ids: numberedIds(),
-      place: 'here',
-      quotas: NO_QUOTAS,
-      images: [],
-    };
     await expect(
-      createSandbox(deps, { owner: ALICE }, () => Promise.reject(new Error('no run'))),
+      createSandbox(depsOf(pool), { owner: ALICE }, () => Promise.reject(new Error('no run'))),
     ).rejects.toThrow('no run');
     expect(await records.sandboxes.get(ready)).toMatchObject({ desired: 'destroyed', observed: 'destroyed' });
     expect(await collect(provider.list())).not.toContain(ready);
