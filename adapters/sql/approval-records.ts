@@ -2,7 +2,7 @@ import { PortholeError } from '#core/errors.ts';
 import type { ApprovalRecords, ApprovalRequest } from '#core/approvals/approval-store.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import { policyPort, policyRun } from '#core/approvals/approval-rules.ts';
-import { deleted, EVERY_RUN, first, instantText, ownedBy } from './sql-dialect.ts';
+import { deleted, done, EVERY_RUN, first, instantText, ownedBy } from './sql-dialect.ts';
 import type { SqlSession } from './sql-session.ts';
 import { holdRun, publishingTransaction } from './publishing-transaction.ts';
 import { toApproval } from './approval-rows.ts';
@@ -34,14 +34,15 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
       repeatable((db) => first(db.selectFrom('approvals').selectAll().where('id', '=', id), toApproval)),
 
     stay: (id, { id: waiter, until }) =>
-      repeatable(async (db) => {
-        await db
-          .updateTable('approval_waiters')
-          .set({ until: instantText(until) })
-          .where('approval_id', '=', id)
-          .where('waiter', '=', waiter)
-          .execute();
-      }),
+      repeatable((db) =>
+        done(
+          db
+            .updateTable('approval_waiters')
+            .set({ until: instantText(until) })
+            .where('approval_id', '=', id)
+            .where('waiter', '=', waiter),
+        ),
+      ),
 
     leave: (runId, id, waiter, now) =>
       repeatable((db) =>
@@ -187,7 +188,8 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
             .limit(DUE_AT_ONCE)
             .execute(),
         );
-        for (const [run, ids] of byRun(due)) {
+        for (const [run, rows] of Map.groupBy(due, (row) => row.run_id)) {
+          const ids = rows.map(({ id }) => id);
           const gone = await once((db) =>
             publishingTransaction(session, db, async (trx, publish) => {
               await holdRun(trx, dialect, run);
@@ -201,14 +203,15 @@ export function approvalRecords(session: SqlSession): ApprovalRecords {
     },
 
     take: (id, at) =>
-      repeatable(async (db) => {
-        await db
-          .updateTable('approvals')
-          .set({ taken_at: instantText(at) })
-          .where('id', '=', id)
-          .where('taken_at', 'is', null)
-          .execute();
-      }),
+      repeatable((db) =>
+        done(
+          db
+            .updateTable('approvals')
+            .set({ taken_at: instantText(at) })
+            .where('id', '=', id)
+            .where('taken_at', 'is', null),
+        ),
+      ),
 
     forget: (before) =>
       once((db) => deleted(db.deleteFrom('approvals').where('ended_at', '<', instantText(before)))),
@@ -220,12 +223,4 @@ function runEnded({ runId }: ApprovalRequest): PortholeError {
     'run_ended',
     `Run ${runId} has completed, and its agent asks for nothing any more: its owner may still start the preview.`,
   );
-}
-
-function byRun(
-  rows: readonly { readonly id: string; readonly run_id: string }[],
-): ReadonlyMap<string, string[]> {
-  const runs = new Map<string, string[]>();
-  for (const { id, run_id } of rows) runs.set(run_id, [...(runs.get(run_id) ?? []), id]);
-  return runs;
 }

@@ -5,10 +5,7 @@ import { keysetPage } from './keyset-page.ts';
 import type { ArchivesTable } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 
-export function archiveRecords({
-  once,
-  repeatable,
-}: Pick<SqlSession, 'once' | 'repeatable'>): ArchiveRecords {
+export function archiveRecords({ once, repeatable }: SqlSession): ArchiveRecords {
   return {
     put: (archive) =>
       repeatable(async (db) => {

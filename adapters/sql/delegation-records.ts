@@ -1,23 +1,22 @@
 import type { Kysely, Selectable } from 'kysely';
 import type { DelegationRecord, DelegationRecords, Scope } from '#core/delegations/delegation-store.ts';
 import type { SandboxKey } from '#core/sandboxes/sandbox-records.ts';
-import { deleted, first, instantText } from './sql-dialect.ts';
+import { notifyingTransaction } from './publishing-transaction.ts';
+import { all, count, deleted, first, instantText } from './sql-dialect.ts';
 import type { DelegationsTable, SqlSchema } from './schema.ts';
-import { inTransaction, type SqlSession } from './sql-session.ts';
+import type { SqlSession } from './sql-session.ts';
 
-export function delegationRecords({ dialect, notifier, once, repeatable }: SqlSession): DelegationRecords {
-  /** Changes the delegations of a sandbox; wakes its watchers once the change is committed. */
-  const change = async <T>(sandboxId: string, work: (trx: Kysely<SqlSchema>) => Promise<T>): Promise<T> => {
-    const result = await once((db) =>
-      inTransaction(db, async (trx) => {
-        const done = await work(trx);
-        await notifier.announce(trx, sandboxId);
-        return done;
+export function delegationRecords(session: SqlSession): DelegationRecords {
+  const { dialect, notifier, once, repeatable, transact } = session;
+  /** Changes the delegations of a sandbox, and wakes its watchers. */
+  const change = <T>(sandboxId: string, work: (trx: Kysely<SqlSchema>) => Promise<T>): Promise<T> =>
+    once((db) =>
+      notifyingTransaction(session, db, async (trx, notify) => {
+        const result = await work(trx);
+        await notify(sandboxId);
+        return result;
       }),
     );
-    notifier.committed(sandboxId);
-    return result;
-  };
   const of = (db: Kysely<SqlSchema>, sandbox: SandboxKey, now: Date) =>
     db
       .selectFrom('delegations')
@@ -26,54 +25,43 @@ export function delegationRecords({ dialect, notifier, once, repeatable }: SqlSe
       .where('expires_at', '>', instantText(now));
   return {
     create: (delegation, most) =>
-      once((db) =>
-        inTransaction(db, async (trx) => {
-          const { sandbox, createdAt } = delegation;
-          await dialect.lockKey(trx, JSON.stringify(['delegations', sandbox.id]));
-          const { count } = await of(trx, sandbox, createdAt)
-            .select(({ fn }) => fn.countAll().as('count'))
-            .executeTakeFirstOrThrow();
-          if (Number(count) >= most) return false;
-          await trx.insertInto('delegations').values(toRow(delegation)).execute();
-          return true;
-        }),
-      ),
+      transact(async (trx) => {
+        const { sandbox, createdAt } = delegation;
+        await dialect.lockKey(trx, JSON.stringify(['delegations', sandbox.id]));
+        if ((await count(of(trx, sandbox, createdAt))) >= most) return false;
+        await trx.insertInto('delegations').values(toRow(delegation)).execute();
+        return true;
+      }),
 
     get: (id) =>
       repeatable((db) => first(db.selectFrom('delegations').selectAll().where('id', '=', id), toRecord)),
 
     list: (sandbox, now) =>
-      repeatable(async (db) => {
-        const rows = await of(db, sandbox, now).selectAll().orderBy('created_at').orderBy('id').execute();
-        return rows.map(toRecord);
-      }),
+      repeatable((db) => all(of(db, sandbox, now).selectAll().orderBy('created_at').orderBy('id'), toRecord)),
 
     renew: (id, sandbox, at) =>
-      once((db) =>
-        inTransaction(db, async (trx) => {
-          const row = await of(trx, sandbox, at)
-            .selectAll()
-            .where('id', '=', id)
-            .where('renewable', '=', 1)
-            .modifyEnd(dialect.forUpdate)
-            .executeTakeFirst();
-          if (row === undefined) return undefined;
-          const until = instantText(new Date(at.getTime() + row.ttl_ms));
-          const expires_at = until > row.expires_at ? until : row.expires_at;
-          await trx.updateTable('delegations').set({ expires_at }).where('id', '=', id).execute();
-          return toRecord({ ...row, expires_at });
-        }),
-      ),
+      transact(async (trx) => {
+        const row = await of(trx, sandbox, at)
+          .selectAll()
+          .where('id', '=', id)
+          .where('renewable', '=', 1)
+          .modifyEnd(dialect.forUpdate)
+          .executeTakeFirst();
+        if (row === undefined) return undefined;
+        const until = instantText(new Date(at.getTime() + row.ttl_ms));
+        const expires_at = until > row.expires_at ? until : row.expires_at;
+        await trx.updateTable('delegations').set({ expires_at }).where('id', '=', id).execute();
+        return toRecord({ ...row, expires_at });
+      }),
 
     revoke: (id, sandbox) =>
       change(sandbox.id, async (trx) => {
-        const { numDeletedRows } = await trx
+        const revoked = trx
           .deleteFrom('delegations')
           .where('id', '=', id)
           .where('sandbox_id', '=', sandbox.id)
-          .where('generation', '=', sandbox.generation)
-          .executeTakeFirst();
-        return numDeletedRows > 0n;
+          .where('generation', '=', sandbox.generation);
+        return (await deleted(revoked)) > 0;
       }),
 
     forget: (before) =>

@@ -1,36 +1,37 @@
 import type { Kysely } from 'kysely';
 import type { DraftRecord, DraftRecords, DraftSaving } from '#core/editor/editor-store.ts';
 import { holdsLock } from '#core/editor/editor-limits.ts';
-import { instantText } from './sql-dialect.ts';
+import { first, instantText, some } from './sql-dialect.ts';
 import type { SqlSchema } from './schema.ts';
-import { inTransaction, type SqlSession } from './sql-session.ts';
+import type { SqlSession } from './sql-session.ts';
 import { changedColumns, lockColumns, toDraft, toLock } from './editor-rows.ts';
 
-export function draftRecords({ dialect, once, repeatable }: SqlSession): DraftRecords {
+export function draftRecords({ dialect, once, repeatable, transact }: SqlSession): DraftRecords {
   return {
-    get: (toolId) => repeatable((db) => readDraft(db, toolId)),
+    get: (toolId) =>
+      repeatable((db) =>
+        first(db.selectFrom('tool_drafts').selectAll().where('tool_id', '=', toolId), toDraft),
+      ),
 
     save: (claim, change, by, revision) =>
-      once((db) =>
-        inTransaction(db, async (trx): Promise<DraftSaving | undefined> => {
-          const draft = await holdDraft(trx, dialect, claim.toolId);
-          if (draft === undefined) return undefined;
-          if (!holdsLock(draft, claim)) return { kind: 'not_locked', draft };
-          if (revision !== undefined && draft.revision !== revision) return { kind: 'stale', draft };
-          const saved = await trx
-            .updateTable('tool_drafts')
-            .set({
-              ...changedColumns(change),
-              revision: draft.revision + 1,
-              updated_at: instantText(claim.at),
-              updated_by: by,
-            })
-            .where('tool_id', '=', claim.toolId)
-            .returningAll()
-            .executeTakeFirstOrThrow();
-          return { kind: 'saved', draft: toDraft(saved) };
-        }),
-      ),
+      transact(async (trx): Promise<DraftSaving | undefined> => {
+        const draft = await holdDraft(trx, dialect, claim.toolId);
+        if (draft === undefined) return undefined;
+        if (!holdsLock(draft, claim)) return { kind: 'not_locked', draft };
+        if (revision !== undefined && draft.revision !== revision) return { kind: 'stale', draft };
+        const saved = await trx
+          .updateTable('tool_drafts')
+          .set({
+            ...changedColumns(change),
+            revision: draft.revision + 1,
+            updated_at: instantText(claim.at),
+            updated_by: by,
+          })
+          .where('tool_id', '=', claim.toolId)
+          .returningAll()
+          .executeTakeFirstOrThrow();
+        return { kind: 'saved', draft: toDraft(saved) };
+      }),
 
     // One statement: of two concurrent callers the second sees the first one's lock. Not
     // idempotent: a repeat would find its own lock.
@@ -64,48 +65,38 @@ export function draftRecords({ dialect, once, repeatable }: SqlSession): DraftRe
       }),
 
     renewLock: ({ toolId, tokenSha256, at }, expiresAt) =>
-      repeatable(async (db) => {
-        const renewed = await db
-          .updateTable('tool_drafts')
-          .set({ lock_expires_at: instantText(expiresAt) })
-          .where('tool_id', '=', toolId)
-          .where('lock_token_sha256', '=', tokenSha256)
-          .where('lock_expires_at', '>', instantText(at))
-          .returning('tool_id')
-          .executeTakeFirst();
-        return renewed !== undefined;
-      }),
+      repeatable((db) =>
+        some(
+          db
+            .updateTable('tool_drafts')
+            .set({ lock_expires_at: instantText(expiresAt) })
+            .where('tool_id', '=', toolId)
+            .where('lock_token_sha256', '=', tokenSha256)
+            .where('lock_expires_at', '>', instantText(at))
+            .returning('tool_id'),
+        ),
+      ),
 
     releaseLock: ({ toolId, tokenSha256 }) =>
-      once(async (db) => {
-        const released = await db
-          .updateTable('tool_drafts')
-          .set({ lock_org: null, lock_user: null, lock_token_sha256: null, lock_expires_at: null })
-          .where('tool_id', '=', toolId)
-          .where('lock_token_sha256', '=', tokenSha256)
-          .returning('tool_id')
-          .executeTakeFirst();
-        return released !== undefined;
-      }),
+      once((db) =>
+        some(
+          db
+            .updateTable('tool_drafts')
+            .set({ lock_org: null, lock_user: null, lock_token_sha256: null, lock_expires_at: null })
+            .where('tool_id', '=', toolId)
+            .where('lock_token_sha256', '=', tokenSha256)
+            .returning('tool_id'),
+        ),
+      ),
   };
 }
 
 /** The draft, locked with its editor lock until the transaction ends. */
-export async function holdDraft(
+export function holdDraft(
   trx: Kysely<SqlSchema>,
   { forUpdate }: SqlSession['dialect'],
   toolId: string,
 ): Promise<DraftRecord | undefined> {
-  const row = await trx
-    .selectFrom('tool_drafts')
-    .selectAll()
-    .where('tool_id', '=', toolId)
-    .modifyEnd(forUpdate)
-    .executeTakeFirst();
-  return row && toDraft(row);
-}
-
-async function readDraft(db: Kysely<SqlSchema>, toolId: string): Promise<DraftRecord | undefined> {
-  const row = await db.selectFrom('tool_drafts').selectAll().where('tool_id', '=', toolId).executeTakeFirst();
-  return row && toDraft(row);
+  const draft = trx.selectFrom('tool_drafts').selectAll().where('tool_id', '=', toolId);
+  return first(draft.modifyEnd(forUpdate), toDraft);
 }

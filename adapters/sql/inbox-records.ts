@@ -5,7 +5,7 @@ import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type { OwnerSeals } from './owner-seals.ts';
 import { holdRun, publishingTransaction } from './publishing-transaction.ts';
 import type { InboxMessagesTable } from './schema.ts';
-import { instantText } from './sql-dialect.ts';
+import { all, count, done, instantText } from './sql-dialect.ts';
 import type { SqlSession } from './sql-session.ts';
 
 const WHAT = 'a message of an inbox';
@@ -46,12 +46,8 @@ export function inboxRecords(session: SqlSession, { seal, open }: OwnerSeals): I
         publishingTransaction(session, db, async (trx, publish) => {
           const run = await holdRun(trx, dialect, runId);
           if (run?.status !== 'running') return 'ended';
-          const { count } = await trx
-            .selectFrom('inbox_messages')
-            .where('run_id', '=', runId)
-            .select(({ fn }) => fn.countAll().as('count'))
-            .executeTakeFirstOrThrow();
-          if (Number(count) >= most) return 'too_many';
+          const stored = await count(trx.selectFrom('inbox_messages').where('run_id', '=', runId));
+          if (stored >= most) return 'too_many';
           await trx
             .insertInto('inbox_messages')
             .values({
@@ -71,15 +67,9 @@ export function inboxRecords(session: SqlSession, { seal, open }: OwnerSeals): I
       ),
 
     list: (runId, owner) =>
-      repeatable(async (db) => {
-        const rows = await db
-          .selectFrom('inbox_messages')
-          .select(COLUMNS)
-          .where('run_id', '=', runId)
-          .orderBy('at')
-          .orderBy('id')
-          .execute();
-        return rows.map((row) => toMessage(row, owner));
+      repeatable((db) => {
+        const messages = db.selectFrom('inbox_messages').select(COLUMNS).where('run_id', '=', runId);
+        return all(messages.orderBy('at').orderBy('id'), (row) => toMessage(row, owner));
       }),
 
     get: (runId, id, owner) =>
@@ -96,15 +86,16 @@ export function inboxRecords(session: SqlSession, { seal, open }: OwnerSeals): I
       }),
 
     markRead: (runId, ids, { isAgent, at }) =>
-      repeatable(async (db) => {
-        await db
-          .updateTable('inbox_messages')
-          .set({ read_at: instantText(at) })
-          .where('run_id', '=', runId)
-          .where(dialect.among('id', ids))
-          .where('by', isAgent ? '!=' : '=', 'agent')
-          .where('read_at', 'is', null)
-          .execute();
-      }),
+      repeatable((db) =>
+        done(
+          db
+            .updateTable('inbox_messages')
+            .set({ read_at: instantText(at) })
+            .where('run_id', '=', runId)
+            .where(dialect.among('id', ids))
+            .where('by', isAgent ? '!=' : '=', 'agent')
+            .where('read_at', 'is', null),
+        ),
+      ),
   };
 }

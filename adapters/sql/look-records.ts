@@ -6,8 +6,8 @@ import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type { OwnerSeals } from './owner-seals.ts';
 import { holdRun } from './publishing-transaction.ts';
 import type { LooksTable } from './schema.ts';
-import { deleted, instantText } from './sql-dialect.ts';
-import { inTransaction, type SqlSession } from './sql-session.ts';
+import { all, deleted, instantText } from './sql-dialect.ts';
+import type { SqlSession } from './sql-session.ts';
 
 const WHAT = 'a look';
 /** All but the picture. */
@@ -17,7 +17,7 @@ type Content = Omit<KeptLook, 'id' | 'runId' | 'at'>;
 type Row = Selectable<Pick<LooksTable, (typeof COLUMNS)[number]>>;
 
 export function lookRecords(
-  { dialect, once, repeatable }: SqlSession,
+  { dialect, repeatable, transact }: SqlSession,
   { seal, open }: OwnerSeals,
 ): LookRecords {
   /** Empty for a look that no key opens. */
@@ -33,38 +33,32 @@ export function lookRecords(
   };
   return {
     add: ({ id, runId, at, picture, ...content }, { owner, most, pictures }) =>
-      once((db) =>
-        inTransaction(db, async (trx) => {
-          if ((await holdRun(trx, dialect, runId)) === undefined) return;
-          await trx
-            .insertInto('looks')
-            .values({
-              id,
-              run_id: runId,
-              page: pageOf(content),
-              at: instantText(at),
-              content: seal('looks.content', owner, JSON.stringify(content satisfies Content)),
-              picture: picture && seal('looks.picture', owner, JSON.stringify(picture)),
-            })
-            .execute();
-          const newest = await trx
-            .selectFrom('looks')
-            .select('id')
-            .where('run_id', '=', runId)
-            .orderBy('at', 'desc')
-            .orderBy('id', 'desc')
-            .execute();
-          const old = newest.slice(most).map((row) => row.id);
-          await trx.deleteFrom('looks').where(dialect.among('id', old)).execute();
-          const blank = newest.slice(pictures, most).map((row) => row.id);
-          await trx
-            .updateTable('looks')
-            .set({ picture: null })
-            .where(dialect.among('id', blank))
-            .where('picture', 'is not', null)
-            .execute();
-        }),
-      ),
+      transact(async (trx) => {
+        if ((await holdRun(trx, dialect, runId)) === undefined) return;
+        await trx
+          .insertInto('looks')
+          .values({
+            id,
+            run_id: runId,
+            page: pageOf(content),
+            at: instantText(at),
+            content: seal('looks.content', owner, JSON.stringify(content satisfies Content)),
+            picture: picture && seal('looks.picture', owner, JSON.stringify(picture)),
+          })
+          .execute();
+        const looks = trx.selectFrom('looks').select('id').where('run_id', '=', runId);
+        const newest = await all(looks.orderBy('at', 'desc').orderBy('id', 'desc'), (row) => row.id);
+        await trx
+          .deleteFrom('looks')
+          .where(dialect.among('id', newest.slice(most)))
+          .execute();
+        await trx
+          .updateTable('looks')
+          .set({ picture: null })
+          .where(dialect.among('id', newest.slice(pictures, most)))
+          .where('picture', 'is not', null)
+          .execute();
+      }),
 
     list: (runId, owner, since) =>
       repeatable(async (db) => {

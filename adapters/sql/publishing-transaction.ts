@@ -8,23 +8,37 @@ import { inTransaction, type SqlSession } from './sql-session.ts';
 export type Publish = (runId: string, events: readonly NewEvent[], at: Date) => Promise<void>;
 
 /**
- * A transaction that may publish events. Wakes watchers after the commit, and not after a rollback.
+ * A transaction that may wake the watchers of a run, or of another key: after the commit, and not
+ * after a rollback.
  */
-export async function publishingTransaction<T>(
-  { notifier, dialect }: SqlSession,
+export async function notifyingTransaction<T>(
+  { notifier }: Pick<SqlSession, 'notifier'>,
+  db: Kysely<SqlSchema>,
+  work: (trx: Transaction<SqlSchema>, notify: (key: string) => Promise<void>) => Promise<T>,
+): Promise<T> {
+  const notified = new Set<string>();
+  const result = await inTransaction(db, (trx) =>
+    work(trx, async (key) => {
+      notified.add(key);
+      await notifier.announce(trx, key);
+    }),
+  );
+  for (const key of notified) notifier.committed(key);
+  return result;
+}
+
+/** A transaction that may publish events. */
+export function publishingTransaction<T>(
+  session: SqlSession,
   db: Kysely<SqlSchema>,
   work: (trx: Transaction<SqlSchema>, publish: Publish) => Promise<T>,
 ): Promise<T> {
-  const published = new Set<string>();
-  const result = await inTransaction(db, (trx) =>
+  return notifyingTransaction(session, db, (trx, notify) =>
     work(trx, async (runId, events, at) => {
-      if (events.length === 0 || !(await append(trx, dialect, runId, events, at))) return;
-      published.add(runId);
-      await notifier.announce(trx, runId);
+      if (events.length === 0 || !(await append(trx, session.dialect, runId, events, at))) return;
+      await notify(runId);
     }),
   );
-  for (const runId of published) notifier.committed(runId);
-  return result;
 }
 
 /**

@@ -1,10 +1,11 @@
 import { type Selectable, sql } from 'kysely';
 import type { SandboxEvent, SandboxEventRecords } from '#core/sandboxes/sandbox-events.ts';
 import type { EventData } from '#core/runs/timeline.ts';
-import { deleted, instantText } from './sql-dialect.ts';
+import { all, deleted, instantText } from './sql-dialect.ts';
 import { checkLimit } from './keyset-page.ts';
 import type { SandboxEventsTable } from './schema.ts';
-import { inTransaction, type SqlSession } from './sql-session.ts';
+import { notifyingTransaction } from './publishing-transaction.ts';
+import type { SqlSession } from './sql-session.ts';
 
 /** Prefixed, because delegations of a sandbox are watched under the bare id. */
 const notifierOf = (sandboxId: string) => `events:${sandboxId}`;
@@ -13,16 +14,12 @@ function toEvent({ seq, type, at, data }: Selectable<SandboxEventsTable>): Sandb
   return { seq, type, at: new Date(at), data: JSON.parse(data) as EventData };
 }
 
-export function sandboxEventRecords({
-  dialect,
-  notifier,
-  once,
-  repeatable,
-}: SqlSession): SandboxEventRecords {
+export function sandboxEventRecords(session: SqlSession): SandboxEventRecords {
+  const { dialect, notifier, once, repeatable } = session;
   return {
-    async append(sandboxId, events, kept) {
-      const isReported = await once((db) =>
-        inTransaction(db, async (trx) => {
+    append: (sandboxId, events, kept) =>
+      once((db) =>
+        notifyingTransaction(session, db, async (trx, notify) => {
           // Locked until the end: this keeps the numbers in the order of the commits.
           const sandbox = await trx
             .selectFrom('sandboxes')
@@ -31,23 +28,22 @@ export function sandboxEventRecords({
             .where('observed', '!=', 'destroyed')
             .modifyEnd(dialect.forUpdate)
             .executeTakeFirst();
-          if (sandbox === undefined || events.length === 0) return false;
+          if (sandbox === undefined || events.length === 0) return;
           const keys = events.flatMap(({ key }) => key ?? []);
-          const stored = await trx
+          const stored = trx
             .selectFrom('sandbox_events')
             .select('key')
             .where('sandbox_id', '=', sandboxId)
             .where('generation', '=', sandbox.generation)
-            .where('key', 'in', keys.length === 0 ? [''] : keys)
-            .execute();
-          const seen = new Set(stored.map(({ key }) => key));
+            .where('key', 'in', keys.length === 0 ? [''] : keys);
+          const seen = new Set(await all(stored, ({ key }) => key));
           const fresh = events.filter(({ key }) => {
             if (key === undefined) return true;
             const isFirst = !seen.has(key);
             seen.add(key);
             return isFirst;
           });
-          if (fresh.length === 0) return false;
+          if (fresh.length === 0) return;
           const { last } = await trx
             .selectFrom('sandbox_events')
             .select(sql<number | null>`max(seq)`.as('last'))
@@ -73,12 +69,9 @@ export function sandboxEventRecords({
             .where('sandbox_id', '=', sandboxId)
             .where('seq', '<', first + fresh.length - kept)
             .execute();
-          await notifier.announce(trx, notifierOf(sandboxId));
-          return true;
+          await notify(notifierOf(sandboxId));
         }),
-      );
-      if (isReported) notifier.committed(notifierOf(sandboxId));
-    },
+      ),
 
     read: (sandboxId, { after, limit }) =>
       repeatable(async (db) => {
@@ -105,16 +98,13 @@ export function sandboxEventRecords({
     since: (sandboxId, type, from, limit) =>
       repeatable(async (db) => {
         checkLimit(limit);
-        const rows = await db
+        const found = db
           .selectFrom('sandbox_events')
           .selectAll()
           .where('sandbox_id', '=', sandboxId)
           .where('type', '=', type)
-          .where('at', '>=', instantText(from))
-          .orderBy('seq', 'desc')
-          .limit(limit)
-          .execute();
-        return rows.map(toEvent);
+          .where('at', '>=', instantText(from));
+        return all(found.orderBy('seq', 'desc').limit(limit), toEvent);
       }),
 
     watch: (sandboxId, wake) => notifier.watch(notifierOf(sandboxId), wake),

@@ -7,10 +7,10 @@ import type {
   SkillRecords,
   SkillSummary,
 } from '#core/skills/skill-store.ts';
-import { deleted, instantText, ownedBy } from './sql-dialect.ts';
+import { all, count, deleted, first, instantText, ownedBy } from './sql-dialect.ts';
 import { checkLimit } from './keyset-page.ts';
 import type { SkillsTable, SqlSchema } from './schema.ts';
-import { inTransaction, type SqlSession } from './sql-session.ts';
+import type { SqlSession } from './sql-session.ts';
 
 /** Columns for lists: neither files nor archives. */
 const SUMMARY = ['owner_org', 'owner_user', 'name', 'description', 'digest', 'size', 'put_at'] as const;
@@ -18,47 +18,39 @@ const SUMMARY = ['owner_org', 'owner_user', 'name', 'description', 'digest', 'si
 /** Owner of the shared skills. It never matches a caller: every caller has an org and a name. */
 const EVERYBODY: Owner = { org: '', user: '' };
 
-export function skillRecords({ dialect, once, repeatable }: SqlSession): SkillRecords {
+export function skillRecords({ dialect, once, repeatable, transact }: SqlSession): SkillRecords {
   return {
     put: (skill, most) =>
-      once((db) =>
-        inTransaction(db, async (trx) => {
-          const owner = skill.owner ?? EVERYBODY;
-          await dialect.lockKey(trx, JSON.stringify(['skills', owner.org, owner.user]));
-          const { name, ...row } = toRow(skill);
-          const own = trx.selectFrom('skills').where(ownedBy(owner));
-          const known = await own.select('name').where('name', '=', name).executeTakeFirst();
-          if (known !== undefined) {
-            await trx.updateTable('skills').set(row).where(ownedBy(owner)).where('name', '=', name).execute();
-            return 'replaced';
-          }
-          const { count } = await own.select(({ fn }) => fn.countAll().as('count')).executeTakeFirstOrThrow();
-          if (Number(count) >= most) return 'too_many';
-          await trx
-            .insertInto('skills')
-            .values({ name, ...row })
-            .execute();
-          return 'added';
-        }),
-      ),
+      transact(async (trx) => {
+        const owner = skill.owner ?? EVERYBODY;
+        await dialect.lockKey(trx, JSON.stringify(['skills', owner.org, owner.user]));
+        const { name, ...row } = toRow(skill);
+        const own = trx.selectFrom('skills').where(ownedBy(owner));
+        const known = await own.select('name').where('name', '=', name).executeTakeFirst();
+        if (known !== undefined) {
+          await trx.updateTable('skills').set(row).where(ownedBy(owner)).where('name', '=', name).execute();
+          return 'replaced';
+        }
+        if ((await count(own)) >= most) return 'too_many';
+        await trx
+          .insertInto('skills')
+          .values({ name, ...row })
+          .execute();
+        return 'added';
+      }),
 
     find: (owner, names) =>
       repeatable(async (db) =>
-        names.length === 0 ? [] : (await usable(db, owner, names).select(SUMMARY).execute()).map(toSummary),
+        names.length === 0 ? [] : all(usable(db, owner, names).select(SUMMARY), toSummary),
       ),
 
     load: (owner, names) =>
       repeatable(async (db) =>
-        names.length === 0 ? [] : (await usable(db, owner, names).selectAll().execute()).map(toPacked),
+        names.length === 0 ? [] : all(usable(db, owner, names).selectAll(), toPacked),
       ),
 
     get: (owner, name) =>
-      repeatable(async (db) => {
-        const row = await usable(db, owner, [name])
-          .select([...SUMMARY, 'files'])
-          .executeTakeFirst();
-        return row && toSkill(row);
-      }),
+      repeatable((db) => first(usable(db, owner, [name]).select([...SUMMARY, 'files']), toSkill)),
 
     list: (owner, { limit, after }) =>
       repeatable(async (db) => {

@@ -12,7 +12,7 @@ import { argumentsText, toApproval, waitingRow } from './approval-rows.ts';
 import { allowedAndDenied } from './policy-records.ts';
 import type { Publish } from './publishing-transaction.ts';
 import type { ApprovalsTable, SqlSchema } from './schema.ts';
-import { instantText } from './sql-dialect.ts';
+import { count, instantText } from './sql-dialect.ts';
 
 /** As a literal: only then do both databases use the indexes of waiting requests. */
 export const WAITING = sql<boolean>`approvals.status = 'waiting'`;
@@ -160,13 +160,11 @@ async function checkBound(
   since: Date,
   most: number,
 ): Promise<void> {
-  const { count } = await trx
+  const asked = trx
     .selectFrom('approvals')
-    .select(({ fn }) => fn.countAll<number | string>().as('count'))
     .where('run_id', '=', runId)
-    .where('requested_at', '>', instantText(since))
-    .executeTakeFirstOrThrow();
-  if (Number(count) < most) return;
+    .where('requested_at', '>', instantText(since));
+  if ((await count(asked)) < most) return;
   throw new PortholeError(
     'too_many_approvals',
     `Run ${runId} has asked for ${most} approvals within a few minutes, which is the most`,

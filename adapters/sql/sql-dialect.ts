@@ -1,4 +1,4 @@
-import { type DeleteResult, type Kysely, type RawBuilder, sql } from 'kysely';
+import { type DeleteResult, type Kysely, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type { SqlSchema } from './schema.ts';
 
@@ -128,6 +128,35 @@ export async function first<Row, Item>(
 ): Promise<Item | undefined> {
   const row = await query.executeTakeFirst();
   return row && toItem(row);
+}
+
+/** All rows of a query. */
+export async function all<Row, Item>(
+  query: { execute(): Promise<Row[]> },
+  toItem: (row: Row) => Item,
+): Promise<Item[]> {
+  return (await query.execute()).map(toItem);
+}
+
+/** Executes a query that returns no rows. */
+export async function done(query: { execute(): Promise<unknown> }): Promise<void> {
+  await query.execute();
+}
+
+/** Whether a query returns a row. */
+export async function some(query: { executeTakeFirst(): Promise<unknown> }): Promise<boolean> {
+  return (await query.executeTakeFirst()) !== undefined;
+}
+
+/** How many rows a query without a selection has. */
+export async function count<Table extends keyof SqlSchema>(
+  query: SelectQueryBuilder<SqlSchema, Table, object>,
+): Promise<number> {
+  const { rows } = await query
+    .select(({ fn }) => fn.countAll<number | string>().as('rows'))
+    .executeTakeFirstOrThrow();
+  // PostgreSQL returns it as text.
+  return Number(rows);
 }
 
 /** Deletes what the query names; returns the number of rows. */

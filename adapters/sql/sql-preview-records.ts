@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { PreviewRecords, Tombstone } from '#core/previews/preview-records.ts';
-import { deleted, first, instantText } from './sql-dialect.ts';
+import { all, deleted, first, instantText } from './sql-dialect.ts';
 import type { PreviewTombstonesTable, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 import { publishingTransaction } from './publishing-transaction.ts';
@@ -57,13 +57,12 @@ export function previewRecords(session: SqlSession): PreviewRecords {
 
     stoppedAmong: (tokenSha256s) =>
       repeatable(async (db) => {
-        const rows = await db
+        const stopped = db
           .selectFrom('preview_tombstones')
           .select('token_sha256')
           .where(dialect.among('token_sha256', tokenSha256s))
-          .where('reason', '=', 'stopped')
-          .execute();
-        return new Set(rows.map((row) => row.token_sha256));
+          .where('reason', '=', 'stopped');
+        return new Set(await all(stopped, (row) => row.token_sha256));
       }),
 
     // Not idempotent: a repeat would count 0.

@@ -21,7 +21,7 @@ import { sandboxEnv } from './sandbox-env.ts';
 import { sandboxEventRecords } from './sandbox-event-records.ts';
 import type { RunEventsTable, SqlSchema } from './schema.ts';
 import { skillRecords } from './skill-records.ts';
-import { deleted, instantText, type Notifier, type SqlDialect } from './sql-dialect.ts';
+import { deleted, done, instantText, type Notifier, type SqlDialect, some } from './sql-dialect.ts';
 import { previewRecords } from './sql-preview-records.ts';
 import { runRecords } from './sql-run-records.ts';
 import { sandboxCapacity } from './sql-sandbox-capacity.ts';
@@ -125,23 +125,16 @@ export function sqlRecords(
 function endedSessionRecords({ repeatable }: SqlSession): EndedSessionRecords {
   return {
     add: (id, until) =>
-      repeatable(async (db) => {
-        await db
-          .insertInto('ended_sessions')
-          .values({ id, until: instantText(until) })
-          .onConflict((conflict) => conflict.column('id').doNothing())
-          .execute();
-      }),
+      repeatable((db) =>
+        done(
+          db
+            .insertInto('ended_sessions')
+            .values({ id, until: instantText(until) })
+            .onConflict((conflict) => conflict.column('id').doNothing()),
+        ),
+      ),
 
-    has: (id) =>
-      repeatable(async (db) => {
-        const row = await db
-          .selectFrom('ended_sessions')
-          .select('id')
-          .where('id', '=', id)
-          .executeTakeFirst();
-        return row !== undefined;
-      }),
+    has: (id) => repeatable((db) => some(db.selectFrom('ended_sessions').select('id').where('id', '=', id))),
 
     forget: (before) =>
       repeatable((db) => deleted(db.deleteFrom('ended_sessions').where('until', '<', instantText(before)))),

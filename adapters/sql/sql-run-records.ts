@@ -9,7 +9,7 @@ import {
   SHARING,
 } from '#core/runs/run-records.ts';
 import { withdrawWaiting } from './sql-approvals.ts';
-import { instantText, ownedBy, type SqlDialect } from './sql-dialect.ts';
+import { all, count, first, instantText, ownedBy, type SqlDialect } from './sql-dialect.ts';
 import {
   anyLike,
   commonConditions,
@@ -22,11 +22,16 @@ import {
 } from './keyset-page.ts';
 import { imageIs } from './sql-sandbox-records.ts';
 import type { RunsTable, SqlSchema } from './schema.ts';
-import { inTransaction, type SqlSession } from './sql-session.ts';
-import { holdRun, type Publish, publishingTransaction } from './publishing-transaction.ts';
+import type { SqlSession } from './sql-session.ts';
+import {
+  holdRun,
+  notifyingTransaction,
+  type Publish,
+  publishingTransaction,
+} from './publishing-transaction.ts';
 
 export function runRecords(session: SqlSession): RunRecords {
-  const { dialect, notifier, once, prepare, repeatable } = session;
+  const { dialect, once, prepare, repeatable } = session;
   /** Compiled once: each request of an agent reads its run. */
   const byId = prepare((db) => db.selectFrom('runs').selectAll().where('id', '=', ''));
   /** Changes a run, and returns it as it is afterwards, also if `change` had nothing to do. */
@@ -116,56 +121,37 @@ export function runRecords(session: SqlSession): RunRecords {
 
     sharingIn: (sandboxId, owner) =>
       repeatable(async (db) => {
-        const rows = await db
-          .selectFrom('runs')
-          .select('sharing')
-          .distinct()
-          .where('sandbox_id', '=', sandboxId)
-          .where(ownedBy(owner))
-          .execute();
-        return SHARING.findLast((each) => rows.some(({ sharing }) => sharing === each)) ?? 'private';
+        const runs = db.selectFrom('runs').where('sandbox_id', '=', sandboxId).where(ownedBy(owner));
+        const found = await all(runs.select('sharing').distinct(), ({ sharing }) => sharing);
+        return SHARING.findLast((each) => found.includes(each)) ?? 'private';
       }),
 
     // Not idempotent: each rotation invalidates the token of the previous one. Wakes the watchers
     // of the run: streams that were begun with that token end.
-    rotateToken: async (id) => {
-      const rotated = await once((db) =>
-        inTransaction(db, async (trx) => {
-          const row = await trx
+    rotateToken: (id) =>
+      once((db) =>
+        notifyingTransaction(session, db, async (trx, notify) => {
+          const run = trx
             .updateTable('runs')
             .set(({ eb }) => ({ agent_token_version: eb('agent_token_version', '+', 1) }))
             .where('id', '=', id)
-            .where('status', '=', 'running')
-            .returningAll()
-            .executeTakeFirst();
-          if (row !== undefined) await notifier.announce(trx, id);
-          return row && toRecord(row);
+            .where('status', '=', 'running');
+          const rotated = await first(run.returningAll(), toRecord);
+          if (rotated !== undefined) await notify(id);
+          return rotated;
         }),
-      );
-      if (rotated !== undefined) notifier.committed(id);
-      return rotated;
-    },
+      ),
 
     completedAmong: (ids) =>
       repeatable(async (db) => {
-        const rows = await db
-          .selectFrom('runs')
-          .select('id')
-          .where(dialect.among('id', ids))
-          .where('status', '=', 'completed')
-          .execute();
-        return new Set(rows.map((row) => row.id));
+        const among = db.selectFrom('runs').select('id').where(dialect.among('id', ids));
+        return new Set(await all(among.where('status', '=', 'completed'), ({ id }) => id));
       }),
 
     inSandbox: (sandboxId) =>
-      repeatable(async (db) => {
-        const rows = await db
-          .selectFrom('runs')
-          .select('id')
-          .where('sandbox_id', '=', sandboxId)
-          .orderBy('id')
-          .execute();
-        return rows.map((row) => row.id);
+      repeatable((db) => {
+        const runs = db.selectFrom('runs').select('id').where('sandbox_id', '=', sandboxId);
+        return all(runs.orderBy('id'), ({ id }) => id);
       }),
   };
 }
@@ -199,14 +185,8 @@ function matching(dialect: SqlDialect, owner: Owner | undefined, filter: RunFilt
   return conditions.length === 0 ? sql`1 = 1` : sql`${sql.join(conditions, sql` and `)}`;
 }
 
-async function activeRuns(db: Kysely<SqlSchema>, owner: Owner): Promise<number> {
-  const { count } = await db
-    .selectFrom('runs')
-    .select(({ fn }) => fn.countAll().as('count'))
-    .where(ownedBy(owner))
-    .where('status', '=', 'running')
-    .executeTakeFirstOrThrow();
-  return Number(count);
+function activeRuns(db: Kysely<SqlSchema>, owner: Owner): Promise<number> {
+  return count(db.selectFrom('runs').where(ownedBy(owner)).where('status', '=', 'running'));
 }
 
 function toRow(run: RunRecord): RunsTable {

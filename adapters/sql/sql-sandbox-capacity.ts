@@ -11,12 +11,12 @@ import { binds, isWithin, type Usage } from '#core/sandboxes/sandbox-quotas.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type { SandboxEnv } from './sandbox-env.ts';
 import type { SandboxesTable, SqlSchema } from './schema.ts';
-import { instantText, ownedBy } from './sql-dialect.ts';
+import { all, count, first, instantText, ownedBy } from './sql-dialect.ts';
 import { insertSandbox, LIVE, millis, sandboxOf } from './sql-sandbox-records.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 
 export function sandboxCapacity(
-  { dialect, once, repeatable }: SqlSession,
+  { dialect, once, repeatable, transact }: SqlSession,
   kept: SandboxEnv,
 ): SandboxCapacity {
   const toRecord = (row: Selectable<SandboxesTable>) => sandboxOf(row, kept);
@@ -47,79 +47,53 @@ export function sandboxCapacity(
     dialect.lockKey(trx, JSON.stringify(['sandboxes', owner.org, owner.user]));
   return {
     reserve: (sandbox, quotaLimits) =>
-      once((db) =>
-        inTransaction(db, async (trx): Promise<Reservation> => {
-          const refusal = await existing(trx, sandbox.owner, { ...sandbox, quotaLimits });
-          if (refusal !== undefined) return refusal;
-          const made = await insertSandbox(trx, sandbox, kept);
-          return made === undefined ? { kind: 'id_taken' } : { kind: 'reserved', sandbox: toRecord(made) };
-        }),
-      ),
+      transact(async (trx): Promise<Reservation> => {
+        const refusal = await existing(trx, sandbox.owner, { ...sandbox, quotaLimits });
+        if (refusal !== undefined) return refusal;
+        const made = await insertSandbox(trx, sandbox, kept);
+        return made === undefined ? { kind: 'id_taken' } : { kind: 'reserved', sandbox: toRecord(made) };
+      }),
 
     usage: (owner, defaultSize) => repeatable((db) => usageOf(db, owner, defaultSize)),
 
     wake: ({ id, generation }, at, quotaLimits) =>
-      once((db) =>
-        inTransaction(db, async (trx) => {
-          const stopped = trx
-            .selectFrom('sandboxes')
-            .selectAll()
-            .where('id', '=', id)
-            .where('generation', '=', generation)
-            .where('desired', '=', 'stopped');
-          const found = await stopped.executeTakeFirst();
-          if (found === undefined) return 'unchanged';
-          const { owner, resources } = toRecord(found);
-          await lockOwner(trx, owner);
-          const used = await pastQuota(trx, owner, quotaLimits, ({ defaultSize }) => ({
-            sandboxes: 1,
-            ...defaultSize,
-            ...resources,
-            // Counts while it is stopped as well.
-            diskMb: 0,
-          }));
-          if (used !== undefined) return used;
-          const woken = await trx
-            .updateTable('sandboxes')
-            .set({ desired: 'running', stopped_at: null, heartbeat_at: instantText(at) })
-            .where('id', '=', id)
-            .where('generation', '=', generation)
-            .where('desired', '=', 'stopped')
-            .returning('id')
-            .executeTakeFirst();
-          return woken === undefined ? 'unchanged' : 'woken';
-        }),
-      ),
-
-    wantedBy: (owner, place) =>
-      repeatable(async (db) => {
-        const rows = await db
+      transact(async (trx) => {
+        const stopped = trx
           .selectFrom('sandboxes')
           .selectAll()
-          .where(LIVE)
-          .where('place', '=', place)
-          .where(ownedBy(owner))
-          .where('desired', '=', 'running')
-          .where('observed', '!=', 'destroyed')
-          .orderBy('created_at')
-          .orderBy('id')
-          .limit(1_000)
-          .execute();
-        return rows.map(toRecord);
+          .where('id', '=', id)
+          .where('generation', '=', generation)
+          .where('desired', '=', 'stopped');
+        const found = await first(stopped, toRecord);
+        if (found === undefined) return 'unchanged';
+        const { owner, resources } = found;
+        await lockOwner(trx, owner);
+        const used = await pastQuota(trx, owner, quotaLimits, ({ defaultSize }) => ({
+          sandboxes: 1,
+          ...defaultSize,
+          ...resources,
+          // Counts while it is stopped as well.
+          diskMb: 0,
+        }));
+        if (used !== undefined) return used;
+        const woken = await trx
+          .updateTable('sandboxes')
+          .set({ desired: 'running', stopped_at: null, heartbeat_at: instantText(at) })
+          .where('id', '=', id)
+          .where('generation', '=', generation)
+          .where('desired', '=', 'stopped')
+          .returning('id')
+          .executeTakeFirst();
+        return woken === undefined ? 'unchanged' : 'woken';
       }),
 
-    countWanted: (place) =>
-      repeatable(async (db) => {
-        const { count } = await db
-          .selectFrom('sandboxes')
-          .select(({ fn }) => fn.countAll().as('count'))
-          .where(LIVE)
-          .where('place', '=', place)
-          .where('desired', '=', 'running')
-          .where('observed', '!=', 'destroyed')
-          .executeTakeFirstOrThrow();
-        return Number(count);
+    wantedBy: (owner, place) =>
+      repeatable((db) => {
+        const found = wantedIn(db, place).selectAll().where(ownedBy(owner));
+        return all(found.orderBy('created_at').orderBy('id').limit(1_000), toRecord);
       }),
+
+    countWanted: (place) => repeatable((db) => count(wantedIn(db, place))),
 
     takeWarm: (place, from, to, at, { id, sandboxOptions } = {}) => {
       const checks =
@@ -173,6 +147,16 @@ export function sandboxCapacity(
       return once((db) => (checks ? inTransaction(db, take) : take(db)));
     },
   };
+}
+
+/** The sandboxes of a place that should run. */
+function wantedIn(db: Kysely<SqlSchema>, place: string) {
+  return db
+    .selectFrom('sandboxes')
+    .where(LIVE)
+    .where('place', '=', place)
+    .where('desired', '=', 'running')
+    .where('observed', '!=', 'destroyed');
 }
 
 /** The owner's sandboxes that count. */

@@ -13,7 +13,8 @@ import { type NetworkPolicy, NO_NETWORK } from '#core/network/network-policy.ts'
 import { NO_SECRETS } from '#core/network/network-secrets.ts';
 import { SERVICE_OWNERS } from '#core/sandboxes/sandbox-owner.ts';
 import { DEFAULT_IMAGE } from '#core/shared/reads.ts';
-import { first, instantText, ownedBy, type SqlDialect } from './sql-dialect.ts';
+import { notifyingTransaction } from './publishing-transaction.ts';
+import { all, done, first, instantText, ownedBy, some, type SqlDialect } from './sql-dialect.ts';
 import {
   anyLike,
   commonConditions,
@@ -26,29 +27,28 @@ import {
 } from './keyset-page.ts';
 import { NO_ENV, type SandboxEnv } from './sandbox-env.ts';
 import type { SandboxesTable, SqlSchema } from './schema.ts';
-import { inTransaction, type SqlSession } from './sql-session.ts';
+import type { SqlSession } from './sql-session.ts';
 
 /** Prefixed, because delegations of a sandbox are watched under the bare id. */
 const networkKey = (sandboxId: string) => `network:${sandboxId}`;
 
 type SandboxStates = Partial<Pick<SandboxRecord, 'desired' | 'observed'>>;
 
-export function sandboxRecords(
-  { dialect, notifier, once, repeatable }: SqlSession,
-  kept: SandboxEnv,
-): SandboxRecords {
+export function sandboxRecords(session: SqlSession, kept: SandboxEnv): SandboxRecords {
+  const { dialect, notifier, once, repeatable } = session;
   const toRecord = (row: Selectable<SandboxesTable>) => sandboxOf(row, kept);
   const update = (db: Kysely<SqlSchema>, { id, generation }: SandboxKey) =>
     db.updateTable('sandboxes').where('id', '=', id).where('generation', '=', generation);
   const set = (id: string, states: SandboxStates, generation: number | undefined) =>
-    once(async (db) => {
-      await db
-        .updateTable('sandboxes')
-        .set({ ...states, ...(states.observed === 'destroyed' && { env: NO_ENV, secrets: null }) })
-        .where('id', '=', id)
-        .$if(generation !== undefined, (query) => query.where('generation', '=', generation as number))
-        .execute();
-    });
+    once((db) =>
+      done(
+        db
+          .updateTable('sandboxes')
+          .set({ ...states, ...(states.observed === 'destroyed' && { env: NO_ENV, secrets: null }) })
+          .where('id', '=', id)
+          .$if(generation !== undefined, (query) => query.where('generation', '=', generation as number)),
+      ),
+    );
   return {
     create: (sandbox) =>
       once(async (db) => {
@@ -57,56 +57,48 @@ export function sandboxRecords(
       }),
 
     moveDesired: (sandbox, from, to, at, seen) =>
-      once(async (db) => {
-        const moved = await update(db, sandbox)
-          .set({
-            desired: to,
-            stopped_at: to === 'stopped' ? instantText(at) : null,
-            ...(to === 'running' && { heartbeat_at: instantText(at) }),
-          })
-          .where('desired', '=', from)
-          .$if(seen !== undefined, (query) => query.where(quietSince(seen as Observed)))
-          .returning('id')
-          .executeTakeFirst();
-        return moved !== undefined;
-      }),
+      once((db) =>
+        some(
+          update(db, sandbox)
+            .set({
+              desired: to,
+              stopped_at: to === 'stopped' ? instantText(at) : null,
+              ...(to === 'running' && { heartbeat_at: instantText(at) }),
+            })
+            .where('desired', '=', from)
+            .$if(seen !== undefined, (query) => query.where(quietSince(seen as Observed)))
+            .returning('id'),
+        ),
+      ),
 
     setSkills: (sandbox, skills) =>
-      repeatable(async (db) => {
-        await update(db, sandbox)
-          .set({ skills: JSON.stringify(skills) })
-          .execute();
-      }),
+      repeatable((db) => done(update(db, sandbox).set({ skills: JSON.stringify(skills) }))),
 
-    async setNetwork(sandbox, network) {
-      const key = networkKey(sandbox.id);
-      await repeatable((db) =>
-        inTransaction(db, async (trx) => {
+    setNetwork: (sandbox, network) =>
+      repeatable((db) =>
+        notifyingTransaction(session, db, async (trx, notify) => {
           await update(trx, sandbox)
             .set({ network: network.mode === 'open' ? 1 : 0, network_policy: JSON.stringify(network) })
             .execute();
-          await notifier.announce(trx, key);
+          await notify(networkKey(sandbox.id));
         }),
-      );
-      notifier.committed(key);
-    },
+      ),
 
     watchNetwork: (id, wake) => notifier.watch(networkKey(id), wake),
 
     setSecrets: (sandbox, secrets) =>
-      repeatable(async (db) => {
-        await update(db, sandbox)
-          .set({ secrets: kept.secretsText(secrets, sandbox.owner) })
-          .execute();
-      }),
+      repeatable((db) =>
+        done(update(db, sandbox).set({ secrets: kept.secretsText(secrets, sandbox.owner) })),
+      ),
 
     touch: (sandbox, at) =>
-      repeatable(async (db) => {
-        await update(db, sandbox)
-          .set({ last_active_at: instantText(at) })
-          .where(sql<boolean>`coalesce(last_active_at, created_at) < ${instantText(at)}`)
-          .execute();
-      }),
+      repeatable((db) =>
+        done(
+          update(db, sandbox)
+            .set({ last_active_at: instantText(at) })
+            .where(sql<boolean>`coalesce(last_active_at, created_at) < ${instantText(at)}`),
+        ),
+      ),
 
     heartbeat: (sandbox, at) =>
       repeatable((db) => {
@@ -149,13 +141,8 @@ export function sandboxRecords(
 
     destroyedAmong: (ids) =>
       repeatable(async (db) => {
-        const rows = await db
-          .selectFrom('sandboxes')
-          .select('id')
-          .where(dialect.among('id', ids))
-          .where('observed', '=', 'destroyed')
-          .execute();
-        return new Set(rows.map((row) => row.id));
+        const among = db.selectFrom('sandboxes').select('id').where(dialect.among('id', ids));
+        return new Set(await all(among.where('observed', '=', 'destroyed'), ({ id }) => id));
       }),
   };
 }

@@ -18,6 +18,8 @@ export interface SqlSession {
   readonly repeatable: <T>(work: Work<T>) => Promise<T>;
   /** For non-idempotent work: the caller handles a broken connection. */
   readonly once: <T>(work: Work<T>) => Promise<T>;
+  /** A transaction as non-idempotent work. */
+  readonly transact: <T>(work: (trx: Transaction<SqlSchema>) => Promise<T>) => Promise<T>;
   /**
    * One select for many requests, compiled once; the parameters replace those that it is built
    * with. Returns a promise only if the database cannot answer at once.
@@ -100,6 +102,7 @@ export function sqlSession(
     repeatable: (work) => run(work, LOST_ATTEMPTS),
     prepare,
     once: (work) => run(work, 1),
+    transact: (work) => run((db) => inTransaction(db, work), 1),
     close: () => (closed ??= destroy()),
   };
 }

@@ -8,7 +8,7 @@ import type {
   ToolSnapshotRecords,
 } from '#core/editor/editor-store.ts';
 import { holdsLock } from '#core/editor/editor-limits.ts';
-import { first, instantText, ownedBy } from './sql-dialect.ts';
+import { all, count, first, instantText, ownedBy } from './sql-dialect.ts';
 import { keysetPage } from './keyset-page.ts';
 import type { SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
@@ -27,24 +27,22 @@ import {
 /** As a literal: only then do both databases use the indexes of running runs. */
 const RUNNING = sql<boolean>`tool_runs.status = 'running'`;
 
-export function toolRunRecords({ dialect, once, repeatable }: SqlSession): ToolRunRecords {
+export function toolRunRecords({ dialect, repeatable, transact }: SqlSession): ToolRunRecords {
   return {
     begin: (claim, run, snapshot, most) =>
-      once((db) =>
-        inTransaction(db, async (trx): Promise<RunBeginning> => {
-          const draft = await holdDraft(trx, dialect, claim.toolId);
-          if (draft === undefined) return { kind: 'expired' };
-          if (!holdsLock(draft, claim)) return { kind: 'not_locked', draft };
-          await dialect.lockKey(trx, JSON.stringify(['tool_runs', run.owner.org, run.owner.user]));
-          const refusal = await existing(trx, run, claim.at, most, snapshot);
-          if (refusal !== undefined) return refusal;
-          if (snapshot !== undefined) {
-            await trx.insertInto('sandbox_snapshots').values(snapshotRow(snapshot)).execute();
-          }
-          await trx.insertInto('tool_runs').values(runningRow(run)).execute();
-          return { kind: 'begun' };
-        }),
-      ),
+      transact(async (trx): Promise<RunBeginning> => {
+        const draft = await holdDraft(trx, dialect, claim.toolId);
+        if (draft === undefined) return { kind: 'expired' };
+        if (!holdsLock(draft, claim)) return { kind: 'not_locked', draft };
+        await dialect.lockKey(trx, JSON.stringify(['tool_runs', run.owner.org, run.owner.user]));
+        const refusal = await existing(trx, run, claim.at, most, snapshot);
+        if (refusal !== undefined) return refusal;
+        if (snapshot !== undefined) {
+          await trx.insertInto('sandbox_snapshots').values(snapshotRow(snapshot)).execute();
+        }
+        await trx.insertInto('tool_runs').values(runningRow(run)).execute();
+        return { kind: 'begun' };
+      }),
 
     end: (id, outcome, at, kept = {}) =>
       repeatable((db) =>
@@ -159,11 +157,8 @@ async function existing(
   const running = trx.selectFrom('tool_runs').where(RUNNING).where('deadline', '>', now);
   const other = await running.select('id').where('snapshot_id', '=', snapshotId).executeTakeFirst();
   if (other !== undefined) return { kind: 'busy', runId: other.id };
-  const { count } = await running
-    .select(({ fn }) => fn.countAll<number | string>().as('count'))
-    .where(ownedBy(owner))
-    .executeTakeFirstOrThrow();
-  if (Number(count) >= most.runs) return { kind: 'too_many', running: Number(count) };
+  const own = await count(running.where(ownedBy(owner)));
+  if (own >= most.runs) return { kind: 'too_many', running: own };
   const { kept } = await trx
     .selectFrom('sandbox_snapshots')
     .select(sql<number | string>`coalesce(sum(bytes), 0)`.as('kept'))
@@ -178,14 +173,13 @@ export function toolSnapshotRecords({ dialect, repeatable }: SqlSession): ToolSn
   return {
     underWay: (owner, now) =>
       repeatable(async (db) => {
-        const rows = await db
+        const running = db
           .selectFrom('tool_runs')
           .select('snapshot_id')
           .where(RUNNING)
           .where(ownedBy(owner))
-          .where('deadline', '>', instantText(now))
-          .execute();
-        return new Set(rows.map(({ snapshot_id }) => snapshot_id));
+          .where('deadline', '>', instantText(now));
+        return new Set(await all(running, ({ snapshot_id }) => snapshot_id));
       }),
 
     get: (id) =>
@@ -194,17 +188,13 @@ export function toolSnapshotRecords({ dialect, repeatable }: SqlSession): ToolSn
       ),
 
     expired: (now, limit) =>
-      repeatable(async (db) => {
-        const rows = await db
+      repeatable((db) => {
+        const expired = db
           .selectFrom('sandbox_snapshots')
           .select('id')
           .where('expires_at', '<=', instantText(now))
-          .where(quiet(now))
-          .orderBy('expires_at')
-          .orderBy('id')
-          .limit(limit)
-          .execute();
-        return rows.map(({ id }) => id);
+          .where(quiet(now));
+        return all(expired.orderBy('expires_at').orderBy('id').limit(limit), ({ id }) => id);
       }),
 
     remove: (ids, now) =>

@@ -1,5 +1,5 @@
 import type { ViewerRecords } from '#core/runs/run-viewers.ts';
-import { deleted, instantText } from './sql-dialect.ts';
+import { all, count, deleted, instantText } from './sql-dialect.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 
 export function viewerRecords({ dialect, repeatable }: SqlSession): ViewerRecords {
@@ -8,14 +8,12 @@ export function viewerRecords({ dialect, repeatable }: SqlSession): ViewerRecord
       repeatable((db) =>
         inTransaction(db, async (trx) => {
           await dialect.lockKey(trx, JSON.stringify(['run viewers', runId]));
-          const { count } = await trx
+          const others = trx
             .selectFrom('run_viewers')
             .where('run_id', '=', runId)
             .where('viewer', '!=', viewer)
-            .where('seen_at', '>=', instantText(since))
-            .select(({ fn }) => fn.countAll().as('count'))
-            .executeTakeFirstOrThrow();
-          if (Number(count) >= most) return;
+            .where('seen_at', '>=', instantText(since));
+          if ((await count(others)) >= most) return;
           const seen = { seen_at: instantText(at) };
           await trx
             .insertInto('run_viewers')
@@ -26,15 +24,13 @@ export function viewerRecords({ dialect, repeatable }: SqlSession): ViewerRecord
       ),
 
     list: (runId, since) =>
-      repeatable(async (db) => {
-        const rows = await db
+      repeatable((db) => {
+        const viewers = db
           .selectFrom('run_viewers')
           .select('viewer')
           .where('run_id', '=', runId)
-          .where('seen_at', '>=', instantText(since))
-          .orderBy('viewer')
-          .execute();
-        return rows.map(({ viewer }) => viewer);
+          .where('seen_at', '>=', instantText(since));
+        return all(viewers.orderBy('viewer'), ({ viewer }) => viewer);
       }),
 
     forget: (before) =>
