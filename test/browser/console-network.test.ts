@@ -84,12 +84,39 @@ suite('the network of a sandbox in the console', missing, () => {
     expect(await violations(page)).toEqual([]);
   });
 
+  test('shows the whole host of each connection on a phone, in both themes', async () => {
+    const body = { allow: ['registry.example.com'] };
+    expect((await porthole.call('PATCH', `/v1/sandbox/${run.sandboxId}`, { body })).status).toBe(200);
+    expect(await curl('http://registry.example.com/')).toBe('from afar\n');
+    expect(await curl('http://mirror.example.com/')).toContain('is blocked (not on the list)');
+    const host = row('registry.example.com', 'allowed').getByText('registry.example.com', { exact: true });
+    await row('mirror.example.com', 'blocked').waitFor();
+    await page.setViewportSize({ width: 390, height: 844 });
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      const [{ lines, cut }, body] = await Promise.all([
+        host.evaluate((element) => ({
+          lines: element.getClientRects().length,
+          cut: [...element.getClientRects()].some(({ right }) => right > 390),
+        })),
+        pane()
+          .locator('.pane-body')
+          .evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth),
+      ]);
+      expect({ lines, cut, body }).toEqual({ lines: 1, cut: false, body: 0 });
+      expect(await pane().getByRole('button', { name: 'Allow mirror.example.com' }).isVisible()).toBe(true);
+      expect(await violations(page)).toEqual([]);
+    }
+    await page.emulateMedia({ colorScheme: null });
+    await page.setViewportSize({ width: 1280, height: 900 });
+  });
+
   test('takes an entry off the list again, in the page of the sandbox', async () => {
     await page.goto(`${porthole.host.url}/sandboxes/${run.sandboxId}?pane=network`);
-    await pane().getByRole('button', { name: 'Remove blocked.example.test from allowed hosts' }).click();
+    await pane().getByRole('button', { name: 'Remove registry.example.com from allowed hosts' }).click();
     await pane().getByRole('list', { name: 'Allowed hosts' }).waitFor({ state: 'detached' });
-    expect(await curl('http://blocked.example.test/')).toContain('is blocked (not on the list)');
-    await row('blocked.example.test', 'blocked').nth(1).waitFor();
+    expect(await curl('http://registry.example.com/')).toContain('is blocked (not on the list)');
+    await row('registry.example.com', 'blocked').waitFor();
     expect(watched.problems).toEqual([]);
   });
 });

@@ -82,7 +82,7 @@ export function NetworkView({ sandboxId, seen, isOwner }: NetworkViewProps) {
           <div className="filters">
             <Choice label="Show" value={kind} onChange={setKind} options={SHOWN} />
           </div>
-          <table className="list">
+          <table className="list stacks">
             <TableHead columns={['Host', 'Decision', 'Received', 'Sent', 'Duration', 'Time']} actions />
             <tbody>
               {found.slice(0, most).map((each, index) => (
@@ -160,7 +160,7 @@ function AttemptRow({ attempt, onAllow, busy }: AttemptRowProps) {
         <span className="quiet">:{port}</span>
         {attempts === 1 ? null : <span className="quiet"> × {attempts}</span>}
       </td>
-      <td>
+      <td className="line">
         <span className={`state ${TONES[decision]}`}>{decision}</span>{' '}
         <span className="quiet">{plainText(rule, 300)}</span>
       </td>

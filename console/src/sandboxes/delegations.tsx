@@ -20,7 +20,7 @@ export function Delegations({ sandboxId }: { readonly sandboxId: string }) {
       {value.delegations.length === 0 ? (
         <p className="quiet">Not shared with anyone.</p>
       ) : (
-        <table className="list">
+        <table className="list stacks">
           <TableHead columns={['To whom', 'May', 'Lasts']} actions />
           <tbody>
             {value.delegations.map(({ delegation_id: id, label, scopes, commands, paths, ...delegated }) => (
@@ -29,7 +29,7 @@ export function Delegations({ sandboxId }: { readonly sandboxId: string }) {
                   {label ?? 'no name'}
                   <span className="id delegation-id">{id}</span>
                 </td>
-                <td>
+                <td className="line">
                   {scopes.map((scope) => SCOPES[scope]).join(', ')}
                   {commands === null ? '' : `; only ${commands.join(', ')}`}
                   {paths === null ? '' : `; only in ${paths.join(', ')}`}

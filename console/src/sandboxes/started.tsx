@@ -82,7 +82,7 @@ export function Started({ sandboxId, seen, hasPreviews = false }: StartedProps) 
     <section className="started" aria-labelledby="started">
       <h2 id="started">Servers and processes</h2>
       <Problem words={problem} onRetry={retry} />
-      <table className="list">
+      <table className="list stacks">
         <TableHead columns={['Name', 'State', 'Command', 'Started']} actions />
         <tbody>
           {servers.map(({ name, port, state, reason, argv, started_at: at }) => (
@@ -165,7 +165,7 @@ function StartedRow({ name, shown, state, reason, argv, at, ...row }: StartedRow
         <td>
           <State value={state} />
         </td>
-        <td>
+        <td className="line">
           <code dir="ltr">{plainText(argv.join(' '), 120)}</code>
         </td>
         <td>{at === null ? '–' : <Ago at={at} />}</td>

@@ -42,6 +42,9 @@ export function Workspace({ kind, panes, columns }: WorkspaceProps) {
   const asked = panes.find(({ id }) => id === place.get('pane'))?.id;
   const isPhone = mode === 'phone';
   const alone = isPhone ? (asked ?? panes[0]?.id) : asked;
+  useEffect(() => {
+    if (isPhone) document.getElementById(`show-${alone}`)?.scrollIntoView({ block: 'nearest' });
+  }, [isPhone, alone]);
   const isVisible = (id: string) => (alone === undefined ? !hidden.includes(id) : id === alone);
   const { boxes, dividers } = arrangePanes(columns[isPhone ? 'laptop' : mode], isVisible, shares);
   const nameOf = (key: string) => panes.find(({ id }) => id === key.replace('column:', ''))?.name ?? key;

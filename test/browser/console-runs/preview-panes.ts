@@ -172,8 +172,11 @@ export function previewPanes(here: ConsoleSuite): void {
       for (const port of [3102, 3103, 3104]) await open(port);
       await go();
       await page.getByRole('tab', { name: ':3104' }).waitFor();
+      const visible = page.locator('.preview:visible');
+      expect(await visible.count()).toBe(1);
       await page.getByRole('tab', { name: 'New preview' }).click();
       await page.getByRole('textbox', { name: 'Another port' }).fill('3105');
+      expect(await visible.count()).toBe(0);
       await page.getByRole('button', { name: 'Start', exact: true }).click();
       await page.getByRole('alert').getByText('stop one').waitFor();
     });
