@@ -44,7 +44,7 @@ export async function benchBridge({
     dataDir: join(folder, 'data'),
     environment: { LOG_LEVEL: 'error' },
   });
-  const raw = await startWorker<number>(new URL('./bridge/raw-server.ts', import.meta.url));
+  const raw = await startWorker<number>(new URL('./raw-server.ts', import.meta.url));
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const ask = async (
     port: number,

@@ -28,10 +28,10 @@ export async function benchHost({
     return worker.ready;
   };
   try {
-    const fastify = await start<{ port: number }>('host/plain-fastify.ts');
-    const fastifyChecked = await start<Checked>('host/plain-fastify.ts', ['checked']);
-    const open = await start<{ port: number }>('host/bare-function-host.ts');
-    const checked = await start<Checked>('host/bare-function-host.ts', ['checked']);
+    const fastify = await start<{ port: number }>('plain-fastify.ts');
+    const fastifyChecked = await start<Checked>('plain-fastify.ts', ['checked']);
+    const open = await start<{ port: number }>('bare-function-host.ts');
+    const checked = await start<Checked>('bare-function-host.ts', ['checked']);
     await start('preview/load.ts');
     const load = workers.at(-1) as Worker<unknown>;
     const ask = (task: Omit<LoadTask, 'kind' | 'amount' | 'host'>) => async () =>

@@ -43,7 +43,7 @@ export async function benchStart({ rounds = 9 }: { readonly rounds?: number } = 
   };
   const arms = {
     host: arm('host', 'host/main.js'),
-    'empty server': arm('empty server', 'bench/start/empty-server.ts'),
+    'empty server': arm('empty server', 'bench/empty-server.ts'),
   };
   await interleave(arms, 1);
   memory['host'] = [];

@@ -12,7 +12,7 @@ import type { Route } from '#handlers/route.ts';
 import { withSafeHeaders } from '#handlers/http/response-headers.ts';
 import type { Services } from '#handlers/services.ts';
 import { HandshakeResponse } from './handshake.ts';
-import type { MetricRecorder } from './telemetry/metrics.ts';
+import type { MetricRecorder } from './metrics.ts';
 import { RequestEvent } from './request-event.ts';
 import { type Answer, createRouter, type LazyRoute, type Target } from './router.ts';
 

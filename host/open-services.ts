@@ -37,7 +37,7 @@ import type { Logger, Services } from '#handlers/services.ts';
 import { type Config, secretsOf } from './config/config.ts';
 import { isOnOneMachine } from './config/contradictions.ts';
 import { type DataFolder, openDataFolder } from './data-folder.ts';
-import type { Metrics } from './telemetry/metrics.ts';
+import type { Metrics } from './metrics.ts';
 import { openNetwork } from './open-network.ts';
 import type { Platform, PlatformDeps } from './platform.ts';
 

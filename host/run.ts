@@ -9,7 +9,7 @@ import type { Logger } from '#handlers/services.ts';
 import { type Config, readConfig, secretsOf } from './config/config.ts';
 import { explain } from './explain.ts';
 import { isWildcard } from './known-hosts.ts';
-import { createLogger } from './telemetry/logger.ts';
+import { createLogger } from './logger.ts';
 import { type Host, startHost } from './start-host.ts';
 
 const ROOT = join(import.meta.dirname, '..');

@@ -24,7 +24,7 @@ import { createFront } from './front.ts';
 import { createFunctionHost } from './function-host.ts';
 import { HOST_ROUTES } from './host-routes.ts';
 import { isWildcard, knownHosts } from './known-hosts.ts';
-import { createMetrics } from './telemetry/metrics.ts';
+import { createMetrics } from './metrics.ts';
 import { openServices } from './open-services.ts';
 
 /** A running host. */

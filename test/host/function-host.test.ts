@@ -10,8 +10,8 @@ import { defineRoute, type Route } from '#handlers/route.ts';
 import type { Services } from '#handlers/services.ts';
 import { createFunctionHost } from '#host/function-host.ts';
 import { HandshakeResponse } from '#host/handshake.ts';
-import { createLogger } from '#host/telemetry/logger.ts';
-import { createMetrics } from '#host/telemetry/metrics.ts';
+import { createLogger } from '#host/logger.ts';
+import { createMetrics } from '#host/metrics.ts';
 import { createStrictServer } from '#proxy/front/strict-server.ts';
 import { firstAnswer, rawExchange } from './support/raw-exchange.ts';
 

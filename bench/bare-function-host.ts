@@ -13,7 +13,7 @@ import { defineRoute, json } from '#handlers/route.ts';
 import type { Services } from '#handlers/services.ts';
 import { readConfig } from '#host/config/config.ts';
 import { createFunctionHost } from '#host/function-host.ts';
-import { createMetrics } from '#host/telemetry/metrics.ts';
+import { createMetrics } from '#host/metrics.ts';
 import { createAgentRun, helloQuery } from './agent-run.ts';
 
 const checked = process.argv[2] === 'checked';
