@@ -1,9 +1,7 @@
 import * as kubernetes from '@pulumi/kubernetes';
-import * as pulumi from '@pulumi/pulumi';
-import type { PortholeArgs } from './porthole-args.ts';
-import { Settled } from './settled.ts';
+import { component } from './settled.ts';
 import { defaultWarmPool, sandboxProvider } from './sandbox-provider.plan.ts';
-import { SERVICE_ACCOUNTS, STACK_LABELS } from './labels.ts';
+import { ownMetadata, SERVICE_ACCOUNTS, STACK_LABELS } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 import {
   type Need,
@@ -16,34 +14,25 @@ import {
 } from './needs.ts';
 
 /** Service accounts of the functions and the CronJobs, and their roles. */
-export class Access extends pulumi.ComponentResource {
-  constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
-    super('porthole:infra:Access', name, {}, opts);
-    const { config, resolve } = Settled.of(args);
-    const { ServiceAccount } = kubernetes.core.v1;
-    const { Role, RoleBinding } = kubernetes.rbac.v1;
-    const bindings = resolve(accessPlan(config)).map(({ id, serviceAccount, role, binding }) => {
-      const account = new ServiceAccount(`${name}-${id}`, serviceAccount, { parent: this });
-      const granted = new Role(`${name}-${id}-role`, role, { parent: this });
-      return new RoleBinding(`${name}-${id}-binding`, binding, {
-        parent: this,
-        dependsOn: [account, granted],
-      });
+export class Access extends component('Access', ({ name, config, resolve, parent }) => {
+  const { ServiceAccount } = kubernetes.core.v1;
+  const { Role, RoleBinding } = kubernetes.rbac.v1;
+  const bindings = resolve(accessPlan(config)).map(({ id, serviceAccount, role, binding }) => {
+    const account = new ServiceAccount(`${name}-${id}`, serviceAccount, { parent });
+    const granted = new Role(`${name}-${id}-role`, role, { parent });
+    return new RoleBinding(`${name}-${id}-binding`, binding, {
+      parent,
+      dependsOn: [account, granted],
     });
-    this.registerOutputs({ bindings: bindings.map(({ id }) => id) });
-  }
-}
+  });
+  return { bindings: bindings.map(({ id }) => id) };
+}) {}
 
 /**
  * The service accounts, each with its role in the previews' namespace: they cannot access the API's
  * own route.
  */
-export function accessPlan({
-  namespaces,
-  sandboxes,
-  archives,
-  broker,
-}: Pick<StackConfig, 'namespaces' | 'sandboxes' | 'archives' | 'broker'>) {
+export function accessPlan({ namespaces, sandboxes, archives, broker }: StackConfig) {
   const provider = sandboxProvider(sandboxes);
   return [
     account('functions', functionNeeds(provider, defaultWarmPool(sandboxes))),
@@ -59,7 +48,7 @@ export function accessPlan({
     return {
       id,
       serviceAccount: {
-        metadata: { name, namespace: namespaces.functions, labels: STACK_LABELS },
+        metadata: ownMetadata({ namespaces }, name),
         // Only the pods that need the token mount it.
         automountServiceAccountToken: false,
       },

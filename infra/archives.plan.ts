@@ -1,7 +1,5 @@
 import type { StackConfig } from './stack-config-schema.ts';
 
-type ArchivesConfig = Pick<StackConfig, 'archives' | 'archiveAccessKeyId' | 'archiveSecretAccessKey'>;
-
 /** Secret with the keys of the bucket, if the stack manages it. */
 export const ARCHIVES_SECRET = 'porthole-archives';
 
@@ -20,7 +18,7 @@ export type Variable =
  * Environment of the workloads that archive and restore, the functions and the lifecycle, and of no
  * others. Empty without archives.
  */
-export function archiveEnvironmentPlan({ archives }: Pick<StackConfig, 'archives'>): Variable[] {
+export function archiveEnvironmentPlan({ archives }: StackConfig): Variable[] {
   if (archives === undefined) return [];
   const { bucket, endpoint, region, existingSecret } = archives;
   const secret = existingSecret ?? ARCHIVES_SECRET;
@@ -37,13 +35,13 @@ export function archiveSecretPlan({
   archives,
   archiveAccessKeyId: id,
   archiveSecretAccessKey: secret,
-}: ArchivesConfig): Record<(typeof KEYS)[number], string> | undefined {
+}: StackConfig): Record<(typeof KEYS)[number], string> | undefined {
   if (archives === undefined || id === undefined || secret === undefined) return undefined;
   return { PORTHOLE_ARCHIVE_ACCESS_KEY_ID: id, PORTHOLE_ARCHIVE_SECRET_ACCESS_KEY: secret };
 }
 
 /** Problems with the keys of the bucket, by setting. */
-export function archiveProblems(config: ArchivesConfig): [key: string, problem: string][] {
+export function archiveProblems(config: StackConfig): [key: string, problem: string][] {
   const { archives } = config;
   const keys = ['archiveAccessKeyId', 'archiveSecretAccessKey'] as const;
   const given = keys.filter((key) => config[key] !== undefined);

@@ -13,7 +13,7 @@ export interface Authority {
 const FILE = 'ca.crt';
 
 /** The authority of the gateway's certificate; undefined if systems trust it by default. */
-export function gatewayAuthority({ gateway }: Pick<StackConfig, 'gateway'>): Authority | undefined {
+export function gatewayAuthority({ gateway }: StackConfig): Authority | undefined {
   const pem = gateway.probe?.ca;
   return pem === undefined
     ? undefined
@@ -24,7 +24,7 @@ export function gatewayAuthority({ gateway }: Pick<StackConfig, 'gateway'>): Aut
  * Every authority that the stack names. The database's URL refers to its file itself, by
  * `sslrootcert`.
  */
-export function authorities(config: Pick<StackConfig, 'gateway' | 'functions'>): Authority[] {
+export function authorities(config: StackConfig): Authority[] {
   const gateway = gatewayAuthority(config);
   const { databaseCa } = config.functions;
   return [

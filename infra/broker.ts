@@ -1,42 +1,37 @@
 import * as kubernetes from '@pulumi/kubernetes';
-import * as pulumi from '@pulumi/pulumi';
-import type { PortholeArgs } from './porthole-args.ts';
 import { StackConfigError } from './read-stack-config.ts';
-import { Settled } from './settled.ts';
+import { component } from './settled.ts';
 import { BROKER_NAME, BROKER_PORT } from './environment.plan.ts';
-import { STACK_LABELS, componentLabels } from './labels.ts';
+import { ownMetadata } from './labels.ts';
 import {
   budgetPlan,
   ENVIRONMENT_NAME,
   GRACE_SECONDS,
   podPlan,
   replicasPlan,
+  serviceOf,
   servingPlan,
 } from './pod.plan.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
 /** The broker of the sandboxes' connections. */
-export class Broker extends pulumi.ComponentResource {
-  constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
-    super('porthole:infra:Broker', name, {}, opts);
-    const { config, resolve } = Settled.of(args);
-    const { broker } = config;
-    if (broker === undefined) throw new StackConfigError(['broker: is required for the component Broker']);
-    const own = { ...config, broker };
-    const { Deployment } = kubernetes.apps.v1;
-    const deployment = new Deployment(name, resolve(brokerDeploymentPlan(own)), { parent: this });
-    const after = { parent: this, dependsOn: [deployment] };
-    const { PodDisruptionBudget } = kubernetes.policy.v1;
-    const budget = new PodDisruptionBudget(
-      `${name}-budget`,
-      resolve(budgetPlan(metadata(own), 'broker')),
-      after,
-    );
-    // A Service is ready once it has pods: it waits for them.
-    const service = new kubernetes.core.v1.Service(`${name}-service`, resolve(brokerServicePlan(own)), after);
-    this.registerOutputs({ deployment: deployment.id, budget: budget.id, service: service.id });
-  }
-}
+export class Broker extends component('Broker', ({ name, config, resolve, parent }) => {
+  const { broker } = config;
+  if (broker === undefined) throw new StackConfigError(['broker: is required for the component Broker']);
+  const own = { ...config, broker };
+  const { Deployment } = kubernetes.apps.v1;
+  const deployment = new Deployment(name, resolve(brokerDeploymentPlan(own)), { parent });
+  const after = { parent, dependsOn: [deployment] };
+  const { PodDisruptionBudget } = kubernetes.policy.v1;
+  const budget = new PodDisruptionBudget(
+    `${name}-budget`,
+    resolve(budgetPlan(ownMetadata(own, BROKER_NAME), 'broker')),
+    after,
+  );
+  // A Service is ready once it has pods: it waits for them.
+  const service = new kubernetes.core.v1.Service(`${name}-service`, resolve(brokerServicePlan(own)), after);
+  return { deployment: deployment.id, budget: budget.id, service: service.id };
+}) {}
 
 /** What the function host's image runs as the broker. */
 export const BROKER_ARGUMENTS = ['host/broker.ts'];
@@ -44,9 +39,7 @@ export const BROKER_ARGUMENTS = ['host/broker.ts'];
 /** The only secrets of the functions that the broker gets: it serves no API. */
 const SECRETS = ['DATABASE_URL', 'PORTHOLE_SIGNING_KEYS'];
 
-type BrokerConfig = Pick<StackConfig, 'namespaces' | 'functions' | 'gateway' | 'environment'> & {
-  readonly broker: NonNullable<StackConfig['broker']>;
-};
+type BrokerConfig = StackConfig & { readonly broker: NonNullable<StackConfig['broker']> };
 
 /** The broker makes the connections of sandboxes; its pods have the functions' image. */
 export function brokerDeploymentPlan(config: BrokerConfig) {
@@ -56,7 +49,7 @@ export function brokerDeploymentPlan(config: BrokerConfig) {
   const secret = functions.existingSecret ?? ENVIRONMENT_NAME;
   const probe = { tcpSocket: { port: 'broker' }, timeoutSeconds: 3 };
   return {
-    metadata: metadata(config),
+    metadata: ownMetadata(config, BROKER_NAME),
     spec: replicasPlan('broker', broker.replicas, {
       metadata: { labels: pod.labels },
       spec: {
@@ -90,16 +83,5 @@ export function brokerDeploymentPlan(config: BrokerConfig) {
 }
 
 export function brokerServicePlan(config: BrokerConfig) {
-  return {
-    metadata: metadata(config),
-    spec: {
-      type: 'ClusterIP',
-      selector: componentLabels('broker'),
-      ports: [{ name: 'broker', port: BROKER_PORT, targetPort: 'broker', protocol: 'TCP' }],
-    },
-  };
-}
-
-function metadata({ namespaces }: BrokerConfig) {
-  return { name: BROKER_NAME, namespace: namespaces.functions, labels: STACK_LABELS };
+  return serviceOf(ownMetadata(config, BROKER_NAME), 'broker', [{ name: 'broker', port: BROKER_PORT }]);
 }

@@ -1,67 +1,62 @@
 import * as kubernetes from '@pulumi/kubernetes';
-import * as pulumi from '@pulumi/pulumi';
 import { placementFields } from '../constructs/pod-placement.ts';
 import { authorityData, authorityFile, gatewayAuthority } from './authorities.plan.ts';
 import { BROWSERS_NAME, BROWSERS_PORT } from './environment.plan.ts';
-import { componentLabels, STACK_LABELS } from './labels.ts';
+import { componentLabels, ownMetadata } from './labels.ts';
 import {
   budgetPlan,
   CONTAINER_SECURITY,
   GRACE_SECONDS,
   POD_USER,
   replicasPlan,
+  serviceOf,
   servingPlan,
 } from './pod.plan.ts';
-import type { PortholeArgs } from './porthole-args.ts';
 import { StackConfigError } from './read-stack-config.ts';
 import { guestKeys } from './sandboxes.plan.ts';
-import { Settled } from './settled.ts';
+import { component } from './settled.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
 /** The browsers in which the functions look at previews. */
-export class Browsers extends pulumi.ComponentResource {
-  constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
-    super('porthole:infra:Browsers', name, {}, opts);
-    const { config, resolve } = Settled.of(args);
-    const { browsers } = config;
-    if (browsers === undefined)
-      throw new StackConfigError(['browsers: is required for the component Browsers']);
-    const own = { ...config, browsers };
-    const { ConfigMap, Service, ServiceAccount } = kubernetes.core.v1;
-    const account = new ServiceAccount(`${name}-account`, resolve(browsersAccountPlan(own)), {
-      parent: this,
-    });
-    const authority = gatewayAuthority(config);
-    const authorities =
-      authority === undefined
-        ? []
-        : [
-            new ConfigMap(
-              `${name}-authority`,
-              {
-                metadata: { ...metadata(own), name: AUTHORITY_NAME },
-                data: resolve(authorityData(authority)),
-              },
-              { parent: this },
-            ),
-          ];
-    const { Deployment } = kubernetes.apps.v1;
-    const deployment = new Deployment(name, resolve(browsersDeploymentPlan(own)), {
-      parent: this,
-      dependsOn: [account, ...authorities],
-    });
-    const after = { parent: this, dependsOn: [deployment] };
-    const { PodDisruptionBudget } = kubernetes.policy.v1;
-    const budget = new PodDisruptionBudget(
-      `${name}-budget`,
-      resolve(budgetPlan(metadata(own), 'browsers')),
-      after,
-    );
-    // A Service is ready once it has pods: it waits for them.
-    const service = new Service(`${name}-service`, resolve(browsersServicePlan(own)), after);
-    this.registerOutputs({ deployment: deployment.id, budget: budget.id, service: service.id });
-  }
-}
+export class Browsers extends component('Browsers', ({ name, config, resolve, parent }) => {
+  const { browsers } = config;
+  if (browsers === undefined)
+    throw new StackConfigError(['browsers: is required for the component Browsers']);
+  const own = { ...config, browsers };
+  const { ConfigMap, Service, ServiceAccount } = kubernetes.core.v1;
+  const account = new ServiceAccount(`${name}-account`, resolve(browsersAccountPlan(own)), {
+    parent,
+  });
+  const authority = gatewayAuthority(config);
+  const authorities =
+    authority === undefined
+      ? []
+      : [
+          new ConfigMap(
+            `${name}-authority`,
+            {
+              metadata: ownMetadata(own, AUTHORITY_NAME),
+              data: resolve(authorityData(authority)),
+            },
+            { parent },
+          ),
+        ];
+  const { Deployment } = kubernetes.apps.v1;
+  const deployment = new Deployment(name, resolve(browsersDeploymentPlan(own)), {
+    parent,
+    dependsOn: [account, ...authorities],
+  });
+  const after = { parent, dependsOn: [deployment] };
+  const { PodDisruptionBudget } = kubernetes.policy.v1;
+  const budget = new PodDisruptionBudget(
+    `${name}-budget`,
+    resolve(budgetPlan(ownMetadata(own, BROWSERS_NAME), 'browsers')),
+    after,
+  );
+  // A Service is ready once it has pods: it waits for them.
+  const service = new Service(`${name}-service`, resolve(browsersServicePlan(own)), after);
+  return { deployment: deployment.id, budget: budget.id, service: service.id };
+}) {}
 
 /** Of the ConfigMap with the authority of the gateway. */
 const AUTHORITY_NAME = 'porthole-browsers-authority';
@@ -70,16 +65,13 @@ const AUTHORITY_NAME = 'porthole-browsers-authority';
 const PAGE_MEBIBYTES = 512;
 const BASE_MEBIBYTES = 1_024;
 
-type BrowsersConfig = Pick<
-  StackConfig,
-  'namespaces' | 'functions' | 'gateway' | 'sandboxes' | 'signingKeys'
-> & {
+type BrowsersConfig = StackConfig & {
   readonly browsers: NonNullable<StackConfig['browsers']>;
 };
 
 /** An account without a role: its pods run hostile pages, and get no token. */
 export function browsersAccountPlan(config: BrowsersConfig) {
-  return { metadata: metadata(config), automountServiceAccountToken: false };
+  return { metadata: ownMetadata(config, BROWSERS_NAME), automountServiceAccountToken: false };
 }
 
 /**
@@ -95,7 +87,7 @@ export function browsersDeploymentPlan(config: BrowsersConfig) {
   const { seccompProfile } = browsers;
   const authority = gatewayAuthority(config);
   return {
-    metadata: metadata(config),
+    metadata: ownMetadata(config, BROWSERS_NAME),
     spec: replicasPlan('browsers', browsers.replicas, {
       metadata: { labels },
       spec: {
@@ -155,18 +147,7 @@ export function browsersDeploymentPlan(config: BrowsersConfig) {
 }
 
 export function browsersServicePlan(config: BrowsersConfig) {
-  return {
-    metadata: metadata(config),
-    spec: {
-      type: 'ClusterIP',
-      selector: componentLabels('browsers'),
-      ports: [
-        { name: 'visits', port: BROWSERS_PORT, targetPort: 'visits', protocol: 'TCP', appProtocol: 'http' },
-      ],
-    },
-  };
-}
-
-function metadata({ namespaces }: Pick<BrowsersConfig, 'namespaces'>) {
-  return { name: BROWSERS_NAME, namespace: namespaces.functions, labels: STACK_LABELS };
+  return serviceOf(ownMetadata(config, BROWSERS_NAME), 'browsers', [
+    { name: 'visits', port: BROWSERS_PORT, appProtocol: 'http' },
+  ]);
 }

@@ -1,5 +1,5 @@
 import { servedZones, sharedGateway } from './gateway.plan.ts';
-import { type FUNCTIONS_SECRET_KEYS, previewVariable, type StackConfig } from './stack-config-schema.ts';
+import { previewVariable, type StackConfig } from './stack-config-schema.ts';
 import { authorityFile, gatewayAuthority } from './authorities.plan.ts';
 import { sandboxEnvironmentPlan } from './sandbox-provider.plan.ts';
 
@@ -12,7 +12,7 @@ export function functionsPort({ environment }: Pick<StackConfig, 'environment'>)
 }
 
 /** The only writable folder of the functions' pods besides `/tmp`. */
-export function dataFolder({ environment }: Pick<StackConfig, 'environment'>): string {
+export function dataFolder({ environment }: StackConfig): string {
   return textOf(environment['PORTHOLE_DATA_DIR'] ?? '/var/lib/porthole');
 }
 
@@ -28,12 +28,12 @@ export const BROWSERS_NAME = 'porthole-browsers';
 export const BROWSERS_PORT = 8790;
 
 /** The public address, without the port if it is the default one. */
-export function apiUrl({ apiHost, gateway }: Pick<StackConfig, 'apiHost' | 'gateway'>): string {
+export function apiUrl({ apiHost, gateway }: StackConfig): string {
   return new URL(`https://${apiHost}:${gateway.port}`).origin;
 }
 
 /** The functions' environment, by variable name. */
-export function environmentPlan(config: Parameters<typeof settingsPlan>[0]): Record<string, string> {
+export function environmentPlan(config: StackConfig): Record<string, string> {
   const own = Object.entries(config.environment).map(([name, value]) => [name, textOf(value)]);
   return { ...settingsPlan(config), ...Object.fromEntries(own) };
 }
@@ -44,23 +44,7 @@ export function textOf(value: unknown): string {
 }
 
 /** The part that comes from settings. */
-function settingsPlan(
-  config: Pick<
-    StackConfig,
-    | 'zone'
-    | 'zones'
-    | 'apiHost'
-    | 'gateway'
-    | 'namespaces'
-    | 'preview'
-    | 'sandboxes'
-    | 'functions'
-    | 'broker'
-    | 'browsers'
-    | 'oidc'
-    | 'environment'
-  >,
-): Record<string, string> {
+function settingsPlan(config: StackConfig): Record<string, string> {
   const { zone, gateway, namespaces, preview, functions, broker, browsers, oidc, sandboxes } = config;
   const authority = gatewayAuthority(config);
   const shared = sharedGateway(config);
@@ -109,9 +93,7 @@ function settingsPlan(
 }
 
 /** The secret part of the environment; undefined if the Secret is managed elsewhere. */
-export function secretsPlan(
-  config: Pick<StackConfig, 'functions' | (typeof FUNCTIONS_SECRET_KEYS)[number]>,
-): Record<string, string> | undefined {
+export function secretsPlan(config: StackConfig): Record<string, string> | undefined {
   if (config.functions.existingSecret !== undefined) return undefined;
   return {
     ...(config.databaseUrl !== undefined && { DATABASE_URL: config.databaseUrl }),

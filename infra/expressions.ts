@@ -1,9 +1,9 @@
-import { isSentBy } from '../constructs/admission-expressions.ts';
+import { inNamespace, isSentBy } from '../constructs/admission-expressions.ts';
 import { userNames } from './access.ts';
 import { STACK_LABELS } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
-type Namespaces = Pick<StackConfig, 'namespaces'>['namespaces'];
+type Namespaces = StackConfig['namespaces'];
 
 /** Policies are cluster-scoped: the functions' namespace keeps names of two stacks distinct. */
 export function policyMetadata({ functions }: Namespaces, id: string) {
@@ -16,4 +16,22 @@ export function policyMetadata({ functions }: Namespaces, id: string) {
  */
 export function isOurs({ functions }: Namespaces): string {
   return isSentBy(userNames(functions));
+}
+
+/** Admission policy for what the stack's accounts do with some resources beside previews. */
+export function functionsPolicy(
+  namespaces: Namespaces,
+  id: string,
+  rule: Parameters<typeof inNamespace>[1],
+  validations: { readonly expression: string; readonly message: string }[],
+) {
+  return {
+    metadata: policyMetadata(namespaces, id),
+    spec: {
+      failurePolicy: 'Fail',
+      matchConstraints: inNamespace(namespaces.previews, rule),
+      matchConditions: [{ name: 'by-the-functions', expression: isOurs(namespaces) }],
+      validations,
+    },
+  };
 }

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { ARCHIVES_SECRET, archiveEnvironmentPlan, archiveSecretPlan } from './archives.plan.ts';
 import type { PortholeArgs } from './porthole-args.ts';
 import { Settled } from './settled.ts';
-import { STACK_LABELS, componentLabels, SERVICE_ACCOUNTS } from './labels.ts';
+import { ownMetadata, SERVICE_ACCOUNTS } from './labels.ts';
 import { StackConfigError } from './read-stack-config.ts';
 import { authorities, authorityData } from './authorities.plan.ts';
 import {
@@ -20,6 +20,7 @@ import {
   GRACE_SECONDS,
   podPlan,
   replicasPlan,
+  serviceOf,
   servingPlan,
 } from './pod.plan.ts';
 import { environmentFaults } from './variables.ts';
@@ -42,11 +43,7 @@ export class Functions extends pulumi.ComponentResource {
     const settled = Settled.of(args);
     const { config, resolve } = settled;
     const { ConfigMap, Secret } = kubernetes.core.v1;
-    const metadata = (called: string) => ({
-      name: called,
-      namespace: config.namespaces.functions,
-      labels: STACK_LABELS,
-    });
+    const metadata = (called: string) => ownMetadata(config, called);
     const data = resolve(environmentPlan(config));
     const trusted = resolve(authorities(config));
     const secretTexts = {
@@ -102,7 +99,11 @@ export class Functions extends pulumi.ComponentResource {
     const { HorizontalPodAutoscaler } = kubernetes.autoscaling.v2;
     const scaling = resolve(autoscalerPlan(config));
     const guardians = [
-      new PodDisruptionBudget(`${name}-budget`, resolve(budgetPlan(ownMetadata(config), 'functions')), after),
+      new PodDisruptionBudget(
+        `${name}-budget`,
+        resolve(budgetPlan(ownMetadata(config, FUNCTIONS_NAME), 'functions')),
+        after,
+      ),
       ...(scaling === undefined ? [] : [new HorizontalPodAutoscaler(`${name}-autoscaler`, scaling, after)]),
     ];
     // A Service is ready once it has pods: it waits for them.
@@ -136,16 +137,11 @@ function validated(secrets: Texts, environment: Texts): Texts {
   return texts as unknown as Texts;
 }
 
-type FunctionsConfig = Pick<
-  StackConfig,
-  'apiHost' | 'namespaces' | 'functions' | 'gateway' | 'sandboxes' | 'archives' | 'environment'
->;
-
 /** Annotation with a checksum of what the pods read at their start: a change rolls them. */
 const CHECKSUM = 'porthole.sandbox.users.io/environment-checksum';
 
 /** @param checksum of what the pods read at their start; without one a change of it rolls no pod */
-export function deploymentPlan<Text = string>(config: FunctionsConfig, checksum?: Text) {
+export function deploymentPlan<Text = string>(config: StackConfig, checksum?: Text) {
   const { functions, apiHost, sandboxes } = config;
   const pod = podPlan(config, 'functions');
   const env = archiveEnvironmentPlan(config);
@@ -156,7 +152,7 @@ export function deploymentPlan<Text = string>(config: FunctionsConfig, checksum?
     timeoutSeconds: 3,
   };
   return {
-    metadata: ownMetadata(config),
+    metadata: ownMetadata(config, FUNCTIONS_NAME),
     spec: replicasPlan('functions', functions.replicas, {
       metadata: {
         labels: pod.labels,
@@ -196,36 +192,19 @@ function spread(matchLabels: Readonly<Record<string, string>>) {
   }));
 }
 
-export function servicePlan(config: FunctionsConfig) {
-  return {
-    metadata: ownMetadata(config),
-    spec: {
-      type: 'ClusterIP',
-      selector: componentLabels('functions'),
-      ports: [
-        { name: 'http', port: 80, targetPort: 'http', protocol: 'TCP', appProtocol: 'http' },
-        ...(config.sandboxes.channel
-          ? [
-              {
-                name: 'channel',
-                port: CHANNEL_PORT,
-                targetPort: 'channel',
-                protocol: 'TCP',
-                appProtocol: 'http',
-              },
-            ]
-          : []),
-      ],
-    },
-  };
+export function servicePlan(config: StackConfig) {
+  return serviceOf(ownMetadata(config, FUNCTIONS_NAME), 'functions', [
+    { name: 'http', port: 80, appProtocol: 'http' },
+    ...(config.sandboxes.channel ? [{ name: 'channel', port: CHANNEL_PORT, appProtocol: 'http' }] : []),
+  ]);
 }
 
 /** Undefined where there is nothing to scale between. */
-export function autoscalerPlan(config: FunctionsConfig) {
+export function autoscalerPlan(config: StackConfig) {
   const { replicas, maxReplicas } = config.functions;
   if (maxReplicas === replicas) return undefined;
   return {
-    metadata: ownMetadata(config),
+    metadata: ownMetadata(config, FUNCTIONS_NAME),
     spec: {
       scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: FUNCTIONS_NAME },
       minReplicas: replicas,
@@ -238,8 +217,4 @@ export function autoscalerPlan(config: FunctionsConfig) {
       ],
     },
   };
-}
-
-function ownMetadata({ namespaces }: FunctionsConfig) {
-  return { name: FUNCTIONS_NAME, namespace: namespaces.functions, labels: STACK_LABELS };
 }

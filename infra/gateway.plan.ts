@@ -10,11 +10,6 @@ import type { StackConfig, ZoneGateway } from './stack-config-schema.ts';
 
 export const KIND = { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'Gateway' } as const;
 
-type GatewayConfig = Pick<
-  StackConfig,
-  'zone' | 'zones' | 'apiHost' | 'namespaces' | 'gateway' | 'certificates'
->;
-
 /** A zone of previews, and the listener that its routes attach to. */
 interface ServedZone {
   readonly zone: string;
@@ -24,9 +19,7 @@ interface ServedZone {
 }
 
 /** Every zone of the stack; the one of all other orgs comes first. */
-export function servedZones(
-  config: Pick<StackConfig, 'zone' | 'zones' | 'gateway' | 'namespaces'>,
-): readonly [ServedZone, ...ServedZone[]] {
+export function servedZones(config: StackConfig): readonly [ServedZone, ...ServedZone[]] {
   const { zone, zones, gateway, namespaces } = config;
   return [
     { zone, orgs: [], gateway: reference(gateway, namespaces) },
@@ -39,7 +32,7 @@ export function servedZones(
 }
 
 /** The Gateway or ListenerSet of the API's route and of the first zone. */
-export function sharedGateway({ gateway, namespaces }: Pick<StackConfig, 'gateway' | 'namespaces'>) {
+export function sharedGateway({ gateway, namespaces }: StackConfig) {
   const { sectionName: listener, ...shared } = reference(gateway, namespaces);
   const isTheirs = gateway.existing !== undefined && gateway.listenerSet === undefined;
   const apiListener = isTheirs ? gateway.existing?.apiSectionName : LISTENERS.api;
@@ -92,16 +85,12 @@ function hasObject({ existing, listenerSet }: Pick<ZoneGateway, 'existing' | 'li
   return existing === undefined || listenerSet !== undefined;
 }
 
-export function createsGateway({ gateway, zones }: Pick<StackConfig, 'gateway' | 'zones'>): boolean {
+export function createsGateway({ gateway, zones }: StackConfig): boolean {
   return [gateway, ...zones.map((each) => each.gateway)].some(({ existing }) => existing === undefined);
 }
 
 /** Namespaces of the TLS Secrets that listeners of the stack name. */
-export function secretNamespaces({
-  gateway,
-  zones,
-  namespaces,
-}: Pick<StackConfig, 'gateway' | 'zones' | 'namespaces'>): string[] {
+export function secretNamespaces({ gateway, zones, namespaces }: StackConfig): string[] {
   const made = [gateway, ...zones.map((each) => each.gateway)].filter(hasObject);
   const names = made.map(({ listenerSet }) =>
     listenerSet === undefined ? namespaces.gateway : namespaces.functions,
@@ -154,7 +143,7 @@ function classOf({ existing, className }: ZoneGateway, shared: StackConfig['gate
  * What serves the zones, the first zone first. `existing`: a Gateway of others. `made`: a Gateway,
  * or a ListenerSet at such a Gateway, with the certificates of its listeners.
  */
-export function gatewayPlans(config: GatewayConfig) {
+export function gatewayPlans(config: StackConfig) {
   const { gateway, zones, certificates, apiHost, namespaces } = config;
   const api = {
     host: apiHost,
@@ -180,7 +169,7 @@ export function gatewayPlans(config: GatewayConfig) {
 }
 
 function onePlan(
-  { namespaces, certificates }: GatewayConfig,
+  { namespaces, certificates }: StackConfig,
   {
     zone,
     gateway,

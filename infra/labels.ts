@@ -1,5 +1,12 @@
+import type { StackConfig } from './stack-config-schema.ts';
+
 /** Labels of every object of the stack. */
 export const STACK_LABELS = { 'app.kubernetes.io/part-of': 'porthole' } as const;
+
+/** Metadata of an object in the functions' namespace. */
+export function ownMetadata({ namespaces }: Pick<StackConfig, 'namespaces'>, name: string) {
+  return { name, namespace: namespaces.functions, labels: STACK_LABELS };
+}
 
 /** Labels and selector of one component's pods. */
 export function componentLabels(

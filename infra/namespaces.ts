@@ -34,7 +34,7 @@ export class Namespaces extends pulumi.ComponentResource {
  * The namespaces to create: each once, without those that exist. They enforce the Pod Security
  * Standard `restricted`.
  */
-export function namespacesPlan(config: Pick<StackConfig, 'namespaces' | 'gateway' | 'zones'>) {
+export function namespacesPlan(config: StackConfig) {
   const { previews, gateway, functions, existing } = config.namespaces;
   const wanted = createsGateway(config) ? [previews, gateway, functions] : [previews, functions];
   return [...new Set(wanted)]

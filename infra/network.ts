@@ -1,65 +1,46 @@
 import * as kubernetes from '@pulumi/kubernetes';
-import * as pulumi from '@pulumi/pulumi';
-import type { PortholeArgs } from './porthole-args.ts';
-import { Settled } from './settled.ts';
-import { NAMESPACE_NAME, NETWORK_LABELS, SANDBOX_POD_LABELS } from '../constructs/names.ts';
+import { component } from './settled.ts';
+import { NETWORK_LABELS, SANDBOX_POD_LABELS } from '../constructs/names.ts';
 import { networkRangeSpec, podsOf } from '../constructs/port-range-manifests.ts';
 import { GUEST_PORT } from '../guest/protocol/guest-pod.ts';
 import { BROKER_PORT, BROWSERS_PORT, CHANNEL_PORT, functionsPort } from './environment.plan.ts';
-import { STACK_LABELS, componentLabels } from './labels.ts';
+import { componentLabels, ownMetadata, STACK_LABELS } from './labels.ts';
 import { portRange } from './preview-services.plan.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 import { exceptionsOf } from '../core/auth/address-range.ts';
 
 /** Network policies of sandboxes and of the functions. */
-export class Network extends pulumi.ComponentResource {
-  constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
-    super('porthole:infra:Network', name, {}, opts);
-    const { config, resolve } = Settled.of(args);
-    const { NetworkPolicy } = kubernetes.networking.v1;
-    const closed = new NetworkPolicy(`${name}-closed`, resolve(closedPlan(config)), { parent: this });
-    // The default-deny policies come first.
-    const opening = { parent: this, dependsOn: [closed] };
-    const optional = {
-      internet: resolve(internetPlan(config)),
-      egress: resolve(egressPlan(config)),
-      channel: resolve(channelPlan(config)),
-      'to-broker': resolve(toBrokerPlan(config)),
-      broker: resolve(brokerPlan(config)),
-      browsers: resolve(browsersPlan(config)),
-    };
-    const opened = [
-      new NetworkPolicy(`${name}-functions`, resolve(functionsPlan(config)), { parent: this }),
-      new NetworkPolicy(`${name}-from-gateway`, resolve(fromGatewayPlan(config)), opening),
-      new NetworkPolicy(`${name}-guests`, resolve(toGuestPlan(config)), opening),
-      ...Object.entries(optional).flatMap(([called, plan]) =>
-        plan === undefined ? [] : [new NetworkPolicy(`${name}-${called}`, plan, opening)],
-      ),
-    ];
-    this.registerOutputs({ policies: [closed, ...opened].map(({ id }) => id) });
-  }
-}
-
-type NetworkConfig = Pick<
-  StackConfig,
-  'namespaces' | 'gateway' | 'preview' | 'sandboxes' | 'functions' | 'broker' | 'browsers' | 'environment'
->;
+export class Network extends component('Network', ({ name, config, resolve, parent }) => {
+  const { NetworkPolicy } = kubernetes.networking.v1;
+  const closed = new NetworkPolicy(`${name}-closed`, resolve(closedPlan(config)), { parent });
+  // The default-deny policies come first.
+  const opening = { parent, dependsOn: [closed] };
+  const optional = {
+    internet: resolve(internetPlan(config)),
+    egress: resolve(egressPlan(config)),
+    channel: resolve(channelPlan(config)),
+    'to-broker': resolve(toBrokerPlan(config)),
+    broker: resolve(brokerPlan(config)),
+    browsers: resolve(browsersPlan(config)),
+  };
+  const opened = [
+    new NetworkPolicy(`${name}-functions`, resolve(functionsPlan(config)), { parent }),
+    new NetworkPolicy(`${name}-from-gateway`, resolve(fromGatewayPlan(config)), opening),
+    new NetworkPolicy(`${name}-guests`, resolve(toGuestPlan(config)), opening),
+    ...Object.entries(optional).flatMap(([called, plan]) =>
+      plan === undefined ? [] : [new NetworkPolicy(`${name}-${called}`, plan, opening)],
+    ),
+  ];
+  return { policies: [closed, ...opened].map(({ id }) => id) };
+}) {}
 
 const TO_DNS = {
-  to: [
-    {
-      namespaceSelector: { matchLabels: { [NAMESPACE_NAME]: 'kube-system' } },
-      podSelector: { matchLabels: { 'k8s-app': 'kube-dns' } },
-    },
-  ],
-  ports: [
-    { protocol: 'UDP', port: 53 },
-    { protocol: 'TCP', port: 53 },
-  ],
+  to: [podsOf('kube-system', { 'k8s-app': 'kube-dns' })],
+  ports: [{ protocol: 'UDP', port: 53 }, tcp(53)],
 };
 
 /** Default deny, in and out of sandboxes: network policies are additive, so others can allow. */
-export function closedPlan(config: NetworkConfig) {
+export function closedPlan(config: StackConfig) {
   return policy(config, 'porthole-sandboxes-closed', { policyTypes: ['Ingress', 'Egress'] });
 }
 
@@ -67,7 +48,7 @@ export function closedPlan(config: NetworkConfig) {
  * The gateway's own pods reach the ports that previews may expose, the same range that the API
  * checks, and the guest if it serves previews.
  */
-export function fromGatewayPlan(config: NetworkConfig) {
+export function fromGatewayPlan(config: StackConfig) {
   const { podNamespace, podLabels } = config.gateway;
   return policy(
     config,
@@ -77,15 +58,10 @@ export function fromGatewayPlan(config: NetworkConfig) {
 }
 
 /** The stack's own pods call the guests. */
-export function toGuestPlan(config: NetworkConfig) {
+export function toGuestPlan(config: StackConfig) {
   return policy(config, 'porthole-guests-from-functions', {
     policyTypes: ['Ingress'],
-    ingress: [
-      {
-        from: [podsOf(config.namespaces.functions, STACK_LABELS)],
-        ports: [{ protocol: 'TCP', port: GUEST_PORT }],
-      },
-    ],
+    ingress: [{ from: [podsOf(config.namespaces.functions, STACK_LABELS)], ports: [tcp(GUEST_PORT)] }],
   });
 }
 
@@ -107,7 +83,7 @@ const INTERNET = ['0.0.0.0/0', '::/0'].map(block);
  * Egress of sandboxes with a network: the internet, and the cluster's DNS. Undefined with a broker,
  * which is then their only way out.
  */
-export function internetPlan(config: NetworkConfig) {
+export function internetPlan(config: StackConfig) {
   if (config.broker !== undefined) return undefined;
   const { spec, ...rest } = policy(config, 'porthole-sandboxes-internet', {
     policyTypes: ['Egress'],
@@ -118,7 +94,7 @@ export function internetPlan(config: NetworkConfig) {
 }
 
 /** Egress of all sandboxes, and the cluster's DNS; undefined if none is configured. */
-export function egressPlan(config: NetworkConfig) {
+export function egressPlan(config: StackConfig) {
   const { egress } = config.sandboxes;
   if (egress.length === 0) return undefined;
   return policy(config, 'porthole-sandboxes-egress', {
@@ -128,16 +104,12 @@ export function egressPlan(config: NetworkConfig) {
 }
 
 /** Sandboxes call the broker; undefined without one. */
-export function toBrokerPlan(config: NetworkConfig) {
+export function toBrokerPlan(config: StackConfig) {
   if (config.broker === undefined) return undefined;
+  const broker = podsOf(config.namespaces.functions, componentLabels('broker'));
   return policy(config, 'porthole-sandboxes-broker', {
     policyTypes: ['Egress'],
-    egress: [
-      {
-        to: [podsOf(config.namespaces.functions, componentLabels('broker'))],
-        ports: [{ protocol: 'TCP', port: BROKER_PORT }],
-      },
-    ],
+    egress: [{ to: [broker], ports: [tcp(BROKER_PORT)] }],
   });
 }
 
@@ -146,19 +118,19 @@ export function toBrokerPlan(config: NetworkConfig) {
  * the guests, which say what command asks for a host, and the ranges of the database and the API
  * server. Undefined without a broker.
  */
-export function brokerPlan({ namespaces, broker }: NetworkConfig) {
+export function brokerPlan({ namespaces, broker }: StackConfig) {
   if (broker === undefined) return undefined;
   const sandboxes = podsOf(namespaces.previews, SANDBOX_POD_LABELS);
   return {
-    metadata: { name: 'porthole-broker', namespace: namespaces.functions, labels: STACK_LABELS },
+    metadata: ownMetadata({ namespaces }, 'porthole-broker'),
     spec: {
       podSelector: { matchLabels: componentLabels('broker') },
       policyTypes: ['Ingress', 'Egress'],
-      ingress: [{ from: [sandboxes], ports: [{ protocol: 'TCP', port: BROKER_PORT }] }],
+      ingress: [{ from: [sandboxes], ports: [tcp(BROKER_PORT)] }],
       egress: [
         { to: [...INTERNET, ...broker.egress.map(block)] },
         TO_DNS,
-        { to: [sandboxes], ports: [{ protocol: 'TCP', port: GUEST_PORT }] },
+        { to: [sandboxes], ports: [tcp(GUEST_PORT)] },
       ],
     },
   };
@@ -168,20 +140,20 @@ export function brokerPlan({ namespaces, broker }: NetworkConfig) {
  * The browsers' pods: only the functions reach their port, and they reach only the gateway and the
  * cluster's DNS. The ports of a gateway's pods are not known here. Undefined without browsers.
  */
-export function browsersPlan({ namespaces, gateway, browsers }: NetworkConfig) {
+export function browsersPlan({ namespaces, gateway, browsers }: StackConfig) {
   if (browsers === undefined) return undefined;
   const functions = podsOf(namespaces.functions, componentLabels('functions'));
   return {
-    metadata: { name: 'porthole-browsers', namespace: namespaces.functions, labels: STACK_LABELS },
+    metadata: ownMetadata({ namespaces }, 'porthole-browsers'),
     spec: {
       podSelector: { matchLabels: componentLabels('browsers') },
       policyTypes: ['Ingress', 'Egress'],
-      ingress: [{ from: [functions], ports: [{ protocol: 'TCP', port: BROWSERS_PORT }] }],
+      ingress: [{ from: [functions], ports: [tcp(BROWSERS_PORT)] }],
       egress: [
         { to: [podsOf(gateway.podNamespace, gateway.podLabels)], ports: [{ protocol: 'TCP' }] },
         ...(browsers.egress.length === 0
           ? []
-          : [{ to: browsers.egress.map(block), ports: [{ protocol: 'TCP', port: gateway.port }] }]),
+          : [{ to: browsers.egress.map(block), ports: [tcp(gateway.port)] }]),
         TO_DNS,
       ],
     },
@@ -189,16 +161,12 @@ export function browsersPlan({ namespaces, gateway, browsers }: NetworkConfig) {
 }
 
 /** The one port of the functions' own pods that sandboxes call; undefined without a channel. */
-export function channelPlan(config: NetworkConfig) {
+export function channelPlan(config: StackConfig) {
   if (!config.sandboxes.channel) return undefined;
+  const functions = podsOf(config.namespaces.functions, componentLabels('functions'));
   return policy(config, 'porthole-sandboxes-channel', {
     policyTypes: ['Egress'],
-    egress: [
-      {
-        to: [podsOf(config.namespaces.functions, componentLabels('functions'))],
-        ports: [{ protocol: 'TCP', port: CHANNEL_PORT }],
-      },
-    ],
+    egress: [{ to: [functions], ports: [tcp(CHANNEL_PORT)] }],
   });
 }
 
@@ -207,10 +175,10 @@ export function channelPlan(config: NetworkConfig) {
  * have none. Egress stays open: the addresses of the database, the identity provider and the API
  * server are not known here, and several network plugins match an API server with no address range.
  */
-export function functionsPlan(config: NetworkConfig) {
+export function functionsPlan(config: StackConfig) {
   const { namespaces, gateway, functions, sandboxes } = config;
   return {
-    metadata: { name: 'porthole-functions', namespace: namespaces.functions, labels: STACK_LABELS },
+    metadata: ownMetadata(config, 'porthole-functions'),
     spec: {
       podSelector: { matchLabels: STACK_LABELS },
       policyTypes: ['Ingress'],
@@ -220,24 +188,23 @@ export function functionsPlan(config: NetworkConfig) {
             podsOf(gateway.podNamespace, gateway.podLabels),
             ...functions.allowFrom.map(({ namespace, podLabels }) => podsOf(namespace, podLabels)),
           ],
-          ports: [{ protocol: 'TCP', port: functionsPort(config) }],
+          ports: [tcp(functionsPort(config))],
         },
         ...(sandboxes.channel
-          ? [
-              {
-                from: [podsOf(namespaces.previews, SANDBOX_POD_LABELS)],
-                ports: [{ protocol: 'TCP', port: CHANNEL_PORT }],
-              },
-            ]
+          ? [{ from: [podsOf(namespaces.previews, SANDBOX_POD_LABELS)], ports: [tcp(CHANNEL_PORT)] }]
           : []),
       ],
     },
   };
 }
 
-function policy<Rules extends object>({ namespaces }: NetworkConfig, name: string, rules: Rules) {
+function policy<Rules extends object>({ namespaces }: StackConfig, name: string, rules: Rules) {
   return {
     metadata: { name, namespace: namespaces.previews, labels: STACK_LABELS },
     spec: { podSelector: { matchLabels: SANDBOX_POD_LABELS }, ...rules },
   };
+}
+
+function tcp(port: number) {
+  return { protocol: 'TCP', port };
 }

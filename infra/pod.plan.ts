@@ -52,6 +52,22 @@ export function replicasPlan<Template extends object>(
   };
 }
 
+/** A Service of a component's pods; each of its ports has the name of the container's port. */
+export function serviceOf<Metadata extends object>(
+  metadata: Metadata,
+  component: Component,
+  ports: readonly { readonly name: string; readonly port: number; readonly appProtocol?: string }[],
+) {
+  return {
+    metadata,
+    spec: {
+      type: 'ClusterIP',
+      selector: componentLabels(component),
+      ports: ports.map((port) => ({ ...port, targetPort: port.name, protocol: 'TCP' })),
+    },
+  };
+}
+
 /** A node drain evicts one pod of a component at a time. */
 export function budgetPlan<Metadata extends object>(metadata: Metadata, component: Component) {
   return { metadata, spec: { maxUnavailable: 1, selector: { matchLabels: componentLabels(component) } } };
@@ -62,7 +78,7 @@ export function budgetPlan<Metadata extends object>(metadata: Metadata, componen
  * folders writable.
  */
 export function podPlan(
-  config: Pick<StackConfig, 'functions' | 'gateway' | 'environment'>,
+  config: StackConfig,
   account: keyof typeof SERVICE_ACCOUNTS,
   component: Component = account,
 ) {

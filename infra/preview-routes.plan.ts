@@ -74,9 +74,7 @@ function anyOf(expressions: readonly string[]): string {
  * credentials, cannot publish another host, reach another port, outlive the hard cap or attach to
  * another Gateway.
  */
-export function previewRoutesPlan(
-  config: Pick<StackConfig, 'zone' | 'zones' | 'namespaces' | 'gateway' | 'preview'>,
-) {
+export function previewRoutesPlan(config: StackConfig) {
   const { namespaces, preview } = config;
   const annotation = (id: keyof typeof ANNOTATIONS) =>
     `variables.notes[?${quote(ANNOTATIONS[id])}].orValue('')`;

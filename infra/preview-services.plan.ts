@@ -4,13 +4,13 @@ import { policyMetadata } from './expressions.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
 /** The ports that the previews of the stack may lead to. */
-export function portRange({ namespaces, preview }: Pick<StackConfig, 'namespaces' | 'preview'>) {
+export function portRange({ namespaces, preview }: StackConfig) {
   const { allowedPortMin, allowedPortMax, upstream } = preview;
   return { namespace: namespaces.previews, minPort: allowedPortMin, maxPort: allowedPortMax, upstream };
 }
 
 /** Admission policy for previews' Services. */
-export function previewServicesPlan(config: Pick<StackConfig, 'namespaces' | 'preview'>) {
+export function previewServicesPlan(config: StackConfig) {
   const { namespaces } = config;
   return {
     metadata: policyMetadata(namespaces, 'preview-services'),

@@ -1,34 +1,24 @@
 import * as kubernetes from '@pulumi/kubernetes';
-import * as pulumi from '@pulumi/pulumi';
-import type { PortholeArgs } from './porthole-args.ts';
-import { Settled } from './settled.ts';
+import { component } from './settled.ts';
 import { sandboxProvider } from './sandbox-provider.plan.ts';
 import { STACK_LABELS } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
 /** The global caps on previews and on sandboxes, which the API server itself keeps. */
-export class Quota extends pulumi.ComponentResource {
-  constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
-    super('porthole:infra:Quota', name, {}, opts);
-    const { config, resolve } = Settled.of(args);
-    const { ResourceQuota } = kubernetes.core.v1;
-    const previews = new ResourceQuota(name, resolve(quotaPlan(config)), { parent: this });
-    const sandboxes = new ResourceQuota(`${name}-sandboxes`, resolve(sandboxQuotaPlan(config)), {
-      parent: this,
-    });
-    this.registerOutputs({ previews: previews.id, sandboxes: sandboxes.id });
-  }
-}
+export class Quota extends component('Quota', ({ name, config, resolve, parent }) => {
+  const { ResourceQuota } = kubernetes.core.v1;
+  const previews = new ResourceQuota(name, resolve(quotaPlan(config)), { parent });
+  const sandboxes = new ResourceQuota(`${name}-sandboxes`, resolve(sandboxQuotaPlan(config)), {
+    parent,
+  });
+  return { previews: previews.id, sandboxes: sandboxes.id };
+}) {}
 
 /** Routes of the stack itself: the API's, and the wildcard for the fallback pages. */
 export const FIXED_ROUTES = 2;
 
 /** The cap on all previews together: a ResourceQuota, so concurrent functions cannot exceed it. */
-export function quotaPlan({
-  namespaces,
-  preview,
-  sandboxes,
-}: Pick<StackConfig, 'namespaces' | 'preview' | 'sandboxes'>) {
+export function quotaPlan({ namespaces, preview, sandboxes }: StackConfig) {
   const fixed = namespaces.functions === namespaces.previews ? FIXED_ROUTES : 0;
   const routes = preview.maxTotal + fixed + sandboxes.otherRoutes;
   return {
@@ -41,7 +31,7 @@ export function quotaPlan({
  * The cap on all sandboxes together: on pods, or on claims with agent-sandbox. Separate from the
  * cap on previews, because every creation writes to the quota that counts it.
  */
-export function sandboxQuotaPlan({ namespaces, sandboxes }: Pick<StackConfig, 'namespaces' | 'sandboxes'>) {
+export function sandboxQuotaPlan({ namespaces, sandboxes }: StackConfig) {
   const { maxTotal, otherPods, warmPools } = sandboxes;
   const provider = sandboxProvider(sandboxes);
   const waiting = Object.values(warmPools).reduce((sum, { replicas }) => sum + replicas, 0);

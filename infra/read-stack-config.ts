@@ -192,22 +192,15 @@ function contradictions(config: StackConfig, prefix: string, isUnknown: (text: s
   for (const [key, text] of archiveProblems(config)) problem(key, text);
   for (const [key, text] of brokerProblems(config)) problem(key, text);
   for (const [key, text] of variableProblems(config, isUnknown)) problem(key, text);
-  if (Object.keys(sandboxes.templates).length > 0) {
-    if (guestKeys(config) === undefined && functions.existingSecret !== undefined) {
-      problem(
-        'sandboxes.guestKeys',
-        'is required for the guests of templates, because the signing keys come from an existing Secret: set what `npm run config -- guest-keys` prints with PORTHOLE_SIGNING_KEYS',
-      );
-    }
-  }
-  if (
-    config.browsers !== undefined &&
-    guestKeys(config) === undefined &&
-    functions.existingSecret !== undefined
-  ) {
+  const needGuestKeys = {
+    'the guests of templates': Object.keys(sandboxes.templates).length > 0,
+    browsers: config.browsers !== undefined,
+  };
+  for (const [needing, exists] of Object.entries(needGuestKeys)) {
+    if (!exists || guestKeys(config) !== undefined || functions.existingSecret === undefined) continue;
     problem(
       'sandboxes.guestKeys',
-      'is required for browsers, because the signing keys come from an existing Secret: set what `npm run config -- guest-keys` prints with PORTHOLE_SIGNING_KEYS',
+      `is required for ${needing}, because the signing keys come from an existing Secret: set what \`npm run config -- guest-keys\` prints with PORTHOLE_SIGNING_KEYS`,
     );
   }
   for (const range of sandboxes.egress) {
@@ -262,11 +255,7 @@ function secretProblems(config: StackConfig): [key: string, problem: string][] {
 }
 
 /** Keys below `broker`, and what is wrong with them. */
-function brokerProblems({
-  broker,
-  functions,
-  databaseUrl,
-}: Pick<StackConfig, 'broker' | 'functions' | 'databaseUrl'>): [key: string, problem: string][] {
+function brokerProblems({ broker, functions, databaseUrl }: StackConfig): [key: string, problem: string][] {
   if (broker === undefined || databaseUrl !== undefined || functions.existingSecret !== undefined) return [];
   return [['broker', 'needs databaseUrl: it reads the policies of sandboxes from the same database']];
 }

@@ -1,39 +1,31 @@
 import * as kubernetes from '@pulumi/kubernetes';
-import * as pulumi from '@pulumi/pulumi';
-import type { PortholeArgs } from './porthole-args.ts';
-import { Settled } from './settled.ts';
+import { component } from './settled.ts';
 import { FUNCTIONS_NAME } from './environment.plan.ts';
 import { type GatewayReference, parentReference } from '../constructs/gateway-manifests.ts';
 import { servedZones, sharedGateway } from './gateway.plan.ts';
-import { STACK_LABELS } from './labels.ts';
+import { ownMetadata } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
 /**
  * The routes that exist as long as the stack: the API's, and a wildcard behind the previews of each
  * zone.
  */
-export class Routes extends pulumi.ComponentResource {
-  constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
-    super('porthole:infra:Routes', name, {}, opts);
-    const { config, resolve } = Settled.of(args);
-    const { CustomResource } = kubernetes.apiextensions;
-    const api = new CustomResource(`${name}-api`, resolve(apiRoutePlan(config)), { parent: this });
-    const fallbacks = resolve(fallbackRoutesPlan(config)).map(
-      (plan, at) =>
-        new CustomResource(
-          at === 0 ? `${name}-fallback` : `${name}-fallback-${config.zones[at - 1]?.zone}`,
-          plan,
-          { parent: this },
-        ),
-    );
-    this.registerOutputs({ api: api.id, fallbacks: fallbacks.map(({ id }) => id) });
-  }
-}
-
-type RoutesConfig = Pick<StackConfig, 'zone' | 'zones' | 'apiHost' | 'namespaces' | 'gateway'>;
+export class Routes extends component('Routes', ({ name, config, resolve, parent }) => {
+  const { CustomResource } = kubernetes.apiextensions;
+  const api = new CustomResource(`${name}-api`, resolve(apiRoutePlan(config)), { parent });
+  const fallbacks = resolve(fallbackRoutesPlan(config)).map(
+    (plan, at) =>
+      new CustomResource(
+        at === 0 ? `${name}-fallback` : `${name}-fallback-${config.zones[at - 1]?.zone}`,
+        plan,
+        { parent },
+      ),
+  );
+  return { api: api.id, fallbacks: fallbacks.map(({ id }) => id) };
+}) {}
 
 /** The API's own route. */
-export function apiRoutePlan(config: RoutesConfig) {
+export function apiRoutePlan(config: StackConfig) {
   const { apiListener, kind, name, namespace } = sharedGateway(config);
   return route(config, 'porthole-api', config.apiHost, { kind, name, namespace, sectionName: apiListener });
 }
@@ -43,17 +35,17 @@ export function apiRoutePlan(config: RoutesConfig) {
  * wildcard, so what comes here is a preview that is starting, ended or unknown, and the functions
  * answer with Porthole's page for it.
  */
-export function fallbackRoutesPlan(config: RoutesConfig) {
+export function fallbackRoutesPlan(config: StackConfig) {
   return servedZones(config).map(({ zone, gateway }, at) =>
     route(config, at === 0 ? 'porthole-fallback' : `porthole-fallback.${zone}`, `*.${zone}`, gateway),
   );
 }
 
-function route({ namespaces }: RoutesConfig, name: string, hostname: string, parent: GatewayReference) {
+function route(config: StackConfig, name: string, hostname: string, parent: GatewayReference) {
   return {
     apiVersion: 'gateway.networking.k8s.io/v1',
     kind: 'HTTPRoute',
-    metadata: { name, namespace: namespaces.functions, labels: STACK_LABELS },
+    metadata: ownMetadata(config, name),
     spec: {
       parentRefs: [parentReference(parent)],
       hostnames: [hostname],

@@ -4,13 +4,8 @@ import { defaultWarmPool } from './sandbox-provider.plan.ts';
 import { STACK_LABELS } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
 
-type SandboxesConfig = Pick<StackConfig, 'namespaces' | 'sandboxes' | 'signingKeys' | 'broker'>;
-
 /** Public keys of the functions, for the guests of templates; undefined if not configured. */
-export function guestKeys({
-  sandboxes,
-  signingKeys,
-}: Pick<StackConfig, 'sandboxes' | 'signingKeys'>): string | undefined {
+export function guestKeys({ sandboxes, signingKeys }: StackConfig): string | undefined {
   if (sandboxes.guestKeys !== undefined || signingKeys === undefined) return sandboxes.guestKeys;
   return deriveGuestKeys(signingKeys);
 }
@@ -21,7 +16,7 @@ export function deriveGuestKeys(signingKeys: string): string {
 }
 
 /** SandboxTemplates, by name. */
-export function templatesPlan(config: SandboxesConfig) {
+export function templatesPlan(config: StackConfig) {
   const { namespaces, sandboxes } = config;
   const { guestImage, pullSecret, hostUsers, storageClass } = sandboxes;
   return Object.entries(sandboxes.templates).map(([name, { pod = sandboxes.pod, ...template }]) => {
@@ -47,18 +42,18 @@ export function templatesPlan(config: SandboxesConfig) {
 }
 
 /** Whether the functions scale the pool to `warmPoolTarget`. */
-export function isScaledByFunctions({ sandboxes }: Pick<StackConfig, 'sandboxes'>, pool: string): boolean {
+export function isScaledByFunctions(sandboxes: StackConfig['sandboxes'], pool: string): boolean {
   return sandboxes.warmPoolTarget > 0 && pool === defaultWarmPool(sandboxes);
 }
 
 /** SandboxWarmPools, by name. */
-export function warmPoolsPlan({ namespaces, sandboxes }: Pick<SandboxesConfig, 'namespaces' | 'sandboxes'>) {
+export function warmPoolsPlan({ namespaces, sandboxes }: StackConfig) {
   return Object.entries(sandboxes.warmPools).map(([name, { template, replicas }]) =>
     warmPoolManifest({
       name,
       namespace: namespaces.previews,
       template,
-      replicas: isScaledByFunctions({ sandboxes }, name) ? sandboxes.warmPoolTarget : replicas,
+      replicas: isScaledByFunctions(sandboxes, name) ? sandboxes.warmPoolTarget : replicas,
       labels: STACK_LABELS,
     }),
   );

@@ -1,11 +1,9 @@
 import * as kubernetes from '@pulumi/kubernetes';
-import * as pulumi from '@pulumi/pulumi';
 import { podPlan } from './pod.plan.ts';
 import { type Variable, archiveEnvironmentPlan } from './archives.plan.ts';
-import { STACK_LABELS, type componentLabels } from './labels.ts';
+import { type componentLabels, ownMetadata } from './labels.ts';
 import type { StackConfig } from './stack-config-schema.ts';
-import type { PortholeArgs } from './porthole-args.ts';
-import { Settled } from './settled.ts';
+import { component } from './settled.ts';
 import { ARCHIVED_WITHIN_MS } from '../core/archives/archive-store.ts';
 import { sandboxProvider } from './sandbox-provider.plan.ts';
 
@@ -29,16 +27,12 @@ const DEADLINE_SECONDS = 110;
 
 /** A CronJob that runs one pass in the functions' image each minute. */
 function everyMinutePlan(
-  config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway' | 'environment'>,
+  config: StackConfig,
   { component, account, args, env = [], deadlineSeconds = DEADLINE_SECONDS }: EveryMinute,
 ) {
   const pod = podPlan(config, account, component);
   return {
-    metadata: {
-      name: `porthole-${component}`,
-      namespace: config.namespaces.functions,
-      labels: STACK_LABELS,
-    },
+    metadata: ownMetadata(config, `porthole-${component}`),
     spec: {
       schedule: '* * * * *',
       // Concurrent passes are safe, but a slow one must not build up a queue.
@@ -73,51 +67,34 @@ function everyMinutePlan(
 }
 
 /** A component with one CronJob; without a plan, with none. */
-class ScheduledJob extends pulumi.ComponentResource {
-  constructor(
-    type: string,
-    name: string,
-    args: PortholeArgs | Settled,
-    planOf: (config: StackConfig) => ReturnType<typeof everyMinutePlan> | undefined,
-    opts?: pulumi.ComponentResourceOptions,
-  ) {
-    super(`porthole:infra:${type}`, name, {}, opts);
-    const { config, resolve } = Settled.of(args);
+function scheduledJob(
+  type: string,
+  planOf: (config: StackConfig) => ReturnType<typeof everyMinutePlan> | undefined,
+) {
+  return component(type, ({ name, config, resolve, parent }) => {
     const plan = resolve(planOf(config));
-    const job = plan && new kubernetes.batch.v1.CronJob(name, plan, { parent: this });
-    this.registerOutputs({ job: job?.id });
-  }
+    const job = plan && new kubernetes.batch.v1.CronJob(name, plan, { parent });
+    return { job: job?.id };
+  });
 }
 
 /** Ends expired previews, every minute. */
-export class Reaper extends ScheduledJob {
-  constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
-    super('Reaper', name, args, reaperPlan, opts);
-  }
-}
+export class Reaper extends scheduledJob('Reaper', reaperPlan) {}
 
 /** What the function host's image runs for one pass of the reaper. */
 export const REAPER_ARGUMENTS = ['host/reap-once.ts'];
 
-export function reaperPlan(
-  config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway' | 'environment'>,
-) {
+export function reaperPlan(config: StackConfig) {
   return everyMinutePlan(config, { component: 'reaper', account: 'reaper', args: REAPER_ARGUMENTS });
 }
 
 /** Stops idle sandboxes and destroys expired ones, every minute. */
-export class Lifecycle extends ScheduledJob {
-  constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
-    super('Lifecycle', name, args, lifecyclePlan, opts);
-  }
-}
+export class Lifecycle extends scheduledJob('Lifecycle', lifecyclePlan) {}
 
 /** Arguments of the function host's image for one lifecycle pass over all sandboxes. */
 export const LIFECYCLE_ARGUMENTS = ['host/lifecycle-pass-once.ts'];
 
-export function lifecyclePlan(
-  config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway' | 'environment' | 'archives'>,
-) {
+export function lifecyclePlan(config: StackConfig) {
   return everyMinutePlan(config, {
     component: 'lifecycle',
     account: 'lifecycle',
@@ -131,11 +108,7 @@ export function lifecyclePlan(
 }
 
 /** Removes the editor's expired snapshots, every ten minutes. */
-export class Snapshots extends ScheduledJob {
-  constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
-    super('Snapshots', name, args, snapshotsPlan, opts);
-  }
-}
+export class Snapshots extends scheduledJob('Snapshots', snapshotsPlan) {}
 
 /** Arguments of the function host's image for one pass over the editor's snapshots. */
 export const SNAPSHOTS_ARGUMENTS = ['host/clean-snapshots-once.ts'];
@@ -150,9 +123,7 @@ const EVERY_TEN_MINUTES = '*/10 * * * *';
  * Destroys the sandboxes of snapshots. Its service account can do nothing else: not run a command
  * in one, as the lifecycle may to archive, nor read the keys of the archives' bucket.
  */
-export function snapshotsPlan(
-  config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway' | 'environment'>,
-) {
+export function snapshotsPlan(config: StackConfig) {
   const { metadata, spec } = everyMinutePlan(config, {
     component: 'snapshots-clean',
     account: 'snapshots-clean',
@@ -162,19 +133,13 @@ export function snapshotsPlan(
 }
 
 /** Keeps the pool of sandboxes at its target, every minute, where the stack has one. */
-export class WarmPool extends ScheduledJob {
-  constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
-    super('WarmPool', name, args, warmPoolPlan, opts);
-  }
-}
+export class WarmPool extends scheduledJob('WarmPool', warmPoolPlan) {}
 
 /**
  * What primes the pool each minute, with the rights of the functions; undefined where there is no
  * pool, or no target.
  */
-export function warmPoolPlan(
-  config: Pick<StackConfig, 'namespaces' | 'functions' | 'gateway' | 'environment' | 'sandboxes'>,
-) {
+export function warmPoolPlan(config: StackConfig) {
   const { sandboxes } = config;
   if (sandboxes.warmPoolTarget === 0 || sandboxProvider(sandboxes) === 'kubernetes') return undefined;
   return everyMinutePlan(config, {

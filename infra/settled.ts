@@ -106,6 +106,31 @@ export class Settled {
   }
 }
 
+/** What a component of the stack is made from. */
+interface ComponentParts extends Pick<Settled, 'config' | 'resolve'> {
+  readonly name: string;
+  /** For the resources of the component. */
+  readonly parent: pulumi.Resource;
+}
+
+/** A component class. `make` creates its resources, and returns its outputs. */
+export function component(
+  type: string,
+  make: (parts: ComponentParts) => pulumi.Inputs,
+): new (
+  name: string,
+  args: PortholeArgs | Settled,
+  opts?: pulumi.ComponentResourceOptions,
+) => pulumi.ComponentResource {
+  return class extends pulumi.ComponentResource {
+    constructor(name: string, args: PortholeArgs | Settled, opts?: pulumi.ComponentResourceOptions) {
+      super(`porthole:infra:${type}`, name, {}, opts);
+      const { config, resolve } = Settled.of(args);
+      this.registerOutputs(make({ name, config, resolve, parent: this }));
+    }
+  };
+}
+
 /** Public keys of guests are computed from the signing keys, not from their placeholder. */
 function withGuestKeys(args: PortholeArgs): unknown {
   const { signingKeys, sandboxes } = args;

@@ -60,7 +60,7 @@ const SETTING_OF: Readonly<Record<string, string>> = {
 const SECRET_VARIABLES = ['AWS_SECRET_ACCESS_KEY', 'R2_SECRET_ACCESS_KEY', 'PORTHOLE_BUCKETS'];
 
 /** The setting of a variable; undefined if it is set in `environment`. */
-export function settingOf(name: string, { preview }: Pick<StackConfig, 'preview'>): string | undefined {
+export function settingOf(name: string, { preview }: StackConfig): string | undefined {
   const key = Object.keys(preview).find((each) => previewVariable(each) === name);
   return key === undefined ? SETTING_OF[name] : `preview.${key}`;
 }

@@ -10,7 +10,7 @@ const PREFIX = 'porthole-zone:';
  * A cluster-scoped object for each zone, named after it and without any right: two installations
  * cannot both create it, so no zone is served by two.
  */
-export function zoneClaimsPlan(config: Pick<StackConfig, 'zone' | 'zones' | 'gateway' | 'namespaces'>) {
+export function zoneClaimsPlan(config: StackConfig) {
   const labels = { ...STACK_LABELS, [LABELS.installation]: config.namespaces.functions };
   return servedZones(config).map(({ zone }) => ({
     metadata: { name: `${PREFIX}${zone}`, labels },
@@ -21,7 +21,7 @@ export function zoneClaimsPlan(config: Pick<StackConfig, 'zone' | 'zones' | 'gat
  * Admission policy: a claim stays with its installation. `kubectl apply` and Argo CD would
  * otherwise overwrite it.
  */
-export function zoneClaimsPolicyPlan({ namespaces }: Pick<StackConfig, 'namespaces'>) {
+export function zoneClaimsPolicyPlan({ namespaces }: StackConfig) {
   const owner = (object: string) =>
     `${object}.metadata.?labels.orValue({})[?'${LABELS.installation}'].orValue('')`;
   return {
