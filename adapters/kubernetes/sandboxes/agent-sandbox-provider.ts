@@ -1,7 +1,8 @@
 /**
  * The `agent-sandbox` SandboxProvider: a sandbox is a SandboxClaim on a warm pool of
  * kubernetes-sigs/agent-sandbox. Its controller provides a Sandbox, a pod and a volume. A stopped
- * sandbox is a suspended Sandbox: expiry of the claim would delete the volume.
+ * sandbox is a suspended Sandbox: expiry of the claim would delete the volume. Every step is
+ * idempotent: any process can repeat it after a crash.
  */
 import { DEFAULT_SIZE } from '#adapters/sandboxes/default-size.ts';
 import { checkSandboxId, sandboxNotFound, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
@@ -9,12 +10,21 @@ import { sandboxObjectName } from '#constructs/names.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { SandboxObservation, SandboxSize, SandboxSpec } from '#core/sandboxes/sandbox-provider.ts';
 import { type Collection, collection } from '../client/kubernetes-object.ts';
-import { podNameOf, SANDBOX_CLAIMS, sandboxReadiness } from './claim-state.ts';
-import { ClaimLife } from './claim-life.ts';
+import {
+  type Claim,
+  type ClaimedSandbox,
+  type ClaimState,
+  claimState,
+  podNameOf,
+  SANDBOX_CLAIMS,
+  SANDBOXES,
+  type SandboxReadiness,
+  sandboxReadiness,
+} from './claim-state.ts';
+import { notOurs, unbound } from './cluster-errors.ts';
+import { annotated, awaitSettled, find, findOurs, makeObject, sandboxIdOf } from './cluster-objects.ts';
 import { ClusterProvider, type ClusterProviderOptions } from './cluster-provider.ts';
-import { limited } from './cluster-objects.ts';
-import { NODE_WITHIN_MS } from './await-pod.ts';
-import { podState, type RunningPod } from './pod-state.ts';
+import { type Pod, podState, type RunningPod } from './pod-state.ts';
 
 interface AgentSandboxProviderOptions extends ClusterProviderOptions {
   /** SandboxWarmPool of sandboxes without a requested image. */
@@ -38,22 +48,24 @@ class ClaimProvider extends ClusterProvider {
   readonly name = 'agent-sandbox';
   readonly defaultSize: SandboxSize;
   protected readonly objects: readonly Collection[];
-  readonly #life: ClaimLife;
+  readonly #namespace: string;
+  readonly #claims: Collection;
+  readonly #sandboxes: Collection;
   readonly #warmPool: string;
   readonly #byImage: ReadonlyMap<string, string>;
-  readonly #settleWithinMs: number;
+  readonly #makeRoom: (() => Promise<void>) | undefined;
 
   constructor(options: AgentSandboxProviderOptions) {
     super(options);
-    const { client, namespace, warmPool, warmPoolsByImage = {}, settleWithinMs = 180_000 } = options;
-    const { nodeWithinMs = NODE_WITHIN_MS, makeRoom } = options;
-    const { streams } = this;
-    this.objects = [collection(SANDBOX_CLAIMS, namespace)];
-    this.#life = new ClaimLife({ client, streams, namespace, settleWithinMs, nodeWithinMs, makeRoom });
+    const { namespace, warmPool, warmPoolsByImage = {}, makeRoom } = options;
+    this.#namespace = namespace;
+    this.#claims = collection(SANDBOX_CLAIMS, namespace);
+    this.#sandboxes = collection(SANDBOXES, namespace);
+    this.objects = [this.#claims];
     this.defaultSize = options.size ?? DEFAULT_SIZE;
     this.#warmPool = warmPool;
     this.#byImage = new Map(Object.entries(warmPoolsByImage));
-    this.#settleWithinMs = settleWithinMs;
+    this.#makeRoom = makeRoom;
   }
 
   runsImage(reference: string): Promise<boolean> {
@@ -81,7 +93,7 @@ class ClaimProvider extends ClusterProvider {
       });
     }
     await this.asPortErrors(id, async () => {
-      await this.#life.claim(id, { warmPool, network }, signal);
+      await this.#makeClaim(id, { warmPool, network }, signal);
       await this.start(id, signal);
     });
   }
@@ -89,13 +101,13 @@ class ClaimProvider extends ClusterProvider {
   inspect(id: string, signal?: AbortSignal): Promise<SandboxObservation> {
     return this.asPortErrors(id, async () => {
       const podName = sandboxObjectName(id);
-      const claim = await this.#life.look(id, signal);
+      const claim = await this.#look(id, signal);
       if (claim.state === 'absent') return { state: 'absent', podName };
       if (claim.state === 'ending') return { state: 'stopped', podName, reason: claim.reason };
       const { sandbox: name = podName, reason } = claim;
       if (claim.state === 'failed') return { state: 'stopped', podName: name, reason };
       if (claim.sandbox === undefined) return { state: 'creating', podName, reason };
-      const sandbox = await this.#life.sandbox(name, signal);
+      const sandbox = await this.#sandbox(name, signal);
       if (sandbox === undefined) return { state: 'stopped', podName: name, reason: 'its Sandbox has gone' };
       const named = podNameOf(sandbox);
       // The claim's status lags behind its Sandbox: right after a resume, only the Sandbox is
@@ -107,28 +119,145 @@ class ClaimProvider extends ClusterProvider {
     });
   }
 
-  protected end(id: string, signal: AbortSignal | undefined): Promise<void> {
-    return this.#life.suspend(id, signal);
-  }
-
   protected async start(id: string, signal: AbortSignal | undefined): Promise<void> {
-    const pod = await this.#life.run(id, signal);
-    await this.guests.ready(id, pod, limited(signal, this.#settleWithinMs));
-  }
-
-  protected remove(id: string, signal: AbortSignal | undefined): Promise<void> {
-    return this.#life.release(id, signal);
+    const pod = await this.#run(id, signal);
+    await this.guests.ready(id, pod, this.limit(signal));
   }
 
   /** Claim, Sandbox, pod: in this order, because each names the next. */
   protected async running(id: string, signal: AbortSignal | undefined): Promise<RunningPod> {
-    const claim = await this.#life.look(id, signal);
+    const claim = await this.#look(id, signal);
     if (claim.state === 'absent' || claim.state === 'ending') throw sandboxNotFound(id);
     if (claim.sandbox === undefined) throw sandboxNotRunning(id, claim.reason);
-    const sandbox = await this.#life.sandbox(claim.sandbox, signal);
+    const sandbox = await this.#sandbox(claim.sandbox, signal);
     if (sandbox === undefined) throw sandboxNotRunning(id, 'its Sandbox has gone');
-    const now = podState(await this.#life.pod(podNameOf(sandbox), signal));
+    const now = podState(await this.#pod(podNameOf(sandbox), signal));
     if (now.state === 'running') return now.pod;
     throw sandboxNotRunning(id, now.state === 'absent' ? 'it is stopped; resume it first' : now.reason);
+  }
+
+  /** The state of the claim; `absent` for a claim that is not ours. */
+  async #look(id: string, signal: AbortSignal | undefined): Promise<ClaimState> {
+    return claimState(await this.#claim(id, signal));
+  }
+
+  #sandbox(name: string, signal: AbortSignal | undefined): Promise<ClaimedSandbox | undefined> {
+    return find<ClaimedSandbox>(this.client, this.#sandboxes, name, signal);
+  }
+
+  #pod(name: string, signal: AbortSignal | undefined): Promise<Pod | undefined> {
+    return find<Pod>(this.client, this.pods, name, signal);
+  }
+
+  /** Creates the claim if it does not exist. Waits for the removal of a terminating one first. */
+  async #makeClaim(
+    id: string,
+    { warmPool, network }: { readonly warmPool: string; readonly network: boolean },
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    // Loaded lazily, only to create claims.
+    const { sandboxClaimManifest } = await import('#constructs/sandbox-claim.ts');
+    const manifest = sandboxClaimManifest({
+      namespace: this.#namespace,
+      sandboxId: id,
+      warmPool,
+      network,
+    });
+    while ((await makeObject(this.client, this.#claims, annotated(manifest, id), signal)) === undefined) {
+      const found = await find<Claim>(this.client, this.#claims, sandboxObjectName(id), signal);
+      if (found !== undefined && sandboxIdOf(found.metadata) !== id) throw notOurs(id, this.#claims, found);
+      const { state } = claimState(found);
+      if (state === 'ending') await this.remove(id, signal);
+      else if (state !== 'absent') return;
+    }
+  }
+
+  /**
+   * Waits until commands can run in the claim's pod; resumes a suspended Sandbox.
+   * @throws PortholeError `no_bound_sandbox` with the claim's reason once it can never be bound,
+   * `sandbox_not_running` with the reason, `capacity_exceeded`
+   */
+  #run(id: string, signal: AbortSignal | undefined): Promise<RunningPod> {
+    return this.withNode(
+      id,
+      signal,
+      async (until) => {
+        const name = (await this.#claim(id, until))?.status?.sandbox?.name;
+        const sandbox = name ? await this.#sandbox(name, until) : undefined;
+        return sandbox && this.#pod(podNameOf(sandbox), until);
+      },
+      (until) => this.#bindAndResume(id, until),
+      this.#makeRoom,
+    );
+  }
+
+  async #bindAndResume(id: string, until: AbortSignal): Promise<RunningPod> {
+    const reason = 'it is not there yet';
+    const claimed = { from: this.#claims, name: sandboxObjectName(id), reason };
+    const name = await awaitSettled<Claim, string>(this.watching, id, claimed, until, (claim) => {
+      const now = claimState(claim);
+      if (now.state === 'absent' || now.state === 'ending') throw sandboxNotFound(id);
+      if (now.state === 'failed') throw unbound(id, now.reason);
+      return now.state === 'creating' ? now : { settled: now.sandbox };
+    });
+    await this.#setMode(id, name, 'Running', until);
+    const ready = { from: this.#sandboxes, name, reason };
+    const podName = await awaitSettled<ClaimedSandbox, string>(this.watching, id, ready, until, (sandbox) => {
+      const now: SandboxReadiness = sandboxReadiness(sandbox);
+      if (now.state === 'failed') throw unbound(id, now.reason);
+      return now.state === 'ready' ? { settled: now.podName } : now;
+    });
+    // The controller's status may be older than the pod.
+    return this.awaitPod(id, podName, until, () => undefined);
+  }
+
+  /**
+   * Suspends the Sandbox; resolves once its pod is gone. @throws PortholeError `sandbox_not_found`,
+   * `sandbox_not_running`
+   */
+  protected async end(id: string, signal: AbortSignal | undefined): Promise<void> {
+    const claim = await this.#look(id, signal);
+    if (claim.state === 'absent' || claim.state === 'ending') throw sandboxNotFound(id);
+    if (claim.sandbox === undefined) throw sandboxNotRunning(id, claim.reason);
+    const sandbox = await this.#sandbox(claim.sandbox, signal);
+    // An expired claim no longer has a Sandbox.
+    if (sandbox === undefined) return;
+    const pod = await this.#pod(podNameOf(sandbox), signal);
+    await this.#setMode(id, claim.sandbox, 'Suspended', signal);
+    if (pod !== undefined) await this.gone(id, this.pods, pod.metadata, signal);
+  }
+
+  /** Deletes the claim with its Sandbox, pod and volume; resolves once they are gone. */
+  protected async remove(id: string, signal: AbortSignal | undefined): Promise<void> {
+    const claim = await this.#claim(id, signal);
+    if (claim === undefined) return;
+    const { name, uid } = claim.metadata;
+    const sandboxName = claim.status?.sandbox?.name;
+    const sandbox = sandboxName ? await this.#sandbox(sandboxName, signal) : undefined;
+    const pod = sandbox && (await this.#pod(podNameOf(sandbox), signal));
+    await this.client.delete(this.#claims, name, { uid, propagation: 'Foreground' }, signal);
+    await this.gone(id, this.#claims, claim.metadata, signal);
+    if (sandbox !== undefined) await this.gone(id, this.#sandboxes, sandbox.metadata, signal);
+    if (pod !== undefined) await this.gone(id, this.pods, pod.metadata, signal);
+  }
+
+  #claim(id: string, signal: AbortSignal | undefined): Promise<Claim | undefined> {
+    return findOurs<Claim>(this.client, this.#claims, id, signal);
+  }
+
+  async #setMode(
+    id: string,
+    name: string,
+    operatingMode: 'Running' | 'Suspended',
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const sandbox = await this.#sandbox(name, signal);
+    if (sandbox === undefined) throw sandboxNotRunning(id, 'its Sandbox has gone');
+    if ((sandbox.spec?.operatingMode ?? 'Running') === operatingMode) return;
+    const patch = [
+      { op: 'test', path: '/metadata/uid', value: sandbox.metadata.uid },
+      { op: 'add', path: '/spec/operatingMode', value: operatingMode },
+    ] as const;
+    await this.client.jsonPatch(this.#sandboxes, name, patch, signal);
   }
 }

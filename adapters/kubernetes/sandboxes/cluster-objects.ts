@@ -3,7 +3,7 @@ import { isSandboxId, sandboxNotRunning, transportError } from '#adapters/sandbo
 import { ANNOTATIONS, sandboxObjectName } from '#constructs/names.ts';
 import { type Repetition, retryDelay } from '../client/exchange.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
-import { errorFromAnswer, isReason, KubernetesError } from '../client/kubernetes-error.ts';
+import { absent, errorFromAnswer, isReason, KubernetesError } from '../client/kubernetes-error.ts';
 import type { Collection, KubernetesObject, ObjectMeta } from '../client/kubernetes-object.ts';
 import type { ClusterStreams } from './cluster-streams.ts';
 
@@ -65,18 +65,13 @@ export interface Watching {
  */
 const AGAIN_MS = { first: 250, longest: 4_000 };
 
-export async function find<T extends KubernetesObject>(
+export function find<T extends KubernetesObject>(
   client: KubernetesClient,
   from: Collection,
   name: string,
   signal?: AbortSignal,
 ): Promise<T | undefined> {
-  try {
-    return await client.get<T>(from, name, signal);
-  } catch (error) {
-    if (isReason(error, 'NotFound')) return undefined;
-    throw error;
-  }
+  return client.get<T>(from, name, signal).catch(absent);
 }
 
 /** The object of a sandbox; undefined if it does not exist, or another object has its name. */

@@ -1,5 +1,6 @@
 import { isSandboxId, sandboxNotFound } from '#adapters/sandboxes/sandbox-errors.ts';
 import { SANDBOX_LABELS, selector } from '#constructs/names.ts';
+import type { PortholeError } from '#core/errors.ts';
 import type {
   Enforcement,
   GuestConnection,
@@ -9,13 +10,14 @@ import type {
   SandboxSpec,
 } from '#core/sandboxes/sandbox-provider.ts';
 import type { ClusterAccess } from '../client/cluster-access.ts';
-import { type Collection, collection, PODS } from '../client/kubernetes-object.ts';
+import { type Collection, collection, type ObjectMeta, PODS } from '../client/kubernetes-object.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
 import { type GuestAccess, PodGuests } from './pod-guests.ts';
-import type { RunningPod } from './pod-state.ts';
+import type { Pod, RunningPod } from './pod-state.ts';
 import { portError, CLUSTER_ENFORCEMENT } from './cluster-errors.ts';
-import { sandboxIdOf } from './cluster-objects.ts';
-import { type ClusterStreams, openClusterStreams } from './cluster-streams.ts';
+import { awaitPod, NODE_WITHIN_MS, withNode } from './await-pod.ts';
+import { awaitGone, limited, sandboxIdOf, type Watching } from './cluster-objects.ts';
+import { openClusterStreams } from './cluster-streams.ts';
 
 export interface ClusterProviderOptions {
   /** Closed by the caller, after the provider. */
@@ -40,13 +42,22 @@ export abstract class ClusterProvider implements SandboxProvider {
   abstract readonly name: 'kubernetes' | 'agent-sandbox';
   abstract readonly defaultSize: SandboxSize;
   protected readonly client: KubernetesClient;
-  protected readonly streams: ClusterStreams;
   protected readonly guests: PodGuests;
+  protected readonly pods: Collection;
+  protected readonly watching: Watching;
+  readonly #settleWithinMs: number;
+  readonly #nodeWithinMs: number;
 
-  constructor({ client, access, namespace, guest, openWithinMs }: ClusterProviderOptions) {
+  constructor(options: ClusterProviderOptions) {
+    const { client, access, namespace, guest, openWithinMs } = options;
+    const { settleWithinMs = 180_000, nodeWithinMs = NODE_WITHIN_MS } = options;
+    const streams = openClusterStreams(access, openWithinMs);
     this.client = client;
-    this.streams = openClusterStreams(access, openWithinMs);
-    this.guests = new PodGuests({ ...guest, streams: this.streams, pods: collection(PODS, namespace) });
+    this.pods = collection(PODS, namespace);
+    this.watching = { client, streams };
+    this.guests = new PodGuests({ ...guest, streams, pods: this.pods });
+    this.#settleWithinMs = settleWithinMs;
+    this.#nodeWithinMs = nodeWithinMs;
   }
 
   abstract runsImage(reference: string): Promise<boolean>;
@@ -63,6 +74,41 @@ export abstract class ClusterProvider implements SandboxProvider {
 
   /** The sandbox's pod. Rejects as specified by SandboxProvider where it cannot run commands. */
   protected abstract running(id: string, signal: AbortSignal | undefined): Promise<RunningPod>;
+
+  /** The caller's signal combined with the timeout for a sandbox to start or stop. */
+  protected limit(signal: AbortSignal | undefined): AbortSignal {
+    return limited(signal, this.#settleWithinMs);
+  }
+
+  /** Runs work that waits for a pod. @throws PortholeError `capacity_exceeded` */
+  protected withNode<T>(
+    id: string,
+    signal: AbortSignal | undefined,
+    look: (signal: AbortSignal) => Promise<Pod | undefined>,
+    work: (until: AbortSignal) => Promise<T>,
+    noNode?: () => Promise<void>,
+  ): Promise<T> {
+    return withNode(id, this.limit(signal), look, work, this.#nodeWithinMs, noNode);
+  }
+
+  protected awaitPod(
+    id: string,
+    name: string,
+    until: AbortSignal,
+    gone: () => PortholeError | undefined,
+  ): Promise<RunningPod> {
+    return awaitPod(this.watching, this.pods, name, id, until, gone);
+  }
+
+  /** Waits until an object is gone; a new object with the same name does not count. */
+  protected gone(
+    id: string,
+    from: Collection,
+    { name, uid }: ObjectMeta,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    return awaitGone(this.watching, id, from, { name, uid }, this.limit(signal));
+  }
 
   enforcement(): Promise<Enforcement> {
     return Promise.resolve(CLUSTER_ENFORCEMENT);
@@ -101,7 +147,7 @@ export abstract class ClusterProvider implements SandboxProvider {
 
   close(): Promise<void> {
     this.guests.close();
-    this.streams.close();
+    this.watching.streams.close();
     return Promise.resolve();
   }
 

@@ -62,7 +62,11 @@ export const BAD_PODS: readonly BadManifest[] = [
     security({ windowsOptions: { runAsUserName: 'ContainerAdministrator' } }),
     'privileged: a sandbox',
   ],
-  ['no profile of system calls', security({ seccompProfile: undefined }), 'open to every system call'],
+  [
+    'no profile of system calls',
+    at('spec.securityContext.seccompProfile', undefined),
+    'open to every system call',
+  ],
   ['every system call', security({ seccompProfile: { type: 'Unconfined' } }), 'open to every system call'],
 
   ['the network of its node', at('spec.hostNetwork', true), 'host namespace'],
