@@ -8,14 +8,10 @@ import { createOidcVerifier, type OidcOptions } from './oidc-verifier.ts';
 import { configuredDigest, createSealedSessions, keyDigest } from './sealed-sessions.ts';
 import type { Seals } from './sealed-texts.ts';
 
-interface AgentAuthenticatorOptions {
+interface Verifying {
   readonly tokens: Tokens;
-  readonly records: Pick<Records, 'runs'>;
+  readonly records: Records;
   readonly clock: Clock;
-  /**
-   * Whether calls come from inside sandboxes. Tokens issued for use inside are valid only there.
-   */
-  readonly inside: boolean;
 }
 
 /** Authenticates agents of running runs by their tokens. Rejects all other credentials. */
@@ -24,12 +20,19 @@ interface AgentAuthenticator extends Authenticator {
   authenticate(credential: string): Promise<Agent | undefined>;
 }
 
+/**
+ * @param inside whether calls come from inside sandboxes. Tokens issued for use inside are valid
+ * only there
+ */
 export function createAgentAuthenticator({
   tokens,
   records,
   clock,
   inside,
-}: AgentAuthenticatorOptions): AgentAuthenticator {
+}: Omit<Verifying, 'records'> & {
+  readonly records: Pick<Records, 'runs'>;
+  readonly inside: boolean;
+}): AgentAuthenticator {
   return {
     withoutCredential: undefined,
     async authenticate(credential) {
@@ -51,61 +54,31 @@ function isToken(credential: string): boolean {
   return credential.split('.', 4).length === 3;
 }
 
-interface DelegateAuthenticatorOptions {
-  readonly tokens: Tokens;
-  readonly records: Pick<Records, 'delegations'>;
-  readonly clock: Clock;
+/**
+ * The delegate with the credential of a delegation or with a sandbox token. Reads the records on
+ * each call, so that a revocation on any instance takes effect everywhere.
+ */
+async function delegateOf(
+  credential: string,
+  { tokens, records: { delegations }, clock }: Verifying,
+): Promise<Delegate | undefined> {
+  const claims = await tokens.verifySandbox(credential);
+  if (claims === undefined) return undefined;
+  const { sandboxId, generation, by } = claims;
+  const delegate = { kind: 'delegate', sandboxId, generation } as const;
+  if (by.delegationId === undefined) {
+    const tokenVersion = await delegations.tokenVersion({ id: sandboxId, generation });
+    if (tokenVersion !== by.version) return undefined;
+    return { ...delegate, grant: WHOLE_GRANT, delegationId: null, tokenVersion, expiresAt: null };
+  }
+  const delegation = await delegations.get(by.delegationId);
+  if (delegation === undefined || delegation.expiresAt <= clock.now()) return undefined;
+  const { sandbox, grant, id: delegationId, expiresAt } = delegation;
+  if (sandbox.id !== sandboxId || sandbox.generation !== generation) return undefined;
+  return { ...delegate, grant, delegationId, tokenVersion: null, expiresAt };
 }
 
-/** Authenticates delegates by the credential of a delegation or by a sandbox token. */
-interface DelegateAuthenticator extends Authenticator {
-  readonly withoutCredential: undefined;
-  authenticate(credential: string): Promise<Delegate | undefined>;
-}
-
-/** Reads the records on each call, so that a revocation on any instance takes effect everywhere. */
-function createDelegateAuthenticator({
-  tokens,
-  records: { delegations },
-  clock,
-}: DelegateAuthenticatorOptions): DelegateAuthenticator {
-  return {
-    withoutCredential: undefined,
-    async authenticate(credential) {
-      const claims = await tokens.verifySandbox(credential);
-      if (claims === undefined) return undefined;
-      const { sandboxId, generation, by } = claims;
-      if (by.delegationId === undefined) {
-        const version = await delegations.tokenVersion({ id: sandboxId, generation });
-        if (version !== by.version) return undefined;
-        return {
-          kind: 'delegate',
-          sandboxId,
-          generation,
-          grant: WHOLE_GRANT,
-          delegationId: null,
-          tokenVersion: version,
-          expiresAt: null,
-        };
-      }
-      const delegation = await delegations.get(by.delegationId);
-      if (delegation === undefined || delegation.expiresAt <= clock.now()) return undefined;
-      const { sandbox, grant, id, expiresAt } = delegation;
-      if (sandbox.id !== sandboxId || sandbox.generation !== generation) return undefined;
-      return {
-        kind: 'delegate',
-        sandboxId,
-        generation,
-        grant,
-        delegationId: id,
-        tokenVersion: null,
-        expiresAt,
-      };
-    },
-  };
-}
-
-interface AuthenticatorOptions {
+interface AuthenticatorOptions extends Verifying {
   readonly serviceKey: string | undefined;
   readonly apiKeys: Readonly<
     Record<string, { readonly user: string; readonly org: string; readonly admin: boolean }>
@@ -117,9 +90,6 @@ interface AuthenticatorOptions {
     | undefined;
   /** Encrypts browser sessions. Without it, there are no browser sessions. */
   readonly seals?: Seals | undefined;
-  readonly tokens: Tokens;
-  readonly records: Records;
-  readonly clock: Clock;
 }
 
 /**
@@ -144,7 +114,6 @@ export function createAuthenticator({
   const isConfigured = byHash.size > 0 || oidc !== undefined;
 
   const agents = createAgentAuthenticator({ tokens, records, clock, inside: false });
-  const delegates = createDelegateAuthenticator({ tokens, records, clock });
 
   const sessions =
     seals === undefined
@@ -169,7 +138,7 @@ export function createAuthenticator({
       const known = byHash.get(keyDigest(credential));
       if (known !== undefined) return known;
       if (!isToken(credential)) return undefined;
-      return (await delegates.authenticate(credential)) ?? (await verifyOidc?.(credential));
+      return (await delegateOf(credential, { tokens, records, clock })) ?? (await verifyOidc?.(credential));
     },
   };
 }

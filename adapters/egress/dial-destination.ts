@@ -1,4 +1,5 @@
 import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
 import { type ClientRequest, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
@@ -115,31 +116,35 @@ async function resolveName(name: string): Promise<readonly string[]> {
 
 function connectTo(address: string, port: number, signal: AbortSignal): Promise<Socket> {
   const socket = connectDirect({ host: address, port, allowHalfOpen: true, noDelay: true });
-  return new Promise((resolve, reject) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', abort);
-      socket.off('error', failed).off('connect', opened);
-    };
-    const failed = (error: Error): void => {
-      done();
-      socket.on('error', () => {}).destroy();
-      reject(error);
-    };
-    const opened = (): void => {
-      done();
-      socket.on('error', () => {});
-      resolve(socket);
-    };
-    const abort = (): void => failed(signal.reason as Error);
-    const timer = setTimeout(
-      () => failed(Object.assign(new Error('too slow'), { code: 'ETIMEDOUT' })),
-      CONNECT_MS,
-    );
-    socket.once('error', failed).once('connect', opened);
-    signal.addEventListener('abort', abort, { once: true });
-    if (signal.aborted) abort();
-  });
+  return cameUp(socket, 'connect', CONNECT_MS, signal);
+}
+
+/** The socket, once it has emitted the event. Otherwise it is destroyed. */
+export async function cameUp<S extends Socket>(
+  socket: S,
+  event: 'connect' | 'secure' | 'secureConnect',
+  withinMs: number,
+  signal: AbortSignal,
+): Promise<S> {
+  // Never removed: without a listener, a late error would end the process.
+  socket.on('error', () => {});
+  const ended = new AbortController();
+  const end = (code: string) => ended.abort(Object.assign(new Error(code), { code }));
+  const closed = (): void => end('ECONNRESET');
+  const late = setTimeout(end, withinMs, 'ETIMEDOUT');
+  socket.once('close', closed).once('end', closed);
+  try {
+    await once(socket, event, { signal: AbortSignal.any([signal, ended.signal]) });
+    signal.throwIfAborted();
+    return socket;
+  } catch (error) {
+    socket.destroy();
+    signal.throwIfAborted();
+    throw (error as Error).name === 'AbortError' ? ended.signal.reason : error;
+  } finally {
+    clearTimeout(late);
+    socket.off('close', closed).off('end', closed);
+  }
 }
 
 /** The value of `Proxy-Authorization`; undefined where the proxy's URL has no user. */

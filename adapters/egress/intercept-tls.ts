@@ -14,7 +14,7 @@ import { HTTPS_PORT, type NetworkSecret, withoutValues, withSecrets } from '#cor
 import { createStrictServer, strictServerOptions } from '#proxy/front/strict-server.ts';
 import { splice } from '#proxy/splice.ts';
 import { answerHeaders, framingHeaders, type Headers, requestHeaders } from './forwarded-headers.ts';
-import { DialError } from './dial-destination.ts';
+import { cameUp, DialError } from './dial-destination.ts';
 
 /** Timeout for a handshake, in milliseconds. */
 const HANDSHAKE_MS = 15_000;
@@ -42,7 +42,7 @@ export async function connectTls(
 ): Promise<TLSSocket> {
   const secure = connect({ socket, servername, secureContext, ALPNProtocols: ALPN });
   try {
-    return await handshaken(secure, 'secureConnect', signal);
+    return await cameUp(secure, 'secureConnect', HANDSHAKE_MS, signal);
   } catch (cause) {
     const { code = 'no answer' } = cause as NodeJS.ErrnoException;
     throw new DialError(`the TLS of ${servername} is not valid (${code})`, false, { cause });
@@ -56,37 +56,7 @@ export function acceptTls(
   signal: AbortSignal,
 ): Promise<TLSSocket> {
   const secure = new TLSSocket(client, { isServer: true, secureContext, ALPNProtocols: ALPN });
-  return handshaken(secure, 'secure', signal);
-}
-
-function handshaken(
-  secure: TLSSocket,
-  event: 'secure' | 'secureConnect',
-  signal: AbortSignal,
-): Promise<TLSSocket> {
-  return new Promise((resolve, reject) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      secure.off('error', failed).off('close', closed).off('end', closed).off(event, opened);
-    };
-    const failed = (error: Error): void => {
-      done();
-      secure.on('error', () => {}).destroy();
-      reject(error);
-    };
-    const closed = (): void => failed(Object.assign(new Error('closed'), { code: 'ECONNRESET' }));
-    const opened = (): void => {
-      done();
-      secure.on('error', () => {});
-      if (signal.aborted) failed(signal.reason as Error);
-      else resolve(secure);
-    };
-    const timer = setTimeout(
-      () => failed(Object.assign(new Error('too slow'), { code: 'ETIMEDOUT' })),
-      HANDSHAKE_MS,
-    );
-    secure.once('error', failed).once('close', closed).once('end', closed).once(event, opened);
-  });
+  return cameUp(secure, 'secure', HANDSHAKE_MS, signal);
 }
 
 /** One connection to the host for all requests of one connection of a program, as in a tunnel. */

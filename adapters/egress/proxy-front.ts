@@ -129,10 +129,10 @@ export async function readBrokerToken(socket: Socket): Promise<string | undefine
 }
 
 /** RFC 1928: no authentication, CONNECT only. */
-async function serveSocks(
+export async function serveSocks(
   socket: Socket,
   clientPort: number | undefined,
-  handlers: ProxyFrontHandlers,
+  handlers: Pick<ProxyFrontHandlers, 'tunnel'>,
 ): Promise<void> {
   let bytes = Buffer.alloc(0);
   const need = async (length: number): Promise<boolean> => {

@@ -1,23 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { PortholeError } from '#core/errors.ts';
 import type { Clock } from '#core/shared/clock-and-ids.ts';
-import type {
-  ClosePrecondition,
-  Preview,
-  PreviewPlane,
-  PreviewSpec,
-  Readiness,
-} from '#core/previews/preview-plane.ts';
+import type { Preview, PreviewPlane, PreviewSpec, Readiness } from '#core/previews/preview-plane.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { isAmongFirst } from '#core/previews/preview-limits.ts';
 import { clampExpiry } from '#core/previews/preview-lifetime.ts';
 import { previewHost, previewName } from '#core/previews/preview-token.ts';
 import {
   creationTimes,
-  probeApp,
+  isCurrent,
   openPreviewFiles,
-  type PreviewFiles,
+  probeApp,
+  selected,
   type StoredPreview,
+  tooManyPreviews,
 } from './preview-files.ts';
 
 export interface LocalPlaneOptions {
@@ -57,7 +52,7 @@ export interface LocalPlane extends PreviewPlane {
  */
 export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalPlane> {
   const { zone, maxTotal, clock, provider, address } = options;
-  const files: PreviewFiles = await openPreviewFiles(options.folder);
+  const files = await openPreviewFiles(options.folder);
   const live = new Map(files.all().map((stored) => [stored.name, stored]));
   /** Names of the previews that no start has confirmed yet. */
   const unconfirmed = new Set<string>();
@@ -105,13 +100,7 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
     async open({ org: _org, ...spec }: PreviewSpec) {
       const present = byToken(spec.token);
       if (present !== undefined) return { preview: withUrl(present), created: false };
-      if (live.size >= maxTotal) {
-        throw new PortholeError(
-          'too_many_previews',
-          `All ${maxTotal} previews that may live at once are taken`,
-          { remedy: 'stop one first.' },
-        );
-      }
+      if (live.size >= maxTotal) throw tooManyPreviews(`${maxTotal} previews that may live`);
       const stored = {
         ...spec,
         name: previewName(spec.token),
@@ -144,11 +133,9 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
       return withUrl(write({ ...stored, expiresAt: moved }));
     },
 
-    async close({ name }, { uid, version }: ClosePrecondition = {}) {
+    async close({ name }, precondition = {}) {
       const stored = live.get(name);
-      if (stored === undefined) return false;
-      if (uid !== undefined && uid !== stored.uid) return false;
-      if (version !== undefined && version !== stored.version) return false;
+      if (stored === undefined || !isCurrent(stored, precondition)) return false;
       if (!unconfirmed.delete(name)) files.remove(name);
       live.delete(name);
       for (const listener of listeners) listener(withUrl(stored));
@@ -157,20 +144,12 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
 
     // Ignores `dueBefore`: a full list costs no round trip, and lets the reaper end previews of
     // ended sandboxes and runs within a minute.
-    async *list({ runId, owner } = {}) {
-      const present = [...live.values()];
-      for (const stored of present) {
-        if (runId !== undefined && stored.runId !== runId) continue;
-        if (owner === undefined || stored.owner === owner) yield withUrl(stored);
-      }
+    async *list(filter) {
+      yield* selected(live.values(), filter).map(withUrl);
     },
 
     isAmongFirst: async (preview, places, of = 'runId') =>
-      isAmongFirst(
-        preview,
-        [...live.values()].filter((other) => other[of] === preview[of]),
-        places,
-      ),
+      isAmongFirst(preview, selected(live.values(), { [of]: preview[of] }), places),
 
     sweep: (now) => Promise.resolve(files.sweep(now)),
   };

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { PortholeError } from '#core/errors.ts';
 import type { Clock } from '#core/shared/clock-and-ids.ts';
 import type { Preview, PreviewPlane, PreviewSpec } from '#core/previews/preview-plane.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
@@ -12,7 +11,7 @@ import { createStrictServer } from '#proxy/front/strict-server.ts';
 import { createPreviewProxy, type PreviewProxy } from '#proxy/preview-proxy.ts';
 import { clientAddress } from '#proxy/preview-proxy-deps.ts';
 import { dialFailure } from './dial-failure.ts';
-import { creationTimes, probeApp } from './preview-files.ts';
+import { creationTimes, isCurrent, probeApp, selected, tooManyPreviews } from './preview-files.ts';
 
 export interface LoopbackPlaneOptions {
   readonly maxTotal: number;
@@ -49,6 +48,7 @@ export function createLoopbackPlane({
   /** Listeners being started (single-flight): concurrent opens of one token share one. */
   const opening = new Map<string, Promise<Session>>();
 
+  const previews = () => [...sessions.values()].map(({ preview }) => preview);
   const nextCreation = creationTimes(clock);
 
   const proxy = createPreviewProxy({
@@ -113,13 +113,8 @@ export function createLoopbackPlane({
       if (present !== undefined) return { preview: present.preview, created: false };
       const underWay = opening.get(name);
       if (underWay !== undefined) return { preview: (await underWay).preview, created: false };
-      if (sessions.size + opening.size >= maxTotal) {
-        throw new PortholeError(
-          'too_many_previews',
-          `All ${maxTotal} sessions that may be open at once are taken`,
-          { remedy: 'stop one first.' },
-        );
-      }
+      if (sessions.size + opening.size >= maxTotal)
+        throw tooManyPreviews(`${maxTotal} sessions that may be open`);
       const pending = begin(spec, name);
       opening.set(name, pending);
       return { preview: (await pending).preview, created: true };
@@ -135,31 +130,19 @@ export function createLoopbackPlane({
     find: (token) => Promise.resolve(sessions.get(previewName(token))?.preview),
     touch: () => Promise.resolve(undefined),
 
-    async close({ name }, { uid, version } = {}) {
+    async close({ name }, precondition = {}) {
       const session = sessions.get(name);
-      if (session === undefined) return false;
-      if (uid !== undefined && uid !== session.preview.uid) return false;
-      if (version !== undefined && version !== session.preview.version) return false;
+      if (session === undefined || !isCurrent(session.preview, precondition)) return false;
       await end(session);
       return true;
     },
 
-    async *list({ runId, owner } = {}) {
-      const present = [...sessions.values()];
-      for (const { preview } of present) {
-        if (runId !== undefined && preview.runId !== runId) continue;
-        if (owner === undefined || preview.owner === owner) yield preview;
-      }
+    async *list(filter) {
+      yield* selected(previews(), filter);
     },
 
-    isAmongFirst: async (preview, places, of = 'runId') => {
-      const present = [...sessions.values()].map((session) => session.preview);
-      return isAmongFirst(
-        preview,
-        present.filter((other) => other[of] === preview[of]),
-        places,
-      );
-    },
+    isAmongFirst: async (preview, places, of = 'runId') =>
+      isAmongFirst(preview, selected(previews(), { [of]: preview[of] }), places),
 
     sweep: () => Promise.resolve(0),
 

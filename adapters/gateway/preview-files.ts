@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { isNotHttp } from '#core/diagnosis/port-advice.ts';
 import { PortholeError } from '#core/errors.ts';
-import type { Preview, Readiness } from '#core/previews/preview-plane.ts';
+import type { ClosePrecondition, Preview, PreviewFilter, Readiness } from '#core/previews/preview-plane.ts';
 import { isPreviewToken, previewName } from '#core/previews/preview-token.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import type { Clock } from '#core/shared/clock-and-ids.ts';
@@ -22,6 +22,27 @@ export function creationTimes(clock: Clock, earlier: Iterable<Date> = []): () =>
     newest = Math.max(newest + 1, clock.now().getTime());
     return new Date(newest);
   };
+}
+
+/** Whether the preconditions of a close hold. */
+export function isCurrent(preview: Preview | StoredPreview, { uid, version }: ClosePrecondition): boolean {
+  return (uid ?? preview.uid) === preview.uid && (version ?? preview.version) === preview.version;
+}
+
+/** The previews that a filter selects, whatever their expiry. */
+export function selected<P extends StoredPreview>(
+  previews: Iterable<P>,
+  { runId, owner }: PreviewFilter = {},
+): P[] {
+  return [...previews].filter(
+    (preview) => (runId ?? preview.runId) === preview.runId && (owner ?? preview.owner) === preview.owner,
+  );
+}
+
+export function tooManyPreviews(what: string): PortholeError {
+  return new PortholeError('too_many_previews', `All ${what} at once are taken`, {
+    remedy: 'stop one first.',
+  });
 }
 
 /** A preview as stored in its file: without the URL, which depends on the gateway's address. */
