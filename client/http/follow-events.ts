@@ -50,8 +50,7 @@ export async function* followStream(
   for (;;) {
     const parser = new SseParser();
     try {
-      const response = await http.send({
-        path,
+      const response = await http.send(`GET ${path}`, {
         query,
         headers: { accept: 'text/event-stream', 'last-event-id': last === '' ? undefined : last },
         signal,

@@ -55,10 +55,10 @@ export interface HttpClientOptions {
 /** Request bodies. A stream can be sent only once; the others can be resent. */
 export type Content = string | Uint8Array | Blob | ReadableStream<Uint8Array> | FormData;
 
+/** Method and path below the API's URL, each part of it percent-encoded: `GET v1/sandbox`. */
+type Route = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} ${string}`;
+
 export interface Call {
-  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Below the API's URL, each part percent-encoded. */
-  readonly path: string;
   readonly query?: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
   readonly json?: unknown;
   readonly content?: Content;
@@ -126,38 +126,38 @@ export class HttpClient {
   }
 
   /** @throws PortholeError; the signal's reason */
-  async json<T>(call: Call): Promise<T> {
-    const response = await this.send({ ...call, headers: { accept: 'application/json', ...call.headers } });
+  async json<T>(route: Route, call: Call = {}): Promise<T> {
+    const headers = { accept: 'application/json', ...call.headers };
+    const response = await this.send(route, { ...call, headers });
     try {
       return (await response.json()) as T;
     } catch (cause) {
       call.signal?.throwIfAborted();
-      const message = `Porthole's answer to ${nameOf(call)} is no JSON: is url the API's address?`;
+      const message = `Porthole's answer to ${nameOf(route)} is no JSON: is url the API's address?`;
       throw invalidAnswer(message, cause, response.status);
     }
   }
 
   /** The list in a field of the answer. @throws PortholeError; the signal's reason */
-  async list<T>(field: string, call: Call): Promise<readonly T[]> {
-    return (await this.json<Readonly<Record<string, readonly T[]>>>(call))[field] ?? [];
+  async list<T>(field: string, route: Route, call?: Call): Promise<readonly T[]> {
+    return (await this.json<Readonly<Record<string, readonly T[]>>>(route, call))[field] ?? [];
   }
 
   /** For calls without a response body. */
-  async done(call: Call): Promise<void> {
-    const response = await this.send(call);
+  async done(route: Route, call?: Call): Promise<void> {
+    const response = await this.send(route, call);
     await response.body?.cancel();
   }
 
   /** @throws PortholeError; the signal's reason */
-  async send(call: Call): Promise<Response> {
-    const { method = 'GET', content } = call;
-    const isOnce = content instanceof ReadableStream;
-    const mayRepeat = !isOnce && (call.isIdempotent ?? method !== 'POST');
+  async send(route: Route, call: Call = {}): Promise<Response> {
+    const isOnce = call.content instanceof ReadableStream;
+    const mayRepeat = !isOnce && (call.isIdempotent ?? !route.startsWith('POST '));
     const began = performance.now();
     for (let retries = 0; ; retries += 1) {
       const called = performance.now();
       try {
-        return await this.#once(call);
+        return await this.#once(route, call);
       } catch (error) {
         if (!(error instanceof PortholeError) || !mayRepeat) throw error;
         const now = performance.now();
@@ -169,8 +169,9 @@ export class HttpClient {
     }
   }
 
-  async #once(call: Call): Promise<Response> {
-    const { method = 'GET', path, query, json, content, timeoutMs = TIMEOUT_MS, signal } = call;
+  async #once(route: Route, call: Call): Promise<Response> {
+    const { query, json, content, timeoutMs = TIMEOUT_MS, signal } = call;
+    const [method, path] = partsOf(route);
     signal?.throwIfAborted();
     const limit = new AbortController();
     const timer = timeoutMs === 0 ? undefined : setTimeout(() => limit.abort(), timeoutMs);
@@ -199,20 +200,17 @@ export class HttpClient {
       response = await this.#fetch(this.at(path, query), init);
     } catch (cause) {
       signal?.throwIfAborted();
-      throw this.#unreachable(
-        call,
-        limit.signal.aborted ? `no answer in ${timeoutMs / 1_000} s` : reasonOf(cause),
-        cause,
-      );
+      const why = limit.signal.aborted ? `no answer in ${timeoutMs / 1_000} s` : reasonOf(cause);
+      throw this.#unreachable(route, why, cause);
     } finally {
       clearTimeout(timer);
     }
     if (response.ok) return response;
-    throw await readError(response, nameOf(call), [this.#apiKey]);
+    throw await readError(response, nameOf(route), [this.#apiKey]);
   }
 
-  #unreachable(call: Call, reason: string, cause: unknown): PortholeError {
-    const words = `Porthole could not be reached at ${this.url.origin} for ${nameOf(call)} (${reason}): see that it runs, and that the URL is right.`;
+  #unreachable(route: Route, reason: string, cause: unknown): PortholeError {
+    const words = `Porthole could not be reached at ${this.url.origin} for ${nameOf(route)} (${reason}): see that it runs, and that the URL is right.`;
     return new PortholeError(redact(words, [this.#apiKey]), {
       status: 0,
       code: 'unreachable',
@@ -222,8 +220,13 @@ export class HttpClient {
   }
 }
 
-/** The method and path, without the query. */
-function nameOf({ method = 'GET', path }: Call): string {
+function partsOf(route: Route): [method: string, path: string] {
+  const at = route.indexOf(' ');
+  return [route.slice(0, at), route.slice(at + 1)];
+}
+
+function nameOf(route: Route): string {
+  const [method, path] = partsOf(route);
   return `${method} /${path.length > 100 ? `${path.slice(0, 100)}…` : path}`;
 }
 

@@ -37,8 +37,7 @@ export async function* pages<T>(
 ): AsyncGenerator<T, void> {
   let after: string | undefined;
   do {
-    const page = await http.json<Readonly<Record<string, unknown>>>({
-      path,
+    const page = await http.json<Readonly<Record<string, unknown>>>(`GET ${path}`, {
       query: { ...query, after },
       signal,
     });

@@ -68,7 +68,7 @@ export class Inbox {
     unread,
     signal,
   }: CallOptions & { readonly unread?: boolean | undefined } = {}): Promise<readonly InboxMessage[]> {
-    return this.#http.list('messages', { path: `${this.#run}/inbox`, query: { unread }, signal });
+    return this.#http.list('messages', `GET ${this.#run}/inbox`, { query: { unread }, signal });
   }
 
   /** One message with its picture. */
@@ -76,33 +76,21 @@ export class Inbox {
     messageId: string,
     { signal }: CallOptions = {},
   ): Promise<InboxMessage & { readonly picture: PagePicture | null }> {
-    return this.#http.json({ path: this.#path(messageId), signal });
+    return this.#http.json(`GET ${this.#path(messageId)}`, { signal });
   }
 
   /** Sends a comment to the agent; for people. */
   post(text: string, { signal, ...comment }: CommentOptions = {}): Promise<InboxMessage> {
-    return this.#http.json({
-      method: 'POST',
-      path: `${this.#run}/inbox`,
-      json: { text, ...comment },
-      signal,
-    });
+    return this.#http.json(`POST ${this.#run}/inbox`, { json: { text, ...comment }, signal });
   }
 
   reply(messageId: string, text: string, { signal }: CallOptions = {}): Promise<InboxMessage> {
-    return this.#http.json({
-      method: 'POST',
-      path: `${this.#path(messageId)}/replies`,
-      json: { text },
-      signal,
-    });
+    return this.#http.json(`POST ${this.#path(messageId)}/replies`, { json: { text }, signal });
   }
 
   /** Marks messages of the other side as read. */
   markRead(messageIds: readonly string[], { signal }: CallOptions = {}): Promise<void> {
-    return this.#http.done({
-      method: 'POST',
-      path: `${this.#run}/inbox/read`,
+    return this.#http.done(`POST ${this.#run}/inbox/read`, {
       json: { messages: messageIds },
       isIdempotent: true,
       signal,
@@ -115,9 +103,7 @@ export class Inbox {
     point: { readonly x: number; readonly y: number },
     { path = '/', signal }: CallOptions & { readonly path?: string | undefined } = {},
   ): Promise<PageElement & { readonly picture: PagePicture | null }> {
-    return this.#http.json({
-      method: 'POST',
-      path: `${this.#run}/previews/${port}/element`,
+    return this.#http.json(`POST ${this.#run}/previews/${port}/element`, {
       json: { path, point },
       timeoutMs: LOOK_MS,
       signal,

@@ -30,10 +30,6 @@ export class Policies {
   }
 
   delete(id: string, { signal }: CallOptions = {}): Promise<void> {
-    return this.#http.done({
-      method: 'DELETE',
-      path: `api/approval-policies/${encodeURIComponent(id)}`,
-      signal,
-    });
+    return this.#http.done(`DELETE api/approval-policies/${encodeURIComponent(id)}`, { signal });
   }
 }

@@ -92,12 +92,7 @@ export class Preview implements AsyncDisposable {
   /** Extends its expiry once. */
   touch({ signal }: CallOptions = {}): Promise<void> {
     const token = encodeURIComponent(this.info.session_id);
-    return this.#http.done({
-      method: 'POST',
-      path: `${this.#path}/preview/${token}/keepalive`,
-      isIdempotent: true,
-      signal,
-    });
+    return this.#http.done(`POST ${this.#path}/preview/${token}/keepalive`, { isIdempotent: true, signal });
   }
 
   /** Stops keepalives. The preview lives on until it exceeds its idle time. */
@@ -109,7 +104,7 @@ export class Preview implements AsyncDisposable {
   async stop({ signal }: CallOptions = {}): Promise<void> {
     this.letGo();
     const token = encodeURIComponent(this.info.session_id);
-    await this.#http.done({ method: 'DELETE', path: `${this.#path}/port-forward/${token}`, signal });
+    await this.#http.done(`DELETE ${this.#path}/port-forward/${token}`, { signal });
   }
 
   [Symbol.asyncDispose](): Promise<void> {

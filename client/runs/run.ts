@@ -159,23 +159,23 @@ export class Run {
    * @throws PortholeError `approval_denied`, `approval_timed_out`
    */
   async preview(port: number, { signal, keepAliveMs, ...start }: PreviewOptions = {}): Promise<Preview> {
-    const info = await this.#http.json<PreviewInfo>({
-      method: 'POST',
-      path: `${this.#path}/sandbox/${this.#isAgent ? 'preview' : 'port-forward'}`,
-      json: { target_port: port, ...start },
-      // A repeated start returns the live preview, or joins the pending approval; a rotation would
-      // rotate again.
-      isIdempotent: start.rotate !== true,
-      ...(this.#isAgent && { timeoutMs: 0, waits: true }),
-      signal,
-    });
+    const info = await this.#http.json<PreviewInfo>(
+      `POST ${this.#path}/sandbox/${this.#isAgent ? 'preview' : 'port-forward'}`,
+      {
+        json: { target_port: port, ...start },
+        // A repeated start returns the live preview, or joins the pending approval; a rotation would
+        // rotate again.
+        isIdempotent: start.rotate !== true,
+        ...(this.#isAgent && { timeoutMs: 0, waits: true }),
+        signal,
+      },
+    );
     return this.#preview(info, { keepAliveMs });
   }
 
   /** The live previews. Listing does not keep them alive. */
   async previews({ signal }: CallOptions = {}): Promise<readonly Preview[]> {
-    const all = await this.#http.json<readonly PreviewInfo[]>({
-      path: `${this.#path}/sandbox/port-forward`,
+    const all = await this.#http.json<readonly PreviewInfo[]>(`GET ${this.#path}/sandbox/port-forward`, {
       signal,
     });
     return all.map((info) => this.#preview(info, { keepAliveMs: 0 }));
@@ -183,14 +183,12 @@ export class Run {
 
   /** Why a preview does not show the app, and what to do. */
   doctor(port?: number, { signal }: CallOptions = {}): Promise<DoctorReport> {
-    return this.#http.json<DoctorReport>({ path: `${this.#path}/sandbox/doctor`, query: { port }, signal });
+    return this.#http.json<DoctorReport>(`GET ${this.#path}/sandbox/doctor`, { query: { port }, signal });
   }
 
   /** Opens a page of a live preview in a browser, and says whether it works. */
   check(port: number, { signal, ...page }: WaitingCheckOptions = {}): Promise<PageCheck> {
-    return this.#http.json<PageCheck>({
-      method: 'POST',
-      path: `${this.#path}/previews/${port}/check`,
+    return this.#http.json<PageCheck>(`POST ${this.#path}/previews/${port}/check`, {
       json: page,
       timeoutMs: LOOK_MS + (page.wait_for_change ?? 0) * 1_000,
       signal,
@@ -199,9 +197,7 @@ export class Run {
 
   /** Like `check`, with a screenshot and an outline. */
   look(port: number, { signal, ...page }: LookOptions = {}): Promise<PageLook> {
-    return this.#http.json<PageLook>({
-      method: 'POST',
-      path: `${this.#path}/previews/${port}/look`,
+    return this.#http.json<PageLook>(`POST ${this.#path}/previews/${port}/look`, {
       json: page,
       timeoutMs: LOOK_MS,
       signal,
@@ -218,7 +214,7 @@ export class Run {
 
   /** Requests that wait for the owner's decision, oldest first. */
   async approvals({ signal }: CallOptions = {}): Promise<readonly WaitingApproval[]> {
-    const all = await this.#http.list<WaitingApproval>('approvals', { path: 'api/approvals', signal });
+    const all = await this.#http.list<WaitingApproval>('approvals', 'GET api/approvals', { signal });
     return all.filter((each) => each.run_id === this.id);
   }
 
@@ -234,22 +230,16 @@ export class Run {
 
   /** Shares the run with the people of its owner's organisation, or no longer. */
   share(sharing: Sharing, { signal }: CallOptions = {}): Promise<RunInfo> {
-    return this.#http.json({
-      method: 'PATCH',
-      path: this.#path,
-      json: { sharing },
-      isIdempotent: true,
-      signal,
-    });
+    return this.#http.json(`PATCH ${this.#path}`, { json: { sharing }, isIdempotent: true, signal });
   }
 
   /** Who has the run open now, if it is shared: people of its owner's organisation. */
   viewers({ signal }: CallOptions = {}): Promise<readonly RunViewer[]> {
-    return this.#http.list('viewers', { path: `${this.#path}/viewers`, signal });
+    return this.#http.list('viewers', `GET ${this.#path}/viewers`, { signal });
   }
 
   complete({ signal }: CallOptions = {}): Promise<void> {
-    return this.#http.done({ method: 'POST', path: `${this.#path}/complete`, isIdempotent: true, signal });
+    return this.#http.done(`POST ${this.#path}/complete`, { isIdempotent: true, signal });
   }
 
   #preview(info: PreviewInfo, options: PreviewOptions): Preview {
@@ -257,11 +247,6 @@ export class Run {
   }
 
   #decide(decision: object, signal: AbortSignal | undefined): Promise<void> {
-    return this.#http.done({
-      method: 'POST',
-      path: `${this.#path}/tool-approvals`,
-      json: decision,
-      signal,
-    });
+    return this.#http.done(`POST ${this.#path}/tool-approvals`, { json: decision, signal });
   }
 }

@@ -39,9 +39,7 @@ export class Runs {
   async create({ title, sandboxId, image, autoApproveTools, signal }: CreateRunOptions = {}): Promise<Run> {
     const { agent_token: agentToken, ...info } = await this.#http.json<
       RunInfo & { readonly agent_token: string }
-    >({
-      method: 'POST',
-      path: 'api/runs',
+    >('POST api/runs', {
       json: { title, sandbox_id: sandboxId, image, auto_approve_tools: autoApproveTools },
       timeoutMs: 0,
       signal,
@@ -55,7 +53,7 @@ export class Runs {
     { asAgent, signal }: CallOptions & { readonly asAgent?: boolean } = {},
   ): Promise<Run> {
     const path = `api/runs/${encodeURIComponent(id)}`;
-    return this.#run(await this.#http.json<RunInfo>({ path, signal }), { isAgent: asAgent });
+    return this.#run(await this.#http.json<RunInfo>(`GET ${path}`, { signal }), { isAgent: asAgent });
   }
 
   /** Matching runs; pages are fetched on demand. */

@@ -117,9 +117,7 @@ export class Delegations {
 
   async create(options: DelegateOptions): Promise<Delegation> {
     const { scopes, commands, paths, ttlSeconds, renewable, label, signal } = options;
-    const info = await this.#http.json<DelegatedCredential>({
-      method: 'POST',
-      path: `${this.#path}/delegate`,
+    const info = await this.#http.json<DelegatedCredential>(`POST ${this.#path}/delegate`, {
       json: { scopes, commands, paths, ttl_seconds: ttlSeconds, renewable, label },
       signal,
     });
@@ -127,23 +125,17 @@ export class Delegations {
   }
 
   list({ signal }: CallOptions = {}): Promise<readonly DelegationInfo[]> {
-    return this.#http.list('delegations', { path: `${this.#path}/delegations`, signal });
+    return this.#http.list('delegations', `GET ${this.#path}/delegations`, { signal });
   }
 
   renew(id: string, { signal }: CallOptions = {}): Promise<DelegatedCredential> {
-    return this.#http.json<DelegatedCredential>({
-      method: 'POST',
-      path: `${this.#path}/delegations/${encodeURIComponent(id)}/renew`,
-      isIdempotent: true,
-      signal,
-    });
+    return this.#http.json<DelegatedCredential>(
+      `POST ${this.#path}/delegations/${encodeURIComponent(id)}/renew`,
+      { isIdempotent: true, signal },
+    );
   }
 
   revoke(id: string, { signal }: CallOptions = {}): Promise<void> {
-    return this.#http.done({
-      method: 'DELETE',
-      path: `${this.#path}/delegations/${encodeURIComponent(id)}`,
-      signal,
-    });
+    return this.#http.done(`DELETE ${this.#path}/delegations/${encodeURIComponent(id)}`, { signal });
   }
 }

@@ -1,4 +1,4 @@
-import type { Call, HttpClient } from '../http/http-client.ts';
+import type { HttpClient } from '../http/http-client.ts';
 import { parseObject } from '../http/parse-object.ts';
 import { PortholeError } from '../http/porthole-error.ts';
 import { readEvents } from '../streams/read-events.ts';
@@ -109,7 +109,7 @@ export class Files {
 
   /** The content of a file as a stream. */
   stream(path: string, { signal }: CallOptions = {}): Promise<ReadableStream<Uint8Array>> {
-    return this.#body({ path: this.#of(path), signal });
+    return this.#body(`GET ${this.#of(path)}`, { signal });
   }
 
   /** @throws PortholeError `workspace_read_not_found` */
@@ -126,13 +126,7 @@ export class Files {
 
   /** Atomic; creates missing folders. At most 32 MiB. */
   async write(path: string, content: FileContent, { signal }: CallOptions = {}): Promise<void> {
-    await this.#http.done({
-      method: 'PUT',
-      path: this.#of(path),
-      content,
-      timeoutMs: 0,
-      signal,
-    });
+    await this.#http.done(`PUT ${this.#of(path)}`, { content, timeoutMs: 0, signal });
   }
 
   /**
@@ -140,9 +134,7 @@ export class Files {
    * @throws PortholeError `workspace_read_not_found`
    */
   async delete(path: string, { recursive, signal }: DeleteOptions = {}): Promise<void> {
-    await this.#http.done({
-      method: 'DELETE',
-      path: this.#of(path),
+    await this.#http.done(`DELETE ${this.#of(path)}`, {
       query: { recursive: recursive === true ? 'true' : undefined },
       signal,
     });
@@ -153,12 +145,7 @@ export class Files {
    * `workspace_read_not_found`
    */
   async move(from: string, to: string, { overwrite, signal }: MoveOptions = {}): Promise<void> {
-    await this.#http.done({
-      method: 'POST',
-      path: `${this.#path}/move`,
-      json: { from, to, overwrite },
-      signal,
-    });
+    await this.#http.done(`POST ${this.#path}/move`, { json: { from, to, overwrite }, signal });
   }
 
   /**
@@ -169,8 +156,7 @@ export class Files {
     path = '/workspace',
     { recursive, signal }: WatchOptions = {},
   ): AsyncGenerator<FileChange, void> {
-    const response = await this.#http.send({
-      path: `${this.#path}/watch`,
+    const response = await this.#http.send(`GET ${this.#path}/watch`, {
       query: { path, recursive },
       headers: { accept: 'text/event-stream' },
       signal,
@@ -183,24 +169,18 @@ export class Files {
   /** The entries of a folder. */
   list(path = '/workspace', { depth, skip, signal }: ListFilesOptions = {}): Promise<FileListing> {
     const query = { path, depth, skip: skip?.join(',') };
-    return this.#http.json<FileListing>({ path: `${this.#path}/files`, query, signal });
+    return this.#http.json<FileListing>(`GET ${this.#path}/files`, { query, signal });
   }
 
   /** Lines of text files that contain a text, in upper or lower case; at most 500. */
   search(text: string, { path, skip, signal }: SearchFilesOptions = {}): Promise<TextMatches> {
     const query = { text, path, skip: skip?.join(',') };
-    return this.#http.json<TextMatches>({ path: `${this.#path}/search`, query, signal });
+    return this.#http.json<TextMatches>(`GET ${this.#path}/search`, { query, signal });
   }
 
   /** Makes a folder, and the missing folders above it. One that exists stays as it is. */
   async makeFolder(path: string, { signal }: CallOptions = {}): Promise<void> {
-    await this.#http.done({
-      method: 'POST',
-      path: `${this.#path}/folder`,
-      json: { path },
-      isIdempotent: true,
-      signal,
-    });
+    await this.#http.done(`POST ${this.#path}/folder`, { json: { path }, isIdempotent: true, signal });
   }
 
   /**
@@ -215,9 +195,7 @@ export class Files {
     for (const [name, content] of Object.entries(files)) {
       form.append('files', content instanceof Blob ? content : new Blob([content]), name);
     }
-    await this.#http.done({
-      method: 'POST',
-      path: `${this.#path}/files`,
+    await this.#http.done(`POST ${this.#path}/files`, {
       query: { path: to },
       content: form,
       // Writing the same again changes nothing.
@@ -232,7 +210,7 @@ export class Files {
     path = '/workspace',
     { format, signal }: DownloadOptions = {},
   ): Promise<ReadableStream<Uint8Array>> {
-    return this.#body({ path: `${this.#path}/archive`, query: { path, format }, signal });
+    return this.#body(`GET ${this.#path}/archive`, { query: { path, format }, signal });
   }
 
   /** /workspace as a plain tar. `excludes`: paths below it to leave out. */
@@ -243,7 +221,7 @@ export class Files {
     if (excludes.some((path) => path.includes(',')))
       throw new TypeError('a path in excludes must have no comma.');
     const query = { excludes: excludes.length === 0 ? undefined : excludes.join(',') };
-    return this.#body({ method: 'POST', path: `${this.#path}/persist`, query, isIdempotent: true, signal });
+    return this.#body(`POST ${this.#path}/persist`, { query, isIdempotent: true, signal });
   }
 
   /**
@@ -251,9 +229,7 @@ export class Files {
    * rest stays.
    */
   async hydrate(archive: FileContent, { signal }: CallOptions = {}): Promise<void> {
-    await this.#http.done({
-      method: 'POST',
-      path: `${this.#path}/hydrate`,
+    await this.#http.done(`POST ${this.#path}/hydrate`, {
       content: archive,
       // Unpacking it again changes nothing.
       isIdempotent: true,
@@ -266,8 +242,8 @@ export class Files {
     return `${this.#path}/file/${encodePath(path)}`;
   }
 
-  async #body(call: Call): Promise<ReadableStream<Uint8Array>> {
-    return (await this.#http.send(call)).body ?? new Blob([]).stream();
+  async #body(...call: Parameters<HttpClient['send']>): Promise<ReadableStream<Uint8Array>> {
+    return (await this.#http.send(...call)).body ?? new Blob([]).stream();
   }
 }
 

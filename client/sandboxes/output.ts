@@ -38,8 +38,7 @@ export async function* readOutput(
     for await (const event of followStream(http, path, asked, { after, signal })) yield read(event);
     return;
   }
-  const response = await http.send({
-    path,
+  const response = await http.send(`GET ${path}`, {
     query: { ...asked, since },
     headers: { accept: 'text/event-stream' },
     signal,

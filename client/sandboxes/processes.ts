@@ -63,7 +63,7 @@ export class Process {
   }
 
   async refresh({ signal }: CallOptions = {}): Promise<ProcessInfo> {
-    this.#info = await this.#http.json<ProcessInfo>({ path: this.#path, signal });
+    this.#info = await this.#http.json<ProcessInfo>(`GET ${this.#path}`, { signal });
     return this.#info;
   }
 
@@ -80,9 +80,7 @@ export class Process {
     content: Content,
     { eof, signal }: CallOptions & { readonly eof?: boolean | undefined } = {},
   ): Promise<void> {
-    await this.#http.done({
-      method: 'POST',
-      path: `${this.#path}/input`,
+    await this.#http.done(`POST ${this.#path}/input`, {
       query: { eof: eof === true ? true : undefined },
       content,
       timeoutMs: 0,
@@ -121,7 +119,7 @@ export class Process {
 
   /** Kills it if it runs, and removes its output. */
   remove({ signal }: CallOptions = {}): Promise<void> {
-    return this.#http.done({ method: 'DELETE', path: this.#path, signal });
+    return this.#http.done(`DELETE ${this.#path}`, { signal });
   }
 
   async #post(
@@ -130,9 +128,7 @@ export class Process {
     { signal }: CallOptions = {},
     timeoutMs?: number,
   ): Promise<ProcessInfo> {
-    this.#info = await this.#http.json<ProcessInfo>({
-      method: 'POST',
-      path: `${this.#path}/${what}`,
+    this.#info = await this.#http.json<ProcessInfo>(`POST ${this.#path}/${what}`, {
       json,
       signal,
       ...(timeoutMs !== undefined && { timeoutMs }),
@@ -154,9 +150,7 @@ export class Processes {
   /** A program that cannot be started becomes a process that exited with 126 or 127. */
   async start(what: Runnable, options: StartOptions = {}): Promise<Process> {
     const { cwd, env, name, stdin, tty, timeoutMs, outputBytes, signal } = options;
-    const info = await this.#http.json<ProcessInfo>({
-      method: 'POST',
-      path: this.#path,
+    const info = await this.#http.json<ProcessInfo>(`POST ${this.#path}`, {
       json: {
         ...runnableOf(what),
         cwd,
@@ -174,13 +168,13 @@ export class Processes {
 
   /** The running ones and the last 100 that exited, newest first. */
   async list({ signal }: CallOptions = {}): Promise<readonly Process[]> {
-    const all = await this.#http.list<ProcessInfo>('processes', { path: this.#path, signal });
+    const all = await this.#http.list<ProcessInfo>('processes', `GET ${this.#path}`, { signal });
     return all.map((info) => new Process(this.#http, this.#path, info));
   }
 
   /** @throws PortholeError `process_not_found` */
   async get(id: string, { signal }: CallOptions = {}): Promise<Process> {
     const path = `${this.#path}/${encodeURIComponent(id)}`;
-    return new Process(this.#http, this.#path, await this.#http.json<ProcessInfo>({ path, signal }));
+    return new Process(this.#http, this.#path, await this.#http.json<ProcessInfo>(`GET ${path}`, { signal }));
   }
 }

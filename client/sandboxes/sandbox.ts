@@ -78,7 +78,7 @@ export class Sandbox implements AsyncDisposable {
 
   /** @throws PortholeError `sandbox_not_found` */
   async refresh({ signal }: CallOptions = {}): Promise<SandboxInfo> {
-    this.#info = await this.#http.json<SandboxInfo>({ path: this.#path, signal });
+    this.#info = await this.#http.json<SandboxInfo>(`GET ${this.#path}`, { signal });
     return this.#info;
   }
 
@@ -88,9 +88,7 @@ export class Sandbox implements AsyncDisposable {
     { cwd, timeoutMs, session, signal }: ExecOptions = {},
   ): Command {
     const argv = wordsOf(command);
-    const response = this.#http.send({
-      method: 'POST',
-      path: `${this.#path}/exec`,
+    const response = this.#http.send(`POST ${this.#path}/exec`, {
       json: { argv, cwd, timeout_ms: timeoutMs },
       headers: { accept: 'text/event-stream', 'session-id': session },
       timeoutMs: 0,
@@ -131,12 +129,12 @@ export class Sandbox implements AsyncDisposable {
   /** Destroys it, with its files. */
   async delete({ signal }: CallOptions = {}): Promise<void> {
     this.#letGo();
-    await this.#http.done({ method: 'DELETE', path: this.#path, signal });
+    await this.#http.done(`DELETE ${this.#path}`, { signal });
   }
 
   /** Sends one heartbeat. */
   heartbeat({ signal }: CallOptions = {}): Promise<void> {
-    return this.#http.done({ method: 'POST', path: `${this.#path}/heartbeat`, isIdempotent: true, signal });
+    return this.#http.done(`POST ${this.#path}/heartbeat`, { isIdempotent: true, signal });
   }
 
   /** Sends heartbeats until `close` or the sandbox ends. Idempotent. */
@@ -149,7 +147,7 @@ export class Sandbox implements AsyncDisposable {
   network({
     signal,
   }: CallOptions = {}): Promise<NetworkPolicy & { readonly attempts: readonly NetworkAttempt[] }> {
-    return this.#http.json({ path: `${this.#path}/network`, signal });
+    return this.#http.json(`GET ${this.#path}/network`, { signal });
   }
 
   /**
@@ -157,7 +155,7 @@ export class Sandbox implements AsyncDisposable {
    * @throws PortholeError `network_not_supported`
    */
   changeNetwork({ signal, ...change }: NetworkOptions & CallOptions): Promise<NetworkPolicy> {
-    return this.#http.json({ method: 'PATCH', path: this.#path, json: change, signal });
+    return this.#http.json(`PATCH ${this.#path}`, { json: change, signal });
   }
 
   /** Delegates part of it, for a limited time. */
@@ -167,11 +165,10 @@ export class Sandbox implements AsyncDisposable {
 
   /** Creates a new token with all scopes; the previous one becomes invalid. */
   async rotateToken({ signal }: CallOptions = {}): Promise<string> {
-    const { sandbox_token: token } = await this.#http.json<{ readonly sandbox_token: string }>({
-      method: 'POST',
-      path: `${this.#path}/token`,
-      signal,
-    });
+    const { sandbox_token: token } = await this.#http.json<{ readonly sandbox_token: string }>(
+      `POST ${this.#path}/token`,
+      { signal },
+    );
     this.#token = token;
     return token;
   }
@@ -221,9 +218,7 @@ export class Sandbox implements AsyncDisposable {
   }
 
   async #change(how: 'stop' | 'resume', { signal }: CallOptions = {}): Promise<SandboxInfo> {
-    this.#info = await this.#http.json<SandboxInfo>({
-      method: 'POST',
-      path: `${this.#path}/${how}`,
+    this.#info = await this.#http.json<SandboxInfo>(`POST ${this.#path}/${how}`, {
       isIdempotent: true,
       signal,
     });

@@ -84,9 +84,7 @@ export class Sandboxes {
     const { id, sandbox_token: token } = await this.#http.json<{
       readonly id: string;
       readonly sandbox_token?: string;
-    }>({
-      method: 'POST',
-      path: 'v1/sandbox',
+    }>('POST v1/sandbox', {
       json: createBody(options),
       // A second call with the same key returns the sandbox of the first.
       isIdempotent: options.sessionKey !== undefined,
@@ -108,7 +106,7 @@ export class Sandboxes {
    * @throws PortholeError `sandbox_not_found`
    */
   async get(id: string, { onExit, signal }: HoldOptions = {}): Promise<Sandbox> {
-    const info = await this.#http.json<SandboxInfo>({ path: `v1/sandbox/${encodeURIComponent(id)}`, signal });
+    const info = await this.#http.json<SandboxInfo>(`GET v1/sandbox/${encodeURIComponent(id)}`, { signal });
     return this.#sandbox({ id: info.id, info, onExit });
   }
 
@@ -181,7 +179,7 @@ export class Sandboxes {
     { force, signal }: DeleteByTagOptions = {},
   ): Promise<readonly string[]> {
     const query = { tag: `${key}:${value}`, force: force === true ? true : undefined };
-    return this.#http.list('ids', { method: 'DELETE', path: 'v1/sandbox', query, signal });
+    return this.#http.list('ids', 'DELETE v1/sandbox', { query, signal });
   }
 
   #sandbox(parts: {

@@ -38,17 +38,17 @@ export class Servers {
   declare(name: string, what: Runnable, options: DeclareOptions = {}): Promise<ServerInfo> {
     const { cwd, env, port, restart, readiness, signal } = options;
     const json = { ...runnableOf(what), cwd, env, port, restart, readiness };
-    return this.#http.json<ServerInfo>({ method: 'PUT', path: this.#of(name), json, signal });
+    return this.#http.json<ServerInfo>(`PUT ${this.#of(name)}`, { json, signal });
   }
 
   /** Sorted by name. */
   list({ signal }: CallOptions = {}): Promise<readonly ServerInfo[]> {
-    return this.#http.list('servers', { path: this.#path, signal });
+    return this.#http.list('servers', `GET ${this.#path}`, { signal });
   }
 
   /** @throws PortholeError `server_not_found` */
   get(name: string, { signal }: CallOptions = {}): Promise<ServerInfo> {
-    return this.#http.json<ServerInfo>({ path: this.#of(name), signal });
+    return this.#http.json<ServerInfo>(`GET ${this.#of(name)}`, { signal });
   }
 
   /** Returns at once: the state shows the progress. */
@@ -67,7 +67,7 @@ export class Servers {
 
   /** Stops it, and removes its declaration and its logs. */
   remove(name: string, { signal }: CallOptions = {}): Promise<void> {
-    return this.#http.done({ method: 'DELETE', path: this.#of(name), signal });
+    return this.#http.done(`DELETE ${this.#of(name)}`, { signal });
   }
 
   /**
@@ -84,7 +84,7 @@ export class Servers {
 
   #change(name: string, how: string, { signal }: CallOptions = {}): Promise<ServerInfo> {
     const path = `${this.#of(name)}/${how}`;
-    return this.#http.json<ServerInfo>({ method: 'POST', path, signal });
+    return this.#http.json<ServerInfo>(`POST ${path}`, { signal });
   }
 }
 
@@ -105,7 +105,7 @@ export class Ports {
 
   /** Ascending. */
   list({ signal }: CallOptions = {}): Promise<readonly PortInfo[]> {
-    return this.#http.list('ports', { path: this.#path, signal });
+    return this.#http.list('ports', `GET ${this.#path}`, { signal });
   }
 
   /**
@@ -116,9 +116,7 @@ export class Ports {
     port: number,
     { state, timeoutMs = USUAL_MS, signal }: WaitOptions & { readonly state?: PortState['state'] } = {},
   ): Promise<PortState> {
-    return this.#http.json<PortState>({
-      method: 'POST',
-      path: `${this.#path}/${port}/wait`,
+    return this.#http.json<PortState>(`POST ${this.#path}/${port}/wait`, {
       json: { state, timeout_ms: timeoutMs },
       timeoutMs: timeoutMs + ANSWER_MS,
       signal,

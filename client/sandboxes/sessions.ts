@@ -24,9 +24,7 @@ export class Sessions {
 
   /** Resolves to its id. */
   async create({ id, cwd, env, signal }: CreateSessionOptions = {}): Promise<string> {
-    const session = await this.#http.json<{ readonly id: string }>({
-      method: 'POST',
-      path: `${this.#path}/session`,
+    const session = await this.#http.json<{ readonly id: string }>(`POST ${this.#path}/session`, {
       json: { id, cwd, env },
       signal,
     });
@@ -34,10 +32,6 @@ export class Sessions {
   }
 
   delete(id: string, { signal }: CallOptions = {}): Promise<void> {
-    return this.#http.done({
-      method: 'DELETE',
-      path: `${this.#path}/session/${encodeURIComponent(id)}`,
-      signal,
-    });
+    return this.#http.done(`DELETE ${this.#path}/session/${encodeURIComponent(id)}`, { signal });
   }
 }

@@ -114,9 +114,7 @@ async function validate(
   }: { readonly id: string; readonly credential: string; readonly org: string | undefined },
   signal: AbortSignal | undefined,
 ): Promise<Validation> {
-  const validation = await http.json<Validation>({
-    method: 'POST',
-    path: 'v1/sandbox/validate',
+  const validation = await http.json<Validation>('POST v1/sandbox/validate', {
     json: { sandbox_id: id, credential, org },
     isIdempotent: true,
     signal,

@@ -56,7 +56,7 @@ describe('a call of the client', () => {
         { status: 404 },
       ),
     );
-    const error = await failure(client.json({ path: 'v1/sandbox/a' }));
+    const error = await failure(client.json('GET v1/sandbox/a'));
     expect(error).toBeInstanceOf(PortholeError);
     expect(error).toMatchObject({
       message: 'no such sandbox',
@@ -73,7 +73,7 @@ describe('a call of the client', () => {
       refusal(503, 'service_unavailable', AT_ONCE),
       Response.json({ ok: true }),
     );
-    expect(await client.json({ path: 'v1/sandbox' })).toEqual({ ok: true });
+    expect(await client.json('GET v1/sandbox')).toEqual({ ok: true });
     expect(asked()).toBe(3);
   });
 
@@ -81,19 +81,16 @@ describe('a call of the client', () => {
     const { client, asked } = answered(
       ...Array.from({ length: 4 }, () => refusal(503, 'service_unavailable', AT_ONCE)),
     );
-    expect(await failure(client.json({ path: 'v1/sandbox' }))).toMatchObject({ status: 503 });
+    expect(await failure(client.json('GET v1/sandbox'))).toMatchObject({ status: 503 });
     expect(asked()).toBe(4);
   });
 
   test.each([
-    ['that is not idempotent', { method: 'POST', path: 'v1/sandbox' } as const],
-    [
-      'with a stream as its body',
-      { method: 'PUT', path: 'v1/sandbox/a/file/b', content: new Blob(['x']).stream() } as const,
-    ],
-  ])('%s is made once', async (_, call) => {
+    ['that is not idempotent', 'POST v1/sandbox', undefined],
+    ['with a stream as its body', 'PUT v1/sandbox/a/file/b', new Blob(['x']).stream()],
+  ] as const)('%s is made once', async (_, route, content) => {
     const { client, asked } = answered(refusal(503, 'service_unavailable', AT_ONCE));
-    expect(await failure(client.send(call))).toMatchObject({ status: 503 });
+    expect(await failure(client.send(route, content && { content }))).toMatchObject({ status: 503 });
     expect(asked()).toBe(1);
   });
 
@@ -102,7 +99,7 @@ describe('a call of the client', () => {
       cause: new Error(`connect to ${KEY} refused`),
     });
     const { client } = answered(lost);
-    const error = await failure(client.json({ method: 'POST', path: 'v1/sandbox' }));
+    const error = await failure(client.json('POST v1/sandbox'));
     expect(error).toMatchObject({ status: 0, code: 'unreachable', retryable: true });
     expect(error.message).toBe(
       'Porthole could not be reached at http://porthole.test for POST /v1/sandbox (connect to [secret] refused): see that it runs, and that the URL is right.',
@@ -113,12 +110,12 @@ describe('a call of the client', () => {
     const { client } = answered(
       Response.json({ error: `bad key ${KEY}`, code: 'invalid_request' }, { status: 400 }),
     );
-    expect((await failure(client.json({ path: 'a' }))).message).toBe('bad key [secret]');
+    expect((await failure(client.json('GET a'))).message).toBe('bad key [secret]');
   });
 
   test('reports that an intermediary answered it', async () => {
     const { client } = answered(new Response('<html>', { status: 418 }));
-    expect(await failure(client.json({ path: 'a' }))).toMatchObject({
+    expect(await failure(client.json('GET a'))).toMatchObject({
       code: 'status_418',
       message:
         'GET /a was answered with status 418, and not by Porthole: see that the URL is that of its API.',
@@ -128,7 +125,7 @@ describe('a call of the client', () => {
   test('rejects with the reason of its signal', async () => {
     const { client } = answered();
     const signal = AbortSignal.abort(new Error('enough'));
-    await expect(client.json({ path: 'a', signal })).rejects.toThrow('enough');
+    await expect(client.json('GET a', { signal })).rejects.toThrow('enough');
   });
 });
 
@@ -145,7 +142,7 @@ describe('an error that Porthole answers', () => {
           () => new Response(answer.body as string, { status: answer.statusCode, headers: AT_ONCE }),
         ),
       );
-      const error = await failure(client.json({ path: 'v1/sandbox' }));
+      const error = await failure(client.json('GET v1/sandbox'));
       expect(error).toMatchObject({ status: entry.status, retryable: entry.retryable });
     },
   );
@@ -160,7 +157,7 @@ describe('an error that Porthole answers', () => {
     const { client } = answered(
       ...Array.from({ length: 4 }, () => new Response('<html>', { status, headers: AT_ONCE })),
     );
-    expect(await failure(client.json({ path: 'v1/sandbox' }))).toMatchObject({ status, retryable });
+    expect(await failure(client.json('GET v1/sandbox'))).toMatchObject({ status, retryable });
   });
 });
 
@@ -231,30 +228,30 @@ describe('a call that waits for a decision', () => {
       asked: () => asked,
     };
   };
-  const call = { method: 'POST', path: 'a', isIdempotent: true, timeoutMs: 0, waits: true } as const;
+  const call = { isIdempotent: true, timeoutMs: 0, waits: true } as const;
 
   test('is repeated for five minutes behind a gateway with a limit of 29 seconds', async () => {
     const { client, asked } = behindGateway(29_000, 10);
-    expect(await client.json(call)).toEqual({ session_id: 's' });
+    expect(await client.json('POST a', call)).toEqual({ session_id: 's' });
     expect(asked()).toBe(11);
   });
 
   test('is repeated three times where the gateway answers at once', async () => {
     const { client, asked } = behindGateway(10, 10);
-    expect(await failure(client.json(call))).toMatchObject({ status: 504 });
+    expect(await failure(client.json('POST a', call))).toMatchObject({ status: 504 });
     expect(asked()).toBe(4);
   });
 
   test('ends after the time in which a person decides', async () => {
     const { client, asked } = behindGateway(29_000, 100);
-    expect(await failure(client.json(call))).toMatchObject({ status: 504 });
+    expect(await failure(client.json('POST a', call))).toMatchObject({ status: 504 });
     // Eleven within 330 seconds, and three retries after them.
     expect(asked()).toBe(14);
   });
 
   test('is repeated three times where it does not wait', async () => {
     const { client, asked } = behindGateway(29_000, 10);
-    expect(await failure(client.json({ ...call, waits: false }))).toMatchObject({ status: 504 });
+    expect(await failure(client.json('POST a', { ...call, waits: false }))).toMatchObject({ status: 504 });
     expect(asked()).toBe(4);
   });
 });
