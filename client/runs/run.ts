@@ -163,8 +163,8 @@ export class Run {
       `POST ${this.#path}/sandbox/${this.#isAgent ? 'preview' : 'port-forward'}`,
       {
         json: { target_port: port, ...start },
-        // A repeated start returns the live preview, or joins the pending approval; a rotation would
-        // rotate again.
+        // A repeated start returns the live preview, or joins the pending approval; a rotation
+        // would rotate again.
         isIdempotent: start.rotate !== true,
         ...(this.#isAgent && { timeoutMs: 0, waits: true }),
         signal,

@@ -123,10 +123,12 @@ suite('the console while the host is killed and started again', chromiumMissing,
       pane: 'files',
       method: 'POST',
       request: /\/files\?/,
-      act: () =>
-        page
-          .getByLabel('Files to upload')
-          .setInputFiles({ name: 'up.txt', mimeType: 'text/plain', buffer: Buffer.from('up') }),
+      act: async () => {
+        const choosing = page.waitForEvent('filechooser');
+        await page.getByRole('button', { name: 'Upload files' }).click();
+        const file = { name: 'up.txt', mimeType: 'text/plain', buffer: Buffer.from('up') };
+        await (await choosing).setFiles(file);
+      },
       result: async () => {
         await page.getByText('up.txt is there.').waitFor();
         expect(await file('up.txt')).toBe('up');

@@ -33,7 +33,7 @@ export interface CallInput<R extends Route> {
   readonly query?: Api[R]['query'];
   readonly body?: Api[R]['body'];
   readonly headers?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | null;
   /** Continues after the page is closed. */
   readonly keepalive?: boolean;
 }
@@ -122,15 +122,15 @@ function parsed(body: string): Record<string, unknown> {
 /** Calls a typed route. */
 export async function call<R extends Route>(
   route: R,
-  { path, query, body, headers = {}, signal, keepalive = false }: CallInput<R> = {},
+  { path, query, body, headers, signal = null, keepalive = false }: CallInput<R> = {},
 ): Promise<Answer<R>> {
   const [method = 'GET'] = route.split(' ');
   const response = await request(addressOf(route, path, query), {
     method,
     headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    ...(signal === undefined ? {} : { signal }),
-    ...(keepalive ? { keepalive } : {}),
+    body: body === undefined ? null : JSON.stringify(body),
+    signal,
+    keepalive,
   });
   return (response.status === 204 ? null : await response.json()) as Answer<R>;
 }

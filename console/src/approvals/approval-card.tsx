@@ -2,7 +2,7 @@ import { Link } from 'wouter';
 import { ApiError, call } from '../api/client.ts';
 import { timeLeft } from '../live/clock.ts';
 import { useNow } from '../live/use-live.ts';
-import { Button } from '../parts/button.tsx';
+import { Button } from '../parts/controls.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import {

@@ -2,7 +2,7 @@ import { type FocusEvent, useEffect, useRef, useState } from 'react';
 import { call } from '../api/client.ts';
 import { serverNow } from '../live/clock.ts';
 import { useWindowEvent } from '../live/use-live.ts';
-import { Button } from '../parts/button.tsx';
+import { Button } from '../parts/controls.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { ApprovalCard } from './approval-card.tsx';
@@ -150,13 +150,8 @@ function Together({ approvals, armed, onBegin, onEnd }: TogetherProps) {
   );
 }
 
-interface Notice {
-  readonly words: string | undefined;
-  readonly announce: (words: string) => void;
-}
-
 /** The latest outcome of a request, shown for a limited time. */
-function useNotice(): Notice {
+function useNotice() {
   const [words, setWords] = useState<string>();
   useEffect(() => {
     if (words === undefined) return undefined;
@@ -173,7 +168,7 @@ function useNotice(): Notice {
 function useChange(
   waiting: readonly WaitingApproval[],
   decidedHere: ReadonlyMap<string, readonly string[]>,
-  announce: Notice['announce'],
+  announce: (words: string) => void,
   onBegin: () => void,
 ): string | undefined {
   const [change, setChange] = useState<string>();

@@ -79,18 +79,12 @@ export function endedLabel(approval: WaitingApproval, now: number): string {
 type ApprovalScope = NonNullable<Api['POST /api/runs/{id}/tool-approvals']['body']['scope']>;
 type PolicyScope = Exclude<ApprovalScope, 'once'>;
 
-interface PolicyScopeLabels {
-  /** Covers the port of the request only. */
-  readonly keepsPort: boolean;
-  /** Covers all runs of the owner. */
-  readonly everyRun: boolean;
-  /** On the timeline: the reach of a decision, and why a policy approved. */
-  readonly reach: string;
-  readonly reason: string;
-}
-
-/** The scopes that create a policy, from narrow to wide: the order of their buttons. */
-export const POLICY_SCOPES: Readonly<Record<PolicyScope, PolicyScopeLabels>> = {
+/**
+ * The scopes that create a policy, from narrow to wide: the order of their buttons. `keepsPort`:
+ * covers the port of the request only; `everyRun`: all runs of the owner. On the timeline: the
+ * `reach` of a decision, and the `reason` of a policy's approval.
+ */
+export const POLICY_SCOPES = {
   port: {
     keepsPort: true,
     everyRun: false,
@@ -109,7 +103,7 @@ export const POLICY_SCOPES: Readonly<Record<PolicyScope, PolicyScopeLabels>> = {
     reach: 'any port of all runs of its owner',
     reason: 'as any port of all runs of its owner is approved',
   },
-};
+} as const satisfies Readonly<Record<PolicyScope, object>>;
 
 export type Choice = ApprovalScope | 'deny' | 'never';
 

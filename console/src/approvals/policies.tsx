@@ -1,7 +1,7 @@
 import { Link } from 'wouter';
 import { call } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
-import { Button } from '../parts/button.tsx';
+import { Button } from '../parts/controls.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 

@@ -31,17 +31,16 @@ export function useArmed(element: RefObject<HTMLElement | null>, layout: string)
       if (wasElsewhere) settle();
       wasElsewhere = false;
     };
-    window.addEventListener('blur', leave);
-    window.addEventListener('focus', come);
-    window.addEventListener('resize', settle);
-    document.addEventListener('visibilitychange', settle);
+    const ended = new AbortController();
+    const { signal } = ended;
+    window.addEventListener('blur', leave, { signal });
+    window.addEventListener('focus', come, { signal });
+    window.addEventListener('resize', settle, { signal });
+    document.addEventListener('visibilitychange', settle, { signal });
     return () => {
+      ended.abort();
       clearTimeout(timer);
       size.disconnect();
-      window.removeEventListener('blur', leave);
-      window.removeEventListener('focus', come);
-      window.removeEventListener('resize', settle);
-      document.removeEventListener('visibilitychange', settle);
     };
   }, [element, layout]);
   return armed;

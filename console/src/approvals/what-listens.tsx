@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { plainText } from '#core/shared/plain-text.ts';
 import { addressOf } from '../api/client.ts';
 import { useAnswer, useEvents } from '../live/use-live.ts';
+import { Fact } from '../parts/feedback.tsx';
 
 /** Poll interval in milliseconds, if no event reports changes. */
 const ASK_MS = 60_000;
@@ -35,34 +36,20 @@ export function WhatListens({ runId, port, follows }: WhatListensProps) {
   const title = plainText(found?.http.title ?? '', 60);
   return (
     <dl className="listens" aria-label={`What listens on port ${port}`}>
-      {value === undefined ? (
-        <div>
-          <dt>Port {port}</dt>
-          <dd>{problem ?? 'Looking at what listens…'}</dd>
-        </div>
-      ) : (
-        <>
-          <div>
-            <dt>Port {port}</dt>
-            <dd>{plainText(found?.advice ?? value.advice, 240)}</dd>
-          </div>
-          {program === '' ? null : (
-            <div>
-              <dt>Program</dt>
-              <dd>
-                <code dir="ltr">{program}</code>
-              </dd>
-            </div>
-          )}
-          {title === '' ? null : (
-            <div>
-              <dt>Its title</dt>
-              <dd>
-                <bdi>“{title}”</bdi>
-              </dd>
-            </div>
-          )}
-        </>
+      <Fact name={`Port ${port}`}>
+        {value === undefined
+          ? (problem ?? 'Looking at what listens…')
+          : plainText(found?.advice ?? value.advice, 240)}
+      </Fact>
+      {program === '' ? null : (
+        <Fact name="Program">
+          <code dir="ltr">{program}</code>
+        </Fact>
+      )}
+      {title === '' ? null : (
+        <Fact name="Its title">
+          <bdi>“{title}”</bdi>
+        </Fact>
       )}
     </dl>
   );

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { call } from '../api/client.ts';
 import { useNow } from '../live/use-live.ts';
-import { Button } from '../parts/button.tsx';
+import { Button } from '../parts/controls.tsx';
 import { copyText } from '../parts/copy-text.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';

@@ -2,7 +2,7 @@ import { call } from '../api/client.ts';
 import { useOlderPages } from '../lists/filtered-list.tsx';
 import { timeLeft } from '../live/clock.ts';
 import { useNow } from '../live/use-live.ts';
-import { Button } from '../parts/button.tsx';
+import { Button } from '../parts/controls.tsx';
 import { Pending, Problem, State } from '../parts/feedback.tsx';
 import { Ago } from '../sandboxes/ago.tsx';
 

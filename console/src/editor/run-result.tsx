@@ -3,7 +3,7 @@ import { plainText } from '#core/shared/plain-text.ts';
 import { ApiError } from '../api/client.ts';
 import { formatSize, timeLeft } from '../live/clock.ts';
 import { useNow } from '../live/use-live.ts';
-import { Button } from '../parts/button.tsx';
+import { Button } from '../parts/controls.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
 import { Problem, State } from '../parts/feedback.tsx';
 import { InputsForm } from './inputs-form.tsx';

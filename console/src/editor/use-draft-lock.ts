@@ -25,20 +25,6 @@ type LockState =
   | { readonly kind: 'none'; readonly by: LockHolder | undefined; readonly had: boolean }
   | { readonly kind: 'failed'; readonly why: string };
 
-interface LockRenewal {
-  /** Takes the lock, from another window of the same user, or, for an admin, from any user. */
-  readonly take: () => Promise<void>;
-  /**
-   * Runs `work` under the lock, which is taken again if it expired and is free. Undefined if
-   * another user holds it.
-   * @throws errors of `work`
-   */
-  readonly use: <T>(work: (token: string) => Promise<T>) => Promise<T | undefined>;
-  /** The user edits. */
-  readonly touch: () => void;
-  readonly stop: () => void;
-}
-
 interface LockRenewalOptions {
   readonly toolId: string;
   readonly user: string;
@@ -47,18 +33,12 @@ interface LockRenewalOptions {
   readonly onRevision: (revision: number) => void;
 }
 
-export interface DraftLock extends Omit<LockRenewal, 'stop'> {
-  readonly state: LockState;
-}
+export type DraftLock = ReturnType<typeof useDraftLock>;
 
 /** The draft's lock while the tool's page is mounted. */
-export function useDraftLock(
-  toolId: string,
-  user: string,
-  onRevision: (revision: number) => void,
-): DraftLock {
+export function useDraftLock(toolId: string, user: string, onRevision: (revision: number) => void) {
   const [state, setState] = useState<LockState>({ kind: 'asking' });
-  const renewal = useRef<LockRenewal>(undefined);
+  const renewal = useRef<ReturnType<typeof keepLock>>(undefined);
   const listener = useRef(onRevision);
   listener.current = onRevision;
   useEffect(() => {
@@ -94,7 +74,7 @@ type Draft = Answer<'GET /api/v1/editor/tools/{tool_id}/draft'>;
  * Holds a draft's lock: takes it if free, renews it while the page is visible and edited, releases
  * it at the end, and never takes it over unasked.
  */
-function keepLock({ toolId, user, onState, onRevision }: LockRenewalOptions): LockRenewal {
+function keepLock({ toolId, user, onState, onRevision }: LockRenewalOptions) {
   const path = { tool_id: toolId };
   const key = JSON.stringify([user, toolId]);
   let state: LockState = { kind: 'asking' };
@@ -198,8 +178,14 @@ function keepLock({ toolId, user, onState, onRevision }: LockRenewalOptions): Lo
   addEventListener('pagehide', leave);
   addEventListener('pageshow', comeBack);
   return {
+    /** Takes the lock, from another window of the same user, or, for an admin, from any user. */
     take: () => post(true),
-    async use(work) {
+    /**
+     * Runs `work` under the lock, which is taken again if it expired and is free. Undefined if
+     * another user holds it.
+     * @throws errors of `work`
+     */
+    async use<T>(work: (token: string) => Promise<T>): Promise<T | undefined> {
       touchedAt = Date.now();
       const isOver = state.kind === 'held' ? state.expiresAt <= serverNow() : isNobodys();
       if (isOver) await post(false);
@@ -217,6 +203,7 @@ function keepLock({ toolId, user, onState, onRevision }: LockRenewalOptions): Lo
         return work(other);
       }
     },
+    /** The user edits. */
     touch() {
       touchedAt = Date.now();
       if (isNobodys() && !taking) void post(false);

@@ -13,30 +13,12 @@ export interface UnderWay {
   readonly since: number;
 }
 
-export interface RunWish {
+interface RunWish {
   readonly versionId: string;
   readonly token: string;
   readonly fields: ToolFields;
   readonly inputs: unknown;
   readonly files: readonly File[];
-}
-
-export interface ToolRunsState {
-  readonly run: ToolRun | undefined;
-  readonly underWay: UnderWay | undefined;
-  readonly problem: string | undefined;
-  /** The snapshot has expired, regardless of the local clock. */
-  readonly expired: boolean;
-  readonly show: (runId: string) => Promise<void>;
-  /** @throws problems of the inputs; then nothing has started */
-  readonly start: (wish: RunWish) => Promise<void>;
-  /** @throws ApiError `draft_locked`, `invalid_inputs` */
-  readonly act: (
-    run: ToolRun,
-    action: { readonly id: string; readonly title: string },
-    inputs: unknown,
-    token: string,
-  ) => Promise<void>;
 }
 
 /** Poll interval of a run started elsewhere. */
@@ -47,7 +29,7 @@ const MIXED_UP =
   'Nothing was done: this page had the snapshot of another run beside this one. It has been read again, so try once more.';
 
 /** The shown run, and the operations on runs. */
-export function useToolRuns(onRun: () => void): ToolRunsState {
+export function useToolRuns(onRun: () => void) {
   const [run, setRun] = useState<ToolRun>();
   const [underWay, setUnderWay] = useState<UnderWay>();
   const [problem, setProblem] = useState<string>();
@@ -86,8 +68,9 @@ export function useToolRuns(onRun: () => void): ToolRunsState {
     run,
     underWay,
     problem,
+    /** The snapshot has expired, regardless of the local clock. */
     expired: run !== undefined && over === run.run_id,
-    async show(runId) {
+    async show(runId: string) {
       setProblem(undefined);
       try {
         await read(runId);
@@ -95,7 +78,8 @@ export function useToolRuns(onRun: () => void): ToolRunsState {
         setProblem(problemOf(error));
       }
     },
-    start: ({ versionId, token, fields, inputs, files }) =>
+    /** @throws problems of the inputs; then nothing has started */
+    start: ({ versionId, token, fields, inputs, files }: RunWish) =>
       attempt('The run', async () => {
         const form = new FormData();
         form.append('snapshot', JSON.stringify(fields));
@@ -109,7 +93,13 @@ export function useToolRuns(onRun: () => void): ToolRunsState {
         });
         return (await answer.json()) as ToolRun;
       }),
-    act: ({ run_id: runId, snapshot_id: snapshotId }, { id, title }, inputs, token) =>
+    /** @throws ApiError `draft_locked`, `invalid_inputs` */
+    act: (
+      { run_id: runId, snapshot_id: snapshotId }: ToolRun,
+      { id, title }: { readonly id: string; readonly title: string },
+      inputs: unknown,
+      token: string,
+    ) =>
       attempt(
         title,
         () =>

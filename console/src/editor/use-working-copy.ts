@@ -6,29 +6,7 @@ import { FIELD_NAMES, type FieldName, type FieldProblems, readText, type ToolFie
 import type { DraftLock } from './use-draft-lock.ts';
 import { copyOf, type Draft, isChanged, keepCopy, unsavedCopy, type WorkingCopy } from './working-copies.ts';
 
-export interface WorkingCopyState {
-  readonly copy: WorkingCopy;
-  readonly changed: boolean;
-  /** A newer draft, saved elsewhere while this page has unsaved changes. */
-  readonly newer: Draft | undefined;
-  readonly problems: FieldProblems;
-  /** The result of the last operation, for the user. */
-  readonly notice: string;
-  readonly problem: string | undefined;
-  readonly busy: boolean;
-  readonly edit: (name: FieldName, text: string) => void;
-  /** Replaces the page's copy. */
-  readonly replace: (copy: WorkingCopy, notice: string) => void;
-  /** Undefined if a field is invalid; the page shows the problem. */
-  readonly fields: () => ToolFields | undefined;
-  /** Shows the API's errors at their fields; false if the error names none. */
-  readonly refuse: (error: unknown) => boolean;
-  readonly save: () => Promise<void>;
-  /** Saves a new version, and the draft if the lock is held. */
-  readonly saveVersion: () => Promise<void>;
-}
-
-export interface WorkingCopyOptions {
+interface WorkingCopyOptions {
   readonly person: string;
   readonly toolId: string;
   /** The newest draft that was read. */
@@ -41,13 +19,7 @@ export interface WorkingCopyOptions {
 const NO_LOCK = 'Nothing was saved: this page does not have the lock of the draft. Your text stays here.';
 
 /** The page's copy of a tool, and its saving. */
-export function useWorkingCopy({
-  person,
-  toolId,
-  draft,
-  lock,
-  onStale,
-}: WorkingCopyOptions): WorkingCopyState {
+export function useWorkingCopy({ person, toolId, draft, lock, onStale }: WorkingCopyOptions) {
   const [copy, setCopy] = useState(() => unsavedCopy(person, toolId) ?? copyOf(draft));
   const [problems, setProblems] = useState<FieldProblems>({});
   const [notice, setNotice] = useState('');
@@ -67,11 +39,13 @@ export function useWorkingCopy({
     if (isOlder && !changed) change(() => copyOf(draft));
   }, [isOlder, changed, draft, change]);
 
+  /** Undefined if a field is invalid; the page shows the problem. */
   const fields = () => {
     const read = readText(latest.current.text);
     setProblems(read.problems);
     return read.fields;
   };
+  /** Shows the API's errors at their fields; false if the error names none. */
   const refuse = (error: unknown): boolean => {
     if (!(error instanceof ApiError)) return false;
     if (error.code === 'draft_conflict') onStale();
@@ -116,6 +90,7 @@ export function useWorkingCopy({
       if (isSaved) setNotice('Draft saved.');
       else setProblem(NO_LOCK);
     });
+  /** Saves a new version, and the draft if the lock is held. */
   const saveVersion = () =>
     attemptWith(async (sent, given) => {
       const path = { tool_id: toolId };
@@ -127,18 +102,19 @@ export function useWorkingCopy({
   return {
     copy,
     changed,
+    /** A newer draft, saved elsewhere while this page has unsaved changes. */
     newer: isOlder && changed ? draft : undefined,
     problems,
     problem,
     notice,
     busy,
-    edit: (name, text) => {
+    edit: (name: FieldName, text: string) => {
       lock.touch();
       setNotice('');
       setProblems((before) => ({ ...before, [name]: undefined }));
       change((before) => ({ ...before, text: { ...before.text, [name]: text } }));
     },
-    replace: (next, words) => {
+    replace: (next: WorkingCopy, words: string) => {
       change(() => next);
       setProblems({});
       setProblem(undefined);

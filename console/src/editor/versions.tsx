@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { type Answer, call } from '../api/client.ts';
 import { useOlderPages } from '../lists/filtered-list.tsx';
-import { Button } from '../parts/button.tsx';
+import { Button } from '../parts/controls.tsx';
 import { Pending, Problem } from '../parts/feedback.tsx';
 import { Ago } from '../sandboxes/ago.tsx';
 import { ChangedLines } from './changed-lines.tsx';
@@ -78,13 +78,8 @@ export function Versions({ toolId, text, versionId, mayEdit, onBringBack }: Vers
   );
 }
 
-interface ChangesProps {
-  readonly before: ToolText;
-  readonly after: ToolText;
-}
-
 /** Differences between two texts of a tool, field by field. */
-export function Changes({ before, after }: ChangesProps) {
+export function Changes({ before, after }: { readonly before: ToolText; readonly after: ToolText }) {
   const names = changedFields(before, after);
   if (names.length === 0) return <p className="quiet">There is no difference.</p>;
   return names.map((name) => (

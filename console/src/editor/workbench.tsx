@@ -1,8 +1,8 @@
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useState } from 'react';
 import { useLocation } from 'wouter';
 import { type Answer, ApiError, call } from '../api/client.ts';
 import { problemOf, useWindowEvent } from '../live/use-live.ts';
-import { Button } from '../parts/button.tsx';
+import { Button } from '../parts/controls.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { inputsFor, inputsOf, readInputs } from './tool-inputs.ts';
 import { LockBar } from './lock-bar.tsx';
@@ -11,7 +11,7 @@ import { RunPanel } from './run-panel.tsx';
 import { RunResult } from './run-result.tsx';
 import { fieldsOf, reasonsByField } from './schema-form.ts';
 import { type FieldsTab, tabOf, ToolFieldTabs } from './tool-fields.tsx';
-import { FIELD_NAMES, type FieldProblems, readSchema, textOf } from './tool-text.ts';
+import { FIELD_NAMES, readSchema, textOf } from './tool-text.ts';
 import { useDraftLock } from './use-draft-lock.ts';
 import { type ToolRun, useToolRuns } from './use-tool-runs.ts';
 import { useWorkingCopy } from './use-working-copy.ts';
@@ -61,7 +61,11 @@ export function Workbench({ me, tool, draft, onStale }: WorkbenchProps) {
     event.preventDefault();
     void work.save();
   });
-  useProblemTab(work.problems, setTab);
+  useEffect(() => {
+    // Shows the tab of the field that has just become invalid.
+    const first = FIELD_NAMES.find((name) => work.problems[name] !== undefined);
+    if (first !== undefined) setTab(tabOf(first));
+  }, [work.problems]);
 
   const had = lock.state.kind === 'none' && lock.state.had;
   const readOnly = !isHeld && !changed && !had;
@@ -255,16 +259,6 @@ export function Workbench({ me, tool, draft, onStale }: WorkbenchProps) {
       </div>
     </>
   );
-}
-
-/** Shows the tab of the field that has just become invalid. */
-function useProblemTab(problems: FieldProblems, onTab: (tab: FieldsTab) => void): void {
-  const show = useRef(onTab);
-  show.current = onTab;
-  useEffect(() => {
-    const first = FIELD_NAMES.find((name) => problems[name] !== undefined);
-    if (first !== undefined) show.current(tabOf(first));
-  }, [problems]);
 }
 
 /** Longer chains of actions must be restarted by hand. */

@@ -15,13 +15,16 @@ export async function makeFolder(sandboxId: string, path: string, isTaken: boole
 
 /** Moves or renames a file or folder. @throws ApiError if the name is taken */
 export async function movePath(sandboxId: string, from: string, to: string): Promise<void> {
-  try {
-    await call('POST /v1/sandbox/{id}/move', { path: { id: sandboxId }, body: { from, to } });
-  } catch (error) {
-    throw error instanceof ApiError && error.code === 'file_exists'
-      ? new ApiError(error.status, error.code, TAKEN)
-      : error;
-  }
+  await call('POST /v1/sandbox/{id}/move', { path: { id: sandboxId }, body: { from, to } }).catch(
+    inWords(TAKEN, ({ code }) => code === 'file_exists'),
+  );
+}
+
+/** Says some of the API's errors in other words. */
+function inWords(words: string, isMeant: (error: ApiError) => boolean): (error: unknown) => never {
+  return (error) => {
+    throw error instanceof ApiError && isMeant(error) ? new ApiError(error.status, error.code, words) : error;
+  };
 }
 
 /** Deletes a file, or a folder with all that is in it. */
@@ -40,18 +43,10 @@ export async function moveInto(sandboxId: string, path: string, folder: string):
   if (`${folder}/`.startsWith(`${path}/`)) {
     throw new ApiError(409, 'invalid_request', 'A folder cannot be moved into itself.');
   }
-  await checkFolder(sandboxId, folder);
+  // A move makes missing folders: a mistyped one would be made.
+  await call('GET /v1/sandbox/{id}/files', { path: { id: sandboxId }, query: { path: folder } }).catch(
+    inWords('There is no such folder.', ({ status }) => status === 404 || status === 400),
+  );
   await movePath(sandboxId, path, to);
   return to;
-}
-
-/** A move makes missing folders: a mistyped one would be made. */
-async function checkFolder(sandboxId: string, folder: string): Promise<void> {
-  try {
-    await call('GET /v1/sandbox/{id}/files', { path: { id: sandboxId }, query: { path: folder } });
-  } catch (error) {
-    throw error instanceof ApiError && (error.status === 404 || error.status === 400)
-      ? new ApiError(error.status, error.code, 'There is no such folder.')
-      : error;
-  }
 }

@@ -1,4 +1,4 @@
-import { type ReactNode, useRef, useState } from 'react';
+import { useRef, useState } from 'react';
 import { Menu, MenuItem, Popover } from 'react-aria-components';
 import { addressOf, request } from '../api/client.ts';
 import { usePageRights } from '../live/page-rights.ts';
@@ -35,21 +35,8 @@ interface FileMenuOptions extends Omit<FolderDialogProps, 'asked' | 'onClose'> {
   readonly onUpload?: (folder: string) => void;
 }
 
-interface FileMenu {
-  /** Opens the menu of an entry at its button. */
-  readonly openMenu: (entry: NamedEntry, button: HTMLElement | null) => void;
-  readonly ask: (asked: Asked) => void;
-  /** The menu and its dialogs, for the page. */
-  readonly menus: ReactNode;
-}
-
-/** What can be done with a file or a folder, and the dialogs for it. */
-export function useFileMenu({
-  sandboxId,
-  hasDownloads = true,
-  onUpload,
-  ...dialog
-}: FileMenuOptions): FileMenu {
+/** What can be done with a file or a folder, and the dialogs for it: `menus` is for the page. */
+export function useFileMenu({ sandboxId, hasDownloads = true, onUpload, ...dialog }: FileMenuOptions) {
   const { canWork } = usePageRights();
   const [entry, setEntry] = useState<NamedEntry>();
   const [asked, setAsked] = useState<Asked>();
@@ -118,6 +105,7 @@ export function useFileMenu({
       )}
     </>
   );
+  /** Opens the menu of an entry at its button. */
   const openMenu = (about: NamedEntry, button: HTMLElement | null) => {
     anchor.current = button;
     setEntry(about);

@@ -3,6 +3,7 @@ import {
   Button,
   Collection,
   type DropItem,
+  FileTrigger,
   Tree,
   TreeItem,
   TreeItemContent,
@@ -15,9 +16,9 @@ import { Icon } from '../parts/controls.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { moveInto } from './change-folder.ts';
+import { chosenFiles } from './dropped-files.ts';
 import { useFileMenu } from './file-menu.tsx';
 import { arranged, type Entry, type Incoming, isReachable, movedPath, shownName } from './file-names.ts';
-import { FileChooser } from './upload-state.tsx';
 
 interface FileTreeProps {
   readonly sandboxId: string;
@@ -204,10 +205,10 @@ export default function FileTree({
       >
         {row}
       </Tree>
-      <FileChooser
+      <FileTrigger
         ref={chooser}
-        label="Files to upload into the folder"
-        onFiles={(files) => onUpload(chosenFor.current, files)}
+        allowsMultiple
+        onSelect={(files) => onUpload(chosenFor.current, chosenFiles(files ?? []))}
       />
       {menus}
     </div>

@@ -2,7 +2,7 @@ import { type Ref, useEffect, useRef, useState } from 'react';
 import { addressOf } from '../api/client.ts';
 import { usePageRights } from '../live/page-rights.ts';
 import { useEvents, useWindowEvent } from '../live/use-live.ts';
-import { Button } from '../parts/button.tsx';
+import { Button } from '../parts/controls.tsx';
 import { lazyPart } from '../parts/lazy-part.tsx';
 import { usePlace } from '../sandboxes/use-place.ts';
 import { droppedFiles } from './dropped-files.ts';
@@ -222,19 +222,13 @@ function Crumbs({ ref, folder, onFolder }: CrumbsProps) {
 /** Changes within this time are one: an installation writes thousands of files. */
 const SETTLE_MS = 500;
 
-interface Watched {
-  /** Changes with each change in the workspace. */
-  readonly count: number;
-  /** Changes with each change of the open file. */
-  readonly ofOpen: number;
-}
-
 /**
  * Changes of files that programs of the sandbox make, as they happen. Only while a file is open in
  * the window with the focus: over HTTP/1.1 a browser has six connections for all its windows.
+ * @returns `count` changes with each change in the workspace, `ofOpen` with each of the open file
  */
-function useWatched(sandboxId: string, open: string | null): Watched {
-  const [watched, setWatched] = useState<Watched>({ count: 0, ofOpen: 0 });
+function useWatched(sandboxId: string, open: string | null) {
+  const [watched, setWatched] = useState({ count: 0, ofOpen: 0 });
   /** The window, or a frame in it, has the focus. */
   const [isFocused, setIsFocused] = useState(() => document.hasFocus());
   useWindowEvent(['focus', 'blur'], () => setIsFocused(document.hasFocus()));

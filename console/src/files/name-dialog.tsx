@@ -7,7 +7,7 @@ interface NameDialogProps extends Omit<DialogFormProps, 'onSubmit'> {
   readonly isOpen?: boolean;
   /** The initial name; undefined: it asks for none. */
   readonly initial?: string;
-  readonly onSubmit: (name: string) => Promise<void>;
+  readonly onSubmit: (name: string) => Promise<void> | void;
 }
 
 /** A dialog about a file, opened from anywhere. */

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { Button } from '../parts/button.tsx';
+import { Button } from '../parts/controls.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { shownName } from './file-names.ts';

@@ -4,7 +4,7 @@ import { ApiError, request } from '../api/client.ts';
 import { ChangedLines } from '../editor/changed-lines.tsx';
 import CodeEditor from '../editor/code-editor.tsx';
 import { usePageRights } from '../live/page-rights.ts';
-import { Button } from '../parts/button.tsx';
+import { Button } from '../parts/controls.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { lazyPart } from '../parts/lazy-part.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
@@ -207,10 +207,7 @@ export function TextFile({
         action="Close without saving"
         danger
         onClose={() => setLeaving(false)}
-        onSubmit={() => {
-          drop(onClose);
-          return Promise.resolve();
-        }}
+        onSubmit={() => drop(onClose)}
       >
         <p>What you changed in it is lost.</p>
       </NameDialog>

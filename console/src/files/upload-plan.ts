@@ -7,17 +7,8 @@ export const MOST_OF_FILE = 33_554_432;
 const MOST_FILES = 1_000;
 const MOST_BYTES = 251_658_240;
 
-export interface UploadPlan {
-  /** Each is one request: all of its files or none. */
-  readonly batches: readonly (readonly Incoming[])[];
-  /** Names that a form cannot represent: each file is sent separately. */
-  readonly odd: readonly Incoming[];
-  /** In bytes. */
-  readonly total: number;
-}
-
 /** How files are sent, or why not: one invalid file rejects all. */
-export function planUpload(files: readonly Incoming[]): UploadPlan | { readonly refused: string } {
+export function planUpload(files: readonly Incoming[]) {
   const large = files.filter(({ file }) => file.size > MOST_OF_FILE);
   const [first] = large;
   if (first !== undefined) {
@@ -26,7 +17,9 @@ export function planUpload(files: readonly Incoming[]): UploadPlan | { readonly 
       refused: `${first.path} is too large: ${formatSize(first.file.size)}, and at most ${formatSize(MOST_OF_FILE)} are taken${others}. Nothing was uploaded.`,
     };
   }
+  /** Each is one request: all of its files or none. */
   const batches: Incoming[][] = [];
+  /** Names that a form cannot represent: each file is sent separately. */
   const odd: Incoming[] = [];
   let bytes = 0;
   for (const each of files) {

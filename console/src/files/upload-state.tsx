@@ -1,39 +1,11 @@
-import { type Ref, useRef } from 'react';
-import { Label, ProgressBar } from 'react-aria-components';
+import { FileTrigger, Label, ProgressBar } from 'react-aria-components';
 import { formatSize } from '../live/clock.ts';
-import { Button } from '../parts/button.tsx';
+import { Button } from '../parts/controls.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { chosenFiles } from './dropped-files.ts';
 import type { Incoming } from './file-names.ts';
 import { NameDialog } from './name-dialog.tsx';
 import type { Upload } from './use-upload.ts';
-
-interface FileChooserProps {
-  /** A press on the field opens the browser's dialog. */
-  readonly ref: Ref<HTMLInputElement>;
-  readonly label: string;
-  /** Whether a folder is chosen, and not files. */
-  readonly isFolder?: boolean;
-  readonly onFiles: (files: readonly Incoming[]) => void;
-}
-
-/** The hidden field of the browser's dialog for files of the machine. */
-export function FileChooser({ ref, label, isFolder = false, onFiles }: FileChooserProps) {
-  return (
-    <input
-      ref={ref}
-      type="file"
-      hidden
-      aria-label={label}
-      // Nonstandard, but supported by every browser.
-      {...(isFolder ? { webkitdirectory: '' } : { multiple: true })}
-      onChange={(event) => {
-        onFiles(chosenFiles(event.currentTarget.files ?? []));
-        event.currentTarget.value = '';
-      }}
-    />
-  );
-}
 
 interface UploadButtonsProps {
   readonly isDisabled: boolean;
@@ -41,18 +13,15 @@ interface UploadButtonsProps {
 }
 
 export function UploadButtons({ isDisabled, onFiles }: UploadButtonsProps) {
-  const fileChooser = useRef<HTMLInputElement>(null);
-  const folderChooser = useRef<HTMLInputElement>(null);
+  const onSelect = (chosen: FileList | null) => onFiles(chosenFiles(chosen ?? []));
   return (
     <>
-      <FileChooser ref={fileChooser} label="Files to upload" onFiles={onFiles} />
-      <FileChooser ref={folderChooser} label="Folder to upload" isFolder onFiles={onFiles} />
-      <Button isDisabled={isDisabled} onPress={() => fileChooser.current?.click()}>
-        Upload files
-      </Button>
-      <Button isDisabled={isDisabled} onPress={() => folderChooser.current?.click()}>
-        Upload a folder
-      </Button>
+      <FileTrigger allowsMultiple onSelect={onSelect}>
+        <Button isDisabled={isDisabled}>Upload files</Button>
+      </FileTrigger>
+      <FileTrigger acceptDirectory onSelect={onSelect}>
+        <Button isDisabled={isDisabled}>Upload a folder</Button>
+      </FileTrigger>
     </>
   );
 }
@@ -104,10 +73,7 @@ export function UploadState({ upload, hint = '' }: UploadStateProps) {
         action="Replace"
         danger
         onClose={upload.decline}
-        onSubmit={() => {
-          upload.start();
-          return Promise.resolve();
-        }}
+        onSubmit={upload.start}
       >
         <p>
           {taken.length === 1

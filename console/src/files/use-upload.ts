@@ -34,6 +34,7 @@ export interface Upload extends UploadState {
  */
 export function useUpload(sandboxId: string, onDone: () => void): Upload {
   const [state, setState] = useState(NOTHING);
+  const show = (now: Partial<UploadState>) => setState({ ...NOTHING, ...now });
   const running = useRef<AbortController>(undefined);
   const last = useRef<{ folder: string; files: readonly Incoming[]; isAnswered: boolean }>(undefined);
   useEffect(() => () => running.current?.abort(), []);
@@ -43,11 +44,11 @@ export function useUpload(sandboxId: string, onDone: () => void): Upload {
     const ask = async () => {
       try {
         const taken = await takenNames(sandboxId, folder, files);
-        setState({ ...NOTHING, taken });
+        show({ taken });
         if (taken.length === 0) start();
       } catch (error) {
         await checkConnection();
-        setState({ ...NOTHING, problem: actionProblemOf(error) });
+        show({ problem: actionProblemOf(error) });
       }
     };
     void ask();
@@ -57,16 +58,13 @@ export function useUpload(sandboxId: string, onDone: () => void): Upload {
     last.current.isAnswered = true;
     const { folder, files } = last.current;
     const plan = planUpload(files);
-    if ('refused' in plan) {
-      setState({ ...NOTHING, problem: plan.refused });
-      return;
-    }
+    if ('refused' in plan) return show({ problem: plan.refused });
     const ended = new AbortController();
     running.current = ended;
     const { total } = plan;
     let before = 0;
     const announce = (sent: number) =>
-      setState({ ...NOTHING, progress: { files: files.length, sent: Math.min(sent, total), total } });
+      show({ progress: { files: files.length, sent: Math.min(sent, total), total } });
     announce(0);
     const send = async (method: 'POST' | 'PUT', address: string, body: FormData | Blob, size: number) => {
       const onProgress = (bytes: number) => announce(before + bytes);
@@ -87,15 +85,12 @@ export function useUpload(sandboxId: string, onDone: () => void): Upload {
     };
     sendAll()
       .then(
-        () => setState({ ...NOTHING, notice: `${wordsOf(files)} there.` }),
+        () => show({ notice: `${wordsOf(files)} there.` }),
         (error: unknown) => {
-          if (ended.signal.aborted) setState({ ...NOTHING, notice: 'The upload was cancelled.' });
-          else if (isUnreadable(error)) {
-            setState({
-              ...NOTHING,
-              problem: 'A file changed while it was read, or may not be read. Try again.',
-            });
-          } else setState({ ...NOTHING, problem: actionProblemOf(error) });
+          if (ended.signal.aborted) show({ notice: 'The upload was cancelled.' });
+          else if (error instanceof DOMException && error.name === 'NotReadableError') {
+            show({ problem: 'A file changed while it was read, or may not be read. Try again.' });
+          } else show({ problem: actionProblemOf(error) });
         },
       )
       .finally(() => {
@@ -130,10 +125,6 @@ async function takenNames(
   const names = new Set(entries.map(({ name }) => name));
   const tops = new Set(files.map(({ path }) => path.split('/')[0] ?? ''));
   return [...tops].filter((name) => names.has(name));
-}
-
-function isUnreadable(error: unknown): boolean {
-  return error instanceof DOMException && error.name === 'NotReadableError';
 }
 
 function wordsOf(files: readonly Incoming[]): string {

@@ -1,8 +1,7 @@
 import { type MouseEvent, useEffect, useState } from 'react';
 import { plainText } from '#core/shared/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
-import { Button } from '../parts/button.tsx';
-import { formText } from '../parts/controls.tsx';
+import { Button, formText } from '../parts/controls.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';

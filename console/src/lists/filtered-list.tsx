@@ -1,17 +1,19 @@
 import { type ReactNode, useEffect, useState } from 'react';
 import { serverNow } from '../live/clock.ts';
 import { usePolled } from '../live/use-live.ts';
-import { Button } from '../parts/button.tsx';
+import { Button } from '../parts/controls.tsx';
 import { Empty, Pending, Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { usePlace } from '../sandboxes/use-place.ts';
 import { type BulkAction, BulkActions, type Selection, useSelection } from './bulk-actions.tsx';
-import { filterOf, ListFilters, type ListKind, ListTotal, NO_FILTER } from './list-filters.tsx';
+import { filterOf, ListFilters, type ListKind, NO_FILTER } from './list-filters.tsx';
 
 /** Page size of requests, and how many rows "Show more" adds. */
 const PAGE = 200;
 /** Rows at first. */
 const FIRST = 50;
+/** The API counts up to here. */
+const MAX_TOTAL = 10_000;
 /** Poll interval; longer for longer lists. */
 const POLL_MS = 5_000;
 
@@ -116,6 +118,7 @@ export function FilteredList<Item>({
 }: FilteredListProps<Item>) {
   const { kind, items, total = 0, hasMore = false, problem, reload, filters, isFiltered, selection } = list;
   const [one, many] = nouns;
+  const all = `${total.toLocaleString()}${total >= MAX_TOTAL ? '+' : ''} ${total === 1 ? one : many}`;
   return (
     <>
       <ListFilters {...kind} {...filters} isShared={kind.isShared === true && !isAdmin} hasOwners={isAdmin} />
@@ -141,13 +144,12 @@ export function FilteredList<Item>({
           ) : (
             children(items, selection)
           )}
-          <ListTotal
-            noun={total === 1 ? one : many}
-            shown={items.length}
-            total={total}
-            hasMore={hasMore}
-            onMore={list.showMore}
-          />
+          <div className="tools">
+            <p className="quiet" role="status">
+              {hasMore ? `${items.length.toLocaleString()} of ${all} shown` : all}
+            </p>
+            {hasMore ? <Button onPress={list.showMore}>Show more</Button> : null}
+          </div>
         </>
       )}
     </>

@@ -1,13 +1,10 @@
 import { useEffect, useState } from 'react';
-import { Choice, TextInput } from '../parts/controls.tsx';
-import { Button } from '../parts/button.tsx';
+import { Button, Choice, TextInput } from '../parts/controls.tsx';
 import { isTagFilter } from '../sandboxes/sandbox-fields.ts';
 import type { PlaceChange } from '../sandboxes/use-place.ts';
 
 /** Debounce of typing, in milliseconds. */
 const PAUSE_MS = 300;
-/** The API counts up to here. */
-const MAX_TOTAL = 10_000;
 
 const AGES = [
   { id: 'any', words: 'Any age', hours: undefined },
@@ -152,26 +149,5 @@ function FilterInput({ value, isGood = () => true, problem, onChange, ...props }
       isInvalid={isBad}
       {...(isBad && problem !== undefined ? { hint: problem } : {})}
     />
-  );
-}
-
-interface ListTotalProps {
-  readonly noun: string;
-  readonly shown: number;
-  readonly total: number;
-  readonly hasMore: boolean;
-  readonly onMore: () => void;
-}
-
-/** How many match and how many of them are shown, with a button for more. */
-export function ListTotal({ noun, shown, total, hasMore, onMore }: ListTotalProps) {
-  const all = `${total.toLocaleString()}${total >= MAX_TOTAL ? '+' : ''}`;
-  return (
-    <div className="tools">
-      <p className="quiet" role="status">
-        {hasMore ? `${shown.toLocaleString()} of ${all} ${noun} shown` : `${all} ${noun}`}
-      </p>
-      {hasMore ? <Button onPress={onMore}>Show more</Button> : null}
-    </div>
   );
 }

@@ -1,9 +1,26 @@
-import { useCallback, useContext, useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import {
+  createContext,
+  useCallback,
+  useContext,
+  useEffect,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from 'react';
 import { type Answer, ApiError, ask, call, type CallInput, type Route } from '../api/client.ts';
 import { followEvents, type StreamEvent } from './browser-event-stream.ts';
 import { serverNow } from './clock.ts';
 import { checkConnection, type Connection, currentConnection, onConnection } from './connection.ts';
-import { SessionContext } from './session-state.ts';
+
+/** State of the user's session. */
+export interface SessionState {
+  /** It has ended: no requests until the next sign-in. */
+  readonly over: boolean;
+  /** Changes after each sign-in: streams and requests start again. */
+  readonly count: number;
+}
+
+export const SessionContext = createContext<SessionState>({ over: false, count: 0 });
 
 /** The server's time, updated every second. */
 export function useNow(): number {
@@ -34,36 +51,29 @@ export function useWindowEvent<K extends keyof WindowEventMap>(
 
 /** Whether the page is visible. */
 export function useVisible(): boolean {
-  const [visible, setVisible] = useState(document.visibilityState === 'visible');
-  useEffect(() => {
-    const look = () => setVisible(document.visibilityState === 'visible');
-    document.addEventListener('visibilitychange', look);
-    return () => document.removeEventListener('visibilitychange', look);
-  }, []);
-  return visible;
+  return useSyncExternalStore(onVisibility, () => document.visibilityState === 'visible');
+}
+
+function onVisibility(listener: () => void): () => void {
+  document.addEventListener('visibilitychange', listener);
+  return () => document.removeEventListener('visibilitychange', listener);
 }
 
 export function useConnection(): Connection {
   return useSyncExternalStore(onConnection, currentConnection);
 }
 
-export interface Followed {
-  /** Whether it is connected. */
-  readonly live: boolean;
-  /** Whether it should be live: hidden tabs are not. */
-  readonly following: boolean;
-}
-
 /**
  * Follows a stream while the page is visible: browsers limit connections, which all tabs share.
  * @param address null: no stream
  * @param hiddenTurn of all hidden tabs with the same name, one keeps following
+ * @returns whether it is connected, and whether it should be: hidden tabs should not
  */
 export function useEvents(
   address: string | null,
   onEvent: (event: StreamEvent) => void,
   hiddenTurn?: string,
-): Followed {
+) {
   const [live, setLive] = useState(false);
   const visible = useVisible();
   const isTurn = useHiddenTurn(hiddenTurn, visible);

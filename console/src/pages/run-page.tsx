@@ -4,7 +4,7 @@ import { plainText } from '#core/shared/plain-text.ts';
 import { call } from '../api/client.ts';
 import { PageRightsContext, rightsIn } from '../live/page-rights.ts';
 import { useAnswer } from '../live/use-live.ts';
-import { Button } from '../parts/button.tsx';
+import { Button } from '../parts/controls.tsx';
 import { Missing, Pending, Problem, State } from '../parts/feedback.tsx';
 import { Files } from '../files/files.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';

@@ -2,9 +2,8 @@ import { type FormEvent, useEffect, useRef } from 'react';
 import { Form } from 'react-aria-components';
 import { call } from '../api/client.ts';
 import { useAnswer, useVisible } from '../live/use-live.ts';
-import { Button } from '../parts/button.tsx';
 import { Problem } from '../parts/feedback.tsx';
-import { Icon, formText, TextInput } from '../parts/controls.tsx';
+import { Button, formText, Icon, TextInput } from '../parts/controls.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 
 const BEGIN_ANEW = 'Sign in again.';

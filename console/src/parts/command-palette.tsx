@@ -6,8 +6,9 @@ import { useAnswer } from '../live/use-live.ts';
 import { chooseTheme, type Theme } from '../live/theme.ts';
 import { LINKED_PAGES } from '../pages/console-pages.tsx';
 import { placeAfter } from '../sandboxes/use-place.ts';
-import { Button } from './button.tsx';
+import { Button } from './controls.tsx';
 import { ModalDialog } from './dialog-form.tsx';
+import { Fact } from './feedback.tsx';
 import PickDialog, { type Pick } from './pick-dialog.tsx';
 import { showTourStep } from './tour-step.ts';
 
@@ -90,12 +91,9 @@ export default function CommandPalette({ shown, onShow }: CommandPaletteProps) {
       <Heading slot="title">Keyboard</Heading>
       <dl className="keys">
         {KEYS.map(([key, words]) => (
-          <div key={key}>
-            <dt>
-              <kbd>{key}</kbd>
-            </dt>
-            <dd>{words}</dd>
-          </div>
+          <Fact key={key} name={<kbd>{key}</kbd>}>
+            {words}
+          </Fact>
         ))}
       </dl>
       <div className="actions">

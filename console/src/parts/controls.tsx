@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import {
-  Button,
+  Button as AriaButton,
+  type ButtonProps as AriaButtonProps,
   Checkbox,
   type CheckboxProps,
   FieldError,
@@ -17,6 +18,17 @@ import {
   type TextFieldProps,
 } from 'react-aria-components';
 
+export interface ButtonProps extends AriaButtonProps {
+  /** A further class. */
+  readonly className?: string;
+  /** @default 'normal' */
+  readonly variant?: 'normal' | 'primary' | 'danger' | 'plain';
+}
+
+export function Button({ variant = 'normal', className = '', ...props }: ButtonProps) {
+  return <AriaButton {...props} className={`button ${variant} ${className}`} />;
+}
+
 interface ChoiceProps {
   readonly label: string;
   readonly name?: string;
@@ -32,10 +44,10 @@ export function Choice({ label, onChange, options, ...select }: ChoiceProps) {
   return (
     <Select {...select} className="field" {...(onChange && { onChange: (key) => onChange(String(key)) })}>
       <Label>{label}</Label>
-      <Button className="button select">
+      <AriaButton className="button select">
         <SelectValue />
         <span aria-hidden="true">▾</span>
-      </Button>
+      </AriaButton>
       <Popover className="popover">
         <ListBox className="options">
           {options.map(({ id, words }) => (

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { Button, type ButtonProps } from './button.tsx';
+import { Button, type ButtonProps } from './controls.tsx';
 
 interface CopyButtonProps extends Pick<ButtonProps, 'variant'> {
   readonly text: string;

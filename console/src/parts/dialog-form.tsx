@@ -1,7 +1,7 @@
 import { type ComponentProps, type FormEvent, type ReactNode, useContext, useState } from 'react';
 import { Dialog, DialogTrigger, Form, Heading, Modal, ModalOverlay } from 'react-aria-components';
-import { SessionContext } from '../live/session-state.ts';
-import { Button } from './button.tsx';
+import { SessionContext } from '../live/use-live.ts';
+import { Button } from './controls.tsx';
 import { Problem } from './feedback.tsx';
 import { useAttempt } from './use-attempt.ts';
 
@@ -53,7 +53,7 @@ export interface DialogFormProps {
   /**
    * Performs the action; the dialog closes when this resolves, and shows the error when it rejects.
    */
-  readonly onSubmit: (form: FormData) => Promise<void>;
+  readonly onSubmit: (form: FormData) => Promise<void> | void;
 }
 
 /** Content and buttons of a dialog with one action. */

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { Button } from './button.tsx';
+import { Button } from './controls.tsx';
 
 export function Loading() {
   return (
@@ -71,6 +71,16 @@ const TONES: Readonly<Record<string, string>> = {
   starting: 'busy',
   waiting: 'busy',
 };
+
+/** A term of a description list. */
+export function Fact({ name, children }: { readonly name: ReactNode; readonly children: ReactNode }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
 
 /** A state as a coloured word; the colour adds no information. */
 export function State({ value }: { readonly value: string }) {

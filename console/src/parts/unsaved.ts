@@ -1,23 +1,15 @@
-/** Unsaved state of one kind of page, by the name of what it changes. */
-export interface Unsaved<T> {
-  get(name: string): T | undefined;
-  /** Undefined: nothing unsaved. */
-  keep(name: string, value: T | undefined): void;
-  /** Keeps each value by a new name; undefined: its name stays. */
-  rename(nameAfter: (name: string) => string | undefined): void;
-}
-
 let kept = 0;
 
 /**
- * Keeps unsaved state in this page's memory only: it survives navigation in the console and a new
- * sign-in. The browser warns before it is lost.
+ * Keeps unsaved state of one kind of page, by the name of what it changes, in this page's memory
+ * only: it survives navigation in the console and a new sign-in. The browser warns before it goes.
  */
-export function unsaved<T>(): Unsaved<T> {
+export function unsaved<T>() {
   const values = new Map<string, T>();
   return {
-    get: (name) => values.get(name),
-    rename(nameAfter) {
+    get: (name: string) => values.get(name),
+    /** Keeps each value by a new name; undefined: its name stays. */
+    rename(nameAfter: (name: string) => string | undefined) {
       for (const [name, value] of values) {
         const next = nameAfter(name);
         if (next === undefined) continue;
@@ -25,7 +17,8 @@ export function unsaved<T>(): Unsaved<T> {
         this.keep(next, value);
       }
     },
-    keep(name, value) {
+    /** Undefined: nothing unsaved. */
+    keep(name: string, value: T | undefined) {
       const before = values.size;
       if (value === undefined) values.delete(name);
       else values.set(name, value);

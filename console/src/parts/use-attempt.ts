@@ -1,24 +1,13 @@
-import { type Dispatch, type SetStateAction, useRef, useState } from 'react';
+import { useRef, useState } from 'react';
 import { ApiError } from '../api/client.ts';
 import { checkConnection, currentConnection } from '../live/connection.ts';
 
-export interface Attempts {
-  /** An attempt is running. */
-  readonly busy: boolean;
-  /** The error of the last attempt, for the user. */
-  readonly problem: string | undefined;
-  readonly setProblem: Dispatch<SetStateAction<string | undefined>>;
-  /** Runs it. Its error is shown until the next attempt. */
-  readonly attempt: (work: () => Promise<unknown>) => Promise<void>;
-  /** Runs the last work again. */
-  readonly retry: () => void;
-}
-
 /**
- * The state of a user's action: running, or failed.
+ * The state of a user's action: running, or failed with a problem that is shown until the next
+ * attempt. `retry` runs the last work again.
  * @param wordsOf message for an error; undefined: shown elsewhere. @default the API's message
  */
-export function useAttempt(wordsOf: (error: unknown) => string | undefined = actionProblemOf): Attempts {
+export function useAttempt(wordsOf: (error: unknown) => string | undefined = actionProblemOf) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
   const last = useRef<() => Promise<unknown>>(undefined);

@@ -18,13 +18,8 @@ export interface Size {
   readonly height: number;
 }
 
-export interface FrameBox extends Size {
-  /** The page has `width` × `height` CSS pixels, and is drawn at this scale. */
-  readonly scale: number;
-}
-
-/** The size and scale of the frame in the space that its pane has. */
-export function frameBox(space: Size, device: Device, isRotated: boolean, zoom: Zoom): FrameBox {
+/** The size of the page in CSS pixels, and its scale, in the space that its pane has. */
+export function frameBox(space: Size, device: Device, isRotated: boolean, zoom: Zoom) {
   const { width, height } = DEVICES[device];
   if (device === 'fit') {
     const scale = zoom === 'auto' ? 1 : Number(zoom);

@@ -4,8 +4,7 @@ import { type Answer, call } from '../api/client.ts';
 import { timeLeft } from '../live/clock.ts';
 import { usePageRights } from '../live/page-rights.ts';
 import { useNow } from '../live/use-live.ts';
-import { Button } from '../parts/button.tsx';
-import { Choice, Icon } from '../parts/controls.tsx';
+import { Button, Choice, Icon } from '../parts/controls.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import type { RunEvent } from '../runs/event-labels.ts';
@@ -220,16 +219,8 @@ function LocalLink({ port }: { readonly port: number }) {
   );
 }
 
-interface TimeLeft {
-  /** Of the time that a keepalive gives, 0 to 1. */
-  readonly share: number;
-  readonly words: string;
-  readonly title: string;
-  readonly isShort: boolean;
-}
-
 /** Expiry: it moves while the preview is visible, up to the maximum lifetime. */
-function useTimeLeft(expiry: string | null, maxUntil: string | null): TimeLeft | undefined {
+function useTimeLeft(expiry: string | null, maxUntil: string | null) {
   const now = useNow();
   const longest = useRef(1);
   if (expiry === null) return undefined;
@@ -238,6 +229,7 @@ function useTimeLeft(expiry: string | null, maxUntil: string | null): TimeLeft |
   const isLast = maxUntil !== null && Date.parse(expiry) >= Date.parse(maxUntil);
   const latest = maxUntil === null ? '' : ` It ends ${new Date(maxUntil).toLocaleString()} at the latest.`;
   return {
+    /** Of the time that a keepalive gives, 0 to 1. */
     share: left / longest.current,
     words: left === 0 ? 'has ended' : `${isLast ? 'ends for good' : 'ends'} in ${timeLeft(left)}`,
     title: isLast
@@ -248,7 +240,7 @@ function useTimeLeft(expiry: string | null, maxUntil: string | null): TimeLeft |
 }
 
 /** The time left as a ring; in words for screen readers, and for everyone in the last minute. */
-function TimeRing({ share, words, title, isShort }: TimeLeft) {
+function TimeRing({ share, words, title, isShort }: NonNullable<ReturnType<typeof useTimeLeft>>) {
   return (
     <span className={isShort ? 'time-ring short' : 'time-ring'} title={`The preview ${words}. ${title}`}>
       <svg viewBox="0 0 20 20" aria-hidden="true">

@@ -2,8 +2,7 @@ import { useState } from 'react';
 import { plainText } from '#core/shared/plain-text.ts';
 import { call } from '../api/client.ts';
 import { usePageRights } from '../live/page-rights.ts';
-import { Button } from '../parts/button.tsx';
-import { Icon } from '../parts/controls.tsx';
+import { Button, Icon } from '../parts/controls.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import type { RunEvent } from '../runs/event-labels.ts';
@@ -168,13 +167,8 @@ function FindingList({ title, isEmpty, none, children }: FindingListProps) {
   );
 }
 
-interface SourceLinkProps {
-  readonly file: string | null;
-  readonly line: number | null;
-}
-
 /** Leads to the file in the files pane. */
-function SourceLink({ file, line }: SourceLinkProps) {
+function SourceLink({ file, line }: { readonly file: string | null; readonly line: number | null }) {
   const [, go] = usePlace();
   if (file === null) return null;
   const name = plainText(file, 200);

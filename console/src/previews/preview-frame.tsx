@@ -7,21 +7,14 @@ const AWAY_LOOKS = 2;
 /** And this long without any server, in milliseconds: a restarting one reloads its page itself. */
 const AWAY_MS = 3_000;
 
-export interface FrameLoads {
-  /** No frame before the app first serves: the reason is shown as text. */
-  readonly isShown: boolean;
-  /**
-   * Changes to load the frame again: the app was unreachable, so the frame may show an error page.
-   */
-  readonly loads: number;
-}
-
 /**
+ * When there is a frame, and which: `isShown` is false before the app first serves, when the reason
+ * is shown as text; `loads` changes to load it again, since it may show an error page.
  * @param look changes with each poll of the app
  * @param isClosed nothing listens: not a server that is merely busy
  */
-export function useFrameLoads(state: PreviewStatus['state'], look: unknown, isClosed: boolean): FrameLoads {
-  const [frame, setFrame] = useState<FrameLoads>({ isShown: true, loads: 0 });
+export function useFrameLoads(state: PreviewStatus['state'], look: unknown, isClosed: boolean) {
+  const [frame, setFrame] = useState({ isShown: true, loads: 0 });
   const hasServed = useRef(false);
   const missed = useRef(0);
   const closedSince = useRef<number>(undefined);

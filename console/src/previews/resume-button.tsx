@@ -1,6 +1,6 @@
 import { call } from '../api/client.ts';
 import { usePageRights } from '../live/page-rights.ts';
-import { Button } from '../parts/button.tsx';
+import { Button } from '../parts/controls.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 
 /** Resumes a stopped sandbox, or says who can. The next poll shows the result. */

@@ -1,8 +1,7 @@
 import { useState } from 'react';
 import { Dialog, DialogTrigger, Popover } from 'react-aria-components';
 import { renderSVG } from 'uqr';
-import { Button } from '../parts/button.tsx';
-import { Icon } from '../parts/controls.tsx';
+import { Button, Icon } from '../parts/controls.tsx';
 import { copyText } from '../parts/copy-text.tsx';
 
 interface SharePreviewProps {

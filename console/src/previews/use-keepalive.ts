@@ -6,14 +6,10 @@ import { usePolled } from '../live/use-live.ts';
 const KEEPALIVE_MS = 60_000;
 const AGAIN_MS = 10_000;
 
-interface Kept {
-  /** Its expiry without another keepalive; null: never. */
-  readonly expiry: string | null;
-  /** Why keepalives fail; undefined while they succeed. */
-  readonly problem: string | undefined;
-}
-
-/** Sends a keepalive every minute while the preview is visible. */
+/**
+ * Sends a keepalive every minute while the preview is visible.
+ * @returns its expiry without another one, null: never; and why they fail, if they do
+ */
 export function useKeepalive(
   runId: string,
   {
@@ -21,7 +17,7 @@ export function useKeepalive(
     expires_at: notice,
     preview_url: url,
   }: Answer<'GET /api/runs/{id}/sandbox/port-forward'>[number],
-): Kept {
+) {
   const [expiry, setExpiry] = useState(notice);
   const { value: kept, problem } = usePolled(
     (signal) =>

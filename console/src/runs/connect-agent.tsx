@@ -1,7 +1,6 @@
 import { useState } from 'react';
 import { call } from '../api/client.ts';
-import { Button } from '../parts/button.tsx';
-import { Choice } from '../parts/controls.tsx';
+import { Button, Choice } from '../parts/controls.tsx';
 import { CopyButton } from '../parts/copy-text.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';

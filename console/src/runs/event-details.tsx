@@ -2,7 +2,7 @@ import { useId, useState } from 'react';
 import type { Answer } from '../api/client.ts';
 import { ChangedLines } from '../editor/changed-lines.tsx';
 import { useAnswer } from '../live/use-live.ts';
-import { Button } from '../parts/button.tsx';
+import { Button } from '../parts/controls.tsx';
 import { Pending } from '../parts/feedback.tsx';
 import { logText } from '../sandboxes/log-text.ts';
 import type { RunEvent } from './event-labels.ts';
@@ -45,12 +45,7 @@ export function EventDetails({ runId, event: { id, type, data } }: EventDetailsP
   );
 }
 
-interface ShownProps {
-  readonly runId: string;
-  readonly id: string;
-}
-
-function Shown({ runId, id }: ShownProps) {
+function Shown({ runId, id }: { readonly runId: string; readonly id: string }) {
   const { value, problem, reload } = useAnswer('GET /api/runs/{id}/activity/{event}/details', {
     path: { id: runId, event: id },
   });

@@ -2,7 +2,7 @@ import { useEffect } from 'react';
 import { useLocation } from 'wouter';
 import { addressOf, call, request } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
-import { Button } from '../parts/button.tsx';
+import { Button } from '../parts/controls.tsx';
 import { CopyButton } from '../parts/copy-text.tsx';
 import { Empty, Problem } from '../parts/feedback.tsx';
 import { offerTour, showTourStep, tourStep } from '../parts/tour-step.ts';

@@ -2,8 +2,7 @@ import { useLocation } from 'wouter';
 import { plainText } from '#core/shared/plain-text.ts';
 import { call } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
-import { Button } from '../parts/button.tsx';
-import { Check, Choice, formText, TextInput } from '../parts/controls.tsx';
+import { Button, Check, Choice, formText, TextInput } from '../parts/controls.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
 import { keepToken } from './connect-agent.tsx';
 

@@ -1,7 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { Link } from 'wouter';
-import { Button } from '../parts/button.tsx';
-import { Choice, TextInput } from '../parts/controls.tsx';
+import { Button, Choice, TextInput } from '../parts/controls.tsx';
 import { Empty } from '../parts/feedback.tsx';
 import { LookPicture } from '../previews/look-picture.tsx';
 import { placeAfter, usePlace } from '../sandboxes/use-place.ts';

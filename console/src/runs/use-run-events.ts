@@ -9,16 +9,8 @@ const TOGETHER_MS = 30;
 const PATIENCE_MS = 3_000;
 const ASK_EVERY_MS = 5_000;
 
-export interface RunEvents {
-  /** By time, without gaps or repeats. */
-  readonly events: readonly RunEvent[];
-  /** The id of the last event of the run itself; `0`: none yet. */
-  readonly last: string;
-  readonly live: boolean;
-}
-
-/** Everything that happens in a run, live. */
-export function useRunEvents(id: string): RunEvents {
+/** Everything that happens in a run, live: by time, without gaps or repeats. */
+export function useRunEvents(id: string) {
   const [events, setEvents] = useState<readonly RunEvent[]>([]);
   const cursor = useRef('0.0');
   const add = useCallback((more: readonly RunEvent[]) => {
@@ -39,6 +31,7 @@ export function useRunEvents(id: string): RunEvents {
   useEffect(() => {
     if (asked !== undefined) add(asked.events);
   }, [asked, add]);
+  /** The id of the last event of the run itself; `0`: none yet. */
   const last = events.findLast((event) => event.id.startsWith('r'))?.id ?? '0';
   return { events, last, live };
 }

@@ -1,7 +1,7 @@
 import { call } from '../api/client.ts';
 import { timeLeft } from '../live/clock.ts';
 import { useAnswer, useNow } from '../live/use-live.ts';
-import { Button } from '../parts/button.tsx';
+import { Button } from '../parts/controls.tsx';
 import { Problem } from '../parts/feedback.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
 import { TableHead } from '../lists/table-head.tsx';

@@ -3,8 +3,7 @@ import { CheckboxGroup, Form, Heading, Label } from 'react-aria-components';
 import { Link, useLocation } from 'wouter';
 import { type Answer, ApiError, call } from '../api/client.ts';
 import { problemOf, useAnswer, useNow } from '../live/use-live.ts';
-import { Button } from '../parts/button.tsx';
-import { Check, Choice, TextInput } from '../parts/controls.tsx';
+import { Button, Check, Choice, TextInput } from '../parts/controls.tsx';
 import { DialogButton } from '../parts/dialog-form.tsx';
 import { readNewSandbox } from './read-new-sandbox.ts';
 import { problemsByField } from './sandbox-fields.ts';
@@ -44,12 +43,7 @@ export function NewSandbox({ onMade }: { readonly onMade: () => void }) {
   );
 }
 
-interface NewSandboxFormProps {
-  readonly onMade: () => void;
-  readonly onClose: () => void;
-}
-
-function NewSandboxForm({ onMade, onClose }: NewSandboxFormProps) {
+function NewSandboxForm({ onMade, onClose }: { readonly onMade: () => void; readonly onClose: () => void }) {
   const [, navigate] = useLocation();
   const { value: images } = useAnswer('GET /api/images');
   const { value: skills } = useAnswer('GET /api/skills', { query: { limit: 200 } });

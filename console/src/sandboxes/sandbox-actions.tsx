@@ -1,5 +1,5 @@
 import { type Answer, call } from '../api/client.ts';
-import { Button } from '../parts/button.tsx';
+import { Button } from '../parts/controls.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 

@@ -1,10 +1,9 @@
-import type { ReactNode } from 'react';
 import { type Answer, call } from '../api/client.ts';
 import { formatMebibytes, timeLeft } from '../live/clock.ts';
 import { usePageRights } from '../live/page-rights.ts';
 import { useNow } from '../live/use-live.ts';
-import { Button } from '../parts/button.tsx';
-import { Problem } from '../parts/feedback.tsx';
+import { Button } from '../parts/controls.tsx';
+import { Fact, Problem } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { Ago } from './ago.tsx';
 import { Delegations } from './delegations.tsx';
@@ -68,15 +67,6 @@ export function SandboxDetails({ sandbox, onChange }: SandboxDetailsProps) {
       </dl>
       {sandbox.access === 'owner' ? <Delegations sandboxId={sandbox.id} /> : null}
     </>
-  );
-}
-
-function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }
 

@@ -4,7 +4,7 @@ import { plainText } from '#core/shared/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
 import { usePageRights } from '../live/page-rights.ts';
 import { useAnswer } from '../live/use-live.ts';
-import { Button } from '../parts/button.tsx';
+import { Button } from '../parts/controls.tsx';
 import { Problem, State } from '../parts/feedback.tsx';
 import { useAttempt } from '../parts/use-attempt.ts';
 import { TableHead } from '../lists/table-head.tsx';

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react';
+import { useState, useSyncExternalStore } from 'react';
 import { type KeptPanes, readPanes, type Shares } from './pane-layout.ts';
 
 export type Mode = 'wide' | 'laptop' | 'phone';
@@ -27,26 +27,18 @@ const FIRST: Readonly<Record<WorkspaceKind, Readonly<Record<Mode, KeptPanes>>>> 
   },
 };
 
-const PHONE = '(max-width: 680px)';
-const WIDE = '(min-width: 1500px)';
+const PHONE = matchMedia('(max-width: 680px)');
+const WIDE = matchMedia('(min-width: 1500px)');
 
 /** Which layout fits the window. */
 export function useMode(): Mode {
-  const [mode, setMode] = useState(modeNow);
-  useEffect(() => {
-    const queries = [matchMedia(PHONE), matchMedia(WIDE)];
-    const look = () => setMode(modeNow());
-    for (const query of queries) query.addEventListener('change', look);
-    return () => {
-      for (const query of queries) query.removeEventListener('change', look);
-    };
-  }, []);
-  return mode;
+  return useSyncExternalStore(onMode, () => (PHONE.matches ? 'phone' : WIDE.matches ? 'wide' : 'laptop'));
 }
 
-function modeNow(): Mode {
-  if (matchMedia(PHONE).matches) return 'phone';
-  return matchMedia(WIDE).matches ? 'wide' : 'laptop';
+function onMode(listener: () => void): () => void {
+  const ended = new AbortController();
+  for (const query of [PHONE, WIDE]) query.addEventListener('change', listener, { signal: ended.signal });
+  return () => ended.abort();
 }
 
 /** A preference, not a secret: stored in the browser. */

@@ -103,6 +103,8 @@ export function newUsers(browser: () => Browser): void {
         await page.reload();
         await page.getByText('Live', { exact: true }).waitFor();
         expect(await tour.count()).toBe(0);
+        // A terminal that is ready takes the focus, and its keys, unless the page has it.
+        await page.locator('#page').focus();
         await page.keyboard.press('ControlOrMeta+k');
         await page.getByRole('menuitem', { name: 'Show the tour' }).click();
         await tour.getByText('step 1 of 3').waitFor();
