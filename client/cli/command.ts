@@ -45,16 +45,16 @@ export interface Context {
 
 export interface CommandSpec {
   readonly name: string;
-  /** The arguments in the help, e.g. `<sandbox> -- command…`. */
+  /** The arguments in the help, which are also those that it takes: `<sandbox> -- command…`. */
   readonly usage: string;
   /** One line. */
   readonly summary: string;
   readonly details?: string;
-  readonly options: Readonly<Record<string, OptionSpec>>;
+  readonly options?: Readonly<Record<string, OptionSpec>>;
+  /** What `--json`, which every command has, prints. @default JSON, as the API has it */
+  readonly json?: string;
   /** Example command lines, each with its effect. */
   readonly examples: readonly (readonly [string, string])[];
-  /** Minimum and maximum number of positionals. */
-  readonly positionals: readonly [number, number];
   /** Whether arguments after `--` are allowed. */
   readonly takesRest?: boolean;
   /** Resolves to the exit code. */
@@ -84,5 +84,9 @@ export function readChoice<T extends string>(
   throw new UsageError(`--${option} must be one of ${choices.join(', ')}, got ${JSON.stringify(text)}.`);
 }
 
-/** The option of every command that prints. */
-export const JSON_OPTION = { json: { type: 'boolean', help: 'print JSON, as the API has it' } } as const;
+export function optionsOf({
+  options,
+  json = 'print JSON, as the API has it',
+}: CommandSpec): Readonly<Record<string, OptionSpec>> {
+  return { ...options, json: { type: 'boolean', help: json } };
+}

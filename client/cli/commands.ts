@@ -1,4 +1,4 @@
-import { type CommandSpec, JSON_OPTION, orOf, UsageError } from './command.ts';
+import { type CommandSpec, orOf, UsageError } from './command.ts';
 import { completionCommand } from './commands/completion.ts';
 import { copyCommand, moveCommand } from './commands/copy.ts';
 import { createCommand } from './commands/create.ts';
@@ -23,9 +23,7 @@ export const doctorCommand: CommandSpec = {
   name: 'doctor',
   usage: '<sandbox|run> <port>',
   summary: 'say whether a preview of a port shows the server, and what to do if not',
-  options: JSON_OPTION,
   examples: [['porthole doctor try 3000', 'one sentence; exit code 0 where it shows']],
-  positionals: [2, 2],
   async run(context) {
     const { given, signal, print } = context;
     const { run, port } = await runAndPort(context);
@@ -39,9 +37,7 @@ export const statusCommand: CommandSpec = {
   name: 'status',
   usage: '<sandbox|run>',
   summary: 'list the live previews of a run, or those that preview opened of a sandbox',
-  options: JSON_OPTION,
   examples: [['porthole status try', 'port and URL, a line each']],
-  positionals: [1, 1],
   async run(context) {
     const { given, signal, print } = context;
     const run = await runOf(context, given.positionals[0] ?? '');
@@ -58,12 +54,10 @@ export const shareCommand: CommandSpec = {
   name: 'share',
   usage: '<run> [private|view|work]',
   summary: 'share a run with the people of your organisation, or print how it is shared',
-  options: JSON_OPTION,
   examples: [
     ['porthole share run_01… view', 'they see the run, its previews, files and output'],
     ['porthole share run_01… private', 'no longer; their open terminals end'],
   ],
-  positionals: [1, 2],
   async run(context) {
     const { given, signal, print } = context;
     const [word = '', text] = given.positionals;

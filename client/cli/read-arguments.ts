@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { type CommandSpec, type Given, UsageError } from './command.ts';
+import { type CommandSpec, type Given, optionsOf, UsageError } from './command.ts';
 
 /**
  * Parses the arguments of a command. Arguments after `--` are not parsed.
@@ -12,7 +12,7 @@ export function readArguments(
   const end = words.indexOf('--');
   const rest = end === -1 ? undefined : words.slice(end + 1);
   const options = Object.fromEntries(
-    Object.entries(spec.options).map(([name, { type, short, multiple = false }]) => [
+    Object.entries(optionsOf(spec)).map(([name, { type, short, multiple = false }]) => [
       name,
       { type, multiple, ...(short === undefined ? {} : { short }) },
     ]),
@@ -28,7 +28,7 @@ export function readArguments(
       tokens.some((other, before) => before < at && other.kind === 'option' && other.name === token.name),
   );
   if (!help && twice?.kind === 'option') throw new UsageError(`${twice.rawName} may be given once only.`);
-  const [least, most] = spec.positionals;
+  const [least, most] = positionalsOf(spec);
   if (!help && (positionals.length < least || positionals.length > most)) {
     throw new UsageError(wrongCount(spec, positionals, rest));
   }
@@ -45,8 +45,15 @@ export function readArguments(
   };
 }
 
+/** The least and the most positionals, as the usage has them; ` | ` means that others may do. */
+function positionalsOf({ usage }: CommandSpec): readonly [least: number, most: number] {
+  const places = usage.replace(/\[?--.*/, '').match(/[<[]\S+/g) ?? [];
+  const least = usage.includes(' | ') ? 0 : places.filter((each) => each.startsWith('<')).length;
+  return [least, places.some((each) => each.endsWith('…')) ? Infinity : places.length];
+}
+
 function wrongCount(spec: CommandSpec, positionals: readonly string[], rest: unknown): string {
-  const [least, most] = spec.positionals;
+  const [least, most] = positionalsOf(spec);
   const usage = usageOf(spec);
   if (positionals.length < least) return `An argument is missing. Usage: ${usage}`;
   const command = positionals.slice(most).join(' ');

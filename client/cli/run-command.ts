@@ -1,7 +1,14 @@
 import { PortholeError } from '../http/porthole-error.ts';
 import { Porthole } from '../node/index.ts';
 import { VERSION } from '../version.ts';
-import { type CommandSpec, type Context, type OptionSpec, type Streams, UsageError } from './command.ts';
+import {
+  type CommandSpec,
+  type Context,
+  optionsOf,
+  type OptionSpec,
+  type Streams,
+  UsageError,
+} from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { plain, table, write } from './print.ts';
 import { readArguments, usageOf } from './read-arguments.ts';
@@ -165,7 +172,7 @@ exits: the command's own code for exec and shell; else 0 done, 1 failed or not a
 /** The text of `porthole <command> --help`. */
 export function helpOf(command: CommandSpec): string {
   const options = [
-    ...Object.entries(command.options).map(([name, option]) => [flag(name, option), option.help] as const),
+    ...Object.entries(optionsOf(command)).map(([name, option]) => [flag(name, option), option.help] as const),
     ['-h, --help', 'this'] as const,
   ];
   const parts = [

@@ -9,7 +9,7 @@ import { whenConnected } from './live/connection.ts';
 import { problemOf, SessionContext, type SessionState } from './live/use-live.ts';
 import { CONSOLE_PAGES } from './pages/console-pages.tsx';
 import { SignInPage } from './pages/sign-in-page.tsx';
-import { Missing, Pending } from './parts/feedback.tsx';
+import { Missing, Pending } from './parts/elements.tsx';
 import { Shell } from './parts/shell.tsx';
 
 type Session = Answer<'GET /api/session'>;

@@ -1,4 +1,4 @@
-import { type CommandSpec, type Context, UsageError } from '../command.ts';
+import { type CommandSpec, type Context, optionsOf, UsageError } from '../command.ts';
 import { plain } from '../print.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
 
@@ -59,13 +59,12 @@ export function completionCommand(all: () => readonly CommandSpec[]): CommandSpe
     summary: 'print the script with which a shell completes commands, options, names and ids',
     details:
       'The script calls porthole completion words, which asks the server for names and ids when you press Tab.',
-    options: { json: { type: 'boolean', help: 'print {"script"}' } },
+    json: 'print {"script"}',
     examples: [
       ['source <(porthole completion bash)', 'in ~/.bashrc'],
       ['source <(porthole completion zsh)', 'in ~/.zshrc, after compinit'],
       ['porthole completion fish | source', 'in ~/.config/fish/config.fish'],
     ],
-    positionals: [1, 1],
     takesRest: true,
     async run(context) {
       const { given, streams, print } = context;
@@ -114,8 +113,9 @@ export function expectedAfter(words: readonly string[], all: readonly CommandSpe
   if (name === 'help') return { words: all.map((each) => [each.name, each.summary] as const) };
   const command = all.find((each) => each.name === name);
   if (command === undefined || others.includes('--')) return { words: [] };
+  const options = Object.entries(optionsOf(command));
   const optionOf = (word: string | undefined) =>
-    Object.entries(command.options).find(
+    options.find(
       ([long, { short }]) => word === `--${long}` || (short !== undefined && word === `-${short}`),
     )?.[1];
   const option = optionOf(others.at(-1));
@@ -124,7 +124,7 @@ export function expectedAfter(words: readonly string[], all: readonly CommandSpe
     return { names: [option.value?.toLowerCase() ?? ''] };
   }
   if (current.startsWith('-')) {
-    const unused = Object.entries(command.options).filter(
+    const unused = options.filter(
       ([long, { multiple }]) => multiple === true || !others.includes(`--${long}`),
     );
     return {

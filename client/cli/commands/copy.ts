@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream as NodeStream } from 'node:stream/web';
-import { type CommandSpec, JSON_OPTION, UsageError } from '../command.ts';
+import { type CommandSpec, UsageError } from '../command.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
 
 /** `sandbox:path`; undefined for a path of this machine. */
@@ -18,13 +18,11 @@ export const copyCommand: CommandSpec = {
   usage: '<from> <to>',
   summary: 'copy a file to or from a sandbox; one of the two is <sandbox>:<path>',
   details: 'As the other, - is the standard input or output. For a folder use porthole sync.',
-  options: JSON_OPTION,
   examples: [
     ['porthole cp notes.txt try:docs/notes.txt', 'to /workspace/docs/notes.txt'],
     ['porthole cp try:report.pdf .', 'from /workspace/report.pdf'],
     ['porthole cp try:data.csv - | head', 'to the standard output'],
   ],
-  positionals: [2, 2],
   async run(context) {
     const { given, signal, print, streams } = context;
     const [from = '', to = ''] = given.positionals;
@@ -66,10 +64,8 @@ export const moveCommand: CommandSpec = {
   summary: 'move or rename a file or a folder in a sandbox',
   options: {
     force: { type: 'boolean', help: 'replace a file that is there' },
-    ...JSON_OPTION,
   },
   examples: [['porthole mv try:notes.txt docs/notes.txt', 'to /workspace/docs/notes.txt']],
-  positionals: [2, 2],
   async run(context) {
     const { given, signal, print } = context;
     const [from = '', to = ''] = given.positionals;

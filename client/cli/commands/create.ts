@@ -1,4 +1,4 @@
-import { type CommandSpec, JSON_OPTION, UsageError } from '../command.ts';
+import { type CommandSpec, UsageError } from '../command.ts';
 import { readDuration, readPairs, readTags } from '../read-values.ts';
 import { NETWORK_OPTIONS, networkOf } from './network.ts';
 
@@ -27,13 +27,11 @@ export const createCommand: CommandSpec = {
     disk: { type: 'string', value: 'MB', help: 'of disk' },
     skill: { type: 'string', multiple: true, value: 'NAME', help: 'to lie below /workspace/skills' },
     'delete-with-thread': { type: 'boolean', help: 'let delete --tag take it without --force' },
-    ...JSON_OPTION,
   },
   examples: [
     ['porthole create --name dev', 'one with a name'],
     ['porthole create python --tag thread_id=42 --ttl 1h', 'with an image, a tag and a time to live'],
   ],
-  positionals: [0, 1],
   async run({ given, porthole, streams, signal, print }) {
     const ttl = given.text('ttl');
     const resources = {

@@ -18,13 +18,12 @@ export const curlCommand: CommandSpec = {
     header: { type: 'string', short: 'H', multiple: true, value: 'NAME: VALUE', help: 'to send' },
     data: { type: 'string', short: 'd', value: 'TEXT', help: 'to send; @- reads it from stdin' },
     include: { type: 'boolean', short: 'i', help: 'print the status and headers, too' },
-    json: { type: 'boolean', help: 'print {"status", "headers", "body"}' },
   },
+  json: 'print {"status", "headers", "body"}',
   examples: [
     ['porthole curl try 3000 /api/health', 'its response'],
     [`porthole curl try 3000 /orders -H 'content-type: application/json' -d '{"id": 1}'`, 'a POST'],
   ],
-  positionals: [2, 3],
   async run(context) {
     const { given, streams, signal, print } = context;
     const [word = '', port = '', path = '/'] = given.positionals;

@@ -1,4 +1,4 @@
-import { type CommandSpec, type Context, JSON_OPTION, readChoice, UsageError } from '../command.ts';
+import { type CommandSpec, type Context, readChoice, UsageError } from '../command.ts';
 import { APPROVAL_SCOPES } from '../../runs/policies.ts';
 import type { Run } from '../../runs/run.ts';
 
@@ -15,10 +15,8 @@ export const approveCommand: CommandSpec = {
       choices: APPROVAL_SCOPES,
       help: `${APPROVAL_SCOPES.join(', ')}; default once`,
     },
-    ...JSON_OPTION,
   },
   examples: [[`porthole approve ${EXAMPLE} --scope port`, 'this port, for as long as the run goes on']],
-  positionals: [1, 2],
   async run(context) {
     const { given, signal } = context;
     const scope = readChoice(given, 'scope', APPROVAL_SCOPES) ?? 'once';
@@ -30,9 +28,8 @@ export const denyCommand: CommandSpec = {
   name: 'deny',
   usage: '<run> [request]',
   summary: 'deny what the agent of a run asks for',
-  options: { reason: { type: 'string', value: 'TEXT', help: 'the agent reads it' }, ...JSON_OPTION },
+  options: { reason: { type: 'string', value: 'TEXT', help: 'the agent reads it' } },
   examples: [[`porthole deny ${EXAMPLE} --reason 'use port 3000'`, 'the only request that waits']],
-  positionals: [1, 2],
   run(context) {
     const { given, signal } = context;
     return decide(context, 'denied', (run, request) => run.deny(request, given.text('reason'), { signal }));

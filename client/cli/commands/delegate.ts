@@ -1,5 +1,5 @@
 import type { Scope } from '../../sandboxes/delegations.ts';
-import { type CommandSpec, JSON_OPTION, UsageError } from '../command.ts';
+import { type CommandSpec, UsageError } from '../command.ts';
 import { findSandbox } from '../hold-sandbox.ts';
 import { readDuration } from '../read-values.ts';
 
@@ -31,13 +31,11 @@ export const delegateCommand: CommandSpec = {
     label: { type: 'string', value: 'TEXT', help: 'whom it is for' },
     revoke: { type: 'string', value: 'ID', help: 'end one instead, at once' },
     list: { type: 'boolean', help: 'list those that live instead' },
-    ...JSON_OPTION,
   },
   examples: [
     ['porthole delegate try --scope fs:read --scope exec --command python3 --ttl 30m', 'some of it'],
     ['porthole delegate try --list', 'list delegations'],
   ],
-  positionals: [1, 1],
   async run(context) {
     const { given, signal, print, note } = context;
     const scopes = given.texts('scope').map((text) => {

@@ -19,14 +19,13 @@ export const execCommand: CommandSpec = {
       help: 'with the working directory and environment of that session',
     },
     interactive: { type: 'boolean', short: 'i', help: 'pass what is typed or piped here to the command' },
-    json: { type: 'boolean', help: 'print {"exit_code", "stdout", "stderr"} at the end' },
   },
+  json: 'print {"exit_code", "stdout", "stderr"} at the end',
   examples: [
     ['porthole exec try -- npm test', 'a command'],
     ['porthole exec try -i -- tar -x < files.tar', 'with input'],
     ["porthole exec try -- sh -c 'du -a | sort -n | tail'", 'a pipe'],
   ],
-  positionals: [1, 1],
   takesRest: true,
   async run(context) {
     const { given, streams, signal, print } = context;

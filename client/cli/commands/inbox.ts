@@ -1,5 +1,5 @@
 import type { InboxMessage } from '../../runs/inbox.ts';
-import { type CommandSpec, JSON_OPTION, UsageError } from '../command.ts';
+import { type CommandSpec, UsageError } from '../command.ts';
 import { plain } from '../print.ts';
 import { runOf } from '../run-of.ts';
 import { ago } from './list.ts';
@@ -11,13 +11,11 @@ export const inboxCommand: CommandSpec = {
   options: {
     unread: { type: 'boolean', help: 'only what is new to you' },
     reply: { type: 'string', value: 'MESSAGE', help: 'send the text as a reply to this message' },
-    ...JSON_OPTION,
   },
   examples: [
     ['porthole inbox try', 'comments and replies, the oldest first'],
     ["porthole inbox try 'The button is too small'", 'the agent reads it in its inbox'],
   ],
-  positionals: [1, 2],
   async run(context) {
     const { given, signal, print } = context;
     const [word = '', text] = given.positionals;

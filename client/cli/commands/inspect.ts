@@ -1,5 +1,5 @@
 import type { Sandbox } from '../../sandboxes/sandbox.ts';
-import { type CommandSpec, JSON_OPTION, UsageError } from '../command.ts';
+import { type CommandSpec, UsageError } from '../command.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
 import { plain, table, write } from '../print.ts';
 import { ago } from './list.ts';
@@ -10,9 +10,7 @@ export const psCommand: CommandSpec = {
   name: 'ps',
   usage: '<sandbox|run>',
   summary: 'list the servers and processes of a sandbox',
-  options: JSON_OPTION,
   examples: [['porthole ps try', 'what runs, and what ended last']],
-  positionals: [1, 1],
   async run(context) {
     const { given, signal, print, note } = context;
     const sandbox = await holdSandbox(context);
@@ -56,10 +54,9 @@ export const logsCommand: CommandSpec = {
   options: {
     follow: { type: 'boolean', short: 'f', help: 'go on with what comes, until Ctrl-C' },
     tail: { type: 'string', value: 'LINES', help: 'begin so many lines before the end' },
-    json: { type: 'boolean', help: 'print an object a line: {"stream", "text"}' },
   },
+  json: 'print an object a line: {"stream", "text"}',
   examples: [['porthole logs try web -f', 'of the server web']],
-  positionals: [1, 2],
   async run(context) {
     const { given, streams, signal, print } = context;
     const tail = given.text('tail');
@@ -97,9 +94,7 @@ export const eventsCommand: CommandSpec = {
   name: 'events',
   usage: '<sandbox|run>',
   summary: 'follow what happens in a sandbox or a run, until Ctrl-C',
-  options: JSON_OPTION,
   examples: [['porthole events try --json', 'an object a line']],
-  positionals: [1, 1],
   async run(context) {
     const { given, porthole, signal, print } = context;
     const word = given.positionals[0] ?? '';

@@ -1,7 +1,7 @@
 import type { SandboxInfo } from '../../sandboxes/sandbox-info.ts';
 import type { ListFilter } from '../../http/pages.ts';
 import type { RunInfo } from '../../runs/run.ts';
-import { type CommandSpec, type Context, type Given, JSON_OPTION, orOf, readChoice } from '../command.ts';
+import { type CommandSpec, type Context, type Given, orOf, readChoice } from '../command.ts';
 import { readDuration, readTags } from '../read-values.ts';
 import { table } from '../print.ts';
 
@@ -56,14 +56,12 @@ export const listCommand: CommandSpec = {
     },
     ...FILTER_OPTIONS,
     sort: { type: 'string', value: 'ORDER', choices: SORTS, help: SORTS.join(', ') },
-    ...JSON_OPTION,
   },
   examples: [
     ['porthole list --state running', 'those that run'],
     ['porthole list --search web --since 1d', 'those of the last day with web in a name'],
     ['porthole list --tag thread_id=42 --json', 'those of a conversation, for a program'],
   ],
-  positionals: [0, 0],
   async run(context) {
     const { given, porthole, signal } = context;
     const options = {
@@ -98,13 +96,11 @@ export const runsCommand: CommandSpec = {
     tag: { type: 'string', value: 'KEY=VALUE', help: 'only those in a sandbox that has it' },
     ...FILTER_OPTIONS,
     sort: { type: 'string', value: 'ORDER', choices: RUN_SORTS, help: RUN_SORTS.join(', ') },
-    ...JSON_OPTION,
   },
   examples: [
     ['porthole runs --status running', 'those that are not completed'],
     ['porthole runs --search checkout --json', 'those with checkout in a title, for a program'],
   ],
-  positionals: [0, 0],
   async run(context) {
     const { given, porthole, signal } = context;
     const tag = given.text('tag');

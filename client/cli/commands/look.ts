@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { fromBase64 } from '../../streams/from-base64.ts';
 import type { CheckOptions, PageCheck, PageLook } from '../../runs/page-check.ts';
-import { type CommandSpec, type Context, JSON_OPTION, readChoice } from '../command.ts';
+import { type CommandSpec, type Context, readChoice } from '../command.ts';
 import { readDuration } from '../read-values.ts';
 import { plain } from '../print.ts';
 import { runAndPort } from '../run-of.ts';
@@ -11,7 +11,6 @@ const DEVICES = ['desktop', 'tablet', 'phone'] as const;
 const OPTIONS = {
   path: { type: 'string', value: 'PATH', help: 'path and query on the preview; default /' },
   device: { type: 'string', value: 'KIND', choices: DEVICES, help: DEVICES.join(', ') },
-  ...JSON_OPTION,
 } as const;
 
 export const checkCommand: CommandSpec = {
@@ -24,7 +23,6 @@ export const checkCommand: CommandSpec = {
     ...OPTIONS,
   },
   examples: [['porthole check try 3000 --path /login', 'works, or what is broken, with file and line']],
-  positionals: [2, 2],
   async run(context) {
     const { port, run, page } = await target(context);
     const wait = context.given.text('wait');
@@ -45,7 +43,6 @@ export const lookCommand: CommandSpec = {
     ...OPTIONS,
   },
   examples: [['porthole look try 3000 --path /login --out login.png', 'a picture of the login page']],
-  positionals: [2, 2],
   async run(context) {
     const { given, note } = context;
     const { port, run, page } = await target(context);

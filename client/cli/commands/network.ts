@@ -1,5 +1,5 @@
 import type { NetworkOptions, NetworkPolicy, NetworkRule } from '../../sandboxes/sandbox-info.ts';
-import { type CommandSpec, type Given, JSON_OPTION, readChoice } from '../command.ts';
+import { type CommandSpec, type Given, readChoice } from '../command.ts';
 import { plain, table } from '../print.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
 import { ago } from './list.ts';
@@ -44,12 +44,11 @@ export const networkCommand: CommandSpec = {
   summary: 'show what a sandbox may reach and what it has tried, or change it',
   details:
     '--allow and --deny replace the list before. A change applies at once: connections that are no longer allowed end.',
-  options: { ...NETWORK_OPTIONS, ...JSON_OPTION },
+  options: { ...NETWORK_OPTIONS },
   examples: [
     ['porthole network try', 'the policy, and the newest attempts'],
     ['porthole network try --network packages --allow api.example.com', 'registries and one more host'],
   ],
-  positionals: [1, 1],
   async run(context) {
     const { given, signal, print } = context;
     const change = networkOf(given);

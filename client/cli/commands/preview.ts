@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type CommandSpec, JSON_OPTION } from '../command.ts';
+import { type CommandSpec } from '../command.ts';
 import { openInBrowser } from '../open-in-browser.ts';
 import { plain } from '../print.ts';
 import { runAndPort } from '../run-of.ts';
@@ -13,13 +13,11 @@ export const previewCommand: CommandSpec = {
     once: { type: 'boolean', help: 'print the URL, and do not stay' },
     rotate: { type: 'boolean', help: 'end the present URL, and open a new one' },
     stop: { type: 'boolean', help: 'end the preview at Ctrl-C, at once' },
-    ...JSON_OPTION,
   },
   examples: [
     ['porthole preview try 3000', 'what listens there on port 3000'],
     ['open "$(porthole preview try 3000 --once)"', 'in your browser'],
   ],
-  positionals: [2, 2],
   async run(context) {
     const { given, signal, print, note } = context;
     const { run, port } = await runAndPort(context);
@@ -52,9 +50,7 @@ export const openCommand: CommandSpec = {
   name: 'open',
   usage: '<sandbox|run> <port>',
   summary: 'open a live preview of a port in your browser, and print its URL',
-  options: JSON_OPTION,
   examples: [['porthole open try 3000', 'in your browser']],
-  positionals: [2, 2],
   async run(context) {
     const { given, signal, print, note } = context;
     const { run, port } = await runAndPort(context);

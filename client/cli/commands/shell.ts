@@ -14,13 +14,12 @@ export const shellCommand: CommandSpec = {
   options: {
     session: { type: 'string', value: 'ID', help: 'the terminal of that session' },
     shell: { type: 'string', value: 'PROGRAM', help: 'default bash' },
-    json: { type: 'boolean', help: 'print an object a line: {"text"}, and {"exit_code"} at the end' },
   },
+  json: 'print an object a line: {"text"}, and {"exit_code"} at the end',
   examples: [
     ['porthole shell try', 'a terminal'],
     ['porthole shell try --session work', 'one to come back to'],
   ],
-  positionals: [1, 1],
   async run(context) {
     const { given, streams, signal, print } = context;
     const { stdin, stdout } = streams;

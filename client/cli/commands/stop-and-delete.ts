@@ -1,4 +1,4 @@
-import { type CommandSpec, type Context, JSON_OPTION, UsageError } from '../command.ts';
+import { type CommandSpec, type Context, UsageError } from '../command.ts';
 import type { Sandbox } from '../../sandboxes/sandbox.ts';
 import { findSandbox } from '../hold-sandbox.ts';
 import { readTags } from '../read-values.ts';
@@ -7,9 +7,7 @@ export const stopCommand: CommandSpec = {
   name: 'stop',
   usage: '<sandbox>',
   summary: 'end what runs in a sandbox; its files stay',
-  options: JSON_OPTION,
   examples: [['porthole stop try', 'until it is resumed, or used']],
-  positionals: [1, 1],
   run: (context) => change(context, 'stop'),
 };
 
@@ -17,9 +15,7 @@ export const resumeCommand: CommandSpec = {
   name: 'resume',
   usage: '<sandbox>',
   summary: 'start a stopped sandbox again, on its files',
-  options: JSON_OPTION,
   examples: [['porthole resume try', 'as exec and shell do, too']],
-  positionals: [1, 1],
   run: (context) => change(context, 'resume'),
 };
 
@@ -38,13 +34,11 @@ export const deleteCommand: CommandSpec = {
   options: {
     tag: { type: 'string', value: 'KEY=VALUE', help: 'all of yours that have it' },
     force: { type: 'boolean', help: 'with --tag: also those that were not made to go with their thread' },
-    ...JSON_OPTION,
   },
   examples: [
     ['porthole delete try', 'one'],
     ['porthole delete --tag thread_id=42 --force', 'those of a conversation'],
   ],
-  positionals: [0, 1_000],
   async run(context) {
     const { given, porthole, signal, print } = context;
     const tag = given.text('tag');

@@ -25,13 +25,12 @@ export const syncCommand: CommandSpec = {
       help: 'with --watch: bring edits there here, too, where nothing has changed here',
     },
     full: { type: 'boolean', help: 'send everything, also what has not changed' },
-    json: { type: 'boolean', help: 'print an object a line: the sync, then a {"message"} for each edit' },
   },
+  json: 'print an object a line: the sync, then a {"message"} for each edit',
   examples: [
     ['porthole sync . try', 'this folder, to /workspace'],
     ["porthole sync web try:app --exclude '*.env'", 'a folder, to /workspace/app, without some'],
   ],
-  positionals: [2, 2],
   async run(context) {
     const { given, signal, print, note } = context;
     if (given.is('both') && !given.is('watch')) throw new UsageError('--both needs --watch: add it.');

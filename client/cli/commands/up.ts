@@ -50,17 +50,13 @@ export const upCommand: CommandSpec = {
     ...NETWORK_OPTIONS,
     keep: { type: 'boolean', help: 'at the end, or after a failure, leave everything running' },
     open: { type: 'boolean', help: 'open the preview in your browser' },
-    json: {
-      type: 'boolean',
-      help: 'print an object a line, last ready with preview_url, and return; edits are followed until the sandbox stops',
-    },
   },
+  json: 'print an object a line, last ready with preview_url, and return; edits are followed until the sandbox stops',
   examples: [
     ['porthole up', 'this folder'],
     ['porthole up --both', 'this folder, with what an agent edits in the sandbox'],
     ['porthole up ./app --port 4000 -- node server.js', 'a folder with a command'],
   ],
-  positionals: [0, 1],
   takesRest: true,
   run: up,
 };

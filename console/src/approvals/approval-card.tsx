@@ -1,10 +1,10 @@
 import { Link } from 'wouter';
-import { ApiError, call } from '../api/client.ts';
+import { useState } from 'react';
+import { plainText } from '#core/shared/plain-text.ts';
+import { addressOf, ApiError, call } from '../api/client.ts';
 import { timeLeft } from '../live/clock.ts';
-import { useNow } from '../live/use-live.ts';
-import { Button } from '../parts/controls.tsx';
-import { Problem } from '../parts/feedback.tsx';
-import { useAttempt } from '../parts/use-attempt.ts';
+import { useAnswer, useAttempt, useEvents, useNow } from '../live/use-live.ts';
+import { Button, Fact, Problem } from '../parts/elements.tsx';
 import {
   type Choice,
   choiceLabel,
@@ -19,7 +19,6 @@ import {
   widestLabel,
 } from './approval-labels.ts';
 import { useArmedPress } from './use-armed.ts';
-import { WhatListens } from './what-listens.tsx';
 
 export interface ApprovalCardProps {
   readonly approval: WaitingApproval;
@@ -147,5 +146,56 @@ export function ApprovalCard({
         <div className="actions further">{FURTHER.map(button)}</div>
       </div>
     </article>
+  );
+}
+
+/** Poll interval in milliseconds, if no event reports changes. */
+const ASK_MS = 60_000;
+
+interface WhatListensProps {
+  readonly runId: string;
+  readonly port: number;
+  /** Refreshes after each event of the port. Uses a connection, of which browsers allow six. */
+  readonly follows: boolean;
+}
+
+/**
+ * What listens on the port, as inspected in the sandbox. Program and title are untrusted: marked as
+ * such, and truncated.
+ */
+function WhatListens({ runId, port, follows }: WhatListensProps) {
+  const [seen, setSeen] = useState('');
+  const events = follows ? addressOf('GET /api/runs/{id}/events', { id: runId }) : null;
+  useEvents(events, ({ id, data: text }) => {
+    const { type, data } = JSON.parse(text) as { type: string; data: Record<string, unknown> };
+    if (type.startsWith('port.') && data['port'] === port) setSeen(id);
+  });
+  const { value, problem } = useAnswer(
+    'GET /api/runs/{id}/sandbox/doctor',
+    { path: { id: runId }, query: { port: String(port) } },
+    ASK_MS,
+    seen,
+  );
+  const found = value?.ports.find((each) => each.port === port);
+  const program = plainText(found?.listener?.process?.command ?? '', 80);
+  const title = plainText(found?.http.title ?? '', 60);
+  return (
+    <dl className="listens" aria-label={`What listens on port ${port}`}>
+      <Fact name={`Port ${port}`}>
+        {value === undefined
+          ? (problem ?? 'Looking at what listens…')
+          : plainText(found?.advice ?? value.advice, 240)}
+      </Fact>
+      {program === '' ? null : (
+        <Fact name="Program">
+          <code dir="ltr">{program}</code>
+        </Fact>
+      )}
+      {title === '' ? null : (
+        <Fact name="Its title">
+          <bdi>“{title}”</bdi>
+        </Fact>
+      )}
+    </dl>
   );
 }

@@ -1,10 +1,8 @@
 import { type FocusEvent, useEffect, useRef, useState } from 'react';
 import { call } from '../api/client.ts';
 import { serverNow } from '../live/clock.ts';
-import { useWindowEvent } from '../live/use-live.ts';
-import { Button } from '../parts/controls.tsx';
-import { Problem } from '../parts/feedback.tsx';
-import { useAttempt } from '../parts/use-attempt.ts';
+import { useAttempt, useWindowEvent } from '../live/use-live.ts';
+import { Button, Problem } from '../parts/elements.tsx';
 import { ApprovalCard } from './approval-card.tsx';
 import { endedLabel, questionOf, requestedLabel, runName, type WaitingApproval } from './approval-labels.ts';
 import './approvals.css';

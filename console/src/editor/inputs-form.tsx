@@ -1,4 +1,4 @@
-import { Check, Choice, TextInput } from '../parts/controls.tsx';
+import { Check, Choice, TextInput } from '../parts/elements.tsx';
 import { fieldText, type Inputs, valuesOf, withField } from './tool-inputs.ts';
 import type { FormField } from './schema-form.ts';
 

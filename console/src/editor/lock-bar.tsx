@@ -1,10 +1,8 @@
 import { useState } from 'react';
 import { call } from '../api/client.ts';
-import { useNow } from '../live/use-live.ts';
-import { Button } from '../parts/controls.tsx';
+import { useAttempt, useNow } from '../live/use-live.ts';
+import { Button, Problem } from '../parts/elements.tsx';
 import { copyText } from '../parts/copy-text.tsx';
-import { Problem } from '../parts/feedback.tsx';
-import { useAttempt } from '../parts/use-attempt.ts';
 import type { ToolFields } from './tool-text.ts';
 import type { DraftLock } from './use-draft-lock.ts';
 

@@ -2,9 +2,7 @@ import { call } from '../api/client.ts';
 import { useOlderPages } from '../lists/filtered-list.tsx';
 import { timeLeft } from '../live/clock.ts';
 import { useNow } from '../live/use-live.ts';
-import { Button } from '../parts/controls.tsx';
-import { Pending, Problem, State } from '../parts/feedback.tsx';
-import { Ago } from '../sandboxes/ago.tsx';
+import { Ago, Button, Pending, Problem, State } from '../parts/elements.tsx';
 
 const PAGE = 20;
 /** Poll interval of the newest page while one of its runs is active. */

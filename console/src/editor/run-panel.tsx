@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { FileTrigger, ToggleButton } from 'react-aria-components';
 import { formatSize, timeLeft } from '../live/clock.ts';
 import { useNow } from '../live/use-live.ts';
-import { Button } from '../parts/controls.tsx';
+import { Button } from '../parts/elements.tsx';
 import { type Inputs, valuesOf } from './tool-inputs.ts';
 import { InputsForm } from './inputs-form.tsx';
 import type { FormField } from './schema-form.ts';

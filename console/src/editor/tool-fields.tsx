@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { Tab, TabList, TabPanel, Tabs } from 'react-aria-components';
-import { Choice, TextInput } from '../parts/controls.tsx';
+import { Choice, TextInput } from '../parts/elements.tsx';
 import CodeEditor from './code-editor.tsx';
 import {
   type FieldName,

@@ -1,7 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { ApiError, call } from '../api/client.ts';
-import { problemOf } from '../live/use-live.ts';
-import { useAttempt } from '../parts/use-attempt.ts';
+import { problemOf, useAttempt } from '../live/use-live.ts';
 import { FIELD_NAMES, type FieldName, type FieldProblems, readText, type ToolFields } from './tool-text.ts';
 import type { DraftLock } from './use-draft-lock.ts';
 import { copyOf, type Draft, isChanged, keepCopy, unsavedCopy, type WorkingCopy } from './working-copies.ts';

@@ -1,9 +1,7 @@
 import { useState } from 'react';
 import { type Answer, call } from '../api/client.ts';
 import { useOlderPages } from '../lists/filtered-list.tsx';
-import { Button } from '../parts/controls.tsx';
-import { Pending, Problem } from '../parts/feedback.tsx';
-import { Ago } from '../sandboxes/ago.tsx';
+import { Ago, Button, Pending, Problem } from '../parts/elements.tsx';
 import { ChangedLines } from './changed-lines.tsx';
 import { changedFields, FIELD_NAMES, FIELD_LABELS, textOf, type ToolText } from './tool-text.ts';
 

@@ -11,10 +11,8 @@ import {
 } from 'react-aria-components';
 import { call } from '../api/client.ts';
 import { usePageRights } from '../live/page-rights.ts';
-import { usePolled } from '../live/use-live.ts';
-import { Icon } from '../parts/controls.tsx';
-import { Problem } from '../parts/feedback.tsx';
-import { useAttempt } from '../parts/use-attempt.ts';
+import { useAttempt, usePolled } from '../live/use-live.ts';
+import { Icon, Problem } from '../parts/elements.tsx';
 import { moveInto } from './change-folder.ts';
 import { chosenFiles } from './dropped-files.ts';
 import { useFileMenu } from './file-menu.tsx';

@@ -4,8 +4,7 @@ import CodeEditor from '../editor/code-editor.tsx';
 import { formatSize } from '../live/clock.ts';
 import { checkConnection, whenConnected } from '../live/connection.ts';
 import { problemOf } from '../live/use-live.ts';
-import { Button } from '../parts/controls.tsx';
-import { Empty, Pending, Problem } from '../parts/feedback.tsx';
+import { Button, Empty, Pending, Problem } from '../parts/elements.tsx';
 import { lazyPart } from '../parts/lazy-part.tsx';
 import {
   addressOfFile,

@@ -2,7 +2,7 @@ import { type Ref, useEffect, useRef, useState } from 'react';
 import { addressOf } from '../api/client.ts';
 import { usePageRights } from '../live/page-rights.ts';
 import { useEvents, useWindowEvent } from '../live/use-live.ts';
-import { Button } from '../parts/controls.tsx';
+import { Button } from '../parts/elements.tsx';
 import { lazyPart } from '../parts/lazy-part.tsx';
 import { usePlace } from '../sandboxes/use-place.ts';
 import { droppedFiles } from './dropped-files.ts';

@@ -1,7 +1,6 @@
 import { memo } from 'react';
 import { formatSize } from '../live/clock.ts';
-import { Icon } from '../parts/controls.tsx';
-import { Ago } from '../sandboxes/ago.tsx';
+import { Ago, Icon } from '../parts/elements.tsx';
 import { placeAfter } from '../sandboxes/use-place.ts';
 import { MoreButton } from './file-menu.tsx';
 import { addressOfFile, type Entry, isReachable, shownName } from './file-names.ts';

@@ -2,8 +2,7 @@ import { useMemo, useRef, useState } from 'react';
 import { ToggleButton } from 'react-aria-components';
 import { usePageRights } from '../live/page-rights.ts';
 import { useAnswer } from '../live/use-live.ts';
-import { Empty, Pending, Problem } from '../parts/feedback.tsx';
-import { Button, TextInput } from '../parts/controls.tsx';
+import { Button, Empty, Pending, Problem, TextInput } from '../parts/elements.tsx';
 import { archiveOf, useFileMenu } from './file-menu.tsx';
 import { arranged, type Entry, type Order } from './file-names.ts';
 import { FolderRow } from './folder-row.tsx';
@@ -61,11 +60,8 @@ export function FolderView({ sandboxId, folder, seen, onFolder, onFile, onMoved 
   );
   const ways = useRef({ onFolder, onFile });
   ways.current = { onFolder, onFile };
-  const open = useMemo(
-    () => (entry: Entry) =>
-      entry.type === 'directory' ? ways.current.onFolder(entry.path) : ways.current.onFile(entry.path),
-    [],
-  );
+  const open = ({ type, path }: Entry) =>
+    type === 'directory' ? ways.current.onFolder(path) : ways.current.onFile(path);
   const hiddenCount = entries?.filter(({ name }) => name.startsWith('.')).length ?? 0;
   const total = entries?.length ?? 0;
   return (

@@ -10,7 +10,7 @@ import {
 } from 'react-aria-components';
 import { ApiError } from '../api/client.ts';
 import { usePolled } from '../live/use-live.ts';
-import { Loading } from '../parts/feedback.tsx';
+import { Loading } from '../parts/elements.tsx';
 import { moveInto } from './change-folder.ts';
 import { shownName } from './file-names.ts';
 import { NameDialog } from './name-dialog.tsx';

@@ -1,5 +1,5 @@
 import { DialogForm, type DialogFormProps, ModalDialog } from '../parts/dialog-form.tsx';
-import { TextInput } from '../parts/controls.tsx';
+import { TextInput } from '../parts/elements.tsx';
 import { nameProblem, shownName } from './file-names.ts';
 
 interface NameDialogProps extends Omit<DialogFormProps, 'onSubmit'> {

@@ -1,8 +1,7 @@
 import type { PDFDocumentLoadingTask, PDFDocumentProxy } from 'pdfjs-dist';
 import { getDocument, PDFWorker, VerbosityLevel } from 'pdfjs-dist';
 import { useEffect, useRef, useState } from 'react';
-import { Button } from '../parts/controls.tsx';
-import { Loading, Problem } from '../parts/feedback.tsx';
+import { Button, Loading, Problem } from '../parts/elements.tsx';
 
 /** A page that takes longer is given up: a document may be made to draw for ever. */
 const PATIENCE_MS = 30_000;

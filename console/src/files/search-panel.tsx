@@ -1,7 +1,6 @@
 import { useState } from 'react';
-import { Button } from '../parts/controls.tsx';
-import { Problem } from '../parts/feedback.tsx';
-import { useAttempt } from '../parts/use-attempt.ts';
+import { Button, Problem } from '../parts/elements.tsx';
+import { useAttempt } from '../live/use-live.ts';
 import { shownName } from './file-names.ts';
 import { searchText, type TextMatches } from './workspace-search.ts';
 

@@ -1,7 +1,6 @@
 import { FileTrigger, Label, ProgressBar } from 'react-aria-components';
 import { formatSize } from '../live/clock.ts';
-import { Button } from '../parts/controls.tsx';
-import { Problem } from '../parts/feedback.tsx';
+import { Button, Problem } from '../parts/elements.tsx';
 import { chosenFiles } from './dropped-files.ts';
 import type { Incoming } from './file-names.ts';
 import { NameDialog } from './name-dialog.tsx';

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
 import { addressOf, call, hearSignedOut, refusal } from '../api/client.ts';
 import { checkConnection } from '../live/connection.ts';
-import { actionProblemOf } from '../parts/use-attempt.ts';
+import { actionProblemOf } from '../live/use-live.ts';
 import { addressOfFile, type Incoming } from './file-names.ts';
 import { planUpload } from './upload-plan.ts';
 

@@ -1,10 +1,9 @@
 import { type MouseEvent, useEffect, useState } from 'react';
 import { plainText } from '#core/shared/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
-import { Button, formText } from '../parts/controls.tsx';
+import { Button, formText, Problem } from '../parts/elements.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
-import { Problem } from '../parts/feedback.tsx';
-import { useAttempt } from '../parts/use-attempt.ts';
+import { useAttempt } from '../live/use-live.ts';
 import './inbox.css';
 
 type Look = Answer<'POST /api/runs/{id}/previews/{port}/look'>;

@@ -1,7 +1,7 @@
 import { type ReactNode, useCallback, useMemo, useState } from 'react';
 import { ApiError } from '../api/client.ts';
 import { problemOf } from '../live/use-live.ts';
-import { Button, TextInput } from '../parts/controls.tsx';
+import { Button, TextInput } from '../parts/elements.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
 
 /** From here on, the user types what happens. */

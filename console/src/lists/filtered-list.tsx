@@ -1,9 +1,7 @@
 import { type ReactNode, useEffect, useState } from 'react';
 import { serverNow } from '../live/clock.ts';
-import { usePolled } from '../live/use-live.ts';
-import { Button } from '../parts/controls.tsx';
-import { Empty, Pending, Problem } from '../parts/feedback.tsx';
-import { useAttempt } from '../parts/use-attempt.ts';
+import { useAttempt, usePolled } from '../live/use-live.ts';
+import { Button, Empty, Pending, Problem } from '../parts/elements.tsx';
 import { usePlace } from '../sandboxes/use-place.ts';
 import { type BulkAction, BulkActions, type Selection, useSelection } from './bulk-actions.tsx';
 import { filterOf, ListFilters, type ListKind, NO_FILTER } from './list-filters.tsx';

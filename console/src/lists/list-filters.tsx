@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import { Button, Choice, TextInput } from '../parts/controls.tsx';
+import { Button, Choice, TextInput } from '../parts/elements.tsx';
 import { isTagFilter } from '../sandboxes/sandbox-fields.ts';
 import type { PlaceChange } from '../sandboxes/use-place.ts';
 

@@ -1,4 +1,4 @@
-import { Check } from '../parts/controls.tsx';
+import { Check } from '../parts/elements.tsx';
 import type { Selection } from './bulk-actions.tsx';
 
 interface TableHeadProps {

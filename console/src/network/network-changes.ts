@@ -48,3 +48,24 @@ export function changeToAllow(
 export function changeToRemove(lists: Lists, list: 'allow' | 'deny', label: string): Partial<Lists> {
   return { [list]: lists[list].filter((each) => ruleLabel(each) !== label) };
 }
+
+const MODES: Readonly<Record<Lists['network'], string>> = {
+  off: 'no network',
+  packages: 'package registries',
+  allowlist: 'allowed hosts',
+  open: 'internet',
+};
+
+/** What a sandbox may reach, in a few words. */
+export function networkWords({ network, allow, deny }: Lists): string {
+  if (network === 'off') return MODES.off;
+  const lists = [
+    ...(allow.length === 0 ? [] : [`${hosts(allow.length)} allowed`]),
+    ...(deny.length === 0 ? [] : [`${hosts(deny.length)} denied`]),
+  ];
+  return [MODES[network], ...lists].join(', ');
+}
+
+function hosts(count: number): string {
+  return count === 1 ? '1 host' : `${count} hosts`;
+}

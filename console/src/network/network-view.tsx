@@ -1,22 +1,20 @@
 import { useState } from 'react';
 import { plainText } from '#core/shared/plain-text.ts';
 import { call } from '../api/client.ts';
+import { TableHead } from '../lists/table-head.tsx';
 import { formatSize } from '../live/clock.ts';
-import { useAnswer } from '../live/use-live.ts';
-import { Button, Choice } from '../parts/controls.tsx';
-import { Empty, Pending, Problem } from '../parts/feedback.tsx';
-import { useAttempt } from '../parts/use-attempt.ts';
+import { useAnswer, useAttempt } from '../live/use-live.ts';
+import { Button, Choice, Empty, Pending, Problem } from '../parts/elements.tsx';
 import { lasted } from '../runs/event-labels.ts';
-import { networkWords } from '../sandboxes/network-words.ts';
 import {
   changeToAllow,
   changeToRemove,
   entryOf,
   type NetworkAttempt,
+  networkWords,
   ruleLabel,
   type SandboxNetwork,
 } from './network-changes.ts';
-import { TableHead } from '../lists/table-head.tsx';
 
 /** Poll interval in milliseconds, for changes of the policy elsewhere. */
 const ASK_MS = 20_000;

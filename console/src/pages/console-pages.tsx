@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { IconName } from '../parts/controls.tsx';
+import { type IconName } from '../parts/elements.tsx';
 import { lazyPart } from '../parts/lazy-part.tsx';
 import { RunPage } from './run-page.tsx';
 import { RunsPage } from './runs-page.tsx';

@@ -2,25 +2,22 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import { plainText } from '#core/shared/plain-text.ts';
 import { call } from '../api/client.ts';
+import { Files } from '../files/files.tsx';
+import { Inbox } from '../inbox/inbox.tsx';
 import { PageRightsContext, rightsIn } from '../live/page-rights.ts';
 import { useAnswer } from '../live/use-live.ts';
-import { Button } from '../parts/controls.tsx';
-import { Missing, Pending, Problem, State } from '../parts/feedback.tsx';
-import { Files } from '../files/files.tsx';
-import { FormDialog } from '../parts/dialog-form.tsx';
-import { PageHead } from '../parts/page-head.tsx';
-import { Inbox } from '../inbox/inbox.tsx';
 import { NetworkView } from '../network/network-view.tsx';
+import { FormDialog } from '../parts/dialog-form.tsx';
+import { Ago, Button, Missing, PageHead, Pending, Problem, State } from '../parts/elements.tsx';
 import { Previews } from '../previews/previews.tsx';
 import { portChanges } from '../previews/use-doctor.ts';
 import { ConnectAgent, hasToken } from '../runs/connect-agent.tsx';
 import { ShareRun, Viewers } from '../runs/share-run.tsx';
 import { Timeline } from '../runs/timeline.tsx';
 import { useRunEvents } from '../runs/use-run-events.ts';
-import { Ago } from '../sandboxes/ago.tsx';
-import '../sandboxes/sandboxes.css';
 import { TerminalPane } from '../sandboxes/terminals.tsx';
 import { Away, Workspace } from '../workspace/workspace.tsx';
+import '../sandboxes/sandboxes.css';
 
 const COLUMNS = {
   wide: [['preview'], ['files', 'terminal'], ['timeline', 'inbox', 'network']],

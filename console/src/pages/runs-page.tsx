@@ -1,15 +1,24 @@
-import { Link } from 'wouter';
+import { Link, useLocation } from 'wouter';
 import { plainText } from '#core/shared/plain-text.ts';
 import { type Answer, call, type CallInput } from '../api/client.ts';
-import { Policies } from '../approvals/policies.tsx';
 import type { Selection } from '../lists/bulk-actions.tsx';
 import { FilteredList, type ListPage, useFilteredList } from '../lists/filtered-list.tsx';
-import { Button, Check } from '../parts/controls.tsx';
-import { Pending, Problem, State } from '../parts/feedback.tsx';
-import { FirstRun } from '../runs/first-run.tsx';
-import { NewRun } from '../runs/new-run.tsx';
-import { Ago } from '../sandboxes/ago.tsx';
 import { TableHead } from '../lists/table-head.tsx';
+import { useAnswer, useAttempt } from '../live/use-live.ts';
+import { FormDialog } from '../parts/dialog-form.tsx';
+import {
+  Ago,
+  Button,
+  Check,
+  Choice,
+  formText,
+  Pending,
+  Problem,
+  State,
+  TextInput,
+} from '../parts/elements.tsx';
+import { keepToken } from '../runs/connect-agent.tsx';
+import { FirstRun } from '../runs/first-run.tsx';
 
 type Run = Answer<'GET /api/runs'>['runs'][number];
 type RunQuery = NonNullable<CallInput<'GET /api/runs'>['query']>;
@@ -129,5 +138,89 @@ function RunTable({ runs, selection: { ids, select } }: RunTableProps) {
         ))}
       </tbody>
     </table>
+  );
+}
+
+/** The permanent approvals, with a button to revoke each; nothing if there are none. */
+function Policies() {
+  const { value, reload } = useAnswer('GET /api/approval-policies', { query: { limit: 100 } }, 10_000);
+  const { problem, attempt, retry } = useAttempt();
+  if (value === undefined || value.policies.length === 0) return null;
+  const end = (id: string) =>
+    void attempt(() => call('DELETE /api/approval-policies/{id}', { path: { id } })).then(reload);
+  return (
+    <section aria-labelledby="policies">
+      <div className="section-head">
+        <h2 id="policies">Approved without a question</h2>
+      </div>
+      <Problem words={problem} onRetry={retry} />
+      <ul className="policies">
+        {value.policies.map((policy) => (
+          <li key={policy.policy_id}>
+            <span>
+              {policy.tool === 'start_preview' ? 'Previews of ' : `${policy.tool}, `}
+              {policy.target_port === null ? 'any port' : `port ${policy.target_port}`}{' '}
+              {policy.run_id === null ? (
+                `in all runs of ${policy.owner}`
+              ) : (
+                <>
+                  in <Link href={`/runs/${encodeURIComponent(policy.run_id)}`}>one run</Link> of{' '}
+                  {policy.owner}
+                </>
+              )}
+              <span className="quiet">
+                {' '}
+                since {new Date(policy.created_at).toLocaleString()}
+                {policy.created_by === policy.owner ? '' : `, by ${policy.created_by}`}
+              </span>
+            </span>
+            <Button onPress={() => end(policy.policy_id)}>Ask again</Button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const NEW = 'new';
+
+/** Starts a run in a new or an existing sandbox. */
+function NewRun() {
+  const [, navigate] = useLocation();
+  const { value: found } = useAnswer('GET /v1/sandbox', { query: { limit: 100 } });
+  return (
+    <FormDialog
+      trigger={<Button variant="primary">New run</Button>}
+      title="New run"
+      action="Start it"
+      onSubmit={async (form) => {
+        const title = formText(form, 'title');
+        const sandbox = formText(form, 'sandbox');
+        const { run_id: id, agent_token: token } = await call('POST /api/runs', {
+          body: {
+            ...(title === '' ? {} : { title }),
+            ...(sandbox === '' || sandbox === NEW ? {} : { sandbox_id: sandbox }),
+            auto_approve_tools: form.get('auto') !== null,
+          },
+        });
+        keepToken(id, token, 0);
+        navigate(`/runs/${encodeURIComponent(id)}`);
+      }}
+    >
+      <TextInput label="Title" name="title" maxLength={200} hint="What the agent is to do, for people" />
+      <Choice
+        label="Sandbox"
+        name="sandbox"
+        defaultValue={NEW}
+        options={[
+          { id: NEW, words: 'A new one' },
+          ...(found?.sandboxes ?? []).map(({ id, name }) => ({
+            id,
+            words: name === null ? id : `${plainText(name, 60)} (${id})`,
+          })),
+        ]}
+      />
+      <Check name="auto">Open previews that its agent asks for without a question</Check>
+    </FormDialog>
   );
 }

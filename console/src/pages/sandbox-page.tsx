@@ -2,19 +2,18 @@ import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { plainText } from '#core/shared/plain-text.ts';
 import { addressOf } from '../api/client.ts';
+import { Files } from '../files/files.tsx';
 import { formatMebibytes } from '../live/clock.ts';
 import { PageRightsContext, rightsIn } from '../live/page-rights.ts';
 import { useAnswer, useEvents } from '../live/use-live.ts';
-import { Missing, Pending, Problem, State } from '../parts/feedback.tsx';
-import { Files } from '../files/files.tsx';
+import { networkWords } from '../network/network-changes.ts';
 import { NetworkView } from '../network/network-view.tsx';
-import { PageHead } from '../parts/page-head.tsx';
+import { Missing, PageHead, Pending, Problem, State } from '../parts/elements.tsx';
 import { SandboxActions } from '../sandboxes/sandbox-actions.tsx';
 import { SandboxDetails } from '../sandboxes/sandbox-details.tsx';
-import '../sandboxes/sandboxes.css';
 import { TerminalPane } from '../sandboxes/terminals.tsx';
-import { networkWords } from '../sandboxes/network-words.ts';
 import { Away, Workspace } from '../workspace/workspace.tsx';
+import '../sandboxes/sandboxes.css';
 
 const CHANGES_FILES: ReadonlySet<string> = new Set(['file_written', 'file_deleted', 'exec']);
 

@@ -1,16 +1,16 @@
 import { memo } from 'react';
 import { Link } from 'wouter';
+import { Label, Meter } from 'react-aria-components';
 import { type Answer, call, type CallInput } from '../api/client.ts';
 import type { Selection } from '../lists/bulk-actions.tsx';
 import { FilteredList, type ListPage, useFilteredList } from '../lists/filtered-list.tsx';
-import { Check } from '../parts/controls.tsx';
-import { Empty, State } from '../parts/feedback.tsx';
-import { Ago } from '../sandboxes/ago.tsx';
+import { TableHead } from '../lists/table-head.tsx';
+import { formatMebibytes } from '../live/clock.ts';
+import { useAnswer } from '../live/use-live.ts';
+import { Ago, Check, Empty, State } from '../parts/elements.tsx';
 import { NewSandbox } from '../sandboxes/new-sandbox.tsx';
-import { QuotaBar } from '../sandboxes/quota-bar.tsx';
 import { SandboxActions } from '../sandboxes/sandbox-actions.tsx';
 import '../sandboxes/sandboxes.css';
-import { TableHead } from '../lists/table-head.tsx';
 
 type Sandbox = Answer<'GET /v1/sandbox'>['sandboxes'][number];
 type SandboxQuery = NonNullable<CallInput<'GET /v1/sandbox'>['query']>;
@@ -173,3 +173,62 @@ const Row = memo(
     JSON.stringify(before.sandbox) === JSON.stringify(after.sandbox),
 );
 Row.displayName = 'Row';
+
+const count = (amount: number) => amount.toLocaleString();
+const cores = (amount: number) => `${count(amount)} ${amount === 1 ? 'core' : 'cores'}`;
+
+/** The user's usage and quota, and the number of warm sandboxes. */
+function QuotaBar({ seen }: { readonly seen: string }) {
+  const { value: quota } = useAnswer('GET /api/quota', {}, 15_000, seen);
+  const { value: pool } = useAnswer('GET /v1/pool/stats', {}, 15_000, seen);
+  if (quota === undefined) return null;
+  const { used, limits } = quota;
+  const amounts = [
+    { name: 'Sandboxes', used: used.sandboxes, limit: limits.sandboxes, words: count },
+    { name: 'CPU', used: used.cpu, limit: limits.cpu, words: cores },
+    { name: 'Memory', used: used.memory_mb, limit: limits.memory_mb, words: formatMebibytes },
+    { name: 'Disk', used: used.disk_mb, limit: limits.disk_mb, words: formatMebibytes },
+  ];
+  return (
+    <div className="figures">
+      {amounts.map(({ name, used: has, limit, words }) =>
+        limit === null ? (
+          <div className="figure" key={name}>
+            <span className="name">{name}</span>
+            <strong>{words(has)}</strong>
+          </div>
+        ) : (
+          <Meter
+            key={name}
+            className="figure"
+            value={has}
+            maxValue={Math.max(limit, 1)}
+            valueLabel={`${words === cores ? count(has) : words(has)} of ${words(limit)}`}
+          >
+            {({ percentage, valueText }) => (
+              <>
+                <Label className="name">{name}</Label>
+                <strong>{valueText}</strong>
+                <span className={`bar ${percentage >= 90 ? 'full' : ''}`}>
+                  <span style={{ width: `${Math.min(percentage, 100)}%` }} />
+                </span>
+              </>
+            )}
+          </Meter>
+        ),
+      )}
+      {pool === undefined || (pool.config.warmTarget === 0 && pool.config.maxInstances === 0) ? null : (
+        <div className="figure">
+          <span className="name">Kept ready, for everybody</span>
+          <strong>
+            {pool.warm} of {pool.config.warmTarget}
+          </strong>
+          <span className="name">
+            {pool.assigned} in use
+            {pool.config.maxInstances === 0 ? '' : `, at most ${pool.config.maxInstances} together`}
+          </span>
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,10 +1,8 @@
 import { type FormEvent, useEffect, useRef } from 'react';
 import { Form } from 'react-aria-components';
 import { call } from '../api/client.ts';
-import { useAnswer, useVisible } from '../live/use-live.ts';
-import { Problem } from '../parts/feedback.tsx';
-import { Button, formText, Icon, TextInput } from '../parts/controls.tsx';
-import { useAttempt } from '../parts/use-attempt.ts';
+import { useAnswer, useAttempt, useVisible } from '../live/use-live.ts';
+import { Button, formText, Icon, Problem, TextInput } from '../parts/elements.tsx';
 
 const BEGIN_ANEW = 'Sign in again.';
 

@@ -1,8 +1,7 @@
 import { Workbench } from '../editor/workbench.tsx';
-import '../editor/editor.css';
 import { useAnswer } from '../live/use-live.ts';
-import { Missing, Pending } from '../parts/feedback.tsx';
-import { PageHead } from '../parts/page-head.tsx';
+import { Missing, PageHead, Pending } from '../parts/elements.tsx';
+import '../editor/editor.css';
 
 /** A tool: its draft, its versions, and its runs. */
 export default function ToolPage({ id }: { readonly id: string }) {

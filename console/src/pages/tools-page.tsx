@@ -2,12 +2,9 @@ import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { type Answer, call } from '../api/client.ts';
 import { EXAMPLE, FIRST_CODE } from '../editor/examples.ts';
-import { useAnswer } from '../live/use-live.ts';
-import { Button, Choice, formText, TextInput } from '../parts/controls.tsx';
-import { Empty, Pending, Problem } from '../parts/feedback.tsx';
+import { useAnswer, useAttempt } from '../live/use-live.ts';
+import { Ago, Button, Choice, Empty, formText, Pending, Problem, TextInput } from '../parts/elements.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
-import { useAttempt } from '../parts/use-attempt.ts';
-import { Ago } from '../sandboxes/ago.tsx';
 import { TableHead } from '../lists/table-head.tsx';
 
 type Tool = Answer<'GET /api/v1/editor/tools'>['tools'][number];

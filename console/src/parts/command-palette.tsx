@@ -6,9 +6,8 @@ import { useAnswer } from '../live/use-live.ts';
 import { chooseTheme, type Theme } from '../live/theme.ts';
 import { LINKED_PAGES } from '../pages/console-pages.tsx';
 import { placeAfter } from '../sandboxes/use-place.ts';
-import { Button } from './controls.tsx';
+import { Button, Fact } from './elements.tsx';
 import { ModalDialog } from './dialog-form.tsx';
-import { Fact } from './feedback.tsx';
 import PickDialog, { type Pick } from './pick-dialog.tsx';
 import { showTourStep } from './tour-step.ts';
 

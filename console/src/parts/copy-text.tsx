@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { Button, type ButtonProps } from './controls.tsx';
+import { Button, type ButtonProps } from './elements.tsx';
 
 interface CopyButtonProps extends Pick<ButtonProps, 'variant'> {
   readonly text: string;

@@ -1,9 +1,7 @@
 import { type ComponentProps, type FormEvent, type ReactNode, useContext, useState } from 'react';
 import { Dialog, DialogTrigger, Form, Heading, Modal, ModalOverlay } from 'react-aria-components';
-import { SessionContext } from '../live/use-live.ts';
-import { Button } from './controls.tsx';
-import { Problem } from './feedback.tsx';
-import { useAttempt } from './use-attempt.ts';
+import { SessionContext, useAttempt } from '../live/use-live.ts';
+import { Button, Problem } from './elements.tsx';
 
 interface ModalDialogProps extends Pick<ComponentProps<typeof Dialog>, 'aria-label' | 'children'> {
   /** @default true */

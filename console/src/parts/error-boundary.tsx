@@ -1,5 +1,5 @@
 import { Component, type ReactNode } from 'react';
-import { Button } from './controls.tsx';
+import { Button } from './elements.tsx';
 
 interface ErrorBoundaryProps {
   /** A change renders the children again. */

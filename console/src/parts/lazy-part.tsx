@@ -1,6 +1,6 @@
 import { type ComponentType, type ReactNode, Suspense, use } from 'react';
 import { checkConnection, whenConnected } from '../live/connection.ts';
-import { Loading } from './feedback.tsx';
+import { Loading } from './elements.tsx';
 
 /** A component that is loaded when it is shown first. */
 export function lazyPart<P extends object>(

@@ -1,11 +1,10 @@
 import { type ReactNode, useContext, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { type Answer, call } from '../api/client.ts';
-import { useNewBuild } from '../live/new-build.ts';
 import { SessionContext, useConnection, useWindowEvent } from '../live/use-live.ts';
 import { LINKED_PAGES } from '../pages/console-pages.tsx';
 import type { Palette } from './command-palette.tsx';
-import { Button, Icon } from './controls.tsx';
+import { Button, Icon } from './elements.tsx';
 import { ErrorBoundary } from './error-boundary.tsx';
 import { lazyPart } from './lazy-part.tsx';
 import { Tour } from './tour.tsx';
@@ -146,4 +145,41 @@ function usePageHeading(location: string): string {
     return () => observer.disconnect();
   }, [location]);
   return words;
+}
+
+/** Digest of the sources of this page's build, equal to the server's `ETag`. Set by the build. */
+declare const BUILD_DIGEST: string;
+
+const EVERY_MS = 60_000;
+
+let isNewer = false;
+
+/** Checks whether the server has another build than this page's. */
+async function look(): Promise<void> {
+  try {
+    const response = await fetch('/', { headers: { 'if-none-match': `"${BUILD_DIGEST}"` } });
+    const tag = response.headers.get('etag');
+    // No build exists while it is being replaced.
+    isNewer = response.ok && tag !== null && !tag.includes(BUILD_DIGEST);
+  } catch {
+    // Retried later.
+  }
+}
+
+/** After a new build, reloads at the next navigation: the current page is never interrupted. */
+function useNewBuild(location: string): void {
+  useEffect(() => {
+    const lookIfSeen = () => {
+      if (document.visibilityState === 'visible') void look();
+    };
+    const timer = setInterval(lookIfSeen, EVERY_MS);
+    document.addEventListener('visibilitychange', lookIfSeen);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', lookIfSeen);
+    };
+  }, []);
+  useEffect(() => {
+    if (isNewer) window.location.reload();
+  }, [location]);
 }

@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useRef, useSyncExternalStore } from 'react';
-import { Button } from './controls.tsx';
+import { Button } from './elements.tsx';
 import { onTour, showTourStep, type TourStep, tourStep } from './tour-step.ts';
 
 const STEPS: Readonly<

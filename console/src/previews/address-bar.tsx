@@ -1,5 +1,5 @@
 import { useEffect, useId, useState } from 'react';
-import { Button, Icon } from '../parts/controls.tsx';
+import { Button, Icon } from '../parts/elements.tsx';
 import { currentPath, type FrameHistory, moveInHistory, openPath, readPath } from './frame-history.ts';
 
 export interface AddressBarProps {

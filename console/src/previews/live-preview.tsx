@@ -3,10 +3,8 @@ import { ToggleButton } from 'react-aria-components';
 import { type Answer, call } from '../api/client.ts';
 import { timeLeft } from '../live/clock.ts';
 import { usePageRights } from '../live/page-rights.ts';
-import { useNow } from '../live/use-live.ts';
-import { Button, Choice, Icon } from '../parts/controls.tsx';
-import { Problem } from '../parts/feedback.tsx';
-import { useAttempt } from '../parts/use-attempt.ts';
+import { useAttempt, useNow, usePolled } from '../live/use-live.ts';
+import { Button, Choice, Icon, Problem } from '../parts/elements.tsx';
 import type { RunEvent } from '../runs/event-labels.ts';
 import { AddressBar } from './address-bar.tsx';
 import { currentPath, START } from './frame-history.ts';
@@ -18,7 +16,6 @@ import { lastLook, type PageCheck, previewStatus, STATE_LABELS } from './preview
 import { ResumeButton } from './resume-button.tsx';
 import { SharePreview } from './share-preview.tsx';
 import { type PortChanges, useDoctor } from './use-doctor.ts';
-import { useKeepalive } from './use-keepalive.ts';
 
 type Preview = Answer<'GET /api/runs/{id}/sandbox/port-forward'>[number];
 
@@ -250,4 +247,28 @@ function TimeRing({ share, words, title, isShort }: NonNullable<ReturnType<typeo
       <span className={isShort ? '' : 'hidden'}>{words}</span>
     </span>
   );
+}
+
+/** Interval of a visible preview's keepalives, and after one that failed, in milliseconds. */
+const KEEPALIVE_MS = 60_000;
+const AGAIN_MS = 10_000;
+
+/**
+ * Sends a keepalive every minute while the preview is visible.
+ * @returns its expiry without another one, null: never; and why they fail, if they do
+ */
+function useKeepalive(runId: string, { session_id: token, expires_at: notice, preview_url: url }: Preview) {
+  const [expiry, setExpiry] = useState(notice);
+  const { value: kept, problem } = usePolled(
+    (signal) =>
+      call('POST /api/runs/{id}/sandbox/preview/{token}/keepalive', { path: { id: runId, token }, signal }),
+    url === null ? undefined : `${runId} ${token}`,
+    KEEPALIVE_MS,
+    AGAIN_MS,
+  );
+  useEffect(() => setExpiry(notice), [notice]);
+  useEffect(() => {
+    if (kept !== undefined) setExpiry(kept.expires_at);
+  }, [kept]);
+  return { expiry, problem };
 }

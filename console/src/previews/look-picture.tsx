@@ -3,9 +3,8 @@ import { Button as PlainButton, Heading } from 'react-aria-components';
 import { plainText } from '#core/shared/plain-text.ts';
 import { addressOf, type Answer } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
-import { Button, Choice } from '../parts/controls.tsx';
+import { Button, Choice, Pending } from '../parts/elements.tsx';
 import { DialogButton } from '../parts/dialog-form.tsx';
-import { Pending } from '../parts/feedback.tsx';
 import './look-picture.css';
 
 type KeptLook = Answer<'GET /api/runs/{id}/looks'>['looks'][number];

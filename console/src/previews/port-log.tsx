@@ -1,5 +1,5 @@
 import { useAnswer } from '../live/use-live.ts';
-import { Pending } from '../parts/feedback.tsx';
+import { Pending } from '../parts/elements.tsx';
 import { LogView, processLog, serverLog } from '../sandboxes/log-view.tsx';
 
 interface PortLogProps {

@@ -1,7 +1,7 @@
 import { call } from '../api/client.ts';
 import { usePageRights } from '../live/page-rights.ts';
-import { Button } from '../parts/controls.tsx';
-import { useAttempt } from '../parts/use-attempt.ts';
+import { Button } from '../parts/elements.tsx';
+import { useAttempt } from '../live/use-live.ts';
 
 /** Resumes a stopped sandbox, or says who can. The next poll shows the result. */
 export function ResumeButton({ sandboxId }: { readonly sandboxId: string }) {

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { Dialog, DialogTrigger, Popover } from 'react-aria-components';
 import { renderSVG } from 'uqr';
-import { Button, Icon } from '../parts/controls.tsx';
+import { Button, Icon } from '../parts/elements.tsx';
 import { copyText } from '../parts/copy-text.tsx';
 
 interface SharePreviewProps {

@@ -1,9 +1,8 @@
 import { useRef, useState } from 'react';
 import { plainText } from '#core/shared/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
-import { Problem } from '../parts/feedback.tsx';
-import { Button, TextInput } from '../parts/controls.tsx';
-import { useAttempt } from '../parts/use-attempt.ts';
+import { Button, Problem, TextInput } from '../parts/elements.tsx';
+import { useAttempt } from '../live/use-live.ts';
 import { ResumeButton } from './resume-button.tsx';
 
 export interface StartPreviewProps {

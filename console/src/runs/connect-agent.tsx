@@ -1,9 +1,8 @@
 import { useState } from 'react';
 import { call } from '../api/client.ts';
-import { Button, Choice } from '../parts/controls.tsx';
+import { Button, Choice, Problem } from '../parts/elements.tsx';
 import { CopyButton } from '../parts/copy-text.tsx';
-import { Problem } from '../parts/feedback.tsx';
-import { useAttempt } from '../parts/use-attempt.ts';
+import { useAttempt } from '../live/use-live.ts';
 import { agentConfigurations } from './agent-configurations.ts';
 import type { RunEvent } from './event-labels.ts';
 

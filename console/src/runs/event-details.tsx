@@ -2,8 +2,7 @@ import { useId, useState } from 'react';
 import type { Answer } from '../api/client.ts';
 import { ChangedLines } from '../editor/changed-lines.tsx';
 import { useAnswer } from '../live/use-live.ts';
-import { Button } from '../parts/controls.tsx';
-import { Pending } from '../parts/feedback.tsx';
+import { Button, Pending } from '../parts/elements.tsx';
 import { logText } from '../sandboxes/log-text.ts';
 import type { RunEvent } from './event-labels.ts';
 

@@ -1,12 +1,10 @@
 import { useEffect } from 'react';
 import { useLocation } from 'wouter';
 import { addressOf, call, request } from '../api/client.ts';
-import { useAnswer } from '../live/use-live.ts';
-import { Button } from '../parts/controls.tsx';
+import { useAnswer, useAttempt } from '../live/use-live.ts';
+import { Button, Empty, Problem } from '../parts/elements.tsx';
 import { CopyButton } from '../parts/copy-text.tsx';
-import { Empty, Problem } from '../parts/feedback.tsx';
 import { offerTour, showTourStep, tourStep } from '../parts/tour-step.ts';
-import { useAttempt } from '../parts/use-attempt.ts';
 
 const PAGE = `<!doctype html>
 <html lang="en">

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { plainText } from '#core/shared/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
 import { useAnswer } from '../live/use-live.ts';
-import { Button, Choice } from '../parts/controls.tsx';
+import { Button, Choice } from '../parts/elements.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
 
 type Sharing = Answer<'GET /api/runs/{id}'>['sharing'];

@@ -1,7 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { Link } from 'wouter';
-import { Button, Choice, TextInput } from '../parts/controls.tsx';
-import { Empty } from '../parts/feedback.tsx';
+import { Button, Choice, Empty, TextInput } from '../parts/elements.tsx';
 import { LookPicture } from '../previews/look-picture.tsx';
 import { placeAfter, usePlace } from '../sandboxes/use-place.ts';
 import { EventDetails } from './event-details.tsx';

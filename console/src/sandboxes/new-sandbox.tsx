@@ -3,7 +3,7 @@ import { CheckboxGroup, Form, Heading, Label } from 'react-aria-components';
 import { Link, useLocation } from 'wouter';
 import { type Answer, ApiError, call } from '../api/client.ts';
 import { problemOf, useAnswer, useNow } from '../live/use-live.ts';
-import { Button, Check, Choice, TextInput } from '../parts/controls.tsx';
+import { Button, Check, Choice, TextInput } from '../parts/elements.tsx';
 import { DialogButton } from '../parts/dialog-form.tsx';
 import { readNewSandbox } from './read-new-sandbox.ts';
 import { problemsByField } from './sandbox-fields.ts';

@@ -1,5 +1,5 @@
 import { Heading } from 'react-aria-components';
-import { Button } from '../parts/controls.tsx';
+import { Button } from '../parts/elements.tsx';
 import { ModalDialog } from '../parts/dialog-form.tsx';
 import { localPort } from './log-text.ts';
 import { usePlace } from './use-place.ts';

@@ -1,5 +1,5 @@
 import type { Api } from '../api/api.ts';
-import { formText } from '../parts/controls.tsx';
+import { formText } from '../parts/elements.tsx';
 import { isName, readPairs } from './sandbox-fields.ts';
 
 type Body = NonNullable<Api['POST /v1/sandbox']['body']>;

@@ -1,7 +1,7 @@
 import { type Answer, call } from '../api/client.ts';
-import { Button } from '../parts/controls.tsx';
+import { Button } from '../parts/elements.tsx';
 import { FormDialog } from '../parts/dialog-form.tsx';
-import { useAttempt } from '../parts/use-attempt.ts';
+import { useAttempt } from '../live/use-live.ts';
 
 export interface SandboxActionsProps {
   readonly sandbox: Answer<'GET /v1/sandbox'>['sandboxes'][number];

@@ -3,12 +3,9 @@ import { ToggleButton } from 'react-aria-components';
 import { plainText } from '#core/shared/plain-text.ts';
 import { type Answer, call } from '../api/client.ts';
 import { usePageRights } from '../live/page-rights.ts';
-import { useAnswer } from '../live/use-live.ts';
-import { Button } from '../parts/controls.tsx';
-import { Problem, State } from '../parts/feedback.tsx';
-import { useAttempt } from '../parts/use-attempt.ts';
+import { useAnswer, useAttempt } from '../live/use-live.ts';
+import { Ago, Button, Problem, State } from '../parts/elements.tsx';
 import { TableHead } from '../lists/table-head.tsx';
-import { Ago } from './ago.tsx';
 import { type Log, LogView, processLog, serverLog } from './log-view.tsx';
 import { usePlace } from './use-place.ts';
 

@@ -6,7 +6,7 @@ import { useContext, useEffect, useId, useRef, useState } from 'react';
 import { ToggleButton } from 'react-aria-components';
 import { SessionContext } from '../live/use-live.ts';
 import { isDark, onThemeChange } from '../live/theme.ts';
-import { Button } from '../parts/controls.tsx';
+import { Button } from '../parts/elements.tsx';
 import { adoptInlineStyles } from './adopt-inline-styles.ts';
 import { UNICODE_OF_TODAY } from './character-width.ts';
 import { OpenLink } from './open-link.tsx';

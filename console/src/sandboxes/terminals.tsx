@@ -2,10 +2,9 @@ import { useState } from 'react';
 import { ToggleButton } from 'react-aria-components';
 import { call } from '../api/client.ts';
 import { usePageRights } from '../live/page-rights.ts';
-import { Empty, Problem } from '../parts/feedback.tsx';
-import { Button, Icon } from '../parts/controls.tsx';
+import { Button, Empty, Icon, Problem } from '../parts/elements.tsx';
 import { lazyPart } from '../parts/lazy-part.tsx';
-import { useAttempt } from '../parts/use-attempt.ts';
+import { useAttempt } from '../live/use-live.ts';
 import { Started, type StartedProps } from './started.tsx';
 import { usePlace } from './use-place.ts';
 

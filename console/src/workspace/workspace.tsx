@@ -1,6 +1,5 @@
 import { type CSSProperties, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
-import { Icon } from '../parts/controls.tsx';
-import { Empty, Loading } from '../parts/feedback.tsx';
+import { Empty, Icon, Loading } from '../parts/elements.tsx';
 import { ResumeButton } from '../previews/resume-button.tsx';
 import { usePlace } from '../sandboxes/use-place.ts';
 import {

@@ -118,8 +118,9 @@ export function filesPane(here: ConsoleSuite, own: SandboxPage): void {
       await page.keyboard.press('Control+s');
       await page.getByText('Saved.').waitFor();
       await expect(file('dos.txt')).resolves.toBe('zero one\r\ntwo\r\n');
-      await put('dos.txt', 'of an agent');
+      // First: a text without edits follows the file.
       await page.keyboard.type('and ');
+      await put('dos.txt', 'of an agent');
       await page.getByRole('button', { name: 'Save' }).click();
       await page.getByText('The file changed in the meantime').waitFor();
       expect(await violations(page)).toEqual([]);

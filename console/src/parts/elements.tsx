@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, useSyncExternalStore } from 'react';
 import {
   Button as AriaButton,
   type ButtonProps as AriaButtonProps,
@@ -17,6 +17,8 @@ import {
   TextField,
   type TextFieldProps,
 } from 'react-aria-components';
+import { Link } from 'wouter';
+import { serverNow, timeAgo } from '../live/clock.ts';
 
 export interface ButtonProps extends AriaButtonProps {
   /** A further class. */
@@ -149,5 +151,149 @@ export function TextInput({ label, hint = '', placeholder, rows = 1, problem, ..
       )}
       <FieldError className="field-error">{problem}</FieldError>
     </TextField>
+  );
+}
+
+export function Loading() {
+  return (
+    <p className="loading" role="status">
+      Loading…
+    </p>
+  );
+}
+
+interface ProblemProps {
+  /** Undefined: nothing is shown. */
+  readonly words: string | undefined;
+  readonly onRetry?: () => void;
+}
+
+/** An error with the API's message. */
+export function Problem({ words, onRetry }: ProblemProps) {
+  if (words === undefined) return null;
+  return (
+    <div className="problem" role="alert">
+      <p>{words}</p>
+      {onRetry === undefined ? null : <Button onPress={onRetry}>Try again</Button>}
+    </div>
+  );
+}
+
+/** In place of what was not read yet. */
+export function Pending({ words, onRetry }: ProblemProps) {
+  return words === undefined ? <Loading /> : <Problem words={words} {...(onRetry && { onRetry })} />;
+}
+
+/** An empty list, and what to do about it. */
+export function Empty({ title, children }: { readonly title: string; readonly children?: ReactNode }) {
+  return (
+    <div className="empty">
+      <p className="title">{title}</p>
+      {children}
+    </div>
+  );
+}
+
+const HOMES: Readonly<Record<string, readonly [address: string, words: string]>> = {
+  sandbox: ['/sandboxes', 'Go to the sandboxes'],
+  tool: ['/tools', 'Go to the tools'],
+};
+
+export function Missing({ what }: { readonly what: string }) {
+  const [home, words] = HOMES[what] ?? ['/', 'Go to the runs'];
+  return (
+    <div className="empty">
+      <h1 className="title">There is no such {what}</h1>
+      <p>
+        {what === 'page' ? 'The address leads nowhere.' : 'It was deleted, or it belongs to another user.'}
+      </p>
+      <p>
+        <Link href={home}>{words}</Link>
+      </p>
+    </div>
+  );
+}
+
+const TONES: Readonly<Record<string, string>> = {
+  running: 'good',
+  ready: 'good',
+  succeeded: 'good',
+  failed: 'bad',
+  creating: 'busy',
+  starting: 'busy',
+  waiting: 'busy',
+};
+
+/** A term of a description list. */
+export function Fact({ name, children }: { readonly name: ReactNode; readonly children: ReactNode }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+/** A state as a coloured word; the colour adds no information. */
+export function State({ value }: { readonly value: string }) {
+  return <span className={`state ${TONES[value] ?? 'off'}`}>{value}</span>;
+}
+
+const POLL_MS = 15_000;
+const listeners = new Set<() => void>();
+let now = serverNow();
+let timer: ReturnType<typeof setInterval> | undefined;
+
+/** One timer for all rows of all lists. */
+function subscribe(listener: () => void): () => void {
+  now = serverNow();
+  listeners.add(listener);
+  timer ??= setInterval(() => {
+    now = serverNow();
+    for (const each of listeners) each();
+  }, POLL_MS);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+}
+
+/** Relative time. Re-renders only when its text changes. */
+export function Ago({ at }: { readonly at: string }) {
+  const words = useSyncExternalStore(subscribe, () => timeAgo(now - Date.parse(at)));
+  return (
+    <time dateTime={at} title={new Date(at).toLocaleString()}>
+      {words}
+    </time>
+  );
+}
+
+interface PageHeadProps {
+  /** The page of the list that it is in. */
+  readonly parent: readonly [address: string, name: string];
+  readonly title: string;
+  /** What is known of it, in a row. */
+  readonly facts: ReactNode;
+  /** What can be done with it. */
+  readonly children?: ReactNode;
+}
+
+/** The head of a page about one thing of a list. */
+export function PageHead({ parent: [address, name], title, facts, children }: PageHeadProps) {
+  return (
+    <div className="page-head">
+      <div>
+        <p className="crumb">
+          <Link href={address}>{name}</Link>
+        </p>
+        <h1 title={title}>
+          <bdi>{title}</bdi>
+        </h1>
+        <p className="facts">{facts}</p>
+      </div>
+      {children}
+    </div>
   );
 }
