@@ -8,6 +8,7 @@ import {
   labelValue,
   PREVIEW_LABELS,
   type PreviewNotes,
+  ROUTE_RESPONSE_HEADERS,
   sandboxIdLabels,
   sandboxObjectName,
   timeSlot,
@@ -16,7 +17,6 @@ import {
   writeNotes,
 } from './names.ts';
 import { type GatewayReference, parentReference } from './gateway-manifests.ts';
-import { ROUTE_RESPONSE_HEADERS } from './route-response-headers.ts';
 
 export interface PreviewProps extends Omit<PreviewNotes, 'podName'> {
   /** Name of both objects: `preview-` and 20 hex, never the token. */

@@ -7,7 +7,7 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto';
-import { link, open, readFile, rm } from 'node:fs/promises';
+import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
 import {
   type GuestKeys,
@@ -150,13 +150,7 @@ export async function loadOrCreateJwks(file: string): Promise<Jwks> {
   const kid = randomBytes(6).toString('hex');
   const fresh: Jwks = { keys: [{ kty: 'oct', kid, k: randomBytes(32).toString('base64url') }] };
   const aside = `${file}.${kid}`;
-  const handle = await open(aside, 'wx', 0o600);
-  try {
-    await handle.writeFile(`${JSON.stringify(fresh)}\n`);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await writeFile(aside, `${JSON.stringify(fresh)}\n`, { flag: 'wx', mode: 0o600, flush: true });
   try {
     await link(aside, file);
     return fresh;

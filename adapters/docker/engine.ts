@@ -6,6 +6,7 @@ import { inspect } from 'node:util';
 import Docker from 'dockerode';
 import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { PortholeError } from '#core/errors.ts';
+import { anySignal, unlessAborted } from '#core/shared/concurrency.ts';
 import { addressText, type EngineAddress } from './engine-address.ts';
 import type { SandboxVolumes } from './sandbox-volume.ts';
 
@@ -119,21 +120,16 @@ export class Engine {
   ): Promise<T> {
     signal?.throwIfAborted();
     const limit = AbortSignal.timeout(withinMs);
-    const either = signal === undefined ? limit : AbortSignal.any([signal, limit]);
-    // The library does not pass the signal on everywhere.
-    const aborted = Promise.withResolvers<never>();
-    const abort = (): void => aborted.reject(either.reason as Error);
-    either.addEventListener('abort', abort, { once: true });
+    const either = anySignal(signal, limit);
     try {
-      return await Promise.race([work(this.docker, either), aborted.promise]);
+      // The library does not pass the signal on everywhere.
+      return await unlessAborted(work(this.docker, either), either);
     } catch (error) {
       signal?.throwIfAborted();
       if (limit.aborted) {
         throw new EngineError(`${what}: no answer within ${withinMs / 1_000} s`, undefined, { cause: error });
       }
       throw engineError(what, this.where, error);
-    } finally {
-      either.removeEventListener('abort', abort);
     }
   }
 

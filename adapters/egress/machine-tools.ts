@@ -75,17 +75,13 @@ function registryUrl(text: string | undefined): URL | undefined {
 }
 
 function readNpm(environment: Variables): Map<string, string> {
-  const home = environment['HOME'] ?? '';
   const files = [
     environment['npm_config_globalconfig'] ?? '/usr/etc/npmrc',
-    environment['npm_config_userconfig'] ?? join(home, '.npmrc'),
+    environment['npm_config_userconfig'] ?? join(environment['HOME'] ?? '', '.npmrc'),
   ];
-  const settings = new Map(files.flatMap(readSettings));
-  for (const name of ['registry', 'cafile']) {
-    const value = environment[`npm_config_${name}`] ?? environment[`NPM_CONFIG_${name.toUpperCase()}`];
-    if (value) settings.set(name, value);
-  }
-  return settings;
+  return readSettings(files, ['registry', 'cafile'], (name) => {
+    return environment[`npm_config_${name}`] ?? environment[`NPM_CONFIG_${name.toUpperCase()}`];
+  });
 }
 
 function readPip(environment: Variables): Map<string, string> {
@@ -96,16 +92,27 @@ function readPip(environment: Variables): Map<string, string> {
     join(environment['XDG_CONFIG_HOME'] ?? join(home, '.config'), 'pip', 'pip.conf'),
     environment['PIP_CONFIG_FILE'] ?? '',
   ];
-  const settings = new Map(files.flatMap(readSettings));
-  for (const name of ['index-url', 'extra-index-url', 'cert']) {
-    const value = environment[`PIP_${name.replaceAll('-', '_').toUpperCase()}`];
+  return readSettings(files, ['index-url', 'extra-index-url', 'cert'], (name) => {
+    return environment[`PIP_${name.replaceAll('-', '_').toUpperCase()}`];
+  });
+}
+
+/** The settings of some files; a later one, and then the environment, comes first. */
+function readSettings(
+  files: readonly string[],
+  names: readonly string[],
+  variable: (name: string) => string | undefined,
+): Map<string, string> {
+  const settings = new Map(files.flatMap(readLines));
+  for (const name of names) {
+    const value = variable(name);
     if (value) settings.set(name, value);
   }
   return settings;
 }
 
 /** Reads `name = value` lines of all sections. Empty for a file that cannot be read. */
-function readSettings(file: string): [string, string][] {
+function readLines(file: string): [string, string][] {
   try {
     return readFileSync(file, 'utf8')
       .split('\n')

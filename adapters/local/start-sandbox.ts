@@ -6,7 +6,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { GuestClient } from '#adapters/guest/guest-client.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
-import { onceOpen } from '#core/shared/concurrency.ts';
+import { anySignal, onceOpen } from '#core/shared/concurrency.ts';
 import { PROTOCOL_VERSION } from '#guest/protocol/http-protocol.ts';
 import { NETWORK } from '#guest/protocol/network.ts';
 import type { GuestSettingsInput } from '#guest/protocol/settings-protocol.ts';
@@ -93,7 +93,7 @@ export class SandboxStarter {
       sandboxId: id,
       connect: async () => ({ stream: await connectToGuestIn(folder.path) }),
     });
-    const answer = client.health(AbortSignal.any([ended.signal, ...(signal === undefined ? [] : [signal])]));
+    const answer = client.health(anySignal(ended.signal, signal));
     spawned.go();
     void spawned.ended.finally(() => ended.abort());
     try {

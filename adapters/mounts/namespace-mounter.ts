@@ -1,5 +1,5 @@
 import type { BucketMount, BucketMounter } from '#core/mounts/mount-bucket.ts';
-import { oneAtATime } from '#core/shared/concurrency.ts';
+import { anySignal, oneAtATime } from '#core/shared/concurrency.ts';
 import { mountFailed, notMounted } from './mount-failure.ts';
 import { MountSupervisor } from './mount-supervisor.ts';
 import type { MountTarget } from './spawn-supervisor.ts';
@@ -44,7 +44,7 @@ export class NamespaceMounter implements BucketMounter {
   mount(sandboxId: string, mount: BucketMount, given?: AbortSignal): Promise<void> {
     const ending = this.#ending.get(sandboxId) ?? new AbortController();
     this.#ending.set(sandboxId, ending);
-    const signal = given === undefined ? ending.signal : AbortSignal.any([ending.signal, given]);
+    const signal = anySignal(ending.signal, given);
     return oneAtATime(this, sandboxId, async () => {
       signal.throwIfAborted();
       const { mountPath } = mount;

@@ -1,4 +1,6 @@
 import type { SealedTexts } from '#adapters/auth/sealed-texts.ts';
+import { NO_SECRETS, type SandboxSecrets } from '#core/network/network-secrets.ts';
+import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type { RecordsLog } from './sql-session.ts';
 
@@ -29,4 +31,36 @@ export function ownerSeals(seals: SealedTexts | undefined, log: RecordsLog | und
 
 function about(column: string, { org, user }: Owner): string {
   return JSON.stringify([column, org, user]);
+}
+
+/** For a sandbox without variables, and for a destroyed one. */
+export const NO_ENV = '{}';
+
+type Env = SandboxRecord['env'];
+
+export type SandboxEnv = ReturnType<typeof sandboxEnv>;
+
+/**
+ * The environment of a sandbox, with values that may be secrets, and its secrets. Sealed for its
+ * owner. A value that no key opens is read as empty: its sandbox can still be listed, used and
+ * deleted.
+ */
+export function sandboxEnv({ seal, open }: OwnerSeals) {
+  return {
+    text(env: Env, owner: Owner): string {
+      const plain = JSON.stringify(env);
+      return plain === NO_ENV ? plain : seal('sandboxes.env', owner, plain);
+    },
+    read: (text: string, owner: Owner) =>
+      JSON.parse(open('sandboxes.env', owner, text, 'the variables of a sandbox') ?? NO_ENV) as Env,
+    secretsText(secrets: SandboxSecrets, owner: Owner) {
+      const isEmpty = secrets.list.length === 0 && secrets.authority === undefined;
+      return isEmpty ? null : seal('sandboxes.secrets', owner, JSON.stringify(secrets));
+    },
+    readSecrets(text: string | null, owner: Owner): SandboxSecrets {
+      const plain =
+        text === null ? undefined : open('sandboxes.secrets', owner, text, 'the secrets of a sandbox');
+      return plain === undefined ? NO_SECRETS : (JSON.parse(plain) as SandboxSecrets);
+    },
+  };
 }

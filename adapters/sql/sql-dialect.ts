@@ -20,16 +20,10 @@ export interface Notifier {
 export const EVERY_RUN = '*';
 
 /** Watchers by run. */
-interface Watchers {
-  add(runId: string, wake: () => void): () => void;
-  wake(runId: string): void;
-  wakeAll(): void;
-}
-
-export function watchers(): Watchers {
+export function watchers() {
   const byRun = new Map<string, Set<{ readonly wake: () => void }>>();
   return {
-    add(runId, wake) {
+    add(runId: string, wake: () => void): () => void {
       const entry = { wake };
       const present = byRun.get(runId) ?? new Set();
       byRun.set(runId, present.add(entry));
@@ -38,7 +32,7 @@ export function watchers(): Watchers {
         if (present.size === 0 && byRun.get(runId) === present) byRun.delete(runId);
       };
     },
-    wake(runId) {
+    wake(runId: string) {
       for (const { wake } of byRun.get(runId) ?? []) wake();
       for (const { wake } of byRun.get(EVERY_RUN) ?? []) wake();
     },

@@ -9,7 +9,7 @@ import type {
 import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
 import { binds, isWithin, type Usage } from '#core/sandboxes/sandbox-quotas.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
-import type { SandboxEnv } from './sandbox-env.ts';
+import type { SandboxEnv } from './owner-seals.ts';
 import type { SandboxesTable, SqlSchema } from './schema.ts';
 import { all, count, first, instantText, ownedBy } from './sql-dialect.ts';
 import { insertSandbox, LIVE, millis, sandboxOf } from './sql-sandbox-records.ts';

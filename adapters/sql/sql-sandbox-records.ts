@@ -25,7 +25,7 @@ import {
   NEWEST,
   OLDEST,
 } from './keyset-page.ts';
-import { NO_ENV, type SandboxEnv } from './sandbox-env.ts';
+import { NO_ENV, type SandboxEnv } from './owner-seals.ts';
 import type { SandboxesTable, SqlSchema } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 

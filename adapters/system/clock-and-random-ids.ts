@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { monotonicFactory } from 'ulid';
 import { base32 } from '#core/previews/preview-token.ts';
 import type { Ids, WakingClock } from '#core/shared/clock-and-ids.ts';
@@ -37,19 +38,7 @@ export const systemClock: WakingClock = {
       if (left <= 0 || signal?.aborted === true) return;
       // Timers fire up to a millisecond early and stop while the machine sleeps: check the clock
       // again.
-      await pause(Math.min(left, LONGEST_TIMER_MS), signal);
+      await pause(Math.min(left, LONGEST_TIMER_MS), undefined, { signal }).catch(() => undefined);
     }
   },
 };
-
-function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, milliseconds);
-    signal?.addEventListener('abort', end);
-  });
-}

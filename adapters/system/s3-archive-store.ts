@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { PortholeError } from '#core/errors.ts';
 import type { ArchiveStore } from '#core/archives/archive-store.ts';
 import type { BucketCredentials } from '#core/mounts/mount-bucket.ts';
-import { onceOpen } from '#core/shared/concurrency.ts';
+import { onceOpen, unlessAborted } from '#core/shared/concurrency.ts';
 
 export interface S3ArchiveOptions {
   readonly bucket: string;
@@ -45,7 +44,7 @@ export function s3ArchiveStore({ bucket, endpoint, region, credentials }: S3Arch
         >;
         const stored = (await client()).putObject(key, stream, { partSize: PART_BYTES });
         // The client takes no signal: after an abort, the upload is not awaited.
-        await (signal === undefined ? stored : Promise.race([stored, aborted(signal)]));
+        await unlessAborted(stored, signal);
       } catch (error) {
         content.destroy();
         signal?.throwIfAborted();
@@ -75,11 +74,6 @@ export function s3ArchiveStore({ bucket, endpoint, region, credentials }: S3Arch
       }
     },
   };
-}
-
-async function aborted(signal: AbortSignal): Promise<never> {
-  if (!signal.aborted) await once(signal, 'abort');
-  throw signal.reason;
 }
 
 function codeOf(error: unknown): unknown {

@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import type { WakingClock } from './clock-and-ids.ts';
 
 export interface FairLimits {
@@ -228,4 +229,16 @@ export function onceOpen<T>(open: () => Promise<T>): () => Promise<T> {
 /** Aborts with the first of them. */
 export function anySignal(...signals: readonly (AbortSignal | undefined)[]): AbortSignal {
   return AbortSignal.any(signals.filter((signal) => signal !== undefined));
+}
+
+/** Settles with the work, or rejects with the signal's reason: for work that takes no signal. */
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  const aborted = Promise.withResolvers<never>();
+  const listener = addAbortListener(signal, () => aborted.reject(signal.reason));
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    listener[Symbol.dispose]();
+  }
 }

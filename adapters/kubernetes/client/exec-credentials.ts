@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { ExecAuth } from '@kubernetes/client-node/dist/exec_auth.js';
 import { z } from 'zod';
+import { unlessAborted } from '#core/shared/concurrency.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 
 /** The `exec` of a user in a kubeconfig: a plugin of EKS, GKE or AKS that prints a credential. */
@@ -47,20 +48,12 @@ export async function execCredentials(
   const run = async (auth: ExecAuth): Promise<Credential> => {
     const found: { headers?: { Authorization?: string }; cert?: string; key?: string } = {};
     const late = AbortSignal.timeout(longestMs);
-    const ended = new Promise<never>((_resolve, reject) => {
-      late.addEventListener('abort', () => reject(new Error(`it did not end within ${longestMs / 1_000} s`)));
-    });
     const applied = auth.applyAuthentication({ name: user.name, exec }, found);
-    const failure = await Promise.race([applied, ended]).then(
-      () => undefined,
-      (error: unknown) => ({ error }),
-    );
-    if (failure !== undefined) {
+    await unlessAborted(applied, late).catch((error: unknown) => {
+      const problem = late.aborted ? new Error(`it did not end within ${longestMs / 1_000} s`) : error;
       const hint = installHint == null ? '' : ` ${installHint}`;
-      throw new Error(`${named} failed: ${problemOf(failure.error)}.${hint}`, {
-        cause: withoutOutput(failure.error),
-      });
-    }
+      throw new Error(`${named} failed: ${problemOf(problem)}.${hint}`, { cause: withoutOutput(problem) });
+    });
     const { headers, cert, key } = found;
     const token = headers?.Authorization?.replace(/^Bearer /, '');
     if (token === undefined && (cert === undefined || key === undefined)) {

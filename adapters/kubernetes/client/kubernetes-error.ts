@@ -56,6 +56,16 @@ export class ExchangeFailure extends Error {
   }
 }
 
+/** By status: proxies answer without a Status. */
+const REASONS: Readonly<Record<number, string>> = {
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  409: 'Conflict',
+  410: 'Expired',
+  429: 'TooManyRequests',
+};
+
 /** The error of a response with an error status. */
 export function errorFromAnswer(
   what: string,
@@ -66,9 +76,10 @@ export function errorFromAnswer(
   const answer = parseStatus(body);
   const seconds = answer?.details?.retryAfterSeconds ?? Number(retryAfter ?? Number.NaN);
   const message = answer?.message ?? body.slice(0, 200);
+  const fallback = REASONS[status] ?? (status >= 500 ? 'InternalError' : 'BadRequest');
   return new KubernetesError(`${what}: ${status} ${message}`.trimEnd(), {
     status,
-    reason: isQuotaUncounted(status, message) ? 'QuotaStatusUnknown' : (answer?.reason ?? reasonOf(status)),
+    reason: isQuotaUncounted(status, message) ? 'QuotaStatusUnknown' : (answer?.reason ?? fallback),
     // A proxy may have lost the response of a call that succeeded.
     inDoubt: status >= 500,
     retryAfterMs: Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined,
@@ -113,25 +124,5 @@ function parseStatus(body: string): Status | undefined {
     return answer?.kind === 'Status' ? answer : undefined;
   } catch {
     return undefined;
-  }
-}
-
-/** Proxies answer without a Status. */
-function reasonOf(status: number): string {
-  switch (status) {
-    case 401:
-      return 'Unauthorized';
-    case 403:
-      return 'Forbidden';
-    case 404:
-      return 'NotFound';
-    case 409:
-      return 'Conflict';
-    case 410:
-      return 'Expired';
-    case 429:
-      return 'TooManyRequests';
-    default:
-      return status >= 500 ? 'InternalError' : 'BadRequest';
   }
 }

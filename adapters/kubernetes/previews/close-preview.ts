@@ -2,8 +2,15 @@ import { ANNOTATIONS, parseTime } from '#constructs/names.ts';
 import type { ClosePrecondition, Preview } from '#core/previews/preview-plane.ts';
 import { absent } from '../client/kubernetes-error.ts';
 import { within } from '../client/exchange.ts';
-import { type PreviewStore, START_OVER_MS, type StoredRoute, type StoredService } from './preview-store.ts';
-import { type OwnerService, ownerServiceOf, isOurs } from './read-preview.ts';
+import {
+  isOurs,
+  type OwnerService,
+  ownerServiceOf,
+  type PreviewStore,
+  START_OVER_MS,
+  type StoredRoute,
+  type StoredService,
+} from './preview-store.ts';
 
 /** Timeout for removing the Service, in milliseconds. After it, the sweep removes the Service. */
 const SERVICE_MS = 5_000;

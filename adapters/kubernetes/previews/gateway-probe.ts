@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import type { ClientRequest, IncomingMessage } from 'node:http';
-import { ROUTE_RESPONSE_HEADERS } from '#constructs/route-response-headers.ts';
+import { ROUTE_RESPONSE_HEADERS } from '#constructs/names.ts';
 
 export interface GatewayProbeOptions {
   /**

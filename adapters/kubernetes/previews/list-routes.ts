@@ -5,14 +5,15 @@ import { absent } from '../client/kubernetes-error.ts';
 import { isEarlier } from '../client/kubernetes-object.ts';
 import {
   earliestTicket,
+  isOurs,
   isStartOver,
   memberSelector,
   memberServices,
+  ownerServiceOf,
   type PreviewStore,
   type StoredRoute,
   type StoredService,
 } from './preview-store.ts';
-import { isOurs, ownerServiceOf } from './read-preview.ts';
 
 /**
  * Most passes list only recent Services, where crashed starts are. The window lets several passes

@@ -18,9 +18,10 @@ import {
   memberServices,
   earliestTicket,
   isClaimed,
+  isOurs,
   isStartOver,
+  ownerServiceOf,
 } from './preview-store.ts';
-import { ownerServiceOf, isOurs } from './read-preview.ts';
 
 export interface OpenPreviewOptions {
   readonly store: PreviewStore;

@@ -4,6 +4,7 @@ import type { PreviewStatus, StatusPageContext } from '#proxy/status-page.ts';
 import type { PreviewPlane } from '#core/previews/preview-plane.ts';
 import type { PreviewRecords } from '#core/previews/preview-records.ts';
 import { isPreviewToken, tokenFingerprint, tokenSha256 } from '#core/previews/preview-token.ts';
+import { unlessAborted } from '#core/shared/concurrency.ts';
 import { within } from '../client/exchange.ts';
 
 export interface PreviewFallbackDeps {
@@ -49,10 +50,7 @@ export function createPreviewFallback({
     looking += 1;
     try {
       const [tombstone, live] = await within(pollMs, undefined, (limit) =>
-        Promise.race([
-          Promise.all([records.tombstone(tokenSha256(token)), plane.find(token, limit)]),
-          aborted(limit),
-        ]),
+        unlessAborted(Promise.all([records.tombstone(tokenSha256(token)), plane.find(token, limit)]), limit),
       );
       // Only an explicit stop is final: an expired preview may have been restarted under the same
       // URL.
@@ -84,11 +82,4 @@ export function createPreviewFallback({
     revoke: () => undefined,
     close: () => Promise.resolve(),
   };
-}
-
-/** For calls that take no signal. */
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-  });
 }

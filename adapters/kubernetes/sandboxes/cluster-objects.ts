@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isSandboxId, sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { ANNOTATIONS, sandboxObjectName } from '#constructs/names.ts';
+import { anySignal } from '#core/shared/concurrency.ts';
 import { type Repetition, retryDelay } from '../client/exchange.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
 import { absent, errorFromAnswer, isReason, KubernetesError } from '../client/kubernetes-error.ts';
@@ -167,8 +168,7 @@ function isTimeout({ aborted, reason }: AbortSignal): boolean {
 }
 
 export function limited(signal: AbortSignal | undefined, withinMs: number): AbortSignal {
-  const limit = AbortSignal.timeout(withinMs);
-  return signal === undefined ? limit : AbortSignal.any([signal, limit]);
+  return anySignal(signal, AbortSignal.timeout(withinMs));
 }
 
 /**

@@ -6,6 +6,7 @@ import type { GuestClient } from '#adapters/guest/guest-client.ts';
 import { sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { GuestConnection } from '#core/sandboxes/sandbox-provider.ts';
+import { anySignal } from '#core/shared/concurrency.ts';
 import { GUEST_PORT, type GuestKeys, operationOf, SANDBOX_HEADER } from '#guest/protocol/guest-pod.ts';
 import { BROKER_HEADER } from '#guest/protocol/network.ts';
 import type { Collection } from '../client/kubernetes-object.ts';
@@ -134,8 +135,7 @@ async function reachAddress(
   const socket = connect({ host: pod.address, port, allowHalfOpen: true, noDelay: true });
   const late = AbortSignal.timeout(CONNECT_MS);
   try {
-    const either = AbortSignal.any([late, ...(signal === undefined ? [] : [signal])]);
-    await once(socket, 'connect', { signal: either });
+    await once(socket, 'connect', { signal: anySignal(late, signal) });
     return socket;
   } catch (error) {
     socket.destroy();

@@ -6,7 +6,7 @@ import type { Collection } from '#adapters/kubernetes/client/kubernetes-object.t
 import type { StoredRoute } from '#adapters/kubernetes/previews/preview-store.ts';
 import { createGatewayProbe, type GatewayProbe } from '#adapters/kubernetes/previews/gateway-probe.ts';
 import { openClusterStreams } from '#adapters/kubernetes/sandboxes/cluster-streams.ts';
-import { ROUTE_RESPONSE_HEADERS } from '#constructs/route-response-headers.ts';
+import { ROUTE_RESPONSE_HEADERS } from '#constructs/names.ts';
 
 /** The behavior of a proxy for one host, in milliseconds after its route appeared. */
 export interface Programming {
