@@ -84,6 +84,10 @@ export class Run {
   readonly id: string;
   readonly info: RunInfo;
   readonly sandbox: Sandbox;
+  readonly files: Files;
+  readonly processes: Processes;
+  readonly servers: Servers;
+  readonly ports: Ports;
   readonly inbox: Inbox;
   readonly #http: HttpClient;
   readonly #platform: Platform;
@@ -95,28 +99,16 @@ export class Run {
     this.id = info.run_id;
     this.info = info;
     this.sandbox = sandbox;
+    this.files = sandbox.files;
+    this.processes = sandbox.processes;
+    this.servers = sandbox.servers;
+    this.ports = sandbox.ports;
     this.#http = http;
     this.#platform = platform;
     this.#path = `api/runs/${encodeURIComponent(info.run_id)}`;
     this.inbox = new Inbox(http, this.#path);
     this.#agentToken = agentToken;
     this.#isAgent = isAgent;
-  }
-
-  get files(): Files {
-    return this.sandbox.files;
-  }
-
-  get processes(): Processes {
-    return this.sandbox.processes;
-  }
-
-  get servers(): Servers {
-    return this.sandbox.servers;
-  }
-
-  get ports(): Ports {
-    return this.sandbox.ports;
   }
 
   /**

@@ -7,13 +7,11 @@ const MOST_LINES = 400;
 const MOST_MS = 200;
 
 /** How a line of a patch begins → how it is shown, and read out. */
-const KINDS: Readonly<
-  Record<string, { readonly kind: string; readonly sign: string; readonly words: string }>
-> = {
+const KINDS = {
   '+': { kind: 'added', sign: '+', words: 'added: ' },
   '-': { kind: 'removed', sign: '−', words: 'removed: ' },
-};
-const SAME = { kind: 'same', sign: ' ', words: '' };
+  ' ': { kind: 'same', sign: ' ', words: '' },
+} as const;
 
 /** The lines that differ between two texts, with a few around them. */
 export function ChangedLines({ before, after }: { readonly before: string; readonly after: string }) {
@@ -30,7 +28,7 @@ export function ChangedLines({ before, after }: { readonly before: string; reado
               {'⋯\n'}
             </span>
           );
-        const { kind, sign, words } = KINDS[line.charAt(0)] ?? SAME;
+        const { kind, sign, words } = KINDS[line.charAt(0) as keyof typeof KINDS] ?? KINDS[' '];
         return (
           <span key={index} className={kind}>
             <span aria-hidden="true">{sign} </span>

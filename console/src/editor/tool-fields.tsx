@@ -10,24 +10,20 @@ import {
   readSchema,
 } from './tool-text.ts';
 
-export type FieldsTab = 'code' | 'input_schema' | 'settings_schema' | 'usage_instructions' | 'versions';
-
 /** The tab of a field. */
 export function tabOf(name: FieldName): FieldsTab {
   return name === 'source_code' || name === 'entrypoint' || name === 'language' ? 'code' : name;
 }
 
-const TABS: readonly {
-  readonly id: FieldsTab;
-  readonly words: string;
-  readonly fields: readonly FieldName[];
-}[] = [
+const TABS = [
   { id: 'code', words: 'Code', fields: ['source_code', 'entrypoint', 'language'] },
   { id: 'input_schema', words: 'Input schema', fields: ['input_schema'] },
   { id: 'settings_schema', words: 'Settings schema', fields: ['settings_schema'] },
   { id: 'usage_instructions', words: 'Instructions', fields: ['usage_instructions'] },
   { id: 'versions', words: 'Versions', fields: [] },
-];
+] as const;
+
+export type FieldsTab = (typeof TABS)[number]['id'];
 
 const SCHEMA_HINT = 'JSON Schema, draft 2020-12. Empty: any JSON is taken.';
 

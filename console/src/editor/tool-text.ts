@@ -56,20 +56,18 @@ export function readText(text: ToolText): ReadText {
   const input = readSchema(text.input_schema);
   const settings = readSchema(text.settings_schema);
   const problems: FieldProblems = {
-    ...(input.problem === undefined ? {} : { input_schema: input.problem }),
-    ...(settings.problem === undefined ? {} : { settings_schema: settings.problem }),
-    ...(text.entrypoint.trim() === ''
-      ? { entrypoint: { words: 'must be the name of a function, or module:function' } }
-      : {}),
+    ...(input.problem && { input_schema: input.problem }),
+    ...(settings.problem && { settings_schema: settings.problem }),
+    ...(text.entrypoint.trim() === '' && {
+      entrypoint: { words: 'must be the name of a function, or module:function' },
+    }),
   };
   if (Object.keys(problems).length > 0) return { fields: undefined, problems };
   const fields: ToolFields = {
+    ...text,
     entrypoint: text.entrypoint.trim(),
-    language: text.language,
-    source_code: text.source_code,
     input_schema: input.schema,
     settings_schema: settings.schema,
-    usage_instructions: text.usage_instructions,
   };
   return { fields, problems };
 }

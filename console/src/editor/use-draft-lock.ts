@@ -1,7 +1,8 @@
 import { useEffect, useMemo, useRef, useState } from 'react';
-import { type Answer, ApiError, call } from '../api/client.ts';
+import { ApiError, call } from '../api/client.ts';
 import { serverNow } from '../live/clock.ts';
 import { problemOf } from '../live/use-live.ts';
+import type { Draft } from './working-copies.ts';
 
 /**
  * A lock lasts ten minutes from its last renewal; this is the renewal interval while the user
@@ -67,8 +68,6 @@ export function useDraftLock(toolId: string, user: string, onRevision: (revision
  * the tool.
  */
 const tokens = new Map<string, string>();
-
-type Draft = Answer<'GET /api/v1/editor/tools/{tool_id}/draft'>;
 
 /**
  * Holds a draft's lock: takes it if free, renews it while the page is visible and edited, releases

@@ -1,5 +1,6 @@
+import type { Answer } from '../api/client.ts';
 import { unsaved } from '../parts/unsaved.ts';
-import { changedFields, textOf, type ToolFields, type ToolText } from './tool-text.ts';
+import { changedFields, textOf, type ToolText } from './tool-text.ts';
 
 /** The page's text of a tool, and the saved state. */
 export interface WorkingCopy {
@@ -13,11 +14,7 @@ export interface WorkingCopy {
   readonly versionId: string;
 }
 
-export interface Draft extends ToolFields {
-  readonly revision: number;
-  readonly version_id: string;
-  readonly updated_by: string;
-}
+export type Draft = Answer<'GET /api/v1/editor/tools/{tool_id}/draft'>;
 
 export function copyOf(draft: Draft): WorkingCopy {
   const saved = textOf(draft);

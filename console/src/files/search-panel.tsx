@@ -1,8 +1,8 @@
 import { useState } from 'react';
+import { type Answer, call } from '../api/client.ts';
 import { Button, Problem } from '../parts/elements.tsx';
 import { useAttempt } from '../live/use-live.ts';
 import { shownName } from './file-names.ts';
-import { searchText, type TextMatches } from './workspace-search.ts';
 
 interface SearchPanelProps {
   readonly sandboxId: string;
@@ -12,10 +12,14 @@ interface SearchPanelProps {
 
 /** Searches a text in the files of the workspace. */
 export function SearchPanel({ sandboxId, onMatch, onClose }: SearchPanelProps) {
-  const [found, setFound] = useState<TextMatches & { readonly text: string }>();
+  const [found, setFound] = useState<Answer<'GET /v1/sandbox/{id}/search'> & { readonly text: string }>();
   const { busy, problem, attempt } = useAttempt();
   const [text, setText] = useState('');
-  const search = () => void attempt(async () => setFound({ text, ...(await searchText(sandboxId, text)) }));
+  const search = () =>
+    void attempt(async () => {
+      const options = { path: { id: sandboxId }, query: { text } };
+      setFound({ text, ...(await call('GET /v1/sandbox/{id}/search', options)) });
+    });
   const files = new Set(found?.matches.map(({ path }) => path));
   return (
     <section className="search-panel" aria-label="Search in files">

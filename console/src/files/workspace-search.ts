@@ -1,4 +1,4 @@
-import { type Answer, call } from '../api/client.ts';
+import { call } from '../api/client.ts';
 
 const ROOT = '/workspace';
 /** Installed packages and the history of git hide what a person looks for. */
@@ -34,13 +34,6 @@ export function workspacePath(typed: string): string | undefined {
   const names = absolute.split('/').filter((name) => name !== '' && name !== '.');
   if (names.includes('..') || absolute.includes('\0')) return undefined;
   return `/${names[0] ?? ''}` === ROOT ? `/${names.join('/')}` : undefined;
-}
-
-export type TextMatches = Answer<'GET /v1/sandbox/{id}/search'>;
-
-/** Lines that contain a text, in upper or lower case. */
-export function searchText(sandboxId: string, text: string): Promise<TextMatches> {
-  return call('GET /v1/sandbox/{id}/search', { path: { id: sandboxId }, query: { text } });
 }
 
 /**

@@ -154,10 +154,7 @@ export function FilteredList<Item>({
   );
 }
 
-interface OlderPage<Item> {
-  readonly items: readonly Item[];
-  readonly next: string | null;
-}
+type OlderPage<Item> = Pick<ListPage<Item>, 'items' | 'next'>;
 
 /**
  * The newest items of a list, polled, and read again when `seen` changes; older ones on request.

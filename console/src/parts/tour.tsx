@@ -1,10 +1,8 @@
-import { type ReactNode, useEffect, useRef, useSyncExternalStore } from 'react';
+import { useEffect, useRef, useSyncExternalStore } from 'react';
 import { Button } from './elements.tsx';
 import { onTour, showTourStep, type TourStep, tourStep } from './tour-step.ts';
 
-const STEPS: Readonly<
-  Record<Exclude<TourStep, 'none'>, { readonly title: string; readonly words: ReactNode }>
-> = {
+const STEPS = {
   1: {
     title: 'Start a run',
     words: (

@@ -38,11 +38,7 @@ export const EVENT_TITLES: Readonly<Record<RunEvent['type'], string>> = {
 };
 
 /** The kinds of events, by the beginnings of their types. */
-export const EVENT_KINDS: readonly {
-  readonly id: string;
-  readonly words: string;
-  readonly begins: readonly string[];
-}[] = [
+export const EVENT_KINDS = [
   { id: 'all', words: 'Everything', begins: [''] },
   { id: 'commands', words: 'Commands and processes', begins: ['command.', 'process.'] },
   { id: 'files', words: 'Files', begins: ['file.'] },

@@ -24,15 +24,6 @@ export interface LineOptions {
   readonly signal: AbortSignal;
 }
 
-export interface Line {
-  /**
-   * Drops input while earlier output is replayed: the terminal's replies to its queries were sent
-   * then.
-   */
-  readonly type: (bytes: Uint8Array<ArrayBuffer>) => void;
-  readonly resize: () => void;
-}
-
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
 /**
@@ -69,7 +60,7 @@ interface Message {
  * Keeps a screen connected to its shell until the signal aborts: reconnects after a loss, but not
  * after the shell has ended or its sandbox was stopped.
  */
-export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOptions): Line {
+export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOptions) {
   let socket: WebSocket | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let pause = FIRST_PAUSE_MS;
@@ -191,7 +182,11 @@ export function openLine({ sandboxId, session, screen, onPhase, signal }: LineOp
   });
   connect();
   return {
-    type: (bytes) => {
+    /**
+     * Drops input while earlier output is replayed: the terminal's replies to its queries were sent
+     * then.
+     */
+    type: (bytes: Uint8Array<ArrayBuffer>) => {
       if (!isReplaying) send(bytes);
     },
     resize: () => sendSize(),

@@ -11,7 +11,7 @@ import { adoptInlineStyles } from './adopt-inline-styles.ts';
 import { UNICODE_OF_TODAY } from './character-width.ts';
 import { OpenLink } from './open-link.tsx';
 import { DARK, LIGHT } from './terminal-colours.ts';
-import { type Line, openLine, type Phase } from './terminal-line.ts';
+import { openLine, type Phase } from './terminal-line.ts';
 
 const WORDS: Readonly<Record<Phase, string>> = {
   connecting: 'Connecting…',
@@ -104,7 +104,7 @@ export default function TerminalView({ sandboxId, session, label, isRead, onOver
       { capture: true, signal: ended.signal },
     );
 
-    const line: Line = openLine({
+    const line = openLine({
       sandboxId,
       session,
       signal: ended.signal,
