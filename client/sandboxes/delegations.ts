@@ -1,6 +1,7 @@
 import type { HttpClient } from '../http/http-client.ts';
 import { type RunConfig, runConfig } from '../server/sandbox-config.ts';
 import type { CallOptions } from './files.ts';
+import type { Sandbox } from './sandbox.ts';
 
 /** Delegable rights: reading files, writing files, running commands. */
 export type Scope = 'fs:read' | 'fs:write' | 'exec';
@@ -40,27 +41,24 @@ export interface DelegatedCredential {
   readonly expires_at: string;
 }
 
+type DelegatedSandbox = Pick<Sandbox, 'id' | 'dataplaneUrl' | 'delegations'>;
+
 /** A delegation of part of a sandbox. */
 export class Delegation {
   readonly id: string;
   /** Private, so that logging the object does not expose it. */
   #token: string;
   #expiresAt: Date;
-  readonly #delegations: Delegations;
-  readonly #dataplaneUrl: string;
-  readonly #sandboxId: string;
+  readonly #sandbox: DelegatedSandbox;
 
   constructor(
-    delegations: Delegations,
-    { sandboxId, dataplaneUrl }: { readonly sandboxId: string; readonly dataplaneUrl: string },
+    sandbox: DelegatedSandbox,
     { delegation_id: id, token, expires_at: expiresAt }: DelegatedCredential,
   ) {
     this.id = id;
     this.#token = token;
     this.#expiresAt = new Date(expiresAt);
-    this.#delegations = delegations;
-    this.#sandboxId = sandboxId;
-    this.#dataplaneUrl = dataplaneUrl;
+    this.#sandbox = sandbox;
   }
 
   /** Opaque. Anyone who has it can use the delegation. */
@@ -74,23 +72,20 @@ export class Delegation {
 
   /** The part of a run's configuration for the server that gets it. */
   sandboxConfig(): RunConfig {
-    return runConfig({
-      sandbox_id: this.#sandboxId,
-      credential: this.#token,
-      dataplane_url: this.#dataplaneUrl,
-    });
+    const { id, dataplaneUrl } = this.#sandbox;
+    return runConfig({ sandbox_id: id, credential: this.#token, dataplane_url: dataplaneUrl });
   }
 
   /** Restarts its lifetime. The token that was handed over remains valid. */
   async renew(options?: CallOptions): Promise<void> {
-    const { token, expires_at: expiresAt } = await this.#delegations.renew(this.id, options);
+    const { token, expires_at: expiresAt } = await this.#sandbox.delegations.renew(this.id, options);
     this.#token = token;
     this.#expiresAt = new Date(expiresAt);
   }
 
   /** Ends it at once, everywhere. */
   revoke(options?: CallOptions): Promise<void> {
-    return this.#delegations.revoke(this.id, options);
+    return this.#sandbox.delegations.revoke(this.id, options);
   }
 
   /** Without the token: a logged delegation must not grant access. */
@@ -103,13 +98,9 @@ export class Delegation {
 export class Delegations {
   readonly #http: HttpClient;
   readonly #path: string;
-  readonly #sandbox: { readonly sandboxId: string; readonly dataplaneUrl: string };
+  readonly #sandbox: DelegatedSandbox;
 
-  constructor(
-    http: HttpClient,
-    sandboxPath: string,
-    sandbox: { readonly sandboxId: string; readonly dataplaneUrl: string },
-  ) {
+  constructor(http: HttpClient, sandboxPath: string, sandbox: DelegatedSandbox) {
     this.#http = http;
     this.#path = sandboxPath;
     this.#sandbox = sandbox;
@@ -121,7 +112,7 @@ export class Delegations {
       json: { scopes, commands, paths, ttl_seconds: ttlSeconds, renewable, label },
       signal,
     });
-    return new Delegation(this, this.#sandbox, info);
+    return new Delegation(this.#sandbox, info);
   }
 
   list({ signal }: CallOptions = {}): Promise<readonly DelegationInfo[]> {

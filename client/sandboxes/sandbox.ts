@@ -63,7 +63,7 @@ export class Sandbox implements AsyncDisposable {
     this.servers = new Servers(http, this.#path);
     this.ports = new Ports(http, this.#path);
     this.sessions = new Sessions(http, this.#path);
-    this.delegations = new Delegations(http, this.#path, { sandboxId: id, dataplaneUrl: this.dataplaneUrl });
+    this.delegations = new Delegations(http, this.#path, this);
   }
 
   /** The API's last response about it; undefined before the first. */

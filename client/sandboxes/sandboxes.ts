@@ -4,7 +4,7 @@ import { PortholeError } from '../http/porthole-error.ts';
 import type { Platform } from '../platform.ts';
 import type { Runs } from '../runs/runs.ts';
 import type { CallOptions } from './files.ts';
-import { Sandbox } from './sandbox.ts';
+import { Sandbox, type SandboxParts } from './sandbox.ts';
 import { createBody, type CreateSandboxOptions, type OnExit, type SandboxInfo } from './sandbox-info.ts';
 
 export interface HoldOptions extends CallOptions {
@@ -182,12 +182,7 @@ export class Sandboxes {
     return this.#http.list('ids', 'DELETE v1/sandbox', { query, signal });
   }
 
-  #sandbox(parts: {
-    readonly id: string;
-    readonly info?: SandboxInfo;
-    readonly token?: string | undefined;
-    readonly onExit?: OnExit | undefined;
-  }): Sandbox {
+  #sandbox(parts: Omit<SandboxParts, 'http' | 'platform' | 'runs'>): Sandbox {
     return new Sandbox({ http: this.#http, platform: this.#platform, runs: this.#runs, ...parts });
   }
 }
