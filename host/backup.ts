@@ -122,8 +122,8 @@ export async function restore(source: string, dataDir: string, say: Say): Promis
     }
     const work = await mkdtemp(join(folder.path, 'restoring-'));
     try {
-      const input = await open(file);
-      const isWhole = await hasEnd(input);
+      await using input = await open(file);
+      if (!(await hasEnd(input))) throw notWhole(file);
       // Zeros follow the end. A tar that leaves them unread breaks its pipe.
       const tar = spawn('tar', ['--extract', '--ignore-zeros', '--numeric-owner', `--directory=${work}`], {
         stdio: ['pipe', 'ignore', 'pipe'],
@@ -136,11 +136,7 @@ export async function restore(source: string, dataDir: string, say: Say): Promis
       const { code, stderr } = await ended;
       const names = await readdir(work);
       const isBackup = names.includes(RECORDS) && names.every((name) => [RECORDS, ...HELD].includes(name));
-      if (!isWhole || code !== 0 || sent.status === 'rejected' || !isBackup) {
-        throw new DataFolderError(
-          `${file} is not a whole backup${stderr === '' ? '' : ` (${stderr})`}. Name a file that porthole backup has written.`,
-        );
-      }
+      if (code !== 0 || sent.status === 'rejected' || !isBackup) throw notWhole(file, stderr);
       adoptRecords(join(work, RECORDS), `local:${hostname()}:${folder.path}`);
       // The records last: without them the folder still counts as empty.
       for (const name of [...HELD.filter((each) => names.includes(each)), RECORDS]) {
@@ -167,6 +163,12 @@ function backupFile(target: string, now: Date): string {
   const path = resolve(target);
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return path;
   return join(path, `porthole-${now.toISOString().slice(0, 19).replaceAll(':', '-')}Z.tar`);
+}
+
+function notWhole(file: string, reason = ''): DataFolderError {
+  return new DataFolderError(
+    `${file} is not a whole backup${reason === '' ? '' : ` (${reason})`}. Name a file that porthole backup has written.`,
+  );
 }
 
 function taken(file: string): DataFolderError {

@@ -4,7 +4,18 @@
  */
 import fs from 'node:fs';
 import { ofLibrary } from '../protocol/foreign-calls.ts';
-import { at, CREATE } from './descriptors.ts';
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = fs.constants;
+
+export const CREATE = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+
+export const NOT_ASCII = /[\x80-\xff]/;
+
+/** A name (bytes as Latin-1) in an open folder, as a path. */
+export function at(directory: number, name: string): string | Buffer {
+  const path = `/proc/self/fd/${directory}/${name}`;
+  return NOT_ASCII.test(name) ? Buffer.from(path, 'latin1') : path;
+}
 
 /** fcntl.h, sys/stat.h and stdio.h; Node does not export them. */
 const O_CLOEXEC = 0o2000000;
@@ -27,7 +38,7 @@ const library = ofLibrary((libc) => {
 });
 
 function cString(name: string): string | Buffer {
-  return /[\x80-\xff]/.test(name) ? Buffer.from(`${name}\0`, 'latin1') : name;
+  return NOT_ASCII.test(name) ? Buffer.from(`${name}\0`, 'latin1') : name;
 }
 
 /** Creates a file that is not there yet, and opens it to write. */
@@ -36,7 +47,7 @@ export function createFile(folder: number, name: string, mode: number): number {
   return descriptor === -1 ? fs.openSync(at(folder, name), CREATE, mode) : descriptor;
 }
 
-/** False if nothing has that name, or a link to a folder has. */
+/** @see Calls.isFolder */
 export function isFolder(folder: number, name: string): boolean {
   const failed = library()?.statx(folder, cString(name), AT_SYMLINK_NOFOLLOW, STATX_TYPE, status);
   if (failed === 0) return (status.readUInt16LE(MODE) & fs.constants.S_IFMT) === fs.constants.S_IFDIR;

@@ -1,7 +1,8 @@
 import type { Dirent } from 'node:fs';
 import { PortholeError } from '../../core/errors.ts';
 import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
-import { at, type Calls, Descent, entriesIn, errno, FOLDER, Slices } from './descriptors.ts';
+import { at } from './at-calls.ts';
+import { type Calls, Descent, entriesIn, errno, FOLDER, Slices } from './descriptors.ts';
 import { failure, invalid, notFound } from './failures.ts';
 import type { Workspace } from './workspace.ts';
 

@@ -6,25 +6,17 @@
 import fs from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { at, isFolder, NOT_ASCII } from './at-calls.ts';
 
 /** The same on x64 and arm64 (fcntl.h); Node does not export it. */
 const O_PATH = 0o10000000;
 
-const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = fs.constants;
+const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = fs.constants;
 
 /** Flags for a folder to traverse: needs no read permission. */
 export const FOLDER = O_PATH | O_DIRECTORY | O_NOFOLLOW;
 /** Does not block on the writer of a FIFO, or on the holder of a lease. */
 export const READ = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
-export const CREATE = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
-
-const NOT_ASCII = /[\x80-\xff]/;
-
-/** A name (bytes as Latin-1) in an open folder. */
-export function at(directory: number, name: string): string | Buffer {
-  const path = `/proc/self/fd/${directory}/${name}`;
-  return NOT_ASCII.test(name) ? Buffer.from(path, 'latin1') : path;
-}
 
 export const bytesOf = (name: string): string | Buffer =>
   NOT_ASCII.test(name) ? Buffer.from(name, 'latin1') : name;
@@ -49,6 +41,8 @@ export interface Calls {
   fstat(descriptor: number): Now<fs.Stats>;
   /** Undefined if nothing has that name. */
   lstat(path: Path): Now<fs.Stats | undefined>;
+  /** False if nothing has that name, or a link to a folder has. */
+  isFolder(folder: number, name: string): Now<boolean>;
   readlink(path: Path): Now<string>;
   opendir(path: Path): Now<OpenFolder>;
   mkdir(path: Path, mode: number): Now<unknown>;
@@ -68,6 +62,7 @@ export const direct: Calls = {
   close: fs.closeSync,
   fstat: (descriptor) => fs.fstatSync(descriptor),
   lstat: (path) => fs.lstatSync(path, { throwIfNoEntry: false }),
+  isFolder,
   readlink: (path) => fs.readlinkSync(path, 'latin1'),
   opendir: (path) => {
     const folder = fs.opendirSync(path, READDIR);
@@ -95,6 +90,7 @@ export const pooled: Calls = {
       if (errno(error) !== 'ENOENT') throw error;
       return undefined;
     }),
+  isFolder: async (folder, name) => (await pooled.lstat(at(folder, name)))?.isDirectory() === true,
   readlink: (path) => fs.promises.readlink(path, 'latin1'),
   opendir: (path) => fs.promises.opendir(path, READDIR),
   mkdir: fs.promises.mkdir,

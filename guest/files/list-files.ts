@@ -1,7 +1,8 @@
 import type { Stats } from 'node:fs';
 import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import type { FileStat } from '../protocol/files-protocol.ts';
-import { at, type Calls, Descent, entriesIn, errno, FOLDER, pooled, Slices } from './descriptors.ts';
+import { at } from './at-calls.ts';
+import { type Calls, Descent, entriesIn, errno, FOLDER, pooled, Slices } from './descriptors.ts';
 import { failure, invalid, notFound } from './failures.ts';
 import type { Workspace } from './workspace.ts';
 import { PARTIAL } from './write-file.ts';

@@ -1,12 +1,10 @@
 import fs, { type Stats } from 'node:fs';
 import { promisify } from 'node:util';
 import { PortholeError } from '../../core/errors.ts';
-import { isFolder, moveFile } from './at-calls.ts';
+import { at, CREATE, moveFile } from './at-calls.ts';
 import {
-  at,
   bytesOf,
   type Calls,
-  CREATE,
   Descent,
   direct,
   errno,
@@ -90,11 +88,7 @@ class Placing {
       }
       this.#workspace.check([...to.start, ...to.descent.names, name]);
       if (this.#pass === 'look') {
-        const isTaken =
-          to.calls === direct
-            ? isFolder(into, name)
-            : (await to.calls.lstat(at(into, name)))?.isDirectory() === true;
-        if (isTaken) throw this.#taken(name);
+        if (await to.calls.isFolder(into, name)) throw this.#taken(name);
       } else if (isFar) await this.#copy(at(from, name), into, name, to.calls);
       // A folder has taken the file's place since the check.
       else if (!moveFile(from, into, name)) throw this.#taken(name);

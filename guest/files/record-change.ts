@@ -2,7 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { readPlain } from '../plain-file.ts';
 import type { KeptDetail } from '../protocol/details-protocol.ts';
 import { LARGEST_CHANGED_FILE } from '../protocol/details-protocol.ts';
-import { at, direct } from './descriptors.ts';
+import { at } from './at-calls.ts';
+import { direct } from './descriptors.ts';
 import type { Place } from './workspace.ts';
 
 /** Records what a file contains before and after it is written. Never fails the write. */

@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import { PortholeError } from '../../core/errors.ts';
-import { createFile, makeFifo } from './at-calls.ts';
+import { at, createFile, makeFifo } from './at-calls.ts';
 import { emptyFolder } from './change-files.ts';
-import { at, bytesOf, direct, errno, FOLDER, quietly, Slices, writeNow } from './descriptors.ts';
+import { bytesOf, direct, errno, FOLDER, quietly, Slices, writeNow } from './descriptors.ts';
 import { MASKED, partialName } from './write-file.ts';
 
 /** Open folder descriptors: archives come folder by folder. */

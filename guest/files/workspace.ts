@@ -1,7 +1,8 @@
 import { closeSync, fstatSync, openSync, readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { PortholeError } from '../../core/errors.ts';
 import { belowWorkspace, resolveWorkspacePath } from '../../core/files/workspace-path.ts';
-import { at, type Calls, direct, errno, FOLDER, pooled } from './descriptors.ts';
+import { at } from './at-calls.ts';
+import { type Calls, direct, errno, FOLDER, pooled } from './descriptors.ts';
 
 /** The same as Linux (path_resolution(7)). */
 const MOST_LINKS = 40;

@@ -3,6 +3,7 @@ import type { OutputEvent } from '#core/processes/follow-output.ts';
 import {
   errorFrame,
   eventStream,
+  frame,
   lastEventId,
   LONGEST_STREAM_MS,
   QUIET_FRAME,
@@ -61,8 +62,8 @@ async function* frames(source: AsyncIterable<OutputEvent>, stopping: AbortSignal
       next = undefined;
       if (came.done === true) return;
       const { event, data, id } = came.value;
-      // Not by `frame`: clients that read lines rely on the name before the id.
-      yield `event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${data}\n\n`;
+      // Clients that read lines rely on the name before the id.
+      yield frame(id === undefined ? event : `${event}\nid: ${id}`, data);
     }
   } catch (error) {
     yield errorFrame(error, 'connect again at the last cursor.');
