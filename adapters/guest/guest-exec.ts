@@ -14,6 +14,7 @@ import {
   WebSocketWriter,
 } from '#guest/protocol/web-socket-protocol.ts';
 import { PortholeError } from '#core/errors.ts';
+import { coversMemory, ownMemory } from '#core/shared/free-buffer.ts';
 import { ANSWER_WITHIN, guestFailure } from '#core/processes/guest-answers.ts';
 import { type GuestAddress, upgradeConnection } from './guest-connection.ts';
 
@@ -106,6 +107,8 @@ class GuestCommand implements ExecProcess {
   #dying: NodeJS.Timeout | undefined;
   #received = 0;
   #isOver = false;
+  /** Whether more than the next piece of output may refer to the memory of the chunk. */
+  #isShared = false;
   #joined: (WebSocketMessage & { readonly kind: 'binary' }) | undefined;
 
   constructor(
@@ -184,6 +187,7 @@ class GuestCommand implements ExecProcess {
   #read(chunk: Buffer): void {
     if (this.#isOver) return;
     this.#received += chunk.length;
+    this.#isShared = !coversMemory(chunk);
     try {
       for (const message of this.#reader.read(chunk)) {
         if (this.#join(message)) continue;
@@ -192,6 +196,7 @@ class GuestCommand implements ExecProcess {
         // Ignore everything after the exit.
         if (this.#isOver) return;
       }
+      if (this.#joined !== undefined && !this.#isShared) ownMemory(this.#joined.payload);
       this.#flush();
     } catch (error) {
       this.#lost('its guest breaks the protocol', error);
@@ -217,6 +222,7 @@ class GuestCommand implements ExecProcess {
     const joined = this.#joined;
     if (joined === undefined) return;
     this.#joined = undefined;
+    this.#isShared = true;
     this.#take(joined);
   }
 

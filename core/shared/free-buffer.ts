@@ -1,13 +1,26 @@
 import type { OutgoingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 
+const sole = new WeakSet<Buffer>();
+
+/** Declares that nothing else refers to the memory of a piece, which is longer than the piece. */
+export function ownMemory(piece: Buffer): void {
+  sole.add(piece);
+}
+
 /**
  * Frees the memory of a piece of a body that nothing refers to any more. As garbage, every 64 MiB
  * of them (12 MiB in a guest) make V8 mark its whole heap, which takes longer than the transfer. A
  * piece that shares its memory is left alone.
  */
-export function freeBuffer({ buffer, byteLength }: Buffer): void {
-  if (byteLength === buffer.byteLength && buffer instanceof ArrayBuffer) buffer.transfer(0);
+export function freeBuffer(piece: Buffer): void {
+  const { buffer } = piece;
+  const isSole = coversMemory(piece) || sole.has(piece);
+  if (isSole && buffer instanceof ArrayBuffer) buffer.transfer(0);
+}
+
+export function coversMemory({ buffer, byteLength }: Buffer): boolean {
+  return byteLength === buffer.byteLength;
 }
 
 const owners = new WeakSet<Readable>();

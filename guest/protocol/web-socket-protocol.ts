@@ -122,7 +122,8 @@ export class WebSocketReader {
         if (length > 0) yield { kind: 'binary', type: this.#type, payload: piece };
         if (this.#left === 0) this.#reset();
       } else {
-        if (piece.length > 0) this.#parts.push(piece);
+        // A part is copied: the owner of the chunk may free it.
+        if (piece.length > 0) this.#parts.push(this.#left === 0 ? piece : Buffer.from(piece));
         if (this.#left === 0) yield* this.#finish();
       }
     }

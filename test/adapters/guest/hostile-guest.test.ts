@@ -10,6 +10,7 @@ import { EXEC } from '#guest/protocol/exec-protocol.ts';
 import { guestHealth } from '#guest/protocol/answers.ts';
 import { WebSocketReader, WebSocketWriter } from '#guest/protocol/web-socket-protocol.ts';
 import { bytes, codeOf } from '#test/contracts/sandbox-provider.contract.ts';
+import { freeBuffer } from '#core/shared/free-buffer.ts';
 import { AskingClient } from '#test/guest/support/asking-client.ts';
 
 const server = new WebSocketWriter('server');
@@ -140,6 +141,26 @@ test('takes nothing that comes after the exit', async () => {
   const process = await start();
   expect((await bytes(process.stdout)).toString()).toBe('out');
   expect(await process.exited).toEqual({ code: 0 });
+});
+
+test('keeps what shares a chunk with output that its reader frees', async () => {
+  const { promise: connected, resolve: connects } = Promise.withResolvers<Socket>();
+  await guest((socket) => {
+    socket.write(Buffer.concat([SWITCHED, STARTED]));
+    connects(socket);
+  });
+  const process = await start();
+  process.stderr.on('data', freeBuffer);
+  const socket = await connected;
+  const large = server.binary(EXEC.stderr, Buffer.alloc(40_000));
+  const exit = server.binary(EXEC.exit, '{"code":7}');
+  socket.write(Buffer.concat([server.binary(EXEC.stdout, 'a'), large]));
+  await once(process.stderr, 'data');
+  socket.write(Buffer.concat([large, exit.subarray(0, 6)]));
+  await once(process.stderr, 'data');
+  socket.write(exit.subarray(6));
+  expect(await process.exited).toEqual({ code: 7 });
+  expect((await bytes(process.stdout)).toString()).toBe('a');
 });
 
 test('does not swell when output comes faster than it is read', async () => {

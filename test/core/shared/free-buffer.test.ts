@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { expect, test } from '@jest/globals';
-import { freeBuffer, freeSentPieces, ownPieces } from '#core/shared/free-buffer.ts';
+import { freeBuffer, freeSentPieces, ownMemory, ownPieces } from '#core/shared/free-buffer.ts';
 
 const piece = (size: number) => Buffer.from(new Uint8Array(size).fill(1).buffer);
 
@@ -15,6 +15,13 @@ test('frees a piece that has its memory to itself, and no other', () => {
   freeBuffer(alone);
   freeBuffer(part);
   expect([alone.length, shared.length, part.length]).toEqual([0, 100, 90]);
+});
+
+test('frees a part of a piece that nothing else refers to', () => {
+  const part = piece(100).subarray(10);
+  ownMemory(part);
+  freeBuffer(part);
+  expect(part.length).toBe(0);
 });
 
 /** Sends a body as an answer. @returns all that the client gets */
