@@ -9,10 +9,10 @@ import {
   isJSONRPCErrorResponse,
   isJSONRPCResultResponse,
   type JSONRPCMessage,
+  parseJSONRPCMessage,
   ProtocolErrorCode,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
-import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 
 const address = process.env['PORTHOLE_URL'] ?? 'http://127.0.0.1:8787';
 const token = process.env['PORTHOLE_TOKEN'];
@@ -35,16 +35,58 @@ const upstream = new StreamableHTTPClientTransport(
     requestInit: token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } },
   },
 );
-const client = new StdioServerTransport();
 
 /** Ends the forwarded request of a call, by its id: Porthole then cancels the call. */
 const running = new Map<unknown, AbortController>();
 
-const say = (message: JSONRPCMessage): void => {
+// The client is gone, so there is no one to report to.
+process.stdout.once('error', () => process.exit(0));
+
+function say(message: JSONRPCMessage): void {
   if (isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)) running.delete(message.id);
-  // The client is gone, so there is no one to report to.
-  client.send(message).catch(() => process.exit(0));
-};
+  process.stdout.write(`${JSON.stringify(message)}\n`);
+}
+
+/** JSON-RPC 2.0 section 5: the answer to what is no request has the id null. */
+function refuse(code: ProtocolErrorCode, message: string): void {
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } })}\n`);
+}
+
+function forward(message: JSONRPCMessage): void {
+  // The server has no stream to open after it.
+  if (isInitializedNotification(message)) return;
+  if ('method' in message && message.method === 'notifications/cancelled') {
+    const id = message.params?.['requestId'];
+    running.get(id)?.abort();
+    running.delete(id);
+    return;
+  }
+  const ending = new AbortController();
+  if (isJSONRPCRequest(message)) running.set(message.id, ending);
+  upstream.send(message, { requestSignal: ending.signal }).catch((error: unknown) => {
+    if (!isJSONRPCRequest(message) || ending.signal.aborted) return;
+    const { id } = message;
+    say({ jsonrpc: '2.0', id, error: { code: ProtocolErrorCode.InternalError, message: remedy(error) } });
+  });
+}
+
+function take(line: string): void {
+  if (line.trim() === '') return;
+  let given: unknown;
+  try {
+    given = JSON.parse(line);
+  } catch (error) {
+    return refuse(ProtocolErrorCode.ParseError, `A line must be JSON: ${(error as Error).message}`);
+  }
+  let message: JSONRPCMessage;
+  try {
+    message = parseJSONRPCMessage(given);
+  } catch {
+    return refuse(ProtocolErrorCode.InvalidRequest, 'A line must be one message of JSON-RPC 2.0.');
+  }
+  forward(message);
+}
+
 Object.assign(upstream, {
   onmessage(message: JSONRPCMessage) {
     // Later requests of 2025 carry the negotiated protocol version.
@@ -54,27 +96,14 @@ Object.assign(upstream, {
     say(message);
   },
 });
-Object.assign(client, {
-  onmessage(message: JSONRPCMessage) {
-    // The server has no stream to open after it.
-    if (isInitializedNotification(message)) return;
-    if ('method' in message && message.method === 'notifications/cancelled') {
-      const id = message.params?.['requestId'];
-      running.get(id)?.abort();
-      running.delete(id);
-      return;
-    }
-    const ending = new AbortController();
-    if (isJSONRPCRequest(message)) running.set(message.id, ending);
-    upstream.send(message, { requestSignal: ending.signal }).catch((error: unknown) => {
-      if (!isJSONRPCRequest(message) || ending.signal.aborted) return;
-      const { id } = message;
-      say({ jsonrpc: '2.0', id, error: { code: ProtocolErrorCode.InternalError, message: remedy(error) } });
-    });
-  },
-  onclose: () => process.exit(0),
-});
-process.stdin.once('end', () => process.exit(0));
-
 await upstream.start();
-await client.start();
+
+// node:readline also ends a line at U+2028, which JSON permits in a string.
+let rest = '';
+for await (const piece of process.stdin.setEncoding('utf8') as AsyncIterable<string>) {
+  const lines = (rest + piece).split('\n');
+  rest = lines.pop() ?? '';
+  lines.forEach(take);
+}
+take(rest);
+// The process ends once no request is in flight.

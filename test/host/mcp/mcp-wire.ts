@@ -1,6 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { COMPILE_CACHE } from '#test/support/compile-cache.ts';
 import type { TestHost } from '#test/support/in-process-host.ts';
-import type { McpClients } from '../support/mcp-clients.ts';
+import { MCP_STDIO, type McpClients } from '../support/mcp-clients.ts';
 import { ALICE, BOB } from '../support/people.ts';
 
 /** The HTTP of /mcp, without a client library, and the program for clients over stdio. */
@@ -67,6 +71,50 @@ export function mcpWire(porthole: () => TestHost, { overStdio }: McpClients): vo
       expect(porthole().logged.join('')).not.toContain(ALICE);
     });
   });
+
+  test('over stdio, answers every line, also after the end of the input', async () => {
+    const initialize = {
+      protocolVersion: '2025-11-25',
+      capabilities: {},
+      clientInfo: { name: 'printf', version: '1' },
+    };
+    const lines = [
+      { jsonrpc: '2.0', id: 1, method: 'initialize', params: initialize },
+      { jsonrpc: '2.0', method: 'notifications/initialized' },
+      'hello\u2028"',
+      { hello: 'world' },
+      { jsonrpc: '2.0', id: 2, method: 'tools/list' },
+      { jsonrpc: '2.0', id: 3, method: 'tools/call', params: { name: 'start_run', arguments: {} } },
+    ].map((each) => (typeof each === 'string' ? each : JSON.stringify(each)));
+    const { stdout, stderr, code } = await exchange(lines.join('\n'));
+    const answers = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const summary = answers.map(({ id, error, result }) => [
+      id,
+      error === undefined ? Object.keys(result as object)[0] : (error as { code: number }).code,
+    ]);
+    expect(summary.toSorted(([a], [b]) => Number(a) - Number(b))).toEqual([
+      [null, -32_700],
+      [null, -32_600],
+      [1, 'protocolVersion'],
+      [2, 'tools'],
+      [3, 'content'],
+    ]);
+    expect([code, stderr]).toEqual([0, '']);
+  });
+
+  /** Runs the program for clients over stdio with the whole of its input. */
+  async function exchange(input: string): Promise<{ stdout: string; stderr: string; code: unknown }> {
+    const env = { ...COMPILE_CACHE, PORTHOLE_URL: porthole().host.url, PORTHOLE_TOKEN: ALICE };
+    const program = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MCP_STDIO], { env });
+    const closed = once(program, 'close');
+    program.stdin.end(input);
+    const [stdout, stderr] = await Promise.all([text(program.stdout), text(program.stderr)]);
+    const [code] = await closed;
+    return { stdout, stderr, code };
+  }
 
   test('over stdio, says what to do when Porthole is not there, or wants a credential', async () => {
     const { url } = porthole().host;

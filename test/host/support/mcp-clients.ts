@@ -25,6 +25,9 @@ export type Progress = Parameters<NonNullable<RequestOptions['onprogress']>>[0];
 
 export type McpClients = ReturnType<typeof mcpClients>;
 
+/** The program for clients over stdio. */
+export const MCP_STDIO = new URL('../../../host/mcp-stdio.ts', import.meta.url).pathname;
+
 const NAME = { name: 'tests', version: '1.0.0' };
 const client2026 = () => new Client2026(NAME, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
 
@@ -58,8 +61,7 @@ export function mcpClients(porthole: () => TestHost) {
     environment: Readonly<Record<string, string>>,
     protocol: Protocol = '2025-11-25',
   ): Promise<AnyClient> {
-    const script = new URL('../../../host/mcp-stdio.ts', import.meta.url).pathname;
-    const args = ['--disable-warning=ExperimentalWarning', script];
+    const args = ['--disable-warning=ExperimentalWarning', MCP_STDIO];
     const command = { command: process.execPath, args, env: { ...COMPILE_CACHE, ...environment } };
     if (protocol === '2026-07-28') return connected(client2026(), new Stdio2026(command));
     return connected(new Client(NAME), new StdioClientTransport(command));
