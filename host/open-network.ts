@@ -1,11 +1,25 @@
+import { isIP } from 'node:net';
+import { addressRefusal } from '#core/auth/address-range.ts';
 import type { BlockedHost, NetworkAccess } from '#core/network/network.ts';
 import { packageRules } from '#core/network/network-presets.ts';
 import type { Config } from './config/config.ts';
 import type { OpenBroker, OpenBrokerDeps } from './open-broker.ts';
 import type { Platform } from './platform.ts';
 
-/** What the owner of a sandbox can do about a blocked host. */
-export function allowHint(sandboxId: string, { host, port }: BlockedHost): string {
+const REFUSED = {
+  'metadata address': 'Sandboxes never reach metadata addresses: they give out credentials of the machine.',
+  'reserved address': 'Sandboxes never reach loopback and reserved addresses.',
+  'private address':
+    'Private addresses are refused, unless an administrator permits their range with PORTHOLE_NETWORK_PRIVATE_ALLOW.',
+} as const;
+
+/** What can be done about a blocked host, or why nothing can. */
+export function allowHint(sandboxId: string, { host, port, rule }: BlockedHost): string {
+  const isAddress = isIP(host) !== 0;
+  const named = / is a (metadata|reserved|private) address$/.exec(rule)?.[0].slice(' is a '.length);
+  const refusal = (isAddress ? addressRefusal(host, [], false) : named) as keyof typeof REFUSED | undefined;
+  if (refusal !== undefined) return REFUSED[refusal];
+  if (isAddress) return 'The list allow takes names of hosts, not addresses: connect to the name.';
   const entry = port === 80 || port === 443 ? host : `${host}:${port}`;
   return `Its owner can allow it: PATCH /v1/sandbox/${sandboxId} {"allow": ["${entry}"]}, which replaces the list.`;
 }

@@ -48,7 +48,7 @@ export interface NetworkBrokerDeps extends DialOptions {
    * @default policies change by `policyChanged` alone
    */
   watchPolicy?: ((sandboxId: string, changed: () => void) => () => void) | undefined;
-  /** Explains how the owner can allow a blocked host. */
+  /** Explains how the owner can allow a blocked host, or why nothing does. */
   hint(sandboxId: string, blocked: BlockedHost): string;
 }
 

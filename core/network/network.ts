@@ -46,7 +46,7 @@ export interface NetworkAccess extends NetworkOptions {
   policyChanged(sandboxId: string): Promise<void>;
   /** Destinations blocked since then, each host and port once. Kept for a limited time. */
   blockedSince(sandboxId: string, since: Date): Promise<readonly BlockedHost[]>;
-  /** How an owner can allow the destination, in one sentence. */
+  /** How an owner can allow the destination, or why nothing does. */
   hint(sandboxId: string, blocked: BlockedHost): string;
   /** Resolves once every attempt so far is among the sandbox's events. */
   settled(): Promise<void>;

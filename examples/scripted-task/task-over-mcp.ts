@@ -1,7 +1,9 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
 const url = new URL('/mcp', process.env['PORTHOLE_URL'] ?? 'http://127.0.0.1:8787');
-const headers = { authorization: `Bearer ${process.env['PORTHOLE_API_KEY']}` };
+const token = process.env['PORTHOLE_API_KEY'];
+if (!token) throw new Error('Set PORTHOLE_API_KEY to the agent_token of a run: POST /api/runs.');
+const headers = { authorization: `Bearer ${token}` };
 const client = new Client({ name: 'scripted-task', version: '1.0.0' });
 await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
 const call = async (name: string, given: Readonly<Record<string, unknown>>) => {

@@ -5,7 +5,7 @@ call() {
   method=$1 path=$2
   shift 2
   curl -sS --fail-with-body -X "$method" -H @- "$porthole$path" "$@" <<HEADERS
-Authorization: Bearer ${PORTHOLE_API_KEY:-}
+${PORTHOLE_API_KEY:+Authorization: Bearer $PORTHOLE_API_KEY}
 HEADERS
 }
 json='Content-Type: application/json'

@@ -73,7 +73,7 @@ async function personOfSession(
     throw new PortholeError(
       'origin_not_allowed',
       'A request with the session of a browser must have the Origin header',
-      { remedy: 'programs send Authorization: Bearer <key>.' },
+      { remedy: 'programs send a key instead, in the Authorization header.' },
     );
   }
   return sessions.authenticate(sealed);

@@ -107,6 +107,17 @@ describe('the task that the docs compare', () => {
     claimed('examples/scripted-task/task.sh');
   });
 
+  test('needs no key where the server has none, and over MCP asks for the token', async () => {
+    const keyless = await startTestHost({ PORTHOLE_BROWSER: '/nonexistent/chromium' });
+    const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], PORTHOLE_URL: keyless.host.url };
+    const start = (program: string, file: string) =>
+      promisify(execFile)(program, [join(ROOT, 'examples/scripted-task', file)], { env });
+    const { stdout } = await start('/bin/sh', 'task.sh');
+    expect(stdout.slice(stdout.lastIndexOf('http'))).toMatch(/^http:\/\/\S+-preview\.localhost:\d+/);
+    await expect(start(process.execPath, 'task-over-mcp.ts')).rejects.toThrow('Set PORTHOLE_API_KEY to the');
+    await keyless.end();
+  });
+
   suite('in Python', pythonMissing, () => {
     test('takes at most 12 lines of Python', async () => {
       const folder = await mkdtemp(join(tmpdir(), 'porthole-task-'));

@@ -235,12 +235,18 @@ describe('an MCP client', () => {
   test('starts a server, sees its port, and stops it', async () => {
     const client = await overHttp(run.agentToken);
     const command = 'exec python3 -m http.server 4567 --bind 127.0.0.1';
+    const missing = async (tool: string) => refusal(await callTool(client, tool, { name: 'web' }));
+    const declareIt = 'No server web: declare it with start_server.';
+    expect(await missing('server_logs')).toEqual(['server_not_found', declareIt]);
     await callTool(client, 'start_server', { name: 'seen', command, port: 4567 });
     await callTool(client, 'start_preview', { port: 4567, check: false });
     expect((await callTool(client, 'list_processes', {})).structuredContent).toMatchObject({
       servers: [{ name: 'seen', state: 'ready' }],
       ports: expect.arrayContaining([expect.objectContaining({ port: 4567, server: 'seen' })]),
     });
+    const useSeen = 'No server web: use one of seen, or declare it with start_server.';
+    for (const tool of ['server_logs', 'stop_process'])
+      expect(await missing(tool)).toEqual(['server_not_found', useSeen]);
     expect((await callTool(client, 'stop_process', { name: 'seen' })).text).toMatch(/^seen is stop/);
     const neither = refusal(await callTool(client, 'stop_process', {}));
     expect(neither).toEqual(['invalid_request', expect.stringMatching(/pass one of them/)]);

@@ -172,4 +172,22 @@ suite('the network of a sandbox', missingFor('bubblewrap'), () => {
       await narrow.end();
     }
   }, 60_000);
+
+  test.each([
+    [
+      '169.254.169.254',
+      'Sandboxes never reach metadata addresses: they give out credentials of the machine.',
+    ],
+    ['127.0.0.1:8787', 'Sandboxes never reach loopback and reserved addresses.'],
+    [
+      '10.1.2.3',
+      'Private addresses are refused, unless an administrator permits their range with PORTHOLE_NETWORK_PRIVATE_ALLOW.',
+    ],
+    ['1.1.1.1', 'The list allow takes names of hosts, not addresses: connect to the name.'],
+  ])('says of the address %s why it is refused, and promises nothing else', async (host, hint) => {
+    const { stdout, events } = await curl('--noproxy', '', `http://${host}/`);
+    expect(stdout.toString()).toContain(`is blocked (address without a name). ${hint}`);
+    const exit = events.find(({ event }) => event === 'exit')?.data ?? '';
+    expect(JSON.parse(exit)).toMatchObject({ blocked: [{ hint }] });
+  });
 });

@@ -60,6 +60,17 @@ describe('signing in with a key', () => {
     expect(answer.status).toBe(status);
   });
 
+  test('tells a program without an Origin to send a key', async () => {
+    const answer = await porthole.call('POST', '/api/runs', { body: {}, headers: { cookie } });
+    const remedy = 'programs send a key instead, in the Authorization header.';
+    expect(answer.json()).toEqual({
+      error: `A request with the session of a browser must have the Origin header: ${remedy}`,
+      code: 'origin_not_allowed',
+      retryable: false,
+      remedy: remedy.replace('p', 'P'),
+    });
+  });
+
   test.each([
     ['a changed one', (sealed: string) => sealed.replace(/.(?=.{7}$)/, (last) => (last === 'A' ? 'B' : 'A'))],
     ['one that is there twice', (sealed: string) => `${sealed}; ${sealed}`],

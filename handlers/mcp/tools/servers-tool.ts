@@ -34,6 +34,20 @@ async function refOf(context: ToolContext, id: string | undefined) {
   return { caller: context.caller, sandboxId, signal: context.signal };
 }
 
+/** What an agent can do about a missing server: the guest's message is for the HTTP API. */
+async function knownServer(server: string, call: Promise<ServerInfo>): Promise<ServerInfo> {
+  try {
+    return await call;
+  } catch (error) {
+    if (!(error instanceof PortholeError) || error.code !== 'server_not_found') throw error;
+    const { details, cause } = error;
+    const names = Array.isArray(details['existing']) ? details['existing'].map(String) : [];
+    const known = names.length === 0 ? '' : `use one of ${names.join(', ')}, or `;
+    const remedy = `${known}declare it with start_server.`;
+    throw new PortholeError('server_not_found', `No server ${server}`, { details, cause, remedy });
+  }
+}
+
 export const startServerTool = defineTool({
   name: 'start_server',
   title: 'Start a server',
@@ -74,7 +88,7 @@ export const serverLogsTool = defineTool({
     const { services } = context;
     const signal = AbortSignal.any([context.signal, AbortSignal.timeout(LOG_MS)]);
     const ref = await refOf(context, run_id);
-    const info = await getServer(services, { ...ref, name: server });
+    const info = await knownServer(server, getServer(services, { ...ref, name: server }));
     const log = await lastLines(services.guests.of(ref.sandboxId), server, signal);
     const lines = log.map((line) => plainText(line, 400));
     return { data: { ...toSummary(info), log: lines }, text: [`[${info.state}]`, ...lines].join('\n') };
@@ -212,7 +226,7 @@ export const stopProcessTool = defineTool({
     const { state } =
       server === undefined
         ? await signalProcess(context.services, { ...ref, processId: id ?? '' }, 'SIGTERM')
-        : await changeServer(context.services, { ...ref, name: server }, 'stop');
+        : await knownServer(server, changeServer(context.services, { ...ref, name: server }, 'stop'));
     const which = server ?? id ?? '';
     return { data: { name: which, state }, text: `${which} is ${state}.` };
   },
