@@ -48,14 +48,15 @@ export function limitInTheWay(
 export function checkCommand(
   { commands }: Grant,
   argv: readonly string[],
-  sessionId: string | undefined,
+  { sessionId, env = {} }: { readonly sessionId?: string | undefined; readonly env?: object | undefined },
 ): void {
   if (commands === null) return;
-  if (sessionId !== undefined) {
+  const field = sessionId !== undefined ? 'Session-Id' : Object.keys(env).length > 0 ? 'env' : undefined;
+  if (field !== undefined) {
     throw new PortholeError(
       'forbidden',
-      'This credential runs only certain commands, and a session could change their meaning',
-      { remedy: 'leave out Session-Id.' },
+      `This credential runs only certain commands, and ${field} could change their meaning`,
+      { remedy: `leave out ${field}.` },
     );
   }
   const name = argv[0] ?? '';

@@ -22,10 +22,10 @@ const MAX_ATTEMPTS = 4;
 
 /**
  * Get or create: an id belongs to the person who first used it. A deleted sandbox is created again,
- * for the same owner. Agents (`agents`: whether the agent of its run may use it) and delegates
- * cannot create. A stopped one is resumed, unless `asItIs`. Concurrent first uses create one
- * sandbox, and each waits until it is ready; the creation continues when a caller disconnects,
- * because others may wait.
+ * for the same owner, and without a network if it had none. Agents (`agents`: whether the agent of
+ * its run may use it) and delegates cannot create. A stopped one is resumed, unless `asItIs`.
+ * Concurrent first uses create one sandbox, and each waits until it is ready; the creation
+ * continues when a caller disconnects, because others may wait.
  * @throws PortholeError `invalid_request`, `sandbox_not_found` (also for a sandbox of another
  * owner: its existence must not leak), and the provider's errors
  */
@@ -49,7 +49,8 @@ export async function useSandbox(
     if (caller.kind !== 'person' || !isOwn) throw sandboxNotFound(id);
     // An unfinished deletion is finished first.
     if (known !== undefined) await endSandbox(deps, known);
-    const reserved = await reserveSandbox(deps, id, { owner: known?.owner ?? ownerOf(caller) });
+    const network = known?.network.mode === 'off' ? known.network : undefined;
+    const reserved = await reserveSandbox(deps, id, { owner: known?.owner ?? ownerOf(caller), network });
     if (reserved.kind === 'reserved') {
       return makeSandbox(deps, reserved.sandbox, (sandbox) => Promise.resolve(sandbox));
     }

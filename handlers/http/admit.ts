@@ -57,7 +57,7 @@ export function admit(admission: () => Admission, route: Pick<Route, 'class' | '
   // Commands (POST) do work of their own; their clients wait for it.
   const isPaced = kind === 'stream' && route.method === 'GET';
   const hold = (event: ChainEvent, owner: string, most: number | undefined, place: Place | undefined) => {
-    if (place === undefined) throw tooMany(kind);
+    if (place === undefined) throw tooMany(kind, event.caller);
     if (isSlow) place.begun();
     event.place = place;
     if (isPaced && most === undefined) return admission().pace.start(owner, () => event.signal);
@@ -92,14 +92,15 @@ export function admit(admission: () => Admission, route: Pick<Route, 'class' | '
 }
 
 /**
- * Agents count as the owner of their run. A delegate is limited by the sandbox: its owner may have
- * given it to a service with its own users.
+ * All agents of an owner share slots of their own: what code in a sandbox does must not keep its
+ * owner from stopping it. A delegate is limited by the sandbox: its owner may have given it to a
+ * service with its own users.
  */
 function ownerOf(caller: Caller): string {
   if (caller.kind === 'delegate') return JSON.stringify(['sandbox', caller.sandboxId]);
   if (caller.kind === 'person') return JSON.stringify(['person', caller.org, caller.user]);
   const { owner } = caller;
-  return JSON.stringify(owner === undefined ? ['run', caller.runId] : ['person', owner.org, owner.user]);
+  return JSON.stringify(owner === undefined ? ['run', caller.runId] : ['agents', owner.org, owner.user]);
 }
 
 /** The service key acts for many people: only the global limit applies. Others: undefined. */
@@ -113,8 +114,9 @@ const WHAT: Readonly<Record<RouteClass, string>> = {
   stream: 'event streams, commands and terminals',
 };
 
-function tooMany(kind: RouteClass): PortholeError {
-  return new PortholeError('too_many_requests', `You have too many ${WHAT[kind]} open at once`, {
+function tooMany(kind: RouteClass, caller: Caller | undefined): PortholeError {
+  const who = caller?.kind === 'agent' ? 'The agents of this owner have' : 'You have';
+  return new PortholeError('too_many_requests', `${who} too many ${WHAT[kind]} open at once`, {
     remedy: 'end some, or try again in a few seconds.',
   });
 }

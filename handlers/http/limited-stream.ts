@@ -8,11 +8,14 @@ export type UnreadBody = Pick<RouteRequest<unknown, unknown, unknown>, 'headers'
 
 /** Read-ahead of a body, in pieces of 64 KiB. */
 const AHEAD = 4;
+/** How long a reader waits for the next bytes of a body, in milliseconds. */
+const STALLED_MS = 60_000;
 
 /**
- * A request's body as a stream that fails with `tooLarge` beyond its limit, and with `cutOff` if
- * the client disconnects, so that truncation never looks like the end. Destroying it leaves the
- * source to be drained.
+ * A request's body as a stream that fails with `tooLarge` beyond its limit, with `cutOff` if the
+ * client disconnects, so that truncation never looks like the end, and with `request_timeout` if it
+ * sends nothing for a minute while the body is read: its slot would never be free again. Destroying
+ * it leaves the source to be drained.
  */
 export function limitedStream(
   source: Readable,
@@ -23,26 +26,46 @@ export function limitedStream(
   },
 ): Readable {
   let seen = 0;
+  let waiting: NodeJS.Timeout | undefined;
+  const wait = () => {
+    waiting ??= setTimeout(stalled, STALLED_MS);
+    source.resume();
+  };
+  const pause = () => {
+    clearTimeout(waiting);
+    waiting = undefined;
+    source.pause();
+  };
   const counted = new Readable({
     // A byte stream would copy buffered pieces into one: twice the memory, and expensive garbage
     // collection.
     objectMode: true,
     highWaterMark: AHEAD,
-    read: () => void source.resume(),
+    read: wait,
     // Immediately, not on `close`: a consumer may still drain the source.
     destroy(error, done) {
       source.off('data', take);
       source.off('end', end);
-      source.pause();
+      pause();
       done(error);
     },
   });
   const take = (chunk: Buffer) => {
     seen += chunk.length;
     if (seen > limit.bytes) counted.destroy(limit.tooLarge(seen));
-    else if (!counted.push(chunk)) source.pause();
+    else if (counted.push(chunk)) waiting?.refresh();
+    else pause();
   };
-  const end = () => counted.push(null);
+  const end = () => {
+    clearTimeout(waiting);
+    counted.push(null);
+  };
+  const stalled = () =>
+    counted.destroy(
+      new PortholeError('request_timeout', `No bytes of the body arrived for ${STALLED_MS / 1_000} seconds`, {
+        remedy: 'send it without pauses.',
+      }),
+    );
   const fail = () => counted.destroy(limit.cutOff());
   source.on('data', take);
   source.once('end', end);

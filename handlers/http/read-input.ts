@@ -31,9 +31,28 @@ export function readInput(route: Route): Step {
   return {
     async before({ event }) {
       const input = read(event);
-      event.input = { ...input, body: parse(schema, await readJson(event, route), 'body') };
+      const json = await readJson(event, route);
+      if (route.bridge === true) checkSpelling(schema, json);
+      event.input = { ...input, body: parse(schema, json, 'body') };
     },
   };
+}
+
+/**
+ * The bridge takes unknown fields, but not misspelt ones: without its `network` a sandbox would
+ * reach more than was meant.
+ */
+function checkSpelling(schema: z.ZodType, json: unknown): void {
+  if (typeof json !== 'object' || json === null) return;
+  const known = fieldsOf(schema);
+  for (const name of Object.keys(json)) {
+    const close = known.includes(name) ? undefined : closestName(name.slice(0, 80), known);
+    if (close === undefined || close in json) continue;
+    throw new PortholeError(
+      'invalid_request',
+      `body: unknown field ${JSON.stringify(name.slice(0, 60))} (did you mean ${JSON.stringify(close)}?).`,
+    );
+  }
 }
 
 function parse(schema: z.ZodType | undefined, value: unknown, where: 'path' | 'query' | 'body'): unknown {

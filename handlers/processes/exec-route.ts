@@ -179,7 +179,7 @@ export const execCommandRoute = defineRoute({
   async handle({ params, headers, body, caller, signal }, services) {
     if (body.argv[0] === '') throw new PortholeError('invalid_request', 'argv[0] must not be empty');
     const sessionId = checkSessionHeader(headers);
-    if (caller.kind === 'delegate') checkCommand(caller.grant, body.argv, sessionId);
+    if (caller.kind === 'delegate') checkCommand(caller.grant, body.argv, { sessionId });
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
     const timeoutMs = body.timeout_ms ?? undefined;
     const blocked = blockedFrom(services, sandbox.id);

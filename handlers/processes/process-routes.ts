@@ -121,9 +121,12 @@ const createProcessRoute = defineRoute({
 /** A shell line could be any command. @throws PortholeError `forbidden` */
 export function checkRunnable(
   caller: Caller,
-  { argv }: { readonly argv?: readonly string[] | undefined },
+  {
+    argv = ['sh'],
+    env,
+  }: { readonly argv?: readonly string[] | undefined; readonly env?: object | undefined },
 ): void {
-  if (caller.kind === 'delegate') checkCommand(caller.grant, argv ?? ['sh'], undefined);
+  if (caller.kind === 'delegate') checkCommand(caller.grant, argv, { env });
 }
 
 const listProcessesRoute = defineRoute({

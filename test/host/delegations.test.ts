@@ -91,6 +91,14 @@ describe('a delegation', () => {
       body: { env: { PATH: '/workspace' } },
     });
     expect(outcome(session)).toEqual([403, 'forbidden']);
+    const body = { argv: ['ls'], env: { PATH: '/workspace/src' } };
+    for (const [method, path] of [
+      ['POST', 'processes'],
+      ['PUT', 'servers/web'],
+    ] as const) {
+      const answer = await porthole.call(method, `/v1/sandbox/${box.id}/${path}`, { token, body });
+      expect(outcome(answer)).toEqual([403, 'forbidden']);
+    }
     expect((await write(token, 'src/of-commands.txt')).status).toBe(200);
   });
 

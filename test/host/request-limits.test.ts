@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
-import { get, type IncomingMessage } from 'node:http';
+import { get, type IncomingMessage, request } from 'node:http';
 import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { execute } from './support/commands.ts';
 import { ALICE, BOB, CAROL, PEOPLE, SERVICE_KEY } from './support/people.ts';
@@ -61,16 +61,35 @@ describe('limits of requests', () => {
     expect((await list()).status).toBe(200);
   });
 
-  test('count the agent of a run as its owner', async () => {
-    const run = await makeRun(porthole, ALICE);
-    const first = await open(`/v1/sandbox/${id}/events`, ALICE);
-    const second = await open(`/api/runs/${runId}/events`, ALICE);
-    const refused = await porthole.call('POST', `/v1/sandbox/${run.sandboxId}/exec`, {
-      token: run.agentToken,
-      body: { argv: ['true'] },
-    });
+  test('give all agents of an owner slots of their own, so that they cannot lock the owner out', async () => {
+    const runs = [await makeRun(porthole, ALICE), await makeRun(porthole, ALICE)];
+    const streams = await Promise.all(
+      runs.map((run) => open(`/api/runs/${run.runId}/events`, run.agentToken ?? '')),
+    );
+    expect(streams.map(({ statusCode }) => statusCode)).toEqual([200, 200]);
+    const exec = (token = '') =>
+      porthole.call('POST', `/v1/sandbox/${runs[0]?.sandboxId}/exec`, { token, body: { argv: ['true'] } });
+    const refused = await exec(runs[0]?.agentToken);
     expect(outcome(refused)).toEqual([429, 'too_many_requests']);
-    for (const stream of [first, second]) stream.destroy();
+    expect(refused.json<{ error: string }>().error).toMatch(/^The agents of this owner have too many/);
+    expect((await exec(ALICE)).status).toBe(200);
+    for (const stream of streams) stream.destroy();
+  });
+
+  test('serve an owner while agents hold uploads open without sending them', async () => {
+    const { sandboxId, agentToken } = await makeRun(porthole, ALICE);
+    const stalled = Array.from({ length: 40 }, (_, at) => {
+      const outgoing = request(`${porthole.host.url}/v1/sandbox/${sandboxId}/file/workspace/f${at}`, {
+        method: 'PUT',
+        headers: { authorization: `Bearer ${agentToken}`, 'content-length': 1_000_000 },
+      });
+      outgoing.on('error', () => undefined).write('...');
+      return outgoing;
+    });
+    // Its turn comes behind the head of each.
+    await porthole.call('GET', '/api/runs', { token: BOB });
+    expect((await porthole.call('GET', '/api/runs', { token: ALICE })).status).toBe(200);
+    for (const outgoing of stalled) outgoing.destroy();
   });
 
   test('refuse further guesses of an address that tried five wrong keys, but not keys that were right', async () => {

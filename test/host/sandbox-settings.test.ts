@@ -107,6 +107,8 @@ describe('what a sandbox is made with', () => {
     [{ resources: { gpu: 1 } }, 'gpu'],
     [{ resources: [] }, 'resources'],
     [{ network: 'yes' }, 'network'],
+    [{ netwrok: 'off' }, 'unknown field "netwrok" (did you mean "network"?)'],
+    [{ ttl_second: 60 }, 'did you mean "ttl_seconds"?'],
     [{ env: { '1A': 'x' } }, '"1A" is no name of a variable'],
     [{ env: { 'A-B': 'x' } }, '"A-B" is no name of a variable'],
     [{ env: { A: 1 } }, 'env.A'],
@@ -124,6 +126,19 @@ describe('what a sandbox is made with', () => {
   });
 
   suite('a network', missingFor('bubblewrap'), () => {
+    test('stays off when the id of a deleted sandbox is used again', async () => {
+      for (const [asked, mode] of [
+        ['off', 'off'],
+        ['open', 'packages'],
+      ]) {
+        const id = await made({ network: asked });
+        expect((await porthole.call('DELETE', `/v1/sandbox/${id}`, { token: ALICE })).status).toBe(204);
+        await said(id, 'true');
+        expect((await get(id)).json()).toMatchObject({ network: mode });
+        await porthole.call('DELETE', `/v1/sandbox/${id}`, { token: ALICE });
+      }
+    });
+
     test('is a policy of the broker; no sandbox has a route', async () => {
       const id = await made({ network: true, deny: ['*.example.com:22'] });
       expect((await get(id)).json()).toMatchObject({

@@ -36,12 +36,19 @@ describe('checkCommand', () => {
     ['the name of a wrapper command is a name', ['python'], ['command', 'python'], 'forbidden'],
     ['a name of an object is no command', ['python'], ['constructor'], 'forbidden'],
   ])('checks that %s', (_fact, commands, argv, code) => {
-    expect(refusal(() => checkCommand(certain(commands), argv, undefined))).toBe(code);
+    expect(refusal(() => checkCommand(certain(commands), argv, {}))).toBe(code);
   });
 
-  test('rejects sessions for a restricted grant: their environment could change the command', () => {
-    expect(refusal(() => checkCommand(certain(['python']), ['python'], 'session-1'))).toBe('forbidden');
-    expect(refusal(() => checkCommand(WHOLE_GRANT, ['python'], 'session-1'))).toBeUndefined();
+  test.each([{ sessionId: 'session-1' }, { env: { PATH: '/workspace/bin' } }])(
+    'rejects %j for a restricted grant: its environment could change the command',
+    (more) => {
+      expect(refusal(() => checkCommand(certain(['python']), ['python'], more))).toBe('forbidden');
+      expect(refusal(() => checkCommand(WHOLE_GRANT, ['python'], more))).toBeUndefined();
+    },
+  );
+
+  test('takes an empty env for a restricted grant', () => {
+    expect(refusal(() => checkCommand(certain(['python']), ['python'], { env: {} }))).toBeUndefined();
   });
 });
 
