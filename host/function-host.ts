@@ -1,6 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { dropRest } from '#proxy/status-answer.ts';
 import { onceOpen } from '#core/shared/concurrency.ts';
 import { freeSentPieces } from '#core/shared/free-buffer.ts';
@@ -194,11 +193,30 @@ async function sendStream(res: ServerResponse, body: Readable): Promise<void> {
     res.flushHeaders();
   };
   const late = setTimeout(release, HEAD_WAITS_MS);
-  // Before `pipeline`, which destroys the response: its client sees an answer that is cut off.
+  // Before `pipe`, which destroys the response: its client sees an answer that is cut off.
   body.once('error', release);
-  const sent = pipeline(body, res);
+  const sent = pipe(body, res);
   body.once('data', () => setImmediate(release));
   await sent.finally(() => clearTimeout(late));
+}
+
+/** As `pipeline` of Node, which aborts a signal at each end: an exception with its stack. */
+function pipe(body: Readable, res: ServerResponse): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error): void => {
+      reject(error);
+      body.destroy(error);
+      res.destroy(error);
+    };
+    const closed = (): void => {
+      const isOver = body.destroyed && !body.readableEnded;
+      if (isOver || (res.destroyed && !res.writableFinished)) fail(new Error('the answer was cut off'));
+    };
+    body.on('error', fail).once('close', closed);
+    res.on('error', fail).once('close', closed).once('finish', resolve);
+    body.pipe(res);
+    closed();
+  });
 }
 
 function discard(body: Readable): void {
