@@ -9,10 +9,12 @@ export async function write(stream: NodeJS.WriteStream, content: string | Uint8A
   );
 }
 
-/** Strips terminal control sequences from untrusted text. */
+/**
+ * Strips control characters of terminals, and of the direction of text, from untrusted text: with
+ * one of the latter a command would look like another.
+ */
 export function plain(text: string): string {
-  // oxlint-disable-next-line no-control-regex
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '?');
+  return text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, '?');
 }
 
 /** Lines of columns sized to their content; the last one is not padded. */

@@ -122,6 +122,8 @@ function remedyOf(error: unknown, { PORTHOLE_API_KEY: key }: Streams['environmen
 function inWords(text: string): string {
   return text
     .replace('the URL is right', 'PORTHOLE_URL is right')
+    .replace('in the URL', 'in PORTHOLE_URL')
+    .replace(/list yours to see/i, 'porthole list shows')
     .replace('POST /v1/sandbox makes', 'porthole create makes')
     .replace(/POST \/v1\/sandbox\/([\w-]+)\/resume/, 'porthole resume $1');
 }

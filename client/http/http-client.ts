@@ -234,8 +234,11 @@ function nameOf(route: Route): string {
 function reasonOf(error: unknown): string {
   const { message, cause } = error as {
     readonly message?: unknown;
-    readonly cause?: { readonly message?: unknown };
+    readonly cause?: { readonly message?: unknown; readonly code?: unknown };
   };
+  // OpenSSL reads the first bytes of plain HTTP as the version of a TLS record.
+  if (cause?.code === 'ERR_SSL_WRONG_VERSION_NUMBER')
+    return 'the server there does not speak TLS: use http:// in the URL';
   const detail = [cause?.message, message].find((each) => typeof each === 'string' && each !== '');
   return typeof detail === 'string' ? detail : 'no reason given';
 }

@@ -64,6 +64,9 @@ export interface DoctorReport {
   readonly sandbox: string;
   /** One sentence: what to do first. */
   readonly advice: string;
+  /** The ports that previews may show, inclusive. */
+  readonly allowed_port_min: number;
+  readonly allowed_port_max: number;
   readonly ports: readonly { readonly port: number; readonly ready: boolean; readonly advice: string }[];
   readonly [field: string]: unknown;
 }

@@ -135,7 +135,7 @@ export class Sandboxes {
     if (found !== undefined) return found;
     throw new PortholeError(
       `There is no sandbox with the id or name ${JSON.stringify(idOrName.slice(0, 130))}: list yours to see which there are.`,
-      { status: 404, code: 'sandbox_not_found' },
+      { status: 404, code: 'sandbox_not_found', remedy: 'List yours to see which there are.' },
     );
   }
 

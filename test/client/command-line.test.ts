@@ -72,6 +72,12 @@ describe('the command line', () => {
     expect(head).toMatch(/^ID +STATUS +AGE +SANDBOX +OWNER +TITLE$/);
     expect(line).toMatch(new RegExp(`^${runId} +running +\\d+s +${id} +alice +The checkout$`));
     expect(await json('runs --tag thread_id=1')).toMatchObject([{ run_id: runId }]);
+    const turned = { title: 'a\u202eb\u2066c\u200fd\u0085e', sandbox_id: id };
+    const other = await host.call('POST', '/api/runs', { token: ALICE, body: turned });
+    expect(await printed('runs')).toContain(' a?b?c?d?e\n');
+    await host.call('POST', `/api/runs/${other.json<{ run_id: string }>().run_id}/complete`, {
+      token: ALICE,
+    });
     expect(await run('runs --tag thread_id=2')).toMatchObject({ stderr: 'No run matches.\n' });
     expect(await run(`exec ${runId} -- echo hi`)).toMatchObject({ code: 0, stdout: 'hi\n' });
     await host.call('POST', `/api/runs/${runId}/complete`, { token: ALICE });
@@ -310,7 +316,7 @@ describe('the command line', () => {
       code: 1,
       stdout: '',
       stderr:
-        'porthole: There is no sandbox with the id or name "other": list yours to see which there are.\n',
+        'porthole: There is no sandbox with the id or name "other": porthole list shows which there are.\n',
     });
   });
 
@@ -373,6 +379,8 @@ describe('the command line', () => {
       error: expect.stringContaining('127.0.0.1:9'),
       remedy: 'See that it runs, and that PORTHOLE_URL is right.',
     });
+    const tls = await runPorthole(['list'], { PORTHOLE_URL: `https://127.0.0.1:${host.host.port}` });
+    expect(tls.stderr).toContain('(the server there does not speak TLS: use http:// in PORTHOLE_URL)');
   });
 });
 

@@ -84,6 +84,20 @@ describe('porthole up', () => {
     await sandbox.delete();
   });
 
+  test('serves static files on the port that --port names, in the allowed range', async () => {
+    const folder = await project('page', { 'index.html': 'on 4567' });
+    for (const port of ['99', '9999']) {
+      const { code, stderr } = await porthole(['up', folder, '--port', port], environment);
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringContaining(`porthole: --port must be between 3000 and 9000, got ${port}.\n`),
+      ]);
+    }
+    const line = await ready('up', folder, '--json', '--port', '4567');
+    expect([line.port, await seen(line)]).toEqual([4567, 'on 4567']);
+    await client.sandboxes.at(line.sandbox_id ?? '').delete();
+  });
+
   test('takes the port that the server chose, and prints its log', async () => {
     const script = `console.log('on its own port');
 require('node:http').createServer((_, response) => response.end('chosen')).listen(4321);`;
@@ -91,7 +105,7 @@ require('node:http').createServer((_, response) => response.end('chosen')).liste
       'package.json': JSON.stringify({ scripts: { start: 'node server.cjs' } }),
       'server.cjs': script,
     });
-    const running = startPorthole(['up', folder], environment);
+    const running = startPorthole(['up', folder, '--port', '4322'], environment);
     const url = (await running.until('\n')).trim();
     expect(await seen({ event: 'ready', preview_url: url })).toBe('chosen');
     await running.until('on its own port', 'stderr');
@@ -99,7 +113,7 @@ require('node:http').createServer((_, response) => response.end('chosen')).liste
     const { code, stderr } = await running.outcome;
     expect(code).toBe(0);
     expect(stderr).toMatch(
-      /Started package\.json \(npm run start\) on port 4321.*on its own port.*Stopped\./s,
+      /Started package\.json \(npm run start\) on port 4321.*listens on port 4321, not on 4322.*on its own port.*Stopped\./s,
     );
   });
 

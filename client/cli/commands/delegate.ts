@@ -1,6 +1,7 @@
 import type { Scope } from '../../sandboxes/delegations.ts';
 import { type CommandSpec, UsageError } from '../command.ts';
 import { findSandbox } from '../hold-sandbox.ts';
+import { plain } from '../print.ts';
 import { readDuration } from '../read-values.ts';
 
 const SCOPES = ['fs:read', 'fs:write', 'exec'] as const satisfies readonly Scope[];
@@ -58,7 +59,7 @@ export const delegateCommand: CommandSpec = {
       if (given.is('json')) await print(JSON.stringify(all));
       else
         for (const { delegation_id: id, expires_at: until, label } of all)
-          await print(`${id} until ${until} ${label ?? ''}`.trim());
+          await print(plain(`${id} until ${until} ${label ?? ''}`.trim()));
       return 0;
     }
     const delegation = await sandbox.delegate({

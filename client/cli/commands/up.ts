@@ -3,6 +3,7 @@ import { readdir, readFile, realpath } from 'node:fs/promises';
 import { basename, join, posix } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { syncFolder } from '../../node/sync-folder.ts';
+import type { Run } from '../../runs/run.ts';
 import type { Server } from '../../runs/server.ts';
 import type { Sandbox } from '../../sandboxes/sandbox.ts';
 import type { NetworkOptions } from '../../sandboxes/sandbox-info.ts';
@@ -79,6 +80,8 @@ async function up(context: Context): Promise<number> {
   try {
     signal.throwIfAborted();
     const run = await runFor(context, sandbox.id, `porthole up ${basename(folder)}`.slice(0, 200));
+    const isPortGiven = given.text('port') !== undefined;
+    if (isPortGiven) await checkPort(run, found.port, signal);
     const excludes = [...LEFT_OUT, ...given.texts('exclude')];
     const send = () => syncFolder(sandbox, folder, { excludes, signal });
     const first = await progress.step('Sending files', send, ({ sent, removed, unchanged }) => {
@@ -94,6 +97,8 @@ async function up(context: Context): Promise<number> {
       () => awaitServer(run, wanted, { timeoutMs, signal }),
       ({ server: { port } }) => `Started ${found.kind} on port ${port}`,
     );
+    if (isPortGiven && preview.port !== found.port)
+      await progress.say(`The server listens on port ${preview.port}, not on ${found.port} of --port.`);
     const facts = { run_id: run.id, sandbox_id: sandbox.id, port: preview.port, server: server.name };
     if (!progress.isJson) await context.print(preview.url);
     if (given.is('open') && !(await openInBrowser(preview.url)))
@@ -128,6 +133,12 @@ async function up(context: Context): Promise<number> {
     await endUp(sandbox, isKept ? 'run' : 'files', progress).catch(() => undefined);
     throw error;
   }
+}
+
+/** @throws Error for a port that no preview may show, before anything is sent */
+async function checkPort(run: Run, port: number, signal: AbortSignal): Promise<void> {
+  const { allowed_port_min: min, allowed_port_max: max } = await run.doctor(port, { signal });
+  if (port < min || port > max) throw new Error(`--port must be between ${min} and ${max}, got ${port}.`);
 }
 
 /** Copies the output of a server to stderr until the command ends. Rejects if that fails. */

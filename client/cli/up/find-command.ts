@@ -9,7 +9,7 @@ export interface Project {
 export interface FoundCommand {
   /** Label for people, e.g. `Vite (npm run dev)`. */
   readonly kind: string;
-  /** A command line for the sandbox's shell. */
+  /** A command line for the sandbox's shell, which has the port as PORT. */
   readonly command: string;
   readonly port: number;
   /** Relative to the project; '' for its root. */
@@ -175,7 +175,7 @@ function fromPackage({ files, texts }: Project): FoundCommand | undefined {
 
 function fromDjango({ files }: Project): FoundCommand | undefined {
   if (!files.has('manage.py')) return undefined;
-  return python(files, 'Django', 'python3 manage.py runserver 127.0.0.1:8000', 8000);
+  return python(files, 'Django', 'python3 manage.py runserver "127.0.0.1:$PORT"', 8000);
 }
 
 function fromPython({ files, texts }: Project): FoundCommand | undefined {
@@ -184,14 +184,19 @@ function fromPython({ files, texts }: Project): FoundCommand | undefined {
     const [, app] = /^(\w+)\s*(?::[^=\n]+)?=\s*(?:\w+\.)?(?:FastAPI|Flask|Starlette)\(/m.exec(text) ?? [];
     const module = path.replace(/\.py$/, '').replaceAll('/', '.');
     if (/^\s*(?:import|from)\s+streamlit\b/m.test(text)) {
-      const line = `python3 -m streamlit run ${path} --server.port 8501 --server.address 127.0.0.1 --server.headless true`;
+      const line = `python3 -m streamlit run ${path} --server.port "$PORT" --server.address 127.0.0.1 --server.headless true`;
       return python(files, 'Streamlit', line, 8501);
     }
     if (app === undefined) continue;
     if (/\bFlask\(/.test(text)) {
-      return python(files, 'Flask', `python3 -m flask --app ${module}:${app} run --debug --port 5000`, 5000);
+      return python(
+        files,
+        'Flask',
+        `python3 -m flask --app ${module}:${app} run --debug --port "$PORT"`,
+        5000,
+      );
     }
-    const line = `python3 -m uvicorn ${module}:${app} --host 127.0.0.1 --port 8000 --reload`;
+    const line = `python3 -m uvicorn ${module}:${app} --host 127.0.0.1 --port "$PORT" --reload`;
     return python(files, 'FastAPI (uvicorn)', line, 8000);
   }
   return undefined;
@@ -209,7 +214,7 @@ function fromStatic({ files }: Project): FoundCommand | undefined {
   const of = folder === '' ? '.' : folder.slice(0, -1);
   return {
     kind: 'static files',
-    command: `exec python3 -m http.server 3000 --bind 127.0.0.1 --directory ${of}`,
+    command: `exec python3 -m http.server "$PORT" --bind 127.0.0.1 --directory ${of}`,
     port: 3000,
     cwd: '',
   };
