@@ -136,11 +136,23 @@ export class PortholeError extends Error {
   /** When a retry may succeed, if known. */
   readonly retryAfterSeconds: number | undefined;
 
-  /** @param remedy ends the message, after a colon or the period of `what` */
+  /** Whether retrying unchanged may help. */
+  readonly retryable: boolean;
+
+  /**
+   * @param remedy ends the message, after a colon or the period of `what`
+   * @param retryable @default as the catalogue has the code
+   */
   constructor(
     code: ErrorCode,
     what: string,
-    options?: { cause?: unknown; details?: ErrorDetails; remedy?: string; retryAfterSeconds?: number },
+    options?: {
+      cause?: unknown;
+      details?: ErrorDetails;
+      remedy?: string;
+      retryable?: boolean;
+      retryAfterSeconds?: number;
+    },
   ) {
     const remedy = options?.remedy;
     super(remedy === undefined ? what : `${what}${what.endsWith('.') ? '' : ':'} ${remedy}`, options);
@@ -149,6 +161,7 @@ export class PortholeError extends Error {
     this.details = options?.details ?? {};
     this.retryAfterSeconds = options?.retryAfterSeconds;
     this.#remedy = remedy;
+    this.retryable = options?.retryable ?? ERROR_CATALOGUE[code].retryable;
   }
 
   get status(): number {
@@ -167,9 +180,5 @@ export class PortholeError extends Error {
     const remedy = this.#remedy ?? ('remedy' in entry ? entry.remedy : undefined);
     if (remedy === undefined) return undefined;
     return `${remedy.slice(0, 1).toUpperCase()}${remedy.slice(1)}${/[.?!]$/.test(remedy) ? '' : '.'}`;
-  }
-
-  get retryable(): boolean {
-    return ERROR_CATALOGUE[this.code].retryable;
   }
 }

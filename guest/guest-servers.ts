@@ -268,9 +268,14 @@ export class Servers {
   get(name: string): DeclaredServer {
     const found = this.#all.get(name);
     if (found !== undefined) return found;
-    throw new GuestError('not_found', `Server ${name.slice(0, 64)}: not found. Declare it with PUT.`, {
-      existing: [...this.#all.keys()].slice(0, 100),
-    });
+    const existing = [...this.#all.keys()].slice(0, 100);
+    const processes = this.#processes.list().filter(({ started_by }) => started_by.kind !== 'server');
+    const named = (names: readonly string[]) => names.slice(0, 20).join(', ') || 'none';
+    throw new GuestError(
+      'not_found',
+      `Server ${name.slice(0, 64)}: not found. Servers: ${named(existing)}. Processes: ${named(processes.map(({ id }) => id))}.`,
+      { existing },
+    );
   }
 
   list(): DeclaredServer[] {

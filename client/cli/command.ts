@@ -57,9 +57,14 @@ export interface CommandSpec {
   readonly examples: readonly (readonly [string, string])[];
   /** Whether arguments after `--` are allowed. */
   readonly takesRest?: boolean;
+  /** The exit code where it fails, other than by wrong usage. @default 1 */
+  readonly failureCode?: number;
   /** Resolves to the exit code. */
   run(context: Context): Promise<number>;
 }
+
+/** As of ssh: failures of Porthole, where the other codes are those of a program. */
+export const OWN_FAILURE = 255;
 
 /** Wrong usage: exit code 2. The message says what, the value and the remedy. */
 export class UsageError extends Error {}

@@ -3,7 +3,7 @@ import { completionCommand } from './commands/completion.ts';
 import { copyCommand, moveCommand } from './commands/copy.ts';
 import { createCommand } from './commands/create.ts';
 import { curlCommand } from './commands/curl.ts';
-import { approveCommand, denyCommand } from './commands/decide.ts';
+import { approvalsCommand, approveCommand, denyCommand } from './commands/decide.ts';
 import { delegateCommand } from './commands/delegate.ts';
 import { execCommand } from './commands/exec.ts';
 import { inboxCommand } from './commands/inbox.ts';
@@ -95,6 +95,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   checkCommand,
   lookCommand,
   inboxCommand,
+  approvalsCommand,
   approveCommand,
   denyCommand,
   shareCommand,

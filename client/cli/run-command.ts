@@ -37,8 +37,9 @@ export async function runCommand(
     return await run(find(name), others, streams, signal);
   } catch (error) {
     if (signal.aborted) return INTERRUPTED;
-    await complain(streams, error, isJson, COMMANDS.some((each) => each.name === name) ? name : undefined);
-    return error instanceof UsageError ? 2 : 1;
+    const command = COMMANDS.find((each) => each.name === name);
+    await complain(streams, error, isJson, command?.name);
+    return error instanceof UsageError ? 2 : (command?.failureCode ?? 1);
   }
 }
 
@@ -166,8 +167,8 @@ ${indented([
   ['porthole restore <file>', 'fill a new data folder from it'],
 ])}
 
-exits: the command's own code for exec and shell; else 0 done, 1 failed or not as it should be (check, curl, doctor, look),
-2 wrong usage, 130 ended by Ctrl-C
+exits: the program's own code for exec and shell, 255 where Porthole itself fails; else 0 done, 1 failed or not as it should
+be (check, curl, doctor, look); 2 wrong usage, 130 ended by Ctrl-C
 `;
 }
 

@@ -3,7 +3,7 @@ import { filterQuery, type ListFilter, pages } from '../http/pages.ts';
 import type { Platform } from '../platform.ts';
 import type { CallOptions } from '../sandboxes/files.ts';
 import { Sandbox } from '../sandboxes/sandbox.ts';
-import { Run, type RunInfo, type RunParts } from './run.ts';
+import { Run, type RunInfo, type RunParts, type WaitingApproval } from './run.ts';
 
 export interface CreateRunOptions extends CallOptions {
   readonly title?: string | undefined;
@@ -70,6 +70,11 @@ export class Runs {
     for await (const info of pages<RunInfo>(this.#http, 'api/runs', 'runs', query, signal)) {
       yield this.#run(info);
     }
+  }
+
+  /** Requests of all your runs that wait for your decision, oldest first. */
+  approvals({ signal }: CallOptions = {}): Promise<readonly WaitingApproval[]> {
+    return this.#http.list('approvals', 'GET api/approvals', { signal });
   }
 
   #run(info: RunInfo, parts: Pick<RunParts, 'agentToken' | 'isAgent'> = {}): Run {

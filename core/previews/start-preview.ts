@@ -164,8 +164,15 @@ export async function checkStart(
   if (state === 'running') return podName;
   throw new PortholeError(
     'no_bound_sandbox',
-    `No bound sandbox for run ${run.id}: sandbox ${run.sandboxId} is ${state}${reason ? ` (${reason})` : ''}. ` +
-      (state === 'absent' ? 'Make a new run.' : 'Try again once it runs.'),
+    `No bound sandbox for run ${run.id}: sandbox ${run.sandboxId} is ${state}${reason ? ` (${reason})` : ''}.`,
+    {
+      remedy: {
+        absent: 'Make a new run.',
+        creating: 'Try again once it runs.',
+        stopped: `POST /v1/sandbox/${run.sandboxId}/resume starts it.`,
+      }[state],
+      retryable: state !== 'absent',
+    },
   );
 }
 

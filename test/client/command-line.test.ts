@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -115,7 +118,20 @@ describe('the command line', () => {
     following.child.kill('SIGINT');
     await following.outcome;
     expect(await printed('ps try')).toMatch(/^web +(?:ready|starting) +- +\d+s +/m);
+    const start = { body: { command: 'echo worked', name: 'worker' }, token: ALICE };
+    const started = await host.call('POST', `/v1/sandbox/${id}/processes`, start);
+    const { id: process } = started.json<{ id: string }>();
+    const log = { code: 0, stdout: 'worked\n', stderr: '' };
+    expect(await run(`logs try ${process} -f`)).toEqual(log);
+    expect(await run('logs try worker')).toEqual(log);
+    expect((await run('logs try worker --tail 1')).stderr).toContain('--tail takes a server');
+    const missing = 'There is no server or process "stall". There are: ';
+    expect(await run('logs try stall')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(new RegExp(`^porthole: ${missing}web, .*${process}.*\\.\n$`)),
+    });
     await host.call('DELETE', servers, { token: ALICE });
+    expect((await run('logs try')).stderr).toContain('name a server or a process. There are: ');
   });
 
   test('answers what the agent of a run asks for', async () => {
@@ -126,14 +142,40 @@ describe('the command line', () => {
       stdout: '',
       stderr: `porthole: Nothing waits for approval in ${runId}.\n`,
     });
+    const none = { code: 0, stdout: '', stderr: 'Nothing waits for approval.\n' };
+    expect(await run('approvals')).toEqual(none);
     const path = `/api/runs/${runId}/sandbox/preview`;
-    const asked = host.call('POST', path, { body: { target_port: 3000 }, token });
+    const ask = (port: number) => host.call('POST', path, { body: { target_port: port }, token });
+    const asked = ask(3000);
+    const other = ask(3001);
     const following = startPorthole(['events', runId, '--json'], environment);
-    await following.until('tool.approval_required');
+    await following.until('preview of port 3000');
+    await following.until('preview of port 3001');
     following.child.kill('SIGINT');
+    const listed = (await json(`approvals ${runId}`)) as { request_id: string; message: string }[];
+    const of = (port: number) => listed.find(({ message }) => message.includes(`port ${port}`));
+    const [first, second] = [of(3000), of(3001)];
+    const [head, ...lines] = (await printed('approvals')).split('\n');
+    expect(head).toMatch(/^ID +RUN +UNTIL +REQUEST$/);
+    const row = lines.find((line) => line.startsWith(first?.request_id ?? '-')) ?? '';
+    expect(row).toMatch(/^\S+ +run_\w+ +20[\d-]+T[\d:.]+Z +Open a live preview of port 3000\?/);
+    const { code: wrong, stderr } = await run(`approve ${runId}`);
+    expect([wrong, stderr]).toEqual([
+      2,
+      expect.stringContaining(`  ${second?.request_id}  ${second?.message}\n`),
+    ]);
+    expect(await run(`approve ${runId} ${second?.request_id}`)).toEqual({
+      code: 0,
+      stdout: `${second?.request_id} approved: ${second?.message}\n`,
+      stderr: `porthole: ${second?.request_id} asks: ${second?.message}\n`,
+    });
     const { code, stdout } = await run(`deny ${runId} --json --reason`, 'not now');
-    expect([code, JSON.parse(stdout)]).toEqual([0, { request_id: expect.any(String), decision: 'denied' }]);
+    expect([code, JSON.parse(stdout)]).toEqual([
+      0,
+      { request_id: first?.request_id, decision: 'denied', message: first?.message },
+    ]);
     expect(await asked).toMatchObject({ status: 403, text: expect.stringContaining('not now') });
+    expect((await other).status).toBe(200);
   });
 
   describe('of exec', () => {
@@ -158,6 +200,40 @@ describe('the command line', () => {
         stdout: 'SHOUT\n',
         stderr: '',
       });
+    });
+
+    test('ends with 255 where Porthole itself fails', async () => {
+      const failed = { code: 255, stdout: '' };
+      expect(await run('exec nowhere -- true')).toMatchObject(failed);
+      expect(await run('exec nowhere --json -- true')).toMatchObject(failed);
+      expect(await run('shell nowhere')).toMatchObject(failed);
+      const away = { ...environment, PORTHOLE_URL: 'http://127.0.0.1:9' };
+      expect(await runPorthole(['exec', 'try', '--', 'true'], away)).toMatchObject(failed);
+    });
+
+    test('ends with 255 after a lost connection, and says that memory ran out', async () => {
+      const exit = { code: null, signal: 'SIGKILL', reason: 'out_of_memory' };
+      const server = createServer((request, response) => {
+        const { method, url = '' } = request;
+        if (/exec|output/.test(url)) response.setHeader('content-type', 'text/event-stream');
+        if (url.endsWith('/exec')) {
+          response.write('event: stdout\ndata: aGkK\n\n', () => response.destroy());
+        } else if (url.includes('/output')) {
+          response.end(`event: exit\nid: 0\ndata: ${JSON.stringify(exit)}\n\n`);
+        } else response.end(method === 'DELETE' ? '' : JSON.stringify({ id, ttl_seconds: null }));
+      }).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      const there = { ...environment, PORTHOLE_URL: `http://127.0.0.1:${port}` };
+      const lost = await runPorthole(['exec', id, '--', 'true'], there);
+      expect(lost).toMatchObject({ code: 255, stderr: expect.stringContaining('was lost') });
+      expect(await runPorthole(['exec', id, '-i', '--', 'true'], there)).toEqual({
+        code: 137,
+        stdout: '',
+        stderr: 'porthole: the sandbox is out of memory, which ended the command.\n',
+      });
+      server.closeAllConnections();
+      server.close();
     });
 
     test('leaves the words after -- alone', async () => {
@@ -308,7 +384,11 @@ describe('the command line', () => {
 
   test('stops, resumes and deletes', async () => {
     const other = (await printed('create --name other')).trim();
+    expect((await run('preview other 3000 --once')).code).toBe(0);
     expect(await printed('stop other')).toBe(`${other} stopped\n`);
+    expect((await run('preview other 3000 --once')).stderr).toContain(
+      `sandbox ${other} is stopped. porthole resume ${other} starts it.\n`,
+    );
     expect(await printed(`resume ${other}`)).toBe(`${other} running\n`);
     expect(await run('delete other missing')).toMatchObject({ code: 1, stdout: '' });
     expect(await printed(`delete other ${other} --json`)).toBe(`{"deleted":["${other}"]}\n`);

@@ -80,6 +80,7 @@ const callsWith = (site: string): Readonly<Record<string, readonly string[]>> =>
   check: ['try', '4000'],
   look: ['try', '4000'],
   inbox: ['try', 'Hello'],
+  approvals: [],
   approve: [],
   deny: [],
   share: ['try'],
@@ -186,7 +187,11 @@ describe('completion', () => {
       ['<sandbox>', '<run>'],
     ],
     [['preview', 'try', ''], ['<port>']],
-    [['logs', '-f', 'try', ''], ['<server>']],
+    [
+      ['logs', '-f', 'try', ''],
+      ['<server>', '<process>'],
+    ],
+    [['approvals', ''], ['<run>']],
     [['approve', 'run_1', ''], ['<request>']],
     [['delete', 'a', 'b', ''], ['<sandbox>']],
     [
@@ -205,7 +210,15 @@ describe('completion', () => {
   );
 
   test('completes in bash, also names and ids of the server', async () => {
-    const lines = ['appr', 'ps tr', 'ps run_', 'up --network = pa', 'preview try 30', 'logs try w', 'cp tr'];
+    const lines = [
+      'approve',
+      'ps tr',
+      'ps run_',
+      'up --network = pa',
+      'preview try 30',
+      'logs try w',
+      'cp tr',
+    ];
     const script = `source <(porthole completion bash)
 for line; do
   COMP_WORDS=(porthole $line); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
@@ -239,7 +252,7 @@ words=("$@"); CURRENT=$#; _porthole`;
         linesOf(
           (await run('zsh', ['-f', '-c', script, 'zsh', 'porthole', ...typed], { env: environment })).stdout,
         );
-      expect(await complete('appr')).toEqual([expect.stringMatching(/^approve:approve what the agent/)]);
+      expect(await complete('approve')).toEqual([expect.stringMatching(/^approve:approve what the agent/)]);
       expect(await complete('ps', 'tr')).toEqual(['try:running']);
       expect(await complete('cp', 'tr')).toEqual(['try\\::running']);
       expect(await complete('up', '--network=pa')).toEqual(['--network=packages:']);
@@ -255,7 +268,7 @@ words=("$@"); CURRENT=$#; _porthole`;
           (await run('fish', ['-N', '-c', script, line], { cwd: folder, env: environment })).stdout,
         );
       };
-      expect(await complete('porthole appr')).toEqual([
+      expect(await complete('porthole approve')).toEqual([
         expect.stringMatching(/^approve\tapprove what the agent/),
       ]);
       expect(await complete('porthole ps tr')).toEqual(['try\trunning']);

@@ -87,7 +87,10 @@ test('is the same when declared again, and refuses another declaration of its na
   });
   expect(await api.refusal('GET', '/v1/servers/nope')).toMatchObject({
     status: 404,
-    body: { existing: ['web'] },
+    body: {
+      error: expect.stringMatching(/^Server nope: not found\. Servers: web\. Processes: .+\.$/),
+      existing: ['web'],
+    },
   });
 });
 

@@ -139,8 +139,8 @@ export function expectedAfter(words: readonly string[], all: readonly CommandSpe
   );
   const place = places[before.length] ?? places.findLast(({ isMany }) => isMany);
   if (place === undefined) return { words: [] };
-  // `<sandbox|run>` names kinds of things; any other alternatives are the words themselves.
-  return place.names.length > 1 && !place.names.includes('sandbox')
+  // `<sandbox|run>` names kinds of things; other alternatives are the words themselves.
+  return place.names.length > 1 && !place.names.some((each) => ['sandbox', 'server'].includes(each))
     ? { words: place.names.map((each) => [each, ''] as const) }
     : { names: place.names };
 }
@@ -168,6 +168,10 @@ async function wordsFor(context: Context, expected: Expected, words: readonly st
     } else if (name === 'server') {
       const servers = await (await holdSandbox(named)).servers.list({ signal });
       found.push(...servers.map((each) => [each.name, each.state] as const));
+    } else if (name === 'process') {
+      const processes = await (await holdSandbox(named)).processes.list({ signal });
+      const own = processes.filter(({ info }) => info.started_by.kind !== 'server');
+      found.push(...own.slice(0, MOST_NAMES).map(({ id, info }) => [id, info.argv.join(' ')] as const));
     } else if (name === 'port') {
       const ports = await (await holdSandbox(named)).ports.list({ signal });
       found.push(...ports.map((each) => [String(each.port), each.program ?? ''] as const));

@@ -1,8 +1,33 @@
 import { type CommandSpec, type Context, readChoice, UsageError } from '../command.ts';
 import { APPROVAL_SCOPES } from '../../runs/policies.ts';
-import type { Run } from '../../runs/run.ts';
+import type { Run, WaitingApproval } from '../../runs/run.ts';
+import { plain, table } from '../print.ts';
 
 const EXAMPLE = 'run_01JABCDEFGHJKMNPQRSTVWXYZ0';
+
+export const approvalsCommand: CommandSpec = {
+  name: 'approvals',
+  usage: '[run]',
+  summary: 'list what agents ask you for, in all your runs or in one',
+  examples: [
+    ['porthole approvals', 'what waits, and until when'],
+    [`porthole approvals ${EXAMPLE} --json`, 'of one run, for a program'],
+  ],
+  async run({ given, porthole, signal, print, note }) {
+    const [runId] = given.positionals;
+    const waiting = await (runId === undefined
+      ? porthole.runs
+      : await porthole.run(runId, { signal })
+    ).approvals({ signal });
+    if (given.is('json')) await print(JSON.stringify(waiting));
+    else if (waiting.length === 0) await note('Nothing waits for approval.');
+    else {
+      const rows = waiting.map((each) => [each.request_id, each.run_id, each.expires_at, each.message]);
+      await print(table([['ID', 'RUN', 'UNTIL', 'REQUEST'], ...rows]).join('\n'));
+    }
+    return 0;
+  },
+};
 
 export const approveCommand: CommandSpec = {
   name: 'approve',
@@ -37,23 +62,29 @@ export const denyCommand: CommandSpec = {
 };
 
 async function decide(
-  { given, porthole, signal, print }: Context,
+  { given, porthole, signal, print, note }: Context,
   done: string,
   send: (run: Run, request: string) => Promise<void>,
 ): Promise<number> {
   const run = await porthole.run(given.positionals[0] ?? '', { signal });
-  const request = given.positionals[1] ?? (await onlyRequest(run, signal));
+  const waiting = await run.approvals({ signal });
+  const request = given.positionals[1] ?? onlyRequest(run, waiting);
+  const message = waiting.find((each) => each.request_id === request)?.message;
+  if (message !== undefined) await note(plain(`porthole: ${request} asks: ${message}`));
   await send(run, request);
+  const said = message === undefined ? '' : `: ${message}`;
   await print(
-    given.is('json') ? JSON.stringify({ request_id: request, decision: done }) : `${request} ${done}`,
+    given.is('json')
+      ? JSON.stringify({ request_id: request, decision: done, message })
+      : plain(`${request} ${done}${said}`),
   );
   return 0;
 }
 
-async function onlyRequest(run: Run, signal: AbortSignal): Promise<string> {
-  const waiting = await run.approvals({ signal });
+function onlyRequest(run: Run, waiting: readonly WaitingApproval[]): string {
   const [first] = waiting;
   if (first !== undefined && waiting.length === 1) return first.request_id;
   if (first === undefined) throw new Error(`Nothing waits for approval in ${run.id}.`);
-  throw new UsageError(`name a request: ${waiting.map(({ request_id: id }) => id).join(', ')} wait.`);
+  const list = waiting.map(({ request_id: id, message }) => `  ${id}  ${plain(message)}`).join('\n');
+  throw new UsageError(`name a request. These wait:\n${list}`);
 }

@@ -1,4 +1,5 @@
-import { type CommandSpec, type Context, UsageError } from '../command.ts';
+import { constants } from 'node:os';
+import { type CommandSpec, type Context, OWN_FAILURE, UsageError } from '../command.ts';
 import type { Process } from '../../sandboxes/processes.ts';
 import { readDuration } from '../read-values.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
@@ -9,7 +10,7 @@ export const execCommand: CommandSpec = {
   usage: '<sandbox> -- command…',
   summary: 'run a command in a sandbox',
   details:
-    'What it prints is printed here as it comes, and its exit code is yours. Ctrl-C ends it. No shell reads the command: for pipes, run one.',
+    'What it prints is printed here as it comes, and its exit code is yours. Ctrl-C ends it. No shell reads the command: for pipes, run one.\nExit code 255: Porthole itself failed, for example because the connection was lost or there is no such sandbox.',
   options: {
     cwd: { type: 'string', value: 'PATH', help: 'where it runs; default /workspace' },
     timeout: { type: 'string', value: 'TIME', help: 'kill it after so long' },
@@ -27,6 +28,7 @@ export const execCommand: CommandSpec = {
     ["porthole exec try -- sh -c 'du -a | sort -n | tail'", 'a pipe'],
   ],
   takesRest: true,
+  failureCode: OWN_FAILURE,
   async run(context) {
     const { given, streams, signal, print } = context;
     const argv = given.rest ?? [];
@@ -60,7 +62,7 @@ export const execCommand: CommandSpec = {
         if (event.type === 'exit') return event.exitCode;
         await write(streams[event.type], event.data);
       }
-      return 1;
+      return OWN_FAILURE;
     } finally {
       await sandbox.close();
     }
@@ -68,7 +70,10 @@ export const execCommand: CommandSpec = {
 };
 
 /** Streams stdin to the command as it arrives. The command ends when this process does. */
-async function withInput({ given, streams, signal, print }: Context, process: Process): Promise<number> {
+async function withInput(
+  { given, streams, signal, print, note }: Context,
+  process: Process,
+): Promise<number> {
   const typing = (async () => {
     for await (const chunk of streams.stdin) await process.input(chunk as Buffer, { signal });
     await process.input('', { eof: true, signal });
@@ -82,7 +87,11 @@ async function withInput({ given, streams, signal, print }: Context, process: Pr
   try {
     for await (const event of process.output({ signal })) {
       if (event.type === 'exit') {
-        const code = event.exit.code ?? 1;
+        const { code: own, signal: by, reason } = event.exit;
+        // As shells have it.
+        const code = own ?? (by === null ? OWN_FAILURE : 128 + constants.signals[by as NodeJS.Signals]);
+        if (reason === 'out_of_memory')
+          await note('porthole: the sandbox is out of memory, which ended the command.');
         if (isJson) await print(JSON.stringify({ exit_code: code, ...said, truncated }));
         return code;
       }
@@ -90,7 +99,7 @@ async function withInput({ given, streams, signal, print }: Context, process: Pr
       else if (isJson) said[event.type] += decoders[event.type].decode(event.data, { stream: true });
       else await write(streams[event.type], event.data);
     }
-    return 1;
+    return OWN_FAILURE;
   } finally {
     await process.remove();
   }

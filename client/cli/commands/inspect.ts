@@ -1,3 +1,6 @@
+import { PortholeError } from '../../http/porthole-error.ts';
+import type { ServerInfo } from '../../sandboxes/process-info.ts';
+import type { Process } from '../../sandboxes/processes.ts';
 import type { Sandbox } from '../../sandboxes/sandbox.ts';
 import { type CommandSpec, UsageError } from '../command.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
@@ -14,17 +17,12 @@ export const psCommand: CommandSpec = {
   async run(context) {
     const { given, signal, print, note } = context;
     const sandbox = await holdSandbox(context);
-    const [servers, processes] = await Promise.all([
-      sandbox.servers.list({ signal }),
-      sandbox.processes.list({ signal }),
-    ]);
+    const { servers, processes, own } = await listStarted(sandbox, signal);
     if (given.is('json')) {
       await print(JSON.stringify({ servers, processes: processes.map(({ info }) => info) }));
       return 0;
     }
     const now = new Date();
-    // Those of servers are the lines before.
-    const own = processes.filter(({ info }) => info.started_by.kind !== 'server');
     const rows = [
       ...servers.map((each) => [
         each.name,
@@ -47,30 +45,46 @@ export const psCommand: CommandSpec = {
   },
 };
 
+async function listStarted(sandbox: Sandbox, signal: AbortSignal) {
+  const [servers, processes] = await Promise.all([
+    sandbox.servers.list({ signal }),
+    sandbox.processes.list({ signal }),
+  ]);
+  // Those of servers are in the list of servers already.
+  return { servers, processes, own: processes.filter(({ info }) => info.started_by.kind !== 'server') };
+}
+
 export const logsCommand: CommandSpec = {
   name: 'logs',
-  usage: '<sandbox|run> [server]',
-  summary: 'print what a server printed; without a name, the only server',
+  usage: '<sandbox|run> [server|process]',
+  summary: 'print what a server or a process printed; without a name, the only server',
+  details: 'A server goes by its name or port, a process by its id or name: porthole ps lists them.',
   options: {
     follow: { type: 'boolean', short: 'f', help: 'go on with what comes, until Ctrl-C' },
-    tail: { type: 'string', value: 'LINES', help: 'begin so many lines before the end' },
+    tail: { type: 'string', value: 'LINES', help: 'of a server: begin so many lines before the end' },
   },
   json: 'print an object a line: {"stream", "text"}',
-  examples: [['porthole logs try web -f', 'of the server web']],
+  examples: [
+    ['porthole logs try web -f', 'of the server web'],
+    ['porthole logs try 3000 --tail 20', 'of the server with that port'],
+  ],
   async run(context) {
     const { given, streams, signal, print } = context;
     const tail = given.text('tail');
     if (tail !== undefined && !/^\d{1,6}$/.test(tail))
       throw new UsageError(`--tail must be a number of lines, got ${JSON.stringify(tail)}.`);
     const sandbox = await holdSandbox(context);
-    const name = given.positionals[1] ?? (await onlyServer(sandbox, signal));
-    const options = {
-      follow: given.is('follow'),
-      signal,
-      tail: tail === undefined ? undefined : Number(tail),
-    };
+    const found = await findStarted(sandbox, given.positionals[1], signal);
+    const options = { follow: given.is('follow'), signal };
+    const lines = tail === undefined ? undefined : Number(tail);
+    if ('process' in found && tail !== undefined)
+      throw new UsageError(`--tail takes a server, and ${found.process.id} is a process.`);
+    const events =
+      'process' in found
+        ? found.process.output(options)
+        : sandbox.servers.logs(found.server.name, { ...options, tail: lines });
     const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
-    for await (const event of sandbox.servers.logs(name, options)) {
+    for await (const event of events) {
       if (event.type !== 'stdout' && event.type !== 'stderr') continue;
       if (given.is('json')) {
         const text = decoders[event.type].decode(event.data, { stream: true });
@@ -81,14 +95,34 @@ export const logsCommand: CommandSpec = {
   },
 };
 
-async function onlyServer(sandbox: Sandbox, signal: AbortSignal): Promise<string> {
-  const names = (await sandbox.servers.list({ signal })).map(({ name }) => name);
-  const [name] = names;
-  if (name !== undefined && names.length === 1) return name;
-  throw new UsageError(
-    names.length === 0 ? 'the sandbox has no server.' : `name a server: there are ${names.join(', ')}.`,
-  );
+/**
+ * A server by its name or port, or a process by its id or name, the newest first; without a name
+ * the only server.
+ */
+async function findStarted(
+  sandbox: Sandbox,
+  name: string | undefined,
+  signal: AbortSignal,
+): Promise<{ readonly server: ServerInfo } | { readonly process: Process }> {
+  const { servers, own } = await listStarted(sandbox, signal);
+  const server =
+    name === undefined
+      ? servers.length === 1 && servers[0]
+      : (servers.find((each) => each.name === name) ?? servers.find((each) => String(each.port) === name));
+  if (server) return { server };
+  const process = own.find(({ id }) => id === name) ?? own.find(({ info }) => info.name === name);
+  if (name !== undefined && process !== undefined) return { process };
+  const names = [...servers.map((each) => each.name), ...own.map(({ id }) => id)].slice(0, MOST_NAMES);
+  const choice = names.length === 0 ? 'Nothing was started there.' : `There are: ${names.join(', ')}.`;
+  if (name === undefined) throw new UsageError(`name a server or a process. ${choice}`);
+  throw new PortholeError(`There is no server or process ${JSON.stringify(name.slice(0, 64))}. ${choice}`, {
+    status: 404,
+    code: 'server_not_found',
+  });
 }
+
+/** Names that an error lists. */
+const MOST_NAMES = 20;
 
 export const eventsCommand: CommandSpec = {
   name: 'events',

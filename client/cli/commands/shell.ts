@@ -1,4 +1,4 @@
-import { type CommandSpec } from '../command.ts';
+import { type CommandSpec, OWN_FAILURE } from '../command.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
 import { write } from '../print.ts';
 
@@ -10,7 +10,7 @@ export const shellCommand: CommandSpec = {
   usage: '<sandbox>',
   summary: 'open a terminal in a sandbox',
   details:
-    'Exits with the exit code of its shell. With --session it stays when you are cut off, and you come back to it, and to what it showed.',
+    'Exits with the exit code of its shell, or 255 where Porthole itself fails. With --session it stays when you are cut off, and you come back to it, and to what it showed.',
   options: {
     session: { type: 'string', value: 'ID', help: 'the terminal of that session' },
     shell: { type: 'string', value: 'PROGRAM', help: 'default bash' },
@@ -20,6 +20,7 @@ export const shellCommand: CommandSpec = {
     ['porthole shell try', 'a terminal'],
     ['porthole shell try --session work', 'one to come back to'],
   ],
+  failureCode: OWN_FAILURE,
   async run(context) {
     const { given, streams, signal, print } = context;
     const { stdin, stdout } = streams;

@@ -106,13 +106,21 @@ describe('starting a preview', () => {
     expect(harness.plane.stored.size).toBe(0);
   });
 
-  test.each(['absent', 'creating', 'stopped'] as const)(
+  test.each([
+    ['absent', false, /is absent\. Make a new run\.$/],
+    ['creating', true, /is creating\. Try again once it runs\.$/],
+    ['stopped', true, /is stopped\. POST \/v1\/sandbox\/[\w-]+\/resume starts it\.$/],
+  ] as const)(
     'rejects while the sandbox is %s, and a later rotation keeps the URL',
-    async (state) => {
+    async (state, retryable, message) => {
       const run = await harness.makeRun();
       const { preview } = await harness.start(run);
       harness.seen.state = state;
-      expect(await codeOf(harness.start(run))).toBe('no_bound_sandbox');
+      await expect(harness.start(run)).rejects.toMatchObject({
+        code: 'no_bound_sandbox',
+        message: expect.stringMatching(message),
+        retryable,
+      });
       expect(await codeOf(harness.start(run, 3000, true))).toBe('no_bound_sandbox');
       expect(harness.plane.reaches(preview.token)).toBe(true);
       expect(await harness.records.previews.generation(run.id, 3000)).toBe(0);
