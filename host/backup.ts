@@ -145,10 +145,12 @@ export async function restore(source: string, dataDir: string, say: Say): Promis
     } finally {
       await rm(work, { recursive: true, force: true });
     }
-    return folder.path;
-  } finally {
-    folder.release();
+  } catch (error) {
+    folder.discard();
+    throw error;
   }
+  folder.release();
+  return folder.path;
 }
 
 /** Whether blocks of zeros end it (POSIX pax). tar accepts one that is cut off between files. */

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 /** The data folder of one host on one machine, locked while the host lives. */
@@ -7,6 +7,8 @@ export interface DataFolder {
   /** Records this host's URL, for the message of a host that finds the folder locked. */
   announce(url: string): void;
   release(): void;
+  /** Releases it, and removes what opening it made: the lock, and the folder where it is new. */
+  discard(): void;
 }
 
 /** The folder is locked by another host, or unusable: the message says which, and what to do. */
@@ -31,9 +33,12 @@ export async function openDataFolder(folder: string): Promise<DataFolder> {
       `The data folder ${path} cannot be used (${reason(cause)}). Set PORTHOLE_DATA_DIR to a folder that you can write to.`,
       { cause },
     );
+  let made: string | undefined;
+  let isLockNew: boolean;
   let lock: InstanceType<typeof DatabaseSync>;
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    made = mkdirSync(path, { recursive: true, mode: 0o700 });
+    isLockNew = !existsSync(join(path, LOCK));
     // Written first: a read-only folder then fails with the system's message instead of the
     // database's.
     writeFileSync(join(path, LOCK), '', { flag: 'a', mode: 0o600 });
@@ -55,6 +60,12 @@ export async function openDataFolder(folder: string): Promise<DataFolder> {
     path,
     announce: (url) => writeFileSync(join(path, ADDRESS), `${url}\n`, { mode: 0o600 }),
     release: () => lock.close(),
+    discard: () => {
+      // Still locked: no other host has written into it.
+      const files = isLockNew ? [LOCK, `${LOCK}-journal`].map((name) => join(path, name)) : [];
+      for (const each of made === undefined ? files : [made]) rmSync(each, { recursive: true, force: true });
+      lock.close();
+    },
   };
 }
 
