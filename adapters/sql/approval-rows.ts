@@ -1,4 +1,3 @@
-import type { Selectable } from 'kysely';
 import type {
   ApprovalRecord,
   ApprovalRequest,
@@ -6,14 +5,14 @@ import type {
   ToolArguments,
 } from '#core/approvals/approval-store.ts';
 import { instantText } from './sql-dialect.ts';
-import type { ApprovalPoliciesTable, ApprovalsTable } from './schema.ts';
+import type { Row } from './schema.ts';
 
 /** Equal arguments give equal texts, whatever the order of their names. */
 export function argumentsText(args: ToolArguments): string {
   return JSON.stringify(Object.fromEntries(Object.entries(args).toSorted(([a], [b]) => (a < b ? -1 : 1))));
 }
 
-export function waitingRow(request: ApprovalRequest): ApprovalsTable {
+export function waitingRow(request: ApprovalRequest): Row<'approvals'> {
   return {
     id: request.id,
     run_id: request.runId,
@@ -32,7 +31,7 @@ export function waitingRow(request: ApprovalRequest): ApprovalsTable {
   };
 }
 
-export function toApproval(row: Selectable<ApprovalsTable>): ApprovalRecord {
+export function toApproval(row: Row<'approvals'>): ApprovalRecord {
   return {
     id: row.id,
     runId: row.run_id,
@@ -51,7 +50,7 @@ export function toApproval(row: Selectable<ApprovalsTable>): ApprovalRecord {
   };
 }
 
-export function toPolicy(row: Selectable<ApprovalPoliciesTable>): PolicyRecord {
+export function toPolicy(row: Row<'approval_policies'>): PolicyRecord {
   return {
     id: row.id,
     owner: { user: row.owner_user, org: row.owner_org },

@@ -1,8 +1,7 @@
-import type { Selectable } from 'kysely';
 import type { ArchiveRecord, ArchiveRecords } from '#core/archives/archive-store.ts';
 import { deleted, first, instantText, ownedBy } from './sql-dialect.ts';
 import { keysetPage } from './keyset-page.ts';
-import type { ArchivesTable } from './schema.ts';
+import type { Row } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 
 export function archiveRecords({ once, repeatable }: SqlSession): ArchiveRecords {
@@ -32,7 +31,7 @@ export function archiveRecords({ once, repeatable }: SqlSession): ArchiveRecords
   };
 }
 
-function toRow({ id, sandbox, owner, key, size, leftOut, createdAt }: ArchiveRecord): ArchivesTable {
+function toRow({ id, sandbox, owner, key, size, leftOut, createdAt }: ArchiveRecord): Row<'archives'> {
   return {
     id,
     sandbox_id: sandbox.id,
@@ -48,7 +47,7 @@ function toRow({ id, sandbox, owner, key, size, leftOut, createdAt }: ArchiveRec
   };
 }
 
-function toRecord(row: Selectable<ArchivesTable>): ArchiveRecord {
+function toRecord(row: Row<'archives'>): ArchiveRecord {
   return {
     id: row.id,
     sandbox: { id: row.sandbox_id, generation: row.generation, name: row.name, image: row.image },

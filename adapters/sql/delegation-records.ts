@@ -1,9 +1,9 @@
-import type { Kysely, Selectable } from 'kysely';
+import type { Kysely } from 'kysely';
 import type { DelegationRecord, DelegationRecords, Scope } from '#core/delegations/delegation-store.ts';
 import type { SandboxKey } from '#core/sandboxes/sandbox-records.ts';
 import { notifyingTransaction } from './publishing-transaction.ts';
 import { all, count, deleted, first, instantText } from './sql-dialect.ts';
-import type { DelegationsTable, SqlSchema } from './schema.ts';
+import type { Row, SqlSchema } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 
 export function delegationRecords(session: SqlSession): DelegationRecords {
@@ -106,7 +106,7 @@ function toRow({
   ttl,
   createdAt,
   expiresAt,
-}: DelegationRecord): DelegationsTable {
+}: DelegationRecord): Row<'delegations'> {
   return {
     id,
     sandbox_id: sandbox.id,
@@ -122,7 +122,7 @@ function toRow({
   };
 }
 
-function toRecord(row: Selectable<DelegationsTable>): DelegationRecord {
+function toRecord(row: Row<'delegations'>): DelegationRecord {
   return {
     id: row.id,
     sandbox: { id: row.sandbox_id, generation: row.generation },

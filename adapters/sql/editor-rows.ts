@@ -1,4 +1,3 @@
-import type { Insertable, Selectable } from 'kysely';
 import type {
   DraftChange,
   DraftLock,
@@ -17,16 +16,9 @@ import type {
   ToolVersionRecord,
 } from '#core/editor/editor-store.ts';
 import { instantText } from './sql-dialect.ts';
-import type {
-  SandboxSnapshotsTable,
-  ToolDraftsTable,
-  ToolRunsTable,
-  ToolSourceColumns,
-  ToolsTable,
-  ToolVersionsTable,
-} from './schema.ts';
+import type { NewRow, Row, ToolSourceColumns } from './schema.ts';
 
-export function toolRow({ id, owner, name, createdAt }: ToolRecord): Insertable<ToolsTable> {
+export function toolRow({ id, owner, name, createdAt }: ToolRecord): NewRow<'tools'> {
   return {
     id,
     owner_org: owner.org,
@@ -36,7 +28,7 @@ export function toolRow({ id, owner, name, createdAt }: ToolRecord): Insertable<
   };
 }
 
-export function toTool(row: Selectable<ToolsTable>): ToolRecord {
+export function toTool(row: Row<'tools'>): ToolRecord {
   return {
     id: row.id,
     owner: { user: row.owner_user, org: row.owner_org },
@@ -45,7 +37,7 @@ export function toTool(row: Selectable<ToolsTable>): ToolRecord {
   };
 }
 
-export function versionRow(version: ToolVersionRecord): Insertable<ToolVersionsTable> {
+export function versionRow(version: ToolVersionRecord): NewRow<'tool_versions'> {
   return {
     id: version.id,
     tool_id: version.toolId,
@@ -56,7 +48,7 @@ export function versionRow(version: ToolVersionRecord): Insertable<ToolVersionsT
   };
 }
 
-export function toVersion(row: Selectable<ToolVersionsTable>): ToolVersionRecord {
+export function toVersion(row: Row<'tool_versions'>): ToolVersionRecord {
   return {
     id: row.id,
     toolId: row.tool_id,
@@ -68,8 +60,8 @@ export function toVersion(row: Selectable<ToolVersionsTable>): ToolVersionRecord
 }
 
 /** The columns that a change of a draft sets. */
-export function changedColumns({ versionId, ...source }: DraftChange): Partial<ToolDraftsTable> {
-  const columns: Partial<ToolDraftsTable> = {};
+export function changedColumns({ versionId, ...source }: DraftChange): Partial<Row<'tool_drafts'>> {
+  const columns: Partial<Row<'tool_drafts'>> = {};
   if (versionId !== undefined) columns.version_id = versionId;
   if (source.entrypoint !== undefined) columns.entrypoint = source.entrypoint;
   if (source.sourceCode !== undefined) columns.source_code = source.sourceCode;
@@ -89,7 +81,7 @@ export function lockColumns({ holder, tokenSha256, expiresAt }: DraftLock) {
   };
 }
 
-export function toDraft(row: Selectable<ToolDraftsTable>): DraftRecord {
+export function toDraft(row: Row<'tool_drafts'>): DraftRecord {
   return {
     toolId: row.tool_id,
     versionId: row.version_id,
@@ -102,14 +94,14 @@ export function toDraft(row: Selectable<ToolDraftsTable>): DraftRecord {
 }
 
 export function toLock(
-  row: Pick<Selectable<ToolDraftsTable>, 'lock_org' | 'lock_user' | 'lock_token_sha256' | 'lock_expires_at'>,
+  row: Pick<Row<'tool_drafts'>, 'lock_org' | 'lock_user' | 'lock_token_sha256' | 'lock_expires_at'>,
 ): DraftLock | null {
   const { lock_org: org, lock_user: user, lock_token_sha256: tokenSha256, lock_expires_at: until } = row;
   if (org === null || user === null || tokenSha256 === null || until === null) return null;
   return { holder: { user, org }, tokenSha256, expiresAt: new Date(until) };
 }
 
-export function snapshotRow(snapshot: SnapshotRecord): Insertable<SandboxSnapshotsTable> {
+export function snapshotRow(snapshot: SnapshotRecord): NewRow<'sandbox_snapshots'> {
   return {
     id: snapshot.id,
     tool_id: snapshot.toolId,
@@ -133,7 +125,7 @@ export function snapshotSize(snapshot: ToolSource & Pick<SnapshotRecord, 'state'
   return texts.reduce((sum, text) => sum + (text === null ? 0 : Buffer.byteLength(text)), 0);
 }
 
-export function toSnapshot(row: Selectable<SandboxSnapshotsTable>): SnapshotRecord {
+export function toSnapshot(row: Row<'sandbox_snapshots'>): SnapshotRecord {
   return {
     id: row.id,
     toolId: row.tool_id,
@@ -149,7 +141,7 @@ export function toSnapshot(row: Selectable<SandboxSnapshotsTable>): SnapshotReco
   };
 }
 
-export function runningRow(run: NewToolRun): Insertable<ToolRunsTable> {
+export function runningRow(run: NewToolRun): NewRow<'tool_runs'> {
   return {
     id: run.id,
     tool_id: run.toolId,
@@ -203,10 +195,10 @@ export const SUMMARY_COLUMNS = [
   'created_by',
   'ended_at',
   'deadline',
-] as const satisfies readonly (keyof ToolRunsTable)[];
+] as const satisfies readonly (keyof Row<'tool_runs'>)[];
 
 export function toToolRunSummary(
-  row: Pick<Selectable<ToolRunsTable>, (typeof SUMMARY_COLUMNS)[number]>,
+  row: Pick<Row<'tool_runs'>, (typeof SUMMARY_COLUMNS)[number]>,
 ): ToolRunSummary {
   return {
     id: row.id,
@@ -226,7 +218,7 @@ export function toToolRunSummary(
   };
 }
 
-export function toToolRun(row: Selectable<ToolRunsTable>): ToolRunRecord {
+export function toToolRun(row: Row<'tool_runs'>): ToolRunRecord {
   return {
     ...toToolRunSummary(row),
     inputs: JSON.parse(row.inputs) as JsonValue,

@@ -1,7 +1,6 @@
-import type { Selectable } from 'kysely';
 import type { CatalogueImage, ImageRecords, ImageResources } from '#core/images/image-store.ts';
 import { all, deleted, first, instantText } from './sql-dialect.ts';
-import type { ImagesTable } from './schema.ts';
+import type { Row } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 
 const MOST = 1_000;
@@ -39,7 +38,7 @@ export function imageRecords({ once, repeatable, transact }: SqlSession): ImageR
   };
 }
 
-function toImage(row: Selectable<ImagesTable>): CatalogueImage {
+function toImage(row: Row<'images'>): CatalogueImage {
   const { put_at: _, languages, resources, ...image } = row;
   return {
     ...image,

@@ -1,10 +1,9 @@
-import type { Selectable } from 'kysely';
 import type { InboxMessage, InboxPin, InboxRecords } from '#core/inbox/inbox-store.ts';
 import type { Picture } from '#core/pages/page-browser.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type { OwnerSeals } from './owner-seals.ts';
 import { holdRun, publishingTransaction } from './publishing-transaction.ts';
-import type { InboxMessagesTable } from './schema.ts';
+import type { Row } from './schema.ts';
 import { all, count, done, instantText } from './sql-dialect.ts';
 import type { SqlSession } from './sql-session.ts';
 
@@ -23,7 +22,7 @@ interface Content {
 export function inboxRecords(session: SqlSession, { seal, open }: OwnerSeals): InboxRecords {
   const { dialect, once, repeatable } = session;
   const toMessage = (
-    row: Selectable<Pick<InboxMessagesTable, (typeof COLUMNS)[number]>>,
+    row: Pick<Row<'inbox_messages'>, (typeof COLUMNS)[number]>,
     owner: Owner,
   ): InboxMessage => {
     const json = open('inbox_messages.content', owner, row.content, WHAT);

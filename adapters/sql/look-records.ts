@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { Selectable } from 'kysely';
 import type { KeptLook, LookRecords } from '#core/pages/look-store.ts';
 import type { Picture } from '#core/pages/page-browser.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type { OwnerSeals } from './owner-seals.ts';
 import { holdRun } from './publishing-transaction.ts';
-import type { LooksTable } from './schema.ts';
+import type { Row } from './schema.ts';
 import { all, deleted, instantText } from './sql-dialect.ts';
 import type { SqlSession } from './sql-session.ts';
 
@@ -14,19 +13,19 @@ const WHAT = 'a look';
 const COLUMNS = ['id', 'run_id', 'page', 'at', 'content'] as const;
 
 type Content = Omit<KeptLook, 'id' | 'runId' | 'at'>;
-type Row = Selectable<Pick<LooksTable, (typeof COLUMNS)[number]>>;
+type LookRow = Pick<Row<'looks'>, (typeof COLUMNS)[number]>;
 
 export function lookRecords(
   { dialect, repeatable, transact }: SqlSession,
   { seal, open }: OwnerSeals,
 ): LookRecords {
   /** Empty for a look that no key opens. */
-  const toLook = (row: Row, owner: Owner): readonly KeptLook[] => {
+  const toLook = (row: LookRow, owner: Owner): readonly KeptLook[] => {
     const json = open('looks.content', owner, row.content, WHAT);
     if (json === undefined) return [];
     return [{ id: row.id, runId: row.run_id, at: new Date(row.at), ...(JSON.parse(json) as Content) }];
   };
-  const withPicture = (row: Selectable<LooksTable> | undefined, owner: Owner) => {
+  const withPicture = (row: Row<'looks'> | undefined, owner: Owner) => {
     const [look] = row === undefined ? [] : toLook(row, owner);
     const json = row?.picture && open('looks.picture', owner, row.picture, WHAT);
     return look && { ...look, picture: json ? (JSON.parse(json) as Picture) : null };

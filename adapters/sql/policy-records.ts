@@ -1,10 +1,10 @@
-import type { Kysely, Selectable, Transaction } from 'kysely';
+import type { Kysely, Transaction } from 'kysely';
 import type { ApprovalRecord, PolicyRecord, PolicyRecords } from '#core/approvals/approval-store.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import { coveringPolicy, type Subject, subjectOf, takesBack } from '#core/approvals/approval-rules.ts';
 import { toPolicy } from './approval-rows.ts';
 import { keysetPage } from './keyset-page.ts';
-import type { ApprovalDenialsTable, SqlSchema } from './schema.ts';
+import type { Row, SqlSchema } from './schema.ts';
 import { deleted, first, ownedBy } from './sql-dialect.ts';
 import type { SqlSession } from './sql-session.ts';
 
@@ -82,6 +82,6 @@ export async function keepDecision(
     .execute();
 }
 
-function toSubject(row: Pick<Selectable<ApprovalDenialsTable>, 'target_port' | 'rotate'>): Subject {
+function toSubject(row: Pick<Row<'approval_denials'>, 'target_port' | 'rotate'>): Subject {
   return { targetPort: row.target_port === 0 ? null : row.target_port, rotate: row.rotate === 1 };
 }

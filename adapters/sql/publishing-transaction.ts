@@ -1,7 +1,7 @@
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import type { NewEvent } from '#core/runs/timeline.ts';
 import { instantText, type SqlDialect } from './sql-dialect.ts';
-import type { RunsTable, SqlSchema } from './schema.ts';
+import type { Row, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 
 /** Appends to a run's timeline, in the transaction at hand. */
@@ -49,7 +49,7 @@ export function holdRun(
   trx: Transaction<SqlSchema>,
   dialect: SqlDialect,
   runId: string,
-): Promise<Pick<Selectable<RunsTable>, 'id' | 'owner_org' | 'owner_user' | 'status'> | undefined> {
+): Promise<Pick<Row<'runs'>, 'id' | 'owner_org' | 'owner_user' | 'status'> | undefined> {
   return trx
     .selectFrom('runs')
     .select(['id', 'owner_org', 'owner_user', 'status'])

@@ -1,16 +1,16 @@
-import { type Selectable, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { SandboxEvent, SandboxEventRecords } from '#core/sandboxes/sandbox-events.ts';
 import type { EventData } from '#core/runs/timeline.ts';
 import { all, deleted, instantText } from './sql-dialect.ts';
 import { checkLimit } from './keyset-page.ts';
-import type { SandboxEventsTable } from './schema.ts';
+import type { Row } from './schema.ts';
 import { notifyingTransaction } from './publishing-transaction.ts';
 import type { SqlSession } from './sql-session.ts';
 
 /** Prefixed, because delegations of a sandbox are watched under the bare id. */
 const notifierOf = (sandboxId: string) => `events:${sandboxId}`;
 
-function toEvent({ seq, type, at, data }: Selectable<SandboxEventsTable>): SandboxEvent {
+function toEvent({ seq, type, at, data }: Row<'sandbox_events'>): SandboxEvent {
   return { seq, type, at: new Date(at), data: JSON.parse(data) as EventData };
 }
 

@@ -1,4 +1,4 @@
-import type { Generated } from 'kysely';
+import type { Generated, Insertable, Selectable } from 'kysely';
 import type { ApprovalRecord } from '#core/approvals/approval-store.ts';
 import type { InboxMessage } from '#core/inbox/inbox-store.ts';
 import type { ToolLanguage, ToolRunRecord } from '#core/editor/editor-store.ts';
@@ -8,177 +8,14 @@ import type { DesiredState, ObservedState } from '#core/sandboxes/sandbox-record
 import type { SandboxEventType } from '#core/sandboxes/sandbox-events.ts';
 import type { RunEventType } from '#core/runs/timeline.ts';
 
-/**
- * The tables after the newest migration, the same on every database: ids are text, times RFC 3339
- * UTC text with milliseconds (which sorts chronologically), booleans 0 or 1. No foreign keys refer
- * to `runs` or `sandboxes`: previews, and runs on sandboxes created elsewhere, outlive a lost
- * database.
- */
-export interface SqlSchema {
-  schema_migrations: SchemaMigrationsTable;
-  schema_expansions: SchemaMigrationsTable;
-  runs: RunsTable;
-  sandboxes: SandboxesTable;
-  preview_generations: PreviewGenerationsTable;
-  preview_tombstones: PreviewTombstonesTable;
-  run_events: RunEventsTable;
-  approvals: ApprovalsTable;
-  approval_waiters: ApprovalWaitersTable;
-  approval_policies: ApprovalPoliciesTable;
-  approval_denials: ApprovalDenialsTable;
-  tools: ToolsTable;
-  tool_versions: ToolVersionsTable;
-  tool_drafts: ToolDraftsTable;
-  sandbox_snapshots: SandboxSnapshotsTable;
-  tool_runs: ToolRunsTable;
-  images: ImagesTable;
-  delegations: DelegationsTable;
-  archives: ArchivesTable;
-  sandbox_tokens: SandboxTokensTable;
-  sandbox_events: SandboxEventsTable;
-  skills: SkillsTable;
-  ended_sessions: EndedSessionsTable;
-  looks: LooksTable;
-  inbox_messages: InboxMessagesTable;
-  run_viewers: RunViewersTable;
-}
-
-export interface SchemaMigrationsTable {
+interface MigrationColumns {
   name: string;
   applied_at: string;
 }
 
-export interface RunsTable {
-  id: string;
+interface OwnerColumns {
   owner_org: string;
   owner_user: string;
-  title: string | null;
-  sandbox_id: string;
-  auto_approve_tools: number;
-  sharing: RunRecord['sharing'];
-  status: RunRecord['status'];
-  token_kid: string;
-  agent_token_version: number;
-  created_at: string;
-  completed_at: string | null;
-}
-
-export interface SandboxesTable {
-  id: string;
-  owner_org: string;
-  owner_user: string;
-  image: string | null;
-  place: string;
-  desired: DesiredState;
-  observed: ObservedState;
-  created_at: string;
-  generation: Generated<number>;
-  session_key: string | null;
-  name: string | null;
-  /** JSON object of strings. */
-  tags: Generated<string>;
-  /** JSON array of SandboxSkill. */
-  skills: Generated<string>;
-  /** Null in rows of an older schema: `created_at` applies. */
-  last_active_at: string | null;
-  stopped_at: string | null;
-  ttl_seconds: number | null;
-  delete_with_thread: Generated<number>;
-  /** Null until the first heartbeat: `created_at` applies. */
-  heartbeat_at: string | null;
-  /** Null, like the two below: the provider's default. */
-  cpu_millis: number | null;
-  memory_mb: number | null;
-  disk_mb: number | null;
-  network: Generated<number>;
-  /**
-   * JSON of a NetworkPolicy. Null in rows of an older schema: `network` says whether it was open.
-   */
-  network_policy: string | null;
-  /** JSON object of strings, which may be secrets. */
-  env: Generated<string>;
-  /** JSON of SandboxSecrets. Null: none. */
-  secrets: string | null;
-}
-
-/** A row exists from the first explicit stop on: no row means generation 0. */
-export interface PreviewGenerationsTable {
-  run_id: string;
-  target_port: number;
-  generation: number;
-}
-
-export interface PreviewTombstonesTable {
-  token_sha256: string;
-  run_id: string;
-  reason: EndReason;
-  ended_at: string;
-}
-
-export interface RunEventsTable {
-  run_id: string;
-  seq: number;
-  type: RunEventType;
-  at: string;
-  /** JSON */
-  data: string;
-  /** Null once the same event may be published again. */
-  key: string | null;
-}
-
-export interface ApprovalsTable {
-  id: string;
-  run_id: string;
-  tool: string;
-  /** JSON with sorted names: equal texts are equal arguments. */
-  args: string;
-  message: string;
-  status: ApprovalRecord['status'];
-  requested_at: string;
-  expires_at: string;
-  ended_at: string | null;
-  source: ApprovalRecord['source'];
-  decided_by: string | null;
-  scope: ApprovalRecord['scope'];
-  reason: string | null;
-  taken_at: string | null;
-}
-
-/** Only for requests that wait. */
-export interface ApprovalWaitersTable {
-  approval_id: string;
-  waiter: string;
-  until: string;
-}
-
-export interface ApprovalPoliciesTable {
-  id: string;
-  owner_org: string;
-  owner_user: string;
-  tool: string;
-  /** Empty for every run: unlike null it takes part in the unique index. */
-  run_id: string;
-  /** 0 for any port, as above. */
-  target_port: number;
-  created_at: string;
-  created_by: string;
-}
-
-/** Denials in a run that no approval has revoked. */
-export interface ApprovalDenialsTable {
-  run_id: string;
-  tool: string;
-  /** 0 if the call named none. */
-  target_port: number;
-  rotate: number;
-}
-
-export interface ToolsTable {
-  id: string;
-  owner_org: string;
-  owner_user: string;
-  name: string;
-  created_at: string;
 }
 
 /** What versions, drafts and snapshots have in common. */
@@ -193,177 +30,288 @@ export interface ToolSourceColumns {
   usage_instructions: string;
 }
 
-export interface ToolVersionsTable extends ToolSourceColumns {
-  id: string;
-  tool_id: string;
-  number: number;
-  created_at: string;
-  created_by: string;
+/**
+ * The tables after the newest migration, the same on every database: ids are text, times RFC 3339
+ * UTC text with milliseconds (which sorts chronologically), booleans 0 or 1. No foreign keys refer
+ * to `runs` or `sandboxes`: previews, and runs on sandboxes created elsewhere, outlive a lost
+ * database.
+ */
+export interface SqlSchema {
+  schema_migrations: MigrationColumns;
+  schema_expansions: MigrationColumns;
+  runs: OwnerColumns & {
+    id: string;
+    title: string | null;
+    sandbox_id: string;
+    auto_approve_tools: number;
+    sharing: RunRecord['sharing'];
+    status: RunRecord['status'];
+    token_kid: string;
+    agent_token_version: number;
+    created_at: string;
+    completed_at: string | null;
+  };
+  sandboxes: OwnerColumns & {
+    id: string;
+    image: string | null;
+    place: string;
+    desired: DesiredState;
+    observed: ObservedState;
+    created_at: string;
+    generation: Generated<number>;
+    session_key: string | null;
+    name: string | null;
+    /** JSON object of strings. */
+    tags: Generated<string>;
+    /** JSON array of SandboxSkill. */
+    skills: Generated<string>;
+    /** Null in rows of an older schema: `created_at` applies. */
+    last_active_at: string | null;
+    stopped_at: string | null;
+    ttl_seconds: number | null;
+    delete_with_thread: Generated<number>;
+    /** Null until the first heartbeat: `created_at` applies. */
+    heartbeat_at: string | null;
+    /** Null, like the two below: the provider's default. */
+    cpu_millis: number | null;
+    memory_mb: number | null;
+    disk_mb: number | null;
+    network: Generated<number>;
+    /**
+     * JSON of a NetworkPolicy. Null in rows of an older schema: `network` says whether it was open.
+     */
+    network_policy: string | null;
+    /** JSON object of strings, which may be secrets. */
+    env: Generated<string>;
+    /** JSON of SandboxSecrets. Null: none. */
+    secrets: string | null;
+  };
+  /** A row exists from the first explicit stop on: no row means generation 0. */
+  preview_generations: {
+    run_id: string;
+    target_port: number;
+    generation: number;
+  };
+  preview_tombstones: {
+    token_sha256: string;
+    run_id: string;
+    reason: EndReason;
+    ended_at: string;
+  };
+  run_events: {
+    run_id: string;
+    seq: number;
+    type: RunEventType;
+    at: string;
+    /** JSON */
+    data: string;
+    /** Null once the same event may be published again. */
+    key: string | null;
+  };
+  approvals: {
+    id: string;
+    run_id: string;
+    tool: string;
+    /** JSON with sorted names: equal texts are equal arguments. */
+    args: string;
+    message: string;
+    status: ApprovalRecord['status'];
+    requested_at: string;
+    expires_at: string;
+    ended_at: string | null;
+    source: ApprovalRecord['source'];
+    decided_by: string | null;
+    scope: ApprovalRecord['scope'];
+    reason: string | null;
+    taken_at: string | null;
+  };
+  /** Only for requests that wait. */
+  approval_waiters: {
+    approval_id: string;
+    waiter: string;
+    until: string;
+  };
+  approval_policies: OwnerColumns & {
+    id: string;
+    tool: string;
+    /** Empty for every run: unlike null it takes part in the unique index. */
+    run_id: string;
+    /** 0 for any port, as above. */
+    target_port: number;
+    created_at: string;
+    created_by: string;
+  };
+  /** Denials in a run that no approval has revoked. */
+  approval_denials: {
+    run_id: string;
+    tool: string;
+    /** 0 if the call named none. */
+    target_port: number;
+    rotate: number;
+  };
+  tools: OwnerColumns & {
+    id: string;
+    name: string;
+    created_at: string;
+  };
+  tool_versions: ToolSourceColumns & {
+    id: string;
+    tool_id: string;
+    number: number;
+    created_at: string;
+    created_by: string;
+  };
+  /** The columns of the lock are all null or all set. */
+  tool_drafts: ToolSourceColumns & {
+    tool_id: string;
+    version_id: string;
+    revision: number;
+    updated_at: string;
+    updated_by: string;
+    lock_org: string | null;
+    lock_user: string | null;
+    lock_token_sha256: string | null;
+    lock_expires_at: string | null;
+  };
+  sandbox_snapshots: ToolSourceColumns &
+    OwnerColumns & {
+      id: string;
+      tool_id: string;
+      version_id: string;
+      payload_bytes: number;
+      /** JSON */
+      state: string;
+      sandbox_id: string | null;
+      created_at: string;
+      created_by: string;
+      expires_at: string;
+      /** Size of its source and its state, in UTF-8. */
+      bytes: number;
+    };
+  /** Outlives its snapshot; keeps the snapshot's id and expiry. */
+  tool_runs: OwnerColumns & {
+    id: string;
+    tool_id: string;
+    version_id: string;
+    snapshot_id: string;
+    snapshot_expires_at: string;
+    action_id: string | null;
+    parent_run_id: string | null;
+    /** JSON, as the next three are. */
+    inputs: string;
+    outputs: string;
+    next_actions: string;
+    error: string;
+    status: ToolRunRecord['status'];
+    stdout: string;
+    stderr: string;
+    created_at: string;
+    created_by: string;
+    ended_at: string | null;
+    deadline: string;
+  };
+  /** Images that admins have added; images of the configuration are not in here. */
+  images: {
+    name: string;
+    reference: string;
+    description: string;
+    /** JSON array of strings. */
+    languages: string;
+    /** JSON object of numbers. */
+    resources: string;
+    put_at: string;
+  };
+  archives: OwnerColumns & {
+    id: string;
+    sandbox_id: string;
+    generation: number;
+    name: string | null;
+    image: string | null;
+    object_key: string;
+    /** PostgreSQL returns integers that may exceed a JavaScript number as text. */
+    size: number | string;
+    left_out: number;
+    created_at: string;
+  };
+  delegations: {
+    id: string;
+    sandbox_id: string;
+    generation: number;
+    /** JSON list of strings; so are `commands` and `paths`. */
+    scopes: string;
+    commands: string | null;
+    paths: string | null;
+    label: string | null;
+    renewable: number;
+    ttl_ms: number;
+    created_at: string;
+    expires_at: string;
+  };
+  /** A row exists from the first rotation on: no row means version 0. */
+  sandbox_tokens: {
+    sandbox_id: string;
+    generation: number;
+    version: number;
+  };
+  sandbox_events: {
+    sandbox_id: string;
+    seq: number;
+    generation: number;
+    type: SandboxEventType;
+    at: string;
+    /** JSON */
+    data: string;
+    /** Unique within the sandbox and its generation. */
+    key: string | null;
+  };
+  /** Shared skills have neither org nor user. */
+  skills: OwnerColumns & {
+    name: string;
+    description: string;
+    digest: string;
+    size: number;
+    /** JSON array of SkillFile. */
+    files: string;
+    /** gzip */
+    archive: Uint8Array;
+    put_at: string;
+  };
+  ended_sessions: {
+    id: string;
+    until: string;
+  };
+  run_viewers: {
+    run_id: string;
+    viewer: string;
+    seen_at: string;
+  };
+  looks: {
+    id: string;
+    run_id: string;
+    /** Digest of port, path, viewport and steps. */
+    page: string;
+    at: string;
+    /** Sealed JSON. */
+    content: string;
+    /** Sealed JSON of a Picture; null for older looks. */
+    picture: string | null;
+  };
+  inbox_messages: {
+    id: string;
+    run_id: string;
+    reply_to: string | null;
+    by: InboxMessage['by'];
+    at: string;
+    read_at: string | null;
+    /** Sealed JSON. */
+    content: string;
+    /** Sealed JSON of a Picture. */
+    picture: string | null;
+  };
 }
 
-/** The columns of the lock are all null or all set. */
-export interface ToolDraftsTable extends ToolSourceColumns {
-  tool_id: string;
-  version_id: string;
-  revision: number;
-  updated_at: string;
-  updated_by: string;
-  lock_org: string | null;
-  lock_user: string | null;
-  lock_token_sha256: string | null;
-  lock_expires_at: string | null;
-}
+/** A row as it is read. */
+export type Row<Table extends keyof SqlSchema> = Selectable<SqlSchema[Table]>;
 
-export interface SandboxSnapshotsTable extends ToolSourceColumns {
-  id: string;
-  tool_id: string;
-  version_id: string;
-  owner_org: string;
-  owner_user: string;
-  payload_bytes: number;
-  /** JSON */
-  state: string;
-  sandbox_id: string | null;
-  created_at: string;
-  created_by: string;
-  expires_at: string;
-  /** Size of its source and its state, in UTF-8. */
-  bytes: number;
-}
-
-/** Outlives its snapshot; keeps the snapshot's id and expiry. */
-export interface ToolRunsTable {
-  id: string;
-  tool_id: string;
-  version_id: string;
-  snapshot_id: string;
-  snapshot_expires_at: string;
-  owner_org: string;
-  owner_user: string;
-  action_id: string | null;
-  parent_run_id: string | null;
-  /** JSON, as the next three are. */
-  inputs: string;
-  outputs: string;
-  next_actions: string;
-  error: string;
-  status: ToolRunRecord['status'];
-  stdout: string;
-  stderr: string;
-  created_at: string;
-  created_by: string;
-  ended_at: string | null;
-  deadline: string;
-}
-
-/** Images that admins have added; images of the configuration are not in here. */
-export interface ImagesTable {
-  name: string;
-  reference: string;
-  description: string;
-  /** JSON array of strings. */
-  languages: string;
-  /** JSON object of numbers. */
-  resources: string;
-  put_at: string;
-}
-
-export interface ArchivesTable {
-  id: string;
-  sandbox_id: string;
-  generation: number;
-  name: string | null;
-  image: string | null;
-  owner_user: string;
-  owner_org: string;
-  object_key: string;
-  /** PostgreSQL returns integers that may exceed a JavaScript number as text. */
-  size: number | string;
-  left_out: number;
-  created_at: string;
-}
-
-export interface DelegationsTable {
-  id: string;
-  sandbox_id: string;
-  generation: number;
-  /** JSON list of strings; so are `commands` and `paths`. */
-  scopes: string;
-  commands: string | null;
-  paths: string | null;
-  label: string | null;
-  renewable: number;
-  ttl_ms: number;
-  created_at: string;
-  expires_at: string;
-}
-
-/** A row exists from the first rotation on: no row means version 0. */
-export interface SandboxTokensTable {
-  sandbox_id: string;
-  generation: number;
-  version: number;
-}
-
-export interface SandboxEventsTable {
-  sandbox_id: string;
-  seq: number;
-  generation: number;
-  type: SandboxEventType;
-  at: string;
-  /** JSON */
-  data: string;
-  /** Unique within the sandbox and its generation. */
-  key: string | null;
-}
-
-/** Shared skills have neither org nor user. */
-export interface SkillsTable {
-  owner_org: string;
-  owner_user: string;
-  name: string;
-  description: string;
-  digest: string;
-  size: number;
-  /** JSON array of SkillFile. */
-  files: string;
-  /** gzip */
-  archive: Uint8Array;
-  put_at: string;
-}
-
-export interface EndedSessionsTable {
-  id: string;
-  until: string;
-}
-
-export interface RunViewersTable {
-  run_id: string;
-  viewer: string;
-  seen_at: string;
-}
-
-export interface LooksTable {
-  id: string;
-  run_id: string;
-  /** Digest of port, path, viewport and steps. */
-  page: string;
-  at: string;
-  /** Sealed JSON. */
-  content: string;
-  /** Sealed JSON of a Picture; null for older looks. */
-  picture: string | null;
-}
-
-export interface InboxMessagesTable {
-  id: string;
-  run_id: string;
-  reply_to: string | null;
-  by: InboxMessage['by'];
-  at: string;
-  read_at: string | null;
-  /** Sealed JSON. */
-  content: string;
-  /** Sealed JSON of a Picture. */
-  picture: string | null;
-}
+/** A row to insert. */
+export type NewRow<Table extends keyof SqlSchema> = Insertable<SqlSchema[Table]>;

@@ -1,4 +1,4 @@
-import type { Kysely, Selectable } from 'kysely';
+import type { Kysely } from 'kysely';
 import { type Owner, sameOwner } from '#core/shared/clock-and-ids.ts';
 import type {
   PackedSkill,
@@ -9,7 +9,7 @@ import type {
 } from '#core/skills/skill-store.ts';
 import { all, count, deleted, first, instantText, ownedBy } from './sql-dialect.ts';
 import { checkLimit } from './keyset-page.ts';
-import type { SkillsTable, SqlSchema } from './schema.ts';
+import type { Row, SqlSchema } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 
 /** Columns for lists: neither files nor archives. */
@@ -89,7 +89,7 @@ function usable(db: Kysely<SqlSchema>, owner: Owner, names?: readonly string[]) 
     .$if(names !== undefined, (query) => query.where('name', 'in', names as string[]));
 }
 
-function toRow({ owner, files, putAt, archive, ...skill }: PackedSkill): SkillsTable {
+function toRow({ owner, files, putAt, archive, ...skill }: PackedSkill): Row<'skills'> {
   const { org, user } = owner ?? EVERYBODY;
   return {
     name: skill.name,
@@ -104,17 +104,17 @@ function toRow({ owner, files, putAt, archive, ...skill }: PackedSkill): SkillsT
   };
 }
 
-function toSummary(row: Selectable<Pick<SkillsTable, (typeof SUMMARY)[number]>>): SkillSummary {
+function toSummary(row: Pick<Row<'skills'>, (typeof SUMMARY)[number]>): SkillSummary {
   const { name, description, digest, size } = row;
   const owner = { user: row.owner_user, org: row.owner_org };
   const putAt = new Date(row.put_at);
   return { name, owner: sameOwner(owner, EVERYBODY) ? null : owner, description, digest, size, putAt };
 }
 
-function toSkill(row: Selectable<Pick<SkillsTable, (typeof SUMMARY)[number] | 'files'>>): SkillRecord {
+function toSkill(row: Pick<Row<'skills'>, (typeof SUMMARY)[number] | 'files'>): SkillRecord {
   return { ...toSummary(row), files: JSON.parse(row.files) as SkillFile[] };
 }
 
-function toPacked(row: Selectable<SkillsTable>): PackedSkill {
+function toPacked(row: Row<'skills'>): PackedSkill {
   return { ...toSkill(row), archive: row.archive };
 }

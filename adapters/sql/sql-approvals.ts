@@ -11,14 +11,14 @@ import { PortholeError } from '#core/errors.ts';
 import { argumentsText, toApproval, waitingRow } from './approval-rows.ts';
 import { allowedAndDenied } from './policy-records.ts';
 import type { Publish } from './publishing-transaction.ts';
-import type { ApprovalsTable, SqlSchema } from './schema.ts';
+import type { Row, SqlSchema } from './schema.ts';
 import { count, instantText } from './sql-dialect.ts';
 
 /** As a literal: only then do both databases use the indexes of waiting requests. */
 export const WAITING = sql<boolean>`approvals.status = 'waiting'`;
 
-type Ending = Pick<ApprovalsTable, 'status'> &
-  Partial<Pick<ApprovalsTable, 'source' | 'decided_by' | 'scope' | 'reason'>>;
+type Ending = Pick<Row<'approvals'>, 'status'> &
+  Partial<Pick<Row<'approvals'>, 'source' | 'decided_by' | 'scope' | 'reason'>>;
 
 /**
  * Ends those of the requests that still wait, and publishes it. No other function ends a request.

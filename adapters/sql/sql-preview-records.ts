@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { PreviewRecords, Tombstone } from '#core/previews/preview-records.ts';
 import { all, deleted, first, instantText } from './sql-dialect.ts';
-import type { PreviewTombstonesTable, SqlSchema } from './schema.ts';
+import type { Row, SqlSchema } from './schema.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
 import { publishingTransaction } from './publishing-transaction.ts';
 
@@ -117,7 +117,7 @@ function strongestOfEach(tombstones: readonly Tombstone[]): Tombstone[] {
   return [...byToken.values()].sort((a, b) => (a.tokenSha256 < b.tokenSha256 ? -1 : 1));
 }
 
-function toRow(tombstone: Tombstone): PreviewTombstonesTable {
+function toRow(tombstone: Tombstone): Row<'preview_tombstones'> {
   return {
     token_sha256: tombstone.tokenSha256,
     run_id: tombstone.runId,
@@ -126,7 +126,7 @@ function toRow(tombstone: Tombstone): PreviewTombstonesTable {
   };
 }
 
-function toTombstone(row: PreviewTombstonesTable): Tombstone {
+function toTombstone(row: Row<'preview_tombstones'>): Tombstone {
   return {
     tokenSha256: row.token_sha256,
     runId: row.run_id,

@@ -1,4 +1,4 @@
-import type { Kysely, Selectable } from 'kysely';
+import type { Kysely } from 'kysely';
 import type { SealedTexts } from '#adapters/auth/sealed-texts.ts';
 import type { EndedSessionRecords } from '#core/auth/sign-in.ts';
 import { PortholeError } from '#core/errors.ts';
@@ -18,7 +18,7 @@ import { ownerSeals, sandboxEnv } from './owner-seals.ts';
 import { policyRecords } from './policy-records.ts';
 import { publishingTransaction, unpublishedAmong } from './publishing-transaction.ts';
 import { sandboxEventRecords } from './sandbox-event-records.ts';
-import type { RunEventsTable, SqlSchema } from './schema.ts';
+import type { Row, SqlSchema } from './schema.ts';
 import { skillRecords } from './skill-records.ts';
 import { deleted, done, instantText, type Notifier, type SqlDialect, some } from './sql-dialect.ts';
 import { previewRecords } from './sql-preview-records.ts';
@@ -67,7 +67,7 @@ function timelineRecords(session: SqlSession): TimelineRecords {
   };
 }
 
-function toEvent(row: Selectable<RunEventsTable>): RunEvent {
+function toEvent(row: Row<'run_events'>): RunEvent {
   return {
     seq: row.seq,
     type: row.type,

@@ -1,4 +1,4 @@
-import { type Kysely, type RawBuilder, type Selectable, sql, type Transaction } from 'kysely';
+import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely';
 import { PortholeError } from '#core/errors.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import {
@@ -21,7 +21,7 @@ import {
   OLDEST,
 } from './keyset-page.ts';
 import { imageIs } from './sql-sandbox-records.ts';
-import type { RunsTable, SqlSchema } from './schema.ts';
+import type { Row, SqlSchema } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 import {
   holdRun,
@@ -37,7 +37,7 @@ export function runRecords(session: SqlSession): RunRecords {
   /** Changes a run, and returns it as it is afterwards, also if `change` had nothing to do. */
   const update = (
     id: string,
-    change: (trx: Transaction<SqlSchema>, publish: Publish) => Promise<Selectable<RunsTable> | undefined>,
+    change: (trx: Transaction<SqlSchema>, publish: Publish) => Promise<Row<'runs'> | undefined>,
   ) =>
     repeatable((db) =>
       publishingTransaction(session, db, async (trx, publish) => {
@@ -189,7 +189,7 @@ function activeRuns(db: Kysely<SqlSchema>, owner: Owner): Promise<number> {
   return count(db.selectFrom('runs').where(ownedBy(owner)).where('status', '=', 'running'));
 }
 
-function toRow(run: RunRecord): RunsTable {
+function toRow(run: RunRecord): Row<'runs'> {
   return {
     id: run.id,
     owner_org: run.owner.org,
@@ -206,7 +206,7 @@ function toRow(run: RunRecord): RunsTable {
   };
 }
 
-function toRecord(row: Selectable<RunsTable>): RunRecord {
+function toRecord(row: Row<'runs'>): RunRecord {
   return {
     id: row.id,
     owner: { user: row.owner_user, org: row.owner_org },

@@ -1,4 +1,4 @@
-import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { NO_NETWORK } from '#core/network/network-policy.ts';
 import type {
   QuotaLimits,
@@ -10,7 +10,7 @@ import type { SandboxSize } from '#core/sandboxes/sandbox-provider.ts';
 import { binds, isWithin, type Usage } from '#core/sandboxes/sandbox-quotas.ts';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type { SandboxEnv } from './owner-seals.ts';
-import type { SandboxesTable, SqlSchema } from './schema.ts';
+import type { Row, SqlSchema } from './schema.ts';
 import { all, count, first, instantText, ownedBy } from './sql-dialect.ts';
 import { insertSandbox, LIVE, millis, sandboxOf } from './sql-sandbox-records.ts';
 import { inTransaction, type SqlSession } from './sql-session.ts';
@@ -19,7 +19,7 @@ export function sandboxCapacity(
   { dialect, once, repeatable, transact }: SqlSession,
   kept: SandboxEnv,
 ): SandboxCapacity {
-  const toRecord = (row: Selectable<SandboxesTable>) => sandboxOf(row, kept);
+  const toRecord = (row: Row<'sandboxes'>) => sandboxOf(row, kept);
   /** What prevents another sandbox of the owner, as of this transaction. */
   const existing = async (
     trx: Kysely<SqlSchema>,

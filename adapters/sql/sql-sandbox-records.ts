@@ -1,4 +1,4 @@
-import { type Insertable, type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Owner } from '#core/shared/clock-and-ids.ts';
 import type {
   NewSandboxRecord,
@@ -26,7 +26,7 @@ import {
   OLDEST,
 } from './keyset-page.ts';
 import { NO_ENV, type SandboxEnv } from './owner-seals.ts';
-import type { SandboxesTable, SqlSchema } from './schema.ts';
+import type { NewRow, Row, SqlSchema } from './schema.ts';
 import type { SqlSession } from './sql-session.ts';
 
 /** Prefixed, because delegations of a sandbox are watched under the bare id. */
@@ -36,7 +36,7 @@ type SandboxStates = Partial<Pick<SandboxRecord, 'desired' | 'observed'>>;
 
 export function sandboxRecords(session: SqlSession, kept: SandboxEnv): SandboxRecords {
   const { dialect, notifier, once, repeatable } = session;
-  const toRecord = (row: Selectable<SandboxesTable>) => sandboxOf(row, kept);
+  const toRecord = (row: Row<'sandboxes'>) => sandboxOf(row, kept);
   const update = (db: Kysely<SqlSchema>, { id, generation }: SandboxKey) =>
     db.updateTable('sandboxes').where('id', '=', id).where('generation', '=', generation);
   const set = (id: string, states: SandboxStates, generation: number | undefined) =>
@@ -214,7 +214,7 @@ export async function insertSandbox(
   db: Kysely<SqlSchema>,
   sandbox: NewSandboxRecord,
   kept: SandboxEnv,
-): Promise<Selectable<SandboxesTable> | undefined> {
+): Promise<Row<'sandboxes'> | undefined> {
   const { id, ...rest } = toRow(sandbox, kept);
   return db
     .insertInto('sandboxes')
@@ -229,7 +229,7 @@ export async function insertSandbox(
     .executeTakeFirst();
 }
 
-function toRow(sandbox: NewSandboxRecord, kept: SandboxEnv): Insertable<SandboxesTable> {
+function toRow(sandbox: NewSandboxRecord, kept: SandboxEnv): NewRow<'sandboxes'> {
   return {
     id: sandbox.id,
     owner_org: sandbox.owner.org,
@@ -258,12 +258,12 @@ function toRow(sandbox: NewSandboxRecord, kept: SandboxEnv): Insertable<Sandboxe
   };
 }
 
-function networkOf({ network, network_policy: text }: Selectable<SandboxesTable>): NetworkPolicy {
+function networkOf({ network, network_policy: text }: Row<'sandboxes'>): NetworkPolicy {
   if (text !== null) return JSON.parse(text) as NetworkPolicy;
   return { ...NO_NETWORK, mode: network === 1 ? 'open' : 'off' };
 }
 
-export function sandboxOf(row: Selectable<SandboxesTable>, kept: SandboxEnv): SandboxRecord {
+export function sandboxOf(row: Row<'sandboxes'>, kept: SandboxEnv): SandboxRecord {
   const owner = { user: row.owner_user, org: row.owner_org };
   return {
     id: row.id,

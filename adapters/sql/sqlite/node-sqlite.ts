@@ -151,66 +151,33 @@ interface NodeSqliteOptions {
   readonly busyTimeoutMs: number;
 }
 
-/** One connection, opened at the first query; Kysely gives it to one caller at a time. */
-class NodeSqliteDriver implements Driver {
-  readonly #options: NodeSqliteOptions;
-  #connection: NodeSqliteConnection | undefined;
-
-  constructor(options: NodeSqliteOptions) {
-    this.#options = options;
-  }
-
-  async init(): Promise<void> {
-    const { file, busyTimeoutMs } = this.#options;
-    this.#connection = new NodeSqliteConnection(await openDatabase(file, busyTimeoutMs), busyTimeoutMs);
-  }
-
-  async acquireConnection(): Promise<DatabaseConnection> {
-    return this.#opened();
-  }
-
-  /**
-   * IMMEDIATE: a transaction that began by reading could not wait for the write lock, only fail.
-   */
-  async beginTransaction(): Promise<void> {
-    await this.#opened().execute('begin immediate');
-  }
-
-  async commitTransaction(): Promise<void> {
-    await this.#opened().execute('commit');
-  }
-
-  async rollbackTransaction(): Promise<void> {
-    this.#opened().rollback();
-  }
-
-  async releaseConnection(): Promise<void> {}
-
-  async destroy(): Promise<void> {
-    this.#connection?.close();
-    this.#connection = undefined;
-  }
-
-  selectNow<R>(query: CompiledQuery<R>): R[] | undefined {
-    return this.#connection?.selectNow(query);
-  }
-
-  #opened(): NodeSqliteConnection {
-    if (!this.#connection) throw new Error('the driver is used before init');
-    return this.#connection;
-  }
-}
-
-/** Kysely on `node:sqlite`, for one Kysely. The file is opened by the first query. */
-export function nodeSqliteDialect(
-  options: NodeSqliteOptions,
-): Dialect & { readonly selectNow: NodeSqliteDriver['selectNow'] } {
-  const driver = new NodeSqliteDriver(options);
+/** Kysely on `node:sqlite`, for one Kysely: one connection, which the first query opens. */
+export function nodeSqliteDialect({ file, busyTimeoutMs }: NodeSqliteOptions) {
+  let connection: NodeSqliteConnection | undefined;
+  const opened = (): NodeSqliteConnection => {
+    if (!connection) throw new Error('the driver is used before init');
+    return connection;
+  };
+  const driver: Driver = {
+    async init() {
+      connection = new NodeSqliteConnection(await openDatabase(file, busyTimeoutMs), busyTimeoutMs);
+    },
+    acquireConnection: async () => opened(),
+    // IMMEDIATE: a transaction that began by reading could not wait for the write lock, only fail.
+    beginTransaction: () => opened().execute('begin immediate'),
+    commitTransaction: () => opened().execute('commit'),
+    rollbackTransaction: async () => opened().rollback(),
+    releaseConnection: async () => {},
+    async destroy() {
+      connection?.close();
+      connection = undefined;
+    },
+  };
   return {
-    selectNow: (query) => driver.selectNow(query),
+    selectNow: <R>(query: CompiledQuery<R>): R[] | undefined => connection?.selectNow(query),
     createDriver: () => driver,
     createAdapter: () => new SqliteAdapter(),
     createQueryCompiler: () => new SqliteQueryCompiler(),
     createIntrospector: (db) => new SqliteIntrospector(db),
-  };
+  } satisfies Dialect & { readonly selectNow: unknown };
 }
