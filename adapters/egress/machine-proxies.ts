@@ -36,12 +36,8 @@ export function readMachineProxies(environment: Variables): MachineProxies {
 /** Without a scheme it is HTTP. A SOCKS proxy of the machine is not used. */
 function proxyUrl(text: string | undefined): URL | undefined {
   if (text === undefined || text === '') return undefined;
-  try {
-    const url = new URL(/^[a-z\d+]+:\/\//i.test(text) ? text : `http://${text}`);
-    return url.protocol === 'http:' || url.protocol === 'https:' ? url : undefined;
-  } catch {
-    return undefined;
-  }
+  const url = URL.parse(/^[a-z\d+]+:\/\//i.test(text) ? text : `http://${text}`);
+  return url?.protocol === 'http:' || url?.protocol === 'https:' ? url : undefined;
 }
 
 export function proxyFor(

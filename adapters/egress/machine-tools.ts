@@ -62,16 +62,9 @@ function registryOf(preset: string, url: URL): MachineRegistry {
 
 /** Removes user, password and query. Returns undefined for anything but an HTTP or HTTPS URL. */
 function registryUrl(text: string | undefined): URL | undefined {
-  try {
-    const url = new URL(text ?? '');
-    if (url.protocol !== 'https:' && url.protocol !== 'http:') return undefined;
-    url.username = '';
-    url.password = '';
-    url.search = '';
-    return url;
-  } catch {
-    return undefined;
-  }
+  const url = URL.parse(text ?? '');
+  if (url?.protocol !== 'https:' && url?.protocol !== 'http:') return undefined;
+  return Object.assign(url, { username: '', password: '', search: '' });
 }
 
 function readNpm(environment: Variables): Map<string, string> {

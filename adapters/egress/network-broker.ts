@@ -382,24 +382,20 @@ export class NetworkBroker {
     refuse: (how: 'blocked' | 'unreachable', message: string) => void,
   ): Promise<void> {
     await this.#report(flow, error);
-    if (!to.destroyed) this.#refuse(flow, error, refuse);
+    if (!to.destroyed) refuse(...this.#refusal(flow, error));
     this.#end(flow);
   }
 
-  #refuse(
-    flow: Flow,
-    error: unknown,
-    refuse: (how: 'blocked' | 'unreachable', message: string) => void,
-  ): void {
-    const { sandboxId, destination } = flow;
-    const isRefused = error instanceof Blocked || (error instanceof DialError && error.refused);
-    if (!isRefused)
-      return refuse('unreachable', `${error instanceof DialError ? error.message : 'Cut off'}.\n`);
-    const { host, port } = destination;
-    const rule = error instanceof DialError ? error.message : flow.decision.rule;
+  #refusal({ sandboxId, destination, decision }: Flow, error: unknown): ['blocked' | 'unreachable', string] {
+    const failure = error instanceof DialError ? error : undefined;
+    if (!(error instanceof Blocked) && failure?.refused !== true) {
+      return ['unreachable', `${failure?.message ?? 'Cut off'}.\n`];
+    }
+    const rule = failure?.message ?? decision.rule;
+    const blocked = { host: hostText(destination.host), port: destination.port, rule };
     const remedy = error instanceof Blocked ? error.remedy : undefined;
-    const hint = remedy ?? this.#deps.hint(sandboxId, { host: hostText(host), port, rule });
-    return refuse('blocked', `${destinationText(destination)} is blocked (${rule}). ${hint}\n`);
+    const hint = remedy ?? this.#deps.hint(sandboxId, blocked);
+    return ['blocked', `${destinationText(destination)} is blocked (${rule}). ${hint}\n`];
   }
 
   #end(flow: Flow): void {
@@ -443,12 +439,8 @@ function isSame(a: NetworkHost, b: NetworkHost): boolean {
 }
 
 function absoluteUrl(text: string | undefined): URL | undefined {
-  try {
-    const url = new URL(text ?? '');
-    return url.protocol === 'http:' ? url : undefined;
-  } catch {
-    return undefined;
-  }
+  const url = URL.parse(text ?? '');
+  return url?.protocol === 'http:' ? url : undefined;
 }
 
 /** Leaves all bytes in both streams. */
