@@ -59,8 +59,8 @@ export async function functionEntries(): Promise<FunctionEntry[]> {
 export async function lazyRoutesSource(): Promise<string> {
   const places = await routePlaces();
   const rows = ROUTES.map((route) => {
-    const { id, method, path, socket, channel } = route;
-    return lazyRow({ id, method, path, socket, channel }, places.get(route) as Place);
+    const { id, method, path, socket, bridge, channel } = route;
+    return lazyRow({ id, method, path, socket, bridge, channel }, places.get(route) as Place);
   });
   return `export const HOST_ROUTES = [\n${rows.join(',\n')}\n];`;
 }
@@ -73,14 +73,14 @@ function lazyRow(facts: object, { value, module }: Place): string {
 /** All routes, each with the module that its first request loads. */
 function routerSource(places: ReadonlyMap<unknown, Place>): string {
   const rows = ROUTES.map((route) => {
-    const { id, method, path, socket, access, signsIn, responses } = route;
+    const { id, method, path, socket, bridge, access, signsIn, responses } = route;
     // The events of a POST end with its work.
     const isEndless =
       socket === true ||
       (method === 'GET' &&
         Object.values(responses).some(({ contentType }) => contentType === 'text/event-stream'));
     const opens = access !== 'anyone' || signsIn === true;
-    return lazyRow({ id, method, path, socket, opens, isEndless }, places.get(route) as Place);
+    return lazyRow({ id, method, path, socket, bridge, opens, isEndless }, places.get(route) as Place);
   });
   return `import { routerFunction } from '#host/serverless/router-function.ts';
 export const { handler, stream } = routerFunction([

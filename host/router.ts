@@ -16,7 +16,7 @@ export interface Target {
 }
 
 /** What the router reads of a route. */
-export type RoutedBy = Pick<Route, 'id' | 'method' | 'path' | 'socket'>;
+export type RoutedBy = Pick<Route, 'id' | 'method' | 'path' | 'socket' | 'bridge'>;
 
 /** A route with a module that its first request loads. */
 export interface LazyRoute extends RoutedBy {
@@ -79,6 +79,7 @@ export function createRouter<Each extends RoutedBy>({
         operation: route.id,
         answer: answerOf(route),
         isSocket: route.socket === true,
+        isBridge: route.bridge === true,
         rest: route.path.endsWith('/{path}') ? route.path.split('/').length - 1 : undefined,
       };
       const path = route.path.replace(/\{path\}$/, '*').replace(/\{(\w+)\}/g, ':$1');
@@ -92,15 +93,21 @@ export function createRouter<Each extends RoutedBy>({
     const method = asked === 'HEAD' ? 'GET' : (asked as Method);
     return methods.includes(method) ? treeOf(method, path).find(method, path) : null;
   };
-  const methodsOf = (path: string) => methods.filter((each) => lookUp(each, path) !== null);
+  const routesAt = (path: string) =>
+    methods.flatMap((method) => {
+      const entry = lookUp(method, path)?.store as Entry | null | undefined;
+      return entry == null ? [] : [{ method, isBridge: entry.isBridge }];
+    });
 
   const unmatched: Answer = async (event) => {
     const { method } = event.requestContext.http;
     const path = event.rawPath;
-    if (BRIDGE.test(path)) return BRIDGE_NOT_FOUND();
     // `OPTIONS *` asks about the server, not a route (RFC 9110 section 9.3.7).
-    const allowed = path === '*' ? [] : methodsOf(path);
-    if (allowed.length > 0) {
+    const others = path === '*' ? [] : routesAt(path);
+    const isOurs = others.length > 0 && others.every(({ isBridge }) => !isBridge);
+    if (BRIDGE.test(path) && !isOurs) return BRIDGE_NOT_FOUND();
+    if (others.length > 0) {
+      const allowed = others.map((each) => each.method);
       // RFC 9110 section 15.5.6: a 405 lists the allowed methods.
       const error = noRoute('method_not_allowed', method, path);
       const response = errorResponse(error, event.requestContext.requestId, log, UNMATCHED, redact);
@@ -153,6 +160,7 @@ interface Entry {
   readonly operation: string;
   readonly answer: Answer;
   readonly isSocket: boolean;
+  readonly isBridge: boolean;
   /** Number of segments before the rest of the path, for a route that takes it. */
   readonly rest: number | undefined;
 }
@@ -162,8 +170,8 @@ const NEVER_CALLED = () => undefined;
 const NO_QUERY = {};
 
 /**
- * Paths that keep the bridge's behavior: a missing route for a method is a missing route, with
- * exactly this message.
+ * Paths that keep the bridge's behavior, unless only routes of ours have them: a missing route for
+ * a method is a missing route, with exactly this message.
  */
 const BRIDGE = /^\/v1\/(?:sandbox|pool|openapi)/;
 const BRIDGE_NOT_FOUND = (): HttpResponse => ({

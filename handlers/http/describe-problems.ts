@@ -5,6 +5,8 @@ import { closestName } from '#core/sandboxes/closest-name.ts';
 const SECRET = /^env\.|token|secret|key|credential|password|authorization/i;
 
 const NOTHING = ', got nothing';
+const AN_ARRAY = ', got an array';
+const AN_OBJECT = ', got an object';
 
 /** zod's own message for a size that is out of its limits. */
 const LIMIT = /^Too (?:small|big): expected \S+ to (have|be) ([<>]=?)(-?[\d.]+)( \w+)?$/;
@@ -15,16 +17,19 @@ const RELATIONS: Readonly<Record<string, string>> = {
   '<': 'less than',
 };
 
-/**
- * One sentence per problem: field, expected, received. Reports all problems at once.
- */
+/** One sentence per field, for its first problem: field, expected, received. */
 export function describeProblems(
   error: z.ZodError,
   input: unknown,
   where: string,
   schema: z.core.$ZodType,
 ): string {
-  return error.issues.map((issue) => describe(issue, input, where, schema)).join(' ');
+  const first = new Map<string, z.core.$ZodIssue>();
+  for (const issue of error.issues) {
+    const field = JSON.stringify([issue.code === 'unrecognized_keys', ...issue.path.map(String)]);
+    if (!first.has(field)) first.set(field, issue);
+  }
+  return [...first.values()].map((issue) => describe(issue, input, where, schema)).join(' ');
 }
 
 /**
@@ -64,9 +69,16 @@ function describe(issue: z.core.$ZodIssue, input: unknown, where: string, schema
   }
   const name = issue.path.length === 0 ? where : issue.path.map(String).join('.');
   const found = valueAt(input, issue.path);
-  const got = name !== where && SECRET.test(name) && found !== NOTHING ? '' : found;
+  const isSecret = name !== where && SECRET.test(name) && found !== NOTHING;
+  // The message of a check says what is wrong with an object.
+  const got =
+    isSecret || (issue.code === 'custom' && (found === AN_ARRAY || found === AN_OBJECT)) ? '' : found;
   // Replaces the received type in zod's message by the value.
   const message = issue.message
+    .replace(
+      /^Invalid option: .*$/s,
+      `must be one of ${issue.code === 'invalid_value' ? issue.values.join(', ') : ''}`,
+    )
     .replace(/^Invalid input: (expected [^,]+), received .*$/, '$1')
     .replace(LIMIT, (_, verb: string, relation: string, limit: string, unit = '') => {
       return `must ${verb} ${RELATIONS[relation]} ${limit}${limit === '1' ? unit.replace(/s$/, '') : unit}`;
@@ -86,8 +98,7 @@ function valueAt(input: unknown, path: readonly PropertyKey[]): string {
     value = (value as Record<PropertyKey, unknown>)[key];
   }
   if (value === undefined) return NOTHING;
-  if (typeof value === 'object' && value !== null)
-    return Array.isArray(value) ? ', got an array' : ', got an object';
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? AN_ARRAY : AN_OBJECT;
   const text = JSON.stringify(value);
   return `, got ${text.length > 100 ? `${text.slice(0, 100)}…` : text}`;
 }

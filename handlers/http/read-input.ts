@@ -124,12 +124,45 @@ async function readJson(event: HttpEvent, route: Route): Promise<unknown> {
     throw unsupportedType('JSON', type, 'send Content-Type: application/json.');
   }
   checkNotCompressed(event.headers);
+  let value: unknown;
   try {
-    return JSON.parse(raw) as unknown;
-  } catch {
+    value = JSON.parse(raw);
+  } catch (error) {
     if (malformedBody === 'ignored') return {};
-    throw new PortholeError('invalid_request', 'Invalid JSON body');
+    const what = bridge === true ? '' : whereInvalid(raw, error as Error);
+    throw new PortholeError('invalid_request', `Invalid JSON body${what}`);
   }
+  // Only an escape can make a lone surrogate: the body is UTF-8.
+  if (bridge === true || !/\\ud/i.test(raw)) return value;
+  const field = illFormedField(value);
+  if (field === undefined) return value;
+  throw new PortholeError(
+    'invalid_request',
+    `${field.slice(0, 100)}: must be well-formed Unicode, without surrogates that are no pair.`,
+  );
+}
+
+/** Only the position: V8's message repeats a part of the body. */
+function whereInvalid(raw: string, { message }: Error): string {
+  if (raw.startsWith('\uFEFF')) return ': it begins with a byte order mark. Send it without one.';
+  if (message === 'Unexpected end of JSON input') return ': it ends too early.';
+  const [, line, column] = /\(line (\d+) column (\d+)\)$/.exec(message) ?? [];
+  return line === undefined ? '' : `, at line ${line}, column ${column}.`;
+}
+
+/** A field with a string, or a name, that has a lone surrogate. Not recursive: JSON may be deep. */
+function illFormedField(whole: unknown): string | undefined {
+  const left: [field: string, value: unknown][] = [['body', whole]];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const [field, value] = next;
+    if (typeof value === 'string' && !value.isWellFormed()) return field;
+    if (typeof value !== 'object' || value === null) continue;
+    for (const [key, inner] of Object.entries(value)) {
+      if (!key.isWellFormed()) return field;
+      left.push([field === 'body' ? key : `${field}.${key}`, inner]);
+    }
+  }
+  return undefined;
 }
 
 /** A body of another type than the route takes. */

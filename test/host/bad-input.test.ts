@@ -37,7 +37,10 @@ describe('bad input', () => {
     exec: () => `/v1/sandbox/${run.sandboxId}/exec`,
     move: () => `/v1/sandbox/${run.sandboxId}/move`,
     session: () => '/api/session',
+    process: () => `/v1/sandbox/${run.sandboxId}/processes`,
+    signal: () => `/v1/sandbox/${run.sandboxId}/processes/00000000000000000000000000/signal`,
   };
+  const ILL_FORMED = 'must be well-formed Unicode, without surrogates that are no pair.';
 
   /**
    * The response is an error of the catalogue, with its status, and the host's state is unchanged.
@@ -110,7 +113,7 @@ describe('bad input', () => {
   });
 
   describe('bodies', () => {
-    test.each<[keyof typeof paths, unknown, string]>([
+    test.each<[keyof typeof paths, unknown, string | RegExp]>([
       ['runs', { title: 5 }, 'title: expected string, got 5.'],
       ['runs', { auto_approve_tools: 'yes' }, 'auto_approve_tools: expected boolean, got "yes".'],
       ['runs', { name: 'x' }, 'body: unknown field "name".'],
@@ -125,7 +128,16 @@ describe('bad input', () => {
       ['runs', '"x"', 'body: expected object, got "x".'],
       ['runs', '{"__proto__":{"admin":true}}', 'body: unknown field "__proto__".'],
       ['runs', '{"constructor":{"prototype":{"admin":true}}}', 'body: unknown field "constructor".'],
-      ['runs', '{"title":', 'Invalid JSON body'],
+      ['runs', '{"title":', 'Invalid JSON body: it ends too early.'],
+      ['runs', '{"title": "a",\n  "agent"}', 'Invalid JSON body, at line 2, column 10.'],
+      ['runs', '\uFEFF{}', 'Invalid JSON body: it begins with a byte order mark. Send it without one.'],
+      ['runs', '{"title":"\\ud800x"}', `title: ${ILL_FORMED}`],
+      ['runs', '{"title":"\\uDE00\\uD83D"}', `title: ${ILL_FORMED}`],
+      ['runs', '{"\\udc00":1}', `body: ${ILL_FORMED}`],
+      ['sandboxes', { ttl_seconds: 1e308 }, /^ttl_seconds: [^.]*\.$/],
+      ['sandboxes', { env: { PATH: '/' } }, 'env: "PATH" is set by Porthole: choose another name.'],
+      ['process', {}, 'body: takes exactly one of argv and command.'],
+      ['signal', { signal: 'STOP' }, /^signal: must be one of SIG\w+(, SIG\w+)*, got "STOP"\.$/],
       ['start', '{"target_port":3001,"__proto__":{"target_port":3000}}', 'body: unknown field "__proto__".'],
       ['start', { target_port: 3000, rotate: 'true' }, 'rotate: expected boolean, got "true".'],
       ['agent', {}, 'target_port is missing: it must be an integer between 1 and 65535.'],
@@ -142,8 +154,9 @@ describe('bad input', () => {
         'timeout_ms: must be at most 2147483647, got 2147483648.',
       ],
       ['sandboxes', { image: 1 }, 'image: expected string, got 1.'],
-    ])('%s: 400 for %j, and the message names it', async (path, body, error) => {
+    ])('%s: 400 for %j, and the message names it', async (path, body, message) => {
       const answer = await refuses(() => post(paths[path](), body));
+      const error = typeof message === 'string' ? message : expect.stringMatching(message);
       expect([answer.status, answer.json()]).toEqual([400, { error, ...REFUSED }]);
     });
 
@@ -153,7 +166,7 @@ describe('bad input', () => {
         { title: 'x'.repeat(201) },
         `title: at most 200 characters, got "${'x'.repeat(99)}….`,
       ],
-      ['JSON nested 500,000 deep', '['.repeat(500_000), 'Invalid JSON body'],
+      ['JSON nested 500,000 deep', '['.repeat(500_000), 'Invalid JSON body: it ends too early.'],
     ])('400 for %s', async (_name, body, error) => {
       const answer = await refuses(() => post(paths.runs(), body));
       expect([answer.status, answer.json()]).toEqual([400, { error, ...REFUSED }]);
@@ -212,6 +225,14 @@ describe('bad input', () => {
     expect(answer.headers['etag']).toBeUndefined();
   });
 
+  test.each([
+    ['GET', 'ports/1/wait', 'POST'],
+    ['DELETE', 'servers', 'GET'],
+  ])('answers 405 to %s …/%s, which is no route of the bridge', async (method, path, allow) => {
+    const answer = await porthole.call(method, `/v1/sandbox/${run.sandboxId}/${path}`, { token: ALICE });
+    expect([...outcome(answer), answer.headers['allow']]).toEqual([405, 'method_not_allowed', allow]);
+  });
+
   describe('queries', () => {
     const query = (text: string) => `query: ${text}`;
     test.each([
@@ -224,6 +245,8 @@ describe('bad input', () => {
       ],
       ['/api/runs?query=', query('must not be empty, got "".')],
       ['/v1/sandbox/none/search', 'text is missing.'],
+      ['/v1/sandbox/none/files?depth=1e99', /^depth: [^.]*, got "1e99"\.$/],
+      ['/v1/sandbox/none/archive?format=rar', 'format: must be one of tar, zip, got "rar".'],
       ['/v1/sandbox/none/search?text=', 'text: must have at least 1 character, got "".'],
       [
         `/v1/sandbox/none/search?text=${'x'.repeat(1_001)}`,
