@@ -57,7 +57,7 @@ async function demo(justOnce: boolean, signal: AbortSignal): Promise<void> {
     'Packing Vite',
     () => packVite(vite, signal),
     ({ length }) =>
-      `Vite packed (${(length / 1e6).toFixed(0)} MB): the sandbox has no network, so it comes along`,
+      `Vite packed (${(length / 1e6).toFixed(0)} MB): it comes along, so the sandbox downloads nothing`,
   );
   await steps.run(
     'Sending it',

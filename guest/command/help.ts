@@ -23,7 +23,8 @@ export const COMMANDS: Readonly<Record<CommandName, Help>> = {
     usage: 'serve PORT -- COMMAND…',
     summary: 'start a server that Porthole starts again; returns once it is ready',
     details: `The server gets this shell's folder and environment, and PORT. It starts again when it fails, and
-after the sandbox was stopped. The same line twice starts it once.
+after the sandbox was stopped. The same line twice starts it once. A preview shows ports 3000 to 9000,
+unless the server of Porthole is configured otherwise.
 
   --name NAME          what to call it; port-PORT without it
   --restart WHEN       always, on-failure (the default) or never

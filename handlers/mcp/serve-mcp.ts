@@ -19,7 +19,7 @@ import { anySignal } from '#core/shared/concurrency.ts';
 import { describeProblems } from '../http/describe-problems.ts';
 import type { HttpResponse } from '../http/http-event.ts';
 import { type ErrorBody, errorResponse } from '../http/render-errors.ts';
-import type { RouteRequest } from '../route.ts';
+import { type RouteRequest, VERSION } from '../route.ts';
 import type { Services } from '../services.ts';
 import type { McpTool, ToolAnswer, ToolContext } from './mcp-tool.ts';
 import { previewApp, readPreviewApp, SHOWN_IN_PREVIEW_APP } from './preview-app.ts';
@@ -154,14 +154,16 @@ function webRequest(headers: Request['headers'], signal: AbortSignal | undefined
 
 function createServer({ caller, headers, signal, redact }: Request, services: Services): Server {
   const server = new Server(
-    { name: 'porthole', title: 'Porthole', version: '1.0.0' },
+    { name: 'porthole', title: 'Porthole', version: VERSION },
     {
       capabilities: { tools: {}, resources: {} },
       instructions: INSTRUCTIONS,
       jsonSchemaValidator: NO_VALIDATOR,
     },
   );
-  server.setRequestHandler('tools/list', () => ({ tools: toolsFor(caller.kind === 'person') }));
+  server.setRequestHandler('tools/list', () => ({
+    tools: toolsFor(caller.kind === 'person').map((tool) => withPreviewPorts(tool, services)),
+  }));
   server.setRequestHandler('resources/list', () => ({ resources: [previewApp(services)] }));
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: RUN_RESOURCES }));
   server.setRequestHandler('resources/read', async ({ params: { uri } }, { mcpReq }) => {
@@ -208,6 +210,15 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
     }
   });
   return server;
+}
+
+/** The ports of previews are settings; another port is refused with the range. */
+function withPreviewPorts(tool: Tool, { preview }: Pick<Services, 'preview'>): Tool {
+  if (tool.name !== startPreviewTool.name) return tool;
+  const { inputSchema } = tool;
+  const { allowedPortMin: minimum, allowedPortMax: maximum } = preview;
+  const port = { ...(inputSchema.properties?.['port'] as object), minimum, maximum };
+  return { ...tool, inputSchema: { ...inputSchema, properties: { ...inputSchema.properties, port } } };
 }
 
 function toolsFor(isPerson: boolean): Tool[] {

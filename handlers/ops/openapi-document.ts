@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ERROR_CATALOGUE, type ErrorCode } from '#core/errors.ts';
-import type { FormBody, ResponseDoc, Route } from '../route.ts';
+import { type FormBody, type ResponseDoc, type Route, VERSION } from '../route.ts';
 
 type Json = { [key: string]: unknown };
 
@@ -46,7 +46,7 @@ export function openapiDocument(routes: readonly Route[], { secured }: { readonl
     openapi: '3.1.0',
     info: {
       title: 'Porthole',
-      version: '1.0.0',
+      version: VERSION,
       description:
         'Live previews of servers that agents start in sandboxes, and one API for the sandboxes behind them.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },

@@ -169,7 +169,8 @@ describe('the workflow of a release', () => {
       const found: unknown = JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8'));
       expect(found).toMatchObject({ version });
     }
-    expect(readFileSync(join(ROOT, 'client/version.ts'), 'utf8')).toContain(`VERSION = '${version}'`);
+    for (const file of ['client/version.ts', 'handlers/route.ts'])
+      expect(readFileSync(join(ROOT, file), 'utf8')).toContain(`VERSION = '${version}'`);
     expect(readFileSync(join(ROOT, 'python/pyproject.toml'), 'utf8')).toContain(`\nversion = "${version}"\n`);
     expect(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')).toContain(`\n## ${version} - `);
   });

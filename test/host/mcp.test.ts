@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { VERSION } from '#handlers/route.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { mcpCalls } from './mcp/mcp-calls.ts';
 import { mcpFiles } from './mcp/mcp-files.ts';
@@ -36,7 +37,11 @@ describe('an MCP client', () => {
 
   test.each(PROTOCOLS)('lists the tools, each with its input and output schema, in %s', async (protocol) => {
     const client = await overHttp(ALICE, protocol);
-    expect(client.getServerVersion()).toMatchObject({ name: 'porthole', title: 'Porthole' });
+    expect(client.getServerVersion()).toMatchObject({
+      name: 'porthole',
+      title: 'Porthole',
+      version: VERSION,
+    });
     expect(client.getInstructions()).toMatch(/start_preview opens a live URL/);
     const { tools } = await client.listTools();
     expect(tools.map(({ name, inputSchema: { required } }) => [name, required])).toEqual([
@@ -71,10 +76,12 @@ describe('an MCP client', () => {
       expect(description?.length).toBeGreaterThan(40);
       expect(annotations?.openWorldHint).toBe(false);
     }
+    const starting = tools.find(({ name }) => name === 'start_server')?.inputSchema.properties?.['port'];
+    expect(starting).toMatchObject({ minimum: 1, maximum: 65_535 });
     expect(tools[1]?.inputSchema.properties?.['port']).toEqual({
       type: 'integer',
-      minimum: 1,
-      maximum: 65_535,
+      minimum: 3_000,
+      maximum: 9_000,
       description: 'The port that the server listens on in the sandbox',
     });
   });
