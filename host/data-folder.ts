@@ -7,7 +7,7 @@ export interface DataFolder {
   /** Records this host's URL, for the message of a host that finds the folder locked. */
   announce(url: string): void;
   release(): void;
-  /** Releases it, and removes what opening it made: the lock, and the folder where it is new. */
+  /** Releases it, and removes what opening it made: the folder if it is new, else the lock. */
   discard(): void;
 }
 
@@ -33,11 +33,11 @@ export async function openDataFolder(folder: string): Promise<DataFolder> {
       `The data folder ${path} cannot be used (${reason(cause)}). Set PORTHOLE_DATA_DIR to a folder that you can write to.`,
       { cause },
     );
-  let made: string | undefined;
+  let isNew: boolean;
   let isLockNew: boolean;
   let lock: InstanceType<typeof DatabaseSync>;
   try {
-    made = mkdirSync(path, { recursive: true, mode: 0o700 });
+    isNew = mkdirSync(path, { recursive: true, mode: 0o700 }) !== undefined;
     isLockNew = !existsSync(join(path, LOCK));
     // Written first: a read-only folder then fails with the system's message instead of the
     // database's.
@@ -63,7 +63,7 @@ export async function openDataFolder(folder: string): Promise<DataFolder> {
     discard: () => {
       // Still locked: no other host has written into it.
       const files = isLockNew ? [LOCK, `${LOCK}-journal`].map((name) => join(path, name)) : [];
-      for (const each of made === undefined ? files : [made]) rmSync(each, { recursive: true, force: true });
+      for (const each of isNew ? [path] : files) rmSync(each, { recursive: true, force: true });
       lock.close();
     },
   };

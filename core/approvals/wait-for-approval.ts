@@ -152,7 +152,7 @@ async function refusal(
   if (status === 'denied') {
     return new PortholeError(
       'approval_denied',
-      `Denied (${request})${reason === null ? '' : `: ${JSON.stringify(reason)}`}. Do not ask again before you have changed what was asked for, or talked to the owner.`,
+      `Denied (${request})${reason === null ? '' : `: “${reason}”`}. Do not ask again before you have changed what was asked for, or talked to the owner.`,
     );
   }
   if (status === 'timed_out') {

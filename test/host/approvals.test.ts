@@ -86,7 +86,7 @@ describe('a preview that the agent asks for', () => {
     ]);
     const refused = await asking;
     expect(outcome(refused)).toEqual([403, 'approval_denied']);
-    expect(refused.json<{ error: string }>().error).toContain(': "use port 4000". ');
+    expect(refused.json<{ error: string }>().error).toContain(': “use port 4000”. ');
     const denied = (await readTimeline(porthole, run.runId, ALICE)).at(-1);
     expect([denied?.type, denied?.data['reason']]).toEqual(['tool.denied', 'use port 4000']);
   });
