@@ -109,9 +109,11 @@ async function build(lacking: readonly Build[], base: string, report: Report): P
   }
   const folder = mkdtempSync(join(tmpdir(), 'porthole-build-'));
   const npmrc = join(folder, 'npmrc');
+  const engine = join(imagesFolder(), 'docker');
+  let isDamaged = false;
   try {
     writeFileSync(npmrc, await npmSettings(), { mode: 0o600 });
-    await withDockerEngine(join(imagesFolder(), 'docker'), async (docker) => {
+    await withDockerEngine(engine, async (docker) => {
       const from = `porthole.test/built/base:${base}`;
       await importBase(docker, archive, from);
       for (const each of lacking) {
@@ -120,8 +122,13 @@ async function build(lacking: readonly Build[], base: string, report: Report): P
         await buildOne(docker, each, args, npmrc);
       }
       // All layers of all images, 6 GB: a change of the sources makes the last ones alone.
-      await docker(['builder', 'prune', '--force', '--keep-storage=12g']);
+      await docker(['builder', 'prune', '--force', '--keep-storage=12g']).catch((error: unknown) => {
+        // A record without its snapshot, for example: BuildKit counts nothing any more.
+        report(`the cache of builds is damaged, and removed: ${(error as Error).message}`);
+        isDamaged = true;
+      });
     });
+    if (isDamaged) rmSync(engine, { recursive: true });
   } finally {
     rmSync(folder, { recursive: true });
   }
