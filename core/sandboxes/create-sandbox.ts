@@ -113,7 +113,8 @@ export async function createSandbox(
 
 type Use<T> = (sandbox: SandboxRecord) => Promise<T>;
 
-function itself(sandbox: SandboxRecord): Promise<SandboxRecord> {
+/** The `use` of a sandbox that needs nothing more. */
+export function itself(sandbox: SandboxRecord): Promise<SandboxRecord> {
   return Promise.resolve(sandbox);
 }
 

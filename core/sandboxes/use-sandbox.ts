@@ -4,6 +4,7 @@ import type { SandboxRecord } from './sandbox-records.ts';
 import { checkSandboxId } from './sandbox-owner.ts';
 import {
   type CreateSandboxDeps,
+  itself,
   type MakeSandboxDeps,
   makeSandbox,
   reserveSandbox,
@@ -52,7 +53,7 @@ export async function useSandbox(
     const network = known?.network.mode === 'off' ? known.network : undefined;
     const reserved = await reserveSandbox(deps, id, { owner: known?.owner ?? ownerOf(caller), network });
     if (reserved.kind === 'reserved') {
-      return makeSandbox(deps, reserved.sandbox, (sandbox) => Promise.resolve(sandbox));
+      return makeSandbox(deps, reserved.sandbox, itself);
     }
   }
   throw new PortholeError('sandbox_not_running', `Sandbox ${id} is made and deleted again at this moment`, {

@@ -52,15 +52,19 @@ export function fieldsOf(schema: z.core.$ZodType | undefined, path: readonly Pro
   }
 }
 
+/** The sentence about fields that an object does not have. @param known those that it has */
+export function describeUnknown(parent: string, keys: readonly string[], known: readonly string[]): string {
+  const names = keys.map((key) => {
+    const close = closestName(key, known);
+    return `${JSON.stringify(key.slice(0, 60))}${close === undefined ? '' : ` (did you mean ${JSON.stringify(close)}?)`}`;
+  });
+  return `${parent}: unknown field${names.length > 1 ? 's' : ''} ${names.join(', ')}.`;
+}
+
 function describe(issue: z.core.$ZodIssue, input: unknown, where: string, schema: z.core.$ZodType): string {
   if (issue.code === 'unrecognized_keys') {
-    const known = fieldsOf(schema, issue.path);
     const parent = issue.path.length === 0 ? where : issue.path.map(String).join('.');
-    const names = issue.keys.map((key) => {
-      const close = closestName(key, known);
-      return `${JSON.stringify(key.slice(0, 60))}${close === undefined ? '' : ` (did you mean ${JSON.stringify(close)}?)`}`;
-    });
-    return `${parent}: unknown field${names.length > 1 ? 's' : ''} ${names.join(', ')}.`;
+    return describeUnknown(parent, issue.keys, fieldsOf(schema, issue.path));
   }
   if (issue.code === 'invalid_key') {
     const parent = issue.path.slice(0, -1).map(String).join('.') || where;

@@ -5,7 +5,7 @@ import { closestName } from '#core/sandboxes/closest-name.ts';
 import { type ListFilter, MAX_TOTAL } from '#core/shared/reads.ts';
 import type { Route } from '../route.ts';
 import type { ChainEvent, Step } from './admit.ts';
-import { describeProblems, fieldsOf } from './describe-problems.ts';
+import { describeProblems, describeUnknown, fieldsOf } from './describe-problems.ts';
 import type { HttpEvent } from './http-event.ts';
 import { limitedStream } from './limited-stream.ts';
 
@@ -28,11 +28,12 @@ export function readInput(route: Route): Step {
     body: undefined,
   });
   if (schema === undefined) return { before: ({ event }) => void (event.input = read(event)) };
+  const fields = route.bridge === true ? fieldsOf(schema) : undefined;
   return {
     async before({ event }) {
       const input = read(event);
       const json = await readJson(event, route);
-      if (route.bridge === true) checkSpelling(schema, json);
+      if (fields !== undefined) checkSpelling(fields, json);
       event.input = { ...input, body: parse(schema, json, 'body') };
     },
   };
@@ -42,16 +43,12 @@ export function readInput(route: Route): Step {
  * The bridge takes unknown fields, but not misspelt ones: without its `network` a sandbox would
  * reach more than was meant.
  */
-function checkSpelling(schema: z.ZodType, json: unknown): void {
+function checkSpelling(known: readonly string[], json: unknown): void {
   if (typeof json !== 'object' || json === null) return;
-  const known = fieldsOf(schema);
   for (const name of Object.keys(json)) {
     const close = known.includes(name) ? undefined : closestName(name.slice(0, 80), known);
     if (close === undefined || close in json) continue;
-    throw new PortholeError(
-      'invalid_request',
-      `body: unknown field ${JSON.stringify(name.slice(0, 60))} (did you mean ${JSON.stringify(close)}?).`,
-    );
+    throw new PortholeError('invalid_request', describeUnknown('body', [name], known));
   }
 }
 
