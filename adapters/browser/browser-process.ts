@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
 import type { Interruption, PageObservation, PageVisit, Viewport } from '#core/pages/page-browser.ts';
+import { whyUnresponsive } from './page-recorder.ts';
 import { isSameViewport, preparePage, type PreparedPage, warmUp } from './prepared-page.ts';
 import { visitPage } from './visit-page.ts';
 
@@ -206,7 +207,8 @@ async function observe(visit: PageVisit, program: Program, signal: AbortSignal):
   own.users = 1;
   try {
     const seen = await visitPage(await takePage(own, visit.viewport), visit, signal);
-    return own.isEnded ? { ...seen, navigationError: null, interruption: 'unresponsive' } : seen;
+    const held = { navigationError: null, interruption: whyUnresponsive(seen.console) };
+    return own.isEnded ? { ...seen, ...held } : seen;
   } finally {
     track(end(own));
   }

@@ -3,6 +3,7 @@ import type {
   ConsoleMessage,
   FailedRequest,
   FailureReason,
+  Interruption,
   PageError,
   SocketState,
 } from '#core/pages/page-browser.ts';
@@ -12,8 +13,6 @@ const MOST_MESSAGES = 200;
 /** Console messages after which the look ends with `console_flood`. */
 const FLOOD = 1_000;
 const FLOOD_TEXT = 2_000_000;
-/** More console messages than this may be why a page does not respond. */
-const CHATTY = 200;
 const MOST_ERRORS = 30;
 const MOST_FAILED = 100;
 const MOST_REQUESTS = 5_000;
@@ -73,10 +72,6 @@ export class PageRecorder {
   /** URLs that are still loading, without event streams, which never end. */
   get pending(): string[] {
     return [...this.#inFlight.values()].map(({ url }) => this.#shorten(url));
-  }
-
-  get isChatty(): boolean {
-    return this.#messages > CHATTY;
   }
 
   /** Whether the document, a script or a fetch has failed. */
@@ -296,6 +291,11 @@ export interface RecorderOptions {
   /** Removes the preview's own origin from a text. */
   readonly shorten: (text: string) => string;
   readonly interrupt: (why: 'navigations' | 'console_flood') => void;
+}
+
+/** Why a page does not respond: it may still be printing what it has printed so far. */
+export function whyUnresponsive(console: readonly unknown[]): Interruption {
+  return console.length < MOST_MESSAGES ? 'unresponsive' : 'console_flood';
 }
 
 /** Whether a value that the URL is made from was missing. */

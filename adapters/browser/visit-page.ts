@@ -13,7 +13,7 @@ import { findBarriers, loadAxe } from './accessibility.ts';
 import { comparePictures } from './compare-pictures.ts';
 import { readOverlay, type ShownOverlay, viteError } from './error-overlays.ts';
 import { findElement } from './find-element.ts';
-import { PageRecorder } from './page-recorder.ts';
+import { PageRecorder, whyUnresponsive } from './page-recorder.ts';
 import { awaitCondition, nearestElements, runStep, stepFailure } from './page-steps.ts';
 import { isolatedWorld, type PreparedPage } from './prepared-page.ts';
 import { type ScriptPlace, servedPlace, SourceMaps } from './source-maps.ts';
@@ -263,7 +263,7 @@ class Look {
         await within(cdp.send('Runtime.evaluate', { expression: '0' }), LOAD_MS);
       } catch (error) {
         // A document that is replaced meanwhile rejects, too.
-        if (error === NOT_IN_TIME && this.#interruption === null) this.#interrupt('unresponsive');
+        if (error === NOT_IN_TIME) this.#interrupt(whyUnresponsive(this.#recorder.console));
       }
       await Promise.race([loaded, pause(POLL_MS * 10)]);
     }
@@ -298,7 +298,7 @@ class Look {
         return await this.#probe(cdp, MEASURE_MS);
       } catch (error) {
         if (error === NOT_IN_TIME) {
-          this.#interruption = this.#recorder.isChatty ? 'console_flood' : 'unresponsive';
+          this.#interruption = whyUnresponsive(this.#recorder.console);
           return undefined;
         }
         if (more) await pause(POLL_MS * 4);
