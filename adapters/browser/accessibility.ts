@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { CDPSession } from 'playwright-core';
 import type { AccessibilityFinding } from '#core/pages/page-browser.ts';
+import { evaluateIsolated, type PageFrame } from './isolated-world.ts';
 
 /**
  * What axe-core finds serious or critical. Frames are left out, and it requests nothing: without
@@ -42,22 +42,17 @@ export function axeSource(): string {
   return source;
 }
 
-/** Loads axe-core into an isolated world. It takes longer than to run it on most pages. */
-export async function loadAxe(cdp: CDPSession, contextId: number): Promise<void> {
-  await cdp.send('Runtime.evaluate', { expression: axeSource(), contextId });
+/** Loads axe-core. It takes longer than to run it on most pages. */
+export async function loadAxe(frame: PageFrame): Promise<void> {
+  await evaluateIsolated(frame, axeSource());
 }
 
-/** Serious faults for people with disabilities. Rejects if axe-core is not loaded or fails. */
-export async function findBarriers(
-  cdp: CDPSession,
-  contextId: number,
-): Promise<readonly AccessibilityFinding[]> {
-  const { result, exceptionDetails } = await cdp.send('Runtime.evaluate', {
-    expression: RUN,
-    contextId,
-    awaitPromise: true,
-    returnByValue: true,
+/** Serious faults for people with disabilities. Rejects if axe-core fails. */
+export async function findBarriers(frame: PageFrame): Promise<readonly AccessibilityFinding[]> {
+  // It is not there yet, or was loaded into an earlier document.
+  const found = await evaluateIsolated(frame, RUN).catch(async () => {
+    await loadAxe(frame);
+    return evaluateIsolated(frame, RUN);
   });
-  if (exceptionDetails !== undefined) throw new Error(exceptionDetails.text);
-  return result.value as readonly AccessibilityFinding[];
+  return found as readonly AccessibilityFinding[];
 }

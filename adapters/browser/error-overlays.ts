@@ -1,4 +1,5 @@
 import type { ErrorOverlay } from '#core/pages/page-browser.ts';
+import { evaluateIsolated, type PageFrame } from './isolated-world.ts';
 import { fileOf } from './source-maps.ts';
 
 /** An error overlay as the page shows it. */
@@ -9,10 +10,22 @@ export interface ShownOverlay {
   readonly file: string;
 }
 
-/** The error that Vite answers instead of a script. Undefined if it is not JSON that Vite sends. */
-export function viteError(text: string): ShownOverlay | undefined {
+/** Of the page that explains an error of a dev server, in characters. */
+const LARGEST_ERROR = 200_000;
+
+/**
+ * The error that Vite answers instead of a script: its overlay shows the same, but only to the
+ * pages that are connected at that moment. Undefined if the answer is not in Vite's form.
+ */
+export async function viteError(frame: PageFrame, url: string): Promise<ShownOverlay | undefined> {
+  // Chromium reads no body of a module that is answered with 500: only `fetch` does.
+  const body = await evaluateIsolated(
+    frame,
+    `fetch(${JSON.stringify(url)}).then(async (answer) => (await answer.text()).slice(0, ${LARGEST_ERROR}))`,
+  );
+  const [, error = ''] = /const error = (\{.*\})$/m.exec(String(body)) ?? [];
   try {
-    const { message, id, loc } = JSON.parse(text) as {
+    const { message, id, loc } = JSON.parse(error) as {
       message?: unknown;
       id?: unknown;
       loc?: { file?: unknown; line?: unknown; column?: unknown };

@@ -3,6 +3,7 @@ import type { CDPSession, Page } from 'playwright-core';
 import { z } from 'zod';
 import type { PageElement, Picture, Point, SourcePlace } from '#core/pages/page-browser.ts';
 import { plainText } from '#core/shared/plain-text.ts';
+import { isolatedWorld, type PageFrame } from './isolated-world.ts';
 import { fileOf, type ScriptPlace } from './source-maps.ts';
 
 const DESCRIBE = functionIn('./describe-element.js');
@@ -32,8 +33,7 @@ const Component = z.object({
 
 export interface FindElement {
   readonly page: Page;
-  readonly cdp: CDPSession;
-  readonly frameId: string;
+  readonly frame: PageFrame;
   readonly origin: string;
   readonly original: (at: ScriptPlace) => Promise<SourcePlace | null>;
   readonly withinMs: number;
@@ -44,17 +44,15 @@ export interface FindElement {
  * the page's reach; component and source from the page's framework.
  */
 export async function findElement(
-  { page, cdp, frameId, origin, original, withinMs }: FindElement,
+  { page, frame, origin, original, withinMs }: FindElement,
   point: Point,
 ): Promise<(PageElement & { readonly picture: Picture | null }) | null> {
+  const { cdp } = frame;
   await cdp.send('DOM.enable');
   const { cssLayoutViewport: seen } = await cdp.send('Page.getLayoutMetrics');
   // Only points in the viewport can be resolved; a picture of a full page has others.
   const top = point.y < seen.clientHeight ? 0 : Math.floor(point.y - seen.clientHeight / 2);
-  const { executionContextId } = await cdp.send('Page.createIsolatedWorld', {
-    frameId,
-    worldName: 'porthole',
-  });
+  const executionContextId = await isolatedWorld(frame);
   await cdp.send('Runtime.evaluate', {
     expression: `scrollTo({ top: ${top}, left: 0, behavior: 'instant' })`,
     contextId: executionContextId,

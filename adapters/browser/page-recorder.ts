@@ -65,10 +65,6 @@ export class PageRecorder {
     this.#interrupt = interrupt;
   }
 
-  get frameId(): string {
-    return this.#frameId;
-  }
-
   /** URLs that are still loading, without event streams, which never end. */
   get pending(): string[] {
     return [...this.#inFlight.values()].map(({ url }) => this.#shorten(url));

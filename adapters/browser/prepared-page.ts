@@ -1,20 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import type { Viewport } from '#core/pages/page-browser.ts';
-import { findBarriers, loadAxe } from './accessibility.ts';
+import { findBarriers } from './accessibility.ts';
+import type { PageFrame } from './isolated-world.ts';
 import { openOriginProxy, type OriginProxy } from './origin-proxy.ts';
 
-type PageFrame = Pick<PreparedPage, 'cdp' | 'frameId'>;
-
-/** A blank page in its own fresh context, which reaches no host until its visit allows some. */
-export interface PreparedPage {
+/**
+ * A blank page in its own fresh context, which reaches no host until its visit allows some. The
+ * domains of DevTools that report what a page does are enabled.
+ */
+export interface PreparedPage extends PageFrame {
   readonly viewport: Viewport;
   readonly proxy: OriginProxy;
   readonly context: BrowserContext;
   readonly page: Page;
-  /** With the domains that report what a page does enabled. */
-  readonly cdp: CDPSession;
-  readonly frameId: string;
   /** Whether it can still be visited: a renderer may end at any time. */
   isUsable(): boolean;
   /** Never rejects. Limited in time: a page that hangs does not answer. */
@@ -72,21 +71,13 @@ export async function preparePage(browser: Browser, viewport: Viewport): Promise
   }
 }
 
-/** An isolated world, which the page's scripts cannot reach: the same one in a document. */
-export async function isolatedWorld({ cdp, frameId }: PageFrame): Promise<number> {
-  const world = await cdp.send('Page.createIsolatedWorld', { frameId, worldName: 'porthole' });
-  return world.executionContextId;
-}
-
 /**
  * Does what a look does, on the blank page: V8 keeps the compiled code of its process, which the
  * visited page stays in. Saves half of the time that a look takes after the page has loaded.
  */
 export async function warmUp(prepared: PreparedPage): Promise<void> {
-  const { cdp, page } = prepared;
-  const contextId = await isolatedWorld(prepared);
-  await loadAxe(cdp, contextId);
-  await findBarriers(cdp, contextId);
+  const { page } = prepared;
+  await findBarriers(prepared);
   await page.locator('body').ariaSnapshot();
   await page.screenshot({ animations: 'disabled' });
 }

@@ -1,6 +1,6 @@
 import { SourceMap, type SourceMapPayload } from 'node:module';
-import type { CDPSession } from 'playwright-core';
 import type { SourcePlace } from '#core/pages/page-browser.ts';
+import type { PageFrame } from './isolated-world.ts';
 
 /** A position in a script as V8 reports it: 0-based. */
 export interface ScriptPlace {
@@ -17,18 +17,16 @@ const LARGEST_MAP = 8 * 1_048_576;
  * maps where they have any. Maps are page content: a broken or hostile one is ignored.
  */
 export class SourceMaps {
-  readonly #cdp: CDPSession;
+  readonly #frame: PageFrame;
   readonly #origin: string;
   /** The request that loaded a script, by URL. */
   readonly #requests: ReadonlyMap<string, string>;
-  readonly #frameId: string;
   readonly #maps = new Map<string, Promise<Map | undefined>>();
 
-  constructor(cdp: CDPSession, origin: string, requests: ReadonlyMap<string, string>, frameId: string) {
-    this.#cdp = cdp;
+  constructor(frame: PageFrame, origin: string, requests: ReadonlyMap<string, string>) {
+    this.#frame = frame;
     this.#origin = origin;
     this.#requests = requests;
-    this.#frameId = frameId;
   }
 
   async original({ url, line, column }: ScriptPlace): Promise<SourcePlace | null> {
@@ -63,7 +61,7 @@ export class SourceMaps {
   async #read(url: string): Promise<Map | undefined> {
     const requestId = this.#requests.get(url);
     if (requestId === undefined) return undefined;
-    const { body, base64Encoded } = await this.#cdp.send('Network.getResponseBody', { requestId });
+    const { body, base64Encoded } = await this.#frame.cdp.send('Network.getResponseBody', { requestId });
     const script = base64Encoded ? Buffer.from(body, 'base64').toString() : body;
     const named = /[#@]\s*sourceMappingURL=(\S+)\s*(?:\*\/)?\s*$/.exec(script.slice(-LARGEST_MAP))?.[1];
     if (named === undefined) return undefined;
@@ -81,8 +79,9 @@ export class SourceMaps {
 
   /** Loads through the browser, so that it reaches only what the page reaches. */
   async #load(url: string): Promise<string | undefined> {
-    const { resource } = await this.#cdp.send('Network.loadNetworkResource', {
-      frameId: this.#frameId,
+    const { cdp, frameId } = this.#frame;
+    const { resource } = await cdp.send('Network.loadNetworkResource', {
+      frameId,
       url,
       options: { disableCache: false, includeCredentials: true },
     });
@@ -90,12 +89,12 @@ export class SourceMaps {
     if (!resource.success || handle === undefined) return undefined;
     let text = '';
     for (;;) {
-      const { data, base64Encoded, eof } = await this.#cdp.send('IO.read', { handle, size: 1_048_576 });
+      const { data, base64Encoded, eof } = await cdp.send('IO.read', { handle, size: 1_048_576 });
       text += base64Encoded === true ? Buffer.from(data, 'base64').toString() : data;
       if (eof) break;
       if (text.length > LARGEST_MAP) return undefined;
     }
-    await this.#cdp.send('IO.close', { handle });
+    await cdp.send('IO.close', { handle });
     return text;
   }
 }

@@ -1,21 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { BrowserContext, CDPSession, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { endpointOf } from '#core/network/network-host.ts';
-import type {
-  Interruption,
-  PageFacts,
-  PageObservation,
-  PageVisit,
-  Picture,
-} from '#core/pages/page-browser.ts';
+import type { Interruption, PageFacts, PageObservation, PageVisit } from '#core/pages/page-browser.ts';
 import { findBarriers, loadAxe } from './accessibility.ts';
-import { comparePictures } from './compare-pictures.ts';
 import { readOverlay, type ShownOverlay, viteError } from './error-overlays.ts';
 import { findElement } from './find-element.ts';
+import { evaluateIsolated } from './isolated-world.ts';
+import { comparePictures, takePicture } from './page-pictures.ts';
 import { PageRecorder, whyUnresponsive } from './page-recorder.ts';
 import { awaitCondition, nearestElements, runStep, stepFailure } from './page-steps.ts';
-import { isolatedWorld, type PreparedPage } from './prepared-page.ts';
+import type { PreparedPage } from './prepared-page.ts';
 import { type ScriptPlace, servedPlace, SourceMaps } from './source-maps.ts';
 
 const PROBE = readFileSync(new URL('./page-probe.js', import.meta.url), 'utf8');
@@ -35,13 +30,9 @@ const QUIET_MS = 100;
 const NETWORK_IDLE_MS = 500;
 const POLL_MS = 50;
 const MOST_DIALOGS = 10;
-const LARGEST_PICTURE = 1_048_576;
-const TALLEST_PICTURE = 8_000;
 const LONGEST_OUTLINE = 24_000;
 /** The accessibility of a larger page is not examined. */
 const MOST_EXAMINED = 5_000;
-/** Of the page that explains an error of a dev server, in characters. */
-const LARGEST_ERROR = 200_000;
 
 const WORTH_A_MAP: ReadonlySet<string> = new Set(['error', 'warning']);
 
@@ -61,10 +52,12 @@ export function visitPage(
   visit: PageVisit,
   signal: AbortSignal,
 ): Promise<PageObservation> {
-  return new Look(visit).observe(prepared, signal);
+  return new Look(prepared, visit).observe(signal);
 }
 
 class Look {
+  readonly #prepared: PreparedPage;
+  readonly #page: Page;
   readonly #allowed: ReadonlySet<string>;
   readonly #visit: PageVisit;
   readonly #recorder: PageRecorder;
@@ -72,7 +65,9 @@ class Look {
   readonly #interrupted = Promise.withResolvers<void>();
   #interruption: Interruption | null = null;
 
-  constructor(visit: PageVisit) {
+  constructor(prepared: PreparedPage, visit: PageVisit) {
+    this.#prepared = prepared;
+    this.#page = prepared.page;
     this.#visit = visit;
     const hosts = [visit.origin, ...visit.siblings.map(({ origin }) => origin)];
     this.#allowed = new Set(hosts.map(hostPort));
@@ -83,36 +78,32 @@ class Look {
     });
   }
 
-  async observe(
-    { proxy, context, page, cdp, frameId }: PreparedPage,
-    signal: AbortSignal,
-  ): Promise<PageObservation> {
+  async observe(signal: AbortSignal): Promise<PageObservation> {
+    const { proxy, cdp, frameId } = this.#prepared;
     const limit = setTimeout(() => this.#interrupt('time'), LOOK_MS - MEASURE_MS);
     const began = performance.now();
     const gone = (): void => this.#interrupt('time');
     signal.addEventListener('abort', gone, { once: true });
     try {
-      this.#guard(context, page);
+      this.#guard();
       this.#recorder.listen(cdp, frameId);
       proxy.allow(this.#allowed);
       let navigationError: string | null = null;
       let failedStep: PageObservation['failedStep'] = null;
       let settled: Measured | undefined;
       const goOn = (async () => {
-        navigationError = await this.#open(page);
+        navigationError = await this.#open();
         if (navigationError !== null) return;
-        settled = await this.#settle(page, cdp);
+        settled = await this.#settle();
         if (this.#visit.steps.length > 0 || this.#visit.waitFor !== undefined) {
           settled = undefined;
-          failedStep = await this.#act(page);
+          failedStep = await this.#act();
         }
       })();
       goOn.catch(() => undefined);
       await Promise.race([goOn.catch(() => undefined), this.#interrupted.promise]);
       const left = Math.max(1_000, LOOK_MS - (performance.now() - began));
       return await this.#measure(
-        page,
-        cdp,
         { navigationError, failedStep, settled },
         this.#interruption === null ? left : Math.min(left, MEASURE_MS),
       );
@@ -128,7 +119,8 @@ class Look {
   }
 
   /** Blocks dialogs, downloads and popups, and ends the look on a crash. */
-  #guard(context: BrowserContext, page: Page): void {
+  #guard(): void {
+    const { context, page } = this.#prepared;
     const count = (what: string): number => (this.#blocked[what] = (this.#blocked[what] ?? 0) + 1);
     page.on('dialog', (dialog) => {
       if (dialog.type() === 'beforeunload') return void dialog.accept().catch(() => undefined);
@@ -145,10 +137,10 @@ class Look {
   }
 
   /** Returns the browser's error when no document was received. */
-  async #open(page: Page): Promise<string | null> {
+  async #open(): Promise<string | null> {
     const { origin, path } = this.#visit;
     try {
-      const answer = await page.goto(origin + path, { waitUntil: 'commit', timeout: NAVIGATE_MS });
+      const answer = await this.#page.goto(origin + path, { waitUntil: 'commit', timeout: NAVIGATE_MS });
       // A person would be asked for them. The headless shell shows the body instead.
       const isAsked = answer?.status() === 401 && 'www-authenticate' in answer.headers();
       if (isAsked) return 'net::ERR_INVALID_AUTH_CREDENTIALS';
@@ -161,17 +153,17 @@ class Look {
     return null;
   }
 
-  async #act(page: Page): Promise<PageObservation['failedStep']> {
+  async #act(): Promise<PageObservation['failedStep']> {
     for (const [at, step] of this.#visit.steps.entries()) {
       this.#recorder.beginStep();
       try {
-        await runStep(page, this.#visit.origin, step);
+        await runStep(this.#page, this.#visit.origin, step);
       } catch (error) {
         const selector = 'selector' in step ? step.selector : undefined;
         return {
           step: at + 1,
           reason: this.#short(stepFailure(error)),
-          nearest: await nearestElements(page, selector),
+          nearest: await nearestElements(this.#page, selector),
         };
       }
       await this.#quiet(QUIET_MS, SETTLE_MS / 2);
@@ -187,10 +179,10 @@ class Look {
       }
     } else {
       try {
-        await awaitCondition(page, waitFor);
+        await awaitCondition(this.#page, waitFor);
       } catch (error) {
         const reason = this.#short(stepFailure(error));
-        return { step: 0, reason, nearest: await nearestElements(page, undefined) };
+        return { step: 0, reason, nearest: await nearestElements(this.#page, undefined) };
       }
     }
     return null;
@@ -200,17 +192,17 @@ class Look {
    * Waits until the page has loaded and is quiet; longer while it is blank or shows a loading
    * state.
    */
-  async #settle(page: Page, cdp: CDPSession): Promise<Measured | undefined> {
-    const loaded = page.waitForLoadState('load', { timeout: LOAD_MS }).catch(() => undefined);
-    await Promise.race([loaded, this.#untilBlocked(cdp, loaded)]);
-    if (this.#visit.picture !== undefined) this.#prepareLook(page, cdp);
+  async #settle(): Promise<Measured | undefined> {
+    const loaded = this.#page.waitForLoadState('load', { timeout: LOAD_MS }).catch(() => undefined);
+    await Promise.race([loaded, this.#untilBlocked(loaded)]);
+    if (this.#visit.picture !== undefined) this.#prepareLook();
     const until = performance.now() + SETTLE_MS;
     let failedAt: number | undefined;
     let isRepeated = false;
     for (;;) {
       await this.#quiet(QUIET_MS, until - performance.now());
       if (this.#interruption !== null) return undefined;
-      const seen = await this.#probeTwice(cdp);
+      const seen = await this.#probeTwice();
       if (seen === undefined || performance.now() > until) return seen;
       const { facts, overlays } = seen;
       const isBlank = facts.textLength + facts.media + facts.controls === 0;
@@ -221,7 +213,7 @@ class Look {
       const awaitsOverlay = hasHotReload && failedAt !== undefined && performance.now() < overlayUntil;
       if (awaitsOverlay && !isRepeated && (this.#recorder.document?.status ?? 0) >= 500) {
         isRepeated = true;
-        void this.#repeat(page, cdp);
+        void this.#repeat();
       }
       if (!awaitsOverlay && (hasFailed || !(isBlank || facts.loading))) return seen;
       await pause(POLL_MS * 4);
@@ -232,10 +224,11 @@ class Look {
    * Requests the document again. Vite tells of an error only the pages that are connected at that
    * moment: if a person watches the preview, not the page that requested it.
    */
-  async #repeat(page: Page, cdp: CDPSession): Promise<void> {
+  async #repeat(): Promise<void> {
+    const { page, cdp, frameId } = this.#prepared;
     try {
       const { resource } = await cdp.send('Network.loadNetworkResource', {
-        frameId: this.#recorder.frameId,
+        frameId,
         url: page.url(),
         options: { disableCache: true, includeCredentials: true },
       });
@@ -246,21 +239,19 @@ class Look {
   }
 
   /** Loads what a look measures with, while it waits for a quiet page. */
-  #prepareLook(page: Page, cdp: CDPSession): void {
-    const axe = isolatedWorld({ cdp, frameId: this.#recorder.frameId }).then((contextId) =>
-      loadAxe(cdp, contextId),
-    );
-    const outline = page.locator('head').ariaSnapshot({ timeout: EXAMINE_MS });
+  #prepareLook(): void {
+    const axe = loadAxe(this.#prepared);
+    const outline = this.#page.locator('head').ariaSnapshot({ timeout: EXAMINE_MS });
     for (const each of [axe, outline]) each.catch(() => undefined);
   }
 
   /** Interrupts the look if a script blocks the main thread while the page loads. */
-  async #untilBlocked(cdp: CDPSession, loaded: Promise<void>): Promise<void> {
+  async #untilBlocked(loaded: Promise<void>): Promise<void> {
     const loading = { isOver: false };
     void loaded.then(() => (loading.isOver = true));
     while (!loading.isOver) {
       try {
-        await within(cdp.send('Runtime.evaluate', { expression: '0' }), LOAD_MS);
+        await within(this.#prepared.cdp.send('Runtime.evaluate', { expression: '0' }), LOAD_MS);
       } catch (error) {
         // A document that is replaced meanwhile rejects, too.
         if (error === NOT_IN_TIME) this.#interrupt(whyUnresponsive(this.#recorder.console));
@@ -276,26 +267,11 @@ class Look {
     }
   }
 
-  async #probe(cdp: CDPSession, withinMs: number): Promise<Measured> {
-    const measured = (async () => {
-      const contextId = await isolatedWorld({ cdp, frameId: this.#recorder.frameId });
-      const { result, exceptionDetails } = await cdp.send('Runtime.evaluate', {
-        expression: PROBE,
-        contextId,
-        awaitPromise: true,
-        returnByValue: true,
-      });
-      if (exceptionDetails !== undefined) throw new Error(exceptionDetails.text);
-      return result.value as Measured;
-    })();
-    return within(measured, withinMs);
-  }
-
   /** Retries once, for a page that navigates during the measurement. */
-  async #probeTwice(cdp: CDPSession): Promise<Measured | undefined> {
+  async #probeTwice(): Promise<Measured | undefined> {
     for (const more of [true, false]) {
       try {
-        return await this.#probe(cdp, MEASURE_MS);
+        return (await within(evaluateIsolated(this.#prepared, PROBE), MEASURE_MS)) as Measured;
       } catch (error) {
         if (error === NOT_IN_TIME) {
           this.#interruption = whyUnresponsive(this.#recorder.console);
@@ -308,8 +284,6 @@ class Look {
   }
 
   async #measure(
-    page: Page,
-    cdp: CDPSession,
     {
       settled,
       ...open
@@ -320,17 +294,17 @@ class Look {
     const isShown = open.navigationError === null && this.#interruption !== 'crash';
     // A page that was stopped for endless work is not measured: the work continues.
     const canMeasure = isShown && (this.#interruption === null || this.#interruption === 'time');
-    const measured = settled ?? (canMeasure ? await this.#probeTwice(cdp) : undefined);
+    const measured = settled ?? (canMeasure ? await this.#probeTwice() : undefined);
     const isLook = this.#visit.picture !== undefined;
     const [outline, picture, accessibility] =
       measured !== undefined && isLook
         ? await Promise.all([
-            this.#outline(page, measured, leftMs / 2),
-            this.#picture(page, leftMs / 2),
-            this.#accessibility(cdp, measured, leftMs / 2),
+            this.#outline(measured, leftMs / 2),
+            takePicture(this.#page, this.#visit, leftMs / 2),
+            this.#accessibility(measured, leftMs / 2),
           ])
         : [null, null, null];
-    const maps = new SourceMaps(cdp, this.#visit.origin, recorder.scripts, recorder.frameId);
+    const maps = new SourceMaps(this.#prepared, this.#visit.origin, recorder.scripts);
     const place = async (at: ScriptPlace | undefined) =>
       at === undefined || measured === undefined
         ? null
@@ -343,9 +317,8 @@ class Look {
         : await within(
             findElement(
               {
-                page,
-                cdp,
-                frameId: recorder.frameId,
+                page: this.#page,
+                frame: this.#prepared,
                 origin,
                 original: (at) => maps.original(at),
                 withinMs: leftMs / 2,
@@ -354,7 +327,7 @@ class Look {
             ),
             leftMs,
           ).catch(() => null);
-    const url = isShown ? page.url() : this.#visit.origin + this.#visit.path;
+    const url = isShown ? this.#page.url() : this.#visit.origin + this.#visit.path;
     recorder.failPagesForData();
     return {
       ...open,
@@ -381,12 +354,10 @@ class Look {
         ...request,
         initiator: await place(at[0]),
       })),
-      overlays: [...(measured?.overlays ?? []), ...(await this.#answeredErrors(cdp, measured))].map(
-        (shown) => {
-          const overlay = readOverlay(shown, this.#visit.origin);
-          return { ...overlay, message: this.#short(overlay.message).slice(0, 1_000) };
-        },
-      ),
+      overlays: [...(measured?.overlays ?? []), ...(await this.#answeredErrors(measured))].map((shown) => {
+        const overlay = readOverlay(shown, this.#visit.origin);
+        return { ...overlay, message: this.#short(overlay.message).slice(0, 1_000) };
+      }),
       sockets: [...recorder.sockets.values()],
       pending: recorder.pending.slice(0, 20),
       facts: measured === undefined ? null : { ...measured.facts, text: this.#short(measured.facts.text) },
@@ -403,85 +374,30 @@ class Look {
     };
   }
 
-  async #outline(page: Page, { facts }: Measured, timeout: number): Promise<string | null> {
+  async #outline({ facts }: Measured, timeout: number): Promise<string | null> {
     if (facts.truncated) return null;
-    const text = await page
+    const text = await this.#page
       .locator('body')
       .ariaSnapshot({ timeout })
       .catch(() => null);
     return text === null ? null : this.#short(text.slice(0, LONGEST_OUTLINE * 2)).slice(0, LONGEST_OUTLINE);
   }
 
-  async #accessibility(
-    cdp: CDPSession,
-    { facts }: Measured,
-    withinMs: number,
-  ): Promise<PageObservation['accessibility']> {
+  async #accessibility({ facts }: Measured, withinMs: number): Promise<PageObservation['accessibility']> {
     if (facts.elements > MOST_EXAMINED) return null;
-    const found = async () => {
-      const contextId = await isolatedWorld({ cdp, frameId: this.#recorder.frameId });
-      // The page may have navigated since it was loaded there.
-      const findings = await findBarriers(cdp, contextId).catch(async () => {
-        await loadAxe(cdp, contextId);
-        return findBarriers(cdp, contextId);
-      });
-      return findings.map((each) => ({ ...each, elements: each.elements.map((text) => this.#short(text)) }));
-    };
-    return within(found(), withinMs).catch(() => null);
+    const found = await within(findBarriers(this.#prepared), withinMs).catch(() => null);
+    return (
+      found?.map((each) => ({ ...each, elements: each.elements.map((text) => this.#short(text)) })) ?? null
+    );
   }
 
-  /** As PNG; as a smaller JPEG where the PNG is too large. */
-  async #picture(page: Page, withinMs: number): Promise<Picture | null> {
-    const { picture, viewport } = this.#visit;
-    if (picture === undefined) return null;
-    const size = picture.fullPage
-      ? await page
-          .evaluate('({ width: innerWidth, height: document.documentElement.scrollHeight })')
-          .catch(() => viewport)
-      : viewport;
-    const { width, height: full } = size as { width: number; height: number };
-    const height = Math.min(full || viewport.height, TALLEST_PICTURE);
-    const area = picture.fullPage ? { fullPage: true, clip: { x: 0, y: 0, width, height } } : {};
-    const limit = { timeout: withinMs, animations: 'disabled' } as const;
-    try {
-      let bytes = await page.screenshot({ ...area, ...limit, type: 'png' });
-      let mediaType: Picture['mediaType'] = 'image/png';
-      for (const quality of [80, 40, 10]) {
-        if (bytes.length <= LARGEST_PICTURE) break;
-        bytes = await page.screenshot({ ...area, ...limit, type: 'jpeg', quality, scale: 'css' });
-        mediaType = 'image/jpeg';
-      }
-      if (bytes.length > LARGEST_PICTURE) return null;
-      return { mediaType, width, height, base64: bytes.toString('base64') };
-    } catch {
-      return null;
-    }
-  }
-
-  /**
-   * What Vite answers instead of a script. Its overlay shows the same, but only to the pages that
-   * are connected at that moment.
-   */
-  async #answeredErrors(cdp: CDPSession, measured: Measured | undefined): Promise<readonly ShownOverlay[]> {
+  /** What a dev server answered instead of scripts, where the page shows no overlay. */
+  async #answeredErrors(measured: Measured | undefined): Promise<readonly ShownOverlay[]> {
     if (measured === undefined || measured.overlays.length > 0) return [];
-    const found = await each(this.#recorder.brokenScripts, async (url) => {
-      const body = await within(this.#requestAgain(cdp, url), MEASURE_MS).catch(() => '');
-      const [, error] = /const error = (\{.*\})$/m.exec(body) ?? [];
-      return error === undefined ? undefined : viteError(error);
-    });
+    const found = await each(this.#recorder.brokenScripts, (url) =>
+      within(viteError(this.#prepared, url), MEASURE_MS).catch(() => undefined),
+    );
     return found.filter((error) => error !== undefined).slice(0, 1);
-  }
-
-  /** Chromium reads no body of a module that is answered with 500: only `fetch` does. */
-  async #requestAgain(cdp: CDPSession, url: string): Promise<string> {
-    const contextId = await isolatedWorld({ cdp, frameId: this.#recorder.frameId });
-    const { result } = await cdp.send('Runtime.evaluate', {
-      expression: `fetch(${JSON.stringify(url)}).then(async (answer) => (await answer.text()).slice(0, ${LARGEST_ERROR}))`,
-      contextId,
-      awaitPromise: true,
-      returnByValue: true,
-    });
-    return String(result.value);
   }
 
   #short(text: string): string {

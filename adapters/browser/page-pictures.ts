@@ -1,6 +1,7 @@
 import pixelmatch from 'pixelmatch';
+import type { Page } from 'playwright-core';
 import { PNG } from 'pngjs';
-import type { Area, Picture, PixelDifference } from '#core/pages/page-browser.ts';
+import type { Area, PageVisit, Picture, PixelDifference } from '#core/pages/page-browser.ts';
 
 const THUMBNAIL_WIDTH = 320;
 /** Of the part of a page that a thumbnail shows, relative to its width. */
@@ -8,8 +9,41 @@ const TALLEST_THUMBNAIL = 2;
 /** Changed pixels in neighbouring cells of this size, in pixels, are one area. */
 const CELL = 24;
 const MOST_AREAS = 20;
+/** Of a picture, in bytes. */
 const LARGEST = 1_048_576;
+const TALLEST = 8_000;
 const ENCODING = { filterType: 2, deflateLevel: 3, deflateStrategy: 0 } as const;
+
+/** A screenshot as PNG, or as a smaller JPEG where that is too large. Null if none can be taken. */
+export async function takePicture(
+  page: Page,
+  { picture, viewport }: PageVisit,
+  timeout: number,
+): Promise<Picture | null> {
+  if (picture === undefined) return null;
+  const size = picture.fullPage
+    ? await page
+        .evaluate('({ width: innerWidth, height: document.documentElement.scrollHeight })')
+        .catch(() => viewport)
+    : viewport;
+  const { width, height: full } = size as { width: number; height: number };
+  const height = Math.min(full || viewport.height, TALLEST);
+  const area = picture.fullPage ? { fullPage: true, clip: { x: 0, y: 0, width, height } } : {};
+  const options = { ...area, timeout, animations: 'disabled' } as const;
+  try {
+    let bytes = await page.screenshot({ ...options, type: 'png' });
+    let mediaType: Picture['mediaType'] = 'image/png';
+    for (const quality of [80, 40, 10]) {
+      if (bytes.length <= LARGEST) break;
+      bytes = await page.screenshot({ ...options, type: 'jpeg', quality, scale: 'css' });
+      mediaType = 'image/jpeg';
+    }
+    if (bytes.length > LARGEST) return null;
+    return { mediaType, width, height, base64: bytes.toString('base64') };
+  } catch {
+    return null;
+  }
+}
 
 /**
  * A small copy of a screenshot, and its difference to an earlier one. Undefined where the pictures
