@@ -255,6 +255,20 @@ describe('an MCP client', () => {
     for (const tool of ['server_logs', 'stop_process'])
       expect(await missing(tool)).toEqual(['server_not_found', useSeen]);
     expect((await callTool(client, 'stop_process', { name: 'seen' })).text).toMatch(/^seen is stop/);
+    const started = await porthole.call('POST', `/v1/sandbox/${run.sandboxId}/processes`, {
+      token: ALICE,
+      body: { argv: ['sleep', '600'] },
+    });
+    const { id } = started.json<{ id: string }>();
+    for (const [tool, how] of [
+      ['server_logs', 'call process_output with its process_id'],
+      ['stop_process', 'pass its process_id'],
+    ] as const)
+      expect(await missing(tool)).toEqual([
+        'server_not_found',
+        `${useSeen} For a process, ${how}: ${id} (sleep 600).`,
+      ]);
+    await callTool(client, 'stop_process', { process_id: id });
     const neither = refusal(await callTool(client, 'stop_process', {}));
     expect(neither).toEqual(['invalid_request', expect.stringMatching(/pass one of them/)]);
     await callTool(client, 'stop_preview', { port: 4567 });

@@ -6,7 +6,13 @@ import { followProcess } from '#core/processes/follow-output.ts';
 import { lastLines } from '#core/processes/await-app.ts';
 import { listPorts } from '#core/processes/sandbox-ports.ts';
 import { getProcess, listProcesses, signalProcess } from '#core/processes/sandbox-processes.ts';
-import { changeServer, getServer, listServers, putServer } from '#core/processes/sandbox-servers.ts';
+import {
+  changeServer,
+  getServer,
+  listServers,
+  putServer,
+  type ServerRef,
+} from '#core/processes/sandbox-servers.ts';
 import { processId } from '#guest/protocol/processes-protocol.ts';
 import { RESTARTS, SERVER_STATES, type ServerInfo, serverName } from '#guest/protocol/servers-protocol.ts';
 import { defineTool, fitting, type ToolContext } from '../mcp-tool.ts';
@@ -34,8 +40,19 @@ async function refOf(context: ToolContext, id: string | undefined) {
   return { caller: context.caller, sandboxId, signal: context.signal };
 }
 
-/** What an agent can do about a missing server: the guest's message is for the HTTP API. */
-async function knownServer(server: string, call: Promise<ServerInfo>): Promise<ServerInfo> {
+/** Processes that an error names: the newest. */
+const MOST_NAMED = 5;
+
+/**
+ * What an agent can do about a missing server: the guest's message is for the HTTP API.
+ * @param forProcess how the tool, or another, does the same for a process
+ */
+async function knownServer(
+  { services }: ToolContext,
+  ref: ServerRef,
+  call: Promise<ServerInfo>,
+  forProcess: string,
+): Promise<ServerInfo> {
   try {
     return await call;
   } catch (error) {
@@ -43,8 +60,13 @@ async function knownServer(server: string, call: Promise<ServerInfo>): Promise<S
     const { details, cause } = error;
     const names = Array.isArray(details['existing']) ? details['existing'].map(String) : [];
     const known = names.length === 0 ? '' : `use one of ${names.join(', ')}, or `;
-    const remedy = `${known}declare it with start_server.`;
-    throw new PortholeError('server_not_found', `No server ${server}`, { details, cause, remedy });
+    const processes = (await listProcesses(services, ref))
+      .filter(({ started_by: by }) => by.kind !== 'server')
+      .slice(0, MOST_NAMED)
+      .map(({ id, argv }) => `${id} (${plainText(argv.join(' '), 60)})`);
+    const other = processes.length === 0 ? '' : ` For a process, ${forProcess}: ${processes.join(', ')}.`;
+    const remedy = `${known}declare it with start_server.${other}`;
+    throw new PortholeError('server_not_found', `No server ${ref.name}`, { details, cause, remedy });
   }
 }
 
@@ -87,13 +109,15 @@ export const serverLogsTool = defineTool({
   async run({ run_id, name: server }, context) {
     const { services } = context;
     const signal = AbortSignal.any([context.signal, AbortSignal.timeout(LOG_MS)]);
-    const ref = await refOf(context, run_id);
-    const info = await knownServer(server, getServer(services, { ...ref, name: server }));
+    const ref = { ...(await refOf(context, run_id)), name: server };
+    const info = await knownServer(context, ref, getServer(services, ref), READ_PROCESS);
     const log = await lastLines(services.guests.of(ref.sandboxId), server, signal);
     const lines = log.map((line) => plainText(line, 400));
     return { data: { ...toSummary(info), log: lines }, text: [`[${info.state}]`, ...lines].join('\n') };
   },
 });
+
+const READ_PROCESS = 'call process_output with its process_id';
 
 /** Timeout of reading a log, in ms. */
 const LOG_MS = 10_000;
@@ -223,10 +247,18 @@ export const stopProcessTool = defineTool({
         remedy: 'pass one of them, as list_processes has it.',
       });
     }
-    const { state } =
-      server === undefined
-        ? await signalProcess(context.services, { ...ref, processId: id ?? '' }, 'SIGTERM')
-        : await knownServer(server, changeServer(context.services, { ...ref, name: server }, 'stop'));
+    const stop = () => {
+      if (server === undefined)
+        return signalProcess(context.services, { ...ref, processId: id ?? '' }, 'SIGTERM');
+      const named = { ...ref, name: server };
+      return knownServer(
+        context,
+        named,
+        changeServer(context.services, named, 'stop'),
+        'pass its process_id',
+      );
+    };
+    const { state } = await stop();
     const which = server ?? id ?? '';
     return { data: { name: which, state }, text: `${which} is ${state}.` };
   },
