@@ -1,24 +1,30 @@
 import { isIP } from 'node:net';
 import { addressRefusal } from '#core/auth/address-range.ts';
 import type { BlockedHost, NetworkAccess } from '#core/network/network.ts';
+import type { NetworkRefusal } from '#core/network/network-policy.ts';
 import { packageRules } from '#core/network/network-presets.ts';
 import type { Config } from './config/config.ts';
 import type { OpenBroker, OpenBrokerDeps } from './open-broker.ts';
 import type { Platform } from './platform.ts';
 
-const REFUSED = {
-  'metadata address': 'Sandboxes never reach metadata addresses: they give out credentials of the machine.',
-  'reserved address': 'Sandboxes never reach loopback and reserved addresses.',
-  'private address':
+const REFUSED: Readonly<Record<NetworkRefusal, (sandboxId: string, host: string) => string>> = {
+  'metadata address': () =>
+    'Sandboxes never reach metadata addresses: they give out credentials of the machine.',
+  'reserved address': () => 'Sandboxes never reach loopback and reserved addresses.',
+  'private address': () =>
     'Private addresses are refused, unless an administrator permits their range with PORTHOLE_NETWORK_PRIVATE_ALLOW.',
-} as const;
+  'deny list': (sandboxId) =>
+    `The deny list of the sandbox names it, whatever allow has. Its owner can change that: PATCH /v1/sandbox/${sandboxId} {"deny": [the other entries]}, which replaces the list.`,
+  'other host': () => 'What is sent there names another host: connect to that one.',
+  'needs https': (_, host) => `Use https://${host}.`,
+};
 
 /** What can be done about a blocked host, or why nothing can. */
-export function allowHint(sandboxId: string, { host, port, rule }: BlockedHost): string {
+export function allowHint(sandboxId: string, { host, port, refusal }: BlockedHost): string {
   const isAddress = isIP(host) !== 0;
-  const named = / is a (metadata|reserved|private) address$/.exec(rule)?.[0].slice(' is a '.length);
-  const refusal = (isAddress ? addressRefusal(host, [], false) : named) as keyof typeof REFUSED | undefined;
-  if (refusal !== undefined) return REFUSED[refusal];
+  const why = isAddress ? addressRefusal(host, [], false) : refusal;
+  // Another process, perhaps of another version, may have written it.
+  if (why !== undefined && why in REFUSED) return REFUSED[why](sandboxId, host);
   if (isAddress) return 'The list allow takes names of hosts, not addresses: connect to the name.';
   const entry = port === 80 || port === 443 ? host : `${host}:${port}`;
   return `Its owner can allow it: PATCH /v1/sandbox/${sandboxId} {"allow": ["${entry}"]}, which replaces the list.`;
@@ -72,10 +78,11 @@ export function openNetwork(
       if (!(await platform.brokersNetwork())) return [];
       const events = await records.sandboxEvents.since(id, 'network', since, 1_000);
       const blocked = events.filter(({ data }) => data['decision'] === 'blocked');
-      const hosts = blocked.map(({ data: { host, port, rule } }) => ({
+      const hosts = blocked.map(({ data: { host, port, rule, refusal } }) => ({
         host: String(host),
         port: Number(port),
         rule: String(rule),
+        refusal: refusal as NetworkRefusal | undefined,
       }));
       const byHost = new Map(hosts.toReversed().map((each) => [`${each.host}:${each.port}`, each]));
       return [...byHost.values()].slice(-MOST_BLOCKED);

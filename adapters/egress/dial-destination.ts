@@ -4,7 +4,7 @@ import { type ClientRequest, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import { setTimeout as after } from 'node:timers/promises';
-import { addressRefusal } from '#core/auth/address-range.ts';
+import { type AddressRefusal, addressRefusal } from '#core/auth/address-range.ts';
 import { destinationText, type Destination } from '#core/network/network-policy.ts';
 import { endpointOf, hostText, type NetworkHost, readHost } from '#core/network/network-host.ts';
 import { connectDirect } from '#proxy/direct-socket.ts';
@@ -21,12 +21,12 @@ const MOST_ADDRESSES = 6;
 
 /** A destination that is allowed but cannot be connected to. */
 export class DialError extends Error {
-  /** Whether an address was refused, as opposed to a failure of the network. */
-  readonly refused: boolean;
+  /** Why its address was refused; undefined for a failure of the network. */
+  readonly refusal: AddressRefusal | undefined;
 
-  constructor(message: string, refused: boolean, options?: ErrorOptions) {
+  constructor(message: string, options?: ErrorOptions & { readonly refusal?: AddressRefusal }) {
     super(message, options);
-    this.refused = refused;
+    this.refusal = options?.refusal;
   }
 }
 
@@ -63,7 +63,7 @@ export async function dialDestination(
   const usable = addresses.filter((_, index) => refusals[index] === undefined).slice(0, MOST_ADDRESSES);
   const refusal = refusals.find((each) => each !== undefined);
   if (usable.length === 0 && refusal !== undefined) {
-    throw new DialError(`${hostText(host)} is a ${refusal}`, true);
+    throw new DialError(`${hostText(host)} is a ${refusal}`, { refusal });
   }
   if (proxy !== undefined) {
     // Proxies usually allow tunnels only to port 443.
@@ -83,7 +83,7 @@ export async function dialDestination(
     }
   }
   const { code = 'no answer' } = (failure ?? {}) as NodeJS.ErrnoException;
-  throw new DialError(`${destinationText(destination)} cannot be reached (${code})`, false, {
+  throw new DialError(`${destinationText(destination)} cannot be reached (${code})`, {
     cause: failure,
   });
 }
@@ -105,7 +105,7 @@ async function addressesOf(
   } catch (error) {
     if (hasProxy) return [];
     const { code = 'no answer' } = error as NodeJS.ErrnoException;
-    throw new DialError(`${host.name} cannot be resolved (${code})`, false, { cause: error });
+    throw new DialError(`${host.name} cannot be resolved (${code})`, { cause: error });
   }
 }
 
@@ -161,9 +161,7 @@ function connectThrough(proxy: URL, authority: string, signal: AbortSignal): Pro
   return new Promise((resolve, reject) => {
     const failed = (cause: unknown): void => {
       const { code = 'no answer' } = cause as NodeJS.ErrnoException;
-      reject(
-        new DialError(`${authority}: the machine's proxy cannot be reached (${code})`, false, { cause }),
-      );
+      reject(new DialError(`${authority}: the machine's proxy cannot be reached (${code})`, { cause }));
     };
     request({
       ...endpointOf(proxy),
@@ -181,7 +179,7 @@ function connectThrough(proxy: URL, authority: string, signal: AbortSignal): Pro
         socket.on('error', () => {});
         if (response.statusCode !== 200) {
           socket.destroy();
-          reject(new DialError(`${authority}: the machine's proxy answered ${response.statusCode}`, false));
+          reject(new DialError(`${authority}: the machine's proxy answered ${response.statusCode}`));
           return;
         }
         if (head.length > 0) socket.unshift(head);
@@ -189,7 +187,7 @@ function connectThrough(proxy: URL, authority: string, signal: AbortSignal): Pro
       })
       .once('response', (response) => {
         response.destroy();
-        reject(new DialError(`${authority}: the machine's proxy answered ${response.statusCode}`, false));
+        reject(new DialError(`${authority}: the machine's proxy answered ${response.statusCode}`));
       })
       .once('timeout', function (this: ClientRequest) {
         this.destroy(Object.assign(new Error('too slow'), { code: 'ETIMEDOUT' }));

@@ -45,7 +45,7 @@ export async function connectTls(
     return await cameUp(secure, 'secureConnect', HANDSHAKE_MS, signal);
   } catch (cause) {
     const { code = 'no answer' } = cause as NodeJS.ErrnoException;
-    throw new DialError(`the TLS of ${servername} is not valid (${code})`, false, { cause });
+    throw new DialError(`the TLS of ${servername} is not valid (${code})`, { cause });
   }
 }
 

@@ -73,15 +73,7 @@ interface Flow {
   readonly secrets: Set<string>;
 }
 
-class Blocked extends Error {
-  /** What to do, where allowing the host does not help. */
-  readonly remedy: string | undefined;
-
-  constructor(rule: string, remedy?: string) {
-    super(rule);
-    this.remedy = remedy;
-  }
-}
+class Blocked extends Error {}
 
 /**
  * Opens every connection of the sandboxes on this machine. Sandbox traffic is untrusted input. A
@@ -193,8 +185,8 @@ export class NetworkBroker {
       const [secret] = secretsFor(await this.#deps.secretsOf(sandboxId), destination);
       if (secret !== undefined) {
         socket.destroy();
-        flow.decision = { kind: 'deny', rule: `secret ${secret.name} needs https` };
-        throw new Blocked(flow.decision.rule, `Use https://${hostText(host)}.`);
+        flow.decision = { kind: 'deny', rule: `secret ${secret.name} needs https`, refusal: 'needs https' };
+        throw new Blocked(flow.decision.rule);
       }
       flow.ended.signal.addEventListener('abort', () => {
         socket.destroy();
@@ -306,10 +298,10 @@ export class NetworkBroker {
     const other =
       name && this.#decide(await this.#deps.policyOf(sandboxId), { host: name, port: destination.port });
     if (other?.kind === 'allow' || (isOpen && other === undefined)) return;
-    flow.decision = {
-      kind: 'deny',
-      rule: name === undefined ? 'no valid TLS' : `TLS for ${hostText(name)}`,
-    };
+    flow.decision =
+      name === undefined
+        ? { kind: 'deny', rule: 'no valid TLS', refusal: 'needs https' }
+        : { kind: 'deny', rule: `TLS for ${hostText(name)}`, refusal: 'other host' };
     ended.abort(new Blocked(flow.decision.rule));
     throw ended.signal.reason;
   }
@@ -340,12 +332,11 @@ export class NetworkBroker {
     const flight = await firstFlight(client, server, ended.signal);
     const asked = flight.kind === 'tls' ? readHost(flight.name ?? '') : undefined;
     if (asked === undefined || !isSame(asked, destination.host)) {
-      const rule =
+      flow.decision =
         flight.kind === 'tls'
-          ? `TLS for ${flight.name ?? 'no name'}`
-          : `no TLS, which secrets of ${name} need`;
-      flow.decision = { kind: 'deny', rule };
-      ended.abort(new Blocked(rule));
+          ? { kind: 'deny', rule: `TLS for ${flight.name ?? 'no name'}`, refusal: 'other host' }
+          : { kind: 'deny', rule: `no TLS, which secrets of ${name} need`, refusal: 'needs https' };
+      ended.abort(new Blocked(flow.decision.rule));
       throw ended.signal.reason;
     }
     const program = await acceptTls(client, context, ended.signal).catch((cause: unknown) => {
@@ -354,11 +345,10 @@ export class NetworkBroker {
       const names = secretsFor(secrets, destination).map((secret) => secret.name);
       throw new DialError(
         `the program refuses the certificate of this sandbox for ${name} (${code}), which secret ${names.join(', ')} needs`,
-        false,
         { cause },
       );
     });
-    if (server.destroyed) throw new DialError(`${destinationText(destination)} hung up`, false);
+    if (server.destroyed) throw new DialError(`${destinationText(destination)} hung up`);
     server.once('close', () => this.#end(flow));
     serveIntercepted(program, server, {
       destination,
@@ -369,7 +359,7 @@ export class NetworkBroker {
         else flow.bytesIn += count;
       },
       misdirected: (host) => {
-        flow.decision = { kind: 'deny', rule: `Host ${host.slice(0, 260)}` };
+        flow.decision = { kind: 'deny', rule: `Host ${host.slice(0, 260)}`, refusal: 'other host' };
         ended.abort(new Blocked(flow.decision.rule));
       },
     });
@@ -388,13 +378,13 @@ export class NetworkBroker {
 
   #refusal({ sandboxId, destination, decision }: Flow, error: unknown): ['blocked' | 'unreachable', string] {
     const failure = error instanceof DialError ? error : undefined;
-    if (!(error instanceof Blocked) && failure?.refused !== true) {
+    if (!(error instanceof Blocked) && failure?.refusal === undefined) {
       return ['unreachable', `${failure?.message ?? 'Cut off'}.\n`];
     }
     const rule = failure?.message ?? decision.rule;
-    const blocked = { host: hostText(destination.host), port: destination.port, rule };
-    const remedy = error instanceof Blocked ? error.remedy : undefined;
-    const hint = remedy ?? this.#deps.hint(sandboxId, blocked);
+    const refusal = failure?.refusal ?? decision.refusal;
+    const blocked = { host: hostText(destination.host), port: destination.port, rule, refusal };
+    const hint = this.#deps.hint(sandboxId, blocked);
     return ['blocked', `${destinationText(destination)} is blocked (${rule}). ${hint}\n`];
   }
 
@@ -416,12 +406,14 @@ export class NetworkBroker {
     const { sandboxId, destination, decision, began, bytesIn, bytesOut } = flow;
     if (flow.isReported) return;
     flow.isReported = true;
-    const isRefused = decision.kind !== 'allow' || (error instanceof DialError && error.refused);
+    const refusal = error instanceof DialError ? error.refusal : decision.refusal;
+    const isRefused = decision.kind !== 'allow' || refusal !== undefined;
     return this.#deps.attempted(sandboxId, {
       host: hostText(destination.host),
       port: destination.port,
       decision: isRefused ? 'blocked' : error === undefined ? 'allowed' : 'failed',
       rule: error instanceof DialError ? error.message : ruleOf(flow),
+      refusal,
       bytesIn,
       bytesOut,
       ms: Math.round(performance.now() - began),

@@ -95,6 +95,8 @@ const NEVER = [
   'ff00::/8',
 ] as const;
 
+export type AddressRefusal = 'metadata address' | 'reserved address' | 'private address';
+
 /**
  * Why a connection to an address is refused; undefined if it is allowed. Checked after resolution,
  * on the address that is used, to prevent DNS rebinding.
@@ -107,7 +109,7 @@ export function addressRefusal(
   address: string,
   permitted: readonly string[],
   mayBePrivate: boolean,
-): 'metadata address' | 'reserved address' | 'private address' | undefined {
+): AddressRefusal | undefined {
   const range = `${address}/${isIPv4(address) ? 32 : 128}`;
   if (reachesMetadataOnly(range)) return 'metadata address';
   if (permitted.some((each) => contains(each, range))) return undefined;

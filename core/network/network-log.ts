@@ -52,9 +52,10 @@ export function networkLog({
     clearTimeout(timer);
     timer = undefined;
     for (const { sandboxId, first, attempts, bytesIn, bytesOut, ms } of pending.values()) {
-      const { host, port, decision, rule } = first;
+      const { host, port, decision, rule, refusal } = first;
       const amounts = { attempts, bytes_in: bytesIn, bytes_out: bytesOut, ms };
-      publisher.publish(sandboxId, 'network', { host, port, decision, rule, ...amounts });
+      const why = { rule, ...(refusal !== undefined && { refusal }) };
+      publisher.publish(sandboxId, 'network', { host, port, decision, ...why, ...amounts });
     }
     pending.clear();
     flushed.resolve();
@@ -62,7 +63,7 @@ export function networkLog({
   };
   return {
     attempted(sandboxId, attempt) {
-      const { host, port, decision, rule, bytesIn, bytesOut, ms } = attempt;
+      const { host, port, decision, rule, refusal, bytesIn, bytesOut, ms } = attempt;
       const key = JSON.stringify([sandboxId, host, port, decision, rule]);
       const known = pending.get(key) ?? {
         sandboxId,
@@ -82,7 +83,7 @@ export function networkLog({
       const list = (blocked.get(sandboxId) ?? []).filter((each) => each.host !== host || each.port !== port);
       // Delete before set: the map stays in the order of the last block.
       blocked.delete(sandboxId);
-      blocked.set(sandboxId, [...list, { host, port, rule, at: clock.now() }].slice(-MOST_BLOCKED));
+      blocked.set(sandboxId, [...list, { host, port, rule, refusal, at: clock.now() }].slice(-MOST_BLOCKED));
       const [oldest] = blocked.keys();
       if (blocked.size > MOST_SANDBOXES && oldest !== undefined) blocked.delete(oldest);
     },
@@ -93,7 +94,7 @@ export function networkLog({
     blockedSince: (sandboxId, since) =>
       (blocked.get(sandboxId) ?? [])
         .filter(({ at }) => at >= since)
-        .map(({ host, port, rule }) => ({ host, port, rule })),
+        .map(({ host, port, rule, refusal }) => ({ host, port, rule, refusal })),
     async settled() {
       flush();
       await publisher.settled();

@@ -1,4 +1,5 @@
 /** Network policy of a sandbox: a pure decision over the policy, the presets and a destination. */
+import type { AddressRefusal } from '../auth/address-range.ts';
 import { hostText, type NetworkHost } from './network-host.ts';
 
 export const NETWORK_MODES = ['off', 'packages', 'allowlist', 'open'] as const;
@@ -49,10 +50,14 @@ export interface Destination {
   readonly http?: { readonly method: string; readonly path: string } | undefined;
 }
 
+/** A refusal that no entry of `allow` changes. */
+export type NetworkRefusal = AddressRefusal | 'deny list' | 'other host' | 'needs https';
+
 export interface NetworkDecision {
   readonly kind: 'allow' | 'deny' | 'ask';
   /** The rule that decided, for the log and for the user who reads a refusal. */
   readonly rule: string;
+  readonly refusal?: NetworkRefusal | undefined;
   /**
    * Whether the name may resolve to a private address, as a mirror's does.
    * @default false
@@ -73,7 +78,9 @@ export function decideNetwork(
 ): NetworkDecision {
   if (mode === 'off') return { kind: 'deny', rule: 'network: off' };
   const denied = deny.find((rule) => denies(rule, destination));
-  if (denied !== undefined) return { kind: 'deny', rule: `deny ${ruleText(denied)}` };
+  if (denied !== undefined) {
+    return { kind: 'deny', rule: `deny ${ruleText(denied)}`, refusal: 'deny list' };
+  }
   const allowed = allow.find((rule) => allows(rule, destination));
   if (allowed !== undefined) return { kind: 'allow', rule: `allow ${ruleText(allowed)}` };
   if (mode === 'packages') {

@@ -1,4 +1,4 @@
-import type { NetworkMode, PresetRule } from './network-policy.ts';
+import type { NetworkMode, NetworkRefusal, PresetRule } from './network-policy.ts';
 import type { SandboxAuthority } from './network-secrets.ts';
 
 /** A connection attempt of a sandbox. */
@@ -9,12 +9,13 @@ export interface NetworkAttempt {
   readonly decision: 'allowed' | 'blocked' | 'failed';
   /** The rule that decided, or the reason of the failure. */
   readonly rule: string;
+  readonly refusal?: NetworkRefusal | undefined;
   readonly bytesIn: number;
   readonly bytesOut: number;
   readonly ms: number;
 }
 
-export type BlockedHost = Pick<NetworkAttempt, 'host' | 'port' | 'rule'>;
+export type BlockedHost = Pick<NetworkAttempt, 'host' | 'port' | 'rule' | 'refusal'>;
 
 /** A question to the owner of a sandbox about a destination. */
 export interface NetworkQuestion {

@@ -26,6 +26,10 @@ export function blockedFrom(
       return [];
     });
     if (hosts.length === 0) return {};
-    return { blocked: hosts.map((each) => ({ ...each, hint: network.hint(sandboxId, each) })) };
+    const blocked = hosts.map((each) => {
+      const { host, port, rule } = each;
+      return { host, port, rule, hint: network.hint(sandboxId, each) };
+    });
+    return { blocked };
   };
 }

@@ -121,6 +121,15 @@ suite('the network of a sandbox', missingFor('bubblewrap'), () => {
     });
     const again = await curl('https://evil.example.test/');
     expect(again.stderr.toString()).toContain('403');
+    const exitAgain = JSON.parse(again.events.find(({ event }) => event === 'exit')?.data ?? '') as object;
+    expect(exitAgain).toMatchObject({
+      blocked: [
+        {
+          rule: 'deny evil.example.test:443',
+          hint: `The deny list of the sandbox names it, whatever allow has. Its owner can change that: PATCH /v1/sandbox/${run.sandboxId} {"deny": [the other entries]}, which replaces the list.`,
+        },
+      ],
+    });
     const log = await porthole.call('GET', `/v1/sandbox/${run.sandboxId}/network`, { token: ALICE });
     expect(log.json()).toMatchObject({
       network: 'packages',

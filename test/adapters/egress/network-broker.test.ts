@@ -208,6 +208,9 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
         expect({ mode, passed }).toEqual({ mode, passed: [] });
         expect(table.length).toBeGreaterThanOrEqual(200);
       }
+      expect(await logged('rebind.example.com is a reserved address')).toMatchObject({
+        refusal: 'reserved address',
+      });
     }, 60_000);
 
     test('puts the value of a secret into a request over TLS that curl trusts', async () => {
@@ -321,6 +324,7 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
       expect(attempts.at(-1)).toMatchObject({
         decision: 'blocked',
         rule: 'TLS for other.example.net',
+        refusal: 'other host',
         bytesOut: 0,
       });
     });

@@ -95,6 +95,13 @@ describe('a network policy', () => {
     expect(decide(given, where)).toBe(expected);
   });
 
+  test('says where no entry of allow would help: a host of deny', () => {
+    const given = policy('packages', { deny: rules('deny', 'pypi.org') });
+    const refusalOf = (name: string) =>
+      decideNetwork(given, PRESETS, { host: { kind: 'name', name }, port: 443 }, false).refusal;
+    expect([refusalOf('pypi.org'), refusalOf('a.example.com')]).toEqual(['deny list', undefined]);
+  });
+
   test('matches methods and paths of plain HTTP only, and never allows a tunnel by them', () => {
     const entry = { host: 'api.example.com', methods: ['get'], paths: ['/v1'] };
     const given = policy('allowlist', { allow: rules('allow', entry) });
