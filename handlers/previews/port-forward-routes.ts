@@ -205,7 +205,7 @@ export const startPortForwardRoute = defineRunRoute({
   tag: 'Previews',
   summary: 'Start a preview',
   description:
-    'Opens the preview of a port, or returns the live one with its expiry moved. For the owner of the run.',
+    'Opens the preview of a port, or returns the live one with its expiry moved. For the owner of the run, also once it has completed, unless `Sandbox__Preview__KeepAfterRun` is false.',
   body: StartPreviewBody,
   responses: { 200: { description: 'The live preview', schema: StartedPreviewDto } },
   errors: [

@@ -455,7 +455,9 @@ export const EnvironmentSchema = z.object({
   Sandbox__Preview__MaxLifetimeHours: whole(1, 720)
     .default(8)
     .describe('A preview ends after this time at the latest'),
-  Sandbox__Preview__KeepAfterRun: flag.default(true).describe('Whether previews outlive their run'),
+  Sandbox__Preview__KeepAfterRun: flag
+    .default(true)
+    .describe('Whether previews outlive their run, and its owner may start one after it'),
   Sandbox__Preview__AllowedPortMin: whole(1, 65_535)
     .default(3000)
     .describe('Lowest port that a preview may expose'),
