@@ -18,6 +18,8 @@ const BUILDER = join(ROOT, 'build/console.ts');
 const LONGEST_MS = 300_000;
 /** Characters of the builder's output that are kept: the last ones contain the error. */
 const MOST_WORDS = 2_000;
+/** What the builder inherits: the code of packages runs in it, so the host's keys are excluded. */
+const INHERITED = ['PATH', 'HOME', 'TMPDIR', 'LANG'];
 
 /**
  * Builds the console in the background if its build is missing or stale, at the lowest priority:
@@ -59,6 +61,7 @@ function within(path: string): string[] {
 
 function buildConsole(log: Logger, stopping: AbortSignal): void {
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', BUILDER], {
+    env: Object.fromEntries(INHERITED.map((name) => [name, process.env[name]])),
     stdio: ['ignore', 'ignore', 'pipe'],
     timeout: LONGEST_MS,
   });

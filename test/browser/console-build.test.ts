@@ -98,9 +98,14 @@ suite('the console of a folder that was just cloned', chromiumMissing, () => {
   );
 
   test(
-    'shows visitors who are not signed in nothing of the machine when it cannot be built',
+    'shows visitors who are not signed in nothing of the machine when it cannot be built, and the build no key',
     async () => {
       appendFileSync(join(folder, 'console/src/main.tsx'), "\nimport './not-there.ts';\n");
+      const given = join(folder, 'environment');
+      appendFileSync(
+        join(folder, 'console/vite.config.ts'),
+        `\nprocess.getBuiltinModule('fs').writeFileSync(${JSON.stringify(given)}, JSON.stringify(process.env));\n`,
+      );
       const url = await start({ SANDBOX_API_KEY: 'a-key-of-the-service' });
       await page.goto(url);
       await page
@@ -109,6 +114,9 @@ suite('the console of a folder that was just cloned', chromiumMissing, () => {
       const words = (await page.textContent('main')) ?? '';
       expect(words).toContain('The log says why.');
       expect(words).not.toContain('not-there');
+      const environment = JSON.parse(readFileSync(given, 'utf8')) as Record<string, string>;
+      expect(Object.keys(environment)).toContain('PATH');
+      expect(Object.keys(environment)).not.toContain('SANDBOX_API_KEY');
     },
     2 * MINUTE,
   );
