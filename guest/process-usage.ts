@@ -42,9 +42,15 @@ function treeOf(pid: number): number[] {
 }
 
 /** OOM kills in the sandbox; in the machine if its cgroup is not visible. */
-function outOfMemoryKills(): number {
+export function outOfMemoryKills(): number {
   const own = /^oom_kill (\d+)$/m.exec(read('/sys/fs/cgroup/memory.events') ?? '')?.[1];
   return Number(own ?? /^oom_kill (\d+)$/m.exec(read('/proc/vmstat') ?? '')?.[1] ?? 0);
+}
+
+/** The sandbox's memory limit in MiB; undefined if its cgroup has none or is not visible. */
+export function memoryLimit(): number | undefined {
+  const bytes = Number(read('/sys/fs/cgroup/memory.max'));
+  return Number.isNaN(bytes) ? undefined : bytes / 2 ** 20;
 }
 
 /**

@@ -1,7 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type KeptDetails, OutputExcerpt } from './kept-details.ts';
-import { type CommandExit, EXEC, execRequest, signalName, terminalSize } from './protocol/exec-protocol.ts';
+import { outOfMemoryKills } from './process-usage.ts';
+import {
+  type CommandExit,
+  EXEC,
+  execRequest,
+  signalName,
+  type SignalName,
+  terminalSize,
+} from './protocol/exec-protocol.ts';
 import {
   acceptKey,
   type WebSocketMessage,
@@ -57,6 +65,9 @@ const LARGE = 8 * 1024;
 /** Size of a pooled buffer: a piece of output and the head of its message. */
 const BUFFER = 64 * 1024 + 16;
 
+/** A shell's exit code after a SIGKILL. */
+const KILLED = 128 + 9;
+
 class AttachedCommand {
   readonly #starter: CommandStarter;
   readonly #details: KeptDetails;
@@ -67,6 +78,8 @@ class AttachedCommand {
   #early: WebSocketMessage[] = [];
   #command: StartedCommand | undefined;
   #isOver = false;
+  /** Out-of-memory kills before it; undefined until it runs, and once a request kills it. */
+  #kills: number | undefined;
   /** The output that is kept for the host. */
   #kept: { readonly id: string; readonly excerpt: OutputExcerpt } | undefined;
   /** Pooled buffers of large messages: those being sent, the oldest first, and free ones. */
@@ -133,7 +146,10 @@ class AttachedCommand {
       return;
     }
     started.output.begin((kind, chunk) => this.#output(EXEC[kind], chunk));
-    void started.exited.then((exit) => started.output.drain(() => this.#finish(exit)));
+    setImmediate(() => (this.#kills = outOfMemoryKills()));
+    void started.exited.then((exit) =>
+      started.output.drain(() => this.#finish(exit, this.#outOfMemory(exit))),
+    );
     for (const message of this.#early.splice(0)) this.#control(started, message);
   }
 
@@ -158,9 +174,23 @@ class AttachedCommand {
     const { type, payload } = message;
     if (type === EXEC.stdin) this.#stdin(command, payload);
     else if (type === EXEC.stdinEnd) command.input?.end();
-    else if (type === EXEC.signal) command.signal(parse(payload.toString(), signalName));
+    else if (type === EXEC.signal) this.#signal(command, parse(payload.toString(), signalName));
     else if (type === EXEC.resize) command.resize(parseJson(payload.toString(), terminalSize));
     else throw new Error(`a message of type ${type}`);
+  }
+
+  #signal(command: StartedCommand, name: SignalName): void {
+    if (name === 'SIGKILL') this.#kills = undefined;
+    command.signal(name);
+  }
+
+  /** Also for a shell: its exit code says that a command of it was killed. */
+  #outOfMemory(exit: CommandExit): string | undefined {
+    const wasKilled = 'signal' in exit ? exit.signal === 'SIGKILL' : exit.code === KILLED;
+    if (!wasKilled || this.#kills === undefined || outOfMemoryKills() <= this.#kills) return undefined;
+    const limit = this.#starter.memoryLimit;
+    const at = limit === undefined ? '' : `, at the sandbox's limit of ${limit} MiB`;
+    return `Out of memory: the kernel ended the command${at}.\n`;
   }
 
   #stdin({ input }: StartedCommand, payload: Buffer): void {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { CommandOutput } from './command-output.ts';
 import { expendable, Groups, signalGroup } from './protect-guest.ts';
-import { ChildTimes } from './process-usage.ts';
+import { ChildTimes, memoryLimit } from './process-usage.ts';
 import type { CommandExit, ExecRequest, TerminalSize } from './protocol/exec-protocol.ts';
 import { openFolder } from './protocol/open-folder.ts';
 import { type GuestSettings, locate } from './protocol/settings-protocol.ts';
@@ -82,6 +82,11 @@ export class CommandStarter {
     const started = startPiped(prepared, this.#times);
     if ('pid' in started && workspace !== '/workspace') this.#groups.add(started.pid);
     return started;
+  }
+
+  /** In MiB; undefined if it is not known. */
+  get memoryLimit(): number | undefined {
+    return memoryLimit() ?? this.#settings.memoryMb;
   }
 
   /** Kills every command, if no pid namespace does at the guest's end. */

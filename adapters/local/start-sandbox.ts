@@ -68,11 +68,13 @@ export class SandboxStarter {
     const { workspace, mounts, channel, state } = folder;
     const sources = { ...(await this.#shared()), workspace, mounts, channel, state };
     const { tools, userNamespaces } = this.#options;
-    const command =
-      isolation === 'none' ? plainGuest(id, sources, state) : isolatedGuest(id, sources, tools?.environment);
     const owner = ownerOf(id);
     const cgroup = isolation === 'none' ? undefined : await makeCgroup(id, folder, size);
     const memoryMb = cgroup?.controllers.has('memory') ? size.memoryMb : undefined;
+    const command =
+      isolation === 'none'
+        ? plainGuest(id, sources, state)
+        : isolatedGuest(id, sources, tools?.environment, memoryMb);
     const launch = LAUNCHERS[isolation]({ id, sources, owner, command, memoryMb, userNamespaces });
     const listener = createServer();
     await listenInFolder(listener, folder.path, SOCKET);
@@ -188,11 +190,12 @@ function isolatedGuest(
   id: string,
   sources: Sources,
   environment: Readonly<Record<string, string>> | undefined,
+  memoryMb: number | undefined,
 ): string[] {
   const env = { ...insideEnvironment(id), ...environment };
   const pty = sources.pty && INSIDE_PATHS.pty;
   const { node, guest, state } = INSIDE_PATHS;
-  return limitProcesses(guestCommand(node, guest, { env, state, network: NETWORK.socket, pty }));
+  return limitProcesses(guestCommand(node, guest, { env, state, network: NETWORK.socket, pty, memoryMb }));
 }
 
 /**

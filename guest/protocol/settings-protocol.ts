@@ -37,6 +37,8 @@ export interface GuestSettings {
   /** The folder of node-pty's native part; without it there are no terminals. */
   readonly pty?: string | undefined;
   readonly version: string;
+  /** The sandbox's memory limit in MiB, where its cgroup is not visible inside. */
+  readonly memoryMb?: number | undefined;
 }
 
 /** Settings before defaults are applied. */

@@ -77,6 +77,11 @@ suite('cgroup of a local sandbox', missing, () => {
     const taken = await run(provider, id, ['python3', '-c', 'x = b"x" * (400 << 20); print("taken")']);
     expect(taken.stdout).toBe('');
     expect(taken.exit).toEqual({ signal: 'SIGKILL' });
+    const why = "Out of memory: the kernel ended the command, at the sandbox's limit of 256 MiB.\n";
+    expect(taken.stderr).toBe(why);
+    const inShell = await run(provider, id, ['sh', '-c', `python3 -c 'b"x" * (400 << 20)'; exit $?`]);
+    expect([inShell.exit, inShell.stderr.endsWith(why)]).toEqual([{ code: 137 }, true]);
+    expect(await run(provider, id, ['sh', '-c', 'kill -9 $$'])).toMatchObject({ stderr: '' });
     expect((await run(provider, id, ['echo', 'on'])).stdout).toBe('on\n');
   });
 
