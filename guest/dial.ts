@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { DIAL_UPGRADE } from './protocol/http-protocol.ts';
@@ -42,10 +43,7 @@ export async function connectLoopback(port: number): Promise<Socket> {
   for (const host of LOOPBACK) {
     const socket = new AppSocket({ allowHalfOpen: true }).setNoDelay().connect(port, host);
     try {
-      await new Promise<void>((resolve, reject) => {
-        socket.once('connect', resolve);
-        socket.once('error', reject);
-      });
+      await once(socket, 'connect');
       return socket;
     } catch (error) {
       socket.destroy();

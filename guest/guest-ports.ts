@@ -59,8 +59,8 @@ export class Ports {
     };
   }
 
-  /** Resolves once the port is in that state; never after `signal`. */
-  async reach(port: number, state: 'listening' | 'closed', signal: AbortSignal): Promise<void> {
+  /** Resolves once the port is in that state, to false if `signal` aborts first. */
+  async reach(port: number, state: 'listening' | 'closed', signal: AbortSignal): Promise<boolean> {
     const stop = this.watch();
     try {
       const isThere = (): boolean => this.#known.has(port) === (state === 'listening');
@@ -68,6 +68,7 @@ export class Ports {
       while (!isThere() && !signal.aborted) {
         await once(this.#changes, 'change', { signal }).catch(() => undefined);
       }
+      return isThere();
     } finally {
       stop();
     }

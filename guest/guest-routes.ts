@@ -1,9 +1,14 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import * as z from 'zod/mini';
+import { unlessAborted } from '../core/shared/concurrency.ts';
 import { readPort } from './dial.ts';
 import { commandAtPort, type Ports } from './guest-ports.ts';
 import type { Processes } from './guest-processes.ts';
 import type { Servers } from './guest-servers.ts';
 import { type OutputRing, streamOutput } from './output-ring.ts';
+import { replacePlain } from './plain-file.ts';
+import { RUNS_FOLDER } from './prepare-workspace.ts';
 import { terminalSize } from './protocol/exec-protocol.ts';
 import { NETWORK } from './protocol/network.ts';
 import { portWaitRequest } from './protocol/ports-protocol.ts';
@@ -14,26 +19,13 @@ import {
   type StartedBy,
   waitRequest,
 } from './protocol/processes-protocol.ts';
+import { runsRequest } from './protocol/runs-protocol.ts';
 import { logsQuery, serverName, serverRequest } from './protocol/servers-protocol.ts';
 import { parse, readJson } from './read-json.ts';
 import { GuestError, type Handler, type Routes, sendJson } from './router.ts';
 
 function queryOf(url: URL): Record<string, string> {
   return Object.fromEntries(url.searchParams);
-}
-
-/** Resolves to false if `ms` pass first, or the caller is gone. */
-async function within(ms: number, event: Promise<unknown>, signal: AbortSignal): Promise<boolean> {
-  const late = Promise.withResolvers<false>();
-  const timer = setTimeout(() => late.resolve(false), ms);
-  const gone = (): void => late.resolve(false);
-  signal.addEventListener('abort', gone);
-  try {
-    return await Promise.race([event.then(() => true), late.promise]);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', gone);
-  }
 }
 
 const inputQuery = z.object({ eof: z._default(z.stringbool(), false) });
@@ -84,9 +76,10 @@ export function processRoutes(processes: Processes, startedBy?: StartedBy): Rout
     'POST /v1/processes/{id}/wait': async (request, response, { params, signal }) => {
       const process = find(params);
       const { timeout_ms } = await readJson(request, waitRequest);
-      if (!(await within(timeout_ms, process.ended, signal))) {
+      const until = AbortSignal.any([signal, AbortSignal.timeout(timeout_ms)]);
+      await unlessAborted(process.ended, until).catch((): never => {
         throw new GuestError('timed_out', `Process ${process.info.id} still runs after ${timeout_ms} ms.`);
-      }
+      });
       sendJson(response, 200, process.info);
     },
   };
@@ -174,11 +167,8 @@ export function portRoutes(ports: Ports): Routes<Handler> {
     'POST /v1/ports/{port}/wait': async (request, response, { params, signal }) => {
       const port = readPort(params['port']);
       const { state, timeout_ms } = await readJson(request, portWaitRequest);
-      const late = new AbortController();
-      const either = AbortSignal.any([signal, late.signal]);
-      const reached = await within(timeout_ms, ports.reach(port, state, either), signal);
-      late.abort();
-      if (!reached) {
+      const until = AbortSignal.any([signal, AbortSignal.timeout(timeout_ms)]);
+      if (!(await ports.reach(port, state, until))) {
         const existing = ports.list().map((one) => String(one.port));
         throw new GuestError('timed_out', `Port ${port} is not ${state} after ${timeout_ms} ms.`, {
           existing: existing.slice(0, 100),
@@ -195,6 +185,24 @@ export function connectionRoutes(): Routes<Handler> {
     'GET /v1/connections/{port}': (_request, response, { params }) => {
       const command = commandAtPort(readPort(params['port']), NETWORK.port);
       sendJson(response, 200, { command: command ?? null });
+    },
+  };
+}
+
+/**
+ * `/v1/runs`: a file for each run of the sandbox, readable by its user only. Files of other runs
+ * stay. The home folder is in memory: the files are lost with the sandbox's processes.
+ * @throws Error if the home folder cannot be written
+ */
+export function runRoutes(home: string | undefined): Routes<Handler> {
+  return {
+    'PUT /v1/runs': async (request, response) => {
+      const { running, ended } = await readJson(request, runsRequest);
+      if (home === undefined) throw new Error('the sandbox has no HOME');
+      const folder = join(home, RUNS_FOLDER);
+      for (const { id, access } of running) replacePlain(join(folder, id), access);
+      for (const id of ended) rmSync(join(folder, id), { force: true });
+      response.writeHead(204).end();
     },
   };
 }

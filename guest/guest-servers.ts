@@ -162,15 +162,12 @@ class DeclaredServer {
     this.process = process;
     // Stopped during the start.
     if (turn !== this.#turn) process.signal('SIGKILL');
-    void this.#followExit(process, turn);
+    void process.ended.then((exit) => {
+      if (turn === this.#turn) this.#over(process, exit);
+    });
     const isCurrent = (): boolean => turn === this.#turn && process.isRunning;
     const ready = isSeen === undefined ? this.#answers(isCurrent) : seen.promise;
     void this.#followStart(ready, process, isCurrent);
-  }
-
-  async #followExit(process: GuestProcess, turn: number): Promise<void> {
-    const exit = await process.ended;
-    if (turn === this.#turn) this.#over(process, exit);
   }
 
   async #followStart(ready: Promise<void>, process: GuestProcess, isCurrent: () => boolean): Promise<void> {

@@ -101,21 +101,21 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
   };
   const loadRoutes = () => import('./guest-routes.ts');
   const portRoutes = async () => (await loadRoutes()).portRoutes(ports);
-  const processRoutes = async (by?: StartedBy) =>
+  const processRoutes = (by?: StartedBy) => async () =>
     (await loadRoutes()).processRoutes((await work()).processes, by);
-  const serverRoutes = async (by?: StartedBy) =>
+  const serverRoutes = (by?: StartedBy) => async () =>
     (await loadRoutes()).serverRoutes((await work()).servers, by);
   const routes = new Router<Handler>({
     health,
     events: eventRoutes,
     ports: portRoutes,
     connections: async () => (await loadRoutes()).connectionRoutes(),
-    processes: () => processRoutes(),
-    expire: () => processRoutes(),
-    servers: () => serverRoutes(),
+    processes: processRoutes(),
+    expire: processRoutes(),
+    servers: serverRoutes(),
     previews,
     details: detailRoutes(details),
-    runs: async () => (await import('./run-routes.ts')).runRoutes(env['HOME']),
+    runs: async () => (await loadRoutes()).runRoutes(env['HOME']),
     ...Object.fromEntries(FILE_AREAS.map((name) => [name, files])),
   });
   const upgrades = new Router<UpgradeHandler>({
@@ -149,8 +149,8 @@ export async function serveGuest(settings: GuestSettings): Promise<Guest> {
     health,
     events: eventRoutes,
     ports: portRoutes,
-    processes: () => processRoutes(BY_SANDBOX),
-    servers: () => serverRoutes(BY_SANDBOX),
+    processes: processRoutes(BY_SANDBOX),
+    servers: serverRoutes(BY_SANDBOX),
   });
   const own = createGuestServer(inside, new Router({}), () => {});
   own.maxConnections = MOST_INSIDE;

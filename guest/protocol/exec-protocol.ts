@@ -2,7 +2,7 @@
 import * as z from 'zod/mini';
 import { detailId } from './details-protocol.ts';
 
-const noZero = z.refine<string>((text) => !text.includes('\0'), 'must not hold a zero byte');
+export const noZero = z.refine<string>((text) => !text.includes('\0'), 'must not hold a zero byte');
 const text = z.string().check(noZero);
 const size = z.int().check(z.gte(1), z.lte(65_535));
 

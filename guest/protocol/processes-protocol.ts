@@ -1,8 +1,7 @@
 /** Processes of the guest: `/v1/processes`. They outlive every connection. */
 import * as z from 'zod/mini';
-import { absolutePath, environment, signalName, terminalSize } from './exec-protocol.ts';
+import { absolutePath, environment, noZero, signalName, terminalSize } from './exec-protocol.ts';
 
-const noZero = z.refine<string>((text) => !text.includes('\0'), 'must not hold a zero byte');
 const text = z.string().check(noZero, z.maxLength(2 * 1024 * 1024));
 const count = z.int().check(z.gte(0));
 /** RFC 3339, in UTC. */
