@@ -1,22 +1,17 @@
-import type { FileStat } from '#guest/protocol/files-protocol.ts';
-import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
+import * as z from 'zod/mini';
+import { type FileStat, fileStat, listEnd } from '#guest/protocol/files-protocol.ts';
 import { readAgain } from '../shared/reads.ts';
-import { listInGuest, readGuestList } from './guest-files.ts';
+import { connectionLost, type GuestProvider, jsonOrUndefined } from './guest-files.ts';
 import { resolveWorkspacePath } from './workspace-path.ts';
 
-/** Metadata of one file of any type; links are not followed. */
-interface FileEntry {
-  /** Absolute. Invalid UTF-8 in a name is U+FFFD, here and below. */
-  readonly path: string;
+/** Metadata of one file of any type; links are not followed. Invalid UTF-8 in a name is U+FFFD. */
+interface FileEntry extends Omit<FileStat, 'size' | 'mtime'> {
   /** The last part of `path`. */
   readonly name: string;
-  readonly type: 'file' | 'directory' | 'symlink' | 'other';
-  /** In bytes; undefined if it is not a regular file. */
-  readonly size: number | undefined;
-  /** To the second; undefined if RFC 3339 cannot represent it. */
-  readonly mtime: Date | undefined;
-  /** Permissions, with setuid, setgid and sticky: 0..0o7777. */
-  readonly mode: number;
+  /** In bytes; null if it is not a regular file. */
+  readonly size: number | null;
+  /** To the second; null if RFC 3339 cannot represent it. */
+  readonly mtime: Date | null;
 }
 
 function fileEntryOf({ path, type, size, mtime, mode }: FileStat): FileEntry {
@@ -24,8 +19,8 @@ function fileEntryOf({ path, type, size, mtime, mode }: FileStat): FileEntry {
     path,
     name: path.slice(path.lastIndexOf('/') + 1),
     type,
-    size: type === 'file' ? size : undefined,
-    mtime: mtime >= FIRST_SECOND && mtime <= LAST_SECOND ? new Date(mtime * 1_000) : undefined,
+    size: type === 'file' ? size : null,
+    mtime: mtime >= FIRST_SECOND && mtime <= LAST_SECOND ? new Date(mtime * 1_000) : null,
     mode,
   };
 }
@@ -36,6 +31,7 @@ const LAST_SECOND = 253_402_300_799;
 
 /** In bytes: ten thousand names of usual length. */
 const MOST_OUTPUT = 4 * 1_048_576;
+
 interface ListOptions {
   /** 1: the folder's direct entries. */
   readonly depth: number;
@@ -51,42 +47,74 @@ export interface Listing {
   readonly folder: string;
 }
 
+interface ListedFiles {
+  readonly entries: readonly FileEntry[];
+  readonly isCut: boolean;
+}
+
 /**
  * Entries below a folder of the workspace, by path. `isCut`: entries were left out.
  * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`,
  * `workspace_archive_read_error`, and what `exec` throws
  */
 export async function listWorkspaceFiles(
-  deps: { readonly provider: Pick<Sandboxes, 'callGuest'> },
+  deps: { readonly provider: GuestProvider },
   sandboxId: string,
   path: string,
   { depth, most, skipped }: ListOptions,
   signal?: AbortSignal,
-): Promise<{ readonly entries: readonly FileEntry[]; readonly isCut: boolean }> {
+): Promise<ListedFiles> {
   return filesOfListing(await readListing(deps, sandboxId, path, { depth, skipped }, signal), most);
 }
 
-export function filesOfListing(
-  { said, folder }: Listing,
-  most: number,
-): { readonly entries: readonly FileEntry[]; readonly isCut: boolean } {
-  const bytes = Buffer.from(said.buffer, said.byteOffset, said.byteLength);
-  const { entries, isWhole } = readGuestList(bytes, folder);
-  return { entries: entries.slice(0, most).map(fileEntryOf), isCut: !isWhole || entries.length > most };
+/** Malformed lines are skipped. */
+export function filesOfListing({ said, folder }: Listing, most: number): ListedFiles {
+  const entries: { readonly stat: FileStat; readonly bytes: Buffer }[] = [];
+  let isWhole = false;
+  const listing = Buffer.from(said.buffer, said.byteOffset, said.byteLength);
+  for (const line of listing.toString('utf8').split('\n')) {
+    const value = jsonOrUndefined(line);
+    const stat = z.safeParse(fileStat, value);
+    if (!stat.success) {
+      const end = z.safeParse(listEnd, value);
+      if (end.success) isWhole = !end.data.truncated;
+    } else if (stat.data.path.startsWith(`${folder}/`)) {
+      entries.push({ stat: stat.data, bytes: Buffer.from(stat.data.path) });
+    }
+  }
+  entries.sort((one, other) => one.bytes.compare(other.bytes));
+  return {
+    entries: entries.slice(0, most).map(({ stat }) => fileEntryOf(stat)),
+    isCut: !isWhole || entries.length > most,
+  };
 }
 
 /** @throws as `listWorkspaceFiles` does */
 export async function readListing(
-  { provider }: { readonly provider: Pick<Sandboxes, 'callGuest'> },
+  { provider }: { readonly provider: GuestProvider },
   sandboxId: string,
   path: string,
-  { depth, skipped }: Pick<ListOptions, 'depth' | 'skipped'>,
+  { depth, skipped = [] }: Pick<ListOptions, 'depth' | 'skipped'>,
   signal?: AbortSignal,
 ): Promise<Listing> {
   const folder = resolveWorkspacePath(path, 'path');
-  const { listing } = await readAgain(
-    () => listInGuest(provider, sandboxId, folder, { depth, skipped, most: MOST_OUTPUT }, signal),
-    signal,
-  );
-  return { said: listing, folder };
+  const fields = new URLSearchParams({ path: folder, depth: String(depth) });
+  for (const name of skipped) fields.append('skip', name);
+  const call = { method: 'GET', path: `/v1/list?${fields.toString()}` } as const;
+  const said = await readAgain(async () => {
+    const answer = await provider.callGuest(sandboxId, call, signal);
+    const parts: Buffer[] = [];
+    let length = 0;
+    try {
+      for await (const part of answer as AsyncIterable<Buffer>) {
+        parts.push(part);
+        length += part.length;
+        if (length > MOST_OUTPUT) break;
+      }
+    } catch (error) {
+      throw connectionLost(sandboxId, error);
+    }
+    return Buffer.concat(parts);
+  }, signal);
+  return { said, folder };
 }

@@ -1,9 +1,8 @@
-import type { Readable } from 'node:stream';
-import { PortholeError } from '../errors.ts';
-import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
-import { resolveWorkspacePath } from './workspace-path.ts';
-import { tarOfGuest } from './guest-files.ts';
+import { finished, Readable } from 'node:stream';
+import { UNREADABLE_TRAILER } from '#guest/protocol/files-protocol.ts';
 import { readAgain } from '../shared/reads.ts';
+import { connectionLost, type GuestProvider } from './guest-files.ts';
+import { resolveWorkspacePath } from './workspace-path.ts';
 
 export interface PersistOptions {
   /** A folder of the workspace. @default the workspace itself */
@@ -28,6 +27,9 @@ export interface PersistedFolder {
   readonly leftOut: () => number;
 }
 
+/** Read-ahead of a tar, in pieces of 64 KiB. */
+const TAR_AHEAD = 8;
+
 /**
  * A folder of the workspace as a plain tar stream. Resolves at the first byte. A later failure
  * fails the stream, so a part is never taken for the whole.
@@ -35,22 +37,39 @@ export interface PersistedFolder {
  * `workspace_archive_read_error`, and what `exec` throws
  */
 export async function persistWorkspace(
-  { provider }: { readonly provider: Pick<Sandboxes, 'callGuest'> },
+  { provider }: { readonly provider: GuestProvider },
   sandboxId: string,
   { path = '/workspace', excludes = [], copiesHardLinks = false }: PersistOptions = {},
   signal?: AbortSignal,
 ): Promise<PersistedFolder> {
   const folder = resolveWorkspacePath(path, 'path');
-  for (const exclude of excludes) checkExclude(exclude);
-  const options = { excludes, copiesHardLinks };
+  const fields = new URLSearchParams({ path: folder, ...(copiesHardLinks && { hard_links: 'copy' }) });
+  for (const exclude of excludes) fields.append('exclude', exclude);
+  const call = { method: 'GET', path: `/v1/tar?${fields.toString()}` } as const;
   // Retry is safe until the first byte: the caller has received nothing.
-  return readAgain(() => tarOfGuest(provider, sandboxId, folder, options, signal), signal);
-}
-
-/** @throws PortholeError `invalid_request` for an invalid path */
-function checkExclude(path: string): void {
-  if (path.includes('..')) throw new PortholeError('invalid_request', 'exclude paths must not contain ".."');
-  if (path.includes('\0')) {
-    throw new PortholeError('invalid_request', 'exclude paths must not contain a NUL character');
-  }
+  const answer = await readAgain(() => provider.callGuest(sandboxId, call, signal), signal);
+  const tar = new Readable({
+    // A byte stream would copy buffered pieces into one.
+    objectMode: true,
+    highWaterMark: TAR_AHEAD,
+    read: () => void answer.resume(),
+    destroy: (error, done) => {
+      answer.destroy();
+      done(error);
+    },
+  });
+  answer.on('data', (piece: Buffer) => {
+    if (!tar.push(piece)) answer.pause();
+  });
+  finished(answer, (error) => {
+    if (error) tar.destroy(connectionLost(sandboxId, error));
+    else tar.push(null);
+  });
+  // Without a listener an error would crash the process; the reader gets it as well.
+  tar.on('error', () => undefined);
+  const leftOut = () => {
+    const said = answer.trailers[UNREADABLE_TRAILER] ?? '';
+    return /^\d{1,9}$/.test(said) ? Number(said) : 0;
+  };
+  return { tar, leftOut };
 }

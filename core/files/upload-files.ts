@@ -1,7 +1,8 @@
+import { Readable } from 'node:stream';
+import { MAX_UPLOAD_FRAME, UPLOAD } from '#guest/protocol/files-protocol.ts';
 import { PortholeError } from '../errors.ts';
-import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
+import { done, type GuestProvider, query, send, UNPACKS_WITHIN_MS } from './guest-files.ts';
 import { resolveWorkspacePath } from './workspace-path.ts';
-import { uploadToGuest } from './guest-files.ts';
 
 /** A file to upload. */
 export interface UploadedFile {
@@ -25,7 +26,7 @@ export interface WrittenFile {
  * `workspace_archive_write_error`, or the error of a file's stream
  */
 export async function uploadFiles(
-  { provider }: { readonly provider: Pick<Sandboxes, 'callGuest'> },
+  { provider }: { readonly provider: GuestProvider },
   sandboxId: string,
   path: string,
   files: AsyncIterable<UploadedFile>,
@@ -33,30 +34,46 @@ export async function uploadFiles(
 ): Promise<readonly WrittenFile[]> {
   const folder = resolveWorkspacePath(path, 'path');
   const written: WrittenFile[] = [];
-  await uploadToGuest(provider, sandboxId, folder, placed(files, folder, written), signal);
+  const call = {
+    method: 'POST',
+    path: `/v1/upload?${query({ path: folder })}`,
+    answerWithin: UNPACKS_WITHIN_MS,
+  } as const;
+  const content = Readable.from(frames(files, folder, written), { objectMode: false });
+  await send(provider, sandboxId, call, content, done, signal);
   return written;
 }
 
-/** Adds each file's path relative to the folder; counts the bytes. */
-async function* placed(
+async function* frames(
   files: AsyncIterable<UploadedFile>,
   folder: string,
   written: WrittenFile[],
-): AsyncGenerator<{ readonly name: string; readonly stream: AsyncIterable<Buffer> }, void, undefined> {
+): AsyncGenerator<Buffer, void, undefined> {
   const paths = new Set<string>();
   for await (const { filename, stream } of files) {
     const path = newDestination(folder, filename, paths);
+    const name = Buffer.from(path.slice(folder.length + 1));
+    yield Buffer.concat([frameHead(UPLOAD.file, name.length), name]);
     let size = 0;
-    async function* counted(): AsyncGenerator<Buffer, void, undefined> {
-      for await (const chunk of stream) {
-        size += chunk.length;
-        yield chunk;
+    for await (const chunk of stream) {
+      size += chunk.length;
+      for (let at = 0; at < chunk.length; at += MAX_UPLOAD_FRAME) {
+        const piece = chunk.subarray(at, at + MAX_UPLOAD_FRAME);
+        yield frameHead(UPLOAD.contents, piece.length);
+        yield piece;
       }
     }
-    yield { name: path.slice(folder.length + 1), stream: counted() };
     written.push({ path, size });
   }
   if (paths.size === 0) throw noFiles();
+  yield frameHead(UPLOAD.end, 0);
+}
+
+function frameHead(type: number, length: number): Buffer {
+  const head = Buffer.alloc(5);
+  head[0] = type;
+  head.writeUInt32BE(length, 1);
+  return head;
 }
 
 function noFiles(): PortholeError {

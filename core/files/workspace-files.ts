@@ -3,21 +3,20 @@ import { newDetailId } from '#guest/protocol/details-protocol.ts';
 import { type Caller, performerOf } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { SandboxEventPublisher } from '../sandboxes/sandbox-event-publisher.ts';
-import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
-import { resolveWorkspacePath } from './workspace-path.ts';
-import { openGuestFile, writeGuestFile, type WriteOptions } from './guest-files.ts';
 import { isConnectionLost, readAgain } from '../shared/reads.ts';
+import { connectionLost, done, type GuestProvider, query, send } from './guest-files.ts';
+import { resolveWorkspacePath } from './workspace-path.ts';
 
 export interface FileDeps {
-  readonly provider: Pick<Sandboxes, 'callGuest'>;
+  readonly provider: GuestProvider;
 }
 
 /** An open file. */
 export interface WorkspaceFile {
   /** Fails unless the whole file arrives. */
   readonly content: Readable;
-  /** In bytes, when it was opened; undefined if the sandbox does not report it. */
-  readonly size: number | undefined;
+  /** In bytes, when it was opened. */
+  readonly size: number;
 }
 
 /**
@@ -34,8 +33,7 @@ export async function readWorkspaceFile(
   signal?: AbortSignal,
 ): Promise<WorkspaceFile> {
   const absolute = resolveWorkspacePath(path, 'path');
-  const open = (from: number) =>
-    readAgain(() => openGuestFile(provider, sandboxId, absolute, from, signal), signal);
+  const open = (from: number) => readAgain(() => openAt(provider, sandboxId, absolute, from, signal), signal);
   let file = await open(0);
   const { size, version } = file;
 
@@ -43,12 +41,12 @@ export async function readWorkspaceFile(
     for (let at = 0, resumedAt = -1; ; ) {
       try {
         for await (const chunk of file.bytes as AsyncIterable<Buffer>) {
-          const piece = size === undefined ? chunk : chunk.subarray(0, size - at);
+          const piece = chunk.subarray(0, size - at);
           at += piece.length;
           yield piece;
           if (piece.length < chunk.length) return;
         }
-        if (size === undefined || at === size) return;
+        if (at === size) return;
         throw new PortholeError(
           'exec_transport_error',
           `read failed: ${absolute}: ${at} of ${size} bytes. It became shorter while it was read`,
@@ -56,9 +54,8 @@ export async function readWorkspaceFile(
         );
       } catch (error) {
         if (at === size) return;
-        const failed = file.lost?.(error) ?? error;
-        if (size === undefined || resumedAt === at || !isConnectionLost(failed) || file.bytes.readableEnded)
-          throw failed;
+        const failed = connectionLost(sandboxId, error);
+        if (resumedAt === at || !isConnectionLost(failed) || file.bytes.readableEnded) throw failed;
         resumedAt = at;
         // Report the original failure, not the file's state now: the read began on an intact file.
         file = await open(at).catch((error: unknown) => {
@@ -80,6 +77,31 @@ export async function readWorkspaceFile(
   return { content, size };
 }
 
+/** Opens a file at an offset. The bytes fail unless all announced ones arrive. */
+async function openAt(
+  provider: GuestProvider,
+  sandboxId: string,
+  absolute: string,
+  from: number,
+  signal?: AbortSignal,
+): Promise<{ readonly bytes: Readable; readonly size: number; readonly version: string }> {
+  const headers = from > 0 ? { range: `bytes=${from}-` } : {};
+  const call = { method: 'GET', path: `/v1/files?${query({ path: absolute })}`, headers } as const;
+  const answer = await provider.callGuest(sandboxId, call, signal);
+  const { 'content-length': length = '', etag } = answer.headers;
+  if (!/^\d{1,15}$/.test(length) || answer.statusCode !== (from > 0 ? 206 : 200) || etag === undefined) {
+    answer.destroy();
+    throw connectionLost(sandboxId, new Error('its guest breaks the protocol'));
+  }
+  return { bytes: answer, size: from + Number(length), version: etag };
+}
+
+interface WriteOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** The guest keeps what was changed under this id: 32 hex digits. */
+  readonly detailId?: string | undefined;
+}
+
 /**
  * Writes a file from a stream, all or nothing: into a temporary file beside it, then renamed.
  * @throws PortholeError `path_outside_workspace`, `invalid_request`,
@@ -90,11 +112,12 @@ export async function writeWorkspaceFile(
   sandboxId: string,
   path: string,
   content: Readable,
-  options: WriteOptions = {},
+  { signal, detailId }: WriteOptions = {},
 ): Promise<void> {
   const absolute = resolveWorkspacePath(path, 'path');
-  options.signal?.throwIfAborted();
-  await writeGuestFile(provider, sandboxId, absolute, content, options);
+  const fields = { path: absolute, ...(detailId !== undefined && { detail_id: detailId }) };
+  const call = { method: 'PUT', path: `/v1/files?${query(fields)}` } as const;
+  await send(provider, sandboxId, call, content, done, signal);
 }
 
 /** Writes a file for a caller, and publishes that with the id under which the change is kept. */

@@ -128,7 +128,7 @@ const readFileRoute = defineRoute({
         'content-disposition': attachment(posix.basename(path)),
         'x-content-type-options': 'nosniff',
         // Lets a client detect a truncated response.
-        ...(size !== undefined && { 'content-length': String(size) }),
+        'content-length': String(size),
       },
       body: content,
     };

@@ -83,9 +83,8 @@ async function begin(): Promise<ListingThread> {
 export function listingJson(listing: Listing): Buffer {
   const { entries, isCut } = filesOfListing(listing, MOST_ENTRIES);
   const answer = {
-    entries: entries.map(({ size, mtime, mode, ...entry }) => ({
+    entries: entries.map(({ mtime, mode, ...entry }) => ({
       ...entry,
-      size: size ?? null,
       mtime: mtime?.toISOString() ?? null,
       mode: mode.toString(8).padStart(4, '0'),
     })),

@@ -173,7 +173,7 @@ export const listFilesTool = defineTool({
       { depth: 1, most: MOST_ENTRIES },
       context.signal,
     );
-    const all = entries.map(({ name, type, size }) => ({ name, kind: KINDS[type], size: size ?? null }));
+    const all = entries.map(({ name, type, size }) => ({ name, kind: KINDS[type], size }));
     const listed = fitting(all, MOST_LISTED_JSON);
     const hasMore = isCut || listed.length < all.length;
     const lines = listed.map(({ name, kind, size }) => {
