@@ -2,7 +2,6 @@ import type { Person } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { BucketCredentials, BucketMount } from './mount-bucket.ts';
 import type { MountRequest } from './mount-request.ts';
-import { readS3fsOptions } from './s3fs-options.ts';
 
 /** A bucket that the configuration names. */
 export interface BucketBinding {
@@ -93,6 +92,53 @@ export function resolveMount(
     credentials: required(request.credentials ?? (caller.admin ? options.credentials : undefined)),
     s3fsOptions: withStyle(endpoint.origin, s3fsOptions),
   };
+}
+
+/** Values of the options of s3fs, by the pattern of the value. */
+const VALUES = { flag: /^$/, number: /^\d{1,9}$/, octal: /^[0-7]{3,4}$/, word: /^[A-Za-z0-9_-]{1,64}$/ };
+
+/**
+ * Options of s3fs for the protocol and the file view, by their values. Excluded: host paths, other
+ * servers, logs that would show a signature, and access control of the mount.
+ */
+const ALLOWED = {
+  flag: `allow_other complement_stat compat_dir enable_content_md5 enable_noobj_cache listobjectsv2
+    noatime nocopyapi nomixupload nomultipart norenameapi notsup_compat_dir noxmlns requester_pays ro
+    sigv2 sigv4 use_path_request_style use_rrs`,
+  number: `connect_timeout list_object_max_keys max_dirty_data max_stat_cache_size
+    multipart_copy_size multipart_size multipart_threshold multireq_max parallel_count
+    readwrite_timeout retries singlepart_copy_limit stat_cache_expire stat_cache_interval_expire`,
+  octal: 'mp_umask umask',
+  word: 'default_acl endpoint storage_class',
+};
+
+const OPTION_VALUES: ReadonlyMap<string, RegExp> = new Map(
+  Object.entries(ALLOWED).flatMap(([kind, names]) =>
+    names.split(/\s+/).map((name) => [name, VALUES[kind as keyof typeof VALUES]] as const),
+  ),
+);
+
+/** Options for server and credentials: the request's own fields set them. */
+const OURS = new Set(['passwd_file', 'url', 'host']);
+
+/**
+ * Splits the options: one text may contain several, as on s3fs's command line.
+ * @throws PortholeError `mount_error`
+ */
+function readS3fsOptions(texts: readonly string[]): readonly string[] {
+  const options = texts.flatMap((text) => text.split(',')).map((option) => option.trim());
+  return options.filter((option) => option !== '').map(checkOption);
+}
+
+function checkOption(option: string): string {
+  const [name = '', ...rest] = option.split('=');
+  if (OURS.has(name)) throw failed(`s3fs option ${name} cannot be overridden`);
+  const form = OPTION_VALUES.get(name);
+  // The value is not repeated: it may be a secret with a mistyped option name.
+  if (form === undefined)
+    throw failed(`s3fs option ${JSON.stringify(name.slice(0, 60))} is not supported here`);
+  if (!form.test(rest.join('='))) throw failed(`s3fs option ${name} has a value that it cannot have`);
+  return option;
 }
 
 function includes(
