@@ -65,16 +65,16 @@ export async function jsonAnswer<T>(
 }
 
 /**
- * Server-sent events, until the guest or the signal ends them. @throws PortholeError
- * `exec_transport_error`
+ * Server-sent events, until the guest or the signal ends them; undefined: a heartbeat. @throws
+ * PortholeError `exec_transport_error`
  */
 export async function* eventsAnswer(
   answer: GuestAnswer,
   sandboxId: string,
   signal?: AbortSignal,
-): AsyncGenerator<ServerSentEvent> {
+): AsyncGenerator<ServerSentEvent | undefined> {
   try {
-    for await (const event of serverSentEvents(answer)) if (event !== undefined) yield event;
+    yield* serverSentEvents(answer);
     if (!answer.complete) throw new Error('the stream was cut');
   } catch (error) {
     signal?.throwIfAborted();

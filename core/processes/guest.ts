@@ -52,6 +52,11 @@ export class Guest {
    * lost.
    */
   async *events(path: string, signal?: AbortSignal): AsyncGenerator<ServerSentEvent> {
+    for await (const event of this.stream(path, signal)) if (event !== undefined) yield event;
+  }
+
+  /** The same with undefined for each heartbeat of the guest, every 10 seconds of silence. */
+  async *stream(path: string, signal?: AbortSignal): AsyncGenerator<ServerSentEvent | undefined> {
     const answer = await this.#provider.callGuest(this.#sandboxId, { method: 'GET', path }, signal);
     yield* eventsAnswer(answer, this.#sandboxId, signal);
   }

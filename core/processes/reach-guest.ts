@@ -1,7 +1,7 @@
 import type { ProcessInfo, StartedBy } from '#guest/protocol/processes-protocol.ts';
 import type { Caller } from '../callers.ts';
 import { type ErrorCode, PortholeError } from '../errors.ts';
-import type { Guest, Guests } from './guest.ts';
+import { Guest, type Guests } from './guest.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import { findSandbox } from '../sandboxes/resume-sandbox.ts';
 import type { SandboxActivity } from '../sandboxes/sandbox-activity.ts';
@@ -27,17 +27,9 @@ export async function startInGuest<T>(
   id: string,
   start: (reached: ReachedGuest) => Promise<T>,
 ): Promise<T> {
-  const guest = deps.guests.of(id);
   const sandbox = await useSandbox(deps, caller, id, { agents: true });
-  deps.activity.touch(sandbox.id);
-  try {
-    return await start({ guest, sandbox });
-  } catch (error) {
-    const isDown = error instanceof PortholeError && error.code === 'sandbox_not_running';
-    if (!isDown || (await deps.records.sandboxes.get(id))?.desired !== 'running') throw error;
-  }
-  await deps.provider.resume(id);
-  return start({ guest, sandbox });
+  // Unlike `deps.guests`, the provider counts its calls as use and restarts a sandbox that died.
+  return start({ guest: new Guest(deps.provider, id), sandbox });
 }
 
 /**

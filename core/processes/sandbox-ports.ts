@@ -4,7 +4,7 @@ import type { Guest } from './guest.ts';
 import { type GuestDeps, reachGuest } from './reach-guest.ts';
 
 /** Beyond the time that a wait may take, in ms. */
-const ANSWER_AFTER_WAIT = 10_000;
+export const ANSWER_AFTER_WAIT = 10_000;
 
 export interface PortsRef {
   readonly caller: Caller;

@@ -1,17 +1,30 @@
-import { commandEnvironment } from '../network/network-secrets.ts';
+/** Processes and declared servers of a sandbox: what they are asked is the same for both. */
 import type { Readable } from 'node:stream';
-import { inputTaken } from '#guest/protocol/answers.ts';
+import * as z from 'zod/mini';
+import { inputTaken, outputCut } from '#guest/protocol/answers.ts';
+import type { TerminalSize } from '#guest/protocol/exec-protocol.ts';
 import {
+  OUTPUT_EVENTS,
+  type OutputEventName,
+  processExit,
   processInfo,
   type ProcessInfo,
   processList,
   type ProcessRequest,
 } from '#guest/protocol/processes-protocol.ts';
-import type { TerminalSize } from '#guest/protocol/exec-protocol.ts';
+import {
+  serverInfo,
+  type ServerInfo,
+  serverList,
+  type ServerRequest,
+} from '#guest/protocol/servers-protocol.ts';
 import type { Caller } from '../callers.ts';
-import { PortholeError } from '../errors.ts';
+import { type ErrorCode, PortholeError } from '../errors.ts';
+import { commandEnvironment } from '../network/network-secrets.ts';
 import type { GuestCall } from '../sandboxes/sandbox-provider.ts';
-import { type GuestCallOptions, NOTHING } from './guest.ts';
+import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
+import type { ServerSentEvent } from '../shared/server-sent-events.ts';
+import { type Guest, type GuestCallOptions, NOTHING } from './guest.ts';
 import type { AnswerSchema } from './guest-answers.ts';
 import {
   type GuestDeps,
@@ -21,60 +34,100 @@ import {
   startInGuest,
   withCodes,
 } from './reach-guest.ts';
+import { ANSWER_AFTER_WAIT, type PortsRef } from './sandbox-ports.ts';
 
 /**
  * An input is answered once the process has taken it: at its own pace, and at most so long (ms).
  */
 const INPUT_WITHIN = 600_000;
-/** Beyond the time that a wait may take, in ms. */
-const ANSWER_AFTER_WAIT = 10_000;
 
-/** Which process, for whom. */
-export interface ProcessRef {
-  readonly caller: Caller;
-  readonly sandboxId: string;
-  readonly processId: string;
-  readonly signal?: AbortSignal | undefined;
+interface Infos {
+  readonly processes: ProcessInfo;
+  readonly servers: ServerInfo;
 }
+
+/** Which process or server, for whom. */
+export interface StartedRef<K extends keyof Infos = keyof Infos> extends PortsRef {
+  readonly kind: K;
+  /** The id of a process, the name of a server. */
+  readonly id: string;
+}
+
+interface Facts<Info> {
+  readonly schema: AnswerSchema<Info>;
+  readonly notFound: ErrorCode;
+  /** The last part of the path of its output. */
+  readonly output: string;
+}
+
+const KINDS: { readonly [K in keyof Infos]: Facts<Infos[K]> } = {
+  processes: { schema: processInfo, notFound: 'process_not_found', output: 'output' },
+  servers: { schema: serverInfo, notFound: 'server_not_found', output: 'logs' },
+};
 
 /** Starts a process that outlives the request; a stopped sandbox is resumed. */
 export function startProcess(
   deps: GuestDeps,
-  { caller, sandboxId, signal }: Omit<ProcessRef, 'processId'>,
+  { caller, sandboxId, signal }: PortsRef,
   request: Omit<ProcessRequest, 'started_by' | 'sandbox_env'>,
 ): Promise<ProcessInfo> {
   return startInGuest(deps, caller, sandboxId, async ({ guest, sandbox }) => {
-    const body = { ...request, sandbox_env: commandEnvironment(sandbox), started_by: startedBy(caller) };
-    const { value } = await guest.call('POST', '/v1/processes', processInfo, { body, signal });
-    return value;
+    const body = { ...request, ...startedFor(caller, sandbox) };
+    return (await guest.call('POST', '/v1/processes', processInfo, { body, signal })).value;
   });
+}
+
+/**
+ * Declares a server and starts it; the same declaration again starts it if it does not run.
+ * @throws PortholeError `server_exists` where another declaration has the name
+ */
+export function putServer(
+  deps: GuestDeps,
+  { caller, sandboxId, id, signal }: StartedRef<'servers'>,
+  request: Omit<ServerRequest, 'started_by' | 'sandbox_env'>,
+): Promise<{ readonly server: ServerInfo; readonly isNew: boolean }> {
+  return startInGuest(deps, caller, sandboxId, async ({ guest, sandbox }) => {
+    const body = { ...request, ...startedFor(caller, sandbox) };
+    const call = guest.call('PUT', `/v1/servers/${id}`, serverInfo, { body, signal });
+    const { status, value } = await withCodes(call, { conflict: 'server_exists' });
+    return { server: value, isNew: status === 201 };
+  });
+}
+
+function startedFor(caller: Caller, sandbox: SandboxRecord) {
+  return { sandbox_env: commandEnvironment(sandbox), started_by: startedBy(caller) };
 }
 
 export async function listProcesses(
   deps: GuestDeps,
-  { caller, sandboxId, signal }: Omit<ProcessRef, 'processId'>,
+  { caller, sandboxId, signal }: PortsRef,
 ): Promise<readonly ProcessInfo[]> {
   const { guest } = await reachGuest(deps, caller, sandboxId);
   const { value } = await guest.call('GET', '/v1/processes', processList, { signal });
   return value.processes.filter((process) => mayUseStarted(caller, process));
 }
 
-/** @throws PortholeError `process_not_found` with the ids that exist */
-export async function getProcess(deps: GuestDeps, ref: ProcessRef): Promise<ProcessInfo> {
-  const { guest } = await reachGuest(deps, ref.caller, ref.sandboxId);
-  const path = `/v1/processes/${ref.processId}`;
-  const call = guest.call('GET', path, processInfo, { signal: ref.signal });
-  const { value } = await withCodes(call, { not_found: 'process_not_found' });
-  if (mayUseStarted(ref.caller, value)) return value;
-  throw new PortholeError(
-    'process_not_found',
-    `Sandbox ${ref.sandboxId}: no process ${ref.processId} that this credential started.`,
-  );
+export async function listServers(
+  deps: GuestDeps,
+  { caller, sandboxId, signal }: PortsRef,
+): Promise<readonly ServerInfo[]> {
+  const { guest } = await reachGuest(deps, caller, sandboxId);
+  const { value } = await guest.call('GET', '/v1/servers', serverList, { signal });
+  return value.servers.filter((server) => mayUseStarted(caller, server));
 }
 
-/** Kills it if it runs, and removes its output. */
-export async function removeProcess(deps: GuestDeps, ref: ProcessRef): Promise<void> {
-  await callProcess(deps, ref, 'DELETE', '', NOTHING);
+/** @throws PortholeError `process_not_found`, `server_not_found` with what exists */
+export async function getStarted<K extends keyof Infos>(
+  deps: GuestDeps,
+  ref: StartedRef<K>,
+): Promise<Infos[K]> {
+  const { guest } = await reachGuest(deps, ref.caller, ref.sandboxId);
+  return ownOf(guest, ref);
+}
+
+/** Ends it if it runs, and removes its output, and the declaration of a server. */
+export async function removeStarted(deps: GuestDeps, ref: StartedRef): Promise<void> {
+  await callStarted(deps, ref, { method: 'DELETE', path: '', schema: NOTHING });
 }
 
 /**
@@ -83,38 +136,50 @@ export async function removeProcess(deps: GuestDeps, ref: ProcessRef): Promise<v
  */
 export async function sendInput(
   deps: GuestDeps,
-  ref: ProcessRef,
+  ref: StartedRef<'processes'>,
   { body, eof }: { readonly body: Readable; readonly eof: boolean },
 ): Promise<number> {
   const end = deps.activity.begin(ref.sandboxId);
   try {
-    const options = { body, answerWithin: INPUT_WITHIN };
-    return (await callProcess(deps, ref, 'POST', `/input?eof=${eof}`, inputTaken, options)).bytes;
+    const path = `/input?eof=${eof}`;
+    const ask = { method: 'POST', path, schema: inputTaken, body, answerWithin: INPUT_WITHIN } as const;
+    return (await callStarted(deps, ref, ask)).bytes;
   } finally {
     end();
   }
 }
 
 /** To its whole group; after the exit nothing happens. */
-export function signalProcess(deps: GuestDeps, ref: ProcessRef, signal: string): Promise<ProcessInfo> {
+export function signalProcess(
+  deps: GuestDeps,
+  ref: StartedRef<'processes'>,
+  signal: string,
+): Promise<ProcessInfo> {
   deps.activity.touch(ref.sandboxId);
-  return callProcess(deps, ref, 'POST', '/signal', processInfo, { body: { signal } });
+  return callStarted(deps, ref, { method: 'POST', path: '/signal', schema: processInfo, body: { signal } });
 }
 
 /** @throws PortholeError `conflict` for a process without a terminal */
-export function resizeProcess(deps: GuestDeps, ref: ProcessRef, size: TerminalSize): Promise<ProcessInfo> {
-  return callProcess(deps, ref, 'POST', '/resize', processInfo, { body: size });
+export function resizeProcess(
+  deps: GuestDeps,
+  ref: StartedRef<'processes'>,
+  size: TerminalSize,
+): Promise<ProcessInfo> {
+  return callStarted(deps, ref, { method: 'POST', path: '/resize', schema: processInfo, body: size });
 }
 
 /** Resolves at its exit. @throws PortholeError `wait_timed_out` */
 export async function waitForProcess(
   deps: GuestDeps,
-  ref: ProcessRef,
+  ref: StartedRef<'processes'>,
   timeoutMs: number,
 ): Promise<ProcessInfo> {
   const end = deps.activity.begin(ref.sandboxId);
   try {
-    return await callProcess(deps, ref, 'POST', '/wait', processInfo, {
+    return await callStarted(deps, ref, {
+      method: 'POST',
+      path: '/wait',
+      schema: processInfo,
       body: { timeout_ms: timeoutMs },
       answerWithin: timeoutMs + ANSWER_AFTER_WAIT,
     });
@@ -123,20 +188,112 @@ export async function waitForProcess(
   }
 }
 
-async function callProcess<T>(
+/** Answers at once with the state that follows; a start and a restart resume a stopped sandbox. */
+export async function changeServer(
   deps: GuestDeps,
-  ref: ProcessRef,
-  method: GuestCall['method'],
-  path: string,
-  schema: AnswerSchema<T>,
-  options: GuestCallOptions = {},
-): Promise<T> {
-  const { caller, sandboxId, processId, signal } = ref;
-  // Only for a delegate with a list of commands does it matter who started the process.
-  if (caller.kind === 'delegate' && caller.grant.commands !== null) await getProcess(deps, ref);
-  const { guest } = await reachGuest(deps, caller, sandboxId);
-  const call = guest.call(method, `/v1/processes/${processId}${path}`, schema, { ...options, signal });
-  return (await withCodes(call, { not_found: 'process_not_found' })).value;
+  ref: StartedRef<'servers'>,
+  change: 'start' | 'stop' | 'restart',
+): Promise<ServerInfo> {
+  const ask = { method: 'POST', path: `/${change}`, schema: serverInfo } as const;
+  if (change === 'stop') return callStarted(deps, ref, ask);
+  return startInGuest(deps, ref.caller, ref.sandboxId, ({ guest }) => callOwn(guest, ref, ask));
 }
 
-/** For answers without a body. */
+interface Ask<T> extends GuestCallOptions {
+  readonly method: GuestCall['method'];
+  /** Below its own. */
+  readonly path: string;
+  readonly schema: AnswerSchema<T>;
+}
+
+async function callStarted<T>(deps: GuestDeps, ref: StartedRef, ask: Ask<T>): Promise<T> {
+  const { guest } = await reachGuest(deps, ref.caller, ref.sandboxId);
+  return callOwn(guest, ref, ask);
+}
+
+/** Only for a delegate with a list of commands does it matter who started it. */
+async function callOwn<T>(guest: Guest, ref: StartedRef, ask: Ask<T>): Promise<T> {
+  const { caller } = ref;
+  if (caller.kind === 'delegate' && caller.grant.commands !== null) await ownOf(guest, ref);
+  return call(guest, ref, ask);
+}
+
+async function ownOf<K extends keyof Infos>(guest: Guest, ref: StartedRef<K>): Promise<Infos[K]> {
+  const { caller, sandboxId, kind, id } = ref;
+  const { schema, notFound } = KINDS[kind];
+  const value = await call(guest, ref, { method: 'GET', path: '', schema });
+  if (mayUseStarted(caller, value)) return value;
+  const [what, did] = kind === 'servers' ? ['server', 'declared'] : ['process', 'started'];
+  throw new PortholeError(notFound, `Sandbox ${sandboxId}: no ${what} ${id} that this credential ${did}.`);
+}
+
+async function call<T>(
+  guest: Guest,
+  { kind, id, signal }: StartedRef,
+  { method, path, schema, ...options }: Ask<T>,
+): Promise<T> {
+  const answer = guest.call(method, `/v1/${kind}/${id}${path}`, schema, { ...options, signal });
+  return (await withCodes(answer, { not_found: KINDS[kind].notFound })).value;
+}
+
+/** One event of output. */
+export interface OutputEvent {
+  readonly event: OutputEventName;
+  /** Base64 of the streams' bytes; otherwise JSON. */
+  readonly data: string;
+  /** The cursor after it. */
+  readonly id: string | undefined;
+}
+
+export interface OutputRange {
+  readonly since?: number | undefined;
+  readonly follow: boolean;
+  /** For a server's logs: starts this many lines before the end, instead of at a cursor. */
+  readonly tail?: number | undefined;
+}
+
+/** Its output, once it is known to exist; undefined: a heartbeat of its guest. */
+export async function followOutput(
+  deps: GuestDeps,
+  ref: StartedRef,
+  { since, follow, tail }: OutputRange,
+): Promise<AsyncIterable<OutputEvent | undefined>> {
+  const { guest } = await reachGuest(deps, ref.caller, ref.sandboxId);
+  await ownOf(guest, ref);
+  const query = new URLSearchParams({
+    ...(since !== undefined && { since: String(since) }),
+    follow: String(follow),
+    ...(tail !== undefined && { tail: String(tail) }),
+  });
+  const { sandboxId, kind, id, signal } = ref;
+  const path = `/v1/${kind}/${id}/${KINDS[kind].output}?${query.toString()}`;
+  async function* events(): AsyncGenerator<OutputEvent | undefined> {
+    // Reading output counts as use of the sandbox.
+    const end = deps.activity.begin(sandboxId);
+    try {
+      for await (const event of guest.stream(path, signal)) yield event && validOutput(sandboxId, event);
+    } finally {
+      end();
+    }
+  }
+  return events();
+}
+
+const eventName = z.enum(OUTPUT_EVENTS);
+const cursor = z.optional(z.string().check(z.regex(/^\d{1,16}$/)));
+const base64 = z.string().check(z.regex(/^[A-Za-z0-9+/]*={0,2}$/));
+
+/** @throws PortholeError `exec_transport_error` for what the protocol does not have */
+function validOutput(sandboxId: string, { event, data, id }: ServerSentEvent): OutputEvent {
+  try {
+    const name = eventName.parse(event);
+    const json = name === 'cut' ? outputCut : name === 'exit' ? processExit : undefined;
+    const valid = json === undefined ? base64.parse(data) : JSON.stringify(json.parse(JSON.parse(data)));
+    return { event: name, data: valid, id: cursor.parse(id) };
+  } catch (cause) {
+    throw new PortholeError('exec_transport_error', `Sandbox ${sandboxId}: its guest breaks the protocol.`, {
+      remedy: 'Stop and resume the sandbox.',
+      cause,
+    });
+  }
+}

@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import type { OutputEvent } from '#core/processes/follow-output.ts';
+import {
+  followOutput,
+  type OutputEvent,
+  type OutputRange,
+  type StartedRef,
+} from '#core/processes/sandbox-processes.ts';
+import { anySignal } from '#core/shared/concurrency.ts';
 import {
   errorFrame,
   eventStream,
@@ -10,9 +16,7 @@ import {
 } from '../http/event-stream-response.ts';
 import type { HttpEvent, HttpResponse } from '../http/http-event.ts';
 import { queryFlag } from '../http/read-input.ts';
-
-/** Heartbeat interval of a silent stream, in milliseconds; 15 s are promised. */
-const HEARTBEAT_MS = 14_000;
+import type { Services } from '../services.ts';
 
 const Cursor = z
   .string()
@@ -36,48 +40,30 @@ export const OUTPUT_DESCRIPTION =
 /**
  * Output as an event stream. A slow reader slows the reads from the guest, so memory is bounded.
  */
-export function outputResponse(events: AsyncIterable<OutputEvent>, stopping: AbortSignal): HttpResponse {
-  return eventStream(frames(events, stopping));
+export async function outputResponse(
+  services: Services,
+  ref: StartedRef,
+  range: OutputRange,
+): Promise<HttpResponse> {
+  const over = anySignal(AbortSignal.timeout(LONGEST_STREAM_MS), services.stopping, ref.signal);
+  return eventStream(frames(await followOutput(services, { ...ref, signal: over }, range), over));
 }
 
-async function* frames(source: AsyncIterable<OutputEvent>, stopping: AbortSignal): AsyncGenerator<string> {
-  const events = source[Symbol.asyncIterator]();
-  const ended = AbortSignal.any([stopping, AbortSignal.timeout(LONGEST_STREAM_MS)]);
-  const over = new Promise<'over'>((resolve) => {
-    if (ended.aborted) resolve('over');
-    else ended.addEventListener('abort', () => resolve('over'), { once: true });
-  });
-  let next: Promise<IteratorResult<OutputEvent>> | undefined;
+async function* frames(
+  events: AsyncIterable<OutputEvent | undefined>,
+  over: AbortSignal,
+): AsyncGenerator<string> {
   try {
     yield ': output\n\n';
-    for (;;) {
-      next ??= events.next();
-      const quiet = heartbeat();
-      const came = await Promise.race([next, quiet.after, over]).finally(quiet.cancel);
-      if (came === 'over') return;
-      if (came === 'quiet') {
-        yield QUIET_FRAME;
-        continue;
+    for await (const came of events) {
+      if (came === undefined) yield QUIET_FRAME;
+      else {
+        const { event, data, id } = came;
+        // Clients that read lines rely on the name before the id.
+        yield frame(id === undefined ? event : `${event}\nid: ${id}`, data);
       }
-      next = undefined;
-      if (came.done === true) return;
-      const { event, data, id } = came.value;
-      // Clients that read lines rely on the name before the id.
-      yield frame(id === undefined ? event : `${event}\nid: ${id}`, data);
     }
   } catch (error) {
-    yield errorFrame(error, 'connect again at the last cursor.');
-  } finally {
-    // A pending read ends with the request's signal; its failure is ignored.
-    next?.catch(() => undefined);
-    void events.return?.().catch(() => undefined);
+    if (!over.aborted) yield errorFrame(error, 'connect again at the last cursor.');
   }
-}
-
-function heartbeat(): { readonly after: Promise<'quiet'>; readonly cancel: () => void } {
-  let timer: NodeJS.Timeout | undefined;
-  const after = new Promise<'quiet'>((resolve) => {
-    timer = setTimeout(() => resolve('quiet'), HEARTBEAT_MS).unref();
-  });
-  return { after, cancel: () => clearTimeout(timer) };
 }

@@ -2,15 +2,14 @@ import { z } from 'zod';
 import type { Caller } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import { checkCommand } from '#core/delegations/delegation-store.ts';
-import { followProcess } from '#core/processes/follow-output.ts';
 import {
-  getProcess,
+  getStarted,
   listProcesses,
-  type ProcessRef,
-  removeProcess,
+  removeStarted,
   resizeProcess,
   sendInput,
   signalProcess,
+  type StartedRef,
   startProcess,
   waitForProcess,
 } from '#core/processes/sandbox-processes.ts';
@@ -88,8 +87,8 @@ interface Request {
   readonly signal: AbortSignal | undefined;
 }
 
-function refOf({ params: { id, pid }, caller, signal }: Request): ProcessRef {
-  if (isProcessId(pid)) return { caller, sandboxId: id, processId: pid, signal };
+function refOf({ params: { id, pid }, caller, signal }: Request): StartedRef<'processes'> {
+  if (isProcessId(pid)) return { caller, sandboxId: id, kind: 'processes', id: pid, signal };
   throw new PortholeError('process_not_found', `${JSON.stringify(pid.slice(0, 80))} is no process id`, {
     remedy: `GET /v1/sandbox/${id}/processes lists them.`,
   });
@@ -156,7 +155,7 @@ const getProcessRoute = defineRoute({
   responses: { 200: { description: 'The process, with its exit once it has one', schema: ProcessDto } },
   errors: NOT_FOUND,
   async handle(request, services) {
-    return json(200, await getProcess(services, refOf(request)));
+    return json(200, await getStarted(services, refOf(request)));
   },
 });
 
@@ -172,7 +171,7 @@ const deleteProcessRoute = defineRoute({
   responses: { 204: { description: 'Removed' } },
   errors: NOT_FOUND,
   async handle(request, services) {
-    await removeProcess(services, refOf(request));
+    await removeStarted(services, refOf(request));
     return { statusCode: 204, headers: {} };
   },
 });
@@ -194,7 +193,7 @@ const followProcessRoute = defineRoute({
   async handle(request, services) {
     const { query, headers } = request;
     const range = { since: cursorOf(headers, query.since), follow: query.follow };
-    return outputResponse(await followProcess(services, refOf(request), range), services.stopping);
+    return outputResponse(services, refOf(request), range);
   },
 });
 

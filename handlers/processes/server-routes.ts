@@ -1,14 +1,13 @@
 import { z } from 'zod';
 import type { Caller } from '#core/callers.ts';
-import { followServer } from '#core/processes/follow-output.ts';
 import {
   changeServer,
-  getServer,
+  getStarted,
   listServers,
   putServer,
-  removeServer,
-  type ServerRef,
-} from '#core/processes/sandbox-servers.ts';
+  removeStarted,
+  type StartedRef,
+} from '#core/processes/sandbox-processes.ts';
 import { RESTARTS } from '#guest/protocol/servers-protocol.ts';
 import { defineRoute, json, type Route } from '../route.ts';
 import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
@@ -83,8 +82,8 @@ function refOf({
   readonly params: { readonly id: string; readonly name: string };
   readonly caller: Caller;
   readonly signal: AbortSignal | undefined;
-}): ServerRef {
-  return { caller, sandboxId: id, name, signal };
+}): StartedRef<'servers'> {
+  return { caller, sandboxId: id, kind: 'servers', id: name, signal };
 }
 
 const putServerRoute = defineRoute({
@@ -138,7 +137,7 @@ const getServerRoute = defineRoute({
   responses: { 200: { description: 'The server', schema: ServerDto } },
   errors: NOT_FOUND,
   async handle(request, services) {
-    return json(200, await getServer(services, refOf(request)));
+    return json(200, await getStarted(services, refOf(request)));
   },
 });
 
@@ -154,7 +153,7 @@ const deleteServerRoute = defineRoute({
   responses: { 204: { description: 'Removed' } },
   errors: NOT_FOUND,
   async handle(request, services) {
-    await removeServer(services, refOf(request));
+    await removeStarted(services, refOf(request));
     return { statusCode: 204, headers: {} };
   },
 });
@@ -214,7 +213,7 @@ const followServerRoute = defineRoute({
   async handle(request, services) {
     const { query, headers } = request;
     const range = { ...query, since: cursorOf(headers, query.since) };
-    return outputResponse(await followServer(services, refOf(request), range), services.stopping);
+    return outputResponse(services, refOf(request), range);
   },
 });
 

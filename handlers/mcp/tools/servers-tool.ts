@@ -2,17 +2,18 @@ import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import { plainText } from '#core/shared/plain-text.ts';
 import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
-import { followProcess } from '#core/processes/follow-output.ts';
 import { lastLines } from '#core/processes/await-app.ts';
 import { listPorts } from '#core/processes/sandbox-ports.ts';
-import { getProcess, listProcesses, signalProcess } from '#core/processes/sandbox-processes.ts';
 import {
   changeServer,
-  getServer,
+  followOutput,
+  getStarted,
+  listProcesses,
   listServers,
   putServer,
-  type ServerRef,
-} from '#core/processes/sandbox-servers.ts';
+  signalProcess,
+  type StartedRef,
+} from '#core/processes/sandbox-processes.ts';
 import { processId } from '#guest/protocol/processes-protocol.ts';
 import { RESTARTS, SERVER_STATES, type ServerInfo, serverName } from '#guest/protocol/servers-protocol.ts';
 import { defineTool, fitting, type ToolContext } from '../mcp-tool.ts';
@@ -49,7 +50,7 @@ const MOST_NAMED = 5;
  */
 async function knownServer(
   { services }: ToolContext,
-  ref: ServerRef,
+  ref: StartedRef,
   call: Promise<ServerInfo>,
   forProcess: string,
 ): Promise<ServerInfo> {
@@ -66,7 +67,7 @@ async function knownServer(
       .map(({ id, argv }) => `${id} (${plainText(argv.join(' '), 60)})`);
     const other = processes.length === 0 ? '' : ` For a process, ${forProcess}: ${processes.join(', ')}.`;
     const remedy = `${known}declare it with start_server.${other}`;
-    throw new PortholeError('server_not_found', `No server ${ref.name}`, { details, cause, remedy });
+    throw new PortholeError('server_not_found', `No server ${ref.id}`, { details, cause, remedy });
   }
 }
 
@@ -86,7 +87,7 @@ export const startServerTool = defineTool({
   output: ServerSummary,
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true },
   async run({ run_id, name: server, command, port: at, cwd, restart }, context) {
-    const ref = { ...(await refOf(context, run_id)), name: server };
+    const ref = { ...(await refOf(context, run_id)), kind: 'servers', id: server } as const;
     const request = {
       command,
       restart,
@@ -109,8 +110,8 @@ export const serverLogsTool = defineTool({
   async run({ run_id, name: server }, context) {
     const { services } = context;
     const signal = AbortSignal.any([context.signal, AbortSignal.timeout(LOG_MS)]);
-    const ref = { ...(await refOf(context, run_id)), name: server };
-    const info = await knownServer(context, ref, getServer(services, ref), READ_PROCESS);
+    const ref = { ...(await refOf(context, run_id)), kind: 'servers', id: server } as const;
+    const info = await knownServer(context, ref, getStarted(services, ref), READ_PROCESS);
     const log = await lastLines(services.guests.of(ref.sandboxId), server, signal);
     const lines = log.map((line) => plainText(line, 400));
     return { data: { ...toSummary(info), log: lines }, text: [`[${info.state}]`, ...lines].join('\n') };
@@ -139,13 +140,12 @@ export const processOutputTool = defineTool({
   annotations: { readOnlyHint: true },
   async run({ run_id, process_id: id }, context) {
     const signal = AbortSignal.any([context.signal, AbortSignal.timeout(LOG_MS)]);
-    const ref = { ...(await refOf(context, run_id)), processId: id, signal };
-    const { state, output } = await getProcess(context.services, ref);
+    const ref = { ...(await refOf(context, run_id)), kind: 'processes', id, signal } as const;
+    const { state, output } = await getStarted(context.services, ref);
     const since = Math.max(output.first, output.next - MOST_OUTPUT);
     const chunks: Buffer[] = [];
-    const events = await followProcess(context.services, ref, { since, follow: false });
-    for await (const { event, data } of events) {
-      if (event === 'stdout' || event === 'stderr') chunks.push(Buffer.from(data, 'base64'));
+    for await (const each of await followOutput(context.services, ref, { since, follow: false })) {
+      if (each?.event === 'stdout' || each?.event === 'stderr') chunks.push(Buffer.from(each.data, 'base64'));
     }
     const lines = Buffer.concat(chunks).toString().trimEnd().split('\n');
     const shown = lines.slice(-MOST_LINES).map((line) => plainText(line, 400));
@@ -248,9 +248,11 @@ export const stopProcessTool = defineTool({
       });
     }
     const stop = () => {
-      if (server === undefined)
-        return signalProcess(context.services, { ...ref, processId: id ?? '' }, 'SIGTERM');
-      const named = { ...ref, name: server };
+      if (server === undefined) {
+        const named = { ...ref, kind: 'processes', id: id ?? '' } as const;
+        return signalProcess(context.services, named, 'SIGTERM');
+      }
+      const named = { ...ref, kind: 'servers', id: server } as const;
       return knownServer(
         context,
         named,

@@ -29,7 +29,8 @@ export class AskingClient extends GuestClient {
   }
 
   async *events(path: string, options: AskOptions = {}): AsyncGenerator<ServerSentEvent> {
-    yield* eventsAnswer(await this.request('GET', path, options), 'test', options.signal);
+    const answer = await this.request('GET', path, options);
+    for await (const event of eventsAnswer(answer, 'test', options.signal)) if (event) yield event;
   }
 
   /** The guest's own error response. */
