@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { isSandboxId, sandboxNotRunning, transportError } from '#adapters/sandboxes/sandbox-errors.ts';
+import { isSandboxId, sandboxNotRunning } from '#adapters/sandboxes/sandbox-errors.ts';
 import { ANNOTATIONS, sandboxObjectName } from '#constructs/names.ts';
-import { anySignal } from '#core/shared/concurrency.ts';
 import { type Repetition, retryDelay } from '../client/exchange.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
 import { absent, errorFromAnswer, isReason, KubernetesError } from '../client/kubernetes-error.ts';
@@ -163,12 +162,8 @@ export async function makeObject(
 }
 
 /** Whether a timeout, not the caller, ended a wait. */
-function isTimeout({ aborted, reason }: AbortSignal): boolean {
+export function isTimeout({ aborted, reason }: AbortSignal): boolean {
   return aborted && reason instanceof DOMException && reason.name === 'TimeoutError';
-}
-
-export function limited(signal: AbortSignal | undefined, withinMs: number): AbortSignal {
-  return anySignal(signal, AbortSignal.timeout(withinMs));
 }
 
 /**
@@ -198,23 +193,6 @@ export async function awaitSettled<T extends KubernetesObject, R>(
     return (await awaitObject(watching, from, name, decide, until)).settled;
   } catch (error) {
     throw isTimeout(until) ? sandboxNotRunning(id, reason, error) : error;
-  }
-}
-
-/** Waits until an object is gone; a new object with the same name does not count. */
-export async function awaitGone(
-  watching: Watching,
-  id: string,
-  from: Collection,
-  { name, uid }: { readonly name: string; readonly uid: string },
-  until: AbortSignal,
-): Promise<void> {
-  const gone = (object: KubernetesObject | undefined) => (object?.metadata.uid === uid ? undefined : true);
-  try {
-    await awaitObject(watching, from, name, gone, until);
-  } catch (error) {
-    if (isTimeout(until)) throw transportError(id, `${from.plural} ${name} is still there`, error);
-    throw error;
   }
 }
 

@@ -1,6 +1,12 @@
-import { isSandboxId, sandboxNotFound } from '#adapters/sandboxes/sandbox-errors.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import {
+  isSandboxId,
+  sandboxNotFound,
+  sandboxNotRunning,
+  transportError,
+} from '#adapters/sandboxes/sandbox-errors.ts';
 import { SANDBOX_LABELS, selector } from '#constructs/names.ts';
-import type { PortholeError } from '#core/errors.ts';
+import { PortholeError } from '#core/errors.ts';
 import type {
   Enforcement,
   GuestConnection,
@@ -9,14 +15,20 @@ import type {
   SandboxSize,
   SandboxSpec,
 } from '#core/sandboxes/sandbox-provider.ts';
+import { anySignal } from '#core/shared/concurrency.ts';
 import type { ClusterAccess } from '../client/cluster-access.ts';
-import { type Collection, collection, type ObjectMeta, PODS } from '../client/kubernetes-object.ts';
+import {
+  type Collection,
+  collection,
+  type KubernetesObject,
+  type ObjectMeta,
+  PODS,
+} from '../client/kubernetes-object.ts';
 import type { KubernetesClient } from '../client/kubernetes-client.ts';
 import { type GuestAccess, PodGuests } from './pod-guests.ts';
-import type { Pod, RunningPod } from './pod-state.ts';
+import { type Pod, podState, type RunningPod } from './pod-state.ts';
 import { portError, CLUSTER_ENFORCEMENT } from './cluster-errors.ts';
-import { awaitPod, NODE_WITHIN_MS, withNode } from './await-pod.ts';
-import { awaitGone, limited, sandboxIdOf, type Watching } from './cluster-objects.ts';
+import { awaitObject, awaitSettled, isTimeout, sandboxIdOf, type Watching } from './cluster-objects.ts';
 import { openClusterStreams } from './cluster-streams.ts';
 
 export interface ClusterProviderOptions {
@@ -77,7 +89,7 @@ export abstract class ClusterProvider implements SandboxProvider {
 
   /** The caller's signal combined with the timeout for a sandbox to start or stop. */
   protected limit(signal: AbortSignal | undefined): AbortSignal {
-    return limited(signal, this.#settleWithinMs);
+    return anySignal(signal, AbortSignal.timeout(this.#settleWithinMs));
   }
 
   /** Runs work that waits for a pod. @throws PortholeError `capacity_exceeded` */
@@ -91,23 +103,47 @@ export abstract class ClusterProvider implements SandboxProvider {
     return withNode(id, this.limit(signal), look, work, this.#nodeWithinMs, noNode);
   }
 
+  /**
+   * Waits until commands can run in a pod. `gone` is called for a pod that is absent or
+   * terminating: an error that it returns ends the wait.
+   * @throws PortholeError `sandbox_not_running` with the pod's reason, once it can never start or
+   * on a timeout
+   */
   protected awaitPod(
     id: string,
     name: string,
     until: AbortSignal,
     gone: () => PortholeError | undefined,
   ): Promise<RunningPod> {
-    return awaitPod(this.watching, this.pods, name, id, until, gone);
+    const pod = { from: this.pods, name, reason: 'its pod is not there yet' };
+    return awaitSettled<Pod, RunningPod>(this.watching, id, pod, until, (found) => {
+      const now = podState(found);
+      if (now.state === 'running') return { settled: now.pod };
+      if (now.state === 'absent' || now.state === 'ending') {
+        const error = gone();
+        if (error !== undefined) throw error;
+        return undefined;
+      }
+      if (now.state === 'ended' || now.isHopeless) throw sandboxNotRunning(id, now.reason);
+      return now;
+    });
   }
 
   /** Waits until an object is gone; a new object with the same name does not count. */
-  protected gone(
+  protected async gone(
     id: string,
     from: Collection,
     { name, uid }: ObjectMeta,
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    return awaitGone(this.watching, id, from, { name, uid }, this.limit(signal));
+    const gone = (object: KubernetesObject | undefined) => (object?.metadata.uid === uid ? undefined : true);
+    const until = this.limit(signal);
+    try {
+      await awaitObject(this.watching, from, name, gone, until);
+    } catch (error) {
+      if (isTimeout(until)) throw transportError(id, `${from.plural} ${name} is still there`, error);
+      throw error;
+    }
   }
 
   enforcement(): Promise<Enforcement> {
@@ -164,4 +200,62 @@ export abstract class ClusterProvider implements SandboxProvider {
 function known(id: string): string {
   if (isSandboxId(id)) return id;
   throw sandboxNotFound(id);
+}
+
+/**
+ * How long a pod may be without a node, in milliseconds: time to bind its volume and to preempt
+ * others, but less than the timeouts of callers and proxies.
+ */
+const NODE_WITHIN_MS = 20_000;
+
+/** Polls of the pod within that time. */
+const LOOKS = 10;
+
+/**
+ * Runs work that waits for a pod, and aborts it with the scheduler's reason when no node is found
+ * in time.
+ * @param noNode called once, as soon as the scheduler finds no node
+ * @throws PortholeError `capacity_exceeded`
+ */
+export async function withNode<T>(
+  id: string,
+  until: AbortSignal,
+  look: (signal: AbortSignal) => Promise<Pod | undefined>,
+  work: (until: AbortSignal) => Promise<T>,
+  nodeWithinMs: number,
+  noNode: () => Promise<void> = () => Promise.resolve(),
+): Promise<T> {
+  const over = new AbortController();
+  const limit = AbortSignal.any([until, over.signal]);
+  const watch = async (): Promise<void> => {
+    let since: number | undefined;
+    let called = false;
+    while (!limit.aborted) {
+      await pause(nodeWithinMs / LOOKS, undefined, { signal: limit, ref: false });
+      const now = podState(await look(limit).catch(() => undefined));
+      if (now.state !== 'creating' || now.hasNoNode !== true) {
+        since = undefined;
+        continue;
+      }
+      since ??= performance.now();
+      if (performance.now() - since >= nodeWithinMs) return over.abort(noRoom(id, now.reason));
+      if (called) continue;
+      called = true;
+      await noNode().catch(() => undefined);
+    }
+  };
+  watch().catch(() => undefined);
+  try {
+    return await work(limit);
+  } finally {
+    over.abort();
+  }
+}
+
+function noRoom(id: string, reason: string): PortholeError {
+  return new PortholeError(
+    'capacity_exceeded',
+    `Sandbox ${id}: the cluster has no room for it (${reason}).`,
+    { remedy: 'Stop or destroy a sandbox, or add a node.' },
+  );
 }

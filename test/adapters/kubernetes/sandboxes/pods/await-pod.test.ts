@@ -1,6 +1,6 @@
 /** Events that end a wait for a pod. */
 import { describe, expect, test } from '@jest/globals';
-import { withNode } from '#adapters/kubernetes/sandboxes/await-pod.ts';
+import { withNode } from '#adapters/kubernetes/sandboxes/cluster-provider.ts';
 import type { Pod } from '#adapters/kubernetes/sandboxes/pod-state.ts';
 
 const pod = (scheduled?: string): Pod => ({
