@@ -37,7 +37,7 @@ import type {
 import { oneAtATime } from '#core/shared/concurrency.ts';
 import { PROTOCOL_VERSION } from '#guest/protocol/http-protocol.ts';
 import { ownerOf } from './drop-root.ts';
-import { endProcesses } from './end-processes.ts';
+import { chainOf, endProcesses } from './end-processes.ts';
 import {
   filtersSystemCalls,
   findIsolation,
@@ -45,8 +45,7 @@ import {
   type IsolationKind,
   withoutIsolation,
 } from './isolation.ts';
-import { type MountNamespace, mountNamespace } from './mount-namespace.ts';
-import { isAlive } from './process-identity.ts';
+import { isAlive, type ProcessIdentity } from './process-identity.ts';
 import { limitsProcesses } from './process-limit.ts';
 import { ReadyConnections } from './ready-connections.ts';
 import { type Controller, findCgroups } from './sandbox-cgroup.ts';
@@ -75,6 +74,26 @@ export interface LocalProviderOptions {
   readonly userNamespaces?: boolean | undefined;
   /** Size of a sandbox that asks for no size. @default 2 CPUs, 2 GiB of memory, 10 GiB of disk */
   readonly defaultSize?: SandboxSize | undefined;
+}
+
+/** Where file systems can be mounted from outside so that they appear in a running sandbox. */
+export interface MountNamespace {
+  /**
+   * A process in the user and mount namespace beside the sandbox, the parent of the sandbox's own
+   * namespaces.
+   */
+  readonly holder: ProcessIdentity;
+  /** Owner of that user namespace if the host is root. */
+  readonly owner: number | undefined;
+  /**
+   * The sandbox's path `inside` is the holder's path `beside`; only Porthole writes to `own`, its
+   * path on the host.
+   */
+  readonly folders: readonly {
+    readonly inside: string;
+    readonly beside: string;
+    readonly own?: string;
+  }[];
 }
 
 export function createLocalProvider(options: LocalProviderOptions): LocalProvider {
@@ -164,10 +183,27 @@ export class LocalProvider implements SandboxProvider {
     return join(path, CHANNEL_SOCKET);
   }
 
-  /** Where buckets can be mounted for a running sandbox; undefined if mounting is not possible. */
+  /**
+   * Where buckets can be mounted for a running sandbox. Undefined if no mount can reach it: it is
+   * not isolated, or was started by a host without shared folders.
+   */
   mountNamespace(id: string): MountNamespace | undefined {
     if (this.#observe(id).state !== 'running') return undefined;
-    return mountNamespace(id, new SandboxFolder(this.#root, id));
+    const folder = new SandboxFolder(this.#root, id);
+    const started = folder.started();
+    if (started?.shared === undefined) return undefined;
+    const chain = chainOf(started.process);
+    const holder = started.isolation === 'bubblewrap' ? chain[1] : chain[0];
+    if (holder === undefined || !isAlive(holder)) return undefined;
+    const { workspace, mounts } = started.shared;
+    return {
+      holder,
+      owner: ownerOf(id),
+      folders: [
+        { inside: '/mnt', beside: mounts, own: folder.mounts },
+        { inside: '/workspace', beside: workspace },
+      ],
+    };
   }
 
   async create({ id, image, network = false, resources }: SandboxSpec, signal?: AbortSignal): Promise<void> {

@@ -1,6 +1,6 @@
 import { lchownSync, mkdirSync, readFileSync, realpathSync, rmdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { MountNamespace } from '#adapters/local/mount-namespace.ts';
+import type { MountNamespace } from '#adapters/local/local-provider.ts';
 import type { ProcessIdentity } from '#adapters/local/process-identity.ts';
 import { EARLIER_VERSION, mountFailed } from './mount-failure.ts';
 import { bucketServer, folderOf, type MountTarget, spawnSupervisor } from './spawn-supervisor.ts';

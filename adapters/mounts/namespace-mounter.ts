@@ -1,7 +1,8 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import type { BucketMount, BucketMounter } from '#core/mounts/mount-bucket.ts';
 import { anySignal, oneAtATime } from '#core/shared/concurrency.ts';
-import { mountFailed, notMounted } from './mount-failure.ts';
-import { MountSupervisor } from './mount-supervisor.ts';
+import { mountFailed, mountFailure, notMounted } from './mount-failure.ts';
 import type { MountTarget } from './spawn-supervisor.ts';
 
 /** Each mount costs two processes and about 25 MiB. */
@@ -21,9 +22,13 @@ export interface NamespaceMounterOptions {
   readonly lost: (sandboxId: string, mountPath: string, said: string) => void;
 }
 
+/** A bucket, and the process that mounts it, serves it, and unmounts it. */
 interface Mounted {
-  readonly supervisor: MountSupervisor;
   readonly target: MountTarget;
+  readonly child: ChildProcess;
+  /** Resolves once nothing is mounted any more, to the stderr of the process. */
+  readonly ended: Promise<string>;
+  isClosing: boolean;
 }
 
 /**
@@ -56,11 +61,10 @@ export class NamespaceMounter implements BucketMounter {
       }
       const target = await this.#options.target(sandboxId, mountPath, signal);
       const name = `porthole-${this.#next++}`;
-      const supervisor = await MountSupervisor.start(target, mount, name, signal).catch((error: unknown) => {
+      const mounted = await start(target, mount, name, signal).catch((error: unknown) => {
         target.clear();
         throw error;
       });
-      const mounted = { supervisor, target };
       this.#mounted.set(sandboxId, mounts.set(mountPath, mounted));
       void this.#watch(sandboxId, mountPath, mounted);
     });
@@ -70,7 +74,7 @@ export class NamespaceMounter implements BucketMounter {
     return oneAtATime(this, sandboxId, async () => {
       const mounted = this.#mounted.get(sandboxId)?.get(mountPath);
       if (mounted === undefined) throw notMounted(mountPath);
-      await mounted.supervisor.close();
+      await close(mounted);
       this.#forget(sandboxId, mountPath, mounted);
     });
   }
@@ -81,7 +85,7 @@ export class NamespaceMounter implements BucketMounter {
     this.#ending.delete(sandboxId);
     return oneAtATime(this, sandboxId, async () => {
       const mounts = [...(this.#mounted.get(sandboxId) ?? [])];
-      await Promise.all(mounts.map(([, { supervisor }]) => supervisor.close()));
+      await Promise.all(mounts.map(([, mounted]) => close(mounted)));
       for (const [path, mounted] of mounts) this.#forget(sandboxId, path, mounted);
     });
   }
@@ -92,9 +96,9 @@ export class NamespaceMounter implements BucketMounter {
   }
 
   async #watch(sandboxId: string, mountPath: string, mounted: Mounted): Promise<void> {
-    const said = await mounted.supervisor.ended;
+    const said = await mounted.ended;
     this.#forget(sandboxId, mountPath, mounted);
-    if (!mounted.supervisor.isClosing) this.#options.lost(sandboxId, mountPath, said);
+    if (!mounted.isClosing) this.#options.lost(sandboxId, mountPath, said);
   }
 
   /** Idempotent. */
@@ -110,4 +114,70 @@ export class NamespaceMounter implements BucketMounter {
 /** Whether the paths are equal or one contains the other. */
 function overlap(one: string, other: string): boolean {
   return `${one}/`.startsWith(`${other}/`) || `${other}/`.startsWith(`${one}/`);
+}
+
+const MOST_ERROR_TEXT = 8192;
+
+/** @throws PortholeError `mount_error`; nothing is left behind in that case */
+async function start(
+  target: MountTarget,
+  mount: BucketMount,
+  name: string,
+  signal: AbortSignal,
+): Promise<Mounted> {
+  const child = await target.launch(name, mount);
+  const mounted = { target, child, ended: endOf(child, target, mount, name), isClosing: false };
+  const { stdout } = child;
+  if (stdout === null) throw new Error('the mount supervisor has no stdout');
+  // The program prints one word, or exits.
+  const ready = once(stdout, 'readable').then(() => stdout.read() !== null);
+  const abort = () => child.stdin?.end();
+  signal.addEventListener('abort', abort);
+  try {
+    if (signal.aborted) abort();
+    const isReady = await Promise.race([ready, mounted.ended.then(() => false)]);
+    if (isReady && !signal.aborted) return mounted;
+    const said = await close(mounted);
+    signal.throwIfAborted();
+    throw mountFailure(mount, said);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+async function endOf(
+  child: ChildProcess,
+  target: MountTarget,
+  { credentials }: BucketMount,
+  name: string,
+): Promise<string> {
+  let said = '';
+  child.stderr?.on('data', (chunk: Buffer) => {
+    // The cause comes last.
+    said = (said + chunk.toString()).slice(-MOST_ERROR_TEXT);
+  });
+  for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on('error', () => {});
+  const [code] = (await once(child, 'close')) as [number | null];
+  // Killed: s3fs ended with it, and the dead mount must be removed.
+  if (code === null) await sweep(target, name);
+  return said
+    .replaceAll(credentials.secretAccessKey, '[redacted]')
+    .replaceAll(credentials.accessKeyId, '[redacted]');
+}
+
+/** Unmounts, and resolves when done: within 4 s, whatever the S3 server does. */
+function close(mounted: Mounted): Promise<string> {
+  mounted.isClosing = true;
+  mounted.child.stdin?.end();
+  return mounted.ended;
+}
+
+async function sweep(target: MountTarget, name: string): Promise<void> {
+  try {
+    const child = await target.launch(name);
+    child.stderr?.resume();
+    await once(child, 'close');
+  } catch {
+    // The namespace is gone, and with it the mount.
+  }
 }
