@@ -3,20 +3,11 @@ import { readHost } from './network-host.ts';
 import type { NetworkRule } from './network-policy.ts';
 
 /** An entry of `allow` or `deny` in a request. */
-export type RuleInput =
-  | string
-  | {
-      readonly host: string;
-      readonly ports?: readonly number[] | undefined;
-      readonly methods?: readonly string[] | undefined;
-      readonly paths?: readonly string[] | undefined;
-    };
-
-type RuleParts = Exclude<RuleInput, string>;
+export type RuleInput = string | NetworkRule;
 
 /** @returns the rule, or a message if the entry is invalid */
 export function readRule(input: RuleInput, list: 'allow' | 'deny'): NetworkRule | string {
-  const given: RuleParts | undefined = typeof input === 'string' ? splitEntry(input) : input;
+  const given: NetworkRule | undefined = typeof input === 'string' ? splitEntry(input) : input;
   if (given === undefined) return `${JSON.stringify(input)}: write host, *.host or host:port`;
   const { methods, paths } = given;
   const ports = given.ports?.length === 0 ? undefined : given.ports;
@@ -36,7 +27,7 @@ export function readRule(input: RuleInput, list: 'allow' | 'deny'): NetworkRule 
   };
 }
 
-function splitEntry(text: string): RuleParts | undefined {
+function splitEntry(text: string): NetworkRule | undefined {
   const [, host, ports] =
     /^([^\s:/]+|\[[^\]\s]*\]|[\da-f:]*:[\da-f:.]*)(?::(\d{1,5}(?:,\d{1,5})*))?$/i.exec(text) ?? [];
   if (host === undefined) return undefined;

@@ -8,6 +8,7 @@ import {
   missingFromPool,
   tooManyInPool,
 } from './warm-pool.ts';
+import { ABANDONED_MS } from './sandbox-lifecycle.ts';
 import { POOL_OWNER } from './sandbox-owner.ts';
 import { claimSandboxId, type MakeSandboxDeps, makeSandbox } from './create-sandbox.ts';
 import { destroySandbox } from './end-sandbox.ts';
@@ -17,12 +18,6 @@ export interface ManagedPoolDeps extends MakeSandboxDeps {
   /** Called with each error of background work. */
   readonly failed: (error: unknown) => void;
 }
-
-/**
- * A sandbox that is still being created after this long belongs to an instance that was killed: ten
- * times the longest start in a cluster.
- */
-const ABANDONED_MS = 30 * 60_000;
 
 /** Milliseconds until a taken sandbox is replaced: most first commands have ended by then. */
 const REPLACE_AFTER_MS = 100;

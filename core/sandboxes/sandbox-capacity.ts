@@ -1,6 +1,4 @@
-import type { NetworkPolicy } from '../network/network-policy.ts';
 import type { Owner } from '../shared/clock-and-ids.ts';
-import type { SandboxSkill } from '../skills/skill-store.ts';
 import type { SandboxSize } from './sandbox-provider.ts';
 import type { Quota, Usage } from './sandbox-quotas.ts';
 import type { NewSandboxRecord, SandboxKey, SandboxRecord } from './sandbox-records.ts';
@@ -22,23 +20,11 @@ export interface QuotaLimits {
 }
 
 /** The fields that a pooled sandbox gets when it is taken. */
-export interface SandboxOptions {
-  readonly sessionKey: string | null;
-  readonly name: string | null;
-  readonly tags: Readonly<Record<string, string>>;
-  /** @default null */
-  readonly ttlSeconds?: number | null | undefined;
-  /** @default false */
-  readonly deleteWithThread?: boolean | undefined;
-  /** @default none */
-  readonly skills?: readonly SandboxSkill[] | undefined;
-  readonly env: Readonly<Record<string, string>>;
-  /** @default none */
-  readonly network?: NetworkPolicy | undefined;
+export interface SandboxOptions
+  extends Pick<SandboxRecord, 'sessionKey' | 'name' | 'tags' | 'env' | 'resources'>,
+    Partial<Pick<SandboxRecord, 'ttlSeconds' | 'deleteWithThread' | 'skills' | 'network'>> {
   /** Whether it is `running` at once, not `creating`: nothing is left to be done in it. */
   readonly runsAtOnce?: boolean | undefined;
-  /** The size it counts as. */
-  readonly resources: Partial<SandboxSize>;
   /** Undefined: no limit. */
   readonly quotaLimits?: QuotaLimits | undefined;
 }

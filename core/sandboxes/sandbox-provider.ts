@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex, Readable, Writable } from 'node:stream';
+import type { TerminalSize } from '#guest/protocol/exec-protocol.ts';
 
 /** The size of a sandbox. */
 export interface SandboxSize {
@@ -61,7 +62,7 @@ export interface ExecCommand {
   /**
    * Run on a terminal of this size (columns and rows); everything it prints arrives on `stdout`.
    */
-  readonly tty?: { readonly cols: number; readonly rows: number } | undefined;
+  readonly tty?: TerminalSize | undefined;
   /** The guest keeps the beginning and the end of its output under this id: 32 hex digits. */
   readonly detailId?: string | undefined;
 }

@@ -3,7 +3,8 @@ import { finished } from 'node:stream/promises';
 import type { MessageSocket } from './message-socket.ts';
 import type { ExecExit, ExecProcess } from '../sandboxes/sandbox-provider.ts';
 import type { ReplayRing } from '../runs/event-log.ts';
-import { readControl, type TerminalSize } from './terminal-messages.ts';
+import type { TerminalSize } from '#guest/protocol/exec-protocol.ts';
+import { readControl } from './terminal-messages.ts';
 import { Keyboard, Resizer } from './terminal-input.ts';
 import { Audience, MOST_WAITING } from './audience.ts';
 

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import type { MessageSocket } from './message-socket.ts';
-import type { TerminalSize } from './terminal-messages.ts';
+import type { TerminalSize } from '#guest/protocol/exec-protocol.ts';
 
 /** Most bytes of input that may wait for the program before viewers are paused. */
 const MOST_WAITING = 1024 * 1024;

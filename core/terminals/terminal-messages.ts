@@ -1,10 +1,5 @@
+import type { TerminalSize } from '#guest/protocol/exec-protocol.ts';
 import { PortholeError } from '../errors.ts';
-
-/** Columns and rows. */
-export interface TerminalSize {
-  readonly cols: number;
-  readonly rows: number;
-}
 
 /**
  * Far above any screen. Full-screen programs allocate some bytes for each cell, and the kernel

@@ -4,7 +4,7 @@ import type { ExecCommand, Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { Records } from '../shared/records.ts';
 import type { SandboxKey, SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import { ReplayRing } from '../runs/event-log.ts';
-import type { TerminalSize } from './terminal-messages.ts';
+import type { TerminalSize } from '#guest/protocol/exec-protocol.ts';
 import { whyEnded } from '../sandboxes/why-ended.ts';
 import { type CloseReason, Terminal, TERMINAL_LIMITS, type TerminalLimits } from './shared-terminal.ts';
 

@@ -72,14 +72,17 @@ const ProcessRequestDto = z
   .refine(oneRunnable, ONE_RUNNABLE)
   .meta({ id: 'ProcessRequest', example: { argv: ['npm', 'test'], name: 'tests' } });
 
-/** Shared settings: the scope for commands also covers processes. */
-const common = {
+/** What the routes of one process have in common: the scope for commands covers processes, too. */
+const one = {
   tag: 'Processes',
   agents: true,
   delegates: { scope: 'exec', enforces: 'commands' },
+  params: ProcessPath,
+  errors: [...GUEST_ERRORS, 'process_not_found'],
 } as const satisfies Partial<Route>;
 
-const NOT_FOUND = [...GUEST_ERRORS, 'process_not_found'] as const;
+const viewed = { ...one, shared: { sandbox: 'view' } } as const;
+const changed = { ...one, shared: { sandbox: 'work' } } as const;
 
 interface Request {
   readonly params: { readonly id: string; readonly pid: string };
@@ -95,8 +98,7 @@ function refOf({ params: { id, pid }, caller, signal }: Request): StartedRef<'pr
 }
 
 const createProcessRoute = defineRoute({
-  ...common,
-  shared: { sandbox: 'work' },
+  ...changed,
   id: 'createProcess',
   method: 'POST',
   path: '/v1/sandbox/{id}/processes',
@@ -129,8 +131,7 @@ export function checkRunnable(
 }
 
 const listProcessesRoute = defineRoute({
-  ...common,
-  shared: { sandbox: 'view' },
+  ...viewed,
   id: 'listProcesses',
   method: 'GET',
   path: '/v1/sandbox/{id}/processes',
@@ -145,31 +146,25 @@ const listProcessesRoute = defineRoute({
 });
 
 const getProcessRoute = defineRoute({
-  ...common,
-  shared: { sandbox: 'view' },
+  ...viewed,
   id: 'getProcess',
   method: 'GET',
   path: '/v1/sandbox/{id}/processes/{pid}',
   summary: 'Get a process',
-  params: ProcessPath,
   responses: { 200: { description: 'The process, with its exit once it has one', schema: ProcessDto } },
-  errors: NOT_FOUND,
   async handle(request, services) {
     return json(200, await getStarted(services, refOf(request)));
   },
 });
 
 const deleteProcessRoute = defineRoute({
-  ...common,
-  shared: { sandbox: 'work' },
+  ...changed,
   id: 'deleteProcess',
   method: 'DELETE',
   path: '/v1/sandbox/{id}/processes/{pid}',
   summary: 'Remove a process',
   description: 'One that runs is killed (SIGKILL to its group); its output is removed.',
-  params: ProcessPath,
   responses: { 204: { description: 'Removed' } },
-  errors: NOT_FOUND,
   async handle(request, services) {
     await removeStarted(services, refOf(request));
     return { statusCode: 204, headers: {} };
@@ -177,19 +172,16 @@ const deleteProcessRoute = defineRoute({
 });
 
 const followProcessRoute = defineRoute({
-  ...common,
-  shared: { sandbox: 'view' },
+  ...viewed,
   id: 'followProcess',
   method: 'GET',
   path: '/v1/sandbox/{id}/processes/{pid}/output',
   class: 'stream',
   summary: 'Read the output of a process',
   description: OUTPUT_DESCRIPTION,
-  params: ProcessPath,
   query: outputQuery,
   responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
   streams: true,
-  errors: [...NOT_FOUND],
   async handle(request, services) {
     const { query, headers } = request;
     const range = { since: cursorOf(headers, query.since), follow: query.follow };
@@ -198,21 +190,19 @@ const followProcessRoute = defineRoute({
 });
 
 const sendProcessInputRoute = defineRoute({
-  ...common,
-  shared: { sandbox: 'work' },
+  ...changed,
   id: 'sendProcessInput',
   method: 'POST',
   path: '/v1/sandbox/{id}/processes/{pid}/input',
   class: 'stream',
   summary: 'Write to the stdin of a process',
   description: `Raw bytes, at most ${MOST_INPUT}. Answers once they are in the pipe; \`eof=true\` closes it behind them. Takes a process with \`stdin: true\` or a terminal.`,
-  params: ProcessPath,
   query: z.object({ eof: queryFlag() }),
   body: 'stream',
   responses: {
     200: { description: 'Taken', schema: z.object({ bytes: z.int() }).meta({ id: 'InputTaken' }) },
   },
-  errors: [...NOT_FOUND, 'process_exited', 'payload_too_large'],
+  errors: [...one.errors, 'process_exited', 'payload_too_large'],
   async handle(request, services) {
     const body = limitedStream(request.stream(), {
       bytes: MOST_INPUT,
@@ -229,52 +219,44 @@ const sendProcessInputRoute = defineRoute({
 });
 
 const signalProcessRoute = defineRoute({
-  ...common,
-  shared: { sandbox: 'work' },
+  ...changed,
   id: 'signalProcess',
   method: 'POST',
   path: '/v1/sandbox/{id}/processes/{pid}/signal',
   summary: 'Send a signal to a process',
   description: 'To its whole group. After its exit nothing happens.',
-  params: ProcessPath,
   body: z.strictObject({ signal: z.enum(SIGNALS).default('SIGTERM') }).meta({ id: 'SignalRequest' }),
   responses: { 200: { description: 'The process', schema: ProcessDto } },
-  errors: NOT_FOUND,
   async handle(request, services) {
     return json(200, await signalProcess(services, refOf(request), request.body.signal));
   },
 });
 
 const resizeProcessRoute = defineRoute({
-  ...common,
-  shared: { sandbox: 'work' },
+  ...changed,
   id: 'resizeProcess',
   method: 'POST',
   path: '/v1/sandbox/{id}/processes/{pid}/resize',
   summary: 'Resize the terminal of a process',
-  params: ProcessPath,
   body: TerminalSizeDto,
   responses: { 200: { description: 'The process', schema: ProcessDto } },
-  errors: NOT_FOUND,
   async handle(request, services) {
     return json(200, await resizeProcess(services, refOf(request), request.body));
   },
 });
 
 const waitForProcessRoute = defineRoute({
-  ...common,
-  shared: { sandbox: 'view' },
+  ...viewed,
   id: 'waitForProcess',
   method: 'POST',
   path: '/v1/sandbox/{id}/processes/{pid}/wait',
   class: 'stream',
   summary: 'Wait for the exit of a process',
-  params: ProcessPath,
   body: z
     .strictObject({ timeout_ms: timeout(WAIT_MS.longest).default(WAIT_MS.usual) })
     .meta({ id: 'ProcessWait' }),
   responses: { 200: { description: 'The process, exited', schema: ProcessDto } },
-  errors: [...NOT_FOUND, 'wait_timed_out'],
+  errors: [...one.errors, 'wait_timed_out'],
   async handle(request, services) {
     return json(200, await waitForProcess(services, refOf(request), request.body.timeout_ms));
   },

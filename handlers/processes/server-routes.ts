@@ -66,13 +66,17 @@ const ServerRequestDto = z
   )
   .meta({ id: 'ServerRequest', example: { argv: ['npm', 'run', 'dev'], port: 3000, restart: 'always' } });
 
-const common = {
+/** What the routes of one server have in common. */
+const one = {
   tag: 'Servers',
   agents: true,
   delegates: { scope: 'exec', enforces: 'commands' },
+  params: ServerPath,
+  errors: [...GUEST_ERRORS, 'server_not_found'],
 } as const satisfies Partial<Route>;
 
-const NOT_FOUND = [...GUEST_ERRORS, 'server_not_found'] as const;
+const viewed = { ...one, shared: { sandbox: 'view' } } as const;
+const changed = { ...one, shared: { sandbox: 'work' } } as const;
 
 function refOf({
   params: { id, name },
@@ -87,15 +91,13 @@ function refOf({
 }
 
 const putServerRoute = defineRoute({
-  ...common,
-  shared: { sandbox: 'work' },
+  ...changed,
   id: 'putServer',
   method: 'PUT',
   path: '/v1/sandbox/{id}/servers/{name}',
   summary: 'Declare a server',
   description:
     'Starts it, and starts it again after its exit (`restart`), after a resume, a restart of the host and a replacement of its pod. The same declaration again starts it if it does not run; another one under the name is 409: delete the first. A stopped sandbox is resumed. A server does not keep its sandbox from idling.',
-  params: ServerPath,
   body: ServerRequestDto,
   responses: {
     200: { description: 'It is declared so already', schema: ServerDto },
@@ -112,8 +114,7 @@ const putServerRoute = defineRoute({
 });
 
 const listServersRoute = defineRoute({
-  ...common,
-  shared: { sandbox: 'view' },
+  ...viewed,
   id: 'listServers',
   method: 'GET',
   path: '/v1/sandbox/{id}/servers',
@@ -127,31 +128,25 @@ const listServersRoute = defineRoute({
 });
 
 const getServerRoute = defineRoute({
-  ...common,
-  shared: { sandbox: 'view' },
+  ...viewed,
   id: 'getServer',
   method: 'GET',
   path: '/v1/sandbox/{id}/servers/{name}',
   summary: 'Get a server',
-  params: ServerPath,
   responses: { 200: { description: 'The server', schema: ServerDto } },
-  errors: NOT_FOUND,
   async handle(request, services) {
     return json(200, await getStarted(services, refOf(request)));
   },
 });
 
 const deleteServerRoute = defineRoute({
-  ...common,
-  shared: { sandbox: 'work' },
+  ...changed,
   id: 'deleteServer',
   method: 'DELETE',
   path: '/v1/sandbox/{id}/servers/{name}',
   summary: 'Remove a server',
   description: 'Stops it, and removes its declaration and its logs.',
-  params: ServerPath,
   responses: { 204: { description: 'Removed' } },
-  errors: NOT_FOUND,
   async handle(request, services) {
     await removeStarted(services, refOf(request));
     return { statusCode: 204, headers: {} };
@@ -173,16 +168,13 @@ const restartServerRoute = changeRoute('restart', 'Restart a server', 'A stopped
 /** Returns at once: the state shows the progress. */
 function changeRoute(change: 'start' | 'stop' | 'restart', summary: string, description: string): Route {
   return defineRoute({
-    ...common,
+    ...changed,
     id: `${change}Server`,
-    shared: { sandbox: 'work' },
     method: 'POST',
     path: `/v1/sandbox/{id}/servers/{name}/${change}`,
     summary,
     description,
-    params: ServerPath,
     responses: { 200: { description: 'The server', schema: ServerDto } },
-    errors: NOT_FOUND,
     async handle(request, services) {
       return json(200, await changeServer(services, refOf(request), change));
     },
@@ -190,15 +182,13 @@ function changeRoute(change: 'start' | 'stop' | 'restart', summary: string, desc
 }
 
 const followServerRoute = defineRoute({
-  ...common,
-  shared: { sandbox: 'view' },
+  ...viewed,
   id: 'followServer',
   method: 'GET',
   path: '/v1/sandbox/{id}/servers/{name}/logs',
   class: 'stream',
   summary: 'Read the logs of a server',
   description: `${OUTPUT_DESCRIPTION} One log for all its starts: an \`exit\` is an event among others.`,
-  params: ServerPath,
   query: outputQuery.extend({
     tail: z
       .string()
@@ -209,7 +199,6 @@ const followServerRoute = defineRoute({
   }),
   responses: { 200: { description: 'The events', contentType: 'text/event-stream' } },
   streams: true,
-  errors: [...NOT_FOUND],
   async handle(request, services) {
     const { query, headers } = request;
     const range = { ...query, since: cursorOf(headers, query.since) };
