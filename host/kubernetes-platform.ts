@@ -218,18 +218,16 @@ async function openProvider(
   if (name === 'agent-sandbox') {
     const { warmPool, warmPoolsByImage } = cluster;
     if (warmPool === undefined) throw new ConfigError([`PORTHOLE_WARM_POOL: ${NEEDS_WARM_POOL}`]);
-    const { createAgentSandboxProvider } = await import(
-      '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts'
-    );
+    const { AgentSandboxProvider } = await import('#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts');
     const makeRoom = async (): Promise<void> => {
       const { createAgentSandboxPool } = await import('#adapters/kubernetes/sandboxes/claim-pool.ts');
       await createAgentSandboxPool({ ...own, warmPool, config }).makeRoom();
     };
-    return createAgentSandboxProvider({ ...own, guest, warmPool, warmPoolsByImage, size, makeRoom });
+    return new AgentSandboxProvider({ ...own, guest, warmPool, warmPoolsByImage, size, makeRoom });
   }
   if (sandboxImage === undefined) throw new ConfigError([`PORTHOLE_SANDBOX_IMAGE: ${NEEDS_IMAGE}`]);
-  const { createKubernetesProvider } = await import('#adapters/kubernetes/sandboxes/kubernetes-provider.ts');
-  return createKubernetesProvider({
+  const { KubernetesProvider } = await import('#adapters/kubernetes/sandboxes/kubernetes-provider.ts');
+  return new KubernetesProvider({
     ...own,
     guest,
     image: sandboxImage,

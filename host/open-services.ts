@@ -25,7 +25,7 @@ import { PageRechecker } from '#core/pages/recheck-pages.ts';
 import { publishingPlane } from '#core/previews/preview-events.ts';
 import { guestsOf } from '#core/processes/guest.ts';
 import { GuestWatcher } from '#core/processes/watch-guests.ts';
-import { managedPool } from '#core/sandboxes/managed-pool.ts';
+import { ManagedPool } from '#core/sandboxes/managed-pool.ts';
 import { SandboxActivity } from '#core/sandboxes/sandbox-activity.ts';
 import { createSandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
 import type { WakingClock } from '#core/shared/clock-and-ids.ts';
@@ -153,7 +153,7 @@ export async function openServices({
     const plane = publishingPlane(platform.plane, publisher);
     const pool =
       platform.pool ??
-      managedPool({
+      new ManagedPool({
         records,
         provider,
         clock,

@@ -13,7 +13,7 @@ import {
   type FoundContainer,
   type RunningContainer,
 } from './container-state.ts';
-import type { GuestVolume } from './guest-volume.ts';
+import { makeGuestVolume } from './guest-volume.ts';
 import { supplyImage } from './image-supply.ts';
 import {
   sandboxContainer,
@@ -44,7 +44,8 @@ interface ContainerLifeOptions {
    * a container.
    */
   readonly channelsUnseen: () => void;
-  readonly guest: GuestVolume;
+  /** The folder of this machine with the guest. */
+  readonly guest: () => Promise<string>;
 }
 
 /**
@@ -66,6 +67,8 @@ const STATE_MEBIBYTES = 512;
 export class ContainerLife {
   readonly #options: ContainerLifeOptions;
   #hasIpv6 = true;
+  /** Name of the volume of the guest, once it is complete. */
+  #guestVolume: Promise<string> | undefined;
 
   constructor(options: ContainerLifeOptions) {
     this.#options = options;
@@ -198,11 +201,24 @@ export class ContainerLife {
   }
 
   async #make(id: string, { Name: name, Labels }: FoundVolume, signal?: AbortSignal): Promise<void> {
-    const { engine, names, image: ownImage, network, environment, channelFolder, guest } = this.#options;
+    const {
+      engine,
+      names,
+      volumes,
+      image: ownImage,
+      network,
+      environment,
+      channelFolder,
+      guest,
+    } = this.#options;
     const image = imageOf(Labels ?? {}) ?? ownImage;
     // The image may have been removed since the sandbox was created.
     const { env: imageEnv } = await supplyImage(engine, id, image, signal);
-    const guestVolume = await guest.name(image);
+    this.#guestVolume ??= guest().then((folder) => makeGuestVolume(engine, volumes, folder, image));
+    const guestVolume = await this.#guestVolume.catch((error: unknown) => {
+      this.#guestVolume = undefined;
+      throw error;
+    });
     const spec = specOf(Labels);
     const limits = await this.#options.limits(spec.resources);
     const labels = names.labels(id, image);
@@ -220,7 +236,7 @@ export class ContainerLife {
       guestVolume,
       imageEnv,
     });
-    await this.#options.volumes.make(stateVolume(name), labels, STATE_MEBIBYTES, signal);
+    await volumes.make(stateVolume(name), labels, STATE_MEBIBYTES, signal);
     try {
       await engine.call(
         `create container ${name}`,

@@ -47,7 +47,6 @@ import {
   probeEngine,
 } from './engine.ts';
 import { GuestRelays } from './guest-relays.ts';
-import { GuestVolume } from './guest-volume.ts';
 import { RunningContainers } from './running-containers.ts';
 import { SandboxNames } from './sandbox-names.ts';
 
@@ -125,7 +124,7 @@ export class DockerProvider implements SandboxProvider {
       },
       channelFolder: (name) => this.#channels.folder(name),
       channelsUnseen: () => this.#channels.giveUp(),
-      guest: new GuestVolume(this.#engine, this.#volumes, () => guestRuntime(guestCache(process.env))),
+      guest: () => guestRuntime(guestCache(process.env)),
     });
     this.#running = new RunningContainers(this.#life);
     this.#relays = new GuestRelays(this.#engine);

@@ -23,61 +23,30 @@ const OTHER_MS = 60_000;
 const POLL_MS = 250;
 
 /**
- * The volume with the guest's folder, read-only in every sandbox. Created once per version through
- * the engine's archive API, so that no image is pulled and nothing runs. All sandboxes map the same
- * files and share their memory.
+ * Makes the volume with the guest's folder, read-only in every sandbox, and resolves to its name.
+ * Created once per version through the engine's archive API, so that no image is pulled and nothing
+ * runs. All sandboxes map the same files and share their memory.
+ * @param folder of this machine; its last part is the version
+ * @param image any image of the engine: a container of it is created to fill the volume, and never
+ * started
  */
-export class GuestVolume {
-  readonly #engine: Engine;
-  readonly #volumes: SandboxVolumes;
-  readonly #folder: () => Promise<string>;
-  #made: Promise<string> | undefined;
-
-  /** @param folder of this machine; its last part is the version */
-  constructor(engine: Engine, volumes: SandboxVolumes, folder: () => Promise<string>) {
-    this.#engine = engine;
-    this.#volumes = volumes;
-    this.#folder = folder;
-  }
-
-  /**
-   * The volume's name, once it is complete.
-   * @param image any image of the engine: a container of it is created to fill the volume, and
-   * never started
-   */
-  name(image: string): Promise<string> {
-    this.#made ??= this.#make(image).catch((error: unknown) => {
-      this.#made = undefined;
-      throw error;
-    });
-    return this.#made;
-  }
-
-  async #make(image: string): Promise<string> {
-    const folder = await this.#folder();
-    const name = `porthole-guest-${basename(folder)}`;
-    // Volumes cannot be renamed: a second, empty volume marks the first as complete.
-    const whole = `${name}-whole`;
-    for (const until = performance.now() + OTHER_MS; ; await pause(POLL_MS)) {
-      const made = await Promise.all([name, whole].map((each) => this.#volumes.find(each)));
-      if (made.every((each) => each !== undefined)) return name;
-      const isLate = performance.now() > until;
-      if (isLate) await removeContainer(this.#engine, `${name}-filler`);
-      if (await this.#fill(folder, name, image)) break;
-      if (isLate) throw new Error(`Volume ${name} is filled by another host again and again.`);
-    }
-    await this.#volumes.create(whole, { [VERSION]: basename(folder) });
-    return name;
-  }
-
+export async function makeGuestVolume(
+  engine: Engine,
+  volumes: SandboxVolumes,
+  folder: string,
+  image: string,
+): Promise<string> {
+  const name = `porthole-guest-${basename(folder)}`;
+  // Volumes cannot be renamed: a second, empty volume marks the first as complete.
+  const whole = `${name}-whole`;
+  const labels = { [VERSION]: basename(folder) };
+  const filler = `${name}-filler`;
   /** False if another host fills it: the container's name is the lock. */
-  async #fill(folder: string, name: string, image: string): Promise<boolean> {
-    const filler = `${name}-filler`;
-    const labels = { [VERSION]: basename(folder) };
-    await this.#volumes.create(name, labels);
+  const fill = async (): Promise<boolean> => {
+    await volumes.create(name, labels);
     const unstarted = unstartedContainer(filler, image, labels, { volume: name, target: GUEST_FOLDER });
     try {
-      await this.#engine.call('prepare the guest', (docker, abortSignal) =>
+      await engine.call('prepare the guest', (docker, abortSignal) =>
         docker.createContainer({ ...unstarted, abortSignal }),
       );
     } catch (error) {
@@ -85,7 +54,7 @@ export class GuestVolume {
       throw error;
     }
     try {
-      await this.#engine.call(
+      await engine.call(
         'copy the guest to the engine',
         (docker, abortSignal) =>
           docker.getContainer(filler).putArchive(archiveOf(folder), { path: '/', abortSignal }),
@@ -93,10 +62,20 @@ export class GuestVolume {
         FILL_MS,
       );
     } finally {
-      await removeContainer(this.#engine, filler);
+      await removeContainer(engine, filler);
     }
     return true;
+  };
+  for (const until = performance.now() + OTHER_MS; ; await pause(POLL_MS)) {
+    const made = await Promise.all([name, whole].map((each) => volumes.find(each)));
+    if (made.every((each) => each !== undefined)) return name;
+    const isLate = performance.now() > until;
+    if (isLate) await removeContainer(engine, filler);
+    if (await fill()) break;
+    if (isLate) throw new Error(`Volume ${name} is filled by another host again and again.`);
   }
+  await volumes.create(whole, labels);
+  return name;
 }
 
 /** The folder as a tar archive owned by root, below the path at which sandboxes see it. */

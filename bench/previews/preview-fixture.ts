@@ -10,7 +10,7 @@ import {
 import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-preview-plane.ts';
 import type { GatewayProbe } from '#adapters/kubernetes/previews/gateway-probe.ts';
 import type { GuestAccess } from '#adapters/kubernetes/sandboxes/pod-guests.ts';
-import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
+import { KubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
 import { annotated } from '#adapters/kubernetes/sandboxes/cluster-objects.ts';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
@@ -71,7 +71,7 @@ export async function openPreviewFixture(kubeconfig: string): Promise<PreviewFix
     },
     planeOf(namespace, { client: by = client, probe = PROMPT } = {}) {
       const preview = optionsOf(namespace);
-      const cluster = createKubernetesProvider({ client: by, access, namespace, image: 'none', guest: NONE });
+      const cluster = new KubernetesProvider({ client: by, access, namespace, image: 'none', guest: NONE });
       // Listeners are checked apart from the gateway, and not measured here.
       const provider: TestProvider = Object.assign(Object.create(cluster) as TestProvider, {
         inspect: (id: string, signal?: AbortSignal) => cluster.inspect(id, signal),

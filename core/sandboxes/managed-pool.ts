@@ -27,11 +27,7 @@ const REPLACE_AFTER_MS = 100;
  * the reserved `POOL_OWNER`. A crash leaks nothing: a sandbox that was being created or handed over
  * is still `creating`, and recovery removes it.
  */
-export function managedPool(deps: ManagedPoolDeps): WarmPool {
-  return new ManagedPool(deps);
-}
-
-class ManagedPool implements WarmPool {
+export class ManagedPool implements WarmPool {
   readonly #deps: ManagedPoolDeps;
   /** Whether the pool is managed. After a restart its sandboxes may not run until checked. */
   #open = false;

@@ -10,7 +10,7 @@ import {
   createKubernetesClient,
   type KubernetesClient,
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
+import { KubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
 import { diagnoseSandbox } from '#core/diagnosis/diagnose-sandbox.ts';
@@ -41,7 +41,7 @@ suite('the doctor in a cluster', missing(), () => {
     client = createKubernetesClient({ access });
     const pod = { memoryMebibytes: 512, workspaceMebibytes: 256 };
     provider = withGuests(
-      createKubernetesProvider({
+      new KubernetesProvider({
         client,
         access,
         namespace,

@@ -3,7 +3,7 @@
  * agent-sandbox's controller.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { createAgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
+import { AgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
 import { defaultProvider } from '#adapters/kubernetes/sandboxes/default-provider.ts';
 import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
 import { labelValue, LABELS, sandboxObjectName } from '#constructs/names.ts';
@@ -53,7 +53,7 @@ suite('agent-sandbox provider', missing() ?? definitionsMissing(), () => {
     const { previews: namespace } = stack.config.namespaces;
     const warmPoolsByImage = images;
     return withGuests(
-      createAgentSandboxProvider({
+      new AgentSandboxProvider({
         client,
         access,
         namespace,

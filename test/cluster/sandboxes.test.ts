@@ -10,7 +10,7 @@ import {
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { find } from '#adapters/kubernetes/sandboxes/cluster-objects.ts';
 import type { GuestReach } from '#adapters/kubernetes/sandboxes/pod-guests.ts';
-import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
+import { KubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
 import { GUEST_PORT } from '#guest/protocol/guest-pod.ts';
 import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
@@ -62,7 +62,7 @@ suite('kubernetes provider', missing(), () => {
     const pod = { memoryMebibytes: 1024, workspaceMebibytes: 1024, ...more.pod };
     const guest = { ...GUEST, reach };
     return withGuests(
-      createKubernetesProvider({ client, access, namespace, image: SANDBOX_IMAGE, ...more, pod, guest }),
+      new KubernetesProvider({ client, access, namespace, image: SANDBOX_IMAGE, ...more, pod, guest }),
     );
   };
   const inNamespace = (...argv: string[]): Promise<string> =>

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { pointer } from '#adapters/kubernetes/client/kubernetes-object.ts';
-import { createAgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
+import { AgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
 import { createAgentSandboxPool } from '#adapters/kubernetes/sandboxes/claim-pool.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
@@ -96,7 +96,7 @@ suite('a warm pool of agent-sandbox', missing() ?? definitionsMissing(), () => {
     const { client, access } = functions;
     const namespace = stack.config.namespaces.previews;
     const provider = withGuests(
-      createAgentSandboxProvider({
+      new AgentSandboxProvider({
         client,
         access,
         namespace,
@@ -128,7 +128,7 @@ suite('a warm pool of agent-sandbox', missing() ?? definitionsMissing(), () => {
     await settled(pool, 2);
     const { client, access } = functions;
     const provider = withGuests(
-      createAgentSandboxProvider({
+      new AgentSandboxProvider({
         client,
         access,
         namespace: stack.config.namespaces.previews,

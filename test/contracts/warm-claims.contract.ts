@@ -9,7 +9,7 @@ import { POOL_OWNER } from '#core/sandboxes/sandbox-owner.ts';
 import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
 import { createSandbox } from '#core/sandboxes/create-sandbox.ts';
 import { keepLifecycle } from '#core/sandboxes/lifecycle-pass.ts';
-import { managedPool } from '#core/sandboxes/managed-pool.ts';
+import { ManagedPool } from '#core/sandboxes/managed-pool.ts';
 import { memoryPreviewPlane } from '#test/doubles/memory-preview-plane.ts';
 import { mortal } from '#test/doubles/mortal.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
@@ -52,7 +52,7 @@ export function warmClaimsContract(
     const failures: unknown[] = [];
     const pools: WarmPool[] = [];
     const openPool = (on: Pick<typeof deps, 'records' | 'provider'>) => {
-      const pool = managedPool({
+      const pool = new ManagedPool({
         ...deps,
         ...on,
         config: poolConfig({ warmTarget: slots, scaleBatchSize: 20 }),

@@ -40,36 +40,31 @@ interface AgentSandboxProviderOptions extends ClusterProviderOptions {
   readonly makeRoom?: (() => Promise<void>) | undefined;
 }
 
-export function createAgentSandboxProvider(options: AgentSandboxProviderOptions): ClusterProvider {
-  return new ClaimProvider(options);
-}
-
-class ClaimProvider extends ClusterProvider {
+export class AgentSandboxProvider extends ClusterProvider {
   readonly name = 'agent-sandbox';
   readonly defaultSize: SandboxSize;
   protected readonly objects: readonly Collection[];
-  readonly #namespace: string;
+  readonly #options: AgentSandboxProviderOptions;
   readonly #claims: Collection;
   readonly #sandboxes: Collection;
-  readonly #warmPool: string;
-  readonly #byImage: ReadonlyMap<string, string>;
-  readonly #makeRoom: (() => Promise<void>) | undefined;
 
   constructor(options: AgentSandboxProviderOptions) {
     super(options);
-    const { namespace, warmPool, warmPoolsByImage = {}, makeRoom } = options;
-    this.#namespace = namespace;
+    const { namespace } = options;
+    this.#options = options;
     this.#claims = collection(SANDBOX_CLAIMS, namespace);
     this.#sandboxes = collection(SANDBOXES, namespace);
     this.objects = [this.#claims];
     this.defaultSize = options.size ?? DEFAULT_SIZE;
-    this.#warmPool = warmPool;
-    this.#byImage = new Map(Object.entries(warmPoolsByImage));
-    this.#makeRoom = makeRoom;
   }
 
   runsImage(reference: string): Promise<boolean> {
-    return Promise.resolve(this.#byImage.has(reference));
+    return Promise.resolve(this.#poolOf(reference) !== undefined);
+  }
+
+  #poolOf(image: string): string | undefined {
+    const { warmPoolsByImage: pools = {} } = this.#options;
+    return Object.hasOwn(pools, image) ? pools[image] : undefined;
   }
 
   async create(
@@ -86,7 +81,7 @@ class ClaimProvider extends ClusterProvider {
         { remedy: 'Leave it out, or use the kubernetes provider.' },
       );
     }
-    const warmPool = image === undefined ? this.#warmPool : this.#byImage.get(image);
+    const warmPool = image === undefined ? this.#options.warmPool : this.#poolOf(image);
     if (warmPool === undefined) {
       throw new PortholeError('image_not_supported', `Image ${image}: no warm pool gives it.`, {
         remedy: 'Leave it out, or configure a pool for it.',
@@ -158,7 +153,7 @@ class ClaimProvider extends ClusterProvider {
     // Loaded lazily, only to create claims.
     const { sandboxClaimManifest } = await import('#constructs/sandbox-claim.ts');
     const manifest = sandboxClaimManifest({
-      namespace: this.#namespace,
+      namespace: this.#options.namespace,
       sandboxId: id,
       warmPool,
       network,
@@ -187,7 +182,7 @@ class ClaimProvider extends ClusterProvider {
         return sandbox && this.#pod(podNameOf(sandbox), until);
       },
       (until) => this.#bindAndResume(id, until),
-      this.#makeRoom,
+      this.#options.makeRoom,
     );
   }
 

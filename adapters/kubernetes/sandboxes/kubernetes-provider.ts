@@ -39,11 +39,7 @@ interface KubernetesProviderOptions extends ClusterProviderOptions {
 const IMAGE = `${DOMAIN}/image`;
 const SPEC = `${DOMAIN}/spec`;
 
-export function createKubernetesProvider(options: KubernetesProviderOptions): ClusterProvider {
-  return new PodProvider(options);
-}
-
-class PodProvider extends ClusterProvider {
+export class KubernetesProvider extends ClusterProvider {
   readonly name = 'kubernetes';
   readonly defaultSize: SandboxSize;
   protected readonly objects: readonly Collection[];

@@ -5,7 +5,7 @@ import { gate } from '#adapters/kubernetes/client/exchange.ts';
 import { collection, type Kind, PODS, VOLUME_CLAIMS } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { readKubeconfig } from '#adapters/kubernetes/client/kubeconfig-access.ts';
 import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
-import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
+import { KubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
 import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
 import { importPlainImage, PLAIN_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
 import { sandboxId } from '#test/contracts/sandbox-provider.contract.ts';
@@ -70,7 +70,7 @@ suite('a sandbox on a real cluster', missing(), () => {
     const proxy = await startFaultProxy(await readKubeconfig((await cluster()).kubeconfig));
     const client = createKubernetesClient({ access: proxy.access, ...timeouts });
     const provider = withGuests(
-      createKubernetesProvider({
+      new KubernetesProvider({
         client,
         access: proxy.access,
         namespace,

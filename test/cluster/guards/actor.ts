@@ -5,8 +5,8 @@ import {
 } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import type { KubernetesObject } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import { createKubernetesPlane } from '#adapters/kubernetes/previews/kubernetes-preview-plane.ts';
-import { createAgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
-import { createKubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
+import { AgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
+import { KubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
 import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/auth/key-set.ts';
 import type { GuestAccess } from '#adapters/kubernetes/sandboxes/pod-guests.ts';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
@@ -64,8 +64,8 @@ export function openActor(config: StackConfig, access: ClusterAccess): Actor {
   const at = { client, access, namespace, guest: GUEST };
   const provider =
     sandboxProvider(sandboxes) === 'agent-sandbox' && warmPool !== undefined
-      ? withGuests(createAgentSandboxProvider({ ...at, warmPool }))
-      : withGuests(createKubernetesProvider({ ...at, image: SANDBOX_IMAGE, pod: { memoryMebibytes: 256 } }));
+      ? withGuests(new AgentSandboxProvider({ ...at, warmPool }))
+      : withGuests(new KubernetesProvider({ ...at, image: SANDBOX_IMAGE, pod: { memoryMebibytes: 256 } }));
   const plane = createKubernetesPlane({
     client,
     preview: {

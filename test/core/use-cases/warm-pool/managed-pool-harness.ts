@@ -4,7 +4,7 @@ import type { Clock } from '#core/shared/clock-and-ids.ts';
 import type { Records } from '#core/shared/records.ts';
 import type { TestProvider } from '#test/support/with-guests.ts';
 import type { WarmPool, WarmPoolConfig } from '#core/sandboxes/warm-pool.ts';
-import { managedPool } from '#core/sandboxes/managed-pool.ts';
+import { ManagedPool } from '#core/sandboxes/managed-pool.ts';
 import type { WarmPoolHarness } from '#test/contracts/warm-pool.contract.ts';
 import { collect } from '#test/support/collect.ts';
 
@@ -34,7 +34,7 @@ export async function openManagedPools(
     provider,
     failures,
     open(config: WarmPoolConfig) {
-      const pool = managedPool({ ...harness, config, failed: (error) => void failures.push(error) });
+      const pool = new ManagedPool({ ...harness, config, failed: (error) => void failures.push(error) });
       pools.push(pool);
       return pool;
     },

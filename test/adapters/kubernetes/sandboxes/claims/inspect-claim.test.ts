@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createAgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
+import { AgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
 import type { KubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { annotated } from '#adapters/kubernetes/sandboxes/cluster-objects.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
@@ -32,7 +32,7 @@ async function inspected(
     get: ({ plural }: { readonly plural: string }) => Promise.resolve(objects.get(plural)),
   } as unknown as KubernetesClient;
   const provider = withGuests(
-    createAgentSandboxProvider({
+    new AgentSandboxProvider({
       client,
       access: { server: 'https://127.0.0.1:1' },
       namespace: 'sandboxes',
