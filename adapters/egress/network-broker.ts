@@ -144,15 +144,9 @@ export class NetworkBroker {
       }
       if (head.length > 0) client.unshift(head);
       answers.accept();
-      flow.ended.signal.addEventListener('abort', () => {
-        socket.destroy();
-        client.destroy();
-      });
+      endTogether(flow, client, socket);
       await this.#checkServerName(flow, client, socket);
-      splice(client, socket, (from, count) => {
-        if (from === 'a') flow.bytesOut += count;
-        else flow.bytesIn += count;
-      });
+      splice(client, socket, (from, count) => (flow[from === 'a' ? 'bytesOut' : 'bytesIn'] += count));
       socket.once('close', () => this.#end(flow));
     } catch (error) {
       await this.#fail(flow, error, client, answers.refuse);
@@ -298,12 +292,8 @@ export class NetworkBroker {
     const other =
       name && this.#decide(await this.#deps.policyOf(sandboxId), { host: name, port: destination.port });
     if (other?.kind === 'allow' || (isOpen && other === undefined)) return;
-    flow.decision =
-      name === undefined
-        ? { kind: 'deny', rule: 'no valid TLS', refusal: 'needs https' }
-        : { kind: 'deny', rule: `TLS for ${hostText(name)}`, refusal: 'other host' };
-    ended.abort(new Blocked(flow.decision.rule));
-    throw ended.signal.reason;
+    if (name === undefined) throw block(flow, 'no valid TLS', 'needs https');
+    throw block(flow, `TLS for ${hostText(name)}`, 'other host');
   }
 
   /**
@@ -317,10 +307,7 @@ export class NetworkBroker {
     { client, head, accept }: Pick<TunnelRequest, 'client' | 'head' | 'accept'>,
   ): Promise<void> {
     const { sandboxId, destination, ended } = flow;
-    ended.signal.addEventListener('abort', () => {
-      socket.destroy();
-      client.destroy();
-    });
+    endTogether(flow, client, socket);
     const name = hostText(destination.host);
     this.#trusted ??= trustedBy(this.#deps.certificates);
     const [server, context] = await Promise.all([
@@ -332,12 +319,8 @@ export class NetworkBroker {
     const flight = await firstFlight(client, server, ended.signal);
     const asked = flight.kind === 'tls' ? readHost(flight.name ?? '') : undefined;
     if (asked === undefined || !isSame(asked, destination.host)) {
-      flow.decision =
-        flight.kind === 'tls'
-          ? { kind: 'deny', rule: `TLS for ${flight.name ?? 'no name'}`, refusal: 'other host' }
-          : { kind: 'deny', rule: `no TLS, which secrets of ${name} need`, refusal: 'needs https' };
-      ended.abort(new Blocked(flow.decision.rule));
-      throw ended.signal.reason;
+      if (flight.kind === 'tls') throw block(flow, `TLS for ${flight.name ?? 'no name'}`, 'other host');
+      throw block(flow, `no TLS, which secrets of ${name} need`, 'needs https');
     }
     const program = await acceptTls(client, context, ended.signal).catch((cause: unknown) => {
       if (ended.signal.reason instanceof Blocked) throw ended.signal.reason;
@@ -354,14 +337,8 @@ export class NetworkBroker {
       destination,
       secrets: async () => secretsFor(await this.#deps.secretsOf(sandboxId), destination),
       inserted: (names) => names.forEach((each) => flow.secrets.add(each)),
-      passed: (from, count) => {
-        if (from === 'program') flow.bytesOut += count;
-        else flow.bytesIn += count;
-      },
-      misdirected: (host) => {
-        flow.decision = { kind: 'deny', rule: `Host ${host.slice(0, 260)}`, refusal: 'other host' };
-        ended.abort(new Blocked(flow.decision.rule));
-      },
+      passed: (from, count) => (flow[from === 'program' ? 'bytesOut' : 'bytesIn'] += count),
+      misdirected: (host) => void block(flow, `Host ${host.slice(0, 260)}`, 'other host'),
     });
   }
 
@@ -419,6 +396,20 @@ export class NetworkBroker {
       ms: Math.round(performance.now() - began),
     });
   }
+}
+
+/** Ends a connection that its policy allows: what is sent on it is not for its host. */
+function block(flow: Flow, rule: string, refusal: NetworkDecision['refusal']): Blocked {
+  flow.decision = { kind: 'deny', rule, refusal };
+  flow.ended.abort(new Blocked(rule));
+  return flow.ended.signal.reason as Blocked;
+}
+
+function endTogether({ ended }: Flow, client: Duplex, socket: Socket): void {
+  ended.signal.addEventListener('abort', () => {
+    socket.destroy();
+    client.destroy();
+  });
 }
 
 /** Names the inserted secrets. */
