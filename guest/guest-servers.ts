@@ -162,9 +162,10 @@ class DeclaredServer {
     this.process = process;
     // Stopped during the start.
     if (turn !== this.#turn) process.signal('SIGKILL');
-    void process.ended.then((exit) => {
+    const over = (exit: ProcessExit): void => {
       if (turn === this.#turn) this.#over(process, exit);
-    });
+    };
+    void process.ended.then(over);
     const isCurrent = (): boolean => turn === this.#turn && process.isRunning;
     const ready = isSeen === undefined ? this.#answers(isCurrent) : seen.promise;
     void this.#followStart(ready, process, isCurrent);
