@@ -3,6 +3,7 @@
  * broker unchanged.
  */
 import { createServer, type Socket } from 'node:net';
+import { unlessAborted } from '../core/shared/concurrency.ts';
 import { connectDirect } from '../proxy/direct-socket.ts';
 import { splice } from '../proxy/splice.ts';
 import { type BrokerAccess, connectionPreamble, NETWORK } from './protocol/network.ts';
@@ -61,11 +62,9 @@ export class NamedBroker {
     this.#named.resolve(access);
   }
 
-  find(): Promise<BrokerAccess | undefined> {
-    if (this.#access !== undefined) return Promise.resolve(this.#access);
-    const late = new Promise<undefined>((resolve) => {
-      setTimeout(() => resolve(undefined), KNOWN_WITHIN_MS).unref();
-    });
-    return Promise.race([this.#named.promise, late]);
+  async find(): Promise<BrokerAccess | undefined> {
+    if (this.#access !== undefined) return this.#access;
+    const late = AbortSignal.timeout(KNOWN_WITHIN_MS);
+    return unlessAborted(this.#named.promise, late).catch(() => undefined);
   }
 }

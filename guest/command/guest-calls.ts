@@ -1,6 +1,7 @@
 /** The requests of `porthole` to its sandbox's guest. */
-import { type IncomingMessage, request } from 'node:http';
-import type { Socket } from 'node:net';
+import { once } from 'node:events';
+import { type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http';
+import { request as httpsRequest } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { type ServerSentEvent, serverSentEvents } from '../../core/shared/server-sent-events.ts';
 import { SOCKET_VARIABLE } from '../inside-socket.ts';
@@ -64,28 +65,34 @@ export class GuestCalls {
   }
 
   async #send(method: Method, path: string, body?: unknown): Promise<IncomingMessage> {
-    const content = body === undefined ? undefined : JSON.stringify(body);
-    const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      const failed = (error: NodeJS.ErrnoException): void =>
-        reject(unreachable(`does not answer (${error.code ?? error.message})`));
-      let socket: Socket;
-      try {
-        socket = connectToPath(this.#socket);
-      } catch (error) {
-        failed(error as Error);
-        return;
-      }
-      // createConnection bypasses the agent, which would keep the connection and this process open.
-      request({ method, path, createConnection: () => socket, headers: { host: 'guest' } })
-        .once('response', resolve)
-        .once('error', failed)
-        .end(content);
+    const url = new URL(path, 'http://guest');
+    const sent = sendJson(url, this.#socket, { method }, body);
+    const response = await sent.catch((error: NodeJS.ErrnoException) => {
+      throw unreachable(`does not answer (${error.code ?? error.message})`);
     });
     const { statusCode = 500 } = response;
     if (statusCode < 400) return response;
     const { error, code } = JSON.parse(await text(response)) as Record<string, string>;
     throw new Refusal(error ?? `refused with status ${statusCode}`, code ?? '');
   }
+}
+
+/** @param socket path of the socket to connect to, instead of the host of the URL */
+export async function sendJson(
+  url: URL,
+  socket: string | undefined,
+  options: RequestOptions,
+  body: unknown,
+): Promise<IncomingMessage> {
+  const connection = socket === undefined ? undefined : connectToPath(socket);
+  // Neither uses the global agent, which takes proxies from the environment, and would keep the
+  // connection and this process open.
+  const own = connection === undefined ? { agent: false } : { createConnection: () => connection };
+  const asked = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, { ...options, ...own });
+  asked.once('timeout', () => asked.destroy(new Error('no answer'))).on('error', () => {});
+  asked.end(body === undefined ? undefined : JSON.stringify(body));
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  return response;
 }
 
 export function unreachable(what: string): CommandError {

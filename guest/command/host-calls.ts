@@ -1,13 +1,10 @@
 /** The requests of `porthole` to the host, with the token that the run's start stored. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { request as httpRequest } from 'node:http';
-import { request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RUNS_FOLDER } from '../prepare-workspace.ts';
-import { connectToPath } from '../protocol/socket-path.ts';
-import { CommandError, EXIT } from './guest-calls.ts';
+import { CommandError, EXIT, sendJson } from './guest-calls.ts';
 
 export interface Access {
   readonly run: string;
@@ -92,37 +89,19 @@ function refused({ status, body }: Answer): CommandError {
 /** An approval takes five minutes at most. */
 const SILENT_MS = 400_000;
 
-export function request(
+export async function request(
   { run, token, socket, url }: Access,
   method: string,
   path: string,
   body?: unknown,
 ): Promise<Answer> {
   const target = new URL(`${url}/api/runs/${run}/${path}`);
-  const send = target.protocol === 'https:' ? httpsRequest : httpRequest;
   const headers = {
     authorization: `Bearer ${token}`,
     ...(body !== undefined && { 'content-type': 'application/json' }),
   };
-  return new Promise((resolve, reject) => {
-    const connection = socket === undefined ? undefined : connectToPath(socket);
-    const asked = send(target, {
-      method,
-      headers,
-      timeout: SILENT_MS,
-      // Neither uses the global agent, which takes proxies from the environment.
-      ...(connection === undefined ? { agent: false } : { createConnection: () => connection }),
-    });
-    asked.once('timeout', () => asked.destroy(new Error('no answer')));
-    asked.once('error', reject);
-    asked.once('response', (response) => {
-      text(response).then(
-        (body) => resolve({ status: response.statusCode ?? 0, body: parsed(body) }),
-        reject,
-      );
-    });
-    asked.end(body === undefined ? undefined : JSON.stringify(body));
-  });
+  const response = await sendJson(target, socket, { method, headers, timeout: SILENT_MS }, body);
+  return { status: response.statusCode ?? 0, body: parsed(await text(response)) };
 }
 
 function parsed(text: string): unknown {

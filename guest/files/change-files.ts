@@ -2,7 +2,7 @@ import type { Dirent } from 'node:fs';
 import { PortholeError } from '../../core/errors.ts';
 import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import { at } from './at-calls.ts';
-import { type Calls, Descent, entriesIn, errno, FOLDER, Slices } from './descriptors.ts';
+import { type Calls, Descent, entriesIn, errno, FOLDER, Slices, unless } from './descriptors.ts';
 import { failure, invalid, notFound } from './failures.ts';
 import type { Workspace } from './workspace.ts';
 
@@ -157,7 +157,7 @@ export async function emptyFolder(
         throw invalid(`The folder has more than ${MOST_DELETED} entries: delete it with a command.`);
       }
       if (entry.isDirectory()) folders.push(entry.name);
-      else await unlinkIfThere(calls, at(descent.directory, entry.name));
+      else await unless(['ENOENT'], () => calls.unlink(at(descent.directory, entry.name)));
     }
     left.push({ folders, hasMore: entries.length === MOST_NAMES });
   };
@@ -177,14 +177,6 @@ export async function emptyFolder(
     }
   } finally {
     await descent.close();
-  }
-}
-
-async function unlinkIfThere(calls: Calls, path: string | Buffer): Promise<void> {
-  try {
-    await calls.unlink(path);
-  } catch (error) {
-    if (errno(error) !== 'ENOENT') throw error;
   }
 }
 

@@ -85,11 +85,7 @@ export const pooled: Calls = {
   open: promisify(fs.open),
   close: promisify(fs.close),
   fstat: (descriptor) => promisify(fs.fstat)(descriptor),
-  lstat: (path) =>
-    fs.promises.lstat(path).catch((error: unknown) => {
-      if (errno(error) !== 'ENOENT') throw error;
-      return undefined;
-    }),
+  lstat: (path) => unless(['ENOENT'], () => fs.promises.lstat(path)),
   isFolder: async (folder, name) => (await pooled.lstat(at(folder, name)))?.isDirectory() === true,
   readlink: (path) => fs.promises.readlink(path, 'latin1'),
   opendir: (path) => fs.promises.opendir(path, READDIR),
@@ -120,6 +116,16 @@ export async function* entriesIn(calls: Calls, path: Path): AsyncGenerator<fs.Di
 export function errno(error: unknown): string {
   const { syscall, code } = (error ?? {}) as { readonly syscall?: unknown; readonly code?: unknown };
   return syscall === undefined || typeof code !== 'string' ? '' : code;
+}
+
+/** Undefined where the call fails with one of these codes. */
+export async function unless<T>(codes: readonly string[], call: () => Now<T>): Promise<T | undefined> {
+  try {
+    return await call();
+  } catch (error) {
+    if (!codes.includes(errno(error))) throw error;
+    return undefined;
+  }
 }
 
 export function writeNow(descriptor: number, bytes: Buffer): void {

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import * as z from 'zod/mini';
 import { belowWorkspace, resolveWorkspacePath } from '../../core/files/workspace-path.ts';
+import { unlessAborted } from '../../core/shared/concurrency.ts';
 import {
   mkdirRequest,
   MOST_CHANGED,
@@ -218,11 +219,8 @@ async function sendTar(
     }
     // The buffer is reused: wait until its bytes are sent.
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const leave = () => reject(new Error('the reader has gone'));
-    signal.addEventListener('abort', leave, { once: true });
     response.write(piece, (error) => (error ? reject(error) : resolve()));
-    if (signal.aborted) leave();
-    await promise.finally(() => signal.removeEventListener('abort', leave));
+    await unlessAborted(promise, signal);
   });
   response.addTrailers({ [UNREADABLE_TRAILER]: String(unreadable) });
   response.end();

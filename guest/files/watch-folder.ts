@@ -1,6 +1,7 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
+import { unlessAborted } from '../../core/shared/concurrency.ts';
 import type { WatchEvent } from '../protocol/files-protocol.ts';
 import { at } from './at-calls.ts';
 import { entriesIn, errno, Slices } from './descriptors.ts';
@@ -125,9 +126,7 @@ class FolderWatcher {
     if (this.#changes.size > 0 || this.#isOverflown || this.#isLimited !== this.#wasLimited) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#wake = resolve;
-    signal.addEventListener('abort', () => resolve(), { once: true });
-    await promise;
-    signal.throwIfAborted();
+    await unlessAborted(promise, signal);
   }
 
   /** Undefined if there were too many. */

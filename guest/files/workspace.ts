@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, readFileSync, realpathSync, type Stats,
 import { PortholeError } from '../../core/errors.ts';
 import { belowWorkspace, resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import { at } from './at-calls.ts';
-import { type Calls, direct, errno, FOLDER, pooled } from './descriptors.ts';
+import { type Calls, direct, errno, FOLDER, pooled, unless } from './descriptors.ts';
 
 /** The same as Linux (path_resolution(7)). */
 const MOST_LINKS = 40;
@@ -140,12 +140,12 @@ export class Workspace {
           if (why === 'ENOENT') {
             if (!makesFolders || isOfLink) throw new WalkError('missing');
             this.check([...names, part], true);
-            await makeFolder(calls, path);
+            await unless(['EEXIST'], () => calls.mkdir(path, 0o755));
             next = await calls.open(path, FOLDER);
           } else if (why !== 'ENOTDIR' && why !== 'ELOOP') throw error;
         }
         if (next === undefined) {
-          const target = await readlinkIfLink(calls, path);
+          const target = await unless(['EINVAL'], () => calls.readlink(path));
           if (target === undefined) throw new WalkError('in a file');
           follow(target);
           continue;
@@ -245,24 +245,6 @@ function bytesBelow(path: string): string {
 
 function outside(): PortholeError {
   return new PortholeError('path_outside_workspace', 'path must resolve to a location within /workspace');
-}
-
-async function makeFolder(calls: Calls, path: string | Buffer): Promise<void> {
-  try {
-    await calls.mkdir(path, 0o755);
-  } catch (error) {
-    if (errno(error) !== 'EEXIST') throw error;
-  }
-}
-
-/** Undefined if it is not a link. */
-async function readlinkIfLink(calls: Calls, path: string | Buffer): Promise<string | undefined> {
-  try {
-    return await calls.readlink(path);
-  } catch (error) {
-    if (errno(error) === 'EINVAL') return undefined;
-    throw error;
-  }
 }
 
 let isProcChecked = false;
