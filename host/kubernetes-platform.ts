@@ -212,7 +212,7 @@ async function openProvider(
   const guest: GuestAccess = { keys: guestKeys, reach, brokerAccess };
   let name = wanted;
   if (name === 'auto') {
-    const { defaultProvider } = await import('#adapters/kubernetes/sandboxes/default-provider.ts');
+    const { defaultProvider } = await import('#adapters/kubernetes/sandboxes/claim-state.ts');
     name = await defaultProvider(own.client);
   }
   if (name === 'agent-sandbox') {

@@ -211,8 +211,8 @@ export class SandboxService implements Sandboxes {
     try {
       const sandbox = await this.#deps.records.sandboxes.get(id);
       if (sandbox !== undefined && sandbox.skills.length > 0) {
-        const { refreshSkills } = await import('../skills/place-skills.ts');
-        await refreshSkills({ ...this.#deps, provider: this.#guests }, sandbox, signal);
+        const { placeSkills } = await import('../skills/place-skills.ts');
+        await placeSkills({ ...this.#deps, provider: this.#guests }, sandbox, signal, { inUse: true });
       }
     } catch (error) {
       signal?.throwIfAborted();

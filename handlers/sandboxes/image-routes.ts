@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { deleteImage, type ListedImage, listImages, putImage } from '#core/images/image-catalogue.ts';
+import { deleteImage, listImages, putImage } from '#core/images/image-catalogue.ts';
 import type { CatalogueImage } from '#core/images/image-store.ts';
 import { defineRoute, json } from '../route.ts';
 import { ImageFields, ImageName, toCatalogueImage } from './image-schemas.ts';
@@ -22,26 +22,23 @@ const deleteImageRoute = defineRoute({
   },
 });
 
-const described = {
-  name: z.string().describe('What `image` of a new sandbox or run names'),
-  reference: z.string(),
-  description: z.string(),
-  languages: z.array(z.string()),
-  resources: z
-    .object({ cpu: z.number().optional(), memory_mb: z.int().optional(), disk_mb: z.int().optional() })
-    .describe('What a sandbox of it gets where its request says nothing'),
-};
-
-const ImageDto = z.object(described).meta({ id: 'Image' });
-
-const ListedImageDto = z
+const ImageDto = z
   .object({
-    ...described,
-    source: z
-      .enum(['configuration', 'api'])
-      .describe('Whether it comes with the installation, or was added by POST'),
+    name: z.string().describe('What `image` of a new sandbox or run names'),
+    reference: z.string(),
+    description: z.string(),
+    languages: z.array(z.string()),
+    resources: z
+      .object({ cpu: z.number().optional(), memory_mb: z.int().optional(), disk_mb: z.int().optional() })
+      .describe('What a sandbox of it gets where its request says nothing'),
   })
-  .meta({ id: 'ListedImage' });
+  .meta({ id: 'Image' });
+
+const ListedImageDto = ImageDto.extend({
+  source: z
+    .enum(['configuration', 'api'])
+    .describe('Whether it comes with the installation, or was added by POST'),
+}).meta({ id: 'ListedImage' });
 
 function toImageDto(image: CatalogueImage): z.infer<typeof ImageDto> {
   const { name, reference, description, languages, resources } = image;
@@ -52,10 +49,6 @@ function toImageDto(image: CatalogueImage): z.infer<typeof ImageDto> {
     languages: [...languages],
     resources: { cpu: resources.cpu, memory_mb: resources.memoryMb, disk_mb: resources.diskMb },
   };
-}
-
-function toListedImageDto(image: ListedImage): z.infer<typeof ListedImageDto> {
-  return { ...toImageDto(image), source: image.source };
 }
 
 const listImagesRoute = defineRoute({
@@ -73,7 +66,8 @@ const listImagesRoute = defineRoute({
     },
   },
   async handle(_request, services) {
-    return json(200, { images: (await listImages(services)).map(toListedImageDto) });
+    const images = await listImages(services);
+    return json(200, { images: images.map((image) => ({ ...toImageDto(image), source: image.source })) });
   },
 });
 

@@ -3,7 +3,7 @@ import { mountBucket, unmountBucket } from '#core/mounts/mount-bucket.ts';
 import { readMountRequest, readUnmountRequest } from '#core/mounts/mount-request.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
 import { defineRoute, json } from '../route.ts';
-import { GUEST_ERRORS, SandboxPath } from './sandbox-path.ts';
+import { GUEST_ERRORS, OkResponse, SandboxPath } from './sandbox-path.ts';
 
 /** For the document; the rules validate the body, with the bridge's order and messages. */
 const MountBucketBody = z.unknown().meta({
@@ -50,7 +50,7 @@ const mountBucketRoute = defineRoute({
   params: SandboxPath,
   body: MountBucketBody,
   responses: {
-    200: { description: 'Mounted', schema: z.object({ ok: z.literal(true) }).meta({ id: 'OkResponse' }) },
+    200: { description: 'Mounted', schema: OkResponse },
   },
   errors: ['mount_error', ...GUEST_ERRORS],
   async handle({ params, body, person, signal }, services) {
@@ -80,7 +80,7 @@ const unmountBucketRoute = defineRoute({
   params: SandboxPath,
   body: Body,
   responses: {
-    200: { description: 'Unmounted', schema: z.object({ ok: z.literal(true) }).meta({ id: 'OkResponse' }) },
+    200: { description: 'Unmounted', schema: OkResponse },
   },
   errors: ['unmount_error', ...GUEST_ERRORS],
   async handle({ params, body, person, signal }, services) {

@@ -10,6 +10,9 @@ export const SandboxPath = z.object({
   id: z.string().max(400).describe('Sandbox id').meta({ pattern: SANDBOX_ID.source }),
 });
 
+/** Of operations that have nothing else to say. */
+export const OkResponse = z.object({ ok: z.literal(true) }).meta({ id: 'OkResponse' });
+
 /** Errors of all routes that call a sandbox's guest. */
 export const GUEST_ERRORS: readonly ErrorCode[] = [
   'sandbox_not_found',

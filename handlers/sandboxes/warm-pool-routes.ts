@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Person } from '#core/callers.ts';
 import { PortholeError } from '#core/errors.ts';
 import { defineRoute, json } from '../route.ts';
+import { OkResponse } from './sandbox-path.ts';
 
 const PoolStats = z
   .object({
@@ -50,12 +51,7 @@ const primePoolRoute = defineRoute({
   description:
     'A host does so when it starts, and in a cluster a CronJob does every minute: it is needed after a shutdown alone. For admins.',
   bridge: true,
-  responses: {
-    200: {
-      description: 'They are being kept ready',
-      schema: z.object({ ok: z.literal(true) }).meta({ id: 'OkResponse' }),
-    },
-  },
+  responses: { 200: { description: 'They are being kept ready', schema: OkResponse } },
   errors: ['exec_transport_error'],
   async handle({ person }, { pool }) {
     requireAdmin(person, 'prime the pool');
@@ -72,12 +68,7 @@ const shutdownPrewarmedRoute = defineRoute({
   summary: 'Remove unassigned warm sandboxes',
   description: 'Those in use stay. No more are kept ready until the pool is primed again. For admins.',
   bridge: true,
-  responses: {
-    200: {
-      description: 'They are gone',
-      schema: z.object({ ok: z.literal(true) }).meta({ id: 'OkResponse' }),
-    },
-  },
+  responses: { 200: { description: 'They are gone', schema: OkResponse } },
   errors: ['exec_transport_error'],
   async handle({ person }, { pool }) {
     requireAdmin(person, 'shut down what is kept ready');

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { AgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandbox-provider.ts';
-import { defaultProvider } from '#adapters/kubernetes/sandboxes/default-provider.ts';
+import { defaultProvider } from '#adapters/kubernetes/sandboxes/claim-state.ts';
 import { type TestProvider, withGuests } from '#test/support/with-guests.ts';
 import { labelValue, LABELS, sandboxObjectName } from '#constructs/names.ts';
 import { importSandboxImage, SANDBOX_IMAGE } from '#test/adapters/kubernetes/sandboxes/sandbox-image.ts';
