@@ -4,11 +4,20 @@ import { deriveKeySet } from '#adapters/auth/key-set.ts';
 import { createSignedTokens } from '#adapters/auth/signed-tokens.ts';
 import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
+import { GuessLimit } from '#core/auth/guess-limit.ts';
+import { createAdmission } from '#handlers/http/admit.ts';
+import { readConfig } from '#host/config/config.ts';
 
 /** The query of the checked arms. */
 export const helloQuery = z.object({ name: z.string().max(20), times: z.coerce.number().int().min(1) });
 
-/** A running run in the records, and the token of its agent (HS256). */
+/** The owner of the run. */
+export const SERVICE_KEY = 'bench-service-key';
+export const RUN = 'run_bench';
+
+const nothing = (): void => undefined;
+
+/** A running run in the records, the token of its agent (HS256), and what functions need. */
 export async function createAgentRun() {
   const records = openSqliteRecords({ file: ':memory:' });
   await records.migrate();
@@ -17,8 +26,8 @@ export async function createAgentRun() {
   );
   const now = systemClock.now();
   await records.runs.create({
-    id: 'run_bench',
-    owner: { user: 'bench', org: 'bench' },
+    id: RUN,
+    owner: { user: 'service', org: 'service' },
     title: null,
     sandboxId: 'bench',
     autoApproveTools: false,
@@ -30,14 +39,24 @@ export async function createAgentRun() {
     completedAt: null,
   });
   const authenticator = createAuthenticator({
-    serviceKey: 'bench-service-key',
+    serviceKey: SERVICE_KEY,
     apiKeys: {},
     oidc: undefined,
     tokens,
     records,
     clock: systemClock,
   });
+  const { requestLimits } = readConfig({});
+  const services = {
+    records,
+    tokens,
+    authenticator,
+    admission: createAdmission(requestLimits, systemClock),
+    guesses: new GuessLimit(requestLimits.wrongSecretsPerMinute, systemClock),
+    clock: systemClock,
+    log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+  };
   const expiresAt = new Date(now.getTime() + 3_600_000);
-  const token = await tokens.signAgent({ runId: 'run_bench', expiresAt, inside: false });
-  return { records, tokens, authenticator, token };
+  const token = await tokens.signAgent({ runId: RUN, expiresAt, inside: false });
+  return { services, token };
 }

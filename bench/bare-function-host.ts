@@ -6,12 +6,9 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createStrictServer } from '#proxy/front/strict-server.ts';
-import { randomIds, systemClock } from '#adapters/system/clock-and-random-ids.ts';
-import { GuessLimit } from '#core/auth/guess-limit.ts';
-import { createAdmission } from '#handlers/http/admit.ts';
+import { randomIds } from '#adapters/system/clock-and-random-ids.ts';
 import { defineRoute, json } from '#handlers/route.ts';
 import type { Services } from '#handlers/services.ts';
-import { readConfig } from '#host/config/config.ts';
 import { createFunctionHost } from '#host/function-host.ts';
 import { createMetrics } from '#host/metrics.ts';
 import { createAgentRun, helloQuery } from './agent-run.ts';
@@ -30,17 +27,8 @@ const hello = defineRoute({
   handle: () => Promise.resolve(json(200, { hello: 'world' })),
 });
 
-const { requestLimits } = readConfig({});
-const nothing = (): void => undefined;
-const { token, ...agentRun } = await createAgentRun();
-const services = {
-  ...agentRun,
-  admission: createAdmission(requestLimits, systemClock),
-  guesses: new GuessLimit(requestLimits.wrongSecretsPerMinute, systemClock),
-  ids: randomIds,
-  clock: systemClock,
-  log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
-} as unknown as Services;
+const { token, services: ofRun } = await createAgentRun();
+const services = { ...ofRun, ids: randomIds } as unknown as Services;
 
 const server = createStrictServer({
   request: createFunctionHost({ routes: [hello], services, metrics: createMetrics() }),

@@ -3,12 +3,21 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { startHostProcess } from '#test/support/host-process.ts';
-import { type BenchResult, compare, interleave, startWorker } from './measure.ts';
+import {
+  ask,
+  atLeast,
+  atMost,
+  type BenchResult,
+  compare,
+  interleave,
+  startWorker,
+  timed,
+} from './measure.ts';
 
 export interface BridgeBenchOptions {
   /** Maximum number of warm-up rounds. */
@@ -46,33 +55,8 @@ export async function benchBridge({
   });
   const raw = await startWorker<number>(new URL('./raw-server.ts', import.meta.url));
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const ask = async (
-    port: number,
-    method: string,
-    path: string,
-    body?: Buffer | string | NodeJS.ReadableStream,
-  ) => {
-    const outgoing = request({ host: '127.0.0.1', port, method, path, agent });
-    if (typeof body === 'string') outgoing.setHeader('content-type', 'application/json');
-    if (body === undefined || typeof body === 'string' || body instanceof Buffer) outgoing.end(body);
-    else (body as NodeJS.ReadableStream).pipe(outgoing);
-    const [response] = (await once(outgoing, 'response')) as [NodeJS.ReadableStream & { statusCode: number }];
-    let bytes = 0;
-    let tail = Buffer.alloc(0);
-    for await (const chunk of response as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      // Keeps only the end; keeping more would measure this reader.
-      tail = Buffer.concat([tail.subarray(-200), chunk.subarray(-200)]);
-    }
-    if (response.statusCode !== 200)
-      throw new Error(`${method} ${path}: ${response.statusCode} ${tail.toString()}`);
-    return { bytes, tail: tail.toString() };
-  };
-  const timed = (action: () => Promise<unknown>) => async () => {
-    const began = performance.now();
-    await action();
-    return performance.now() - began;
-  };
+  const call = (route: string, body?: string | NodeJS.ReadableStream) =>
+    ask(route, { port: host.port, agent, body });
   const run = async (program: string, args: readonly string[], cwd: string) => {
     const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'ignore'] });
     child.stdout.resume();
@@ -80,13 +64,10 @@ export async function benchBridge({
     if (code !== 0) throw new Error(`${program} ended with ${code}`);
   };
   try {
-    // Read completely: `ask` keeps only the end of a response.
-    const created = await fetch(`http://127.0.0.1:${host.port}/v1/sandbox`, { method: 'POST' });
-    if (!created.ok) throw new Error(`POST /v1/sandbox: ${created.status} ${await created.text()}`);
-    const { id } = (await created.json()) as { id: string };
+    const { id } = JSON.parse(await call('POST /v1/sandbox')) as { id: string };
     const sandbox = `/v1/sandbox/${id}`;
     const exec = async (argv: string[]) => {
-      const { tail: end } = await ask(host.port, 'POST', `${sandbox}/exec`, JSON.stringify({ argv }));
+      const end = await call(`POST ${sandbox}/exec`, JSON.stringify({ argv }));
       if (!end.endsWith('{"exit_code":0}\n\n')) throw new Error(`exec: ${end}`);
     };
 
@@ -94,32 +75,29 @@ export async function benchBridge({
       exec: timed(() => exec(['exit', '0'])),
       'bash -c': timed(() => run('bash', ['-c', 'exit 0'], folder)),
     };
-    await interleave(commands, warmUp);
-    const P7 = await interleave(commands, pairs);
+    const P7 = await interleave(commands, pairs, warmUp);
 
     const size = mebibytes * MIB;
     const rate = (action: () => Promise<unknown>) => async () =>
-      size / MIB / ((await timed(action)()) / 1_000);
+      mebibytes / ((await timed(action)()) / 1_000);
     const streams = {
       'SSE of exec': rate(() => exec(['head', '-c', String(size), '/dev/zero'])),
-      'raw chunked': rate(() => ask(raw.ready, 'GET', `/${size}`)),
+      'raw chunked': rate(() => ask(`GET /${size}`, { port: raw.ready, agent })),
     };
-    await interleave(streams, fewWarmUps);
-    const P7stream = await interleave(streams, rounds);
+    const P7stream = await interleave(streams, rounds, fewWarmUps);
 
     const file = join(folder, 'upload');
     await writeFile(file, randomBytes(size / 2));
     const uploads = {
       'stream copy': timed(() => pipeline(createReadStream(file), createWriteStream(join(folder, 'copy')))),
-      PUT: timed(() => ask(host.port, 'PUT', `${sandbox}/file/workspace/upload`, createReadStream(file))),
+      PUT: timed(() => call(`PUT ${sandbox}/file/workspace/upload`, createReadStream(file))),
       'base64 in JSON': timed(async () => {
         const text = JSON.stringify({ body: (await readFile(file)).toString('base64') });
         const { body } = JSON.parse(text) as { body: string };
         await writeFile(join(folder, 'copy'), Buffer.from(body, 'base64'));
       }),
     };
-    await interleave(uploads, fewWarmUps);
-    const P8 = await interleave(uploads, rounds);
+    const P8 = await interleave(uploads, rounds, fewWarmUps);
     await exec(['rm', 'upload']);
 
     const tree = join(folder, 'tree');
@@ -129,44 +107,32 @@ export async function benchBridge({
     }
     const archive = join(folder, 'tree.tar');
     await run('tar', ['-cf', archive, '.'], tree);
-    const hydrate = () => ask(host.port, 'POST', `${sandbox}/hydrate`, createReadStream(archive));
+    const hydrate = () => call(`POST ${sandbox}/hydrate`, createReadStream(archive));
     await hydrate();
     const out = join(folder, 'out');
     await mkdir(out);
     const archives = {
-      persist: timed(() => ask(host.port, 'POST', `${sandbox}/persist`)),
+      persist: timed(() => call(`POST ${sandbox}/persist`)),
       'tar -cf -': timed(() => run('tar', ['-cf', '-', '.'], tree)),
       hydrate: timed(hydrate),
       'tar -xf': timed(() => run('tar', ['-xf', archive], out)),
     };
-    await interleave(archives, fewWarmUps);
-    const P9 = await interleave(archives, rounds);
+    const P9 = await interleave(archives, rounds, fewWarmUps);
 
+    const half = `${mebibytes / 2} MiB`;
     return [
-      compare('P7 exec of a builtin / bash -c', P7, ['exec', 'bash -c'], 'ms', { at: 'most', value: 1.25 }),
+      compare('P7 exec of a builtin / bash -c', P7, ['exec', 'bash -c'], 'ms', atMost(1.25)),
       compare(
         `P7 ${mebibytes} MiB of stdout as events / raw`,
         P7stream,
         ['SSE of exec', 'raw chunked'],
         'MiB/s',
-        {
-          at: 'least',
-          value: 0.9,
-        },
+        atLeast(0.9),
       ),
-      compare(`P8 copy of ${mebibytes / 2} MiB by a stream / its upload`, P8, ['stream copy', 'PUT'], 'ms', {
-        at: 'least',
-        value: 0.8,
-      }),
-      compare(`P8 ${mebibytes / 2} MiB as base64 in JSON / its upload`, P8, ['base64 in JSON', 'PUT'], 'ms'),
-      compare(`P9 tar -cf of ${treeSize} / persist`, P9, ['tar -cf -', 'persist'], 'ms', {
-        at: 'least',
-        value: 0.6,
-      }),
-      compare(`P9 tar -xf of ${treeSize} / hydrate`, P9, ['tar -xf', 'hydrate'], 'ms', {
-        at: 'least',
-        value: 0.5,
-      }),
+      compare(`P8 copy of ${half} by a stream / its upload`, P8, ['stream copy', 'PUT'], 'ms', atLeast(0.8)),
+      compare(`P8 ${half} as base64 in JSON / its upload`, P8, ['base64 in JSON', 'PUT'], 'ms'),
+      compare(`P9 tar -cf of ${treeSize} / persist`, P9, ['tar -cf -', 'persist'], 'ms', atLeast(0.6)),
+      compare(`P9 tar -xf of ${treeSize} / hydrate`, P9, ['tar -xf', 'hydrate'], 'ms', atLeast(0.5)),
     ];
   } finally {
     agent.destroy();

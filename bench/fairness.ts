@@ -5,7 +5,7 @@ import { Agent, type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { residentMemory, resetPeakMemory, startHostProcess } from '#test/support/host-process.ts';
-import { type BenchResult, compare, estimate, single } from './measure.ts';
+import { ask, atMost, type BenchResult, compare, estimate, interleave, single, timed } from './measure.ts';
 
 export interface FairnessBenchOptions {
   /** Number of commands, with and without load. */
@@ -42,32 +42,19 @@ export async function benchFairness({
     environment: { LOG_LEVEL: 'error', PORTHOLE_API_KEYS: JSON.stringify(Object.fromEntries(people)) },
   });
   const agents = { ann: new Agent({ keepAlive: true }), bob: new Agent({ keepAlive: true, maxSockets: 1 }) };
-  const ask = async (as: Name, method: string, path: string, body?: unknown) => {
-    const outgoing = request({
-      host: '127.0.0.1',
+  const call = (as: Name, route: string, body?: unknown) =>
+    ask(route, {
       port: host.port,
-      method,
-      path,
       agent: agents[as],
-      headers: { authorization: `Bearer ${KEYS[as]}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${KEYS[as]}` },
+      body: body === undefined ? undefined : JSON.stringify(body),
     });
-    outgoing.end(body === undefined ? undefined : JSON.stringify(body));
-    const [response] = (await once(outgoing, 'response')) as [NodeJS.ReadableStream & { statusCode: number }];
-    let head = '';
-    let bytes = 0;
-    for await (const chunk of response as AsyncIterable<Buffer>) {
-      if (head.length < 1_000) head += chunk.toString();
-      bytes += chunk.length;
-    }
-    if (response.statusCode >= 300) throw new Error(`${method} ${path}: ${response.statusCode} ${head}`);
-    return { head, bytes };
-  };
   const exec = async (as: Name, id: string, argv: readonly string[]) => {
-    const { head } = await ask(as, 'POST', `/v1/sandbox/${id}/exec`, { argv });
-    if (!head.includes('{"exit_code":0}')) throw new Error(`exec: ${head}`);
+    const end = await call(as, `POST /v1/sandbox/${id}/exec`, { argv });
+    if (!end.includes('{"exit_code":0}')) throw new Error(`exec: ${end}`);
   };
   const sandbox = async (as: Name) =>
-    (JSON.parse((await ask(as, 'POST', '/v1/sandbox', {})).head) as { id: string }).id;
+    (JSON.parse(await call(as, 'POST /v1/sandbox', {})) as { id: string }).id;
   try {
     const [anns, bobs] = [await sandbox('ann'), await sandbox('bob')];
     const touch = (name: string, count: number) =>
@@ -77,15 +64,8 @@ export async function benchFairness({
         `mkdir ${name} && cd ${name} && seq -f 'a-file-of-usual-length-%.0f.txt' ${count} | xargs touch`,
       ]);
     await touch('listed', listed);
-    const measure = async (): Promise<number[]> => {
-      const times: number[] = [];
-      while (times.length < commands) {
-        const began = performance.now();
-        await exec('bob', bobs, ['true']);
-        times.push(performance.now() - began);
-      }
-      return times;
-    };
+    const arms = { exec: timed(() => exec('bob', bobs, ['true'])) };
+    const measure = async () => (await interleave(arms, commands)).exec;
     await measure();
     await touch('zipped', files);
     const listing = `/v1/sandbox/${anns}/files?path=listed`;
@@ -107,7 +87,7 @@ export async function benchFairness({
     }
     await resetPeakMemory(host);
     const before = await residentMemory(host);
-    await ask('ann', 'GET', zip);
+    await call('ann', `GET ${zip}`);
     const after = await residentMemory(host);
 
     return [
@@ -201,7 +181,7 @@ function effect(
   const p50 = compare(`${name} / unloaded`, { loaded, unloaded }, ['loaded', 'unloaded'], 'ms');
   const ratio = estimate(loaded).median / estimate(unloaded).median;
   return [
-    { ...p50, ratio: { ...p50.ratio, median: ratio }, goal: { at: 'most', value: 2 }, met: ratio <= 2 },
+    { ...p50, ratio: { ...p50.ratio, median: ratio }, goal: atMost(2), met: ratio <= 2 },
     single(`${name}: longest`, Math.max(...loaded), 'ms', MOST_MS, {
       'longest unloaded': Math.max(...unloaded),
       'requests answered': answered,

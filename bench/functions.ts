@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { postgresMissing, startPostgres } from '#test/support/postgres.ts';
 import { bundleFunctions } from '../build/bundle-functions.ts';
-import { type Arm, type BenchResult, compare, interleave, single } from './measure.ts';
+import { type Arm, type BenchResult, compare, estimate, interleave, single } from './measure.ts';
 
 const run = promisify(execFile);
 const KEY = 'service-key-of-the-bench';
@@ -63,16 +63,12 @@ export async function benchFunctions({
     ]);
     const arms: Record<string, Arm> = { ...Object.fromEntries(measured), [EMPTY]: () => emptyNode(env) };
     // The first round creates the tables.
-    await interleave(arms, 1);
-    const figures = await interleave(arms, rounds);
+    const figures = await interleave(arms, rounds, 1);
     return Object.keys(REQUESTS).flatMap((name) => {
-      const over = (figures[name] ?? [])
-        .map((ms, at) => ms - (figures[EMPTY]?.[at] ?? 0))
-        .toSorted((a, b) => a - b);
-      const median = over[Math.floor(over.length / 2)] ?? 0;
+      const over = (figures[name] ?? []).map((ms, at) => ms - (figures[EMPTY]?.[at] ?? 0));
       return [
         compare(`${name}: first request / ${EMPTY}`, figures, [name, EMPTY], 'ms'),
-        single(`${name}: CPU time over ${EMPTY}`, median, 'ms', MOST_MS),
+        single(`${name}: CPU time over ${EMPTY}`, estimate(over).median, 'ms', MOST_MS),
         single(`${name}: size of the loaded files`, sizes.get(name) ?? 0, 'kB', MOST_KB),
       ];
     });

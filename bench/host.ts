@@ -1,4 +1,4 @@
-import { type BenchResult, compare, interleave, startWorker, type Worker } from './measure.ts';
+import { atLeast, type BenchResult, compare, interleave, startWorker, type Worker } from './measure.ts';
 import type { LoadTask } from './preview/load.ts';
 
 interface Checked {
@@ -42,22 +42,15 @@ export async function benchHost({
       host: ask({ port: open.port }),
       'host, agent token and zod': ask({ ...checked, path: '/?name=bench&times=3' }),
     };
-    await interleave(arms, warmUp);
-    const figures = await interleave(arms, rounds);
+    const figures = await interleave(arms, rounds, warmUp);
     return [
-      compare('function host / fastify, hello world', figures, ['host', 'fastify'], 'req/s', {
-        at: 'least',
-        value: 0.85,
-      }),
+      compare('function host / fastify, hello world', figures, ['host', 'fastify'], 'req/s', atLeast(0.85)),
       compare(
         'function host / fastify, with agent token and zod',
         figures,
         ['host, agent token and zod', 'fastify'],
         'req/s',
-        {
-          at: 'least',
-          value: 0.7,
-        },
+        atLeast(0.7),
       ),
       compare(
         'function host / fastify, both with agent token and zod',

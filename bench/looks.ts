@@ -8,7 +8,7 @@ import { DESKTOP } from '#core/pages/check-preview.ts';
 import { launchChromium } from '#test/support/chromium.ts';
 import { startTestHost } from '#test/support/in-process-host.ts';
 import { startViteProject } from '#test/support/vite-project.ts';
-import { type BenchResult, compare, interleave, single } from './measure.ts';
+import { atMost, type BenchResult, compare, interleave, single, timed } from './measure.ts';
 
 export interface LooksBenchOptions {
   readonly warmUp?: number;
@@ -45,15 +45,12 @@ export async function benchLooks({
   const browser = await launchChromium();
   try {
     const { url, run, port } = await startViteProject(porthole);
-    const post = async (what: 'look' | 'check'): Promise<number> => {
-      const began = performance.now();
-      const answer = await porthole.call('POST', `/api/runs/${run.run_id}/previews/${port}/${what}`, {
-        body: {},
+    const post = (what: 'look' | 'check') =>
+      timed(async () => {
+        const path = `/api/runs/${run.run_id}/previews/${port}/${what}`;
+        const answer = await porthole.call('POST', path, { body: {} });
+        if (answer.json()['result'] !== 'works') throw new Error(answer.text.slice(0, 1_000));
       });
-      const took = performance.now() - began;
-      if (answer.json()['result'] !== 'works') throw new Error(answer.text.slice(0, 1_000));
-      return took;
-    };
     const rested =
       (arm: () => Promise<number>): (() => Promise<number>) =>
       async () => {
@@ -76,22 +73,16 @@ export async function benchLooks({
           await context.close();
         }
       }),
-      check: rested(() => post('check')),
-      look: rested(() => post('look')),
+      check: rested(post('check')),
+      look: rested(post('look')),
     };
     await interleave(arms, warmUp);
     navigation.length = 0;
     const figures = await interleave(arms, rounds);
-    const atOnce = await Promise.all(Array.from({ length: looks }, () => post('look')));
+    const atOnce = await Promise.all(Array.from({ length: looks }, post('look')));
     return [
-      compare('look / load of the page in a bare Chromium', figures, ['look', 'load'], 'ms', {
-        at: 'most',
-        value: 1.3,
-      }),
-      compare('check / load of the page in a bare Chromium', figures, ['check', 'load'], 'ms', {
-        at: 'most',
-        value: 1.15,
-      }),
+      compare('look / load of the page in a bare Chromium', figures, ['look', 'load'], 'ms', atMost(1.3)),
+      compare('check / load of the page in a bare Chromium', figures, ['check', 'load'], 'ms', atMost(1.15)),
       compare('check / navigation alone', { ...figures, navigation }, ['check', 'navigation'], 'ms'),
       compare('look / navigation alone', { ...figures, navigation }, ['look', 'navigation'], 'ms'),
       single(`${looks} looks at once, the last answer`, Math.max(...atOnce), 'ms', 20_000),

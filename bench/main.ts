@@ -10,57 +10,37 @@ import type { BenchResult } from './measure.ts';
 const QUICK_LOAD = { warmUp: 0, rounds: 1, seconds: 0.2, roundTrips: 20 };
 
 export const BENCHES: Record<string, (quick: boolean) => Promise<BenchResult[]>> = {
-  preview: async (quick) => {
-    const { benchPreview } = await import('./preview.ts');
-    return benchPreview({
+  preview: async (quick) =>
+    (await import('./preview.ts')).benchPreview({
       gateway: new URL('./preview/sandboxed.ts', import.meta.url),
       ...(quick ? QUICK_LOAD : {}),
-    });
-  },
-  previews: async (quick) => {
-    const { benchPreviews } = await import('./previews.ts');
-    return benchPreviews(quick ? { previews: 40, pairs: 3, rounds: 1, share: 0.02, expired: 10 } : {});
-  },
-  sandboxes: async (quick) => {
-    const { benchSandboxes } = await import('./sandboxes.ts');
-    return benchSandboxes(quick ? { rounds: 1, clusterRounds: 1, slots: 5, burst: 7 } : {});
-  },
-  bridge: async (quick) => {
-    const { benchBridge } = await import('./bridge.ts');
-    return benchBridge(quick ? { warmUp: 1, pairs: 5, rounds: 1, mebibytes: 8, files: 100 } : {});
-  },
-  fairness: async (quick) => {
-    const { benchFairness } = await import('./fairness.ts');
-    return benchFairness(quick ? { commands: 5, listed: 1_000, files: 5_000 } : {});
-  },
-  network: async (quick) => {
-    const { benchNetwork } = await import('./network.ts');
-    return benchNetwork(quick ? { rounds: 1, connections: 20, seconds: 1 } : {});
-  },
-  console: async (quick) => {
-    const { benchConsole } = await import('./console.ts');
-    return benchConsole(quick ? { rounds: 1, runs: 60, events: 500, frames: 30 } : {});
-  },
-  looks: async (quick) => {
-    const { benchLooks } = await import('./looks.ts');
-    return benchLooks(quick ? { warmUp: 0, rounds: 1, looks: 2 } : {});
-  },
-  proxy: async (quick) => {
-    const { benchPreview } = await import('./preview.ts');
-    return benchPreview(quick ? QUICK_LOAD : {});
-  },
-  host: async (quick) => {
-    const { benchHost } = await import('./host.ts');
-    return benchHost(quick ? QUICK_LOAD : {});
-  },
-  start: async (quick) => {
-    const { benchStart } = await import('./start.ts');
-    return benchStart(quick ? { rounds: 1 } : {});
-  },
-  functions: async (quick) => {
-    const { benchFunctions } = await import('./functions.ts');
-    return benchFunctions(quick ? { rounds: 1 } : {});
-  },
+    }),
+  previews: async (quick) =>
+    (await import('./previews.ts')).benchPreviews(
+      quick ? { previews: 40, pairs: 3, rounds: 1, share: 0.02, expired: 10 } : {},
+    ),
+  sandboxes: async (quick) =>
+    (await import('./sandboxes.ts')).benchSandboxes(
+      quick ? { rounds: 1, clusterRounds: 1, slots: 5, burst: 7 } : {},
+    ),
+  bridge: async (quick) =>
+    (await import('./bridge.ts')).benchBridge(
+      quick ? { warmUp: 1, pairs: 5, rounds: 1, mebibytes: 8, files: 100 } : {},
+    ),
+  fairness: async (quick) =>
+    (await import('./fairness.ts')).benchFairness(quick ? { commands: 5, listed: 1_000, files: 5_000 } : {}),
+  network: async (quick) =>
+    (await import('./network.ts')).benchNetwork(quick ? { rounds: 1, connections: 20, seconds: 1 } : {}),
+  console: async (quick) =>
+    (await import('./console.ts')).benchConsole(
+      quick ? { rounds: 1, runs: 60, events: 500, frames: 30 } : {},
+    ),
+  looks: async (quick) =>
+    (await import('./looks.ts')).benchLooks(quick ? { warmUp: 0, rounds: 1, looks: 2 } : {}),
+  proxy: async (quick) => (await import('./preview.ts')).benchPreview(quick ? QUICK_LOAD : {}),
+  host: async (quick) => (await import('./host.ts')).benchHost(quick ? QUICK_LOAD : {}),
+  start: async (quick) => (await import('./start.ts')).benchStart(quick ? { rounds: 1 } : {}),
+  functions: async (quick) => (await import('./functions.ts')).benchFunctions(quick ? { rounds: 1 } : {}),
 };
 
 if (import.meta.main) await runWanted(process.argv.slice(2));

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { type Agent, request } from 'node:http';
 
 /**
  * A median with the 95 % interval of its sample's ranks (binomial; the extremes of small samples).
@@ -10,13 +11,21 @@ export interface Estimate {
   readonly high: number;
 }
 
+interface Goal {
+  readonly at: 'least' | 'most';
+  readonly value: number;
+}
+
+export const atLeast = (value: number): Goal => ({ at: 'least', value });
+export const atMost = (value: number): Goal => ({ at: 'most', value });
+
 /** One comparison: ratios of pairs measured side by side, and their components. */
 export interface BenchResult {
   readonly name: string;
   readonly ratio: Estimate;
   readonly pairs: number;
   /** Met if the worse end of the interval meets it; undefined for figures without a goal. */
-  readonly goal: { readonly at: 'least' | 'most'; readonly value: number } | undefined;
+  readonly goal: Goal | undefined;
   readonly met: boolean | undefined;
   /** Absolute medians by arm, valid only for this machine at this moment. */
   readonly absolute: Readonly<Record<string, { readonly median: number; readonly unit: string }>>;
@@ -24,6 +33,15 @@ export interface BenchResult {
 
 /** One round of an arm; resolves with its figure. */
 export type Arm = () => Promise<number>;
+
+/** An arm that measures how long an action takes, in milliseconds. */
+export function timed(action: () => Promise<unknown>): Arm {
+  return async () => {
+    const began = performance.now();
+    await action();
+    return performance.now() - began;
+  };
+}
 
 export function estimate(values: readonly number[]): Estimate {
   if (values.length === 0) throw new RangeError('an estimate needs at least one value');
@@ -38,11 +56,14 @@ export function estimate(values: readonly number[]): Estimate {
 
 /**
  * Runs the arms in turn, `rounds` times: A B C A B C … Figures with the same index belong together.
+ * @param warmUp rounds before, which do not count: they fill pools and warm up the compiler
  */
 export async function interleave<Name extends string>(
   arms: Readonly<Record<Name, Arm>>,
   rounds: number,
+  warmUp = 0,
 ): Promise<Record<Name, number[]>> {
+  if (warmUp > 0) await interleave(arms, warmUp);
   const names = Object.keys(arms) as Name[];
   const figures = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Name, number[]>;
   for (let round = 0; round < rounds; round += 1) {
@@ -59,7 +80,7 @@ export function compare(
   figures: Readonly<Record<string, readonly number[]>>,
   [a, b]: readonly [string, string],
   unit: string,
-  goal?: BenchResult['goal'],
+  goal?: Goal,
 ): BenchResult {
   const above = figures[a] ?? [];
   const below = figures[b] ?? [];
@@ -71,6 +92,18 @@ export function compare(
   };
   const met = goal && (goal.at === 'least' ? ratio.low >= goal.value : ratio.high <= goal.value);
   return { name, ratio, pairs: ratios.length, goal, met, absolute };
+}
+
+/** Figures as ratios to the most that each may be. */
+export function limited(
+  name: string,
+  figures: readonly number[],
+  allowed: number,
+  unit: string,
+  measured = 'measured',
+): BenchResult {
+  const limits = figures.map(() => allowed);
+  return compare(name, { [measured]: figures, allowed: limits }, [measured, 'allowed'], unit, atMost(1));
 }
 
 /** One figure with a goal, as the ratio to it. */
@@ -87,7 +120,7 @@ export function single(
     name,
     ratio: { median: ratio, low: ratio, high: ratio },
     pairs: 1,
-    goal: { at: 'most', value: 1 },
+    goal: atMost(1),
     met: ratio <= 1,
     absolute: {
       measured: { median: value, unit },
@@ -146,4 +179,31 @@ export async function startWorker<Ready>(
       await exited;
     },
   };
+}
+
+interface PlainCall {
+  readonly port: number;
+  readonly agent: Agent;
+  readonly body?: string | NodeJS.ReadableStream | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/**
+ * One call over HTTP/1.1. Its response is read and not kept: that would measure this reader.
+ * @returns the last 1,000 bytes of the body
+ * @throws Error when the status is 300 or above
+ */
+export async function ask(route: string, { port, agent, body, headers }: PlainCall): Promise<string> {
+  const [method = '', path = ''] = route.split(' ');
+  const outgoing = request({ host: '127.0.0.1', port, method, path, agent, ...(headers && { headers }) });
+  if (typeof body === 'string') outgoing.setHeader('content-type', 'application/json');
+  if (body === undefined || typeof body === 'string') outgoing.end(body);
+  else body.pipe(outgoing);
+  const [response] = (await once(outgoing, 'response')) as [NodeJS.ReadableStream & { statusCode: number }];
+  let tail = Buffer.alloc(0);
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    tail = Buffer.concat([tail.subarray(-1_000), chunk.subarray(-1_000)]).subarray(-1_000);
+  }
+  if (response.statusCode < 300) return tail.toString();
+  throw new Error(`${route}: ${response.statusCode} ${tail.toString()}`);
 }

@@ -13,7 +13,7 @@ import { createLocalProvider } from '#adapters/local/local-provider.ts';
 import { NO_NETWORK } from '#core/network/network-policy.ts';
 import { NO_SECRETS } from '#core/network/network-secrets.ts';
 import { NETWORK } from '#guest/protocol/network.ts';
-import { type BenchResult, compare, estimate, interleave, single, startWorker } from './measure.ts';
+import { atLeast, type BenchResult, compare, estimate, interleave, single, startWorker } from './measure.ts';
 import { openLink, THERE } from './network-link.ts';
 import { BODY_BYTES } from './preview/body.ts';
 import { withGuests } from '#test/support/with-guests.ts';
@@ -34,7 +34,7 @@ const NAME = 'api.example.com';
 const FAR = 'far.example.com';
 /** Speeds of the link, in Gbit/s. */
 const LINKS = [1, 2.5, 10];
-const GOAL = { at: 'least', value: 0.8 } as const;
+const GOAL = atLeast(0.8);
 /** New connections of one round. */
 const REQUESTS = 10;
 /** The goal of the time from the request for a connection to the first byte. */
@@ -124,31 +124,25 @@ export async function benchNetwork({
     const values = output.trim().split('\n').map(Number);
     return values.reduce((sum, value) => sum + value, 0) / values.length;
   };
-  const through = async (format: string, urls: readonly string[]) =>
-    mean(await inside(quiet, curl(format, urls)));
-  const direct = async (format: string, urls: readonly string[]) => {
-    const [program, ...args] = curl(format, urls);
-    return mean((await run(program, args)).stdout);
-  };
+  const through = async (words: [string, ...string[]]) => mean(await inside(quiet, words));
+  const direct = async ([program, ...args]: [string, ...string[]]) => mean((await run(program, args)).stdout);
   const pages = (host: string) => Array.from({ length: REQUESTS }, () => url(host));
-  const firstByte = async () => (await through('time_starttransfer', pages(NAME))) * 1_000;
+  const firstByte = async () => (await through(curl('time_starttransfer', pages(NAME)))) * 1_000;
+  /** The throughput of a program in the sandbox, and of the same one here. */
+  const throughput = (within: [string, ...string[]], here: [string, ...string[]]) =>
+    interleave({ broker: () => through(within), direct: () => direct(here) }, rounds);
+  const download = (host: string) => curl('speed_download', [url(host, '/body')]);
   try {
     for (const id of [quiet, busy]) await provider.create({ id });
     await firstByte();
     const first = await interleave(
       {
         broker: firstByte,
-        direct: async () => (await direct('time_starttransfer', pages(OUTSIDE))) * 1_000,
+        direct: async () => (await direct(curl('time_starttransfer', pages(OUTSIDE)))) * 1_000,
       },
       rounds,
     );
-    const bytes = await interleave(
-      {
-        broker: () => through('speed_download', [url(NAME, '/body')]),
-        direct: () => direct('speed_download', [url(OUTSIDE, '/body')]),
-      },
-      rounds,
-    );
+    const bytes = await throughput(download(NAME), download(OUTSIDE));
 
     const links: BenchResult[] = [];
     await inside(quiet, ['sh', '-c', `head -c ${BODY_BYTES} /dev/zero > /tmp/body`]);
@@ -162,23 +156,8 @@ export async function benchNetwork({
     ];
     for (const gigabits of link === undefined ? [] : LINKS) {
       await link?.limit(gigabits);
-      const down = await interleave(
-        {
-          broker: () => through('speed_download', [url(FAR, '/body')]),
-          direct: () => direct('speed_download', [url(THERE, '/body')]),
-        },
-        rounds,
-      );
-      const up = await interleave(
-        {
-          broker: async () => mean(await inside(quiet, upload(FAR, '/tmp/body'))),
-          direct: async () => {
-            const [program, ...args] = upload(THERE, join(folder, 'body'));
-            return mean((await run(program, args)).stdout);
-          },
-        },
-        rounds,
-      );
+      const down = await throughput(download(FAR), download(THERE));
+      const up = await throughput(upload(FAR, '/tmp/body'), upload(THERE, join(folder, 'body')));
       for (const [way, figures] of Object.entries({ down, up })) {
         const name = `100 MB ${way} over a link of ${gigabits} Gbit/s, through the broker / direct`;
         links.push(compare(name, figures, ['broker', 'direct'], 'B/s', GOAL));

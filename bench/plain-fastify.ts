@@ -11,7 +11,7 @@ const app = fastify();
 if (checked !== undefined) {
   app.addHook('preHandler', async (request, reply) => {
     const credential = request.headers.authorization?.slice('Bearer '.length) ?? '';
-    if ((await checked.authenticator.authenticate(credential)) === undefined) {
+    if ((await checked.services.authenticator.authenticate(credential)) === undefined) {
       await reply.code(401).send('{}');
       return;
     }

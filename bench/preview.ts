@@ -1,4 +1,12 @@
-import { type BenchResult, compare, interleave, startWorker, type Worker } from './measure.ts';
+import {
+  atLeast,
+  atMost,
+  type BenchResult,
+  compare,
+  interleave,
+  startWorker,
+  type Worker,
+} from './measure.ts';
 import type { LoadTask } from './preview/load.ts';
 import { startNginx } from './preview/nginx.ts';
 
@@ -56,20 +64,22 @@ export async function benchPreview(options: PreviewBenchOptions = {}): Promise<B
           return [name, async () => (await load.ask(task)) as number];
         }),
       );
-      // The first round fills pools and warms up the compiler.
-      await interleave(arms, warmUp);
-      return interleave(arms, rounds);
+      return interleave(arms, rounds, warmUp);
     };
 
     const json = await measure('json', seconds, Object.keys(ports));
-    const download = await measure('download', 1, ['direct', 'tunnel', 'nginx', 'preview']);
-    const upload = await measure('upload', 1, ['direct', 'tunnel', 'nginx', 'preview']);
-    const echo = await measure('websocket', roundTrips, ['direct', 'tunnel', 'nginx', 'preview']);
+    const few = ['direct', 'tunnel', 'nginx', 'preview'];
+    const download = await measure('download', 1, few);
+    const upload = await measure('upload', 1, few);
+    const echo = await measure('websocket', roundTrips, few);
     const results = [
-      compare('preview / http-proxy 1.18.1, small JSON', json, ['preview', 'http-proxy'], 'req/s', {
-        at: 'least',
-        value: 2.5,
-      }),
+      compare(
+        'preview / http-proxy 1.18.1, small JSON',
+        json,
+        ['preview', 'http-proxy'],
+        'req/s',
+        atLeast(2.5),
+      ),
       compare(
         'preview / http-proxy 1.18.1 with a keep-alive agent, small JSON',
         json,
@@ -78,25 +88,13 @@ export async function benchPreview(options: PreviewBenchOptions = {}): Promise<B
       ),
       compare('preview / direct, small JSON', json, ['preview', 'direct'], 'req/s'),
       compare('preview / tunnel, small JSON', json, ['preview', 'tunnel'], 'req/s'),
-      compare('preview / tunnel, 100 MB down', download, ['preview', 'tunnel'], 'B/s', {
-        at: 'least',
-        value: 0.9,
-      }),
-      compare('preview / tunnel, 100 MB up', upload, ['preview', 'tunnel'], 'B/s', {
-        at: 'least',
-        value: 0.9,
-      }),
-      compare('preview / tunnel, WebSocket round trip', echo, ['preview', 'tunnel'], 'us', {
-        at: 'most',
-        value: 1.2,
-      }),
+      compare('preview / tunnel, 100 MB down', download, ['preview', 'tunnel'], 'B/s', atLeast(0.9)),
+      compare('preview / tunnel, 100 MB up', upload, ['preview', 'tunnel'], 'B/s', atLeast(0.9)),
+      compare('preview / tunnel, WebSocket round trip', echo, ['preview', 'tunnel'], 'us', atMost(1.2)),
     ];
     if (nginx !== undefined) {
       results.push(
-        compare('preview / nginx, small JSON', json, ['preview', 'nginx'], 'req/s', {
-          at: 'least',
-          value: 0.6,
-        }),
+        compare('preview / nginx, small JSON', json, ['preview', 'nginx'], 'req/s', atLeast(0.6)),
         compare('preview / nginx, 100 MB down', download, ['preview', 'nginx'], 'B/s'),
         compare('preview / nginx, WebSocket round trip', echo, ['preview', 'nginx'], 'us'),
       );

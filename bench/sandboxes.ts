@@ -1,4 +1,4 @@
-import { type BenchResult, compare, estimate } from './measure.ts';
+import { atMost, type BenchResult, compare, estimate } from './measure.ts';
 import { benchPool } from './sandboxes/pool-figures.ts';
 import { benchPrewarmed } from './sandboxes/prewarmed-starts.ts';
 import { BENCHED_PROVIDERS } from './sandboxes/provider-fixtures.ts';
@@ -49,9 +49,8 @@ export async function benchSandboxes({
     const { created, ran } = times;
     say(row(name, ...[created.cold, ran.cold, created.warm, ran.warm].map(shown)));
     if (ran.warm.length === 0) continue;
-    const goal = { at: 'most', value: 0.1 } as const;
     results.push(
-      compare(`${name}: create, warm / cold`, created, ['warm', 'cold'], 'ms', goal),
+      compare(`${name}: create, warm / cold`, created, ['warm', 'cold'], 'ms', atMost(0.1)),
       compare(`${name}: create to first command, warm / cold`, ran, ['warm', 'cold'], 'ms'),
     );
     if (name === 'local') {

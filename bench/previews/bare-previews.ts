@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { collection, HTTP_ROUTES, PODS, SERVICES } from '#adapters/kubernetes/client/kubernetes-object.ts';
 import {
   ANNOTATIONS,
@@ -10,9 +9,9 @@ import {
   timeSlot,
 } from '#constructs/names.ts';
 import { previewManifests } from '#constructs/preview-objects.ts';
-import { formatPreviewToken, previewHost, previewName } from '#core/previews/preview-token.ts';
+import { previewHost, previewName } from '#core/previews/preview-token.ts';
 import type { BareApi } from './bare-api.ts';
-import { POD_NAME, SANDBOX, ZONE } from './preview-fixture.ts';
+import { POD_NAME, wantedPreview, ZONE } from './preview-fixture.ts';
 
 /** The API calls of a start, a keepalive and a stop, alone. */
 export interface BarePreviews {
@@ -30,23 +29,17 @@ export function barePreviews(api: BareApi, namespace: string): BarePreviews {
   const pods = collection(PODS, namespace).path;
   return {
     start() {
-      const token = formatPreviewToken(randomBytes(32));
-      const name = previewName(token);
+      const wanted = wantedPreview(new Date());
+      const name = previewName(wanted.token);
       const runId = `run_${name}`;
-      const startedAt = new Date();
       const manifests = previewManifests({
+        ...wanted,
         name,
         namespace,
         gateway: { name: 'none', namespace },
-        hostname: previewHost(token, ZONE),
-        targetPort: 3000,
+        hostname: previewHost(wanted.token, ZONE),
         runId,
         owner: 'service',
-        sandboxId: SANDBOX,
-        podName: POD_NAME,
-        startedAt,
-        expiresAt: new Date(startedAt.getTime() + 30 * MINUTE),
-        maxUntil: new Date(startedAt.getTime() + 480 * MINUTE),
         attempt: 'bare.0',
       });
       const serviceBody = JSON.stringify(manifests.service);

@@ -13,17 +13,37 @@ import type { GuestAccess } from '#adapters/kubernetes/sandboxes/pod-guests.ts';
 import { KubernetesProvider } from '#adapters/kubernetes/sandboxes/kubernetes-provider.ts';
 import { annotated } from '#adapters/kubernetes/sandboxes/cluster-objects.ts';
 import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
+import { formatPreviewToken } from '#core/previews/preview-token.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
 import type { PreviewPlane } from '#core/previews/preview-plane.ts';
 import type { TestProvider } from '#test/support/with-guests.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import { type BareApi, openBareApi } from './bare-api.ts';
+import { RUN } from '../agent-run.ts';
 import { previewOptions } from '#test/support/preview-options.ts';
 
 export const ZONE = 'preview.bench';
 export const SANDBOX = 'bench';
 export const POD_NAME = sandboxObjectName(SANDBOX);
+
+const MINUTE = 60_000;
+export const LIFE_MS = 480 * MINUTE;
+
+/** What a start of a preview asks for; by default it idles for half an hour from its start. */
+export function wantedPreview(startedAt: Date, expiresAt = new Date(startedAt.getTime() + 30 * MINUTE)) {
+  return {
+    token: formatPreviewToken(randomBytes(32)),
+    runId: RUN,
+    owner: 'user',
+    sandboxId: SANDBOX,
+    podName: POD_NAME,
+    targetPort: 3000,
+    startedAt,
+    expiresAt,
+    maxUntil: new Date(startedAt.getTime() + LIFE_MS),
+  };
+}
 
 /** Previews of one namespace, through one client. */
 export interface FixturePlane {

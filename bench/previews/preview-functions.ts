@@ -1,13 +1,5 @@
-import { createAuthenticator } from '#adapters/auth/authenticators.ts';
-import { deriveKeySet } from '#adapters/auth/key-set.ts';
-import { createSignedTokens } from '#adapters/auth/signed-tokens.ts';
-import { openSqliteRecords } from '#adapters/sql/sqlite/open-sqlite-records.ts';
-import { systemClock } from '#adapters/system/clock-and-random-ids.ts';
 import { NO_QUOTAS } from '#core/sandboxes/sandbox-quotas.ts';
-import { readConfig } from '#host/config/config.ts';
-import { GuessLimit } from '#core/auth/guess-limit.ts';
 import type { HttpEvent } from '#handlers/http/http-event.ts';
-import { createAdmission } from '#handlers/http/admit.ts';
 import { makeFunction, type PortholeFunction } from '#handlers/make-function.ts';
 import {
   keepPreviewAliveRoute,
@@ -15,7 +7,8 @@ import {
   stopPortForwardRoute,
 } from '#handlers/previews/port-forward-routes.ts';
 import type { Services } from '#handlers/services.ts';
-import { type FixturePlane, SANDBOX } from './preview-fixture.ts';
+import { createAgentRun, RUN, SERVICE_KEY } from '../agent-run.ts';
+import type { FixturePlane } from './preview-fixture.ts';
 
 /** Start, keepalive and stop, complete: credential, input, run, cluster, response. */
 export interface PreviewFunctions {
@@ -26,9 +19,6 @@ export interface PreviewFunctions {
   close(): Promise<void>;
 }
 
-const KEY = 'bench-service-key';
-/** The run that owns the previews. */
-export const RUN = 'run_bench';
 const PORT = 3000;
 const CONTEXT = {};
 
@@ -37,47 +27,8 @@ export async function previewFunctions({
   preview,
   provider,
 }: FixturePlane): Promise<PreviewFunctions> {
-  const records = openSqliteRecords({ file: ':memory:' });
-  await records.migrate();
-  const tokens = createSignedTokens(
-    deriveKeySet({ keys: [{ kty: 'oct', kid: 'bench', k: Buffer.alloc(32, 1).toString('base64url') }] }),
-  );
-  await records.runs.create({
-    id: RUN,
-    owner: { user: 'service', org: 'service' },
-    title: null,
-    sandboxId: SANDBOX,
-    autoApproveTools: false,
-    status: 'running',
-    tokenKid: 'bench',
-    sharing: 'private',
-    tokenVersion: 0,
-    createdAt: systemClock.now(),
-    completedAt: null,
-  });
-  const authenticator = createAuthenticator({
-    serviceKey: KEY,
-    apiKeys: {},
-    oidc: undefined,
-    tokens,
-    records,
-    clock: systemClock,
-  });
-  const nothing = (): void => undefined;
-  const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-  const services = {
-    records,
-    plane,
-    preview,
-    quotas: NO_QUOTAS,
-    guesses: new GuessLimit(30, systemClock),
-    admission: createAdmission(readConfig({}).requestLimits, systemClock),
-    provider,
-    tokens,
-    authenticator,
-    clock: systemClock,
-    log,
-  } as unknown as Services;
+  const { services: ofRun } = await createAgentRun();
+  const services = { ...ofRun, plane, preview, provider, quotas: NO_QUOTAS } as unknown as Services;
   const start = makeFunction(startPortForwardRoute, services);
   const keepAlive = makeFunction(keepPreviewAliveRoute, services);
   const stop = makeFunction(stopPortForwardRoute, services);
@@ -92,7 +43,7 @@ export async function previewFunctions({
     async stop(token) {
       await invoke(stop, 'DELETE', { sessionId: token });
     },
-    close: () => records.close(),
+    close: () => ofRun.records.close(),
   };
 }
 
@@ -105,7 +56,7 @@ async function invoke(
   const event: HttpEvent = {
     rawPath: '/',
     rawQueryString: '',
-    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', host: 'bench' },
+    headers: { authorization: `Bearer ${SERVICE_KEY}`, 'content-type': 'application/json', host: 'bench' },
     pathParameters: { id: RUN, ...params },
     requestContext: { http: { method } },
     body,

@@ -1,9 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { collection, HTTP_ROUTES } from '#adapters/kubernetes/client/kubernetes-object.ts';
-import { formatPreviewToken } from '#core/previews/preview-token.ts';
 import { startSimulatedGateway } from '#test/cluster/lagging-gateway/simulated-gateway.ts';
-import { type BenchResult, estimate } from '../measure.ts';
-import { POD_NAME, type PreviewFixture, SANDBOX } from './preview-fixture.ts';
+import { type BenchResult, limited } from '../measure.ts';
+import { type PreviewFixture, wantedPreview } from './preview-fixture.ts';
 
 /** Delays until gateways serve a route, in milliseconds, and the number of starts for each. */
 const LAGS = [
@@ -14,7 +12,6 @@ const LAGS = [
 ];
 /** The delay is learned from earlier starts: the first few are not counted. */
 const LESSONS = 4;
-const MINUTE = 60_000;
 
 /**
  * P6: the delay between a gateway serving a preview and its start reporting that, and the number of
@@ -40,18 +37,7 @@ async function benchLag(fixture: PreviewFixture, lag: number, starts: number): P
   const early: number[] = [];
   try {
     for (let start = 0; start < starts; start += 1) {
-      const startedAt = new Date();
-      const { preview } = await plane.open({
-        token: formatPreviewToken(randomBytes(32)),
-        runId: 'run_bench',
-        owner: 'user',
-        sandboxId: SANDBOX,
-        podName: POD_NAME,
-        targetPort: 3000,
-        startedAt,
-        expiresAt: new Date(startedAt.getTime() + 30 * MINUTE),
-        maxUntil: new Date(startedAt.getTime() + 480 * MINUTE),
-      });
+      const { preview } = await plane.open(wantedPreview(new Date()));
       const readiness = await plane.serves(preview);
       const opened = performance.now();
       if (!readiness.ready)
@@ -66,24 +52,12 @@ async function benchLag(fixture: PreviewFixture, lag: number, starts: number): P
     await gateway.close();
   }
   return [
-    against(
+    limited(
       `P6 open answers after the gateway serves, which lags ${lag} ms / allowed`,
       late,
       Math.max(30, lag / 10),
       'ms',
     ),
-    against(`P6 probes before that, lag ${lag} ms / allowed`, early, 2 + Math.log2(lag / 10), ''),
+    limited(`P6 probes before that, lag ${lag} ms / allowed`, early, 2 + Math.log2(lag / 10), ''),
   ];
-}
-
-function against(name: string, figures: readonly number[], allowed: number, unit: string): BenchResult {
-  const ratio = estimate(figures.map((figure) => figure / allowed));
-  return {
-    name,
-    ratio,
-    pairs: figures.length,
-    goal: { at: 'most', value: 1 },
-    met: ratio.high <= 1,
-    absolute: { measured: { median: estimate(figures).median, unit }, allowed: { median: allowed, unit } },
-  };
 }

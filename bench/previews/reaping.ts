@@ -7,7 +7,7 @@ import type { Records } from '#core/shared/records.ts';
 import { isFullPass } from '#core/previews/preview-lifetime.ts';
 import { reapPreviews } from '#core/previews/reap-previews.ts';
 import { startFaultProxy } from '#test/cluster/faults/fault-proxy.ts';
-import { type BenchResult, compare, estimate, interleave, startWorker } from '../measure.ts';
+import { atMost, type BenchResult, compare, interleave, limited, startWorker, timed } from '../measure.ts';
 import { startByteCounter } from './byte-counter.ts';
 import type { PreviewFixture } from './preview-fixture.ts';
 import { seedPreviews } from './seed-previews.ts';
@@ -67,19 +67,13 @@ async function benchScan(
   const routes = collection(HTTP_ROUTES, full).path;
   const pass = (by: PreviewPlane, now: Date) =>
     reapPreviews({ plane: by, records, preview, clock: { now: () => now } });
-  const timed = (does: () => Promise<unknown>) => async () => {
-    const began = performance.now();
-    await does();
-    return performance.now() - began;
-  };
   try {
     const arms = {
       [PASS]: timed(() => pass(plane, times.ordinary)),
       [WHOLE_PASS]: timed(() => pass(plane, times.whole)),
       [LIST]: timed(() => fixture.bare.call('GET', routes)),
     };
-    await interleave(arms, 1);
-    const figures = await interleave(arms, rounds);
+    const figures = await interleave(arms, rounds, 1);
     const all = (await fixture.bare.call('GET', routes)).length;
     const bytesOf = async (now: Date) => {
       const before = counter.bytes();
@@ -94,8 +88,8 @@ async function benchScan(
     const MEAN = 'mean of ten passes';
     const mean = ({ [PASS]: ordinary = [], [WHOLE_PASS]: whole = [] }: Readonly<Record<string, number[]>>) =>
       ordinary.map((value, at) => (9 * value + (whole[at] ?? Number.NaN)) / 10);
-    const ORDINARY = { at: 'most', value: 0.1 } as const;
-    const ALL = { at: 'most', value: 1 } as const;
+    const ORDINARY = atMost(0.1);
+    const ALL = atMost(1);
     return [
       compare(
         'P4 a pass, as a mean of ten / one list of all routes',
@@ -142,18 +136,8 @@ async function benchMemory({
     growths.push((await reaper.ask(passTimes(seededAt).whole.getTime())) as number);
     await reaper.stop();
   }
-  const ratio = estimate(growths.map((growth) => growth / MAX_GROWTH_MB));
-  return {
-    name: 'P4 growth of a process with a heap of 64 MB by a pass over everything / allowed',
-    ratio,
-    pairs: growths.length,
-    goal: { at: 'most', value: 1 },
-    met: ratio.high <= 1,
-    absolute: {
-      growth: { median: estimate(growths).median, unit: 'MB' },
-      allowed: { median: MAX_GROWTH_MB, unit: 'MB' },
-    },
-  };
+  const name = 'P4 growth of a process with a heap of 64 MB by a pass over everything / allowed';
+  return limited(name, growths, MAX_GROWTH_MB, 'MB', 'growth');
 }
 
 async function benchDeletes(
@@ -165,18 +149,13 @@ async function benchDeletes(
   const now = passTimes(seededAt).ordinary;
   const reap = (by: PreviewPlane) => reapPreviews({ plane: by, records, preview, clock: { now: () => now } });
   const expired = () => seedPreviews(plane, count, now, { due: true });
-  const timed = async (does: () => Promise<unknown>) => {
-    const began = performance.now();
-    await does();
-    return performance.now() - began;
-  };
   const services = collection(SERVICES, full).path;
   const routes = collection(HTTP_ROUTES, full).path;
   const arms = {
     // The candidates are given, and no other sweep runs: only its deletions count.
     'reaper’s deletions': async () => {
       const found = await expired();
-      return timed(() => reap({ ...plane, list: () => each(found), sweep: async () => 0 }));
+      return timed(() => reap({ ...plane, list: () => each(found), sweep: async () => 0 }))();
     },
     'the same bare, 8 at once': async () => {
       const found = await expired();
@@ -199,40 +178,32 @@ async function benchDeletes(
             }),
           ),
         ),
-      );
+      )();
     },
     'pass that ends them': async () => {
       await expired();
-      return timed(() => reap(plane));
+      return timed(() => reap(plane))();
     },
-    'lists of both kinds': () =>
-      timed(async () => {
-        await fixture.bare.call('GET', routes);
-        await fixture.bare.call('GET', services);
-      }),
+    'lists of both kinds': timed(async () => {
+      await fixture.bare.call('GET', routes);
+      await fixture.bare.call('GET', services);
+    }),
   };
-  await interleave(arms, 1);
-  const figures = await interleave(arms, rounds);
+  const figures = await interleave(arms, rounds, 1);
   return [
     compare(
       `P5 ${count} previews ended by the reaper / bare`,
       figures,
       ['reaper’s deletions', 'the same bare, 8 at once'],
       'ms',
-      {
-        at: 'most',
-        value: 1.15,
-      },
+      atMost(1.15),
     ),
     compare(
       `P5 a pass that ends ${count} / one list of both kinds`,
       figures,
       ['pass that ends them', 'lists of both kinds'],
       'ms',
-      {
-        at: 'most',
-        value: 2.5,
-      },
+      atMost(2.5),
     ),
   ];
 }

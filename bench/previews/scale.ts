@@ -1,9 +1,9 @@
-import { type BenchResult, compare, interleave } from '../measure.ts';
+import { atMost, type BenchResult, compare, interleave } from '../measure.ts';
 import type { PreviewFixture } from './preview-fixture.ts';
 import { previewFunctions } from './preview-functions.ts';
 
 const WARM_UP = 20;
-const GOAL = { at: 'most', value: 1.15 } as const;
+const GOAL = atMost(1.15);
 
 /** Milliseconds of starts and stops in one namespace, in order. */
 export interface Lives {

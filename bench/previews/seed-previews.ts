@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { gate } from '#adapters/kubernetes/client/exchange.ts';
 import type { Preview, PreviewPlane } from '#core/previews/preview-plane.ts';
-import { formatPreviewToken } from '#core/previews/preview-token.ts';
-import { POD_NAME, SANDBOX } from './preview-fixture.ts';
+import { LIFE_MS, wantedPreview } from './preview-fixture.ts';
 
 const MINUTE = 60_000;
-const LIFE_MS = 480 * MINUTE;
 const AT_ONCE = 32;
 
 /**
@@ -28,17 +26,9 @@ export function seedPreviews(
         const startedAt = new Date(now.getTime() - share * (LIFE_MS - 60 * MINUTE));
         const left = at % 2 === 0 ? 29 : 1 + 28 * ((at * 0.618) % 1);
         const idle = (due ? -1 : left) * MINUTE;
-        const { preview } = await plane.open({
-          token: formatPreviewToken(randomBytes(32)),
-          runId: `run_${at}_${randomBytes(4).toString('hex')}`,
-          owner: 'user',
-          sandboxId: SANDBOX,
-          podName: POD_NAME,
-          targetPort: 3000,
-          startedAt,
-          expiresAt: new Date(now.getTime() + idle),
-          maxUntil: new Date(startedAt.getTime() + LIFE_MS),
-        });
+        const wanted = wantedPreview(startedAt, new Date(now.getTime() + idle));
+        const runId = `run_${at}_${randomBytes(4).toString('hex')}`;
+        const { preview } = await plane.open({ ...wanted, runId });
         return preview;
       }),
     ),

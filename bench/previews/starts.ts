@@ -1,9 +1,10 @@
 import { createKubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { startFaultProxy } from '#test/cluster/faults/fault-proxy.ts';
-import { type BenchResult, compare, estimate, interleave } from '../measure.ts';
+import { atMost, type BenchResult, compare, interleave, limited, timed } from '../measure.ts';
+import { RUN } from '../agent-run.ts';
 import { barePreviews } from './bare-previews.ts';
 import type { PreviewFixture } from './preview-fixture.ts';
-import { previewFunctions, RUN } from './preview-functions.ts';
+import { previewFunctions } from './preview-functions.ts';
 
 const READS = new Set(['get', 'list']);
 
@@ -32,14 +33,8 @@ async function countCalls(fixture: PreviewFixture, namespace: string): Promise<B
     const start = await callsOf(async () => (token = await functions.start()));
     const keepAlive = await callsOf(() => functions.keepAlive(token));
     await functions.stop(token);
-    const counted = (name: string, count: number, most: number): BenchResult => ({
-      name: `${name}: calls of the API server / allowed`,
-      ratio: estimate([count / most]),
-      pairs: 1,
-      goal: { at: 'most', value: 1 },
-      met: count <= most,
-      absolute: { made: { median: count, unit: '' }, allowed: { median: most, unit: '' } },
-    });
+    const counted = (name: string, count: number, most: number) =>
+      limited(`${name}: calls of the API server / allowed`, [count], most, '', 'made');
     return [
       counted('P1 start, reads', start.reads, 3),
       counted('P1 start, writes', start.writes, 2),
@@ -74,9 +69,8 @@ async function timeCalls(fixture: PreviewFixture, namespace: string, rounds: num
     },
   };
   try {
-    // Warms up the compiler and the connections.
-    await interleave(starts, Math.min(30, rounds));
-    const started = await interleave(starts, rounds);
+    const warmUp = Math.min(30, rounds);
+    const started = await interleave(starts, rounds, warmUp);
     const token = await functions.start();
     const name = await bare.start()();
     const inHalfAnHour = () => new Date(Date.now() + 1_800_000);
@@ -85,42 +79,24 @@ async function timeCalls(fixture: PreviewFixture, namespace: string, rounds: num
       plane: timed(() => own.plane.touch(token, RUN, inHalfAnHour())),
       bare: timed(() => bare.keepAlive(name)),
     };
-    await interleave(keepalives, Math.min(30, rounds));
-    const kept = await interleave(keepalives, rounds);
+    const kept = await interleave(keepalives, rounds, warmUp);
     await functions.stop(token);
     await bare.stop(name);
     return [
-      compare('P1 start / the same calls bare', started, ['start', 'bare'], 'ms', {
-        at: 'most',
-        value: 1.08,
-      }),
+      compare('P1 start / the same calls bare', started, ['start', 'bare'], 'ms', atMost(1.08)),
       compare(
         'P1 start / the same calls bare, slowest of each hundred',
         worst(started),
         ['start', 'bare'],
         'ms',
-        {
-          at: 'most',
-          value: 1.25,
-        },
+        atMost(1.25),
       ),
       compare('P14 keepalive, whole function / a bare merge patch', kept, ['function', 'bare'], 'ms'),
-      compare('P14 keepalive / a bare merge patch', kept, ['plane', 'bare'], 'ms', {
-        at: 'most',
-        value: 1.1,
-      }),
+      compare('P14 keepalive / a bare merge patch', kept, ['plane', 'bare'], 'ms', atMost(1.1)),
     ];
   } finally {
     await functions.close();
   }
-}
-
-function timed(does: () => Promise<unknown>): () => Promise<number> {
-  return async () => {
-    const began = performance.now();
-    await does();
-    return performance.now() - began;
-  };
 }
 
 /**

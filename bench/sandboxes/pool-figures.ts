@@ -2,7 +2,7 @@ import { POOL_OWNER } from '#core/sandboxes/sandbox-owner.ts';
 import { createSandbox } from '#core/sandboxes/create-sandbox.ts';
 import { settled } from '#test/support/warm-pools.ts';
 import { startTestHost } from '#test/support/in-process-host.ts';
-import { type BenchResult, compare, interleave } from '../measure.ts';
+import { atLeast, atMost, type BenchResult, compare, interleave, timed } from '../measure.ts';
 import { makeSandbox, removeSandbox } from './start-times.ts';
 
 export interface PoolFigures {
@@ -31,44 +31,38 @@ export async function benchPool({ slots, burst, rounds }: PoolFigures): Promise<
   try {
     await recovered;
     await settled(pool, slots);
-    const timed = (take: () => Promise<string | undefined>) => async () => {
+    const taken = (take: () => Promise<string | undefined>) => async () => {
       await settled(pool, slots);
-      const began = performance.now();
-      const id = await take();
-      const took = performance.now() - began;
+      let id: string | undefined;
+      const took = await timed(async () => (id = await take()))();
       if (id === undefined) throw new Error('the pool is empty');
       await removeSandbox(porthole, id);
       await pool.refresh();
       return took;
     };
     const arms = {
-      'warm create': timed(async () => (await createSandbox(services, { owner: OWNER })).id),
-      'bare hand-over': timed(
+      'warm create': taken(async () => (await createSandbox(services, { owner: OWNER })).id),
+      'bare hand-over': taken(
         async () => (await records.capacity.takeWarm(place, POOL_OWNER, OWNER, clock.now()))?.id,
       ),
     };
-    await interleave(arms, Math.min(3, rounds));
-    const taking = await interleave(arms, rounds);
+    const taking = await interleave(arms, rounds, Math.min(3, rounds));
 
     // Another size than the pool has, so that none comes from there.
     const resources = { memoryMb: services.provider.defaultSize.memoryMb + 1 };
     const filling = {
       'filled up': async () => {
         await pool.drain();
-        const began = performance.now();
-        await pool.prime();
-        return performance.now() - began;
+        return timed(() => pool.prime())();
       },
       'cold starts': async () => {
         await pool.drain();
         const waiting = Array.from({ length: slots }).values();
         const made: string[] = [];
-        const began = performance.now();
         const worker = async () => {
           for (const _ of waiting) made.push((await createSandbox(services, { owner: OWNER, resources })).id);
         };
-        await Promise.all(Array.from({ length: BATCH }, worker));
-        const took = performance.now() - began;
+        const took = await timed(() => Promise.all(Array.from({ length: BATCH }, worker)))();
         for (const id of made) await removeSandbox(porthole, id);
         return took;
       },
@@ -88,20 +82,20 @@ export async function benchPool({ slots, burst, rounds }: PoolFigures): Promise<
         taking,
         ['warm create', 'bare hand-over'],
         'ms',
-        { at: 'most', value: 1.5 },
+        atMost(1.5),
       ),
       compare(
         `local: a pool of ${slots} filled up / ${slots} cold starts, ${BATCH} at once`,
         fills,
         ['filled up', 'cold starts'],
         'ms',
-        { at: 'most', value: 1.2 },
+        atMost(1.2),
       ),
       {
         name: `local: ${burst} at once on a pool of ${slots}, answered with a sandbox`,
         ratio: { median: answered, low: answered, high: answered },
         pairs: burst,
-        goal: { at: 'least', value: 1 },
+        goal: atLeast(1),
         met: answered === 1,
         absolute: { 'all of them': { median: took, unit: 'ms' } },
       },
