@@ -39,6 +39,8 @@ export interface Context {
   readonly signal: AbortSignal;
   /** Prints a line on stdout. Waits for backpressure. */
   readonly print: (line: string) => Promise<void>;
+  /** Prints the value as JSON with `--json`, and else the lines. Resolves to the exit code 0. */
+  readonly show: (value: unknown, ...lines: readonly string[]) => Promise<number>;
   /** Prints a line on stderr, for people. */
   readonly note: (line: string) => Promise<void>;
 }
@@ -84,8 +86,13 @@ export function readChoice<T extends string>(
   choices: readonly T[],
 ): T | undefined {
   const text = given.text(option);
+  return text === undefined ? undefined : choiceOf(option, text, choices);
+}
+
+/** @throws UsageError */
+export function choiceOf<T extends string>(option: string, text: string, choices: readonly T[]): T {
   const choice = choices.find((each) => each === text);
-  if (text === undefined || choice !== undefined) return choice;
+  if (choice !== undefined) return choice;
   throw new UsageError(`--${option} must be one of ${choices.join(', ')}, got ${JSON.stringify(text)}.`);
 }
 

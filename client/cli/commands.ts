@@ -25,10 +25,10 @@ export const doctorCommand: CommandSpec = {
   summary: 'say whether a preview of a port shows the server, and what to do if not',
   examples: [['porthole doctor try 3000', 'one sentence; exit code 0 where it shows']],
   async run(context) {
-    const { given, signal, print } = context;
+    const { signal, show } = context;
     const { run, port } = await runAndPort(context);
     const report = await run.doctor(port, { signal });
-    await print(given.is('json') ? JSON.stringify(report) : plain(report.advice));
+    await show(report, plain(report.advice));
     return report.ports.some((each) => each.port === port && each.ready) ? 0 : 1;
   },
 };
@@ -39,12 +39,11 @@ export const statusCommand: CommandSpec = {
   summary: 'list the live previews of a run, or those that preview opened of a sandbox',
   examples: [['porthole status try', 'port and URL, a line each']],
   async run(context) {
-    const { given, signal, print } = context;
+    const { given, signal, show } = context;
     const run = await runOf(context, given.positionals[0] ?? '');
     const previews = (await run?.previews({ signal })) ?? [];
-    if (given.is('json')) await print(JSON.stringify(previews.map(({ info }) => info)));
-    else for (const { port, url } of previews) await print(`${port} ${url}`);
-    return 0;
+    const infos = previews.map(({ info }) => info);
+    return show(infos, ...previews.map(({ port, url }) => `${port} ${url}`));
   },
 };
 
@@ -59,7 +58,7 @@ export const shareCommand: CommandSpec = {
     ['porthole share run_01… private', 'no longer; their open terminals end'],
   ],
   async run(context) {
-    const { given, signal, print } = context;
+    const { given, signal, show } = context;
     const [word = '', text] = given.positionals;
     const sharing = SHARING.find((mode) => mode === text);
     if (text !== undefined && sharing === undefined) {
@@ -67,8 +66,7 @@ export const shareCommand: CommandSpec = {
     }
     const run = await runOf(context, word, 'make');
     const info = sharing === undefined ? run.info : await run.share(sharing, { signal });
-    await print(given.is('json') ? JSON.stringify(info) : plain(`${info.run_id} ${info.sharing}`));
-    return 0;
+    return show(info, plain(`${info.run_id} ${info.sharing}`));
   },
 };
 

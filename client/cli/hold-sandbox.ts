@@ -6,14 +6,15 @@ import { type Context, UsageError } from './command.ts';
 /** `.`, `..`, or a path with a slash at its beginning: no id and no name is like that. */
 const FOLDER = /^(?:\.\.?$|\.{0,2}\/)/;
 
-/**
- * The session key of the sandbox in which `porthole up` shows a folder of this machine.
- * @throws UsageError if there is no such folder
- */
-export async function sessionKeyOf(folder: string): Promise<string> {
-  const path = await realpath(folder).catch(() => {
+/** The real path of a folder of this machine. @throws UsageError */
+export function realFolder(folder: string): Promise<string> {
+  return realpath(folder).catch(() => {
     throw new UsageError(`there is no folder ${JSON.stringify(folder)}.`);
   });
+}
+
+/** The session key of the sandbox in which `porthole up` shows a folder, by its real path. */
+export function sessionKeyOf(path: string): string {
   return `porthole-up-${createHash('sha256').update(path).digest('hex').slice(0, 32)}`;
 }
 
@@ -27,7 +28,7 @@ export async function findSandbox(
 ): Promise<Sandbox> {
   if (word.startsWith('run_')) return (await porthole.runs.get(word, { signal })).sandbox;
   if (!FOLDER.test(word)) return porthole.sandboxes.find(word, { signal });
-  const sessionKey = await sessionKeyOf(word);
+  const sessionKey = sessionKeyOf(await realFolder(word));
   for await (const sandbox of porthole.sandboxes.list({ sessionKey, signal })) return sandbox;
   throw new UsageError(`${word} has no sandbox yet. Make one: porthole up ${word}`);
 }

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { Context } from './command.ts';
 
 /** Writes. Resolves when the stream drains or closes. */
 export async function write(stream: NodeJS.WriteStream, content: string | Uint8Array): Promise<void> {
@@ -15,6 +16,25 @@ export async function write(stream: NodeJS.WriteStream, content: string | Uint8A
  */
 export function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, '?');
+}
+
+/** The last lines of an output that are not empty, for an error. */
+export function lastLines(output: string): readonly string[] {
+  const lines = output.split('\n').filter((line) => line.trim() !== '');
+  return lines.slice(-LAST_LINES).map((line) => `  ${plain(line)}`);
+}
+export const LAST_LINES = 20;
+
+/** Prints a list as JSON, or as a table with the first row as head, or says that it is empty. */
+export async function showTable(
+  { given, show, note }: Context,
+  value: unknown,
+  rows: readonly (readonly string[])[],
+  none: string,
+): Promise<number> {
+  if (rows.length > 1 || given.is('json')) return show(value, ...table(rows));
+  await note(none);
+  return 0;
 }
 
 /** Lines of columns sized to their content; the last one is not padded. */

@@ -51,12 +51,17 @@ async function run(
 ): Promise<number> {
   const given = readArguments(command, words);
   if (given.help) return say(streams, helpOf(command));
+  const print = (line: string) => write(streams.stdout, `${line}\n`);
   const context: Context = {
     given,
     porthole: connect(streams),
     streams,
     signal,
-    print: (line) => write(streams.stdout, `${line}\n`),
+    print,
+    async show(value, ...lines) {
+      for (const line of given.is('json') ? [JSON.stringify(value)] : lines) await print(line);
+      return 0;
+    },
     note: (line) => write(streams.stderr, `${line}\n`),
   };
   return command.run(context);

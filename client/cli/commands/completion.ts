@@ -67,21 +67,23 @@ export function completionCommand(all: () => readonly CommandSpec[]): CommandSpe
     ],
     takesRest: true,
     async run(context) {
-      const { given, streams, print } = context;
+      const { given, streams, show } = context;
       const [what = ''] = given.positionals;
       if (what === 'words') {
         const { words, rest } = currentWord(given.rest ?? []);
         const found = await wordsFor(context, expectedAfter(words, all()), words);
         const fitting = found.filter(([word]) => word.startsWith(words.at(-1) ?? ''));
-        if (given.is('json')) await print(JSON.stringify(fitting.map(([word]) => word)));
-        else for (const [word, meaning] of fitting) await print(`${rest}${plain(word)}\t${plain(meaning)}`);
-        return 0;
+        const lines = fitting.map(([word, meaning]) => `${rest}${plain(word)}\t${plain(meaning)}`);
+        return show(
+          fitting.map(([word]) => word),
+          ...lines,
+        );
       }
       const script = SCRIPTS[what];
       if (script === undefined)
         throw new UsageError(`there is a script for bash, zsh and fish, got ${JSON.stringify(what)}.`);
-      if (given.is('json')) await print(JSON.stringify({ script }));
-      else streams.stdout.write(script);
+      if (given.is('json')) return show({ script });
+      streams.stdout.write(script);
       return 0;
     },
   };

@@ -24,7 +24,7 @@ export const copyCommand: CommandSpec = {
     ['porthole cp try:data.csv - | head', 'to the standard output'],
   ],
   async run(context) {
-    const { given, signal, print, streams } = context;
+    const { given, signal, show, streams } = context;
     const [from = '', to = ''] = given.positionals;
     const [source, target] = [inSandbox(from), inSandbox(to)];
     if ((source === undefined) === (target === undefined))
@@ -53,8 +53,7 @@ export const copyCommand: CommandSpec = {
       if (to === '-') await pipeline(content, streams.stdout, { end: false });
       else await pipeline(content, createWriteStream(path));
     }
-    if (given.is('json')) await print(JSON.stringify({ from, to: path }));
-    return 0;
+    return show({ from, to: path });
   },
 };
 
@@ -67,7 +66,7 @@ export const moveCommand: CommandSpec = {
   },
   examples: [['porthole mv try:notes.txt docs/notes.txt', 'to /workspace/docs/notes.txt']],
   async run(context) {
-    const { given, signal, print } = context;
+    const { given, signal, show } = context;
     const [from = '', to = ''] = given.positionals;
     const source = inSandbox(from);
     const target = inSandbox(to);
@@ -76,10 +75,9 @@ export const moveCommand: CommandSpec = {
         `the first must be <sandbox>:<path>, and the second a path there, got ${JSON.stringify(from)} and ${JSON.stringify(to)}.`,
       );
     const [word, path] = source;
+    const place = target?.[1] ?? to;
     const sandbox = await holdSandbox(context, word);
-    const options = { overwrite: given.is('force') ? true : undefined, signal };
-    await sandbox.files.move(path, target?.[1] ?? to, options);
-    if (given.is('json')) await print(JSON.stringify({ from: path, to: target?.[1] ?? to }));
-    return 0;
+    await sandbox.files.move(path, place, { overwrite: given.is('force') || undefined, signal });
+    return show({ from: path, to: place });
   },
 };

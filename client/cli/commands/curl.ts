@@ -1,4 +1,5 @@
-import { concatBytes, readAtMost, readStream } from '../../streams/byte-streams.ts';
+import { arrayBuffer } from 'node:stream/consumers';
+import { readAtMost, readStream } from '../../streams/byte-streams.ts';
 import { type CommandSpec, UsageError } from '../command.ts';
 import { readPort } from '../read-values.ts';
 import { runOf } from '../run-of.ts';
@@ -38,12 +39,7 @@ export const curlCommand: CommandSpec = {
     if (!path.startsWith('/'))
       throw new UsageError(`the path must begin with /, got ${JSON.stringify(path)}.`);
     const data = given.text('data');
-    let body: string | Uint8Array<ArrayBuffer> | undefined = data;
-    if (data === '@-') {
-      const chunks: Uint8Array[] = [];
-      for await (const chunk of streams.stdin) chunks.push(chunk as Buffer);
-      body = new Uint8Array(concatBytes(chunks));
-    }
+    const body = data === '@-' ? new Uint8Array(await arrayBuffer(streams.stdin)) : data;
     const run = await runOf(context, word, 'make');
     const preview = await run.preview(target, { keepAliveMs: 0, signal });
     const method = given.text('request') ?? (body === undefined ? 'GET' : 'POST');

@@ -1,7 +1,7 @@
 import { type CommandSpec, type Context, readChoice, UsageError } from '../command.ts';
 import { APPROVAL_SCOPES } from '../../runs/policies.ts';
 import type { Run, WaitingApproval } from '../../runs/run.ts';
-import { plain, table } from '../print.ts';
+import { plain, showTable } from '../print.ts';
 
 const EXAMPLE = 'run_01JABCDEFGHJKMNPQRSTVWXYZ0';
 
@@ -13,19 +13,16 @@ export const approvalsCommand: CommandSpec = {
     ['porthole approvals', 'what waits, and until when'],
     [`porthole approvals ${EXAMPLE} --json`, 'of one run, for a program'],
   ],
-  async run({ given, porthole, signal, print, note }) {
+  async run(context) {
+    const { given, porthole, signal } = context;
     const [runId] = given.positionals;
     const waiting = await (runId === undefined
       ? porthole.runs
       : await porthole.run(runId, { signal })
     ).approvals({ signal });
-    if (given.is('json')) await print(JSON.stringify(waiting));
-    else if (waiting.length === 0) await note('Nothing waits for approval.');
-    else {
-      const rows = waiting.map((each) => [each.request_id, each.run_id, each.expires_at, each.message]);
-      await print(table([['ID', 'RUN', 'UNTIL', 'REQUEST'], ...rows]).join('\n'));
-    }
-    return 0;
+    const rows = waiting.map((each) => [each.request_id, each.run_id, each.expires_at, each.message]);
+    const head = ['ID', 'RUN', 'UNTIL', 'REQUEST'];
+    return showTable(context, waiting, [head, ...rows], 'Nothing waits for approval.');
   },
 };
 
@@ -62,7 +59,7 @@ export const denyCommand: CommandSpec = {
 };
 
 async function decide(
-  { given, porthole, signal, print, note }: Context,
+  { given, porthole, signal, show, note }: Context,
   done: string,
   send: (run: Run, request: string) => Promise<void>,
 ): Promise<number> {
@@ -73,12 +70,7 @@ async function decide(
   if (message !== undefined) await note(plain(`porthole: ${request} asks: ${message}`));
   await send(run, request);
   const said = message === undefined ? '' : `: ${message}`;
-  await print(
-    given.is('json')
-      ? JSON.stringify({ request_id: request, decision: done, message })
-      : plain(`${request} ${done}${said}`),
-  );
-  return 0;
+  return show({ request_id: request, decision: done, message }, plain(`${request} ${done}${said}`));
 }
 
 function onlyRequest(run: Run, waiting: readonly WaitingApproval[]): string {

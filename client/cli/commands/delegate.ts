@@ -1,5 +1,5 @@
 import type { Scope } from '../../sandboxes/delegations.ts';
-import { type CommandSpec, UsageError } from '../command.ts';
+import { choiceOf, type CommandSpec, UsageError } from '../command.ts';
 import { findSandbox } from '../hold-sandbox.ts';
 import { plain } from '../print.ts';
 import { readDuration } from '../read-values.ts';
@@ -38,29 +38,22 @@ export const delegateCommand: CommandSpec = {
     ['porthole delegate try --list', 'list delegations'],
   ],
   async run(context) {
-    const { given, signal, print, note } = context;
-    const scopes = given.texts('scope').map((text) => {
-      const scope = SCOPES.find((each) => each === text);
-      if (scope === undefined)
-        throw new UsageError(`--scope must be one of ${SCOPES.join(', ')}, got ${JSON.stringify(text)}.`);
-      return scope;
-    });
+    const { given, signal, show, note } = context;
+    const scopes = given.texts('scope').map((text) => choiceOf('scope', text, SCOPES));
     const revoked = given.text('revoke');
     if (revoked === '')
       throw new UsageError('--revoke must be the id of a delegation, got "": --list names them.');
     const sandbox = await findSandbox(context);
     if (revoked !== undefined) {
       await sandbox.delegations.revoke(revoked, { signal });
-      await print(given.is('json') ? JSON.stringify({ revoked }) : `${revoked} revoked`);
-      return 0;
+      return show({ revoked }, `${revoked} revoked`);
     }
     if (given.is('list')) {
       const all = await sandbox.delegations.list({ signal });
-      if (given.is('json')) await print(JSON.stringify(all));
-      else
-        for (const { delegation_id: id, expires_at: until, label } of all)
-          await print(plain(`${id} until ${until} ${label ?? ''}`.trim()));
-      return 0;
+      const lines = all.map(({ delegation_id: id, expires_at: until, label }) =>
+        plain(`${id} until ${until} ${label ?? ''}`.trim()),
+      );
+      return show(all, ...lines);
     }
     const delegation = await sandbox.delegate({
       scopes: scopes.length === 0 ? (given.texts('path').length === 0 ? SCOPES : SCOPES.slice(0, 2)) : scopes,
@@ -72,11 +65,7 @@ export const delegateCommand: CommandSpec = {
       signal,
     });
     const config = delegation.sandboxConfig();
-    if (given.is('json')) await print(JSON.stringify({ ...delegation.toJSON(), config }));
-    else {
-      await note(`${delegation.id} until ${delegation.expiresAt.toISOString()}`);
-      await print(JSON.stringify(config));
-    }
-    return 0;
+    if (!given.is('json')) await note(`${delegation.id} until ${delegation.expiresAt.toISOString()}`);
+    return show({ ...delegation.toJSON(), config }, JSON.stringify(config));
   },
 };

@@ -17,7 +17,7 @@ export const inboxCommand: CommandSpec = {
     ["porthole inbox try 'The button is too small'", 'the agent reads it in its inbox'],
   ],
   async run(context) {
-    const { given, signal, print } = context;
+    const { given, signal, show } = context;
     const [word = '', text] = given.positionals;
     const run = await runOf(context, word, 'make');
     const reply = given.text('reply');
@@ -26,20 +26,15 @@ export const inboxCommand: CommandSpec = {
         reply === undefined
           ? await run.inbox.post(text, { signal })
           : await run.inbox.reply(reply, text, { signal });
-      await print(given.is('json') ? JSON.stringify(sent) : sent.message_id);
-      return 0;
+      return show(sent, sent.message_id);
     }
     if (reply !== undefined)
       throw new UsageError('--reply needs a text: porthole inbox try --reply ID "Done".');
     const messages = await run.inbox.list({ unread: given.is('unread') || undefined, signal });
-    if (given.is('json')) await print(JSON.stringify(messages));
-    else for (const message of messages) for (const line of linesOf(message)) await print(line);
+    await show(messages, ...messages.flatMap(linesOf));
     const theirs = messages.filter(({ by, read_at }) => by === 'agent' && read_at === null);
-    if (theirs.length > 0)
-      await run.inbox.markRead(
-        theirs.map((each) => each.message_id),
-        { signal },
-      );
+    const ids = theirs.map((each) => each.message_id);
+    if (ids.length > 0) await run.inbox.markRead(ids, { signal });
     return 0;
   },
 };

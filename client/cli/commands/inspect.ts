@@ -4,7 +4,7 @@ import type { Process } from '../../sandboxes/processes.ts';
 import type { Sandbox } from '../../sandboxes/sandbox.ts';
 import { type CommandSpec, UsageError } from '../command.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
-import { plain, table, write } from '../print.ts';
+import { plain, showTable, write } from '../print.ts';
 import { ago } from './list.ts';
 
 /** Commands that show what runs in a sandbox. */
@@ -15,15 +15,11 @@ export const psCommand: CommandSpec = {
   summary: 'list the servers and processes of a sandbox',
   examples: [['porthole ps try', 'what runs, and what ended last']],
   async run(context) {
-    const { given, signal, print, note } = context;
     const sandbox = await holdSandbox(context);
-    const { servers, processes, own } = await listStarted(sandbox, signal);
-    if (given.is('json')) {
-      await print(JSON.stringify({ servers, processes: processes.map(({ info }) => info) }));
-      return 0;
-    }
+    const { servers, processes, own } = await listStarted(sandbox, context.signal);
     const now = new Date();
     const rows = [
+      ['NAME', 'STATE', 'PORT', 'AGE', 'COMMAND'],
       ...servers.map((each) => [
         each.name,
         each.state,
@@ -39,9 +35,8 @@ export const psCommand: CommandSpec = {
         info.argv.join(' '),
       ]),
     ];
-    if (rows.length === 0) await note('Nothing runs.');
-    else await print(table([['NAME', 'STATE', 'PORT', 'AGE', 'COMMAND'], ...rows]).join('\n'));
-    return 0;
+    const value = { servers, processes: processes.map(({ info }) => info) };
+    return showTable(context, value, rows, 'Nothing runs.');
   },
 };
 
@@ -130,14 +125,14 @@ export const eventsCommand: CommandSpec = {
   summary: 'follow what happens in a sandbox or a run, until Ctrl-C',
   examples: [['porthole events try --json', 'an object a line']],
   async run(context) {
-    const { given, porthole, signal, print } = context;
+    const { given, porthole, signal, show } = context;
     const word = given.positionals[0] ?? '';
     const followed = word.startsWith('run_')
       ? (await porthole.run(word, { signal })).events({ signal })
       : (await holdSandbox(context)).events({ signal });
     for await (const event of followed) {
       const { id: _id, type, ...fields } = event;
-      await print(given.is('json') ? JSON.stringify(event) : plain(`${type} ${JSON.stringify(fields)}`));
+      await show(event, plain(`${type} ${JSON.stringify(fields)}`));
     }
     return 0;
   },

@@ -3,7 +3,7 @@ import type { ListFilter } from '../../http/pages.ts';
 import type { RunInfo } from '../../runs/run.ts';
 import { type CommandSpec, type Context, type Given, orOf, readChoice } from '../command.ts';
 import { readDuration, readTags } from '../read-values.ts';
-import { table } from '../print.ts';
+import { showTable } from '../print.ts';
 
 const UNITS = [
   ['d', 86_400],
@@ -124,18 +124,16 @@ export const runsCommand: CommandSpec = {
 
 /** Prints a list as JSON or as a table, or why it is empty: for a filter, and without one. */
 async function show<T>(
-  { given, print, note }: Context,
+  context: Context,
   found: readonly T[],
   rowOf: (each: T, now: Date) => readonly string[],
   [head, noMatch, none]: readonly [readonly string[], string, string],
 ): Promise<number> {
   const names = ['tag', 'state', 'status', 'sandbox', ...Object.keys(FILTER_OPTIONS)];
+  const isFiltered = names.some((name) => context.given.text(name) !== undefined);
   const now = new Date();
-  if (given.is('json')) await print(JSON.stringify(found));
-  else if (found.length === 0)
-    await note(names.some((name) => given.text(name) !== undefined) ? noMatch : none);
-  else await print(table([head, ...found.map((each) => rowOf(each, now))]).join('\n'));
-  return 0;
+  const rows = [head, ...found.map((each) => rowOf(each, now))];
+  return showTable(context, found, rows, isFiltered ? noMatch : none);
 }
 
 function rowOfRun(run: RunInfo, now: Date): readonly string[] {

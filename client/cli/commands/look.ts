@@ -75,8 +75,7 @@ async function target(context: Context) {
   return { ...(await runAndPort(context)), page };
 }
 
-async function say({ given, print }: Context, { summary, causes, ...seen }: PageCheck): Promise<void> {
-  if (given.is('json')) return print(JSON.stringify({ summary, causes, ...seen }));
-  await print(plain(summary));
-  for (const { message } of causes.slice(1)) await print(plain(`  also: ${message}`));
+async function say({ show }: Context, { summary, causes, ...seen }: PageCheck): Promise<void> {
+  const others = causes.slice(1).map(({ message }) => plain(`  also: ${message}`));
+  await show({ summary, causes, ...seen }, plain(summary), ...others);
 }

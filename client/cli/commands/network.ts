@@ -50,21 +50,14 @@ export const networkCommand: CommandSpec = {
     ['porthole network try --network packages --allow api.example.com', 'registries and one more host'],
   ],
   async run(context) {
-    const { given, signal, print } = context;
+    const { given, signal, show } = context;
     const change = networkOf(given);
     const sandbox = await holdSandbox(context);
     if (Object.keys(change).length > 0) {
       const policy = await sandbox.changeNetwork({ ...change, signal });
-      await print(given.is('json') ? JSON.stringify(policy) : policyLines(policy).join('\n'));
-      return 0;
+      return show(policy, ...policyLines(policy));
     }
     const access = await sandbox.network({ signal });
-    if (given.is('json')) {
-      await print(JSON.stringify(access));
-      return 0;
-    }
-    await print(policyLines(access).join('\n'));
-    if (access.attempts.length === 0) return 0;
     const now = new Date();
     const rows = access.attempts.map(({ at, host, port, decision, rule }) => [
       ago(at, now),
@@ -72,8 +65,8 @@ export const networkCommand: CommandSpec = {
       decision,
       rule,
     ]);
-    await print(`\n${table([['AGE', 'HOST', 'DECISION', 'RULE'], ...rows]).join('\n')}`);
-    return 0;
+    const tried = rows.length === 0 ? [] : ['', ...table([['AGE', 'HOST', 'DECISION', 'RULE'], ...rows])];
+    return show(access, ...policyLines(access), ...tried);
   },
 };
 

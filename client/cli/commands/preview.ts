@@ -19,14 +19,14 @@ export const previewCommand: CommandSpec = {
     ['open "$(porthole preview try 3000 --once)"', 'in your browser'],
   ],
   async run(context) {
-    const { given, signal, print, note } = context;
+    const { given, signal, show, note } = context;
     const { run, port } = await runAndPort(context);
     const preview = await run.preview(port, {
-      rotate: given.is('rotate') ? true : undefined,
+      rotate: given.is('rotate') || undefined,
       keepAliveMs: given.is('once') ? 0 : undefined,
       signal,
     });
-    await print(given.is('json') ? JSON.stringify({ run_id: run.id, ...preview.info }) : preview.url);
+    await show({ run_id: run.id, ...preview.info }, preview.url);
     if (!preview.ready) {
       const advice = preview.info.problem ?? (await run.doctor(port, { signal })).advice;
       await note(plain(`porthole: the preview is live, but does not show the app yet. ${advice}`));
@@ -52,10 +52,10 @@ export const openCommand: CommandSpec = {
   summary: 'open a live preview of a port in your browser, and print its URL',
   examples: [['porthole open try 3000', 'in your browser']],
   async run(context) {
-    const { given, signal, print, note } = context;
+    const { signal, show, note } = context;
     const { run, port } = await runAndPort(context);
     const preview = await run.preview(port, { keepAliveMs: 0, signal });
-    await print(given.is('json') ? JSON.stringify({ run_id: run.id, ...preview.info }) : preview.url);
+    await show({ run_id: run.id, ...preview.info }, preview.url);
     if (!(await openInBrowser(preview.url))) await note('No browser could be opened: open the URL yourself.');
     return 0;
   },

@@ -20,11 +20,9 @@ export const resumeCommand: CommandSpec = {
 };
 
 async function change(context: Context, how: 'stop' | 'resume'): Promise<number> {
-  const { given, signal, print } = context;
   const sandbox = await findSandbox(context);
-  const info = await sandbox[how]({ signal });
-  await print(given.is('json') ? JSON.stringify(info) : `${info.id} ${info.state}`);
-  return 0;
+  const info = await sandbox[how]({ signal: context.signal });
+  return context.show(info, `${info.id} ${info.state}`);
 }
 
 export const deleteCommand: CommandSpec = {
@@ -40,7 +38,7 @@ export const deleteCommand: CommandSpec = {
     ['porthole delete --tag thread_id=42 --force', 'those of a conversation'],
   ],
   async run(context) {
-    const { given, porthole, signal, print } = context;
+    const { given, porthole, signal, show } = context;
     const tag = given.text('tag');
     if ((tag === undefined) === (given.positionals.length === 0)) {
       const got = tag === undefined ? 'neither' : `--tag ${tag} and ${given.positionals.join(' ')}`;
@@ -62,8 +60,6 @@ export const deleteCommand: CommandSpec = {
       const [[key, value] = ['', '']] = Object.entries(readTags([tag]));
       ids.push(...(await porthole.sandboxes.deleteByTag(key, value, { force: given.is('force'), signal })));
     }
-    if (given.is('json')) await print(JSON.stringify({ deleted: ids }));
-    else for (const id of ids) await print(`${id} deleted`);
-    return 0;
+    return show({ deleted: ids }, ...ids.map((id) => `${id} deleted`));
   },
 };

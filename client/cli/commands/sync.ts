@@ -32,7 +32,7 @@ export const syncCommand: CommandSpec = {
     ["porthole sync web try:app --exclude '*.env'", 'a folder, to /workspace/app, without some'],
   ],
   async run(context) {
-    const { given, signal, print, note } = context;
+    const { given, signal, print, show, note } = context;
     if (given.is('both') && !given.is('watch')) throw new UsageError('--both needs --watch: add it.');
     const [folder = '', target = ''] = given.positionals;
     const colon = target.indexOf(':');
@@ -46,11 +46,10 @@ export const syncCommand: CommandSpec = {
       };
       const result = await syncFolder(sandbox, folder, { ...options, full: given.is('full') });
       const { sent, removed, unchanged, bytes, skipped } = result;
-      if (given.is('json')) await print(JSON.stringify({ sent, removed, unchanged, bytes, skipped }));
-      else {
-        for (const { path, reason } of skipped) await note(plain(`left out: ${path}, ${reason}`));
-        await print(`${sent} sent, ${removed} removed, ${unchanged} unchanged`);
-      }
+      const leftOut = given.is('json') ? [] : skipped;
+      for (const { path, reason } of leftOut) await note(plain(`left out: ${path}, ${reason}`));
+      const line = `${sent} sent, ${removed} removed, ${unchanged} unchanged`;
+      await show({ sent, removed, unchanged, bytes, skipped }, line);
       if (!given.is('watch')) return 0;
       const following = {
         ...options,

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readdir, readFile, realpath } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { basename, join, posix } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { syncFolder } from '../../node/sync-folder.ts';
@@ -9,7 +9,7 @@ import type { Sandbox } from '../../sandboxes/sandbox.ts';
 import type { NetworkOptions } from '../../sandboxes/sandbox-info.ts';
 import { type CommandSpec, type Context, UsageError } from '../command.ts';
 import { readDuration, readPort } from '../read-values.ts';
-import { sessionKeyOf, untilStopped } from '../hold-sandbox.ts';
+import { realFolder, sessionKeyOf, untilStopped } from '../hold-sandbox.ts';
 import { openInBrowser } from '../open-in-browser.ts';
 import { runFor } from '../run-of.ts';
 import { write } from '../print.ts';
@@ -64,9 +64,7 @@ export const upCommand: CommandSpec = {
 
 async function up(context: Context): Promise<number> {
   const { given, signal } = context;
-  const folder = await realpath(given.positionals[0] ?? '.').catch(() => {
-    throw new UsageError(`there is no folder ${JSON.stringify(given.positionals[0] ?? '.')}.`);
-  });
+  const folder = await realFolder(given.positionals[0] ?? '.');
   const found = await commandOf(context, folder);
   const timeoutMs = readDuration('timeout', given.text('timeout') ?? found.timeout ?? '60s') * 1_000;
   const network = networkOf(given);
@@ -192,7 +190,7 @@ async function sandboxOfFolder(
   folder: string,
   network: NetworkOptions,
 ): Promise<Sandbox> {
-  const sessionKey = await sessionKeyOf(folder);
+  const sessionKey = sessionKeyOf(folder);
   const sandbox = await porthole.sandboxes.create({
     sessionKey,
     name: nameOf(folder, sessionKey),

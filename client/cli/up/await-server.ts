@@ -4,10 +4,8 @@ import type { Run } from '../../runs/run.ts';
 import type { ProcessExit, ServerState } from '../../sandboxes/process-info.ts';
 import type { Server, ServeOptions } from '../../runs/server.ts';
 import { wait } from '../../http/wait.ts';
-import { plain } from '../print.ts';
+import { LAST_LINES, lastLines, plain } from '../print.ts';
 
-/** Maximum number of log lines shown. */
-const LAST_LINES = 20;
 /** Poll interval in milliseconds, if no event arrives earlier. */
 const LOOK_MS = 1_000;
 const RETRY_MS = 250;
@@ -66,14 +64,14 @@ export async function awaitServer(
         const preview = await run.preview(port, { signal });
         if (preview.ready) return { server, preview };
         preview.letGo();
-        if (now > until) throw new Error(await whyNot(run, wanted.name, port, signal));
+        if (now > until) throw new Error(await whyNot(run, server, port, signal));
         await wakes.next(RETRY_MS, signal);
         continue;
       }
       // `failed` is also a server that is slower than the guest expects: it has its pid.
       const hasEnded = HAS_ENDED.has(info.state) && info.pid === null;
       const hasFailed = hasEnded || (info.state === 'waiting' && info.restarts > restarts);
-      if (hasFailed || now > until) throw new Error(await whyNot(run, wanted.name, port, signal));
+      if (hasFailed || now > until) throw new Error(await whyNot(run, server, port, signal));
       const [other] = ports;
       if (other === undefined) elsewhereSince = undefined;
       else elsewhereSince ??= now;
@@ -107,21 +105,16 @@ class Wakes {
   }
 }
 
-async function whyNot(run: Run, name: string, port: number, signal: AbortSignal): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  for await (const event of run.servers.logs(name, { tail: LAST_LINES, follow: false, signal })) {
-    if (event.type === 'stdout' || event.type === 'stderr') chunks.push(event.data);
-  }
-  const log = Buffer.concat(chunks).toString().split('\n');
-  const lines = log.filter((line) => line.trim() !== '').slice(-LAST_LINES);
+async function whyNot(run: Run, server: Server, port: number, signal: AbortSignal): Promise<string> {
+  const lines = lastLines(await server.log({ tail: LAST_LINES, signal }));
   const [{ advice }, { pid, exit, reason }] = await Promise.all([
     run.doctor(port, { signal }),
-    run.servers.get(name, { signal }),
+    server.info({ signal }),
   ]);
   return [
     `The server does not answer on port ${port}.`,
     ...(lines.length === 0 ? ['It printed nothing.'] : ['Its last lines:']),
-    ...lines.map((line) => `  ${plain(line)}`),
+    ...lines,
     plain(advice),
     pid !== null || exit === null
       ? 'The server still runs: give it longer with --timeout 5m, or name its port with --port.'

@@ -3,13 +3,12 @@ import { readdir, readFile, readlink, realpath, stat } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import type { Run } from '../../runs/run.ts';
 import { syncFolder } from '../../node/sync-folder.ts';
-import { plain } from '../print.ts';
+import { lastLines } from '../print.ts';
 import type { Install } from './find-command.ts';
 import type { Progress } from './progress.ts';
 
 /** Timeout of an install in milliseconds: one without a network hangs. */
 const INSTALL_MS = 600_000;
-const LAST_LINES = 20;
 
 /** Folders of a virtual environment on this machine. */
 const VENVS = ['.venv', 'venv'];
@@ -56,11 +55,10 @@ export async function installDependencies(
   if (exitCode === 0) return mark();
   if (here !== undefined) return sendHere('installing failed in the sandbox');
 
-  const lines = `${stdout}\n${stderr}`.split('\n').filter((line) => line.trim() !== '');
   throw new Error(
     [
       `Installing dependencies failed: ${command} ended with code ${exitCode}.`,
-      ...lines.slice(-LAST_LINES).map((line) => `  ${plain(line)}`),
+      ...lastLines(`${stdout}\n${stderr}`),
       'If the sandbox has no network, run porthole up --network packages, or run the install here and try again.',
     ].join('\n'),
   );
