@@ -20,7 +20,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   policies: [],
   proxy: [],
   guest: ['core', 'proxy'],
-  console: ['core/shared/plain-text.ts'],
+  console: ['core/shared/plain-text.ts', 'client/streams'],
   client: [],
   agent: [],
   host: ['core', 'handlers', 'adapters', 'guest/protocol', 'proxy'],

@@ -8,8 +8,10 @@ export const CONSOLE_FOLDER = join(import.meta.dirname, '../../dist/console');
 /** What a build depends on, below the project: files, and folders with everything in them. */
 export const CONSOLE_SOURCES = [
   'console',
-  // A rule of the core that the console takes part in: its image's stage copies it, too.
+  // What the console uses of other folders: the stage of the image copies it, too.
   'core/shared/plain-text.ts',
+  'client/streams/byte-streams.ts',
+  'client/streams/sse-parser.ts',
   'package-lock.json',
   'build/build-console.ts',
 ];

@@ -1,40 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import {
-  createEventParser,
-  followEvents,
-  type StreamEvent,
-} from '../../console/src/live/browser-event-stream.ts';
-
-describe('the parser of server-sent events', () => {
-  const STREAM =
-    'retry: 250\n\nid: 1\nevent: a\ndata: x\n\n: heartbeat\n\nid: 2\r\ndata: y\r\ndata: z\r\n\r\n';
-  const READ = [
-    { id: '1', type: 'a', data: 'x' },
-    { id: '2', type: 'message', data: 'y\nz' },
-  ];
-
-  test.each([1, 2, 3, 7, 1_000])('reads the same events from pieces of %d characters', (size) => {
-    const parse = createEventParser();
-    const events: StreamEvent[] = [];
-    for (let at = 0; at < STREAM.length; at += size) events.push(...parse(STREAM.slice(at, at + size)));
-    expect(events).toEqual(READ);
-  });
-
-  test('says how long the server wants clients to wait', () => {
-    const heard: number[] = [];
-    createEventParser((milliseconds) => heard.push(milliseconds))(STREAM);
-    expect(heard).toEqual([250]);
-  });
-
-  test('keeps what has not ended for the next piece', () => {
-    const parse = createEventParser();
-    expect([parse('data: half'), parse(' and half\n'), parse('\n')]).toEqual([
-      [],
-      [],
-      [{ id: '', type: 'message', data: 'half and half' }],
-    ]);
-  });
-});
+import { followEvents } from '../../console/src/live/browser-event-stream.ts';
 
 describe('event stream', () => {
   function script(answers: readonly (() => Response)[], after?: string) {
@@ -62,6 +27,15 @@ describe('event stream', () => {
     });
     return done.then(() => ({ asked, pauses, notice }));
   }
+
+  test('reads events of several lines, of both line ends and between comments', async () => {
+    const text = 'id: 1\nevent: a\ndata: x\n\n: heartbeat\n\nid: 2\r\ndata: y\r\ndata: z\r\n\r\n';
+    const { asked, notice } = await script([() => new Response(text)]);
+    expect([asked, notice]).toEqual([
+      [undefined, '2'],
+      ['x', 'y\nz'],
+    ]);
+  });
 
   test('reconnects with the id of the last event it received', async () => {
     const result = await script([

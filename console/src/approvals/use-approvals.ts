@@ -25,8 +25,8 @@ export function useApprovals(): Approvals {
   const [forgotten, setForgotten] = useState<readonly string[]>([]);
   const { live, following } = useEvents(
     '/api/approvals/events',
-    ({ type, data }) => {
-      if (type === 'approvals') {
+    ({ event, data }) => {
+      if (event === 'approvals') {
         setNotice((JSON.parse(data) as Answer<'GET /api/approvals'>).approvals);
       }
     },

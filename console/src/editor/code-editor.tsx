@@ -16,7 +16,7 @@ import {
   keymap,
   lineNumbers,
 } from '@codemirror/view';
-import { useEffect, useRef } from 'react';
+import { useEffect, useEffectEvent, useRef } from 'react';
 import { isDark, onThemeChange } from '../live/theme.ts';
 import { languageLoader } from './editor-languages.ts';
 
@@ -101,10 +101,8 @@ export default function CodeEditor({
   const parts = useRef<Parts>(undefined);
   /** The last value emitted or received. */
   const known = useRef(initial);
-  const listener = useRef(onChange);
-  listener.current = onChange;
-  const begin = useRef({ label, readOnly });
-  begin.current = { label, readOnly };
+  const changed = useEffectEvent(onChange);
+  const firstAccess = useEffectEvent(() => accessOf(label, readOnly, false));
 
   useEffect(() => {
     const host = place.current;
@@ -137,14 +135,14 @@ export default function CodeEditor({
           indentOnInput(),
           syntaxHighlighting(defaultHighlightStyle, { fallback: true }),
           lang.of(EditorView.lineWrapping),
-          access.of(accessOf(begin.current.label, begin.current.readOnly, false)),
+          access.of(firstAccess()),
           marks.of([]),
           theme.of(themeOf()),
           THEME,
           EditorView.updateListener.of((update) => {
             if (!update.docChanged) return;
             known.current = update.state.doc.toString();
-            listener.current(known.current);
+            changed(known.current);
           }),
         ],
       }),

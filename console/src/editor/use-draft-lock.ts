@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { useEffect, useEffectEvent, useMemo, useRef, useState } from 'react';
 import { ApiError, call } from '../api/client.ts';
 import { serverNow } from '../live/clock.ts';
 import { problemOf } from '../live/use-live.ts';
@@ -40,15 +40,9 @@ export type DraftLock = ReturnType<typeof useDraftLock>;
 export function useDraftLock(toolId: string, user: string, onRevision: (revision: number) => void) {
   const [state, setState] = useState<LockState>({ kind: 'asking' });
   const renewal = useRef<ReturnType<typeof keepLock>>(undefined);
-  const listener = useRef(onRevision);
-  listener.current = onRevision;
+  const read = useEffectEvent(onRevision);
   useEffect(() => {
-    const own = keepLock({
-      toolId,
-      user,
-      onState: setState,
-      onRevision: (revision) => listener.current(revision),
-    });
+    const own = keepLock({ toolId, user, onState: setState, onRevision: (revision) => read(revision) });
     renewal.current = own;
     return () => own.stop();
   }, [toolId, user]);

@@ -237,7 +237,7 @@ function useWatched(sandboxId: string, open: string | null) {
   useEffect(() => () => clearTimeout(timer.current), []);
   const address =
     open === null || !isFocused ? null : addressOf('GET /v1/sandbox/{id}/watch', { id: sandboxId });
-  useEvents(address, ({ type, data }) => {
+  useEvents(address, ({ event: type, data }) => {
     if (type === 'limited') return;
     const { path } = JSON.parse(data) as { readonly path?: string };
     // Before `ready`, and with `overflow`, changes are not reported.

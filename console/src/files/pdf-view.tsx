@@ -1,6 +1,6 @@
 import type { PDFDocumentLoadingTask, PDFDocumentProxy } from 'pdfjs-dist';
 import { getDocument, PDFWorker, VerbosityLevel } from 'pdfjs-dist';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { Button, Loading, Problem } from '../parts/elements.tsx';
 
 /** A page that takes longer is given up: a document may be made to draw for ever. */
@@ -86,8 +86,7 @@ function PdfPages({ pdf, name, onProblem }: PdfPagesProps) {
   const [number, setNumber] = useState(1);
   const [text, setText] = useState('');
   const canvas = useRef<HTMLCanvasElement>(null);
-  const fail = useRef(onProblem);
-  fail.current = onProblem;
+  const fail = useEffectEvent(onProblem);
   useEffect(() => {
     const place = canvas.current;
     if (place === null) return undefined;
@@ -100,7 +99,7 @@ function PdfPages({ pdf, name, onProblem }: PdfPagesProps) {
     };
     const timer = setTimeout(() => {
       end();
-      fail.current(new Error('timeout'));
+      fail(new Error('timeout'));
     }, PATIENCE_MS);
     const draw = async () => {
       const page = await pdf.getPage(number);
@@ -124,7 +123,7 @@ function PdfPages({ pdf, name, onProblem }: PdfPagesProps) {
       () => clearTimeout(timer),
       (error: unknown) => {
         clearTimeout(timer);
-        if (!isOver) fail.current(error);
+        if (!isOver) fail(error);
       },
     );
     return end;

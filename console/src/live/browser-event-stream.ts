@@ -1,42 +1,8 @@
-/** One event of a stream of server-sent events. */
-export interface StreamEvent {
-  readonly id: string;
-  readonly type: string;
-  readonly data: string;
-}
-
-/** Parses server-sent events from chunks of any size. Reports `retry`, ignores comments. */
-export function createEventParser(onRetry: (milliseconds: number) => void = () => undefined) {
-  let rest = '';
-  let id = '';
-  let type = '';
-  let data: string[] = [];
-  return (piece: string): StreamEvent[] => {
-    const events: StreamEvent[] = [];
-    const lines = (rest + piece).split(/\r\n|\n/);
-    rest = lines.pop() ?? '';
-    for (const line of lines) {
-      if (line === '') {
-        if (data.length > 0) events.push({ id, type: type === '' ? 'message' : type, data: data.join('\n') });
-        type = '';
-        data = [];
-        continue;
-      }
-      const colon = line.indexOf(':');
-      if (colon === 0) continue;
-      const name = colon === -1 ? line : line.slice(0, colon);
-      const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '');
-      if (name === 'id') id = value;
-      else if (name === 'event') type = value;
-      else if (name === 'data') data.push(value);
-      else if (name === 'retry' && /^\d+$/.test(value)) onRetry(Number(value));
-    }
-    return events;
-  };
-}
+import { readStream } from '../../../client/streams/byte-streams.ts';
+import { type ServerSentEvent, SseParser } from '../../../client/streams/sse-parser.ts';
 
 export interface FollowOptions {
-  readonly onEvent: (event: StreamEvent) => void;
+  readonly onEvent: (event: ServerSentEvent) => void;
   /** Id of the last known event. @default none */
   readonly after?: string;
   /** Called with whether it is connected. */
@@ -77,17 +43,14 @@ export async function followEvents(
       if (response.ok && response.body !== null) {
         onState(true);
         next = asked;
-        const parse = createEventParser((milliseconds) => {
-          asked = milliseconds;
-          next = milliseconds;
-        });
-        const text = response.body.pipeThrough(new TextDecoderStream());
-        const reader = text.getReader();
-        for (let read = await reader.read(); !read.done; read = await reader.read()) {
-          for (const event of parse(read.value)) {
+        const parser = new SseParser();
+        for await (const chunk of readStream(response.body)) {
+          for (const event of parser.push(chunk)) {
             if (event.id !== '') last = event.id;
             onEvent(event);
           }
+          asked = parser.retryMs ?? asked;
+          next = asked;
         }
       }
     } catch {

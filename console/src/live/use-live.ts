@@ -3,12 +3,14 @@ import {
   useCallback,
   useContext,
   useEffect,
+  useEffectEvent,
   useRef,
   useState,
   useSyncExternalStore,
 } from 'react';
 import { type Answer, ApiError, ask, call, type CallInput, type Route } from '../api/client.ts';
-import { followEvents, type StreamEvent } from './browser-event-stream.ts';
+import type { ServerSentEvent } from '../../../client/streams/sse-parser.ts';
+import { followEvents } from './browser-event-stream.ts';
 import { serverNow } from './clock.ts';
 import { checkConnection, type Connection, currentConnection, onConnection } from './connection.ts';
 
@@ -38,12 +40,11 @@ export function useWindowEvent<K extends keyof WindowEventMap>(
   onEvent: (event: WindowEventMap[K]) => void,
   { capture = false }: { readonly capture?: boolean } = {},
 ): void {
-  const latest = useRef(onEvent);
-  latest.current = onEvent;
+  const latest = useEffectEvent(onEvent);
   useEffect(() => {
     const ended = new AbortController();
     for (const type of [types].flat() as K[])
-      addEventListener(type, (event) => latest.current(event), { capture, signal: ended.signal });
+      addEventListener(type, (event) => latest(event), { capture, signal: ended.signal });
     return () => ended.abort();
     // The types never change.
   }, [capture]);
@@ -71,7 +72,7 @@ export function useConnection(): Connection {
  */
 export function useEvents(
   address: string | null,
-  onEvent: (event: StreamEvent) => void,
+  onEvent: (event: ServerSentEvent) => void,
   hiddenTurn?: string,
 ) {
   const [live, setLive] = useState(false);
@@ -80,8 +81,7 @@ export function useEvents(
   const { over, count } = useContext(SessionContext);
   const { returns } = useConnection();
   const following = (visible || isTurn) && !over && address !== null;
-  const listener = useRef(onEvent);
-  listener.current = onEvent;
+  const listener = useEffectEvent(onEvent);
   const known = useRef({ address, id: '' });
   if (known.current.address !== address) known.current = { address, id: '' };
   useEffect(() => {
@@ -92,7 +92,7 @@ export function useEvents(
       after: known.current.id,
       onEvent: (event) => {
         known.current.id = event.id;
-        listener.current(event);
+        listener(event);
       },
       onState: setLive,
       signal: ended.signal,
@@ -191,8 +191,7 @@ export function usePolled<T>(
   const visible = useVisible();
   const { over, count } = useContext(SessionContext);
   const { isLost, returns } = useConnection();
-  const latest = useRef(ask);
-  latest.current = ask;
+  const latest = useEffectEvent(ask);
   useEffect(() => {
     if (key === undefined || !visible || over) return undefined;
     const ended = new AbortController();
@@ -200,7 +199,7 @@ export function usePolled<T>(
     const look = async () => {
       let next = everyMs;
       try {
-        const value = await latest.current(ended.signal);
+        const value = await latest(ended.signal);
         if (!ended.signal.aborted) setState({ value, problem: undefined, missing: false });
       } catch (error) {
         if (ended.signal.aborted) return;

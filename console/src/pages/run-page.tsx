@@ -125,63 +125,39 @@ export function RunPage({ id }: { readonly id: string }) {
         <Workspace
           kind="run"
           columns={COLUMNS}
-          panes={[
-            {
-              id: 'preview',
-              name: 'Previews',
-              content: <Previews run={run} seen={last} ports={ports} events={events} />,
-            },
-            {
-              id: 'terminal',
-              name: 'Terminal',
-              content: isRunning ? (
-                <TerminalPane
-                  sandboxId={run.sandbox_id}
-                  seen={ports.seen}
-                  hasPreviews
-                  what="run"
-                  onOver={lookAgain}
-                />
-              ) : (
-                away
-              ),
-            },
-            {
-              id: 'files',
-              name: 'Files',
-              content: isRunning ? <Files sandboxId={run.sandbox_id} seen={ports.seen} /> : away,
-            },
-            {
-              id: 'network',
-              name: 'Network',
-              content: gone ? (
-                away
-              ) : (
-                <NetworkView
-                  sandboxId={run.sandbox_id}
-                  seen={events.findLast(({ type }) => type === 'network.requested')?.id ?? ''}
-                  isOwner={run.access === 'owner'}
-                />
-              ),
-            },
-            {
-              id: 'timeline',
-              name: 'Timeline',
-              content: <Timeline runId={id} owner={run.owner} events={events} />,
-            },
-            {
-              id: 'inbox',
-              name: 'Comments',
-              content: (
-                <Inbox
-                  runId={id}
-                  seen={last}
-                  isReadOnly={run.status !== 'running' || !rights.canWork}
-                  isOwner={run.access === 'owner'}
-                />
-              ),
-            },
-          ]}
+          panes={{
+            preview: <Previews run={run} seen={last} ports={ports} events={events} />,
+            terminal: isRunning ? (
+              <TerminalPane
+                sandboxId={run.sandbox_id}
+                seen={ports.seen}
+                hasPreviews
+                what="run"
+                onOver={lookAgain}
+              />
+            ) : (
+              away
+            ),
+            files: isRunning ? <Files sandboxId={run.sandbox_id} seen={ports.seen} /> : away,
+            network: gone ? (
+              away
+            ) : (
+              <NetworkView
+                sandboxId={run.sandbox_id}
+                seen={events.findLast(({ type }) => type === 'network.requested')?.id ?? ''}
+                isOwner={run.access === 'owner'}
+              />
+            ),
+            timeline: <Timeline runId={id} owner={run.owner} events={events} />,
+            inbox: (
+              <Inbox
+                runId={id}
+                seen={last}
+                isReadOnly={run.status !== 'running' || !rights.canWork}
+                isOwner={run.access === 'owner'}
+              />
+            ),
+          }}
         />
       </PageRightsContext>
     </>

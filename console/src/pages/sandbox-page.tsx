@@ -89,32 +89,16 @@ export function SandboxPage({ id }: { readonly id: string }) {
         <Workspace
           kind="sandbox"
           columns={COLUMNS}
-          panes={[
-            {
-              id: 'terminal',
-              name: 'Terminal',
-              content: runs ? (
-                <TerminalPane sandboxId={sandbox.id} seen={started} what="sandbox" onOver={reload} />
-              ) : (
-                away
-              ),
-            },
-            {
-              id: 'files',
-              name: 'Files',
-              content: runs ? <Files sandboxId={sandbox.id} seen={seen} /> : away,
-            },
-            {
-              id: 'network',
-              name: 'Network',
-              content: <NetworkView sandboxId={sandbox.id} seen={tried} isOwner={access === 'owner'} />,
-            },
-            {
-              id: 'details',
-              name: 'Details',
-              content: <SandboxDetails sandbox={sandbox} onChange={reload} />,
-            },
-          ]}
+          panes={{
+            terminal: runs ? (
+              <TerminalPane sandboxId={sandbox.id} seen={started} what="sandbox" onOver={reload} />
+            ) : (
+              away
+            ),
+            files: runs ? <Files sandboxId={sandbox.id} seen={seen} /> : away,
+            network: <NetworkView sandboxId={sandbox.id} seen={tried} isOwner={access === 'owner'} />,
+            details: <SandboxDetails sandbox={sandbox} onChange={reload} />,
+          }}
         />
       </PageRightsContext>
     </>

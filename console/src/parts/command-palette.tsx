@@ -6,6 +6,7 @@ import { useAnswer } from '../live/use-live.ts';
 import { chooseTheme, type Theme } from '../live/theme.ts';
 import { LINKED_PAGES } from '../pages/console-pages.tsx';
 import { placeAfter } from '../sandboxes/use-place.ts';
+import { PANE_NAMES } from '../workspace/use-panes.ts';
 import { Button, Fact } from './elements.tsx';
 import { ModalDialog } from './dialog-form.tsx';
 import PickDialog, { type Pick } from './pick-dialog.tsx';
@@ -37,8 +38,8 @@ const THEMES: Readonly<Record<Theme, string>> = {
 };
 
 const PANES = {
-  runs: { preview: 'Previews', terminal: 'Terminal', files: 'Files', timeline: 'Timeline' },
-  sandboxes: { terminal: 'Terminal', files: 'Files', details: 'Details' },
+  runs: ['preview', 'terminal', 'files', 'timeline'],
+  sandboxes: ['terminal', 'files', 'details'],
 } as const;
 
 /** Pages, runs and commands by some letters, and the list of keys. */
@@ -110,9 +111,9 @@ function commandsOf(path: string): readonly Pick[] {
     ...(kind === undefined
       ? []
       : [
-          ...Object.entries(PANES[kind]).map(([id, words]) => ({
+          ...PANES[kind].map((id) => ({
             id: `pane ${id}`,
-            words: `Show ${words.toLowerCase()} alone`,
+            words: `Show ${PANE_NAMES[id].toLowerCase()} alone`,
             note: 'This page',
           })),
           { id: 'pane ', words: 'Show all panes', note: 'This page' },

@@ -38,7 +38,7 @@ export function LogView({ label, address, goesOn }: LogViewProps) {
   const place = useRef<HTMLPreElement>(null);
   const isAtEnd = useRef(true);
   // A stream that has ended must not be connected again and again.
-  useEvents(hasEnded ? null : address, ({ type, data }) => {
+  useEvents(hasEnded ? null : address, ({ event: type, data }) => {
     const append = (text: string) => setLog((before) => appendLog(before, text));
     if (type === 'exit') {
       append(`${exitWords(data)}\n`);

@@ -2,7 +2,7 @@ import { FitAddon } from '@xterm/addon-fit';
 import { WebLinksAddon } from '@xterm/addon-web-links';
 import { Terminal } from '@xterm/xterm';
 import '@xterm/xterm/css/xterm.css';
-import { useContext, useEffect, useId, useRef, useState } from 'react';
+import { useContext, useEffect, useEffectEvent, useId, useRef, useState } from 'react';
 import { ToggleButton } from 'react-aria-components';
 import { SessionContext } from '../live/use-live.ts';
 import { isDark, onThemeChange } from '../live/theme.ts';
@@ -45,12 +45,14 @@ export default function TerminalView({ sandboxId, session, label, isRead, onOver
   const { count: signIns } = useContext(SessionContext);
   const [link, setLink] = useState<string>();
   const [isControl, setIsControl] = useState(false);
-  const control = useRef(false);
-  control.current = isControl;
-  const over = useRef(onOver);
-  over.current = onOver;
-  const read = useRef(isRead);
-  read.current = isRead;
+  const over = useEffectEvent(onOver);
+  const isReadFirst = useEffectEvent(() => isRead);
+  /** With Ctrl held by its button, a letter becomes its control character. */
+  const bytesOf = useEffectEvent((text: string) => {
+    const isHeld = isControl && /^[a-z@[\\\]^_]$/i.test(text);
+    if (isHeld) setIsControl(false);
+    return new TextEncoder().encode(isHeld ? String.fromCharCode(text.charCodeAt(0) & 31) : text);
+  });
   useEffect(() => {
     if (shown.current !== undefined) shown.current.options.screenReaderMode = isRead;
   }, [isRead]);
@@ -64,7 +66,7 @@ export default function TerminalView({ sandboxId, session, label, isRead, onOver
       fontFamily: 'ui-monospace, "SF Mono", Menlo, Consolas, monospace',
       fontSize: 13,
       scrollback: 5_000,
-      screenReaderMode: read.current,
+      screenReaderMode: isReadFirst(),
       theme: isDark() ? DARK : LIGHT,
       minimumContrastRatio: 4.5,
       // A program may name any address: it opens only after the user has confirmed it.
@@ -118,15 +120,10 @@ export default function TerminalView({ sandboxId, session, label, isRead, onOver
         setPhase(next);
         setWords(why);
         if (next === 'ready' && mayTakeFocus(element)) terminal.focus();
-        if (next === 'ended' || next === 'stopped' || next === 'gone') over.current();
+        if (next === 'ended' || next === 'stopped' || next === 'gone') over();
       },
     });
-    const encoder = new TextEncoder();
-    terminal.onData((text) => {
-      const isHeld = control.current && /^[a-z@[\\\]^_]$/i.test(text);
-      if (isHeld) setIsControl(false);
-      line.type(encoder.encode(isHeld ? String.fromCharCode(text.charCodeAt(0) & 31) : text));
-    });
+    terminal.onData((text) => line.type(bytesOf(text)));
     terminal.onBinary((text) => line.type(Uint8Array.from(text, (each) => each.charCodeAt(0))));
     terminal.onResize(() => line.resize());
     return () => {

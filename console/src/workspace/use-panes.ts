@@ -6,6 +6,18 @@ export type Mode = 'wide' | 'laptop' | 'phone';
 /** Which panes a page has. */
 export type WorkspaceKind = 'run' | 'sandbox';
 
+/** All panes, each with its name. */
+export const PANE_NAMES = {
+  preview: 'Previews',
+  terminal: 'Terminal',
+  files: 'Files',
+  network: 'Network',
+  timeline: 'Timeline',
+  inbox: 'Comments',
+  details: 'Details',
+} as const;
+export type PaneId = keyof typeof PANE_NAMES;
+
 /** The layout before the user changes it. */
 const FIRST: Readonly<Record<WorkspaceKind, Readonly<Record<Mode, KeptPanes>>>> = {
   run: {

@@ -11,18 +11,20 @@ import {
   MOST,
   moveDivider,
 } from './pane-layout.ts';
-import { type Mode, useKeptPanes, useMode, type WorkspaceKind } from './use-panes.ts';
+import {
+  type Mode,
+  PANE_NAMES,
+  type PaneId,
+  useKeptPanes,
+  useMode,
+  type WorkspaceKind,
+} from './use-panes.ts';
 import './workspace.css';
-
-interface Pane {
-  readonly id: string;
-  readonly name: string;
-  readonly content: ReactNode;
-}
 
 interface WorkspaceProps {
   readonly kind: WorkspaceKind;
-  readonly panes: readonly Pane[];
+  /** The content of each pane, in the order of their buttons. */
+  readonly panes: Readonly<Partial<Record<PaneId, ReactNode>>>;
   readonly columns: Readonly<Record<Exclude<Mode, 'phone'>, Columns>>;
 }
 
@@ -30,7 +32,10 @@ interface WorkspaceProps {
  * Panes that are resized, hidden and shown full screen. All are siblings, placed by coordinates: a
  * pane that moved to another parent would load its frame again and lose its terminal's screen.
  */
-export function Workspace({ kind, panes, columns }: WorkspaceProps) {
+export function Workspace({ kind, panes: contents, columns }: WorkspaceProps) {
+  const panes = Object.entries(contents).map(([id, content]) => {
+    return { id, name: PANE_NAMES[id as PaneId], content };
+  });
   const mode = useMode();
   const [place, go] = usePlace();
   const { hidden, shares, setHidden, setShares } = useKeptPanes(kind, mode);
