@@ -37,6 +37,13 @@ const MAX_OUTPUT = 65_536;
 const COMMAND_SECONDS = 120;
 const MOST_SECONDS = 3_600;
 
+function inputOf(
+  properties: SandboxTool['inputSchema']['properties'],
+  required: readonly string[],
+): SandboxTool['inputSchema'] {
+  return { type: 'object', properties, required, additionalProperties: false };
+}
+
 const PATH = { type: 'string', description: 'Absolute, or relative to /workspace.' };
 
 export interface SandboxToolsOptions {
@@ -55,12 +62,7 @@ export function sandboxTools(
     {
       name: 'read_file',
       description: `Read a text file of the sandbox, up to ${MAX_READ} bytes of it.`,
-      inputSchema: {
-        type: 'object',
-        properties: { path: PATH },
-        required: ['path'],
-        additionalProperties: false,
-      },
+      inputSchema: inputOf({ path: PATH }, ['path']),
       run: (input, { signal } = {}) =>
         reportingErrors(signal, async () => {
           const path = textOf(input, 'path');
@@ -73,12 +75,7 @@ export function sandboxTools(
     {
       name: 'write_file',
       description: 'Write a text file of the sandbox, whole; folders on its way are made.',
-      inputSchema: {
-        type: 'object',
-        properties: { path: PATH, content: { type: 'string' } },
-        required: ['path', 'content'],
-        additionalProperties: false,
-      },
+      inputSchema: inputOf({ path: PATH, content: { type: 'string' } }, ['path', 'content']),
       run: (input, { signal } = {}) =>
         reportingErrors(signal, async () => {
           const path = textOf(input, 'path');
@@ -91,9 +88,8 @@ export function sandboxTools(
     {
       name: 'exec_command',
       description: `Run a command in the sandbox and return its exit code and output; at most ${COMMAND_SECONDS} seconds by default.${limitOf(commands)}`,
-      inputSchema: {
-        type: 'object',
-        properties: {
+      inputSchema: inputOf(
+        {
           command: {
             anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' }, minItems: 1 }],
             description: 'A line for bash, or the words of a command that no shell reads.',
@@ -101,9 +97,8 @@ export function sandboxTools(
           cwd: { type: 'string', description: 'Within /workspace, the default.' },
           timeout_seconds: { type: 'number', exclusiveMinimum: 0, maximum: MOST_SECONDS },
         },
-        required: ['command'],
-        additionalProperties: false,
-      },
+        ['command'],
+      ),
       run: (input, { signal } = {}) =>
         reportingErrors(signal, async () => {
           const argv = commandOf(input);
