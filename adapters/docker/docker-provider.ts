@@ -93,16 +93,9 @@ export class DockerProvider implements SandboxProvider {
   readonly #known = onceOpen(() => engineFacts(this.#engine));
 
   /** @throws Error if a certificate of the engine cannot be read */
-  constructor({
-    engine,
-    installation,
-    image,
-    channels,
-    limits = {},
-    network = 'none',
-    tools,
-  }: DockerProviderOptions) {
-    const wanted = { ...DEFAULT_LIMITS, ...limits };
+  constructor(options: DockerProviderOptions) {
+    const { engine, installation, image, channels, network = 'none', tools } = options;
+    const wanted = { ...DEFAULT_LIMITS, ...options.limits };
     const { cpu, memoryMb, diskMb } = wanted;
     this.defaultSize = { cpu, memoryMb, diskMb };
     this.#network = network;

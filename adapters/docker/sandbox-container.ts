@@ -84,28 +84,13 @@ interface SandboxContainerOptions {
  * and with no_new_privs, under the engine's seccomp profile, within limits. Writable are only
  * /workspace and the guest's state, which outlive the container, its home and /tmp.
  */
-export function sandboxContainer({
-  id,
-  name,
-  image,
-  labels,
-  limits,
-  network,
-  environment = {},
-  channelFolder,
-  hasIpv6,
-  guestVolume,
-  imageEnv,
-}: SandboxContainerOptions): Docker.ContainerCreateOptions & { name: string } {
+export function sandboxContainer(
+  options: SandboxContainerOptions,
+): Docker.ContainerCreateOptions & { name: string } {
+  const { name, image, labels, limits, network, channelFolder, hasIpv6, guestVolume } = options;
   const memory = limits.memoryMb * MIB;
   const largestFile = limits.diskMb * MIB;
-  const guest = guestProcess({
-    id,
-    name,
-    imageEnv,
-    environment,
-    network: channelFolder === undefined ? undefined : NETWORK.socket,
-  });
+  const guest = guestProcess(options, channelFolder === undefined ? undefined : NETWORK.socket);
   return {
     name,
     Image: image,
@@ -182,19 +167,20 @@ export function unstartedContainer(
   };
 }
 
-interface GuestProcessOptions
-  extends Pick<SandboxContainerOptions, 'id' | 'name' | 'imageEnv' | 'environment'> {
-  /** Path of the broker's socket in the container. @default none */
-  readonly network?: string | undefined;
-}
-
-/** The guest as the first program of a container, on the abstract socket of `guestSocket`. */
-export function guestProcess({ id, name, imageEnv, environment = {}, network }: GuestProcessOptions): {
+/**
+ * The guest as the first program of a container, on the abstract socket of `guestSocket`.
+ * @param network path of the broker's socket in the container
+ */
+export function guestProcess(
+  container: Pick<SandboxContainerOptions, 'id' | 'name' | 'imageEnv' | 'environment'>,
+  network?: string,
+): {
   /** The argument of `GUEST_COMMAND`. */
   readonly settings: string;
   /** The guest's own variables, each as `NAME=value`. */
   readonly env: string[];
 } {
+  const { id, name, imageEnv, environment = {} } = container;
   const own = [`HOME=${HOME}`, `WORKSPACE=${WORKSPACE}`, `SANDBOX_ID=${id}`];
   const pairs = [SYSTEM_PATH, ...imageEnv, ...own].map((each) => {
     const at = each.indexOf('=');

@@ -4,6 +4,7 @@ import { checkPort } from '#adapters/sandboxes/sandbox-errors.ts';
 import { PortholeError } from '#core/errors.ts';
 import { ANSWER_WITHIN, guestFailure, jsonAnswer, textAnswer } from '#core/processes/guest-answers.ts';
 import type { ExecCommand, ExecProcess, GuestAnswer, GuestCall } from '#core/sandboxes/sandbox-provider.ts';
+import { anySignal } from '#core/shared/concurrency.ts';
 import { freeBuffer, freeSentPieces } from '#core/shared/free-buffer.ts';
 import { guestHealth, type GuestHealth } from '#guest/protocol/answers.ts';
 import { DIAL_UPGRADE, PROTOCOL_VERSION } from '#guest/protocol/http-protocol.ts';
@@ -66,24 +67,16 @@ export class GuestClient {
     throw guestRefusal(sandboxId, statusCode, refusal);
   }
 
-  async #send(
-    {
-      method,
-      path,
-      body,
-      headers = {},
-      answerWithin = this.#address.answerWithin ?? ANSWER_WITHIN,
-    }: GuestCall,
-    signal?: AbortSignal,
-  ): Promise<IncomingMessage> {
-    const { sandboxId } = this.#address;
+  async #send(call: GuestCall, signal?: AbortSignal): Promise<IncomingMessage> {
+    const { method, path, body, headers = {} } = call;
+    const { sandboxId, answerWithin = ANSWER_WITHIN } = this.#address;
     const { stream, headers: own } = await connectToGuest(this.#address, `${method} ${path}`, signal);
     const isStream = typeof (body as Readable | undefined)?.pipe === 'function';
     const text = body === undefined || isStream ? undefined : JSON.stringify(body);
     const late = new AbortController();
     let timer: NodeJS.Timeout | undefined;
     // For a streamed body, the timeout starts at its end: its sender decides how long it takes.
-    const expectAnswer = () => (timer = setTimeout(() => late.abort(), answerWithin));
+    const expectAnswer = () => (timer = setTimeout(() => late.abort(), call.answerWithin ?? answerWithin));
     if (!isStream) expectAnswer();
     try {
       const response = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -91,7 +84,7 @@ export class GuestClient {
           method,
           path,
           createConnection: () => stream,
-          signal: AbortSignal.any([late.signal, ...(signal === undefined ? [] : [signal])]),
+          signal: anySignal(late.signal, signal),
           headers: {
             host: 'guest',
             connection: 'close',

@@ -7,6 +7,7 @@ import { nothingListens } from '#adapters/sandboxes/sandbox-errors.ts';
 import { type ErrorCode, PortholeError } from '#core/errors.ts';
 import { ANSWER_WITHIN, guestFailure } from '#core/processes/guest-answers.ts';
 import type { GuestConnection } from '#core/sandboxes/sandbox-provider.ts';
+import { jsonOrUndefined } from '#core/shared/reads.ts';
 import { FILE_REFUSALS } from '#guest/protocol/files-protocol.ts';
 import { guestErrorBody, refusalDetails } from '#guest/protocol/answers.ts';
 
@@ -27,12 +28,7 @@ export interface GuestAddress {
  * the caller's paths.
  */
 export function guestRefusal(sandboxId: string, status: number, body: string): PortholeError {
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch {
-    return guestFailure(sandboxId, `its guest answered ${status}`);
-  }
+  const value = jsonOrUndefined(body);
   const parsed = guestErrorBody.safeParse(value);
   if (!parsed.success) return guestFailure(sandboxId, `its guest answered ${status}`);
   const { code, error } = parsed.data;

@@ -35,7 +35,7 @@ export async function startGuestCommand(
   signal?: AbortSignal,
 ): Promise<ExecProcess> {
   checkCommand(command);
-  const { argv, script, cwd, env, stdin = false, tty, detailId: detail_id } = command;
+  const { argv, script, cwd, env, stdin, tty, detailId: detail_id } = command;
   const request: ExecRequest = { argv: [...argv], script, cwd, env, stdin, tty, detail_id };
   const { stream, rest } = await upgradeConnection(
     address,
@@ -50,8 +50,7 @@ export async function startGuestCommand(
     },
     signal,
   );
-  const isTerminal = tty !== undefined;
-  const started = new GuestCommand(address, stream, stdin || isTerminal, isTerminal, signal);
+  const started = new GuestCommand(address, stream, command, signal);
   started.begin(rest);
   await started.started;
   return started;
@@ -89,11 +88,6 @@ const WRITER = new WebSocketWriter('client');
 
 class GuestCommand implements ExecProcess {
   readonly stdin: GuestStdin | null;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
-  readonly exited: Promise<ExecExit>;
-  /** Resolves once the command runs or has exited. */
-  readonly started: Promise<void>;
   readonly #address: GuestAddress;
   readonly #stream: Duplex;
   readonly #reader = new WebSocketReader('client');
@@ -102,6 +96,11 @@ class GuestCommand implements ExecProcess {
   readonly #signal: AbortSignal | undefined;
   readonly #exit = Promise.withResolvers<ExecExit>();
   readonly #start = Promise.withResolvers<void>();
+  readonly exited: Promise<ExecExit> = this.#exit.promise;
+  /** Resolves once the command runs or has exited. */
+  readonly started: Promise<void> = this.#start.promise;
+  readonly stdout: Readable = this.#output();
+  readonly stderr: Readable = this.#output();
   readonly #late: NodeJS.Timeout;
   /** For a killed command: checks whether its guest still sends anything. */
   #dying: NodeJS.Timeout | undefined;
@@ -114,20 +113,15 @@ class GuestCommand implements ExecProcess {
   constructor(
     address: GuestAddress,
     stream: Duplex,
-    takesInput: boolean,
-    isTerminal: boolean,
+    { stdin = false, tty }: ExecCommand,
     signal: AbortSignal | undefined,
   ) {
     this.#address = address;
     this.#stream = stream;
-    this.#isTerminal = isTerminal;
+    this.#isTerminal = tty !== undefined;
     this.#signal = signal;
-    this.stdout = this.#output();
-    this.stderr = this.#output();
-    if (isTerminal) this.stderr.push(null);
-    this.stdin = takesInput ? new GuestStdin(stream) : null;
-    this.exited = this.#exit.promise;
-    this.started = this.#start.promise;
+    if (this.#isTerminal) this.stderr.push(null);
+    this.stdin = stdin || this.#isTerminal ? new GuestStdin(stream) : null;
     // A caller that only reads the output sees the failure there; an unhandled rejection would end
     // the host.
     this.exited.catch(() => {});

@@ -51,7 +51,7 @@ import { ReadyConnections } from './ready-connections.ts';
 import { type Controller, findCgroups } from './sandbox-cgroup.ts';
 import { removeFolder, SandboxFolder, type StartRecord } from './sandbox-folder.ts';
 import { INSIDE_PATHS } from './sandbox-view.ts';
-import { SandboxStarter } from './start-sandbox.ts';
+import { sandboxStarter } from './start-sandbox.ts';
 
 export interface LocalProviderOptions {
   /** Holds all sandboxes; created if it is missing. */
@@ -109,7 +109,7 @@ export class LocalProvider implements SandboxProvider {
   readonly name = 'local';
   readonly defaultSize: SandboxSize;
   readonly #root: string;
-  readonly #starter: SandboxStarter;
+  readonly #starter: ReturnType<typeof sandboxStarter>;
   readonly #wanted: IsolationKind | undefined;
   #isolation: Promise<Isolation> | undefined;
   readonly #channels: SandboxChannels;
@@ -122,7 +122,7 @@ export class LocalProvider implements SandboxProvider {
     mkdirSync(this.#root, { recursive: true, mode: 0o700 });
     this.defaultSize = options.defaultSize ?? DEFAULT_SIZE;
     this.#channels = new SandboxChannels(options.tools?.certificates);
-    this.#starter = new SandboxStarter(dataDir, options);
+    this.#starter = sandboxStarter(dataDir, options);
     this.#wanted = options.isolation;
   }
 

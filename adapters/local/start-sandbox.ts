@@ -34,31 +34,25 @@ const AROUND = 16;
 /** Longest time of a trial, in ms; it takes about 30. */
 const TRIAL = 10_000;
 
-export class SandboxStarter {
-  readonly #dataDir: string;
-  readonly #options: Pick<LocalProviderOptions, 'nodeModules' | 'tools' | 'userNamespaces'>;
-  readonly #shared: () => Promise<Omit<Sources, 'workspace' | 'state' | 'channel' | 'mounts'>>;
-
-  constructor(
-    dataDir: string,
-    options: Pick<LocalProviderOptions, 'nodeModules' | 'tools' | 'userNamespaces'>,
-  ) {
-    this.#dataDir = dataDir;
-    this.#options = options;
-    this.#shared = onceOpen(async () => {
-      const [npm, pty, { nodeModules }] = [findNpm(), findPty(), options];
-      return {
-        node: process.execPath,
-        runtime: await writeRuntimeFiles(dataDir),
-        ...(npm !== undefined && { npm }),
-        ...(pty !== undefined && { pty }),
-        ...(nodeModules !== undefined && { nodeModules }),
-      };
-    });
-  }
+/** Starts sandboxes with what is in the data folder. */
+export function sandboxStarter(
+  dataDir: string,
+  options: Pick<LocalProviderOptions, 'nodeModules' | 'tools' | 'userNamespaces'>,
+) {
+  const { nodeModules, tools, userNamespaces } = options;
+  const shared = onceOpen(async () => {
+    const [npm, pty] = [findNpm(), findPty()];
+    return {
+      node: process.execPath,
+      runtime: await writeRuntimeFiles(dataDir),
+      ...(npm !== undefined && { npm }),
+      ...(pty !== undefined && { pty }),
+      ...(nodeModules !== undefined && { nodeModules }),
+    };
+  });
 
   /** Starts the guest in a folder that `make` has prepared, and resolves once it answers. */
-  async start(
+  async function start(
     id: string,
     folder: SandboxFolder,
     isolation: IsolationKind,
@@ -66,8 +60,7 @@ export class SandboxStarter {
     signal?: AbortSignal,
   ): Promise<StartRecord> {
     const { workspace, mounts, channel, state } = folder;
-    const sources = { ...(await this.#shared()), workspace, mounts, channel, state };
-    const { tools, userNamespaces } = this.#options;
+    const sources = { ...(await shared()), workspace, mounts, channel, state };
     const owner = ownerOf(id);
     const cgroup = isolation === 'none' ? undefined : await makeCgroup(id, folder, size);
     const memoryMb = cgroup?.controllers.has('memory') ? size.memoryMb : undefined;
@@ -116,16 +109,15 @@ export class SandboxStarter {
   }
 
   /** Starts a sandbox that exits at once. Undefined on success, else the reason of the failure. */
-  async attempt(kind: 'bubblewrap' | 'unshare'): Promise<string | undefined> {
+  async function attempt(kind: 'bubblewrap' | 'unshare'): Promise<string | undefined> {
     let workspace: string | undefined;
     try {
       const owner = ownerOf('trial');
       // A unique folder: another host with the same data may run a trial at the same time.
-      workspace = mkdtempSync(join(this.#dataDir, 'trial-'));
+      workspace = mkdtempSync(join(dataDir, 'trial-'));
       if (owner !== undefined) lchownSync(workspace, owner, owner);
-      const sources = { ...(await this.#shared()), workspace, mounts: workspace };
+      const sources = { ...(await shared()), workspace, mounts: workspace };
       const command = [INSIDE_PATHS.node, '--version'];
-      const { userNamespaces } = this.#options;
       const launch = LAUNCHERS[kind]({ id: 'trial', sources, owner, command, userNamespaces });
       const spawned = await spawnSandbox(launch);
       spawned.go();
@@ -140,6 +132,8 @@ export class SandboxStarter {
       if (workspace !== undefined) await removeFolder(workspace).catch(() => {});
     }
   }
+
+  return { start, attempt };
 }
 
 async function makeCgroup(

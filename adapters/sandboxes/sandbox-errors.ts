@@ -57,14 +57,15 @@ export function networkNotSupported(why: string): PortholeError {
  * @throws PortholeError `resources_not_supported` if more is requested than a sandbox may have here
  */
 export function checkAtMost(asked: Partial<SandboxSize> | undefined, most: SandboxSize): void {
-  const { cpu = 0, memoryMb = 0, diskMb = 0 } = asked ?? {};
-  const tooMuch = [
-    ...(cpu > most.cpu ? [`resources.cpu ${cpu} is more than the ${most.cpu}`] : []),
-    ...(memoryMb > most.memoryMb
-      ? [`resources.memory_mb ${memoryMb} is more than the ${most.memoryMb}`]
-      : []),
-    ...(diskMb > most.diskMb ? [`resources.disk_mb ${diskMb} is more than the ${most.diskMb}`] : []),
-  ];
+  const fields = [
+    ['cpu', 'cpu'],
+    ['memoryMb', 'memory_mb'],
+    ['diskMb', 'disk_mb'],
+  ] as const;
+  const tooMuch = fields.flatMap(([key, name]) => {
+    const value = asked?.[key] ?? 0;
+    return value > most[key] ? [`resources.${name} ${value} is more than the ${most[key]}`] : [];
+  });
   if (tooMuch.length === 0) return;
   throw new PortholeError('resources_not_supported', `${tooMuch.join(', ')} that a sandbox can have here`, {
     remedy: 'ask for less.',

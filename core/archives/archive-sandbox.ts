@@ -113,17 +113,15 @@ export function archiveNotFound(id: string): PortholeError {
  * `workspace_archive_write_error`, and what `exec` throws
  */
 export async function restoreArchive(
-  {
-    provider,
-    archives,
-  }: {
-    readonly provider: Pick<Sandboxes, 'exec' | 'callGuest'>;
+  deps: {
+    readonly provider: Pick<Sandboxes, 'callGuest'>;
     readonly archives: { readonly store: Pick<ArchiveStore, 'get'> } | undefined;
   },
   archive: ArchiveRecord,
   sandboxId: string,
   signal?: AbortSignal,
 ): Promise<void> {
+  const { provider, archives } = deps;
   if (archives === undefined) throw archiveNotFound(archive.id);
   const content = await archives.store.get(archive.key);
   await hydrateWorkspace(provider, sandboxId, content, 'folders', signal);

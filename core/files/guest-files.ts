@@ -18,6 +18,7 @@ import { PortholeError } from '../errors.ts';
 import type { GuestCall, Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { Remembered } from '../tar/archive-tree.ts';
 import { jsonAnswer, textAnswer } from '../processes/guest-answers.ts';
+import { jsonOrUndefined } from '../shared/reads.ts';
 import { serverSentEvents } from '../shared/server-sent-events.ts';
 
 /** A provider with or without guests. */
@@ -141,14 +142,6 @@ export async function makeWorkspaceFolder(
   await jsonAnswer(await provider.callGuest(sandboxId, call, signal), sandboxId, done);
 }
 
-export function jsonOrUndefined(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-}
-
 /**
  * @throws PortholeError `path_outside_workspace`, `workspace_read_not_found`, `invalid_request`,
  * `forbidden`, `workspace_archive_write_error`
@@ -183,13 +176,10 @@ export async function moveWorkspaceFile(
 export async function* watchWorkspace(
   provider: GuestProvider,
   sandboxId: string,
-  {
-    folder,
-    recursive,
-    skipped = [],
-  }: { readonly folder: string; readonly recursive: boolean; readonly skipped?: readonly string[] },
+  asked: { readonly folder: string; readonly recursive: boolean; readonly skipped?: readonly string[] },
   signal: AbortSignal,
 ): AsyncGenerator<WatchEvent | undefined, void, undefined> {
+  const { folder, recursive, skipped = [] } = asked;
   const fields = new URLSearchParams({ path: folder, recursive: String(recursive) });
   for (const name of skipped) fields.append('skip', name);
   const call = { method: 'GET', path: `/v1/watch?${fields.toString()}` } as const;

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { type FileStat, fileStat, listEnd } from '#guest/protocol/files-protocol.ts';
-import { readAgain } from '../shared/reads.ts';
-import { connectionLost, type GuestProvider, jsonOrUndefined } from './guest-files.ts';
+import { jsonOrUndefined, readAgain } from '../shared/reads.ts';
+import { connectionLost, type GuestProvider } from './guest-files.ts';
 import { resolveWorkspacePath } from './workspace-path.ts';
 
 /** Metadata of one file of any type; links are not followed. Invalid UTF-8 in a name is U+FFFD. */

@@ -51,7 +51,12 @@ async function* frames(
 ): AsyncGenerator<Buffer, void, undefined> {
   const paths = new Set<string>();
   for await (const { filename, stream } of files) {
-    const path = newDestination(folder, filename, paths);
+    const path = destination(folder, filename);
+    if (paths.has(path))
+      throw new PortholeError('invalid_request', `${path} is there twice`, {
+        remedy: 'name each file once.',
+      });
+    paths.add(path);
     const name = Buffer.from(path.slice(folder.length + 1));
     yield Buffer.concat([frameHead(UPLOAD.file, name.length), name]);
     let size = 0;
@@ -65,7 +70,11 @@ async function* frames(
     }
     written.push({ path, size });
   }
-  if (paths.size === 0) throw noFiles();
+  if (paths.size === 0) {
+    throw new PortholeError('invalid_request', 'There is no file in the form', {
+      remedy: 'add parts with a filename.',
+    });
+  }
   yield frameHead(UPLOAD.end, 0);
 }
 
@@ -74,21 +83,6 @@ function frameHead(type: number, length: number): Buffer {
   head[0] = type;
   head.writeUInt32BE(length, 1);
   return head;
-}
-
-function noFiles(): PortholeError {
-  return new PortholeError('invalid_request', 'There is no file in the form', {
-    remedy: 'add parts with a filename.',
-  });
-}
-
-/** @throws PortholeError as `destination` does, and for a duplicate path */
-function newDestination(folder: string, filename: string, paths: Set<string>): string {
-  const path = destination(folder, filename);
-  if (paths.has(path))
-    throw new PortholeError('invalid_request', `${path} is there twice`, { remedy: 'name each file once.' });
-  paths.add(path);
-  return path;
 }
 
 /**

@@ -50,11 +50,8 @@ export interface ListedImage extends CatalogueImage {
 const MOST_REPORTED = 20;
 
 /** The images of the catalogue that the provider can run, by name. */
-export async function listImages({
-  records,
-  images,
-  provider,
-}: CatalogueDeps): Promise<readonly ListedImage[]> {
+export async function listImages(deps: CatalogueDeps): Promise<readonly ListedImage[]> {
+  const { records, images, provider } = deps;
   const configured = new Set(images.map(({ name }) => name));
   const added = (await records.images.list()).filter(({ name }) => !configured.has(name));
   const all: ListedImage[] = [

@@ -18,12 +18,8 @@ export function readHost(text: string): NetworkHost | undefined {
   // An address with a zone is link-local.
   if (isIP(bare) !== 0) return bare.includes('%') ? undefined : addressOf(bare);
   if (text === '' || text.length > 260 || /[\s/?#@\\%:[\]<>^|]/.test(text)) return undefined;
-  let hostname: string;
-  try {
-    ({ hostname } = new URL(`http://${text}/`));
-  } catch {
-    return undefined;
-  }
+  const hostname = URL.parse(`http://${text}/`)?.hostname;
+  if (hostname === undefined) return undefined;
   if (isIP(hostname) !== 0) return addressOf(hostname);
   const name = hostname.replace(/\.$/, '');
   return NAME.test(name) ? { kind: 'name', name } : undefined;

@@ -35,15 +35,12 @@ export interface NetworkLog {
 }
 
 /** Publishes connection attempts of sandboxes as events. */
-export function networkLog({
-  publisher,
-  clock,
-  togetherMs = TOGETHER_MS,
-}: {
+export function networkLog(deps: {
   readonly publisher: Pick<SandboxEventPublisher, 'publish' | 'settled'>;
   readonly clock: Clock;
   readonly togetherMs?: number | undefined;
 }): NetworkLog {
+  const { publisher, clock, togetherMs = TOGETHER_MS } = deps;
   const pending = new Map<string, Pending>();
   const blocked = new Map<string, (BlockedHost & { readonly at: Date })[]>();
   let timer: NodeJS.Timeout | undefined;

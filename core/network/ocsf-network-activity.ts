@@ -34,17 +34,9 @@ const CODES = {
 export function ocsfNetworkActivity(
   sandboxId: string,
   at: Date,
-  {
-    host,
-    port,
-    decision,
-    rule,
-    attempts,
-    bytesIn,
-    bytesOut,
-    ms,
-  }: NetworkAttempt & { readonly attempts: number },
+  attempt: NetworkAttempt & { readonly attempts: number },
 ) {
+  const { host, port, decision, rule, attempts, bytesIn, bytesOut, ms } = attempt;
   const { activity, action, disposition, status } = CODES[decision];
   const isAddress = readHost(host)?.kind === 'address';
   return {

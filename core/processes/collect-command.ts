@@ -23,11 +23,8 @@ interface CollectedCommand {
  * and dropped, so that the command can end.
  * @throws PortholeError `exec_transport_error` when the connection is lost
  */
-export async function collectCommand({
-  process,
-  exitCode,
-  timedOut,
-}: RunningCommand): Promise<CollectedCommand> {
+export async function collectCommand(command: RunningCommand): Promise<CollectedCommand> {
+  const { process, exitCode, timedOut } = command;
   const outputs = Promise.all([beginning(process.stdout), beginning(process.stderr)]);
   // A lost connection also rejects the exit code, which reports it.
   outputs.catch(() => undefined);

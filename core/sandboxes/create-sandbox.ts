@@ -5,7 +5,6 @@ import type { QuotaLimits, Reservation, SandboxOptions } from './sandbox-capacit
 import type { NewSandboxRecord, SandboxRecord } from './sandbox-records.ts';
 import type { Sandboxes, SandboxSize, SandboxSpec } from './sandbox-provider.ts';
 import type { NetworkAccess } from '../network/network.ts';
-import type { SandboxSkill } from '../skills/skill-store.ts';
 import type { WarmPool } from './warm-pool.ts';
 import { type CatalogueDeps, findImage } from '../images/image-catalogue.ts';
 import { type NetworkPolicy, NO_NETWORK } from '../network/network-policy.ts';
@@ -94,7 +93,8 @@ export async function createSandbox(
   const wanted = await withNetwork(deps, await sized(deps, asked));
   await requireSkills(deps, wanted.owner, wanted.skills ?? []);
   const isUsed = use !== undefined || (wanted.skills ?? []).length > 0;
-  const sandboxOptions = { ...sandboxOptionsOf(deps, wanted), runsAtOnce: !isUsed };
+  const quotaLimits = quotaLimitsOf(deps, wanted.owner);
+  const sandboxOptions: SandboxOptions = { ...fieldsOf(wanted), quotaLimits, runsAtOnce: !isUsed };
   const isPlain = isDefault(deps.provider, wanted) && (await fitsNetwork(deps, wanted));
   const warm = isPlain ? await deps.pool.take(wanted.owner, signal, sandboxOptions) : undefined;
   if (warm !== undefined && !isUsed) return warm;
@@ -192,34 +192,19 @@ function newRecord({ clock, place }: MakeSandboxDeps, id: string, wanted: NewSan
 }
 
 /** The fields that new and pooled sandboxes share. */
-function fieldsOf({
-  sessionKey,
-  name,
-  tags,
-  ttlSeconds,
-  deleteWithThread,
-  resources,
-  network,
-  secrets,
-  env,
-  skills,
-}: NewSandbox) {
+function fieldsOf(wanted: NewSandbox) {
   return {
-    sessionKey: sessionKey ?? null,
-    name: name ?? null,
-    tags: tags ?? {},
-    ttlSeconds: ttlSeconds ?? null,
-    deleteWithThread: deleteWithThread ?? false,
-    resources: resources ?? {},
-    network: network ?? NO_NETWORK,
-    secrets: secrets ?? NO_SECRETS,
-    env: env ?? {},
-    skills: notPlaced(skills),
+    sessionKey: wanted.sessionKey ?? null,
+    name: wanted.name ?? null,
+    tags: wanted.tags ?? {},
+    ttlSeconds: wanted.ttlSeconds ?? null,
+    deleteWithThread: wanted.deleteWithThread ?? false,
+    resources: wanted.resources ?? {},
+    network: wanted.network ?? NO_NETWORK,
+    secrets: wanted.secrets ?? NO_SECRETS,
+    env: wanted.env ?? {},
+    skills: (wanted.skills ?? []).map((name) => ({ name, digest: null, kept: [] })),
   } satisfies Partial<NewSandboxRecord>;
-}
-
-function notPlaced(skills: readonly string[] = []): readonly SandboxSkill[] {
-  return skills.map((name) => ({ name, digest: null, kept: [] }));
 }
 
 /**
@@ -230,15 +215,9 @@ function isDefault(
   { defaultSize }: Sandboxes,
   { image, resources = {}, secrets = NO_SECRETS }: NewSandbox,
 ): boolean {
-  const isUsual = (key: keyof SandboxSize) =>
-    resources[key] === undefined || resources[key] === defaultSize[key];
-  return (
-    image === undefined &&
-    secrets.list.length === 0 &&
-    isUsual('cpu') &&
-    isUsual('memoryMb') &&
-    isUsual('diskMb')
-  );
+  const isUsual = (key: keyof SandboxSize) => (resources[key] ?? defaultSize[key]) === defaultSize[key];
+  const sizes = ['cpu', 'memoryMb', 'diskMb'] as const;
+  return image === undefined && secrets.list.length === 0 && sizes.every(isUsual);
 }
 
 /** A broker applies later policy changes; without one, pooled sandboxes have no network. */
@@ -294,13 +273,6 @@ export function quotaLimitsOf(
 ): QuotaLimits | undefined {
   const quota = quotaOf(quotas, owner);
   return binds(quota) ? { quota, defaultSize: provider.defaultSize } : undefined;
-}
-
-function sandboxOptionsOf(
-  deps: Pick<CreateSandboxDeps, 'quotas' | 'provider'>,
-  wanted: NewSandbox,
-): SandboxOptions {
-  return { ...fieldsOf(wanted), quotaLimits: quotaLimitsOf(deps, wanted.owner) };
 }
 
 /** Makes the sandbox of a reserved id. On failure it is removed again. */

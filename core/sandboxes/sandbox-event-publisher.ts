@@ -44,13 +44,8 @@ export interface SandboxEventPublisher {
   settled(): Promise<void>;
 }
 
-export function createSandboxEventPublisher({
-  records,
-  clock,
-  redact,
-  failed,
-  delayMs = 0,
-}: SandboxEventPublisherDeps): SandboxEventPublisher {
+export function createSandboxEventPublisher(deps: SandboxEventPublisherDeps): SandboxEventPublisher {
+  const { records, clock, redact, failed, delayMs = 0 } = deps;
   const waiting = new Map<string, NewSandboxEvent[]>();
   let count = 0;
   let writing: Promise<void> | undefined;

@@ -83,22 +83,13 @@ export function guestEventsOf(
       const { port, state, listener, at } = change.data;
       const owner = { server: listener?.server ?? null, process_id: listener?.process_id ?? null };
       const data = { port, ...(state === 'listening' ? owner : {}) };
-      return {
-        sandbox: { type: `port_${state}`, data },
-        run: {
-          type: `port.${state}`,
-          key: `port:${port}:${state}:${(listener ?? closed)?.since ?? at}`,
-          data,
-        },
-      };
+      const key = `port:${port}:${state}:${(listener ?? closed)?.since ?? at}`;
+      return eventsOf(`port_${state}`, `port.${state}`, key, data);
     }
     case 'server': {
       const { name, state, reason, at } = change.data;
       const data = { server: name, state, reason: reason === null ? null : redact(reason) };
-      return {
-        sandbox: { type: 'server', data },
-        run: { type: 'server.changed', key: `server:${name}:${state}:${at}`, data },
-      };
+      return eventsOf('server', 'server.changed', `server:${name}:${state}:${at}`, data);
     }
     case 'process_started':
       return change.data.started_by.kind === 'server' ? undefined : processStarted(change.data, redact);
@@ -107,6 +98,15 @@ export function guestEventsOf(
     default:
       return undefined;
   }
+}
+
+function eventsOf(
+  sandbox: SandboxEventType,
+  run: NewEvent['type'],
+  key: string,
+  data: EventData,
+): GuestEvents {
+  return { sandbox: { type: sandbox, data }, run: { type: run, key, data } };
 }
 
 function processStarted(
@@ -120,10 +120,7 @@ function processStarted(
     started_by: started_by.kind,
     ...(started_by.kind === 'person' && { user: started_by.id }),
   };
-  return {
-    sandbox: { type: 'process_started', data },
-    run: { type: 'process.started', key: `process:${id}:started`, data },
-  };
+  return eventsOf('process_started', 'process.started', `process:${id}:started`, data);
 }
 
 function processExited(
@@ -140,10 +137,7 @@ function processExited(
     reason,
     duration_ms,
   };
-  return {
-    sandbox: { type: 'process_exited', data },
-    run: { type: 'process.exited', key: `process:${id}`, data },
-  };
+  return eventsOf('process_exited', 'process.exited', `process:${id}`, data);
 }
 
 /**

@@ -96,3 +96,12 @@ export async function readAtMost(stream: Readable, bytes: number): Promise<Buffe
   }
   return Buffer.concat(parts);
 }
+
+/** Undefined for a text that is no JSON. */
+export function jsonOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,5 +1,6 @@
 import type { TerminalSize } from '#guest/protocol/exec-protocol.ts';
 import { PortholeError } from '../errors.ts';
+import { jsonOrUndefined } from '../shared/reads.ts';
 
 /**
  * Far above any screen. Full-screen programs allocate some bytes for each cell, and the kernel
@@ -55,7 +56,7 @@ export function readShell(shell: string | undefined): string {
 
 /** Reads a client's text message in the sandbox bridge's format. */
 export function readControl(text: string): Control {
-  const message = text.length > MAX_CONTROL ? undefined : parse(text);
+  const message = text.length > MAX_CONTROL ? undefined : jsonOrUndefined(text);
   if (typeof message !== 'object' || message === null) return refused('Invalid control message');
   if (!('type' in message)) return { kind: 'unknown' };
   if (message.type === 'pause' || message.type === 'resume') return { kind: message.type };
@@ -77,12 +78,4 @@ function isPossible({ cols, rows }: TerminalSize): boolean {
 
 function refused(message: string): Control {
   return { kind: 'refused', message };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -41,13 +41,9 @@ export const downloadFolderRoute = defineRoute({
       },
       body:
         format === 'zip'
-          ? (await loadZip()).zipOfTar(tar)
+          ? // Loaded lazily: most processes never create a zip.
+            (await import('./zip-of-tar.ts')).zipOfTar(tar)
           : Readable.from(validatedTar(tar), { objectMode: false }),
     };
   },
 });
-
-/** Loaded lazily: most processes never create a zip. */
-function loadZip(): Promise<typeof import('./zip-of-tar.ts')> {
-  return import('./zip-of-tar.ts');
-}

@@ -122,11 +122,9 @@ const createProcessRoute = defineRoute({
 /** A shell line could be any command. @throws PortholeError `forbidden` */
 export function checkRunnable(
   caller: Caller,
-  {
-    argv = ['sh'],
-    env,
-  }: { readonly argv?: readonly string[] | undefined; readonly env?: object | undefined },
+  body: { readonly argv?: readonly string[] | undefined; readonly env?: object | undefined },
 ): void {
+  const { argv = ['sh'], env } = body;
   if (caller.kind === 'delegate') checkCommand(caller.grant, argv, { env });
 }
 

@@ -137,18 +137,12 @@ function toRuleDto(rule: NetworkRule): z.infer<typeof Rule> {
 }
 
 /** Clients send null for unset fields. */
-export function fromNetworkFields({
-  network,
-  allow,
-  deny,
-  ask,
-  secrets,
-}: z.infer<z.ZodObject<typeof networkFields>>) {
+export function fromNetworkFields(fields: z.infer<z.ZodObject<typeof networkFields>>) {
   return {
-    network: network ?? undefined,
-    allow: allow ?? undefined,
-    deny: deny ?? undefined,
-    ask: ask ?? undefined,
-    secrets: secrets ?? undefined,
+    network: fields.network ?? undefined,
+    allow: fields.allow ?? undefined,
+    deny: fields.deny ?? undefined,
+    ask: fields.ask ?? undefined,
+    secrets: fields.secrets ?? undefined,
   };
 }

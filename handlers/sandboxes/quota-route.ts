@@ -5,23 +5,14 @@ import { quotaOf } from '#core/sandboxes/sandbox-quotas.ts';
 import { defineRoute, json } from '../route.ts';
 import { SizeDto, toSizeDto } from './sandbox-dto.ts';
 
-const AMOUNTS = {
-  sandboxes: 'Sandboxes that run or are being made',
-  runs: 'Active runs',
-  previews: 'Live previews',
-  cpu: 'Their CPUs',
-  memory_mb: 'Their memory in MiB',
-  disk_mb: 'The disk of all your sandboxes in MiB, stopped ones included',
-} as const;
-
 const amounts = <T extends z.ZodType>(of: (what: string) => T) =>
   z.object({
-    sandboxes: of(AMOUNTS.sandboxes),
-    runs: of(AMOUNTS.runs),
-    previews: of(AMOUNTS.previews),
-    cpu: of(AMOUNTS.cpu),
-    memory_mb: of(AMOUNTS.memory_mb),
-    disk_mb: of(AMOUNTS.disk_mb),
+    sandboxes: of('Sandboxes that run or are being made'),
+    runs: of('Active runs'),
+    previews: of('Live previews'),
+    cpu: of('Their CPUs'),
+    memory_mb: of('Their memory in MiB'),
+    disk_mb: of('The disk of all your sandboxes in MiB, stopped ones included'),
   });
 
 const enforcedBy = z.string().nullable();

@@ -34,14 +34,8 @@ const SkillDetailDto = SkillDto.extend({
   ),
 }).meta({ id: 'SkillDetail' });
 
-function toSkillDto({
-  name,
-  description,
-  owner,
-  digest,
-  size,
-  putAt,
-}: SkillSummary): z.infer<typeof SkillDto> {
+function toSkillDto(skill: SkillSummary): z.infer<typeof SkillDto> {
+  const { name, description, owner, digest, size, putAt } = skill;
   return { name, description, shared: owner === null, digest, size, updated_at: putAt.toISOString() };
 }
 

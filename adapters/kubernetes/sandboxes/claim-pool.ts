@@ -41,12 +41,8 @@ export interface AgentSandboxPool extends WarmPool {
  * sandboxes; this code only sets the replicas, by the scale subresource. With a target of 0, the
  * operator's value is kept.
  */
-export function createAgentSandboxPool({
-  client,
-  namespace,
-  warmPool,
-  config,
-}: AgentSandboxPoolOptions): AgentSandboxPool {
+export function createAgentSandboxPool(options: AgentSandboxPoolOptions): AgentSandboxPool {
+  const { client, namespace, warmPool, config } = options;
   const pools = collection(SANDBOX_WARM_POOLS, namespace);
   const claims = collection(SANDBOX_CLAIMS, namespace);
   const reportingErrors = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -55,6 +51,20 @@ export function createAgentSandboxPool({
     } catch (error) {
       throw poolError(warmPool, pools, error);
     }
+  };
+  const own = { labelSelector: selector(SANDBOX_LABELS) };
+  /** Counts the claims of all pools: a metadata-only list does not contain the pool. */
+  const countClaims = async (signal: AbortSignal | undefined): Promise<number> => {
+    let count = 0;
+    for await (const _ of client.list(claims, { ...own, metadataOnly: true }, signal)) count += 1;
+    return count;
+  };
+  /** Whether a caller waits for a sandbox: a refill could take its capacity. */
+  const hasWaiting = async (signal: AbortSignal | undefined): Promise<boolean> => {
+    for await (const claim of client.list<Claim>(claims, own, signal)) {
+      if (claimState(claim).state === 'creating') return true;
+    }
+    return false;
   };
   const scale = (replicas: number, signal: AbortSignal | undefined) =>
     reportingErrors(async () => {
@@ -67,7 +77,7 @@ export function createAgentSandboxPool({
       reportingErrors(async () => {
         const [{ status }, assigned] = await Promise.all([
           client.get<PoolObject>(pools, warmPool, signal),
-          countOf(client, claims, signal),
+          countClaims(signal),
         ]);
         const warm = status?.readyReplicas ?? 0;
         return {
@@ -80,8 +90,8 @@ export function createAgentSandboxPool({
       }),
     prime: (signal) =>
       reportingErrors(async () => {
-        if (config.warmTarget === 0 || (await hasWaiting(client, claims, signal))) return;
-        const assigned = config.maxInstances === 0 ? 0 : await countOf(client, claims, signal);
+        if (config.warmTarget === 0 || (await hasWaiting(signal))) return;
+        const assigned = config.maxInstances === 0 ? 0 : await countClaims(signal);
         await scale(missingFromPool(0, assigned, config), signal);
       }),
     refresh: () => Promise.resolve(),
@@ -93,30 +103,6 @@ export function createAgentSandboxPool({
     take: () => Promise.resolve(undefined),
     close: () => Promise.resolve(),
   };
-}
-
-/** Counts the claims of all pools: a metadata-only list does not contain the pool. */
-async function countOf(
-  client: KubernetesClient,
-  claims: Collection,
-  signal: AbortSignal | undefined,
-): Promise<number> {
-  let count = 0;
-  const query = { labelSelector: selector(SANDBOX_LABELS), metadataOnly: true };
-  for await (const _ of client.list(claims, query, signal)) count += 1;
-  return count;
-}
-
-/** Whether a caller waits for a sandbox: a refill could take its capacity. */
-async function hasWaiting(
-  client: KubernetesClient,
-  claims: Collection,
-  signal: AbortSignal | undefined,
-): Promise<boolean> {
-  for await (const claim of client.list<Claim>(claims, { labelSelector: selector(SANDBOX_LABELS) }, signal)) {
-    if (claimState(claim).state === 'creating') return true;
-  }
-  return false;
 }
 
 function poolError(warmPool: string, { plural }: Collection, error: unknown): unknown {

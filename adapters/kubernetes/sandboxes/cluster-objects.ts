@@ -174,15 +174,11 @@ export function isTimeout({ aborted, reason }: AbortSignal): boolean {
 export async function awaitSettled<T extends KubernetesObject, R>(
   watching: Watching,
   id: string,
-  {
-    from,
-    name,
-    reason: first,
-  }: { readonly from: Collection; readonly name: string; readonly reason: string },
+  awaited: { readonly from: Collection; readonly name: string; readonly reason: string },
   until: AbortSignal,
   evaluate: (object: T | undefined) => { readonly settled: R } | { readonly reason: string } | undefined,
 ): Promise<R> {
-  let reason = first;
+  let { reason } = awaited;
   const decide = (object: T | undefined) => {
     const evaluated = evaluate(object);
     if (evaluated !== undefined && 'settled' in evaluated) return evaluated;
@@ -190,7 +186,7 @@ export async function awaitSettled<T extends KubernetesObject, R>(
     return undefined;
   };
   try {
-    return (await awaitObject(watching, from, name, decide, until)).settled;
+    return (await awaitObject(watching, awaited.from, awaited.name, decide, until)).settled;
   } catch (error) {
     throw isTimeout(until) ? sandboxNotRunning(id, reason, error) : error;
   }

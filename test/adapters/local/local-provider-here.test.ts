@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createLocalProvider, type LocalProvider } from '#adapters/local/local-provider.ts';
-import { SandboxStarter } from '#adapters/local/start-sandbox.ts';
+import { sandboxStarter } from '#adapters/local/start-sandbox.ts';
 import { portState } from '#guest/protocol/ports-protocol.ts';
 import { serverInfo } from '#guest/protocol/servers-protocol.ts';
 import { AskingClient } from '#test/guest/support/asking-client.ts';
@@ -55,7 +55,7 @@ suite('local provider on this machine', missingFor('bubblewrap'), () => {
 
   test('starts sandboxes again after the files that they run could not be written', async () => {
     const folder = mkdtempSync(join(base, 'full-'));
-    const starter = new SandboxStarter(folder, {});
+    const starter = sandboxStarter(folder, {});
     writeFileSync(join(folder, 'runtime'), '');
     expect(await starter.attempt('bubblewrap')).toMatch(/ENOTDIR|EEXIST/);
     rmSync(join(folder, 'runtime'));
