@@ -195,8 +195,10 @@ async function observe(visit: PageVisit, program: Program, signal: AbortSignal):
     if (current === used && RETIRING.includes(seen.interruption)) current = undefined;
     const isInTime = performance.now() - began < MOST_BEFORE_REPEAT_MS;
     const wasAlone = used.users === 1 && used.gone === gone;
-    const mayBeOther = seen.interruption === 'unresponsive' && !wasAlone && isInTime;
+    const mayBeOther = seen.interruption === 'unresponsive' && !wasAlone;
     if (!used.isEnded && !mayBeOther) return seen;
+    // Nothing says which page is the cause.
+    if (!used.isEnded && !isInTime) return { ...seen, interruption: null };
   } catch (error) {
     if (current === used) current = undefined;
     if (signal.aborted || !used.isEnded) throw error;

@@ -22,6 +22,8 @@ import { type Missing, suite } from '#test/support/suite.ts';
 const PAGES: Readonly<Record<string, string>> = {
   '/': `<!doctype html><title>Shop</title><h1>Orders</h1><button id="add" onclick="out.textContent = 'Added'">Add</button><p id="out"></p>`,
   '/hangs': '<!doctype html><title>Hangs</title><script>for (;;);</script>',
+  '/hangs-late':
+    '<!doctype html><title>Hangs</title><script>setTimeout(() => { for (;;); }, 11_000);</script>',
   '/fills': `<!doctype html><title>Fills</title><script>const all = []; for (;;) all.push(new Uint8Array(1e7).fill(1));</script>`,
 };
 const LIMIT = 120_000;
@@ -67,12 +69,16 @@ const OPEN: Readonly<Record<string, () => Promise<Opened>>> = {
   },
 };
 
+function createApp() {
+  return createServer((request, response) => {
+    const page = PAGES[request.url ?? ''];
+    response.writeHead(page === undefined ? 404 : 200, { 'content-type': 'text/html' }).end(page);
+  });
+}
+
 for (const [where, open] of Object.entries(OPEN)) {
   suite(`the browser ${where}`, chromiumMissing, () => {
-    const app = createServer((request, response) => {
-      const page = PAGES[request.url ?? ''];
-      response.writeHead(page === undefined ? 404 : 200, { 'content-type': 'text/html' }).end(page);
-    });
+    const app = createApp();
     let opened: Opened;
     let origin: string;
 
@@ -162,6 +168,28 @@ for (const [where, open] of Object.entries(OPEN)) {
     );
   });
 }
+
+suite('a browser that two looks share', chromiumMissing, () => {
+  test(
+    'accuses no page where too little time is left to visit it alone',
+    async () => {
+      const app = createApp().listen(0, '127.0.0.1');
+      await once(app, 'listening');
+      const origin = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
+      const pages = createPageBrowser({ program: undefined, pages: 2, failed });
+      const steps = [{ action: 'wait', milliseconds: 30_000 }] as const;
+      const look = (owner: string) => pages.observe({ ...PLAIN, origin, path: '/hangs-late', steps }, owner);
+      try {
+        const unmeasured = { status: 200, facts: null, interruption: null };
+        expect(await Promise.all(['ada', 'bob'].map(look))).toMatchObject([unmeasured, unmeasured]);
+      } finally {
+        await pages.close();
+        app.close().closeAllConnections();
+      }
+    },
+    LIMIT,
+  );
+});
 
 suite('a browser server with an authority', chromiumMissing ?? certutilMissing(), () => {
   test(
