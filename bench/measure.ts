@@ -172,13 +172,16 @@ export async function startWorker<Ready>(
       child.send(message as object);
       return answered;
     },
-    async stop() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const exited = once(child, 'exit');
-      child.kill();
-      await exited;
-    },
+    stop: () => endChild(child),
   };
+}
+
+/** Ends a process, unless it has ended. */
+export async function endChild(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill(signal);
+  await exited;
 }
 
 interface PlainCall {

@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type BenchResult, compare, interleave } from './measure.ts';
+import { type BenchResult, compare, endChild, interleave } from './measure.ts';
 
 /**
  * From the start of the process to the first response, and its private memory then, against an
@@ -35,9 +34,7 @@ export async function benchStart({ rounds = 9 }: { readonly rounds?: number } = 
       memory[name]?.push(await privateMegabytes(child.pid as number));
       return took;
     } finally {
-      const exited = once(child, 'exit');
-      child.kill();
-      await exited;
+      await endChild(child);
       await rm(dataDir, { recursive: true, force: true });
     }
   };

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { freePort } from '#test/support/free-port.ts';
+import { endChild } from '../measure.ts';
 
 /** nginx with one worker in front of `upstreamPort`, keep-alive and WebSocket on. */
 export interface Nginx {
@@ -34,7 +35,7 @@ export async function startNginx(upstreamPort: number): Promise<Nginx | undefine
   return {
     port,
     async stop() {
-      await end(child);
+      await endChild(child, 'SIGQUIT');
       await rm(folder, { recursive: true, force: true });
     },
   };
@@ -84,11 +85,4 @@ async function answers(port: number): Promise<boolean> {
     if (up) return true;
     await after(20);
   }
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = once(child, 'exit');
-  child.kill('SIGQUIT');
-  await exited;
 }
