@@ -1,3 +1,5 @@
+import { concatBytes } from '../streams/byte-streams.ts';
+
 /** One entry of an archive. Names are relative, with `/` between their parts. */
 export type TarEntry = {
   readonly name: string;
@@ -159,19 +161,9 @@ function headersOf(entry: TarEntry): Uint8Array {
   const size = entry.type === 'file' ? entry.size : 0;
   const own = header(names, TYPE[entry.type], size, mode, mtime);
   if (pax === undefined) return own;
-  const whole = new Uint8Array(BLOCK + padded(pax.length) + BLOCK);
-  whole.set(
-    header(
-      { name: encoder.encode(PLACEHOLDER), prefix: NONE, link: NONE },
-      TYPE.pax,
-      pax.length,
-      0o644,
-      mtime,
-    ),
-  );
-  whole.set(pax, BLOCK);
-  whole.set(own, whole.length - BLOCK);
-  return whole;
+  const placeholder = { name: encoder.encode(PLACEHOLDER), prefix: NONE, link: NONE };
+  const extended = header(placeholder, TYPE.pax, pax.length, 0o644, mtime);
+  return concatBytes([extended, pax, new Uint8Array(padded(pax.length) - pax.length), own]);
 }
 
 function header(

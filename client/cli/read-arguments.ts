@@ -68,21 +68,10 @@ export function usageOf({ name, usage }: Pick<CommandSpec, 'name' | 'usage'>): s
 
 type Options = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>['options']>;
 
-type Token =
-  | { readonly kind: 'option'; readonly name: string; readonly rawName: string }
-  | { readonly kind: 'positional' | 'option-terminator' };
-
-function parse(
-  words: string[],
-  options: Options,
-): {
-  readonly values: Readonly<Record<string, unknown>>;
-  readonly positionals: readonly string[];
-  readonly tokens: readonly Token[];
-} {
+function parse(words: string[], options: Options) {
   try {
-    const help = { type: 'boolean', short: 'h' } as const;
-    return parseArgs({ args: words, options: { ...options, help }, allowPositionals: true, tokens: true });
+    const known: Options = { ...options, help: { type: 'boolean', short: 'h' } };
+    return parseArgs({ args: words, options: known, allowPositionals: true, tokens: true });
   } catch (error) {
     // The first sentence states the problem; the rest is about JavaScript.
     const [what = ''] = (error as Error).message.split(/\.\s/);

@@ -1,6 +1,6 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type CommandSpec } from '../command.ts';
-import { openInBrowser } from '../open-in-browser.ts';
 import { plain } from '../print.ts';
 import { runAndPort } from '../run-of.ts';
 
@@ -60,3 +60,21 @@ export const openCommand: CommandSpec = {
     return 0;
   },
 };
+
+const OPENERS: Readonly<Record<string, readonly [string, ...string[]]>> = {
+  darwin: ['open'],
+  win32: ['cmd', '/c', 'start', ''],
+};
+
+/** Opens a URL in the user's browser; resolves to whether that was possible. */
+export async function openInBrowser(url: string): Promise<boolean> {
+  const [program, ...words] = OPENERS[process.platform] ?? ['xdg-open'];
+  const child = spawn(program, [...words, url], { stdio: 'ignore', detached: true });
+  try {
+    await once(child, 'spawn');
+    child.unref();
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -10,10 +10,10 @@ import type { NetworkOptions } from '../../sandboxes/sandbox-info.ts';
 import { type CommandSpec, type Context, UsageError } from '../command.ts';
 import { readDuration, readPort } from '../read-values.ts';
 import { realFolder, sessionKeyOf, untilStopped } from '../hold-sandbox.ts';
-import { openInBrowser } from '../open-in-browser.ts';
 import { runFor } from '../run-of.ts';
 import { write } from '../print.ts';
 import { NETWORK_OPTIONS, networkOf } from './network.ts';
+import { openInBrowser } from './preview.ts';
 import { awaitServer, type WantedServer } from '../up/await-server.ts';
 import {
   FILES_TO_READ,
