@@ -19,8 +19,16 @@ export function destinationOf({
   return port === 443 || port === 80 ? name : `${name}, port ${port}`;
 }
 
+type Asked = Pick<WaitingApproval, 'arguments' | 'tool'>;
+
+/** The host or the port that is asked for; undefined for other requests. */
+function targetOf(approval: Asked): string | undefined {
+  const port = portOf(approval);
+  return destinationOf(approval) ?? (port === undefined ? undefined : `port ${port}`);
+}
+
 /** The question in the console's words: an agent's text is always marked as such. */
-export function questionOf(approval: Pick<WaitingApproval, 'arguments' | 'tool'>): string {
+export function questionOf(approval: Asked): string {
   const port = portOf(approval);
   const destination = destinationOf(approval);
   if (destination !== undefined) return `Let the sandbox connect to ${destination}?`;
@@ -31,13 +39,8 @@ export function questionOf(approval: Pick<WaitingApproval, 'arguments' | 'tool'>
 }
 
 /** What is asked for and by which run, in a few words. */
-export function requestedLabel(
-  approval: Pick<WaitingApproval, 'arguments' | 'tool' | 'run_id' | 'run_title'>,
-): string {
-  const port = portOf(approval);
-  const what =
-    destinationOf(approval) ??
-    (port === undefined ? `the tool “${plainText(approval.tool, 40)}”` : `port ${port}`);
+export function requestedLabel(approval: Asked & Pick<WaitingApproval, 'run_id' | 'run_title'>): string {
+  const what = targetOf(approval) ?? `the tool “${plainText(approval.tool, 40)}”`;
   return `${what} of ${runName(approval)}`;
 }
 
@@ -63,14 +66,8 @@ export function runName({
 
 /** Outcome of a request that was not decided on this page. */
 export function endedLabel(approval: WaitingApproval, now: number): string {
-  const port = portOf(approval);
-  const destination = destinationOf(approval);
-  const what =
-    destination !== undefined
-      ? `The request for ${destination}`
-      : port === undefined
-        ? 'A request'
-        : `The request for port ${port}`;
+  const target = targetOf(approval);
+  const what = target === undefined ? 'A request' : `The request for ${target}`;
   return now >= Date.parse(approval.expires_at)
     ? `${what} has timed out.`
     : `${what} is closed: it was decided elsewhere, or the agent withdrew it.`;
@@ -136,10 +133,8 @@ export function widestLabel(
   const subject = owner === user ? 'Your agents' : `The agents of ${owner}`;
   const whom = owner === user ? 'asking you' : 'asking anyone';
   const destination = destinationOf(approval);
-  if (destination !== undefined) {
-    return `${subject} can then connect to ${destination} without ${whom}, in all current and future runs. Press again to confirm.`;
-  }
-  return `${subject} can then open any port without ${whom}, in all current and future runs. Press again to confirm.`;
+  const what = destination === undefined ? 'open any port' : `connect to ${destination}`;
+  return `${subject} can then ${what} without ${whom}, in all current and future runs. Press again to confirm.`;
 }
 
 /** Other requests that an approval may also approve. */
@@ -168,7 +163,7 @@ export function decidedLabel(
 ): string {
   const port = portOf(approval);
   const destination = destinationOf(approval);
-  const what = destination ?? (port === undefined ? 'the request' : `port ${port}`);
+  const what = targetOf(approval) ?? 'the request';
   if (choice === 'never') return `${what} is now on the deny list of the sandbox.`;
   if (choice === 'deny') return `Denied ${what}. If the agent asks again, you decide again.`;
   if (choice === 'once') return `Approved ${what} once.`;
