@@ -1,7 +1,9 @@
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-// First: component styles must follow shared ones.
+// First, in this order: component styles must follow shared ones.
 import './style.css';
+import './lists/lists.css';
+import './parts/dialogs.css';
 import { App } from './app.tsx';
 import { applyTheme } from './live/theme.ts';
 import { ErrorBoundary } from './parts/error-boundary.tsx';
