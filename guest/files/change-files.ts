@@ -2,7 +2,7 @@ import type { Dirent } from 'node:fs';
 import { PortholeError } from '../../core/errors.ts';
 import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import { at } from './at-calls.ts';
-import { type Calls, Descent, entriesIn, errno, FOLDER, Slices, unless } from './descriptors.ts';
+import { type Calls, Descent, entriesIn, errno, FOLDER, Slices, ignoring } from './descriptors.ts';
 import { failure, invalid, notFound } from './failures.ts';
 import type { Workspace } from './workspace.ts';
 
@@ -157,7 +157,7 @@ export async function emptyFolder(
         throw invalid(`The folder has more than ${MOST_DELETED} entries: delete it with a command.`);
       }
       if (entry.isDirectory()) folders.push(entry.name);
-      else await unless(['ENOENT'], () => calls.unlink(at(descent.directory, entry.name)));
+      else await ignoring(['ENOENT'], () => calls.unlink(at(descent.directory, entry.name)));
     }
     left.push({ folders, hasMore: entries.length === MOST_NAMES });
   };

@@ -85,7 +85,7 @@ export const pooled: Calls = {
   open: promisify(fs.open),
   close: promisify(fs.close),
   fstat: (descriptor) => promisify(fs.fstat)(descriptor),
-  lstat: (path) => unless(['ENOENT'], () => fs.promises.lstat(path)),
+  lstat: (path) => ignoring(['ENOENT'], () => fs.promises.lstat(path)),
   isFolder: async (folder, name) => (await pooled.lstat(at(folder, name)))?.isDirectory() === true,
   readlink: (path) => fs.promises.readlink(path, 'latin1'),
   opendir: (path) => fs.promises.opendir(path, READDIR),
@@ -119,7 +119,7 @@ export function errno(error: unknown): string {
 }
 
 /** Undefined where the call fails with one of these codes. */
-export async function unless<T>(codes: readonly string[], call: () => Now<T>): Promise<T | undefined> {
+export async function ignoring<T>(codes: readonly string[], call: () => Now<T>): Promise<T | undefined> {
   try {
     return await call();
   } catch (error) {

@@ -2,7 +2,7 @@ import type { Stats } from 'node:fs';
 import { resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import type { FileStat } from '../protocol/files-protocol.ts';
 import { at } from './at-calls.ts';
-import { type Calls, Descent, entriesIn, errno, FOLDER, pooled, Slices, unless } from './descriptors.ts';
+import { type Calls, Descent, entriesIn, errno, FOLDER, pooled, Slices, ignoring } from './descriptors.ts';
 import { failure, invalid, notFound } from './failures.ts';
 import type { Workspace } from './workspace.ts';
 import { PARTIAL } from './write-file.ts';
@@ -97,7 +97,7 @@ export async function* listFiles(
     // One more than fits shows that there is more.
     for (const name of await firstNames(calls, directory, most - count + 1, slices)) {
       await slices.pause();
-      const stat = await unless(GONE_OR_SHUT, () => calls.lstat(at(directory, name)));
+      const stat = await ignoring(GONE_OR_SHUT, () => calls.lstat(at(directory, name)));
       if (stat === undefined || (stat.isDirectory() && skipped?.has(name) === true)) continue;
       if (count === most) return true;
       count += 1;
@@ -106,7 +106,7 @@ export async function* listFiles(
     }
     if (descent.names.length + 1 === depth) return false;
     for (const name of folders) {
-      if ((await unless(GONE_OR_SHUT, () => descent.enter(name))) === undefined) continue;
+      if ((await ignoring(GONE_OR_SHUT, () => descent.enter(name))) === undefined) continue;
       try {
         if (yield* below()) return true;
       } catch (error) {

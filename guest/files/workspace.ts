@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, readFileSync, realpathSync, type Stats,
 import { PortholeError } from '../../core/errors.ts';
 import { belowWorkspace, resolveWorkspacePath } from '../../core/files/workspace-path.ts';
 import { at } from './at-calls.ts';
-import { type Calls, direct, errno, FOLDER, pooled, unless } from './descriptors.ts';
+import { type Calls, direct, errno, FOLDER, pooled, ignoring } from './descriptors.ts';
 
 /** The same as Linux (path_resolution(7)). */
 const MOST_LINKS = 40;
@@ -140,12 +140,12 @@ export class Workspace {
           if (why === 'ENOENT') {
             if (!makesFolders || isOfLink) throw new WalkError('missing');
             this.check([...names, part], true);
-            await unless(['EEXIST'], () => calls.mkdir(path, 0o755));
+            await ignoring(['EEXIST'], () => calls.mkdir(path, 0o755));
             next = await calls.open(path, FOLDER);
           } else if (why !== 'ENOTDIR' && why !== 'ELOOP') throw error;
         }
         if (next === undefined) {
-          const target = await unless(['EINVAL'], () => calls.readlink(path));
+          const target = await ignoring(['EINVAL'], () => calls.readlink(path));
           if (target === undefined) throw new WalkError('in a file');
           follow(target);
           continue;
