@@ -92,7 +92,7 @@ export abstract class ClusterProvider implements SandboxProvider {
     return anySignal(signal, AbortSignal.timeout(this.#settleWithinMs));
   }
 
-  /** Runs work that waits for a pod. @throws PortholeError `capacity_exceeded` */
+  /** Runs work that waits for a pod. @throws PortholeError as `withNode` does */
   protected withNode<T>(
     id: string,
     signal: AbortSignal | undefined,
@@ -203,8 +203,8 @@ function known(id: string): string {
 }
 
 /**
- * How long a pod may be without a node, in milliseconds: time to bind its volume and to preempt
- * others, but less than the timeouts of callers and proxies.
+ * How long a pod may be without a node or its image, in milliseconds: time to bind its volume, to
+ * preempt others and to pull again, but less than the timeouts of callers and proxies.
  */
 const NODE_WITHIN_MS = 20_000;
 
@@ -212,17 +212,17 @@ const NODE_WITHIN_MS = 20_000;
 const LOOKS = 10;
 
 /**
- * Runs work that waits for a pod, and aborts it with the scheduler's reason when no node is found
- * in time.
+ * Runs work that waits for a pod, and aborts it with the cluster's reason when no node is found or
+ * the image cannot be pulled in time.
  * @param noNode called once, as soon as the scheduler finds no node
- * @throws PortholeError `capacity_exceeded`
+ * @throws PortholeError `capacity_exceeded`, `sandbox_not_running`
  */
 export async function withNode<T>(
   id: string,
   until: AbortSignal,
   look: (signal: AbortSignal) => Promise<Pod | undefined>,
   work: (until: AbortSignal) => Promise<T>,
-  nodeWithinMs: number,
+  withinMs: number,
   noNode: () => Promise<void> = () => Promise.resolve(),
 ): Promise<T> {
   const over = new AbortController();
@@ -231,15 +231,16 @@ export async function withNode<T>(
     let since: number | undefined;
     let called = false;
     while (!limit.aborted) {
-      await pause(nodeWithinMs / LOOKS, undefined, { signal: limit, ref: false });
+      await pause(withinMs / LOOKS, undefined, { signal: limit, ref: false });
       const now = podState(await look(limit).catch(() => undefined));
-      if (now.state !== 'creating' || now.hasNoNode !== true) {
+      if (now.state !== 'creating' || now.lacks === undefined) {
         since = undefined;
         continue;
       }
       since ??= performance.now();
-      if (performance.now() - since >= nodeWithinMs) return over.abort(noRoom(id, now.reason));
-      if (called) continue;
+      const error = now.lacks === 'node' ? noRoom : noImage;
+      if (performance.now() - since >= withinMs) return over.abort(error(id, now.reason));
+      if (called || now.lacks === 'image') continue;
       called = true;
       await noNode().catch(() => undefined);
     }
@@ -258,4 +259,10 @@ function noRoom(id: string, reason: string): PortholeError {
     `Sandbox ${id}: the cluster has no room for it (${reason}).`,
     { remedy: 'Stop or destroy a sandbox, or add a node.' },
   );
+}
+
+function noImage(id: string, reason: string): PortholeError {
+  return new PortholeError('sandbox_not_running', `Sandbox ${id} does not run: ${reason}.`, {
+    remedy: 'Look at the name of its image, at the registry, and at the pull secret of the namespace.',
+  });
 }

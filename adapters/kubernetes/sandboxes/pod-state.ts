@@ -51,20 +51,23 @@ type PodState =
   | { readonly state: 'absent' }
   | { readonly state: 'running'; readonly pod: RunningPod }
   /**
-   * Starting. `isHopeless`: it can never start, only another pod can. `hasNoNode`: the scheduler
-   * finds no node for it, and `reason` is why.
+   * Starting. `isHopeless`: it can never start, only another pod can. `lacks`: the scheduler finds
+   * no node for it, or the node cannot pull its image, and `reason` is why.
    */
   | {
       readonly state: 'creating';
       readonly reason: string;
       readonly isHopeless: boolean;
-      readonly hasNoNode?: true;
+      readonly lacks?: 'node' | 'image';
     }
   | { readonly state: 'ended'; readonly reason: string }
   | { readonly state: 'ending'; readonly reason: string };
 
 /** Waiting reasons that are final for a container. */
 const HOPELESS = new Set(['InvalidImageName', 'ErrImageNeverPull']);
+
+/** Waiting reasons for an image that the kubelet goes on trying to pull. */
+const UNPULLED = new Set(['ErrImagePull', 'ImagePullBackOff']);
 
 /**
  * Message for an invalid image name, which the kubelet reports as retryable. It is from the library
@@ -112,8 +115,8 @@ export function podState(pod: Pod | undefined): PodState {
   const scheduled = condition('PodScheduled');
   if (scheduled?.status === 'False') {
     const reason = describeCondition(scheduled, 'it has no node yet');
-    const hasNoNode = scheduled.reason === 'Unschedulable';
-    return { state: 'creating', reason, isHopeless: false, ...(hasNoNode && { hasNoNode }) };
+    const isRefused = scheduled.reason === 'Unschedulable';
+    return { state: 'creating', reason, isHopeless: false, ...(isRefused && { lacks: 'node' }) };
   }
   // Until each init container is done, the sandbox container reports only `PodInitializing`.
   const waits = status.initContainerStatuses?.find((each) => each.ready !== true) ?? found;
@@ -129,6 +132,7 @@ export function podState(pod: Pod | undefined): PodState {
   return {
     state: 'creating',
     reason: hasNoGuest ? NO_GUEST : describeCondition(held ?? ready ?? {}, otherwise),
+    ...(UNPULLED.has(held?.reason ?? '') && { lacks: 'image' }),
     isHopeless:
       hasNoGuest || HOPELESS.has(held?.reason ?? '') || (held?.message?.includes(NO_IMAGE) ?? false),
   };

@@ -33,6 +33,26 @@ describe('waiting for a node', () => {
     expect(asked).toBe(1);
   });
 
+  test('ends with the kubelet’s reason where the image cannot be pulled, and makes no room for it', async () => {
+    const unpulled: Pod = {
+      ...pod(),
+      status: {
+        containerStatuses: [
+          { name: 'sandbox', state: { waiting: { reason: 'ImagePullBackOff', message: 'no such image' } } },
+        ],
+      },
+    };
+    let asked = 0;
+    const makeRoom = async () => void (asked += 1);
+    const waiting = withNode('box', never(), async () => unpulled, endless, 100, makeRoom);
+    await expect(waiting).rejects.toMatchObject({
+      code: 'sandbox_not_running',
+      message: expect.stringContaining('ImagePullBackOff: no such image'),
+      remedy: expect.stringContaining('pull secret'),
+    });
+    expect(asked).toBe(0);
+  });
+
   test('goes on where a node is found, where the look fails, and where the pod is not there yet', async () => {
     const looks: (() => Promise<Pod | undefined>)[] = [
       async () => undefined,

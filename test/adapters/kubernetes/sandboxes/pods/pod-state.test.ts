@@ -81,12 +81,17 @@ test.each<[string, Pod | undefined, object]>([
     pod({
       conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes' }],
     }),
-    { state: 'creating', reason: 'Unschedulable: 0/1 nodes', isHopeless: false, hasNoNode: true },
+    { state: 'creating', reason: 'Unschedulable: 0/1 nodes', isHopeless: false, lacks: 'node' },
   ],
   [
     'a pod with an image that cannot be pulled',
     waiting('ImagePullBackOff', 'Back-off pulling image "x"'),
-    { state: 'creating', reason: 'ImagePullBackOff: Back-off pulling image "x"', isHopeless: false },
+    {
+      state: 'creating',
+      reason: 'ImagePullBackOff: Back-off pulling image "x"',
+      isHopeless: false,
+      lacks: 'image',
+    },
   ],
   [
     'a pod with an invalid image name',
@@ -96,7 +101,12 @@ test.each<[string, Pod | undefined, object]>([
   [
     'a pod with an image that the runtime cannot read',
     waiting('ErrImagePull', 'failed to parse image reference "NO": invalid reference format'),
-    { state: 'creating', isHopeless: true, reason: expect.stringContaining('ErrImagePull: failed to parse') },
+    {
+      state: 'creating',
+      isHopeless: true,
+      lacks: 'image',
+      reason: expect.stringContaining('ErrImagePull: failed to parse'),
+    },
   ],
   [
     'a pod that was evicted',
