@@ -68,6 +68,8 @@ export interface OpenServicesOptions {
 /** Fewer milliseconds than people notice between a command and its event. */
 const EVENTS_AFTER_MS = 25;
 
+const DATABASE_DOWN = 'The database does not answer: look at its state and at DATABASE_URL.';
+
 /**
  * Connects the ports to the configured adapters. Creates a data folder only if something must be
  * stored in it: with a database, signing keys and a cluster there is nothing to store.
@@ -250,7 +252,10 @@ export async function openServices({
       admission: createAdmission(config.requestLimits, clock),
       guesses: new GuessLimit(config.requestLimits.wrongSecretsPerMinute, clock),
       log,
-      warnings: platform.warnings,
+      warnings: () => {
+        const found = platform.warnings();
+        return records.isAnswering() ? found : [...found, DATABASE_DOWN];
+      },
       metrics: () => metrics.expose(),
       openapi: onceOpen(async () => {
         const [{ openapiDocument }, { ROUTES }] = await Promise.all([

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
+import { isInCluster } from '#adapters/kubernetes/client/cluster-access.ts';
 import { setConsoleBuild } from '#handlers/console/console-files.ts';
 import { CONSOLE_FOLDER, CONSOLE_MARK, CONSOLE_SOURCES } from '#handlers/console/console-folder.ts';
 import type { Logger } from '#handlers/services.ts';
@@ -106,9 +107,13 @@ export async function run(began: number): Promise<void> {
   const described = host.describe();
   const endBuild = keepConsoleBuilt(host.services.log, described);
   endOnSignal(host, endBuild);
-  say(greeting(host, config, (performance.now() - began) / 1_000));
+  const seconds = (performance.now() - began) / 1_000;
+  const { log, warnings } = host.services;
+  // A pod's output is its log.
+  if (isInCluster()) return log.info({ seconds, warnings: warnings() }, 'Porthole is up');
+  say(greeting(host, config, seconds));
   say(`  Sandboxes     ${await described}\n`);
-  for (const warning of host.services.warnings()) say(`  WARNING       ${warning}\n`);
+  for (const warning of warnings()) say(`  WARNING       ${warning}\n`);
   say('\n');
 }
 

@@ -117,6 +117,7 @@ export function sqlRecords(
     viewers: viewerRecords(session),
     endedSessions: endedSessionRecords(session),
     migrate: () => session.repeatable((db) => migrate(db, dialect)),
+    isAnswering: session.isAnswering,
     close: session.close,
   };
 }

@@ -27,6 +27,7 @@ export interface SqlSession {
   readonly prepare: <Row>(
     build: (db: Kysely<SqlSchema>) => Compilable<Row>,
   ) => (...parameters: readonly unknown[]) => Row[] | Promise<Row[]>;
+  readonly isAnswering: () => boolean;
   readonly close: () => Promise<void>;
 }
 
@@ -54,14 +55,18 @@ export function sqlSession(
 ): SqlSession {
   const running = new Set<Promise<unknown>>();
   let closed: Promise<void> | undefined;
+  let isAnswering = true;
 
   async function attempt<T>(work: Work<T>, lostAttempts: number): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await work(db);
+        const done = await work(db);
+        isAnswering = true;
+        return done;
       } catch (error) {
         if (error instanceof PortholeError) throw error;
         const { kind, message } = dialect.diagnose(error);
+        isAnswering = kind !== 'lost' && kind !== 'unavailable';
         const attempts = kind === 'lost' ? lostAttempts : kind === 'contended' ? CONTENDED_ATTEMPTS : 1;
         if (attempt >= attempts) throw new PortholeError(ERROR_CODES[kind], message, { cause: error });
         log?.warn({ err: error, attempt }, `${message}; trying again`);
@@ -103,6 +108,7 @@ export function sqlSession(
     prepare,
     once: (work) => run(work, 1),
     transact: (work) => run((db) => inTransaction(db, work), 1),
+    isAnswering: () => isAnswering,
     close: () => (closed ??= destroy()),
   };
 }

@@ -50,5 +50,7 @@ export interface Records {
   readonly endedSessions: EndedSessionRecords;
   /** Brings the schema to the newest migration; safe when several instances start at once. */
   migrate(): Promise<void>;
+  /** Whether the database answered the last request. */
+  isAnswering(): boolean;
   close(): Promise<void>;
 }

@@ -363,7 +363,9 @@ The configuration has 3 problems:
       DATABASE_URL: `postgres://user:hunter2-hunter2@127.0.0.1:${port}/porthole`,
       PORTHOLE_SIGNING_KEYS: KEYS,
     });
-    expect(said).toContain('the host ended with 1 before it was up');
+    expect(said).toContain(
+      `Porthole could not start: the connection to the records database is broken: try again (connect ECONNREFUSED 127.0.0.1:${port})\n`,
+    );
     expect(said).toContain(`127.0.0.1:${port}`);
     expect(said).not.toContain('hunter2');
   });

@@ -157,8 +157,8 @@ function tlsProblem({ code = '' }: NodeJS.ErrnoException, hostname: string, hasC
     return `The TLS handshake with the gateway fails (${code}): PORTHOLE_GATEWAY_PROBE must be an https URL of its TLS port, or an http URL.`;
   }
   return hasCa
-    ? `The gateway's certificate is not signed by the authority in PORTHOLE_GATEWAY_CA (${code}): set it to the PEM file of its authority.`
-    : `The gateway's certificate is not signed by an authority of the system (${code}): set PORTHOLE_GATEWAY_CA to the PEM file of its authority.`;
+    ? `The gateway's certificate is not signed by the authority in PORTHOLE_GATEWAY_CA (${code}): set it to the PEM file of its authority (in a stack: gateway.probe.ca).`
+    : `The gateway's certificate is not signed by an authority of the system (${code}): set PORTHOLE_GATEWAY_CA to the PEM file of its authority (in a stack: gateway.probe.ca).`;
 }
 
 /**

@@ -182,7 +182,9 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
       );
     line.loseAnswerTo(COMMIT);
     await expect(decide()).rejects.toMatchObject(BROKEN);
+    expect(records.isAnswering()).toBe(false);
     expect(await decide()).toMatchObject({ decided: false, approval: { status: 'denied' } });
+    expect(records.isAnswering()).toBe(true);
   });
 
   test('notify watchers once the listening connection is back, and listen again', async () => {

@@ -146,13 +146,13 @@ describe('a probe', () => {
         'an authority that is not the gateway’s',
         'other',
         'a-preview.preview.test',
-        /^The gateway's certificate is not signed by the authority in PORTHOLE_GATEWAY_CA \([A-Z_]+\): set it to the PEM file of its authority\.$/,
+        /^The gateway's certificate is not signed by the authority in PORTHOLE_GATEWAY_CA \([A-Z_]+\): set it to the PEM file of its authority \(in a stack: gateway\.probe\.ca\)\.$/,
       ],
       [
         'an authority that the system does not know',
         undefined,
         'a-preview.preview.test',
-        /^The gateway's certificate is not signed by an authority of the system \([A-Z_]+\): set PORTHOLE_GATEWAY_CA to the PEM file of its authority\.$/,
+        /^The gateway's certificate is not signed by an authority of the system \([A-Z_]+\): set PORTHOLE_GATEWAY_CA to the PEM file of its authority \(in a stack: gateway\.probe\.ca\)\.$/,
       ],
       [
         'a certificate for another host',
