@@ -1,7 +1,7 @@
 import { transportError } from '#adapters/sandboxes/sandbox-errors.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { Enforcement } from '#core/sandboxes/sandbox-provider.ts';
-import { KubernetesError } from '../client/kubernetes-error.ts';
+import { isTransient, KubernetesError } from '../client/kubernetes-error.ts';
 import type { Collection, KubernetesObject } from '../client/kubernetes-object.ts';
 
 /**
@@ -46,6 +46,14 @@ export function portError(id: string, error: unknown): unknown {
   }
   if (status === 422) {
     return new PortholeError('invalid_request', `Sandbox ${id}: the cluster refuses it (${message}).`, {
+      cause: error,
+    });
+  }
+  if (status === 403 && !isTransient(error)) {
+    return new PortholeError('internal_error', `Sandbox ${id}: the cluster does not allow it (${message}).`, {
+      remedy:
+        'Ask your administrator: a Role of the functions lacks this right, or a policy of the cluster refuses the object.',
+      retryable: false,
       cause: error,
     });
   }
