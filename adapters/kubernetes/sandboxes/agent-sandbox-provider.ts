@@ -236,8 +236,20 @@ export class AgentSandboxProvider extends ClusterProvider {
     if (pod !== undefined) await this.gone(id, this.pods, pod.metadata, signal);
   }
 
-  #claim(id: string, signal: AbortSignal | undefined): Promise<Claim | undefined> {
-    return findOurs<Claim>(this.client, this.#claims, id, signal);
+  /**
+   * A stack that gets its first warm pool may still have sandboxes of the provider `kubernetes`: to
+   * call one of them absent would leave it running, unseen.
+   * @throws PortholeError `service_unavailable` for one of them
+   */
+  async #claim(id: string, signal: AbortSignal | undefined): Promise<Claim | undefined> {
+    const claim = await findOurs<Claim>(this.client, this.#claims, id, signal);
+    if (claim !== undefined) return claim;
+    if ((await findOurs(this.client, this.pods, id, signal)) === undefined) return undefined;
+    throw new PortholeError(
+      'service_unavailable',
+      `Sandbox ${id} is a pod of the provider kubernetes, and this server uses agent-sandbox.`,
+      { remedy: 'Ask your administrator to set the provider back until it is deleted.', retryable: false },
+    );
   }
 
   async #setMode(

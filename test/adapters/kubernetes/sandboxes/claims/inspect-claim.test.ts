@@ -3,6 +3,7 @@ import { AgentSandboxProvider } from '#adapters/kubernetes/sandboxes/agent-sandb
 import type { KubernetesClient } from '#adapters/kubernetes/client/kubernetes-client.ts';
 import { annotated } from '#adapters/kubernetes/sandboxes/cluster-objects.ts';
 import { sandboxObjectName } from '#constructs/names.ts';
+import type { SandboxProvider } from '#core/sandboxes/sandbox-provider.ts';
 import { withGuests } from '#test/support/with-guests.ts';
 
 const id = 'abcdefghijklmnopqrstuvwxyz';
@@ -17,19 +18,25 @@ const condition = (status: string, reason: string) => ({
   conditions: [{ type: 'Ready', status, reason, message: 'so it is' }],
 });
 
+const ours = annotated({ metadata: { ...named(sandboxObjectName(id)), labels } }, id);
+
 /** What is observed of a claim and its Sandbox with these statuses. */
-async function inspected(
-  claimSays: object,
-  sandboxSays: object,
-  spec: { readonly operatingMode?: string } = {},
-) {
-  const claim = annotated({ metadata: { ...named(sandboxObjectName(id)), labels } }, id);
-  const objects = new Map<string, object>([
-    ['sandboxclaims', { ...claim, status: { ...claimSays, sandbox: { name: 'pool-ab12c' } } }],
-    ['sandboxes', { metadata: named('pool-ab12c'), spec, status: sandboxSays }],
-  ]);
+const inspected = (claimSays: object, sandboxSays: object, spec: { readonly operatingMode?: string } = {}) =>
+  withObjects(
+    {
+      sandboxclaims: { ...ours, status: { ...claimSays, sandbox: { name: 'pool-ab12c' } } },
+      sandboxes: { metadata: named('pool-ab12c'), spec, status: sandboxSays },
+    },
+    (provider) => provider.inspect(id),
+  );
+
+/** A provider in a cluster with one object of each kind. */
+async function withObjects<T>(
+  objects: Readonly<Record<string, object>>,
+  work: (provider: SandboxProvider) => Promise<T>,
+): Promise<T> {
   const client = {
-    get: ({ plural }: { readonly plural: string }) => Promise.resolve(objects.get(plural)),
+    get: ({ plural }: { readonly plural: string }) => Promise.resolve(objects[plural]),
   } as unknown as KubernetesClient;
   const provider = withGuests(
     new AgentSandboxProvider({
@@ -41,7 +48,7 @@ async function inspected(
     }),
   );
   try {
-    return await provider.inspect(id);
+    return await work(provider);
   } finally {
     await provider.close();
   }
@@ -77,4 +84,15 @@ test.each<[string, object, object, { operatingMode?: string }, object]>([
   ],
 ])('the Sandbox itself is believed: %s', async (_title, claim, sandbox, spec, seen) => {
   expect(await inspected(claim, sandbox, spec)).toEqual({ podName: 'pool-ab12c', ...seen });
+});
+
+test.each<[string, (provider: SandboxProvider) => Promise<unknown>]>([
+  ['inspecting', (provider) => provider.inspect(id)],
+  ['deleting', (provider) => provider.destroy(id)],
+])('%s a sandbox of the provider kubernetes names that provider', async (_title, work) => {
+  await expect(withObjects({ pods: ours }, work)).rejects.toMatchObject({
+    code: 'service_unavailable',
+    message: expect.stringContaining('a pod of the provider kubernetes'),
+    retryable: false,
+  });
 });
