@@ -1,10 +1,10 @@
 import type { ResourceValidationPolicy } from '@pulumi/policy';
-import { podSpecOf } from './pod-spec.ts';
+import { containersOf, podSpecOf } from './pod-spec.ts';
 
 export const noHostAccess: ResourceValidationPolicy = {
   name: 'no-host-access',
-  description: 'No pod shares a namespace or a path with its node.',
-  remediationSteps: 'Remove hostNetwork, hostPID, hostIPC and every hostPath volume.',
+  description: 'No pod shares a namespace, a path or a port with its node.',
+  remediationSteps: 'Remove hostNetwork, hostPID, hostIPC, every hostPath volume and every hostPort.',
   validateResource({ type, props }, report) {
     const pod = podSpecOf(type, props);
     if (pod === undefined) return;
@@ -13,6 +13,10 @@ export const noHostAccess: ResourceValidationPolicy = {
     }
     for (const { name, hostPath } of pod.volumes ?? []) {
       if (hostPath !== undefined) report(`Its volume ${name} is a path of the node.`);
+    }
+    for (const { name, ports = [] } of containersOf(pod)) {
+      // 0 is the same as none.
+      for (const { hostPort } of ports) if (hostPort) report(`${name} has the hostPort ${hostPort}.`);
     }
   },
 };

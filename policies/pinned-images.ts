@@ -1,6 +1,6 @@
 import type { ResourceValidationPolicy } from '@pulumi/policy';
 import { isConfigMap } from './kinds.ts';
-import { containersOf, podSpecOf } from './pod-spec.ts';
+import { type Container, containersOf, podSpecOf } from './pod-spec.ts';
 
 export const pinnedImages: ResourceValidationPolicy = {
   name: 'pinned-images',
@@ -14,15 +14,27 @@ export const pinnedImages: ResourceValidationPolicy = {
   },
 };
 
-function imagesOf(
-  type: string,
-  props: object,
-): readonly { readonly name: string; readonly image?: string }[] {
+type Image = Pick<Container, 'name' | 'image'>;
+
+function imagesOf(type: string, props: object): readonly Image[] {
   if (isConfigMap(type)) {
-    // The functions make pods of this image.
-    const { PORTHOLE_SANDBOX_IMAGE: image } = (props as { data?: Record<string, string> }).data ?? {};
-    return image === undefined ? [] : [{ name: 'sandboxes', image }];
+    return configuredImages((props as { data?: Record<string, string> }).data ?? {});
   }
   const pod = podSpecOf(type, props);
-  return pod === undefined ? [] : containersOf(pod);
+  if (pod === undefined) return [];
+  return containersOf(pod).flatMap((container) => [
+    container,
+    ...configuredImages(Object.fromEntries((container.env ?? []).map(({ name, value }) => [name, value]))),
+  ]);
+}
+
+/** The images of the pods that the functions make with these settings. */
+function configuredImages(settings: Readonly<Record<string, string | undefined>>): readonly Image[] {
+  const { PORTHOLE_SANDBOX_IMAGE, PORTHOLE_GUEST_IMAGE, PORTHOLE_IMAGES = '{}' } = settings;
+  const catalogue = JSON.parse(PORTHOLE_IMAGES) as Readonly<Record<string, { readonly reference?: string }>>;
+  return [
+    ...(PORTHOLE_SANDBOX_IMAGE === undefined ? [] : [{ name: 'sandboxes', image: PORTHOLE_SANDBOX_IMAGE }]),
+    ...(PORTHOLE_GUEST_IMAGE === undefined ? [] : [{ name: 'the guest', image: PORTHOLE_GUEST_IMAGE }]),
+    ...Object.entries(catalogue).map(([name, { reference = '' }]) => ({ name, image: reference })),
+  ];
 }

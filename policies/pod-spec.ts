@@ -1,11 +1,20 @@
 import { hasTemplate, isCronJob, isPod, isSandbox, isSandboxTemplate } from './kinds.ts';
 
+/** Of a pod or a container; a container's override the pod's. */
+interface Profiles {
+  readonly seccompProfile?: { readonly type?: string };
+  readonly appArmorProfile?: { readonly type?: string };
+}
+
 export interface Container {
   readonly name: string;
   readonly image?: string;
+  readonly env?: readonly { readonly name: string; readonly value?: string }[];
+  readonly ports?: readonly { readonly hostPort?: number }[];
   readonly resources?: { readonly limits?: Readonly<Record<string, string>> };
-  readonly securityContext?: {
+  readonly securityContext?: Profiles & {
     readonly privileged?: boolean;
+    readonly procMount?: string;
     readonly allowPrivilegeEscalation?: boolean;
     readonly runAsNonRoot?: boolean;
     readonly capabilities?: { readonly drop?: readonly string[]; readonly add?: readonly string[] };
@@ -24,10 +33,7 @@ export interface PodSpec {
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly tolerations?: readonly { readonly key?: string }[];
   readonly volumes?: readonly { readonly name: string; readonly hostPath?: object }[];
-  readonly securityContext?: {
-    readonly runAsNonRoot?: boolean;
-    readonly seccompProfile?: { readonly type?: string };
-  };
+  readonly securityContext?: Profiles & { readonly runAsNonRoot?: boolean };
 }
 
 interface Holder {

@@ -10,7 +10,9 @@ export const sandboxLimits: ResourceValidationPolicy = {
     if (pod === undefined) return;
     for (const { name, resources } of containersOf(pod)) {
       for (const resource of ['cpu', 'memory']) {
-        if (resources?.limits?.[resource] === undefined) report(`${name} has no limit of ${resource}.`);
+        // Runtimes enforce no limit of 0, whatever its unit.
+        const limit = Number.parseFloat(resources?.limits?.[resource] ?? '0');
+        if (!(limit > 0)) report(`${name} has no limit of ${resource}.`);
       }
     }
   },

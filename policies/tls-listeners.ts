@@ -1,5 +1,5 @@
 import type { ResourceValidationPolicy } from '@pulumi/policy';
-import { isGateway } from './kinds.ts';
+import { hasListeners } from './kinds.ts';
 
 interface Listener {
   readonly name: string;
@@ -10,10 +10,10 @@ interface Listener {
 export const tlsListeners: ResourceValidationPolicy = {
   name: 'tls-listeners',
   description:
-    'Every listener of a Gateway speaks HTTPS, with a certificate: the URL of a preview is its key.',
+    'Every listener of a Gateway or ListenerSet speaks HTTPS, with a certificate: the URL of a preview is its key.',
   remediationSteps: 'Use protocol HTTPS with tls.mode Terminate and a certificateRef.',
   validateResource({ type, props }, report) {
-    if (!isGateway(type)) return;
+    if (!hasListeners(type)) return;
     const { spec } = props as { spec?: { listeners?: readonly Listener[] } };
     for (const { name, protocol, tls } of spec?.listeners ?? []) {
       if (protocol !== 'HTTPS') report(`Listener ${name} speaks ${protocol ?? 'nothing'}.`);

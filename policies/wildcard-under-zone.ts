@@ -1,5 +1,5 @@
 import type { StackValidationPolicy } from '@pulumi/policy';
-import { isGateway, isRoute } from './kinds.ts';
+import { hasListeners, isRoute } from './kinds.ts';
 import { settingsOf } from './policy-settings.ts';
 
 export const wildcardUnderZone: StackValidationPolicy = {
@@ -24,7 +24,7 @@ export const wildcardUnderZone: StackValidationPolicy = {
 };
 
 function hostsOf(type: string, props: object): readonly (string | undefined)[] {
-  if (isGateway(type)) {
+  if (hasListeners(type)) {
     const { spec } = props as { spec?: { listeners?: readonly { hostname?: string }[] } };
     return (spec?.listeners ?? []).map(({ hostname }) => hostname);
   }

@@ -40,6 +40,9 @@ const template = observed('extensions.agents.x-k8s.io/v1beta1:SandboxTemplate', 
   spec: { networkPolicyManagement: 'Unmanaged', podTemplate: { spec: podSpec } },
 });
 const deployment = observed('apps/v1:Deployment', { spec: { template: { spec: podSpec } } });
+const replicationController = observed('core/v1:ReplicationController', {
+  spec: { template: { spec: podSpec } },
+});
 const job = observed('batch/v1:CronJob', {
   spec: { jobTemplate: { spec: { template: { spec: podSpec } } } },
 });
@@ -57,14 +60,29 @@ const gateway = observed('gateway.networking.k8s.io/v1:Gateway', {
     ],
   },
 });
+const [listenerSet, xListenerSet] = [
+  'gateway.networking.k8s.io/v1:ListenerSet',
+  'gateway.networking.x-k8s.io/v1alpha1:XListenerSet',
+].map((type) => observed(type, gateway.inputs)) as [Observed, Observed];
 const allowing = (group: string, resource: string, verb: string) =>
   observed('rbac.authorization.k8s.io/v1:Role', {
     rules: [{ apiGroups: [group], resources: [resource], verbs: [verb] }],
   });
 const role = allowing('', 'pods', 'get');
+const clusterRole = (inputs: object) => observed('rbac.authorization.k8s.io/v1:ClusterRole', inputs);
+const binding = (kind: 'RoleBinding' | 'ClusterRoleBinding', name: string, subject: object) =>
+  observed(`rbac.authorization.k8s.io/v1:${kind}`, {
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+    subjects: [subject],
+  });
+const account = { kind: 'ServiceAccount', name: 'porthole', namespace: 'porthole' };
+/** The same resource as a server-side apply patch. */
+const patchOf = (resource: Observed) => ({ ...resource, type: `${resource.type}Patch` });
 const settings = observed('core/v1:ConfigMap', {
   data: {
     PORTHOLE_SANDBOX_IMAGE: `registry.example.com/sandbox@${DIGEST}`,
+    PORTHOLE_IMAGES: JSON.stringify({ node: { reference: `registry.example.com/node@${DIGEST}` } }),
+    PORTHOLE_GUEST_IMAGE: `registry.example.com/guest@${DIGEST}`,
     PORTHOLE_PROVIDER: 'kubernetes',
     PORTHOLE_SANDBOX_RUNTIME_CLASS: 'gvisor',
     PORTHOLE_SANDBOX_HOST_USERS: 'false',
@@ -82,6 +100,7 @@ const networkPolicy = observed('networking.k8s.io/v1:NetworkPolicy', {
 const route = observed('gateway.networking.k8s.io/v1:HTTPRoute', { spec: { hostnames: ['*.preview.test'] } });
 const containers = (more: Properties) => [{ ...container, ...more }];
 const ports = (...given: object[]) => [{ from: [{ podSelector: {} }], ports: given }];
+const from = (peer: object) => [{ from: [peer], ports: [{ protocol: 'TCP', port: 3000, endPort: 9000 }] }];
 const listeners = (...given: object[]) => given;
 
 let pack: PolicyPack;
@@ -107,17 +126,31 @@ test('imports nothing of ours into the pack', () => {
     .flatMap((file) => [...readFileSync(join(FOLDER, file), 'utf8').matchAll(/(?:from|import) '([^']+)'/g)])
     .map((match) => match[1] as string);
   expect(
-    imports.filter((from) => !from.startsWith('./') && !['@pulumi/policy', 'node:fs'].includes(from)),
+    imports.filter(
+      (from) => !from.startsWith('./') && !['@pulumi/policy', 'node:fs', 'node:net'].includes(from),
+    ),
   ).toEqual([]);
 });
 
 describe('a resource', () => {
-  test.each([template, deployment, job, pod, pool, gateway, role, settings])(
-    'passes when it complies: $type',
-    async (resource) => {
-      expect(await pack.evaluate(resource)).toEqual([]);
-    },
-  );
+  test.each([
+    template,
+    deployment,
+    patchOf(deployment),
+    replicationController,
+    job,
+    pod,
+    pool,
+    gateway,
+    listenerSet,
+    xListenerSet,
+    role,
+    clusterRole({ metadata: { name: 'porthole-zone:preview.test' } }),
+    binding('RoleBinding', 'porthole', account),
+    settings,
+  ])('passes when it complies: $type', async (resource) => {
+    expect(await pack.evaluate(resource)).toEqual([]);
+  });
 
   const inTemplate = 'spec.podTemplate.spec';
   test.each<[policy: string, what: string, resource: Observed]>([
@@ -131,10 +164,68 @@ describe('a resource', () => {
       'a path of the node',
       changed(pod, 'spec.volumes', [{ name: 'root', hostPath: { path: '/' } }]),
     ],
+    ...[
+      ...['Deployment', 'DaemonSet', 'StatefulSet', 'ReplicaSet'].map((kind) => `apps/v1:${kind}Patch`),
+      'core/v1:ReplicationController',
+      'core/v1:ReplicationControllerPatch',
+      'batch/v1:JobPatch',
+    ].map((type): [string, string, Observed] => [
+      'no-host-access',
+      `the node's network, in ${type}`,
+      observed(type, { spec: { template: { spec: { ...podSpec, hostNetwork: true } } } }),
+    ]),
+    ...[patchOf(pod), patchOf(changed(job, 'spec.jobTemplate.spec.template.spec.hostPID', true))].map(
+      (patch): [string, string, Observed] => [
+        'no-host-access',
+        `the node, in ${patch.type}`,
+        patch.type.includes('Pod') ? changed(patch, 'spec.hostNetwork', true) : patch,
+      ],
+    ),
+    [
+      'no-host-access',
+      'a port of the node',
+      changed(pod, 'spec.containers', containers({ ports: [{ containerPort: 80, hostPort: 80 }] })),
+    ],
     ['no-wildcard-rbac', 'every verb', allowing('', 'pods', '*')],
     ['no-wildcard-rbac', 'every resource', allowing('', '*', 'get')],
     ['no-wildcard-rbac', 'every subresource', allowing('', '*/scale', 'get')],
     ['no-wildcard-rbac', 'every group', allowing('*', 'pods', 'get')],
+    ['no-wildcard-rbac', 'every group, in a patch', patchOf(allowing('*', 'pods', 'get'))],
+    ['no-wildcard-rbac', 'Secrets', allowing('', 'secrets', 'get')],
+    ['no-wildcard-rbac', 'commands in pods', allowing('', 'pods/exec', 'create')],
+    ...['escalate', 'bind', 'impersonate'].map((verb): [string, string, Observed] => [
+      'no-wildcard-rbac',
+      `the verb ${verb}`,
+      allowing('rbac.authorization.k8s.io', 'clusterroles', verb),
+    ]),
+    ['no-wildcard-rbac', 'every URL', clusterRole({ rules: [{ nonResourceURLs: ['*'], verbs: ['get'] }] })],
+    ...[{}, { matchExpressions: [{ key: 'none', operator: 'DoesNotExist' }] }].map(
+      (selector): [string, string, Observed] => [
+        'no-wildcard-rbac',
+        `the rules of other roles: ${JSON.stringify(selector)}`,
+        clusterRole({ aggregationRule: { clusterRoleSelectors: [selector] } }),
+      ],
+    ),
+    ...(['RoleBinding', 'ClusterRoleBinding'] as const).flatMap((kind): [string, string, Observed][] => [
+      ['no-wildcard-rbac', `a ${kind} of cluster-admin`, binding(kind, 'cluster-admin', account)],
+      ...[
+        { kind: 'Group', name: 'system:authenticated' },
+        { kind: 'Group', name: 'system:unauthenticated' },
+        { kind: 'Group', name: 'system:serviceaccounts' },
+        { kind: 'User', name: 'system:anonymous' },
+      ].flatMap((subject) =>
+        ['cluster-admin', 'admin'].map((name): [string, string, Observed] => [
+          'no-wildcard-rbac',
+          `a ${kind} of ${name} to ${subject.name}`,
+          binding(kind, name, subject),
+        ]),
+      ),
+    ]),
+    [
+      'no-wildcard-rbac',
+      'a patch that binds cluster-admin',
+      patchOf(binding('ClusterRoleBinding', 'cluster-admin', account)),
+    ],
     [
       'pinned-images',
       'an image by tag',
@@ -150,6 +241,30 @@ describe('a resource', () => {
       'an image by tag for sandboxes that ask for none',
       changed(settings, 'data.PORTHOLE_SANDBOX_IMAGE', 'sandbox:latest'),
     ],
+    [
+      'pinned-images',
+      'an image of the catalogue by tag',
+      changed(settings, 'data.PORTHOLE_IMAGES', '{"node":{"reference":"node:24"}}'),
+    ],
+    [
+      'pinned-images',
+      "the guest's image by tag",
+      changed(settings, 'data.PORTHOLE_GUEST_IMAGE', 'guest:latest'),
+    ],
+    [
+      'pinned-images',
+      "the guest's image by tag, in a patch",
+      patchOf(changed(settings, 'data.PORTHOLE_GUEST_IMAGE', 'guest:latest')),
+    ],
+    ...[
+      ['PORTHOLE_SANDBOX_IMAGE', 'sandbox:latest'],
+      ['PORTHOLE_IMAGES', '{"node":{"reference":"node:24"}}'],
+      ['PORTHOLE_GUEST_IMAGE', 'guest:latest'],
+    ].map(([name, value]): [string, string, Observed] => [
+      'pinned-images',
+      `an image by tag in the variable ${name}`,
+      changed(deployment, 'spec.template.spec.containers', containers({ env: [{ name, value }] })),
+    ]),
     [
       'sandbox-isolation',
       'a template without RuntimeClass',
@@ -174,6 +289,26 @@ describe('a resource', () => {
       'sandbox-limits',
       'no limit of memory',
       changed(template, `${inTemplate}.containers`, containers({ resources: { limits: { cpu: '1' } } })),
+    ],
+    ...['0', '0m', '0.0', '0Mi'].map((cpu): [string, string, Observed] => [
+      'sandbox-limits',
+      `the limit ${cpu}, which is none`,
+      changed(
+        template,
+        `${inTemplate}.containers`,
+        containers({ resources: { limits: { cpu, memory: '1Gi' } } }),
+      ),
+    ]),
+    [
+      'sandbox-limits',
+      'a limit of memory of 0, in a patch',
+      patchOf(
+        changed(
+          template,
+          `${inTemplate}.containers`,
+          containers({ resources: { limits: { cpu: '500m', memory: '0' } } }),
+        ),
+      ),
     ],
     [
       'sandbox-no-token',
@@ -202,6 +337,15 @@ describe('a resource', () => {
         listeners({ name: 'http', hostname: '*.preview.test', protocol: 'HTTP' }),
       ),
     ],
+    ...[listenerSet, xListenerSet, patchOf(gateway)].map((resource): [string, string, Observed] => [
+      'tls-listeners',
+      `a listener in clear text of ${resource.type}`,
+      changed(
+        resource,
+        'spec.listeners',
+        listeners({ name: 'http', hostname: '*.preview.test', protocol: 'HTTP' }),
+      ),
+    ]),
     [
       'tls-listeners',
       'a listener without certificate',
@@ -251,6 +395,29 @@ describe('a resource', () => {
       'no confinement of its system calls',
       changed(pod, 'spec.securityContext.seccompProfile.type', 'Unconfined'),
     ],
+    ...[
+      { seccompProfile: { type: 'Unconfined' } },
+      { appArmorProfile: { type: 'Unconfined' } },
+      { procMount: 'Unmasked' },
+    ].map((more): [string, string, Observed] => [
+      'unprivileged-pods',
+      `no confinement of a container: ${JSON.stringify(more)}`,
+      changed(
+        pod,
+        'spec.containers',
+        containers({ securityContext: { ...container.securityContext, ...more } }),
+      ),
+    ]),
+    [
+      'unprivileged-pods',
+      'no AppArmor profile',
+      changed(pod, 'spec.securityContext.appArmorProfile', { type: 'Unconfined' }),
+    ],
+    [
+      'unprivileged-pods',
+      'root, in a patch',
+      patchOf(changed(deployment, 'spec.template.spec.securityContext.runAsNonRoot', false)),
+    ],
     [
       'unprivileged-pods',
       'privilege',
@@ -281,6 +448,7 @@ describe('a resource', () => {
     ['no-wildcard-rbac', changed(role, 'rules', UNKNOWN)],
     ['pinned-images', changed(pod, 'spec.containers', containers({ image: UNKNOWN }))],
     ['pinned-images', changed(settings, 'data.PORTHOLE_SANDBOX_IMAGE', UNKNOWN)],
+    ['pinned-images', changed(settings, 'data.PORTHOLE_IMAGES', UNKNOWN)],
     ['sandbox-limits', changed(template, `${inTemplate}.containers`, containers({ resources: UNKNOWN }))],
     ['sandbox-no-token', changed(template, `${inTemplate}.automountServiceAccountToken`, UNKNOWN)],
     ['tls-listeners', changed(gateway, 'spec.listeners', UNKNOWN)],
@@ -334,6 +502,36 @@ describe('a stack', () => {
     expect(found.map(({ policy }) => policy)).toEqual(['network-range']);
   });
 
+  test.each<[what: string, egress: readonly object[]]>([
+    [
+      'the internet without metadata addresses',
+      [
+        {
+          to: [
+            {
+              ipBlock: {
+                cidr: '0.0.0.0/0',
+                except: ['169.254.0.0/16', '100.64.0.0/10', '168.63.129.16/32', '192.0.0.0/24'],
+              },
+            },
+            { ipBlock: { cidr: '::/0', except: ['fe80::/10', 'fc00::/7'] } },
+          ],
+        },
+      ],
+    ],
+    ['a range without metadata addresses', [{ to: [{ ipBlock: { cidr: '10.0.0.0/8' } }] }]],
+    ['pods', [{ to: [{ podSelector: { matchLabels: { app: 'broker' } } }], ports: [{ port: 443 }] }]],
+  ])('lets sandboxes reach %s', async (_, egress) => {
+    expect(await pack.evaluateStack(other(changed(networkPolicy, 'spec.egress', egress)))).toEqual([]);
+  });
+
+  test('lets its own pods reach every address', async () => {
+    const functions = observed('networking.k8s.io/v1:NetworkPolicy', {
+      spec: { podSelector: { matchLabels: { 'app.kubernetes.io/part-of': 'porthole' } }, egress: [{}] },
+    });
+    expect(await pack.evaluateStack([...complies, functions])).toEqual([]);
+  });
+
   test('passes when it contains nothing of ours', async () => {
     const foreign = observed('core/v1:ConfigMap', { data: { COLOUR: 'red' } });
     expect(await pack.evaluateStack([foreign, changed(route, 'spec.hostnames', ['*.example.com'])])).toEqual(
@@ -364,6 +562,77 @@ describe('a stack', () => {
       other(changed(networkPolicy, 'spec.ingress', [{ ports: [{ port: 3000, endPort: 9000 }] }])),
     ],
     ['network-range', 'nothing', [settings, gateway, route]],
+    ...['0.0.0.0/0', '::/0'].map((cidr): [string, string, Observed[]] => [
+      'network-range',
+      `every address: ${cidr}`,
+      other(changed(networkPolicy, 'spec.ingress', from({ ipBlock: { cidr } }))),
+    ]),
+    ...[
+      { namespaceSelector: {} },
+      { namespaceSelector: { matchLabels: {}, matchExpressions: [] }, podSelector: {} },
+      { namespaceSelector: {}, podSelector: { matchLabels: { app: 'traefik' } } },
+    ].map((peer): [string, string, Observed[]] => [
+      'network-range',
+      `all namespaces: ${JSON.stringify(peer)}`,
+      other(changed(networkPolicy, 'spec.ingress', from(peer))),
+    ]),
+    [
+      'network-range',
+      'all namespaces, to the guests',
+      [
+        ...complies,
+        changed(networkPolicy, 'spec.ingress', [
+          {
+            from: [
+              {
+                namespaceSelector: {},
+                podSelector: { matchLabels: { 'app.kubernetes.io/part-of': 'porthole' } },
+              },
+            ],
+            ports: [{ protocol: 'TCP', port: 2790 }],
+          },
+        ]),
+      ],
+    ],
+    ...[{}, { ports: [{ port: 80 }] }, { to: [] }].map((rule): [string, string, Observed[]] => [
+      'network-range',
+      `a way out to every address: ${JSON.stringify(rule)}`,
+      other(changed(networkPolicy, 'spec.egress', [rule])),
+    ]),
+    ...[
+      { cidr: '169.254.169.254/32' },
+      { cidr: '169.254.0.0/16' },
+      { cidr: '169.0.0.0/8', except: ['169.254.169.254/32'] },
+      { cidr: '0.0.0.0/0' },
+      { cidr: '0.0.0.0/0', except: ['10.0.0.0/8'] },
+      { cidr: '::/0' },
+      { cidr: '100.100.100.200/32' },
+      { cidr: '168.63.0.0/16' },
+      { cidr: '192.0.0.0/24' },
+      { cidr: 'fe80::1/128' },
+      { cidr: 'fd00::/8' },
+    ].map((ipBlock): [string, string, Observed[]] => [
+      'network-range',
+      `a way out to metadata addresses: ${JSON.stringify(ipBlock)}`,
+      other(changed(networkPolicy, 'spec.egress', [{ to: [{ ipBlock }] }])),
+    ]),
+    [
+      'network-range',
+      'a way out to every address, in a patch',
+      [...complies, patchOf(changed(networkPolicy, 'spec', { egress: [{}] }))],
+    ],
+    ...[listenerSet, xListenerSet].flatMap((resource): [string, string, Observed[]][] => [
+      [
+        'wildcard-under-zone',
+        `a wildcard above the zone, of ${resource.type}`,
+        [...complies, changed(resource, 'spec.listeners', [{ name: 'a', hostname: '*.test' }])],
+      ],
+      [
+        'wildcard-under-zone',
+        `a listener for every host, of ${resource.type}`,
+        [...complies, changed(resource, 'spec.listeners', [{ name: 'a' }])],
+      ],
+    ]),
     [
       'wildcard-under-zone',
       'the wildcard of another zone',
@@ -387,6 +656,7 @@ describe('a stack', () => {
 
   test.each<[policy: string, resources: readonly Observed[]]>([
     ['network-range', other(changed(networkPolicy, 'spec.ingress', UNKNOWN))],
+    ['network-range', other(changed(networkPolicy, 'spec.egress', UNKNOWN))],
     ['wildcard-under-zone', other(changed(route, 'spec.hostnames', UNKNOWN))],
   ])('is left to the update by %s while a preview cannot know', async (policy, resources) => {
     const found = await pack.evaluateStack(resources);

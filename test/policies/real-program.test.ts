@@ -10,6 +10,12 @@ const ROOT = join(import.meta.dirname, '../..');
 /** Time that the start of a program takes on a busy machine. */
 const PATIENT = 180_000;
 
+/** A Gateway of others, to which a ListenerSet may be attached. */
+const SHARED = {
+  spec: { allowedListeners: { namespaces: { from: 'All' } } },
+  status: { conditions: [{ type: 'Programmed', status: 'True' }] },
+};
+
 const BROKEN = join(import.meta.dirname, 'programs/broken.ts');
 
 /** A stack file of this repository, with the secrets that must not be committed. */
@@ -35,6 +41,7 @@ async function observed(
     main,
     stackFile: file,
     dryRun: true,
+    read: async () => SHARED,
     register: async (registration) => {
       const found = await pack.evaluate(registration);
       decisions.push(...found);
@@ -73,12 +80,13 @@ describe('the pack', () => {
     PATIENT,
   );
 
+  const image = (name: string) => `registry.example.com/${name}@sha256:${'a'.repeat(64)}`;
   test.each(['RuntimeDefault', 'Localhost'])(
     'passes browsers with the seccomp profile %s',
     async (profile) => {
       const file = committed('prod');
       const browsers = {
-        image: `registry.example.com/browsers@sha256:${'a'.repeat(64)}`,
+        image: image('browsers'),
         ...(profile === 'Localhost' && { seccompProfile: 'chromium.json' }),
       };
       const { succeeded, decisions, made } = await observed(pack, MAIN, {
@@ -87,6 +95,44 @@ describe('the pack', () => {
       });
       expect({ succeeded, decisions }).toEqual({ succeeded: true, decisions: [] });
       expect(made).toContain('porthole-browsers');
+    },
+    PATIENT,
+  );
+
+  const gateway = {
+    podNamespace: 'traefik',
+    podLabels: { app: 'traefik' },
+    existing: { name: 'edge', namespace: 'traefik' },
+  };
+  test.each<[what: string, config: Readonly<Record<string, unknown>>, made: string]>([
+    [
+      'sandboxes with a catalogue, the image of the guest and egress to ranges with metadata addresses',
+      {
+        'porthole:sandboxes': {
+          image: image('sandbox'),
+          images: { node: { reference: image('node') } },
+          guestImage: image('guest'),
+          egress: ['169.0.0.0/8', '100.64.0.0/10', '168.63.0.0/16', '192.0.0.0/16', 'fd00::/8', '10.0.0.0/8'],
+        },
+      },
+      'porthole-network-egress',
+    ],
+    ['a broker', { 'porthole:broker': { egress: ['10.0.0.0/8'] } }, 'porthole-broker'],
+    ...['ListenerSet', 'XListenerSet'].map((listenerSet): [string, Record<string, unknown>, string] => [
+      `a ${listenerSet}`,
+      { 'porthole:gateway': { ...gateway, listenerSet } },
+      'porthole-gateway-listeners',
+    ]),
+  ])(
+    'passes %s',
+    async (_, config, expected) => {
+      const file = committed('prod');
+      const { succeeded, decisions, made } = await observed(pack, MAIN, {
+        ...file,
+        config: { ...file.config, ...config },
+      });
+      expect({ succeeded, decisions }).toEqual({ succeeded: true, decisions: [] });
+      expect(made).toContain(expected);
     },
     PATIENT,
   );
