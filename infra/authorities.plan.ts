@@ -12,6 +12,9 @@ export interface Authority {
 /** Its file in the folder, and its key in the ConfigMap. */
 const FILE = 'ca.crt';
 
+/** Where the authority of the database's certificate is mounted. */
+export const DATABASE_FOLDER = '/etc/porthole/database';
+
 /** The authority of the gateway's certificate; undefined if systems trust it by default. */
 export function gatewayAuthority({ gateway }: StackConfig): Authority | undefined {
   const pem = gateway.probe?.ca;
@@ -31,7 +34,7 @@ export function authorities(config: StackConfig): Authority[] {
     ...(gateway === undefined ? [] : [gateway]),
     ...(databaseCa === undefined
       ? []
-      : [{ name: 'porthole-database-authority', folder: '/etc/porthole/database', pem: databaseCa }]),
+      : [{ name: 'porthole-database-authority', folder: DATABASE_FOLDER, pem: databaseCa }]),
   ];
 }
 

@@ -1,6 +1,7 @@
 import { messageOf } from '../host/config/config.ts';
 import type { z } from 'zod';
 import { archiveProblems } from './archives.plan.ts';
+import { authorities, authorityFile, DATABASE_FOLDER } from './authorities.plan.ts';
 import { sandboxProblems } from './sandbox-provider.plan.ts';
 import { startProblems, variableProblems } from './variables.ts';
 import { gatewayProblems, secretNamespaces } from './gateway.plan.ts';
@@ -207,6 +208,7 @@ function contradictions(config: StackConfig, prefix: string, isUnknown: (text: s
     const wider = sandboxes.egress.find((other) => other !== range && contains(other, range));
     if (wider !== undefined) problem('sandboxes.egress', `${range} lies within ${wider} already`);
   }
+  for (const [key, text] of databaseProblems(config)) problem(key, text);
   for (const [key, text] of secretProblems(config)) problem(key, text);
   // Avoids a second line for a problem that is already reported.
   if (problems.length === 0) for (const [key, text] of startProblems(config, isUnknown)) problem(key, text);
@@ -252,6 +254,20 @@ function secretProblems(config: StackConfig): [key: string, problem: string][] {
     ]);
   }
   return problems;
+}
+
+/** A certificate that the URL of the database names, and the functions' pods do not have. */
+function databaseProblems(config: StackConfig): [key: string, problem: string][] {
+  const { databaseUrl, functions } = config;
+  const file = databaseUrl === undefined ? null : new URL(databaseUrl).searchParams.get('sslrootcert');
+  if (file === null || !file.startsWith(`${DATABASE_FOLDER}/`)) return [];
+  const mounted = authorities(config).map(authorityFile);
+  if (mounted.includes(file)) return [];
+  const remedy =
+    functions.databaseCa === undefined
+      ? 'set functions.databaseCa to its PEM, or remove sslrootcert if the system trusts the CA'
+      : `functions.databaseCa is mounted at ${mounted.at(-1)}`;
+  return [['databaseUrl', `sslrootcert names ${file}, which the pods do not have: ${remedy}`]];
 }
 
 /** Keys below `broker`, and what is wrong with them. */

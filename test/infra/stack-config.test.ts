@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { readStackConfig, StackConfigError } from '../../infra/read-stack-config.ts';
-import { stackFile, values } from './support/stack-files.ts';
+import { DATABASE_URL, stackFile, values } from './support/stack-files.ts';
 
 const everySecret = () => true;
 
@@ -18,6 +18,7 @@ function problemsOf(
 }
 
 const GATEWAY = { className: 'traefik', podNamespace: 'traefik', podLabels: { app: 'traefik' } };
+const PEM = '-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n';
 const complete = values(stackFile());
 const withKey = (key: string, value: unknown) => ({
   ...complete,
@@ -145,6 +146,19 @@ describe('a stack file', () => {
       'an authority of the database by the name of its file',
       withKey('functions', { image: 'x', databaseCa: '/etc/ca.crt' }),
       'porthole:functions.databaseCa: must be certificates in PEM',
+    ],
+    [
+      'a certificate of the database that is not mounted',
+      { ...complete, 'porthole:databaseUrl': `${DATABASE_URL}?sslrootcert=/etc/porthole/database/ca.crt` },
+      'porthole:databaseUrl: sslrootcert names /etc/porthole/database/ca.crt, which the pods do not have: set functions.databaseCa to its PEM, or remove sslrootcert if the system trusts the CA',
+    ],
+    [
+      'another file beside the certificate that is mounted',
+      {
+        ...withKey('functions', { image: 'x', databaseCa: PEM }),
+        'porthole:databaseUrl': `${DATABASE_URL}?sslrootcert=/etc/porthole/database/root.pem`,
+      },
+      'porthole:databaseUrl: sslrootcert names /etc/porthole/database/root.pem, which the pods do not have: functions.databaseCa is mounted at /etc/porthole/database/ca.crt',
     ],
     [
       'an existing namespace that nothing uses',

@@ -45,10 +45,8 @@ export async function connectionPool({
   try {
     // Parses the URL without connecting. Errors may quote the URL, so they are dropped.
     void new pg.Client(options);
-  } catch {
-    throw new PortholeError('invalid_request', 'the URL of the records database cannot be read', {
-      remedy: 'write postgres://user:password@host:port/database, with special characters percent-encoded',
-    });
+  } catch (error) {
+    throw unusable(url, error as NodeJS.ErrnoException);
   }
   const pool = new pg.Pool(options);
   // An unhandled `error` event ends the process. The pool emits it for idle connections, the client
@@ -60,6 +58,22 @@ export async function connectionPool({
     connect: async () => checkedOut(await pool.connect()),
     end: () => pool.end(),
   };
+}
+
+/** The URL names a file that cannot be read, or is no URL. Shows only the path of the file. */
+function unusable(url: string, { code, syscall, path }: NodeJS.ErrnoException): PortholeError {
+  if (syscall !== undefined) {
+    const files = [...new URL(url).searchParams].filter(([name]) => /^ssl(rootcert|cert|key)$/.test(name));
+    const [name, file] = files.find(([, each]) => each === path) ?? files[0] ?? ['a parameter', path];
+    return new PortholeError(
+      'invalid_request',
+      `${name} in the URL of the records database names ${file}, which cannot be read (${code})`,
+      { remedy: `mount the file (in a cluster functions.databaseCa mounts it), or correct ${name}` },
+    );
+  }
+  return new PortholeError('invalid_request', 'the URL of the records database cannot be read', {
+    remedy: 'write postgres://user:password@host:port/database, with special characters percent-encoded',
+  });
 }
 
 /**

@@ -278,6 +278,14 @@ suite('records when PostgreSQL fails', postgresMissing, () => {
         `postgres://u:${secret}/@h:x/d`,
         { code: 'invalid_request', message: /^the URL of the records database/ },
       ],
+      [
+        `postgres://u:${secret}@h/d?sslrootcert=/none/ca.crt`,
+        {
+          code: 'invalid_request',
+          message:
+            /^sslrootcert in the URL of the records database names \/none\/ca\.crt, which cannot be read \(ENOENT\)/,
+        },
+      ],
     ] as const) {
       const failing = open(href);
       const error: unknown = await failing.migrate().catch((reason: unknown) => reason);
