@@ -65,7 +65,11 @@ export class Porthole extends pulumi.ComponentResource {
     ];
     const guarded = { ...own, dependsOn: guards };
     const sandboxes = new Sandboxes(`${name}-sandboxes`, settled, guarded);
-    const functions = new Functions(`${name}-functions`, settled, guarded);
+    // Without the CRDs of agent-sandbox the update fails before it changes the functions.
+    const functions = new Functions(`${name}-functions`, settled, {
+      ...own,
+      dependsOn: [...guards, sandboxes],
+    });
     const running = { ...own, dependsOn: [...guards, ...functions.environment] };
     const parts = [
       namespaces,

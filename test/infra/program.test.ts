@@ -213,6 +213,8 @@ describe('the program of a stack that asks for more', () => {
       const template = find('porthole-sandboxes-template-node');
       expect(template?.type).toBe('kubernetes:extensions.agents.x-k8s.io/v1beta1:SandboxTemplate');
       expect(find('porthole-sandboxes-pool-ready')?.dependencies).toContain(template?.urn);
+      const functions = registrations.filter(({ name }) => name === 'porthole-functions');
+      expect(functions.flatMap(({ dependencies }) => dependencies)).toContain(template?.urn);
       expect(find('porthole-network-egress')?.dependencies).toContain(find('porthole-network-closed')?.urn);
     },
     PATIENT,
