@@ -28,19 +28,32 @@ export function quotaPlan({ namespaces, preview, sandboxes }: StackConfig) {
 }
 
 /**
+ * Most pods of the stack itself: replicas, twice while they roll, and for each of the four CronJobs
+ * one that runs and four of its history.
+ */
+function ownPods({ functions, broker, browsers }: StackConfig): number {
+  return 2 * (functions.maxReplicas + (broker?.replicas ?? 0) + (browsers?.replicas ?? 0)) + 4 * 5;
+}
+
+/**
  * The cap on all sandboxes together: on pods, or on claims with agent-sandbox. Separate from the
  * cap on previews, because every creation writes to the quota that counts it.
  */
-export function sandboxQuotaPlan({ namespaces, sandboxes }: StackConfig) {
+export function sandboxQuotaPlan(config: StackConfig) {
+  const { namespaces, sandboxes } = config;
   const { maxTotal, otherPods, warmPools } = sandboxes;
   const provider = sandboxProvider(sandboxes);
   const waiting = Object.values(warmPools).reduce((sum, { replicas }) => sum + replicas, 0);
-  const pods = String(maxTotal + waiting + otherPods);
+  const volumes = maxTotal + waiting + otherPods;
+  const pods = volumes + (namespaces.functions === namespaces.previews ? ownPods(config) : 0);
   return {
     metadata: { name: 'porthole-sandboxes', namespace: namespaces.previews, labels: STACK_LABELS },
     spec: {
       hard: {
-        ...(provider !== 'agent-sandbox' && { 'count/pods': pods, 'count/persistentvolumeclaims': pods }),
+        ...(provider !== 'agent-sandbox' && {
+          'count/pods': String(pods),
+          'count/persistentvolumeclaims': String(volumes),
+        }),
         ...(provider !== 'kubernetes' && {
           'count/sandboxclaims.extensions.agents.x-k8s.io': String(maxTotal),
         }),

@@ -2,7 +2,8 @@ import { messageOf } from '../host/config/config.ts';
 import type { z } from 'zod';
 import { archiveProblems } from './archives.plan.ts';
 import { authorities, authorityFile, DATABASE_FOLDER } from './authorities.plan.ts';
-import { sandboxProblems } from './sandbox-provider.plan.ts';
+import { SANDBOX_SIZE } from '../constructs/sandbox-size.ts';
+import { sandboxProblems, sandboxProvider } from './sandbox-provider.plan.ts';
 import { startProblems, variableProblems } from './variables.ts';
 import { gatewayProblems, secretNamespaces } from './gateway.plan.ts';
 import { guestKeys } from './sandboxes.plan.ts';
@@ -153,11 +154,32 @@ function contradictions(config: StackConfig, prefix: string, isUnknown: (text: s
   const problems: string[] = [];
   const problem = (key: string, text: string) => problems.push(`${prefix}${key}: ${text}`);
 
-  if (preview.allowedPortMin > preview.allowedPortMax) {
+  for (const [key, value, name, most] of limits(config)) {
+    if (value > most) problem(key, `${value} is above ${name} (${most})`);
+  }
+  for (const [key, value, most, unit] of podSizes(config)) {
+    if (value > most) {
+      problem(
+        key,
+        `${value} is above ${most} ${unit}, the most that the pod of a sandbox may have: lower it, or use a template of agent-sandbox`,
+      );
+    }
+  }
+  const isReserved = ['default', 'kube-system', 'kube-public', 'kube-node-lease'].includes(
+    namespaces.previews,
+  );
+  if (isReserved || namespaces.previews === config.gateway.podNamespace) {
+    const owner = isReserved ? 'Kubernetes and others use' : "the gateway's pods (gateway.podNamespace) use";
     problem(
-      'preview.allowedPortMin',
-      `${preview.allowedPortMin} is above allowedPortMax (${preview.allowedPortMax})`,
+      'namespaces.previews',
+      `${namespaces.previews} is a namespace that ${owner}: name one for sandboxes only, e.g. agentweaver`,
     );
+  }
+  if (config.oidcClientSecret !== undefined && config.oidc?.clientId === undefined) {
+    problem('oidcClientSecret', 'is not used without oidc.clientId: set that, or remove it');
+  }
+  if (config.serviceKey !== undefined && config.serviceKey in JSON.parse(config.apiKeys ?? '{}')) {
+    problem('apiKeys', 'a key equals serviceKey, which has admin rights: give that user another one');
   }
   const isGuestPort =
     preview.allowedPortMin <= GUEST_PREVIEW_PORT && GUEST_PREVIEW_PORT <= preview.allowedPortMax;
@@ -166,9 +188,6 @@ function contradictions(config: StackConfig, prefix: string, isUnknown: (text: s
       'preview.allowedPortMin',
       `port ${GUEST_PREVIEW_PORT} is the guest's, so previews may not expose ${preview.allowedPortMin} to ${preview.allowedPortMax}: begin above it, or set preview.upstream to direct`,
     );
-  }
-  if (functions.replicas > functions.maxReplicas) {
-    problem('functions.replicas', `${functions.replicas} is above maxReplicas (${functions.maxReplicas})`);
   }
   if (`.${config.apiHost}`.endsWith(`.${config.zone}`)) {
     problem(
@@ -213,6 +232,61 @@ function contradictions(config: StackConfig, prefix: string, isUnknown: (text: s
   // Avoids a second line for a problem that is already reported.
   if (problems.length === 0) for (const [key, text] of startProblems(config, isUnknown)) problem(key, text);
   return problems;
+}
+
+/** Pairs of settings of which the first must not be above the second. */
+function limits({
+  preview,
+  functions,
+  sandboxes,
+}: StackConfig): [key: string, value: number, name: string, most: number][] {
+  const { maxTotal } = sandboxes;
+  return [
+    ['preview.allowedPortMin', preview.allowedPortMin, 'allowedPortMax', preview.allowedPortMax],
+    ['preview.maxPerRun', preview.maxPerRun, 'maxTotal', preview.maxTotal],
+    [
+      'preview.idleTimeoutMinutes',
+      preview.idleTimeoutMinutes,
+      'maxLifetimeHours, in minutes',
+      preview.maxLifetimeHours * 60,
+    ],
+    ['functions.replicas', functions.replicas, 'maxReplicas', functions.maxReplicas],
+    ['sandboxes.warmPoolTarget', sandboxes.warmPoolTarget, 'maxTotal', maxTotal],
+    ...Object.entries(sandboxes.warmPools).map(([name, { replicas }]): ReturnType<typeof limits>[number] => [
+      `sandboxes.warmPools.${name}.replicas`,
+      replicas,
+      'sandboxes.maxTotal',
+      maxTotal,
+    ]),
+  ];
+}
+
+/** Sizes of the pods that the functions make, and what the admission policies accept at most. */
+function podSizes({
+  sandboxes,
+  environment,
+}: StackConfig): [key: string, value: number, most: number, unit: string][] {
+  if (sandboxProvider(sandboxes) !== 'kubernetes') return [];
+  const most = {
+    cpu: ['PORTHOLE_SANDBOX_CPUS', SANDBOX_SIZE.cpuLimitMillis / 1_000, 'cores'],
+    memoryMb: ['PORTHOLE_SANDBOX_MEMORY_MIB', SANDBOX_SIZE.memoryMebibytes, 'MiB'],
+    diskMb: ['PORTHOLE_SANDBOX_DISK_MIB', SANDBOX_SIZE.workspaceMebibytes, 'MiB'],
+  } as const;
+  return (['cpu', 'memoryMb', 'diskMb'] as const).flatMap((field) => {
+    const [variable, limit, unit] = most[field];
+    const row = (key: string, value: unknown): ReturnType<typeof podSizes>[number] => [
+      key,
+      Number(value ?? 0),
+      limit,
+      unit,
+    ];
+    return [
+      row(`environment.${variable}`, environment[variable]),
+      ...Object.entries(sandboxes.images).map(([name, image]) =>
+        row(`sandboxes.images.${name}.${field}`, image[field]),
+      ),
+    ];
+  });
 }
 
 function attempt<T>(work: () => T): T | undefined {

@@ -159,6 +159,13 @@ export function sandboxProblems(sandboxes: Sandboxes): [key: string, problem: st
       `${sandboxes.warmPoolTarget} has no effect with the provider kubernetes, which keeps no sandbox ready: use agent-sandbox, or leave it out`,
     ]);
   }
+  // With `provider: kubernetes`, templates and pools may be made before the functions use them.
+  if (sandboxes.provider === undefined && provider === 'kubernetes' && Object.keys(templates).length > 0) {
+    problems.push([
+      'templates',
+      `${Object.keys(templates).join(', ')}: not used without a pool: add it to warmPools, or remove it`,
+    ]);
+  }
   if (provider !== 'kubernetes' && defaultWarmPool(sandboxes) === undefined) {
     const choice = names.length === 0 ? '' : `, one of ${names.join(', ')}`;
     problems.push([

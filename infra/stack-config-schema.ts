@@ -66,9 +66,15 @@ const isScalar = (value: unknown): value is string | number | boolean =>
   ['string', 'number', 'boolean'].includes(typeof value);
 
 const Namespaces = {
-  previews: label.default('agentweaver').describe('Namespace of previews and sandboxes'),
+  previews: label
+    .default('agentweaver')
+    .describe('Namespace of previews and sandboxes, without other pods if possible'),
   gateway: label.default('agentweaver').describe('Namespace of the shared Gateway'),
-  functions: label.default('porthole').describe('Namespace of the functions, separate from the sandboxes'),
+  functions: label
+    .default('porthole')
+    .describe(
+      'Namespace of the functions, separate from the sandboxes; the quotas make room for them if it is not',
+    ),
   existing: z
     .array(label)
     .default([])
@@ -193,9 +199,18 @@ const CatalogueImage = z.strictObject({
   ),
   description: z.string().optional().describe('Purpose of the image'),
   languages: z.array(text).optional().describe('Programming languages in the image'),
-  cpu: z.number().min(0.1).max(1_024).optional().describe('Default CPU cores of its sandboxes'),
-  memoryMb: whole(64, 16_777_216).optional().describe('Default memory of its sandboxes, in MiB'),
-  diskMb: whole(16, 16_777_216).optional().describe('Default size of `/workspace`, in MiB'),
+  cpu: z
+    .number()
+    .min(0.1)
+    .max(1_024)
+    .optional()
+    .describe('Default CPU cores of its sandboxes; at most 2 with `kubernetes`'),
+  memoryMb: whole(64, 16_777_216)
+    .optional()
+    .describe('Default memory of its sandboxes, in MiB; at most 2048 with `kubernetes`'),
+  diskMb: whole(16, 16_777_216)
+    .optional()
+    .describe('Default size of `/workspace`, in MiB; at most 10240 with `kubernetes`'),
 });
 
 const Sandboxes = {
@@ -360,7 +375,9 @@ export const StackConfigSchema = z.strictObject({
   environment: z
     .record(text, z.union([z.string(), z.number(), z.boolean(), object, z.array(z.unknown())]))
     .default({})
-    .describe('Other variables of the functions by name; `npm run config` lists them'),
+    .describe(
+      'Other variables of the functions by name, without secrets; `npm run config` lists them. With `kubernetes`, PORTHOLE_SANDBOX_CPUS is at most 2, PORTHOLE_SANDBOX_MEMORY_MIB 2048',
+    ),
   databaseUrl: secret('DATABASE_URL', 'URL of PostgreSQL (secret); required with more than one replica'),
   signingKeys: secret(
     'PORTHOLE_SIGNING_KEYS',

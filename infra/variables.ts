@@ -2,7 +2,7 @@ import { closestName } from '../core/sandboxes/closest-name.ts';
 import { ConfigError, readConfig, variableFaults } from '../host/config/config.ts';
 import { type Environment, EnvironmentSchema } from '../host/config/environment-schema.ts';
 import { previewVariable, type StackConfig } from './stack-config-schema.ts';
-import { environmentPlan, secretsPlan, textOf } from './environment.plan.ts';
+import { CHANNEL_PORT, environmentPlan, secretsPlan, textOf } from './environment.plan.ts';
 import { sandboxEnvironmentPlan } from './sandbox-provider.plan.ts';
 
 type Problem = readonly [key: string, problem: string];
@@ -56,6 +56,12 @@ const SETTING_OF: Readonly<Record<string, string>> = {
   Sandbox__Preview__Namespace: 'namespaces.previews',
 };
 
+/** Variables that the stack itself decides. */
+const FIXED: Readonly<Record<string, string>> = { HOST: 'the stack, which listens on 0.0.0.0: remove it' };
+
+/** A URL with a password. */
+const PASSWORD = /[a-z][a-z0-9+.-]*:\/\/[^\s/?#@:]*:[^\s/?#@]+@/i;
+
 /** Secret variables without a setting: go into the Secret, not into the ConfigMap. */
 const SECRET_VARIABLES = ['AWS_SECRET_ACCESS_KEY', 'R2_SECRET_ACCESS_KEY', 'PORTHOLE_BUCKETS'];
 
@@ -81,14 +87,23 @@ export function variableProblems(config: StackConfig, isUnknown: (text: string) 
       return [[key, `is not a variable of the functions; ${remedy}`]];
     }
     if (setting !== undefined) return [[key, `is decided by ${setting}: set that`]];
-    if (group === 'environment' && SECRET_VARIABLES.includes(name)) {
+    if (FIXED[name] !== undefined) return [[key, `is decided by ${FIXED[name]}`]];
+    const text = textOf(value);
+    if (group === 'environment' && (SECRET_VARIABLES.includes(name) || PASSWORD.test(text))) {
       return [[key, 'holds secrets: set it in secretEnvironment']];
     }
-    const text = textOf(value);
+    if (name === 'PORT' && takenPorts(config).includes(Number(text))) {
+      return [[key, `${text} cannot be the port of the API: set another, e.g. 8787, or remove it`]];
+    }
     return isUnknown(text)
       ? []
       : variableFaults(name, text).map((line) => [key, line.slice(line.indexOf(': ') + 2)] as const);
   });
+}
+
+/** A Service needs a known port, and the channel has its own. */
+function takenPorts({ sandboxes }: StackConfig): number[] {
+  return sandboxes.channel ? [0, CHANNEL_PORT] : [0];
 }
 
 /** Problems of all variables together that would keep the functions from starting. */

@@ -187,6 +187,12 @@ describe('the cap on sandboxes', () => {
       { 'count/pods': '103', 'count/persistentvolumeclaims': '103', [claims]: '100' },
     ],
   ])('%s', (_, sandboxes, hard) => {
+    const own = sandboxQuotaPlan(
+      config({ 'porthole:sandboxes': sandboxes, 'porthole:namespaces': { functions: 'agentweaver' } }),
+    ).spec.hard as Readonly<Record<string, string>>;
+    const pods = (hard as Readonly<Record<string, string>>)['count/pods'];
+    // Two of each of 10 replicas, and five pods of each job.
+    expect(own['count/pods']).toBe(pods === undefined ? undefined : String(Number(pods) + 40));
     expect(sandboxQuotaPlan(config({ 'porthole:sandboxes': sandboxes })).spec.hard).toEqual(hard);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { readStackConfig, StackConfigError } from '../../infra/read-stack-config.ts';
-import { DATABASE_URL, stackFile, values } from './support/stack-files.ts';
+import { DATABASE_URL, SERVICE_KEY, stackFile, values } from './support/stack-files.ts';
 
 const everySecret = () => true;
 
@@ -282,6 +282,70 @@ describe('a stack file', () => {
       'porthole:environment.PORTHOLE_BUCKETS: holds secrets: set it in secretEnvironment',
       'porthole:environment.SANDBOX_RETENTION_HOURS: must be a whole number from 1 to 87600',
       'porthole:environment.SANDBOX_RETENTION_HOUR: is not a variable of the functions; did you mean SANDBOX_RETENTION_HOURS?',
+    ],
+    [
+      'the address and ports of others, and a password in a URL',
+      withKey('environment', { HOST: '::', PORT: 8788, HTTPS_PROXY: 'http://user:pa55@proxy:3128' }),
+      'porthole:environment.HOST: is decided by the stack, which listens on 0.0.0.0: remove it',
+      'porthole:environment.PORT: 8788 cannot be the port of the API: set another, e.g. 8787, or remove it',
+      'porthole:environment.HTTPS_PROXY: holds secrets: set it in secretEnvironment',
+    ],
+    [
+      'a port that is not known',
+      withKey('environment', { PORT: 0 }),
+      'porthole:environment.PORT: 0 cannot be the port of the API: set another, e.g. 8787, or remove it',
+    ],
+    [
+      'sizes that the API server rejects for every pod',
+      {
+        ...withKey('environment', { PORTHOLE_SANDBOX_CPUS: 4, PORTHOLE_SANDBOX_MEMORY_MIB: '4096' }),
+        'porthole:sandboxes': JSON.stringify({
+          image: 'node',
+          images: { big: { reference: 'big', cpu: 2, memoryMb: 2049 } },
+        }),
+      },
+      'porthole:environment.PORTHOLE_SANDBOX_CPUS: 4 is above 2 cores, the most that the pod of a sandbox may have: lower it, or use a template of agent-sandbox',
+      'porthole:environment.PORTHOLE_SANDBOX_MEMORY_MIB: 4096 is above 2048 MiB, the most that the pod of a sandbox may have: lower it, or use a template of agent-sandbox',
+      'porthole:sandboxes.images.big.memoryMb: 2049 is above 2048 MiB, the most that the pod of a sandbox may have: lower it, or use a template of agent-sandbox',
+    ],
+    [
+      'previews in a namespace of Kubernetes',
+      withKey('namespaces', { previews: 'kube-system' }),
+      'porthole:namespaces.previews: kube-system is a namespace that Kubernetes and others use: name one for sandboxes only, e.g. agentweaver',
+    ],
+    [
+      "previews beside the gateway's pods",
+      withKey('namespaces', { previews: 'traefik' }),
+      "porthole:namespaces.previews: traefik is a namespace that the gateway's pods (gateway.podNamespace) use: name one for sandboxes only, e.g. agentweaver",
+    ],
+    [
+      'limits that are above others',
+      {
+        ...withKey('preview', { maxPerRun: 6, maxTotal: 5, idleTimeoutMinutes: 90, maxLifetimeHours: 1 }),
+        'porthole:sandboxes': JSON.stringify({
+          ...GUESTED,
+          warmPools: { ready: { template: 'node', replicas: 4 } },
+          maxTotal: 3,
+        }),
+      },
+      'porthole:preview.maxPerRun: 6 is above maxTotal (5)',
+      'porthole:preview.idleTimeoutMinutes: 90 is above maxLifetimeHours, in minutes (60)',
+      'porthole:sandboxes.warmPools.ready.replicas: 4 is above sandboxes.maxTotal (3)',
+    ],
+    [
+      'a template without a pool',
+      withKey('sandboxes', { ...GUESTED, warmPools: {}, image: 'node' }),
+      'porthole:sandboxes.templates: node: not used without a pool: add it to warmPools, or remove it',
+    ],
+    [
+      "a client's secret without its client",
+      { ...complete, 'porthole:oidcClientSecret': 'secret-of-the-client' },
+      'porthole:oidcClientSecret: is not used without oidc.clientId: set that, or remove it',
+    ],
+    [
+      'a user with the service key',
+      { ...complete, 'porthole:apiKeys': JSON.stringify({ [SERVICE_KEY]: { user: 'ann', org: 'acme' } }) },
+      'porthole:apiKeys: a key equals serviceKey, which has admin rights: give that user another one',
     ],
     [
       'settings of a Gateway beside one that others keep',
