@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { SandboxPodSchema } from '../host/config/environment-schema.ts';
 
 export const text = z.string().trim().min(1, 'must not be empty');
 export const whole = (min: number, max: number) => {
@@ -15,6 +16,23 @@ export const dnsName = z
     /^(?=.{1,200}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/,
     'must be a lower-case DNS name of two labels or more',
   );
+/** RFC 1123 subdomain: names of most objects. */
+export const objectName = z
+  .string()
+  .regex(
+    /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/,
+    'must be the lower-case name of an object, e.g. standard-rwo',
+  );
+const PATH_PART = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*';
+/** The grammar of the distribution project; a registry has a dot or a port, or is `localhost`. */
+export const imageReference = text.regex(
+  new RegExp(
+    `^(?:(?:localhost|[A-Za-z0-9-]+(?:\\.[A-Za-z0-9-]+)+|[A-Za-z0-9.-]+(?=:)|\\[[0-9a-f:]+\\](?=:))(?::\\d+)?/)?${PATH_PART}(?:/${PATH_PART})*(?::\\w[\\w.-]{0,127})?(?:@[a-z0-9]+:[a-f0-9]+)?$`,
+  ),
+  'must be the reference of an image, e.g. registry.example.com/app:1',
+);
+/** Labels of pods. */
+export const podLabels = SandboxPodSchema.shape.nodeSelector.unwrap();
 export const certificate = z
   .string()
   .regex(
@@ -84,8 +102,7 @@ export const Gateway = {
   podNamespace: label.describe(
     "Namespace of the gateway's own pods, the only pods that may connect to sandboxes",
   ),
-  podLabels: z
-    .record(text, z.string())
+  podLabels: podLabels
     .refine((labels) => Object.keys(labels).length > 0, 'must have at least one label')
     .describe("Labels of the gateway's own pods"),
   serviceKind: z

@@ -1,5 +1,6 @@
 import { messageOf } from '../host/config/config.ts';
-import type { z } from 'zod';
+import { z } from 'zod';
+import { closestName } from '../core/sandboxes/closest-name.ts';
 import { archiveProblems } from './archives.plan.ts';
 import { authorities, authorityFile, DATABASE_FOLDER } from './authorities.plan.ts';
 import { SANDBOX_SIZE } from '../constructs/sandbox-size.ts';
@@ -52,26 +53,39 @@ export function readStackConfig(
     unreadable.push(key);
     return [key, undefined];
   });
-  return parse(Object.fromEntries(settings), `${PROJECT}:`, [
-    ...clearTextSecrets(own, isSecret),
-    ...unreadable.map((key) => `${PROJECT}:${key}: must be a structure of keys and values`),
-  ]);
+  return parse(
+    Object.fromEntries(settings),
+    `${PROJECT}:`,
+    [
+      ...clearTextSecrets(own, isSecret),
+      ...unreadable.map((key) => `${PROJECT}:${key}: must be a structure of keys and values`),
+    ],
+    {
+      isUnknown: () => false,
+      isSecret: (key) => isSecret(`${PROJECT}:${key}`),
+    },
+  );
 }
 
 /**
  * @param settings as a program passes them
- * @param isUnknown whether a text is a placeholder for one that is known later. @default never
+ * @param isUnknown whether a text is a placeholder for one that is known later
+ * @param isSecret whether the value of a key must not be shown. @default never
  * @throws StackConfigError naming every problem at once; contains no secret value
  */
-export function readSettings(settings: unknown, isUnknown?: (text: string) => boolean): StackConfig {
-  return parse(settings, '', [], isUnknown);
+export function readSettings(
+  settings: unknown,
+  isUnknown: (text: string) => boolean = () => false,
+  isSecret: (key: string) => boolean = () => false,
+): StackConfig {
+  return parse(settings, '', [], { isUnknown, isSecret });
 }
 
 function parse(
   settings: unknown,
   prefix: string,
   known: readonly string[],
-  isUnknown: (text: string) => boolean = () => false,
+  { isUnknown, isSecret }: { isUnknown: (text: string) => boolean; isSecret: (key: string) => boolean },
 ): StackConfig {
   const problems = [...known];
   const { success, data, error } = StackConfigSchema.safeParse(settings);
@@ -83,7 +97,15 @@ function parse(
         const key = issue.path.map(String).join('.');
         // A structure that cannot be parsed already has a line.
         if (known.some((line) => line.startsWith(`${prefix}${key}: must be a structure`))) continue;
-        problems.push(`${prefix}${key}: ${isMissing(issue) ? 'is required' : messageOf(issue)}`);
+        const [group = ''] = issue.path.map(String);
+        const isShown =
+          ![...SECRET_KEYS, 'environment'].includes(group) &&
+          !isSecret(group) &&
+          issue.code !== 'invalid_key';
+        const value = valueAt(settings, issue.path);
+        const got =
+          isShown && isShort(value) && !isUnknown(String(value)) ? `, got ${JSON.stringify(value)}` : '';
+        problems.push(`${prefix}${key}: ${describe(issue, value)}${value === null ? '' : got}`);
       }
     }
     const refused = error.issues.flatMap((issue) =>
@@ -119,11 +141,51 @@ function without(settings: unknown, paths: readonly (readonly PropertyKey[])[]):
 
 /** The engine passes structured values as JSON, whatever their form in the stack file. */
 function isStructured(key: string): boolean {
-  let schema = (StackConfigSchema.shape as Readonly<Record<string, z.core.$ZodType | undefined>>)[key];
-  while (schema !== undefined && ['optional', 'default', 'prefault'].includes(schema._zod.def.type)) {
-    schema = (schema as z.ZodOptional)._zod.def.innerType;
-  }
-  return ['object', 'record', 'array'].includes(schema?._zod.def.type ?? '');
+  return ['object', 'record', 'array'].includes(schemaAt([key])?._zod.def.type ?? '');
+}
+
+/** The schema of a setting, without its default; undefined below free-form settings. */
+function schemaAt(path: readonly PropertyKey[]): z.core.$ZodType | undefined {
+  return path.reduce<z.core.$ZodType | undefined>((schema, key) => {
+    let at: z.core.$ZodType | undefined;
+    if (schema instanceof z.ZodObject) at = schema.shape[String(key)] as z.core.$ZodType | undefined;
+    else if (schema instanceof z.ZodRecord) at = schema.valueType;
+    else if (schema instanceof z.ZodArray) at = schema.element;
+    while (at instanceof z.ZodOptional || at instanceof z.ZodDefault || at instanceof z.ZodPrefault) {
+      at = at.unwrap();
+    }
+    return at;
+  }, StackConfigSchema);
+}
+
+const NOUNS: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'keys and values',
+  record: 'keys and values',
+};
+
+/** What is wrong with a setting, without its value. */
+function describe(issue: z.core.$ZodIssue, value: unknown): string {
+  if (isMissing(issue)) return 'is required';
+  if (value === null) return 'has no value: set one, or remove the key';
+  if (issue.message.startsWith('Invalid option') && issue.code === 'invalid_value')
+    return `must be ${issue.values.join(' or ')}`;
+  return messageOf(issue).replace(
+    /^Invalid input: expected (\w+), received .*$/,
+    (_, kind: string) => `must be ${NOUNS[kind] ?? kind}`,
+  );
+}
+
+function valueAt(settings: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], settings);
+}
+
+/** Whether a value helps in a message: no structure, and no text of several lines. */
+function isShort(value: unknown): boolean {
+  return ['string', 'number', 'boolean'].includes(typeof value) && /^.{0,60}$/.test(String(value));
 }
 
 const isMissing = (issue: { code?: string; message: string }): boolean =>
@@ -140,11 +202,10 @@ function clearTextSecrets(
 }
 
 function unknownKey(prefix: string, path: readonly PropertyKey[]): string {
-  const known = Object.keys(StackConfigSchema.shape);
-  const key = String(path.at(-1));
-  const close = known.find((candidate) => candidate.toLowerCase() === key.toLowerCase());
-  const remedy =
-    path.length === 1 && close !== undefined ? `did you mean ${close}?` : 'docs/deploy.md lists them';
+  const group = schemaAt(path.slice(0, -1));
+  const known = group instanceof z.ZodObject ? Object.keys(group.shape) : [];
+  const close = closestName(String(path.at(-1)), known);
+  const remedy = close === undefined ? 'docs/deploy.md lists them' : `did you mean ${close}?`;
   return `${prefix}${path.map(String).join('.')}: is not a setting; ${remedy}`;
 }
 

@@ -159,7 +159,8 @@ function replaceOutputs(value: unknown, path: Path, placeholders: Placeholder[])
 /** Validates the real value of a placeholder against the settings. */
 function checked(placeholder: Placeholder, settings: unknown): Placeholder {
   const value = placeholder.value.apply((known) => {
-    readSettings(setAt(settings, placeholder.path, known), isPlaceholder);
+    // An output may be a secret.
+    readSettings(setAt(settings, placeholder.path, known), isPlaceholder, () => true);
     return known;
   });
   return { ...placeholder, value };

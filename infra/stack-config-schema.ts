@@ -9,16 +9,29 @@ import {
   certificate,
   dnsName,
   Gateway,
+  imageReference,
   label,
+  objectName,
+  podLabels,
   text,
   whole,
   Zone,
 } from './gateway-config-schema.ts';
+import { amountOf } from './sandbox-provider.plan.ts';
 import { RELEASE_IMAGES } from './release-images.ts';
 
-const quantity = z
-  .string()
-  .regex(/^\d+(\.\d+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$/, 'must be a Kubernetes quantity, e.g. 500m or 1Gi');
+/** A Kubernetes quantity; `pulumi config set --path` stores `1` as a number. */
+const quantity = (pattern: RegExp, least: number, message: string) =>
+  z
+    .union([z.string(), z.number()], message)
+    .transform(String)
+    .refine((amount) => pattern.test(amount) && amountOf(amount) >= least, message);
+const cpu = quantity(/^(\d+(\.\d{1,3})?|\d+m)$/, 0.001, 'must be a number of CPU cores, e.g. 500m or 2');
+const size = quantity(
+  /^\d+(\.\d+)?(k|M|G|T|Ki|Mi|Gi|Ti)?$/,
+  2 ** 20,
+  'must be a size of at least 1Mi, e.g. 512Mi or 1Gi',
+);
 const addressRange = z
   .union([z.cidrv4(), z.cidrv6()], 'must be an address range, e.g. 203.0.113.0/24')
   .refine(
@@ -28,8 +41,10 @@ const addressRange = z
 const group = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape).prefault({} as never);
 
 /** An image, by default that of the release. */
-export function ofRelease(image: string | undefined): typeof text | z.ZodDefault<typeof text> {
-  return image === undefined ? text : text.default(image);
+export function ofRelease(
+  image: string | undefined,
+): typeof imageReference | z.ZodDefault<typeof imageReference> {
+  return image === undefined ? imageReference : imageReference.default(image);
 }
 
 /** A value in a stack file: variables of the functions are text. */
@@ -131,8 +146,8 @@ const Functions = {
   ),
   replicas: whole(1, 100).default(2).describe('Initial number of pods; afterwards the autoscaler decides'),
   maxReplicas: whole(1, 100).default(10).describe('Maximum number of pods of the autoscaler'),
-  cpu: quantity.default('250m').describe('CPU request of a pod'),
-  memory: quantity.default('512Mi').describe('Memory request and limit of a pod'),
+  cpu: cpu.prefault('250m').describe('CPU request of a pod'),
+  memory: size.prefault('512Mi').describe('Memory request and limit of a pod'),
   logLevel: variable('LOG_LEVEL'),
   pullSecret: label.optional().describe("Image pull Secret in the functions' namespace; it must exist"),
   databaseCa: certificate
@@ -144,7 +159,7 @@ const Functions = {
     .array(
       z.strictObject({
         namespace: label,
-        podLabels: z.record(text, z.string()).optional(),
+        podLabels: podLabels.optional(),
       }),
     )
     .default([])
@@ -173,10 +188,10 @@ const Oidc = z.strictObject({
 });
 
 const Template = z.strictObject({
-  image: text.describe('Image of the sandbox'),
-  cpu: quantity.default(TEMPLATE_SIZE.cpu).describe('CPU limit'),
-  memory: quantity.default(TEMPLATE_SIZE.memory).describe('Memory limit'),
-  storage: quantity.default(TEMPLATE_SIZE.storage).describe('Size of `/workspace`'),
+  image: imageReference.describe('Image of the sandbox'),
+  cpu: cpu.prefault(TEMPLATE_SIZE.cpu).describe('CPU limit'),
+  memory: size.prefault(TEMPLATE_SIZE.memory).describe('Memory limit'),
+  storage: size.prefault(TEMPLATE_SIZE.storage).describe('Size of `/workspace`'),
   runtimeClassName: label
     .optional()
     .describe('RuntimeClass of its sandboxes; `sandboxes.runtimeClassName` by default'),
@@ -194,7 +209,7 @@ const WarmPool = z.strictObject({
 });
 
 const CatalogueImage = z.strictObject({
-  reference: text.describe(
+  reference: imageReference.describe(
     "Image reference, preferably with a digest; for `agent-sandbox` the image of a warm pool's template",
   ),
   description: z.string().optional().describe('Purpose of the image'),
@@ -220,20 +235,22 @@ const Sandboxes = {
     .describe(
       'Provider of sandboxes: by default `agent-sandbox` if a warm pool is configured, else `kubernetes`. `auto` checks at each start whether the cluster has agent-sandbox',
     ),
-  image: text.optional().describe('Default image of sandboxes; required with `kubernetes`'),
+  image: imageReference.optional().describe('Default image of sandboxes; required with `kubernetes`'),
   images: z
     .record(label, CatalogueImage)
     .default({})
     .describe(
       'Catalogue of images that can be requested by name; the templates of warm pools are listed in it under their names',
     ),
-  storageClass: text.optional().describe('StorageClass of `/workspace`; by default that of the cluster'),
+  storageClass: objectName
+    .optional()
+    .describe('StorageClass of `/workspace`; by default that of the cluster'),
   warmPool: label
     .optional()
     .describe(
       'SandboxWarmPool of sandboxes that request no image; required if `warmPools` has more than one',
     ),
-  templates: z.record(label, Template).default({}).describe('SandboxTemplates of agent-sandbox, by name'),
+  templates: z.record(label, Template).prefault({}).describe('SandboxTemplates of agent-sandbox, by name'),
   warmPools: z.record(label, WarmPool).default({}).describe('SandboxWarmPools, by name'),
   warmPoolTarget: whole(0, 100)
     .default(0)
@@ -260,7 +277,7 @@ const Sandboxes = {
     .describe(
       "Whether sandboxes share the node's user namespace; `false` needs Kubernetes 1.33 and a runtime with user namespaces (containerd 2)",
     ),
-  guestImage: text
+  guestImage: imageReference
     .optional()
     .describe(
       'Image from which an init container copies `/porthole` into each sandbox; without it, images of sandboxes must contain the guest',
@@ -289,8 +306,8 @@ const Sandboxes = {
 
 const Broker = z.strictObject({
   replicas: whole(1, 100).default(2).describe('Number of its pods; open connections end with their pod'),
-  cpu: quantity.default('250m').describe('CPU request of a pod'),
-  memory: quantity.default('512Mi').describe('Memory request and limit of a pod'),
+  cpu: cpu.prefault('250m').describe('CPU request of a pod'),
+  memory: size.prefault('512Mi').describe('Memory request and limit of a pod'),
   egress: z
     .array(addressRange)
     .default([])
@@ -309,8 +326,8 @@ const Browsers = z.strictObject({
     .describe(
       'Pages that a pod opens at a time; others wait. Its memory limit is 1 GiB, and 512 MiB for each of them',
     ),
-  cpu: quantity.default('1').describe('CPU request of a pod; four pages at a time need two cores'),
-  memory: quantity.default('1Gi').describe('Memory request of a pod'),
+  cpu: cpu.prefault('1').describe('CPU request of a pod; four pages at a time need two cores'),
+  memory: size.prefault('1Gi').describe('Memory request of a pod'),
   egress: z
     .array(addressRange)
     .default([])

@@ -3,7 +3,7 @@ import { ConfigError, readConfig, variableFaults } from '../host/config/config.t
 import { type Environment, EnvironmentSchema } from '../host/config/environment-schema.ts';
 import { previewVariable, type StackConfig } from './stack-config-schema.ts';
 import { CHANNEL_PORT, environmentPlan, secretsPlan, textOf } from './environment.plan.ts';
-import { sandboxEnvironmentPlan } from './sandbox-provider.plan.ts';
+import { defaultWarmPool, sandboxEnvironmentPlan } from './sandbox-provider.plan.ts';
 
 type Problem = readonly [key: string, problem: string];
 
@@ -71,16 +71,29 @@ export function settingOf(name: string, { preview }: StackConfig): string | unde
   return key === undefined ? SETTING_OF[name] : `preview.${key}`;
 }
 
+/** Variables that are computed from the template of the default pool. */
+const SIZES: Readonly<Record<string, string>> = {
+  PORTHOLE_SANDBOX_CPUS: 'cpu',
+  PORTHOLE_SANDBOX_MEMORY_MIB: 'memory',
+  PORTHOLE_SANDBOX_DISK_MIB: 'storage',
+};
+
+/** The setting of a template that a variable is computed from. */
+function sizeOf(name: string, { sandboxes }: StackConfig): string | undefined {
+  if (SIZES[name] === undefined || !(name in sandboxEnvironmentPlan(sandboxes))) return undefined;
+  const pool = sandboxes.warmPools[defaultWarmPool(sandboxes) ?? ''];
+  return `sandboxes.templates.${pool?.template}.${SIZES[name]}`;
+}
+
 /** Problems of each variable in `environment` and `secretEnvironment` by itself. */
 export function variableProblems(config: StackConfig, isUnknown: (text: string) => boolean): Problem[] {
   const { environment, secretEnvironment = {} } = config;
-  const sized = new Set(Object.keys(sandboxEnvironmentPlan(config.sandboxes)));
   return [
     ...Object.entries(environment).map((each) => ['environment', ...each] as const),
     ...Object.entries(secretEnvironment).map((each) => ['secretEnvironment', ...each] as const),
   ].flatMap(([group, name, value]): Problem[] => {
     const key = `${group}.${name}`;
-    const setting = settingOf(name, config) ?? (sized.has(name) ? 'sandboxes.templates' : undefined);
+    const setting = settingOf(name, config) ?? sizeOf(name, config);
     if (!isVariable(name)) {
       const close = closestName(name, Object.keys(EnvironmentSchema.shape));
       const remedy = close === undefined ? 'npm run config lists them' : `did you mean ${close}?`;
@@ -110,13 +123,18 @@ function takenPorts({ sandboxes }: StackConfig): number[] {
 export function startProblems(config: StackConfig, isUnknown: (text: string) => boolean): Problem[] {
   const others =
     config.functions.existingSecret === undefined ? {} : { SANDBOX_API_KEY: 'of-others'.repeat(4) };
-  const environment = { ...environmentPlan(config), ...secretsPlan(config), ...others };
+  const environment: Readonly<Record<string, string>> = {
+    ...environmentPlan(config),
+    ...secretsPlan(config),
+    ...others,
+  };
   return environmentFaults(environment).flatMap((line): Problem[] => {
     const [name = '', ...rest] = line.split(': ');
-    if (isUnknown((environment as Readonly<Record<string, string>>)[name] ?? '')) return [];
-    const setting = settingOf(name, config);
-    const key = setting ?? `environment.${name}`;
-    return [[key, rest.join(': ')]];
+    if (isUnknown(environment[name] ?? '')) return [];
+    const text = rest.join(': ');
+    const size = sizeOf(name, config);
+    if (size !== undefined) return [[size, `makes ${name} ${environment[name]}, which ${text}`]];
+    return [[settingOf(name, config) ?? `environment.${name}`, text]];
   });
 }
 

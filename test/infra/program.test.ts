@@ -287,8 +287,8 @@ test(
       {
         severity: 'error',
         message: `The stack's configuration has 2 problems:
-  - porthole:zone: must be a lower-case DNS name of two labels or more
-  - porthole:functions.replicas: must be a whole number from 1 to 100`,
+  - porthole:zone: must be a lower-case DNS name of two labels or more, got "UPPER"
+  - porthole:functions.replicas: must be a whole number from 1 to 100, got 0`,
       },
     ]);
   },

@@ -62,13 +62,13 @@ describe('a stack file', () => {
     expect(problems).toEqual([
       'porthole:databaseUrl: is stored in clear text; set it with: pulumi config set --secret porthole:databaseUrl',
       'porthole:functions: must be a structure of keys and values',
-      'porthole:zone: must be a lower-case DNS name of two labels or more',
+      'porthole:zone: must be a lower-case DNS name of two labels or more, got "Preview.test"',
       'porthole:apiHost: is required',
       'porthole:gateway.podLabels: must have at least one label',
-      'porthole:preview.allowedPortMin: must be a whole number from 1 to 65535',
-      'porthole:preview.maxtotal: is not a setting; docs/deploy.md lists them',
+      'porthole:preview.allowedPortMin: must be a whole number from 1 to 65535, got 0',
+      'porthole:preview.maxtotal: is not a setting; did you mean maxTotal?',
       'porthole:databaseUrl: must be a postgres:// URL',
-      'porthole:gatway: is not a setting; docs/deploy.md lists them',
+      'porthole:gatway: is not a setting; did you mean gateway?',
     ]);
     expect(problems.join('\n')).not.toContain('hunter2');
   });
@@ -85,7 +85,7 @@ describe('a stack file', () => {
         'porthole:signingKeys': 'none',
       }),
     ).toEqual([
-      'porthole:preview.maxtotal: is not a setting; docs/deploy.md lists them',
+      'porthole:preview.maxtotal: is not a setting; did you mean maxTotal?',
       'porthole:functions.replicas: must be a whole number from 1 to 100',
       expect.stringMatching(/^porthole:signingKeys: /),
       'porthole:preview.allowedPortMin: 9000 is above allowedPortMax (3000)',
@@ -377,7 +377,7 @@ describe('a stack file', () => {
       }),
       'porthole:sandboxes.pod.labels.porthole.sandbox.users.io/role: is a key that Porthole or Kubernetes sets',
       'porthole:sandboxes.pod.labels.team: must be the value of a label',
-      'porthole:sandboxes.pod.tolerations.0.operator: Invalid option: expected one of "Exists"|"Equal"',
+      'porthole:sandboxes.pod.tolerations.0.operator: must be Exists or Equal',
       'porthole:sandboxes.pod.affinity: must not have matchLabelKeys: use a labelSelector',
     ],
     [
@@ -397,6 +397,69 @@ describe('a stack file', () => {
     ],
   ])('refuses %s', (_, given, ...problems) => {
     expect(problemsOf(given)).toEqual(problems);
+  });
+
+  test('shows the value of a refused setting, unless its key is encrypted', () => {
+    const given = {
+      ...withKey('gateway', { ...GATEWAY, port: '443', classname: 'x', podLabels: { 'a b': 'c' } }),
+      'porthole:functions': JSON.stringify({
+        image: 'UPPER/case:tag',
+        cpu: '2Gi',
+        memory: '100m',
+        placement: { nodeSelector: 'x' },
+        pullSecret: null,
+      }),
+      'porthole:sandboxes': JSON.stringify({ image: 'bad image name', storageClass: 'Nope!' }),
+      'porthole:zoen': 'preview.test',
+    };
+    const problems = [
+      'porthole:gateway.port: must be a whole number from 1 to 65535, got "443"',
+      'porthole:gateway.podLabels.a b: must be a name, e.g. team or example.com/team',
+      'porthole:gateway.classname: is not a setting; did you mean className?',
+      'porthole:functions.placement.nodeSelector: must be keys and values, got "x"',
+      'porthole:functions.image: must be the reference of an image, e.g. registry.example.com/app:1, got "UPPER/case:tag"',
+      'porthole:functions.cpu: must be a number of CPU cores, e.g. 500m or 2, got "2Gi"',
+      'porthole:functions.memory: must be a size of at least 1Mi, e.g. 512Mi or 1Gi, got "100m"',
+      'porthole:functions.pullSecret: has no value: set one, or remove the key',
+      'porthole:sandboxes.image: must be the reference of an image, e.g. registry.example.com/app:1, got "bad image name"',
+      'porthole:sandboxes.storageClass: must be the lower-case name of an object, e.g. standard-rwo, got "Nope!"',
+      'porthole:zoen: is not a setting; did you mean zone?',
+    ];
+    const secrets = ['porthole:databaseUrl', 'porthole:signingKeys', 'porthole:serviceKey'];
+    expect(problemsOf(given, (key) => secrets.includes(key))).toEqual(problems);
+    expect(problemsOf(given)).toEqual(problems.map((line) => line.replace(/, got ".*"$/, '')));
+  });
+
+  test.each([
+    ['memory', 0],
+    ['memory', '0'],
+    ['memory', '512'],
+    ['cpu', '0'],
+    ['cpu', -1],
+  ])('refuses functions.%s of %j', (key, value) => {
+    expect(problemsOf(withKey('functions', { image: 'x', [key]: value }))).toEqual([
+      expect.stringContaining(`porthole:functions.${key}: must be a `),
+    ]);
+  });
+
+  test('accepts cores as numbers', () => {
+    const sandboxes = { ...GUESTED, templates: { node: { image: 'node', cpu: 1 } } };
+    const given = {
+      ...withKey('functions', { image: 'localhost:5000/a/b_c:1.0@sha256:0a', cpu: 0.5 }),
+      'porthole:sandboxes': JSON.stringify(sandboxes),
+      'porthole:browsers': JSON.stringify({ image: 'registry.example.com/x', cpu: 2 }),
+    };
+    const config = readStackConfig(given, everySecret);
+    expect(config.functions.cpu).toBe('0.5');
+    expect(config.sandboxes.templates['node']?.cpu).toBe('1');
+    expect(config.browsers?.cpu).toBe('2');
+  });
+
+  test('names the template that makes sandboxes too small', () => {
+    const sandboxes = { ...GUESTED, templates: { node: { image: 'node', memory: '32Mi' } } };
+    expect(problemsOf(withKey('sandboxes', sandboxes))).toEqual([
+      'porthole:sandboxes.templates.node.memory: makes PORTHOLE_SANDBOX_MEMORY_MIB 32, which must be a whole number from 64 to 16777216',
+    ]);
   });
 
   test('refuses secrets beside a Secret that others keep', () => {
