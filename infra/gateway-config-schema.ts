@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { SandboxPodSchema } from '../host/config/environment-schema.ts';
 
@@ -35,10 +36,20 @@ export const imageReference = text.regex(
 export const podLabels = SandboxPodSchema.shape.nodeSelector.unwrap();
 export const certificate = z
   .string()
-  .regex(
-    /^\s*-----BEGIN CERTIFICATE-----\s[\s\S]*-----END CERTIFICATE-----\s*$/,
-    'must be certificates in PEM',
-  );
+  .regex(/-----BEGIN CERTIFICATE-----\s[\s\S]*-----END CERTIFICATE-----\s*$/, 'must be certificates in PEM')
+  .refine(isReadable, 'has a block that is not a certificate: give the PEM file of the CA as it is');
+
+function isReadable(pem: string): boolean {
+  try {
+    // It reads the first block only. Text before a block is a comment (RFC 7468).
+    for (const block of pem.split(/(?=-----BEGIN CERTIFICATE-----)/)) {
+      if (block.startsWith('-----BEGIN')) void new X509Certificate(block);
+    }
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 const notes = z.record(text, z.string()).default({});
 

@@ -1,3 +1,4 @@
+import { rootCertificates } from 'node:tls';
 import * as pulumi from '@pulumi/pulumi';
 import { deriveGuestKeys } from './sandboxes.plan.ts';
 import { readSettings, StackConfigError } from './read-stack-config.ts';
@@ -24,7 +25,7 @@ const FORMS: readonly ((id: string) => string)[] = [
   (id) => `https://${id}.invalid`,
   (id) => `postgres://${id}.invalid/db`,
   (id) => id.padEnd(43, 'x'),
-  (id) => `-----BEGIN CERTIFICATE-----\n${id}\n-----END CERTIFICATE-----\n`,
+  (id) => `${id}\n${rootCertificates[0]}`,
   (id) => JSON.stringify({ keys: [{ kty: 'oct', kid: id, k: KEY }] }),
   (id) => JSON.stringify({ [id]: { user: 'u', org: 'o' } }),
 ];

@@ -1,3 +1,4 @@
+import { rootCertificates } from 'node:tls';
 import { expect, test } from '@jest/globals';
 import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/auth/key-set.ts';
 import { accessPlan } from '../../infra/access.ts';
@@ -83,7 +84,7 @@ test('browsers use their own sandbox under a profile that permits it, and only t
 });
 
 test("browsers get the authority of the gateway's certificate", () => {
-  const ca = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
+  const [ca = ''] = rootCertificates;
   const probe = { url: 'https://traefik.traefik.svc:8443', ca };
   const gateway = stackFile().config['porthole:gateway'] as object;
   const given = config({}, { 'porthole:gateway': { ...gateway, probe } });

@@ -1,3 +1,4 @@
+import { rootCertificates } from 'node:tls';
 import { describe, expect, test } from '@jest/globals';
 import { createGuestKeys, deriveKeySet, JwksSchema } from '#adapters/auth/key-set.ts';
 import { sandboxPodManifests } from '#constructs/sandbox-pod.ts';
@@ -167,7 +168,7 @@ describe('the functions', () => {
 });
 
 describe('the authorities behind certificates', () => {
-  const ca = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+  const [ca = ''] = rootCertificates;
   const given = config({
     'porthole:gateway': {
       className: 'traefik',

@@ -1,3 +1,4 @@
+import { rootCertificates } from 'node:tls';
 import { describe, expect, test } from '@jest/globals';
 import { readConfig } from '#host/config/config.ts';
 import { environmentPlan, secretsPlan } from '../../infra/environment.plan.ts';
@@ -187,7 +188,7 @@ describe("the functions' environment", () => {
   });
 
   test('says where the gateway is reached, and by what authority it is known', () => {
-    const ca = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+    const [ca = ''] = rootCertificates;
     const probe = { url: 'https://traefik.traefik.svc:8443', ca };
     const found = clusterOf({ gateway: { port: 8443, serviceKind: 'clusterip', probe } });
     expect(found.probeUrl?.href).toBe('https://traefik.traefik.svc:8443/');

@@ -1,3 +1,4 @@
+import { rootCertificates } from 'node:tls';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,7 +29,7 @@ const file = stackFile({
     podLabels: { app: 'traefik' },
     probe: {
       url: 'https://traefik.traefik.svc:8443',
-      ca: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
+      ca: rootCertificates[0],
     },
   },
 });

@@ -1,3 +1,4 @@
+import { rootCertificates } from 'node:tls';
 import { describe, expect, test } from '@jest/globals';
 import { readStackConfig, StackConfigError } from '../../infra/read-stack-config.ts';
 import { DATABASE_URL, SERVICE_KEY, stackFile, values } from './support/stack-files.ts';
@@ -18,7 +19,7 @@ function problemsOf(
 }
 
 const GATEWAY = { className: 'traefik', podNamespace: 'traefik', podLabels: { app: 'traefik' } };
-const PEM = '-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n';
+const [PEM = ''] = rootCertificates;
 const complete = values(stackFile());
 const withKey = (key: string, value: unknown) => ({
   ...complete,
@@ -159,6 +160,14 @@ describe('a stack file', () => {
         'porthole:databaseUrl': `${DATABASE_URL}?sslrootcert=/etc/porthole/database/root.pem`,
       },
       'porthole:databaseUrl: sslrootcert names /etc/porthole/database/root.pem, which the pods do not have: functions.databaseCa is mounted at /etc/porthole/database/ca.crt',
+    ],
+    [
+      'a PEM with a block that is no certificate',
+      withKey('functions', {
+        image: 'x',
+        databaseCa: `${PEM}\n-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n`,
+      }),
+      'porthole:functions.databaseCa: has a block that is not a certificate: give the PEM file of the CA as it is',
     ],
     [
       'an existing namespace that nothing uses',

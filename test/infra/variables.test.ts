@@ -1,3 +1,4 @@
+import { rootCertificates } from 'node:tls';
 import { describe, expect, test } from '@jest/globals';
 import { EnvironmentSchema } from '#host/config/environment-schema.ts';
 import { archiveEnvironmentPlan } from '../../infra/archives.plan.ts';
@@ -27,7 +28,7 @@ const PARTNER: Readonly<Record<string, string>> = {
   PORTHOLE_TLS_KEY: 'PORTHOLE_TLS_CERT',
 };
 
-const PEM = '-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n';
+const [PEM = ''] = rootCertificates;
 const GATEWAY = { className: 'traefik', podNamespace: 'traefik', podLabels: { app: 'traefik' } };
 
 /** Every setting that becomes a variable. */
