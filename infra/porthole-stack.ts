@@ -18,6 +18,9 @@ import { Routes } from './routes.ts';
 import { Sandboxes } from './sandbox-templates.ts';
 import { StackConfigError } from './read-stack-config.ts';
 
+/** Definition that agent-sandbox v1.0 installs. */
+const TEMPLATES_CRD = 'sandboxtemplates.extensions.agents.x-k8s.io';
+
 /**
  * Porthole on a cluster: one child a concern. Guards are in force before the first function starts.
  */
@@ -65,6 +68,13 @@ export class Porthole extends pulumi.ComponentResource {
     ];
     const guarded = { ...own, dependsOn: guards };
     const sandboxes = new Sandboxes(`${name}-sandboxes`, settled, guarded);
+    // Fails the preview without the CRDs. A program with its own provider may install them itself.
+    const provider = 'providers' in own ? own.providers[0] : undefined;
+    if (provider !== undefined && Object.keys(config.sandboxes.templates).length > 0) {
+      const definition = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' };
+      const read = { parent: this, provider, id: TEMPLATES_CRD };
+      void new kubernetes.apiextensions.CustomResource(`${name}-needs-agent-sandbox`, definition, read);
+    }
     // Without the CRDs of agent-sandbox the update fails before it changes the functions.
     const functions = new Functions(`${name}-functions`, settled, {
       ...own,

@@ -1,20 +1,25 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Registration } from './engine/registration.ts';
 import { type ProgramResult, runProgram } from './engine/run-program.ts';
-import { pathsWhere, Secret, UNKNOWN } from './engine/wire-values.ts';
+import { pathsWhere, type Properties, Secret, UNKNOWN } from './engine/wire-values.ts';
 import { DATABASE_URL, MAIN, SERVICE_KEY, SIGNING_KEYS, stackFile } from './support/stack-files.ts';
 
 /**
  * Runs the program against an engine that answers with the inputs, as one does that creates
  * nothing.
  */
-async function run(more: Readonly<Record<string, unknown>> = {}, dryRun = true): Promise<ProgramResult> {
+async function run(
+  more: Readonly<Record<string, unknown>> = {},
+  dryRun = true,
+  read: (type: string, id: string) => Promise<Properties> = () => Promise.resolve({}),
+): Promise<ProgramResult> {
   return runProgram({
     project: 'porthole',
     stack: 'test',
     main: MAIN,
     stackFile: stackFile(more),
     dryRun,
+    read,
     register: ({ custom, name, inputs }) =>
       Promise.resolve({ id: custom && !dryRun ? name : undefined, outputs: inputs }),
   });
@@ -199,6 +204,24 @@ describe('the program', () => {
 });
 
 describe('the program of a stack that asks for more', () => {
+  test(
+    'fails at the preview without the definitions of agent-sandbox',
+    async () => {
+      const sandboxes = {
+        templates: { node: { image: 'sandbox@sha256:1' } },
+        warmPools: { ready: { template: 'node' } },
+      };
+      const { succeeded, log, output } = await run({ 'porthole:sandboxes': sandboxes }, true, (type, id) =>
+        Promise.reject(new Error(`the ${type} ${id} does not exist`)),
+      );
+      expect(succeeded).toBe(false);
+      expect(JSON.stringify(log) + output).toContain(
+        'CustomResourceDefinition sandboxtemplates.extensions.agents.x-k8s.io does not exist',
+      );
+    },
+    PATIENT,
+  );
+
   test(
     'declares templates before their pools, and what sandboxes may reach',
     async () => {
