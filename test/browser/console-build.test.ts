@@ -32,6 +32,7 @@ const SOURCES = [
   'host',
   'build',
   'console',
+  'client/streams',
 ];
 const MINUTE = 60_000;
 
