@@ -7,6 +7,9 @@
  */
 import { existsSync, fstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { LABELS, SANDBOX_LABELS } from '#constructs/names.ts';
+import { FUNCTIONS_NAME } from '../../infra/environment.plan.ts';
+import { componentLabels, STACK_LABELS } from '../../infra/labels.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const MANAGED = 'label=app.kubernetes.io/managed-by=porthole';
@@ -90,10 +93,24 @@ async function pulumi([command = '', ...rest]: readonly string[]): Promise<void>
   }
 }
 
+/** What the pages ask of the cluster, with the names and labels that the stack gives. */
 function kubectl(given: readonly string[]): void {
-  const known = 'get service kubernetes --output jsonpath={.spec.clusterIP}';
-  check(given.join(' ') === known, 'the stand-in cannot do this');
-  say('10.96.0.1');
+  const [own] = Object.entries(STACK_LABELS)[0] ?? [];
+  const sandboxes = `-l ${LABELS.managedBy}=${SANDBOX_LABELS[LABELS.managedBy]}`;
+  const { 'app.kubernetes.io/component': component } = componentLabels('functions');
+  const answers: Readonly<Record<string, string>> = {
+    'get service kubernetes --output jsonpath={.spec.clusterIP}': '10.96.0.1',
+    [`-n porthole scale deployment ${FUNCTIONS_NAME} --replicas 0`]: 'scaled',
+    [`-n porthole delete cronjobs -l ${own}=porthole`]: 'deleted',
+    [`-n porthole wait --for=delete pods -l app.kubernetes.io/component=${component} --timeout 2m`]: 'met',
+    [`-n agentweaver delete sandboxclaims.extensions.agents.x-k8s.io ${sandboxes} --cascade=foreground`]:
+      'deleted',
+    [`-n agentweaver delete services,pods,persistentvolumeclaims ${sandboxes}`]: 'deleted',
+    '-n agentweaver get pods,persistentvolumeclaims,sandboxes.agents.x-k8s.io': '',
+  };
+  const answer = answers[given.join(' ')];
+  check(answer !== undefined, 'the stand-in cannot do this');
+  say(answer ?? '');
 }
 
 const programs = { npm, docker, pulumi, kubectl };
