@@ -281,10 +281,12 @@ suite('kubernetes provider', missing(), () => {
       const id = sandboxId();
       await provider.create({ id });
       const script =
-        'echo kept > kept; for each in /proc/[0-9]*; do grep -q "[p]orthole-guest" $each/cmdline && kill -9 ${each#/proc/}; done';
-      const killed = await provider.exec(id, { argv: ['sh', '-c', script] });
+        'read _; echo kept > kept; for each in /proc/[0-9]*; do grep -q "[p]orthole-guest" $each/cmdline && kill -9 ${each#/proc/}; done';
+      const killed = await provider.exec(id, { argv: ['sh', '-c', script], stdin: true });
       killed.stdout.resume();
       killed.stderr.resume();
+      // Only now: the start itself would fail if the guest ended before it said so.
+      killed.stdin?.end('\n');
       expect(await codeOf(killed.exited)).toBe('exec_transport_error');
       // The pod's status reports the end, and then the new start, when the guest may have answered
       // again already.
