@@ -31,11 +31,19 @@ export async function turn(page: Page, state: 'hidden' | 'visible'): Promise<voi
   })()`);
 }
 
+/** Waits for the animations that end. */
+const ARRIVED = `Promise.all(document.getAnimations()
+  .filter(({ effect }) => effect?.getComputedTiming().endTime !== Infinity)
+  .map(({ finished }) => finished.catch(() => 0)))
+  .then(() => 0)`;
+
 /** Accessibility violations found by axe-core: each as its rule and its first element. */
 export async function violations(page: Pick<Page, 'evaluate'>): Promise<string[]> {
   // Through the debugger, because the page's CSP blocks injected scripts. Once per document: the
   // script is large.
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axeSource());
+  // A card that is still fading in has too little contrast.
+  await page.evaluate(ARRIVED);
   // Only violations leave the page: the lists of passes are megabytes.
   return (await page.evaluate(`axe
     .run(document, { iframes: false, resultTypes: ['violations'] })
