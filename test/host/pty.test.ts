@@ -92,7 +92,7 @@ describe('the terminal', () => {
     await here.eventually('pgrep -fx "sleep 1001" >/dev/null');
     terminal.type('\x03');
     await terminal.shows('interrupted');
-    // Its prompt says that the shell reads again: before that, the terminal would swallow the last ^D.
+    // Its prompt says that the shell reads again: before that, the last ^D would be lost.
     terminal.type('PS1=typed; cat > typed\n');
     await here.eventually('[ -e typed ]');
     terminal.type('naïve – 窓 🪟x\x7f\n\x04');
