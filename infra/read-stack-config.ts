@@ -105,7 +105,7 @@ function parse(
         const value = valueAt(settings, issue.path);
         const got =
           isShown && isShort(value) && !isUnknown(String(value)) ? `, got ${JSON.stringify(value)}` : '';
-        problems.push(`${prefix}${key}: ${describe(issue, value)}${value === null ? '' : got}`);
+        problems.push(`${prefix}${key}: ${describe(issue, value)}${got}`);
       }
     }
     const refused = error.issues.flatMap((issue) =>
