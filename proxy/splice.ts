@@ -7,19 +7,19 @@ const HALF_CLOSED_MS = 30_000;
 /**
  * Joins two byte streams until both have ended, with back-pressure both ways. Passes on a
  * half-close, and what one side sent before it failed; destroys one if the other is destroyed. No
- * idle timeout. Calls `onBytes` for every chunk from `a` and from `b`. Where one is a direct
- * socket, the other is a socket, too.
+ * idle timeout. Calls `onBytes`, which must not keep them, for every chunk from `a` and from `b`.
+ * Where one is a direct socket, the other is a socket, too.
  */
-export function splice(a: Duplex, b: Duplex, onBytes: (from: 'a' | 'b', count: number) => void): void {
-  pump(a, b, (count) => onBytes('a', count));
-  pump(b, a, (count) => onBytes('b', count));
+export function splice(a: Duplex, b: Duplex, onBytes: (from: 'a' | 'b', bytes: Buffer) => void): void {
+  pump(a, b, (bytes) => onBytes('a', bytes));
+  pump(b, a, (bytes) => onBytes('b', bytes));
   a.resume();
   b.resume();
 }
 
-function pump(from: Duplex, to: Duplex, onBytes: (count: number) => void): void {
+function pump(from: Duplex, to: Duplex, onBytes: (bytes: Buffer) => void): void {
   from.on('data', (bytes: Buffer) => {
-    onBytes(bytes.length);
+    onBytes(bytes);
     if (!to.write(bytes) && !to.destroyed) from.pause();
   });
   to.on('drain', () => from.resume());
@@ -43,7 +43,7 @@ function pump(from: Duplex, to: Duplex, onBytes: (count: number) => void): void 
     }
     // The peer has reset the connection: what it sent before still waits here.
     for (let rest: unknown = from.read(); rest instanceof Buffer; rest = from.read()) {
-      onBytes(rest.length);
+      onBytes(rest);
       to.write(rest);
     }
     end();
@@ -53,7 +53,7 @@ function pump(from: Duplex, to: Duplex, onBytes: (count: number) => void): void 
 }
 
 /** A socket writes what the kernel accepts at once, and keeps a reference to the rest. */
-function passDirectly(from: Duplex, to: Duplex, onBytes: (count: number) => void): void {
+function passDirectly(from: Duplex, to: Duplex, onBytes: (bytes: Buffer) => void): void {
   let isFull = false;
   const written = (): void => {
     if (!isFull || to.writableLength > 0) return;
@@ -61,7 +61,7 @@ function passDirectly(from: Duplex, to: Duplex, onBytes: (count: number) => void
     from.resume();
   };
   const isDirect = readDirectly(from, (bytes) => {
-    onBytes(bytes.length);
+    onBytes(bytes);
     to.write(bytes, written);
     isFull = to.writableLength > 0 && !to.destroyed;
     return !isFull;

@@ -178,7 +178,9 @@ export function serveIntercepted(program: TLSSocket, server: TLSSocket, handlers
         socket.write(`${start}${lines.join('')}\r\n`, 'latin1');
         if (rest.length > 0) upstream.unshift(rest);
         if (head.length > 0) socket.unshift(head);
-        splice(socket, upstream, (from, count) => handlers.passed(from === 'a' ? 'program' : 'host', count));
+        splice(socket, upstream, (from, { length }) =>
+          handlers.passed(from === 'a' ? 'program' : 'host', length),
+        );
       })
       .end();
   };

@@ -146,7 +146,7 @@ export class NetworkBroker {
       answers.accept();
       endTogether(flow, client, socket);
       await this.#checkServerName(flow, client, socket);
-      splice(client, socket, (from, count) => (flow[from === 'a' ? 'bytesOut' : 'bytesIn'] += count));
+      splice(client, socket, (from, { length }) => (flow[from === 'a' ? 'bytesOut' : 'bytesIn'] += length));
       socket.once('close', () => this.#end(flow));
     } catch (error) {
       await this.#fail(flow, error, client, answers.refuse);

@@ -57,8 +57,8 @@ export const openPreviewsAnswer = z.object({
         port: z.int().check(z.gte(1), z.lte(65_535)),
         host: z.string().check(z.maxLength(260)),
         /**
-         * Time since the last bytes from a visitor, in milliseconds; null: none since the guest
-         * started.
+         * Time since the last bytes from or to a visitor, in milliseconds; null: none since the
+         * guest started.
          */
         idle_ms: z.nullable(count),
         /** Body and WebSocket bytes from visitors, and to them. */

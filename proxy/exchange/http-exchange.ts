@@ -149,6 +149,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
 
   received(bytes: Buffer): void {
     this.#answered = true;
+    this.#backend.touch();
     this.#connection?.parser.push(bytes);
     if (this.#headSent && !this.#flushed && !this.#over) {
       // Send the head now: an event stream may stay silent for long after it.
@@ -220,6 +221,7 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
 
   readonly #onClientDrain = (): void => {
     this.#held = false;
+    this.#backend.touch();
     this.#connection?.socket.resume();
   };
 

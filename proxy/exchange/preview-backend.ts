@@ -54,7 +54,7 @@ export class PreviewBackend {
     this.#removed();
   }
 
-  /** Call it for activity of the visitor. Cheap: reports at most once a second. */
+  /** Call it for bytes in either direction. Cheap: reports at most once a second. */
   touch(): void {
     const now = performance.now();
     if (now < this.#touchAfter) return;

@@ -5,6 +5,7 @@ import { endWith } from '../front/raw-answer.ts';
 import type { OpenExchange, PreviewBackend } from './preview-backend.ts';
 import { requestHead, responseHeaders } from '../preview-headers.ts';
 import type { AdmittedRequest, PreviewProxyDeps } from '../preview-proxy-deps.ts';
+import { SilentClient } from './silent-client.ts';
 import { splice } from '../splice.ts';
 import { rawPageAnswer } from '../status-answer.ts';
 import type { PreviewStatus, StatusPageContext } from '../status-page.ts';
@@ -60,6 +61,7 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
   readonly #dialling = new AbortController();
   #connection: UpstreamConnection | undefined;
   #upstream: Duplex | undefined;
+  #silence: SilentClient | undefined;
   #headSent = false;
   /** The client has its answer, or is gone. */
   #over = false;
@@ -126,6 +128,7 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
   // Events of the connection to the app, until it has agreed.
 
   received(bytes: Buffer): void {
+    this.#backend.touch();
     this.#connection?.parser.push(bytes);
   }
 
@@ -160,11 +163,17 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
     if (this.#early.length > 0) upstream.write(this.#early);
     this.#fromClient += this.#early.length;
     this.#toClient += rest.length;
-    splice(this.#client, upstream, (from, count) => {
-      if (from === 'b') this.#toClient += count;
-      else {
-        this.#fromClient += count;
-        this.#backend.touch();
+    const silence = new SilentClient(this.#client);
+    this.#silence = silence;
+    silence.sent(rest);
+    splice(this.#client, upstream, (from, bytes) => {
+      this.#backend.touch();
+      if (from === 'b') {
+        this.#toClient += bytes.length;
+        silence.sent(bytes);
+      } else {
+        this.#fromClient += bytes.length;
+        silence.heard();
       }
     });
   }
@@ -235,6 +244,7 @@ export class WebSocketExchange implements OpenExchange, ConnectionUser, Response
     this.#over = true;
     this.#dialling.abort();
     this.#release()?.destroy();
+    this.#silence?.close();
     if (this.#upstream !== undefined) this.#deps.metrics.upgrades(-1);
     this.#backend.remove(this);
     this.#deps.metrics.bytes(this.#fromClient, this.#toClient, this.#backend.target);

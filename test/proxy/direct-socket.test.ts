@@ -43,8 +43,8 @@ async function relayTo(
     upstream.on('error', () => {});
     const join = async (): Promise<void> => {
       await begin(upstream);
-      splice(client, upstream, (from, count) => {
-        bytes[from] += count;
+      splice(client, upstream, (from, part) => {
+        bytes[from] += part.length;
         seen.waiting = Math.max(seen.waiting, client.writableLength);
       });
       upstreams.resolve(upstream);
@@ -127,7 +127,7 @@ test('delivers what waits for the slower side where the other is reset', async (
   splice(
     fast.on('error', () => {}),
     slow,
-    (from, count) => (passed += from === 'a' ? count : 0),
+    (from, part) => (passed += from === 'a' ? part.length : 0),
   );
   for (const part of ['first ', 'second ', 'third ', 'fourth']) {
     fast.push(part);

@@ -41,6 +41,8 @@ export interface GatewayFixture extends Listener {
   readonly dials: () => number;
   /** Number of seconds with recorded use of the preview. */
   readonly uses: () => number;
+  /** When use of the preview was last recorded, by `performance.now()`. */
+  readonly lastUse: () => number | undefined;
   /** Ends the connections of the preview. */
   readonly revoke: () => void;
   readonly drain: (drainMs?: number) => Promise<void>;
@@ -71,6 +73,7 @@ export async function startGateway(
 ): Promise<LocalFixture> {
   const apiRequests: string[] = [];
   const touched: PreviewTarget[] = [];
+  let lastUse: number | undefined;
   const answered: string[] = [];
   const logged: string[] = [];
   let upgrades = 0;
@@ -89,7 +92,10 @@ export async function startGateway(
       dials += 1;
       return (overrides.dial ?? dialLoopback)(target, signal);
     },
-    touched: (target) => void touched.push(target),
+    touched(target) {
+      touched.push(target);
+      lastUse = performance.now();
+    },
     dialFailure,
     visitor: (req) => ({ scheme: 'http', host: req.headers.host ?? '', client: clientAddress(req) }),
     fingerprint: tokenFingerprint,
@@ -139,6 +145,7 @@ export async function startGateway(
     },
     scheme: 'http',
     uses: () => touched.length,
+    lastUse: () => lastUse,
     revoke: () => proxy.revoke({ token: TOKEN }),
     drain: (drainMs) => proxy.close(drainMs),
     previewHost: `${TOKEN}-preview.localhost:${listening.port}`,

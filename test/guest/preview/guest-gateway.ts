@@ -54,6 +54,7 @@ export const startGuestGateway: StartGateway = async (
     apiRequests: [],
     dials: () => dials,
     uses: () => (previews.find(hostOf(TOKEN))?.lastUsedAt === undefined ? 0 : 1),
+    lastUse: () => previews.find(hostOf(TOKEN))?.lastUsedAt,
     revoke: () => listener.revoke(upstreamPort, hostOf(TOKEN)),
     drain: (drainMs) => listener.close(drainMs),
     async close() {
