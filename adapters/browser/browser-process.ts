@@ -4,8 +4,10 @@
  */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Browser } from 'playwright-core';
+import { type Browser, chromium } from 'playwright-core';
 import type { Interruption, PageObservation, PageVisit, Viewport } from '#core/pages/page-browser.ts';
+import { axeSource } from './accessibility.ts';
+import { canSandbox, leaveRoot } from './browser-user.ts';
 import { whyUnresponsive } from './page-recorder.ts';
 import { isSameViewport, preparePage, type PreparedPage, warmUp } from './prepared-page.ts';
 import { visitPage } from './visit-page.ts';
@@ -13,7 +15,8 @@ import { visitPage } from './visit-page.ts';
 /** The browser to run, and whether with its own sandbox. */
 interface Program {
   readonly program: string;
-  readonly isSandboxed: boolean;
+  /** @default where its user may make user namespaces */
+  readonly isSandboxed: boolean | undefined;
 }
 
 export type ToBrowser =
@@ -62,6 +65,11 @@ interface Launched {
   isEnded: boolean;
 }
 
+// Reads its file while this process still can.
+axeSource();
+leaveRoot();
+const sandboxable = canSandbox();
+
 let current: Launched | undefined;
 const running = new Map<number, AbortController>();
 /** Pages of looks that have been answered. */
@@ -85,8 +93,9 @@ function begin(program: Program): Launched {
   return begun;
 }
 
-async function launch({ program, isSandboxed }: Program): Promise<Browser> {
-  const { chromium } = await import('playwright-core');
+async function launch(wanted: Program): Promise<Browser> {
+  const { program } = wanted;
+  const isSandboxed = wanted.isSandboxed ?? (await sandboxable);
   return chromium.launch({
     executablePath: program,
     // The host decides when this process ends.

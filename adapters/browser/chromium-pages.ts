@@ -1,14 +1,16 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, constants, mkdtempSync } from 'node:fs';
+import { accessSync, chownSync, constants, cpSync, existsSync, mkdtempSync, readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
+import { ownerOf } from '#adapters/local/drop-root.ts';
 import { PortholeError } from '#core/errors.ts';
 import type { PageBrowser, PageObservation, PageVisit } from '#core/pages/page-browser.ts';
 import { FairQueue } from '#core/shared/concurrency.ts';
 import type { FromBrowser, ToBrowser } from './browser-process.ts';
+import { USER } from './browser-user.ts';
 
 export interface PageBrowserOptions {
   /** Path of the browser. @default a headless shell or browser in /usr/bin or on PATH */
@@ -19,7 +21,7 @@ export interface PageBrowserOptions {
   readonly idleMs?: number;
   /** Pages open at a time; others wait. @default 4, for two cores */
   readonly pages?: number;
-  /** Whether Chromium uses its own sandbox. @default unless root, for which it refuses */
+  /** Whether Chromium uses its own sandbox. @default where its user may make user namespaces */
   readonly isSandboxed?: boolean;
 }
 
@@ -45,8 +47,7 @@ const HEADLESS_SHELLS = ['chromium-headless-shell', 'headless_shell', 'chrome-he
 
 /** Drives this machine's Chromium in a process that starts with the first look. */
 export function createPageBrowser(options: PageBrowserOptions): PageBrowser {
-  const { program, failed, idleMs = IDLE_MS, pages = PAGES } = options;
-  const { isSandboxed = process.getuid?.() !== 0 } = options;
+  const { program, failed, idleMs = IDLE_MS, pages = PAGES, isSandboxed } = options;
   // One owner never takes every place.
   const queue = new FairQueue({ perOwner: Math.max(1, pages - 1), total: pages, waiting: WAITING });
   const waiting = new Map<number, Waiting>();
@@ -60,6 +61,8 @@ export function createPageBrowser(options: PageBrowserOptions): PageBrowser {
   const start = (): ChildProcess => {
     // Holds browser profiles, which a killed browser leaves behind.
     const folder = mkdtempSync(join(tmpdir(), 'porthole-browser-'));
+    const user = ownerOf('browser');
+    if (user !== undefined) giveHome(folder, user);
     const started = fork(new URL('./browser-process.ts', import.meta.url), [], {
       execArgv: [
         `--max-old-space-size=${HEAP_MIB}`,
@@ -71,7 +74,15 @@ export function createPageBrowser(options: PageBrowserOptions): PageBrowser {
         '--disable-warning=ExperimentalWarning',
       ],
       // Excludes the host's keys and tokens. glibc gives back what a look has freed (mallopt(3)).
-      env: { ...environment(), TMPDIR: folder, MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '65536' },
+      env: {
+        ...environment(),
+        ...(user !== undefined && { HOME: folder, XDG_RUNTIME_DIR: folder, [USER]: String(user) }),
+        TMPDIR: folder,
+        MALLOC_ARENA_MAX: '1',
+        MALLOC_TRIM_THRESHOLD_: '65536',
+      },
+      // The host's own may be closed to the browser's user.
+      cwd: folder,
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
     /** Process groups that a browser process which is killed leaves behind. */
@@ -144,7 +155,8 @@ export function createPageBrowser(options: PageBrowserOptions): PageBrowser {
 
   const installed = (): string | undefined => {
     const found = program ?? findBrowser();
-    return found !== undefined && isExecutable(found) ? found : undefined;
+    // The browser process has another working folder.
+    return found !== undefined && isExecutable(found) ? resolve(found) : undefined;
   };
 
   return {
@@ -179,6 +191,14 @@ export function createPageBrowser(options: PageBrowserOptions): PageBrowser {
       await cleaned;
     },
   };
+}
+
+/** Root's home is closed to the browser's user. Chromium finds trusted authorities in `.pki`. */
+function giveHome(folder: string, user: number): void {
+  const authorities = join(process.env['HOME'] ?? '/root', '.pki');
+  if (existsSync(authorities)) cpSync(authorities, join(folder, '.pki'), { recursive: true });
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  for (const file of ['', ...files]) chownSync(join(folder, file), user, user);
 }
 
 function killGroup(pid: number): void {

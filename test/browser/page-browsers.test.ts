@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createPageBrowser } from '#adapters/browser/chromium-pages.ts';
 import { createRemotePages } from '#adapters/browser/remote-pages.ts';
+import { ownerOf } from '#adapters/local/drop-root.ts';
 import type { PageBrowser, PageVisit } from '#core/pages/page-browser.ts';
 import {
   authorityFiles,
@@ -52,6 +53,10 @@ function certutilMissing(): Missing {
     const { code } = error as NodeJS.ErrnoException;
     return code === 'ENOENT' ? 'certutil is not installed: apt-get install libnss3-tools' : undefined;
   }
+}
+
+function notRoot(): Missing {
+  return ownerOf('browser') === undefined ? 'the tests do not run as root on Linux' : undefined;
 }
 
 /** Each opens one page at a time. */
@@ -168,6 +173,52 @@ for (const [where, open] of Object.entries(OPEN)) {
     );
   });
 }
+
+/** User ids (real and effective) of the processes below this one, by their command line. */
+async function usersBelow(parent: number): Promise<Map<string, string>> {
+  const users = new Map<string, string>();
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const read = (file: string) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '');
+    const status = await read('status');
+    if (Number(/^PPid:\s+(\d+)/m.exec(status)?.[1]) !== parent) continue;
+    const [, real, effective] = /^Uid:\s+(\d+)\s+(\d+)/m.exec(status) ?? [];
+    users.set(`${pid} ${(await read('cmdline')).replaceAll('\0', ' ')}`, `${real} ${effective}`);
+    for (const [command, user] of await usersBelow(Number(pid))) users.set(command, user);
+  }
+  return users;
+}
+
+suite('a browser of a host that is root', chromiumMissing ?? notRoot(), () => {
+  test(
+    'runs as another user, with its own sandbox where that user may make namespaces',
+    async () => {
+      const app = createApp().listen(0, '127.0.0.1');
+      await once(app, 'listening');
+      const origin = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
+      const pages = createPageBrowser({ program: undefined, pages: 1, failed });
+      try {
+        expect(await pages.observe({ ...PLAIN, origin }, 'ada')).toMatchObject({ status: 200 });
+        const below = [...(await usersBelow(process.pid))];
+        const browsers = below.filter(([command]) => /browser-process|--type=|--headless/.test(command));
+        expect(browsers.length).toBeGreaterThan(2);
+        const user = ownerOf('browser');
+        expect(new Set(browsers.map(([, ids]) => ids))).toEqual(new Set([`${user} ${user}`]));
+        const id = Number(user);
+        const { status } = spawnSync('unshare', ['--user', '--map-root-user', '--net', 'true'], {
+          uid: id,
+          gid: id,
+          cwd: '/',
+        });
+        const isUnsandboxed = browsers.some(([command]) => command.includes('--no-sandbox'));
+        expect(isUnsandboxed).toBe(status !== 0);
+      } finally {
+        await pages.close();
+        app.close().closeAllConnections();
+      }
+    },
+    LIMIT,
+  );
+});
 
 suite('a browser that two looks share', chromiumMissing, () => {
   test(
