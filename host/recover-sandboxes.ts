@@ -3,6 +3,7 @@ import type { Records } from '#core/shared/records.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { destroySandbox } from '#core/sandboxes/end-sandbox.ts';
+import { runCompleted } from '#core/runs/run-events.ts';
 import { everyItem } from '#core/shared/reads.ts';
 import type { Logger } from '#handlers/services.ts';
 
@@ -18,8 +19,8 @@ export interface RecoverDeps {
 /**
  * After a start on one machine: completes the unfinished work of the last host. It completes
  * deletions, removes partially created sandboxes, restarts on their files the running sandboxes
- * that died with the machine, and removes sandboxes without a record. Requests are served
- * meanwhile, and their sandboxes are left alone.
+ * that died with the machine, removes sandboxes without a record, and completes runs without a
+ * sandbox. Requests are served meanwhile, and their sandboxes are left alone.
  */
 export async function recoverSandboxes(deps: RecoverDeps, signal: AbortSignal): Promise<void> {
   const { records, provider, place, clock, log } = deps;
@@ -38,6 +39,22 @@ export async function recoverSandboxes(deps: RecoverDeps, signal: AbortSignal): 
     if (known.has(id) || (await records.sandboxes.get(id))?.desired === 'running') continue;
     await provider.destroy(id, signal);
     log.warn({ sandbox_id: id }, 'orphaned sandbox removed');
+  }
+  await completeOrphanedRuns(deps, signal);
+}
+
+/** Earlier versions destroyed sandboxes of interrupted creations, and left their runs. */
+async function completeOrphanedRuns(
+  { records, clock, log }: RecoverDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const running = { status: 'running' } as const;
+  for await (const run of everyItem((page) => records.runs.list(undefined, page, running))) {
+    signal.throwIfAborted();
+    // A run is recorded after its sandbox, which keeps its record when it is destroyed.
+    if ((await records.sandboxes.get(run.sandboxId))?.observed !== 'destroyed') continue;
+    await records.runs.complete(run.id, clock.now(), [runCompleted()]);
+    log.info({ run_id: run.id, sandbox_id: run.sandboxId }, 'run without a sandbox completed');
   }
 }
 

@@ -133,7 +133,13 @@ export async function createRun(
     const { agentToken } = await outsideToken(tokens, run, run.createdAt);
     const events = [runCreated(run), ...(made === undefined ? [] : [sandboxCreated(made)])];
     if (!(await records.runs.create(run, events, most))) throw countExceeded('runs', most ?? 0);
-    await deps.provisionAccess(sandboxId, signal);
+    try {
+      await deps.provisionAccess(sandboxId, signal);
+    } catch (error) {
+      // The caller never gets its id.
+      await records.runs.complete(run.id, clock.now(), [runCompleted()]);
+      throw error;
+    }
     return { run, agentToken };
   };
 

@@ -1,6 +1,7 @@
 import { listPreviews, revokePreview, type RevokePreviewDeps } from '../previews/live-previews.ts';
 import type { Actor } from '../previews/preview-events.ts';
 import { runCompleted } from '../runs/run-events.ts';
+import type { Clock } from '../shared/clock-and-ids.ts';
 import { oneAtATime } from '../shared/concurrency.ts';
 import type { Records } from '../shared/records.ts';
 import type { Sandboxes } from './sandbox-provider.ts';
@@ -9,14 +10,15 @@ import type { SandboxKey } from './sandbox-records.ts';
 interface DestroySandboxDeps {
   readonly records: Records;
   readonly provider: Sandboxes;
+  readonly clock: Clock;
 }
 
 /**
- * Destroys a sandbox and its files. The desired state is recorded first, so that recovery finishes
- * it after a crash.
+ * Destroys a sandbox and its files, and completes its runs. The desired state is recorded first, so
+ * that recovery finishes it after a crash.
  */
 export async function destroySandbox(
-  { records, provider }: DestroySandboxDeps,
+  { records, provider, clock }: DestroySandboxDeps,
   { id, generation }: SandboxKey,
 ): Promise<void> {
   await records.sandboxes.setDesired(id, 'destroyed', generation);
@@ -25,6 +27,10 @@ export async function destroySandbox(
     const found = await records.sandboxes.get(id);
     if (found?.generation !== generation || found.observed === 'destroyed') return;
     await provider.destroy(id);
+    // A creation that was interrupted leaves a run that no client knows.
+    for (const runId of await records.runs.inSandbox(id)) {
+      await records.runs.complete(runId, clock.now(), [runCompleted()]);
+    }
     await records.sandboxes.setObserved(id, 'destroyed', generation);
   });
 }

@@ -162,6 +162,8 @@ async function inspectAfter(dataDir: string, promises: Promises): Promise<void> 
     );
     expect(items.map(({ id }) => id).sort()).toEqual(folders);
     expect([...promises.sandboxes].filter((id) => !folders.includes(id))).toEqual([]);
+    const running = await harness.records.runs.list(undefined, { limit: 1_000 }, { status: 'running' });
+    expect(running.items.filter(({ sandboxId }) => !folders.includes(sandboxId))).toEqual([]);
   } finally {
     await harness.close();
   }

@@ -9,6 +9,7 @@ import type { Records } from '#core/shared/records.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { createSandbox } from '#core/sandboxes/create-sandbox.ts';
 import { recoverSandboxes } from '#host/recover-sandboxes.ts';
+import { aRun } from '#test/contracts/records/samples.ts';
 import { numberedIds } from '#test/doubles/numbered-ids.ts';
 import { pinnedClock } from '#test/doubles/pinned-clock.ts';
 import { collect } from '#test/support/collect.ts';
@@ -64,6 +65,23 @@ describe('recovery', () => {
     expect(await collect(provider.list())).toEqual(['whole']);
     const { items } = await records.sandboxes.live({ limit: 10 });
     expect(items.map(({ id }) => id).toSorted()).toEqual(['elsewhere', 'whole']);
+  });
+
+  test('completes the runs of sandboxes that do not exist, and no others', async () => {
+    const clock = pinnedClock(new Date(NOON.getTime() + 1));
+    const provider = folderProvider(folder);
+    await provider.create({ id: 'whole' });
+    await leave('whole', {});
+    await leave('half', { observed: 'creating' });
+    await leave('lost', {});
+    await leave('earlier', { desired: 'destroyed', observed: 'destroyed' });
+    await leave('elsewhere', { place: 'another machine', observed: 'creating' });
+    for (const sandboxId of ['whole', 'half', 'lost', 'earlier', 'elsewhere']) {
+      await records.runs.create(aRun(`run_${sandboxId}`, { sandboxId }));
+    }
+    await recoverSandboxes({ records, place: 'here', provider, clock, log }, signal);
+    const { items } = await records.runs.list(undefined, { limit: 10 }, { status: 'running' });
+    expect(items.map(({ sandboxId }) => sandboxId).toSorted()).toEqual(['elsewhere', 'whole']);
   });
 
   test('leaves a sandbox to the request that makes it meanwhile', async () => {

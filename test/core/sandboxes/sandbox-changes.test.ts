@@ -78,8 +78,8 @@ describe('the timeline of a run', () => {
     const { sandboxId } = run;
     await completeRun(deps(), run);
     await completeRun(deps(), run);
-    await destroySandbox({ records, provider }, { id: sandboxId, generation: 1 });
-    await destroySandbox({ records, provider }, { id: sandboxId, generation: 1 });
+    await destroySandbox({ records, provider, clock }, { id: sandboxId, generation: 1 });
+    await destroySandbox({ records, provider, clock }, { id: sandboxId, generation: 1 });
     expect(await log(run.id)).toEqual([
       [
         'run.created',
