@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { type BigIntStats, createReadStream } from 'node:fs';
 import { lstat, readdir, readFile, readlink } from 'node:fs/promises';
 import { join, posix } from 'node:path';
-import type { IgnoreRules } from '../sync/ignore-rules.ts';
 import type { Entries, SyncEntry } from '../sync/sync-plan.ts';
+import type { IgnoreRules } from './ignore-rules.ts';
 
 export interface FolderContents {
   readonly entries: Entries;
@@ -26,17 +26,18 @@ const SMALL = 65_536;
 /**
  * The contents of a folder, without excluded paths. A file is read only if its size, time or mode
  * differ from the known ones, or if it is too young for its time to be reliable.
+ * @param rootRules the rules for its own entries
  * @param known its contents at `readAt`, milliseconds since 1970
  */
 export async function readFolder(
   folder: string,
-  rules: IgnoreRules,
+  rootRules: IgnoreRules,
   known: { readonly entries: Entries; readonly readAt: number },
 ): Promise<FolderContents> {
   const entries = new Map<string, SyncEntry>();
   const skipped: { path: string; reason: string }[] = [];
   let read = 0;
-  const look = async (path: string): Promise<string | undefined> => {
+  const look = async (path: string, rules: IgnoreRules): Promise<string | undefined> => {
     const stats = await lstat(join(folder, path), { bigint: true }).catch(gone);
     if (stats === undefined || rules.ignores(path, stats.isDirectory())) return undefined;
     if (stats.isDirectory()) {
@@ -56,13 +57,15 @@ export async function readFolder(
     } else skipped.push({ path, reason: 'neither a file nor a folder nor a link' });
     return undefined;
   };
-  const folders = [''];
-  for (let below = folders.pop(); below !== undefined; below = folders.pop()) {
+  const folders = [{ path: '', rules: rootRules }];
+  for (let next = folders.pop(); next !== undefined; next = folders.pop()) {
+    const { path: below, rules } = next;
     const names = await readdir(join(folder, below));
     const paths = names.map((name) => (below === '' ? name : `${below}/${name}`));
     for (let at = 0; at < paths.length; at += AT_ONCE) {
-      const found = await Promise.all(paths.slice(at, at + AT_ONCE).map(look));
-      folders.push(...found.filter((path) => path !== undefined));
+      const found = await Promise.all(paths.slice(at, at + AT_ONCE).map((path) => look(path, rules)));
+      for (const path of found)
+        if (path !== undefined) folders.push({ path, rules: await rules.inside(path) });
     }
   }
   return { entries, skipped, read };

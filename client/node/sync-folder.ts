@@ -1,10 +1,10 @@
-import { open, readFile, realpath, stat } from 'node:fs/promises';
+import { open, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TAR_END, tar, type TarEntry, tarSize } from '../archive/tar-writer.ts';
 import type { Sandbox } from '../sandboxes/sandbox.ts';
 import { toStream } from '../streams/byte-streams.ts';
-import { IgnoreRules } from '../sync/ignore-rules.ts';
 import { type Entries, planSync, type SyncEntry, type SyncPlan } from '../sync/sync-plan.ts';
+import { IgnoreRules } from './ignore-rules.ts';
 import { readFolder } from './read-folder.ts';
 import { NOTHING_SENT, SyncMemory, type SyncPlace } from './sync-memory.ts';
 
@@ -12,8 +12,8 @@ export interface SyncOptions {
   /** Target folder in the sandbox, below /workspace. @default /workspace */
   readonly to?: string | undefined;
   /**
-   * Lines in `.gitignore` syntax, after those of the folder's own `.gitignore` and
-   * `.portholeignore`. `.git/` is excluded unless a line includes it.
+   * Lines in `.gitignore` syntax, after those of every `.gitignore` in the folder and of the
+   * `.portholeignore` at its top. `.git` is excluded unless a line includes it.
    */
   readonly excludes?: readonly string[] | undefined;
   /**
@@ -48,7 +48,6 @@ const MAX_ARCHIVE = 33_554_432;
 const SLICE = 33_000_000;
 /** Length of the names in one command, in bytes: well below Linux's limit. */
 const MAX_NAMES = 65_536;
-const IGNORE_FILES = ['.gitignore', '.portholeignore'];
 
 /** Joins the slices of a file that is too large for one archive. */
 const JOIN = `name=$1 count=$2 mode=$3 mtime=$4; at=0
@@ -89,7 +88,7 @@ export async function syncFolder(
   const place = await syncPlace(sandbox, root, options.to, signal);
   const { path: below } = place;
   const before = await memory.recall(place);
-  const rules = await ignoreRules(root, options.excludes);
+  const rules = await IgnoreRules.read(root, options.excludes);
   const readAt = Date.now();
   const { entries, skipped, read } = await readFolder(root, rules, before);
   const sentBefore = options.full === true ? NOTHING_SENT.entries : before.entries;
@@ -138,14 +137,6 @@ export async function syncPlace(
   return { dataplaneUrl: sandbox.dataplaneUrl, createdAt, folder: root, path };
 }
 
-/** The rules of a folder's ignore files, then `excludes`. */
-export async function ignoreRules(
-  root: string,
-  excludes: SyncOptions['excludes'] = [],
-): Promise<IgnoreRules> {
-  return new IgnoreRules(['.git/', ...(await ignoreLines(root)), ...excludes]);
-}
-
 /** An error while building the archive has more detail than the aborted request. */
 async function send(
   sandbox: Sandbox,
@@ -174,18 +165,6 @@ function placeBelow(to: string): string {
     throw new TypeError(`to must be /workspace or below it, got ${JSON.stringify(to.slice(0, 200))}.`);
   }
   return parts.slice(1).join('/');
-}
-
-async function ignoreLines(root: string): Promise<readonly string[]> {
-  const texts = await Promise.all(
-    IGNORE_FILES.map((name) =>
-      readFile(join(root, name), 'utf8').catch((error: unknown) => {
-        if ((error as { readonly code?: unknown }).code === 'ENOENT') return '';
-        throw error;
-      }),
-    ),
-  );
-  return texts.flatMap((text) => text.split('\n'));
 }
 
 /** Archives within the API's limit, one after the other, and the arguments of each `JOIN`. */

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { lstat, mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
-import { ignoreRules, syncPlace } from '../../node/sync-folder.ts';
+import { IgnoreRules, isExcluded } from '../../node/ignore-rules.ts';
+import { syncPlace } from '../../node/sync-folder.ts';
 import { SyncMemory } from '../../node/sync-memory.ts';
 import type { FileChange } from '../../sandboxes/files.ts';
 import type { Sandbox } from '../../sandboxes/sandbox.ts';
@@ -40,16 +41,12 @@ async function bringerOf(
   { to, excludes, signal, note }: EditsOptions,
 ): Promise<(path: string, change: FileChange) => Promise<void>> {
   const root = await realpath(folder);
-  const rules = await ignoreRules(root, excludes);
+  const rules = await IgnoreRules.read(root, excludes);
   const place = await syncPlace(sandbox, root, to, signal);
   const memory = new SyncMemory();
   /** SHA-256 of what was brought, which the next sync records. */
   const brought = new Map<string, string>();
 
-  const isIgnored = (path: string): boolean => {
-    const parts = path.split('/');
-    return parts.some((_, at) => rules.ignores(parts.slice(0, at + 1).join('/'), at < parts.length - 1));
-  };
   const bring = async (path: string, { type, path: there, file }: FileChange): Promise<void> => {
     const target = join(root, path);
     await refuseLinks(root, dirname(target));
@@ -70,8 +67,8 @@ async function bringerOf(
     await note(`From the sandbox: ${path}${theirs === undefined ? ' removed' : ''}`);
   };
   return async (path, change) => {
-    if (isIgnored(path)) return;
     try {
+      if (await isExcluded(rules, path)) return;
       await bring(path, change);
     } catch (error) {
       signal.throwIfAborted();
