@@ -24,8 +24,9 @@ const AT_ONCE = 32;
 const SMALL = 65_536;
 
 /**
- * The contents of a folder, without excluded paths. A file is read only if its size, time or mode
- * differ from the known ones, or if it is too young for its time to be reliable.
+ * The contents of a folder, without excluded paths. A file is read only if what git
+ * compares (size, mtime, ctime, inode) differs from what is known, or if it is so young that its
+ * times prove nothing.
  * @param rootRules the rules for its own entries
  * @param known its contents at `readAt`, milliseconds since 1970
  */
@@ -73,11 +74,13 @@ export async function readFolder(
 
 type FileFacts = Omit<Extract<SyncEntry, { readonly type: 'file' }>, 'digest'>;
 
-function factsOf({ size, mtimeNs, mode }: BigIntStats): FileFacts {
+function factsOf({ size, mtimeNs, ctimeNs, ino, mode }: BigIntStats): FileFacts {
   return {
     type: 'file',
     size: Number(size),
     mtime: Number(mtimeNs / 1_000n) / 1_000,
+    ctime: Number(ctimeNs / 1_000n) / 1_000,
+    inode: String(ino),
     mode: Number(mode) & 0o777,
   };
 }
@@ -85,8 +88,8 @@ function factsOf({ size, mtimeNs, mode }: BigIntStats): FileFacts {
 /** The digest of a file that cannot have changed since it was read; undefined: it must be read. */
 function knownDigest(facts: FileFacts, known: SyncEntry | undefined, readAt: number): string | undefined {
   if (known?.type !== 'file' || known.digest === '') return undefined;
-  const isSame = known.size === facts.size && known.mtime === facts.mtime;
-  return isSame && facts.mtime < readAt - TICK_MS ? known.digest : undefined;
+  const isSame = (['size', 'mtime', 'ctime', 'inode'] as const).every((fact) => known[fact] === facts[fact]);
+  return isSame && facts.ctime < readAt - TICK_MS ? known.digest : undefined;
 }
 
 async function digestOf(file: string, size: number): Promise<string> {

@@ -7,6 +7,9 @@ export type SyncEntry =
       readonly size: number;
       /** Milliseconds since 1970. */
       readonly mtime: number;
+      /** Of the last change of content or attributes: no program can set it. */
+      readonly ctime: number;
+      readonly inode: string;
       /** Permissions. */
       readonly mode: number;
       /** SHA-256 of the content, in hexadecimal. */

@@ -168,6 +168,16 @@ describe('a folder that is synced', () => {
     expect(await sandbox.files.text('a')).toBe('two');
   });
 
+  test('finds a change that keeps the length and an old time', async () => {
+    await write('a', 'one');
+    await utimes(join(folder, 'a'), 1, 1);
+    await sync();
+    await write('a', 'two');
+    await utimes(join(folder, 'a'), 1, 1);
+    expect(await sync()).toMatchObject({ sent: 1 });
+    expect(await sandbox.files.text('a')).toBe('two');
+  });
+
   test('is not sent again for a new time alone', async () => {
     await write('a', 'one');
     await sync();
