@@ -314,6 +314,12 @@ def test_sends_only_what_has_changed(
         f"/workspace/project/{name}" for name in ("src", "src/a.txt", "b.txt", "theirs.txt")
     }
     assert send(full=True) == (3, 0, 0)
+    # The length and the time stay the same.
+    for text in ("old", "new"):
+        (folder / "b.txt").write_text(text)
+        os.utime(folder / "b.txt", (1, 1))
+        assert send() == (1, 0, 2)
+    assert run.files.text("project/b.txt") == "new"
     # A file takes the place of a folder.
     (folder / "src" / "a.txt").unlink()
     (folder / "src").rmdir()

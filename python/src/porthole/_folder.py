@@ -16,7 +16,7 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-import pathspec
+from ._ignore import included
 
 # The API's limit of an archive, in bytes, less the end of the archive and its padding.
 MOST_ARCHIVE = 33_554_432 - tarfile.RECORDSIZE
@@ -24,7 +24,6 @@ MOST_ARCHIVE = 33_554_432 - tarfile.RECORDSIZE
 VERSION = 1
 # A timestamp of a file may be this coarse, in nanoseconds.
 YOUNG_NS = 2_000_000_000
-IGNORE_FILES = (".gitignore", ".portholeignore")
 
 
 @dataclass
@@ -36,6 +35,14 @@ class Entry:
     mode: int
     mtime_ns: int
     digest: str
+    #: Of the last change of content or attributes: no program can set it.
+    ctime_ns: int = 0
+    inode: int = 0
+
+    @property
+    def stamp(self) -> tuple[int, ...]:
+        """What git compares before it reads a file again."""
+        return (self.size, self.mtime_ns, self.ctime_ns, self.inode)
 
     def is_like(self, other: Entry | None) -> bool:
         """Whether the content and the permissions are the same."""
@@ -72,7 +79,7 @@ class FolderUpload:
         self._memory = Path(cache, "porthole", "upload", f"{name.hexdigest()[:32]}.json")
         self._read_at = time.time_ns()
         self._sent = self._recall()
-        self._now = self._scan(_rules(self._root, excludes))
+        self._now = self._scan(excludes)
         known = {} if full else self._sent
         self._changed = [path for path, entry in self._now.items() if not entry.is_like(known.get(path))]
         #: Paths to remove in the sandbox, relative to /workspace; inner ones first.
@@ -128,9 +135,9 @@ class FolderUpload:
         if self._changed:
             yield buffer.getvalue()
 
-    def _scan(self, rules: pathspec.GitIgnoreSpec) -> dict[str, Entry]:
+    def _scan(self, excludes: Sequence[str]) -> dict[str, Entry]:
         found: dict[str, Entry] = {}
-        for path in _paths(self._root, rules):
+        for path in included(self._root, excludes):
             file = self._root / path
             facts = os.lstat(file)
             mode = stat.S_IMODE(facts.st_mode)
@@ -141,7 +148,9 @@ class FolderUpload:
                 if _stays_inside(path, target):
                     found[path] = Entry("link", 0, mode, 0, target)
             elif stat.S_ISREG(facts.st_mode):
-                found[path] = Entry("file", facts.st_size, mode, facts.st_mtime_ns, "")
+                found[path] = Entry(
+                    "file", facts.st_size, mode, facts.st_mtime_ns, "", facts.st_ctime_ns, facts.st_ino
+                )
                 found[path].digest = self._digest_of(path, found[path])
         return found
 
@@ -151,8 +160,8 @@ class FolderUpload:
         if (
             before is not None
             and before.digest
-            and (before.size, before.mtime_ns) == (entry.size, entry.mtime_ns)
-            and entry.mtime_ns < self._sent_at - YOUNG_NS
+            and before.stamp == entry.stamp
+            and entry.ctime_ns < self._sent_at - YOUNG_NS
         ):
             return before.digest
         with open(self._root / path, "rb") as file:
@@ -185,30 +194,6 @@ class FolderUpload:
         ) as file:
             json.dump(known, file)
         os.replace(file.name, self._memory)
-
-
-def _rules(root: Path, excludes: Sequence[str]) -> pathspec.GitIgnoreSpec:
-    lines = [".git/"]
-    for name in IGNORE_FILES:
-        if (root / name).is_file():
-            lines += (root / name).read_text("utf-8", "replace").splitlines()
-    return pathspec.GitIgnoreSpec.from_lines([*lines, *excludes])
-
-
-def _paths(root: Path, rules: pathspec.GitIgnoreSpec) -> Iterator[str]:
-    """Relative, with `/`; folders before their contents. Excluded folders are not entered."""
-    folders = [""]
-    while folders:
-        below = folders.pop()
-        with os.scandir(root / below) as entries:
-            for entry in sorted(entries, key=lambda each: each.name):
-                path = posixpath.join(below, entry.name)
-                is_folder = entry.is_dir(follow_symlinks=False)
-                if rules.match_file(f"{path}/" if is_folder else path):
-                    continue
-                yield path
-                if is_folder:
-                    folders.append(path)
 
 
 def _below_workspace(to: str) -> str:

@@ -92,7 +92,7 @@ class AsyncFiles:
     async def upload_folder(
         self, folder: str, *, to: str = "/workspace", excludes: Sequence[str] = (), full: bool = False
     ) -> Uploaded:
-        """Sends a folder of this machine, without what its `.gitignore` and `.portholeignore` name.
+        """Sends a folder of this machine, without what `.gitignore` and `.portholeignore` files name.
 
         The first time all of it, then what has changed; `full` sends everything again. Files that an
         earlier upload sent and that are gone here are removed; others that are only there stay.
