@@ -237,8 +237,8 @@ describe('porthole up without arguments', () => {
     const { code, stdout, stderr } = await startPorthole(['up'], environment, { cwd, main }).outcome;
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toContain(` has 2 apps. Choose one:
-  porthole up . -- 'cd apps/a && npm run start'
-  porthole up . -- 'cd apps/b && npm run start'
+  porthole up . --install -- 'cd apps/a && npm run start'
+  porthole up . --install -- 'cd apps/b && npm run start'
 `);
   });
 });

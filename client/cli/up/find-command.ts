@@ -1,3 +1,5 @@
+import { installPackages, packageManagerOf, type Tool } from './package-manager.ts';
+
 /** The inputs for finding a project's command. Pure: files are read by the caller. */
 export interface Project {
   /** Relative paths of its files, with `/`. */
@@ -15,12 +17,16 @@ export interface FoundCommand {
   /** Relative to the project; '' for its root. */
   readonly cwd: string;
   readonly install?: Install | undefined;
+  /** The program that the command needs, besides those of every image. */
+  readonly tool?: Tool | undefined;
   /** Default of `--timeout`, if the command compiles before it listens. */
   readonly timeout?: string | undefined;
 }
 
 export interface Install {
   readonly command: string;
+  /** Variables of its shell, e.g. `NAME=value`. */
+  readonly variables?: string | undefined;
   /** The folder that it creates, relative to the project. */
   readonly makes: 'node_modules' | '.venv';
   /** The files that it depends on. */
@@ -32,6 +38,9 @@ export const FILES_TO_READ: readonly string[] = [
   'Procfile',
   'package.json',
   'pnpm-workspace.yaml',
+  // What is in them tells the version of the package manager.
+  'pnpm-lock.yaml',
+  'yarn.lock',
   ...PYTHON_FILES,
 ];
 
@@ -66,9 +75,15 @@ export function findCommand(project: Project): FoundCommand | undefined {
 }
 
 /** The install step for a given command: the same as for the project's own. */
-export function installOf({ files, texts }: Project): Install | undefined {
-  if (texts.has('package.json')) return installPackages(files);
-  return installPython(files);
+export function installOf(project: Project): Install | undefined {
+  return project.texts.has('package.json') ? installPackages(project) : installPython(project.files);
+}
+
+/** The package manager of a project, if a given command uses it. */
+export function toolFor(line: string, project: Project): Tool | undefined {
+  if (!project.texts.has('package.json')) return undefined;
+  const { tool } = packageManagerOf(project);
+  return tool !== undefined && line.split(/[^\w.-]+/).includes(tool.name) ? tool : undefined;
 }
 
 function fromProcfile(project: Project): FoundCommand | undefined {
@@ -76,7 +91,8 @@ function fromProcfile(project: Project): FoundCommand | undefined {
   if (command === undefined) return undefined;
   const install = installOf(project);
   const line = install?.makes === '.venv' ? inVenv(command) : command;
-  return { kind: 'Procfile', command: line, port: portIn(command) ?? 3000, cwd: '', install };
+  const tool = toolFor(command, project);
+  return { kind: 'Procfile', command: line, port: portIn(command) ?? 3000, cwd: '', install, tool };
 }
 
 interface Manifest {
@@ -147,12 +163,13 @@ function appsOf(runnable: readonly Runnable[]): readonly Runnable[] {
   return prefer(inApps, ({ framework }) => framework !== undefined);
 }
 
-function fromPackage({ files, texts }: Project): FoundCommand | undefined {
+function fromPackage(project: Project): FoundCommand | undefined {
+  const { texts } = project;
   const root = texts.get('package.json');
   if (root === undefined) return undefined;
   const paths = [...texts.keys()].filter((path) => path.endsWith('/package.json')).toSorted();
   const apps = appsOf(paths.flatMap((path) => runnableOf(path, texts.get(path) ?? '') ?? []));
-  const manager = managerOf(files);
+  const { name: manager, tool } = packageManagerOf(project);
   const own = runnableOf('package.json', root);
   if (own === undefined && apps.length > 1) {
     throw new SeveralApps(apps.map(({ cwd, script }) => `cd ${cwd} && ${manager} run ${script}`));
@@ -169,7 +186,8 @@ function fromPackage({ files, texts }: Project): FoundCommand | undefined {
     command: `${manager} run ${script}`,
     port: portIn(line) ?? usual ?? 3000,
     cwd,
-    install: hasDependencies || paths.length > 0 ? installPackages(files) : undefined,
+    install: hasDependencies || paths.length > 0 ? installPackages(project) : undefined,
+    tool,
   };
 }
 
@@ -229,20 +247,6 @@ function inVenv(line: string): string {
   return `. .venv/bin/activate && ${line}`;
 }
 
-function installPackages(files: ReadonlySet<string>): Install {
-  const manager = managerOf(files);
-  const lock = { npm: 'package-lock.json', pnpm: 'pnpm-lock.yaml', yarn: 'yarn.lock', bun: 'bun.lock' }[
-    manager
-  ];
-  const hasLock = files.has(lock);
-  const quiet = manager === 'npm' ? ' --no-audit --no-fund' : '';
-  return {
-    command: `${manager} ${manager === 'npm' && hasLock ? 'ci' : 'install'}${quiet}`,
-    makes: 'node_modules',
-    inputs: hasLock ? ['package.json', lock] : ['package.json'],
-  };
-}
-
 const MAKE_VENV = 'python3 -m venv .venv';
 const PIP_INSTALL = '.venv/bin/python -m pip install --quiet';
 
@@ -258,12 +262,6 @@ function installPython(files: ReadonlySet<string>): Install | undefined {
   const [input, command] = PYTHON_INSTALLS.find(([file]) => files.has(file)) ?? [];
   if (input === undefined || command === undefined) return undefined;
   return { command, makes: '.venv', inputs: [input] };
-}
-
-function managerOf(files: ReadonlySet<string>): 'npm' | 'pnpm' | 'yarn' | 'bun' {
-  if (files.has('pnpm-lock.yaml')) return 'pnpm';
-  if (files.has('yarn.lock')) return 'yarn';
-  return files.has('bun.lock') ? 'bun' : 'npm';
 }
 
 /** The port that a command line names. */

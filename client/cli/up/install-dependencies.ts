@@ -4,14 +4,65 @@ import { join, relative, resolve } from 'node:path';
 import type { Run } from '../../runs/run.ts';
 import { syncFolder } from '../../node/sync-folder.ts';
 import { lastLines } from '../print.ts';
+import type { CommandResult } from '../../sandboxes/command.ts';
 import type { Install } from './find-command.ts';
-import type { Progress } from './progress.ts';
+import { provideTool, type Tool, withTool } from './package-manager.ts';
+import { lastLineOf, type Progress, type Report } from './progress.ts';
 
 /** Timeout of an install in milliseconds: one without a network hangs. */
 const INSTALL_MS = 600_000;
+/** Characters of an output that are kept for an error. */
+const MOST_KEPT = 65_536;
 
 /** Folders of a virtual environment on this machine. */
 const VENVS = ['.venv', 'venv'];
+
+interface Means {
+  readonly progress: Progress;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Puts the tool of a project into the sandbox, unless it is there.
+ * @throws Error with the last lines
+ */
+export async function installTool(run: Run, tool: Tool, { progress, signal }: Means): Promise<void> {
+  await progress.step(
+    `Installing ${tool.package}`,
+    async (report) => {
+      const result = await runShown(run, provideTool(tool), report, signal);
+      if (result.exitCode !== 0) {
+        throw failure(
+          `${tool.package} cannot be installed: npm ended with code ${result.exitCode}.`,
+          result,
+          'If the sandbox has no network, run porthole up --network packages.',
+        );
+      }
+    },
+    () => undefined,
+  );
+}
+
+function failure(words: string, { stdout, stderr }: CommandResult, remedy: string): Error {
+  return new Error([words, ...lastLines(`${stdout}\n${stderr}`), remedy].join('\n'));
+}
+
+/** Runs a line in the sandbox's shell, and reports its last line as it comes. */
+async function runShown(run: Run, line: string, report: Report, signal: AbortSignal): Promise<CommandResult> {
+  const take = lastLineOf(report);
+  const kept = { stdout: '', stderr: '' };
+  const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
+  let exitCode = -1;
+  for await (const event of run.exec(line, { timeoutMs: INSTALL_MS, signal })) {
+    if (event.type === 'exit') exitCode = event.exitCode;
+    else {
+      take(event.data);
+      const text = decoders[event.type].decode(event.data, { stream: true });
+      kept[event.type] = `${kept[event.type]}${text}`.slice(-MOST_KEPT);
+    }
+  }
+  return { exitCode, ...kept, truncated: false };
+}
 
 /**
  * Installs a project's dependencies in the sandbox, unless the same lock file was installed before.
@@ -22,9 +73,9 @@ export async function installDependencies(
   run: Run,
   folder: string,
   install: Install,
-  { progress, signal }: { readonly progress: Progress; readonly signal: AbortSignal },
+  { progress, signal, tool }: Means & { readonly tool: Tool | undefined },
 ): Promise<void> {
-  const { command, makes, inputs } = install;
+  const { command, variables, makes, inputs } = install;
   const hash = createHash('sha256');
   for (const input of inputs) hash.update(await readFile(join(folder, input)));
   const digest = hash.digest('hex');
@@ -47,21 +98,23 @@ export async function installDependencies(
   const { network } = run.sandbox.info ?? (await run.sandbox.refresh({ signal }));
   if (network === 'off' && here !== undefined) return sendHere('the sandbox has no network');
 
-  const { exitCode, stdout, stderr } = await progress.step(
+  const line = withTool(variables ? `export ${variables}; ${command}` : command, tool);
+  const isInstalled = await progress.step(
     `Installing dependencies (${command})`,
-    () => run.exec(command, { timeoutMs: INSTALL_MS, signal }).collect(),
-    (result) => (result.exitCode === 0 ? 'Installed dependencies' : undefined),
+    async (report) => {
+      const result = await runShown(run, line, report, signal);
+      if (result.exitCode !== 0 && here === undefined) {
+        throw failure(
+          `Installing dependencies failed: ${command} ended with code ${result.exitCode}.`,
+          result,
+          'If the sandbox has no network, run porthole up --network packages, or run the install here and try again.',
+        );
+      }
+      return result.exitCode === 0;
+    },
+    (isDone) => (isDone ? 'Installed dependencies' : undefined),
   );
-  if (exitCode === 0) return mark();
-  if (here !== undefined) return sendHere('installing failed in the sandbox');
-
-  throw new Error(
-    [
-      `Installing dependencies failed: ${command} ended with code ${exitCode}.`,
-      ...lastLines(`${stdout}\n${stderr}`),
-      'If the sandbox has no network, run porthole up --network packages, or run the install here and try again.',
-    ].join('\n'),
-  );
+  await (isInstalled ? mark() : sendHere('installing failed in the sandbox'));
 }
 
 /** The folder with the same dependencies on this machine, relative to the project. */
