@@ -40,7 +40,7 @@ describe('porthole up', () => {
     for await (const { id } of client.sandboxes.list()) ids.push(id);
     return ids;
   };
-  /** A project whose dependency is one of its own folders: npm needs no network. */
+  /** A project with a dependency in one of its folders: npm needs no network. */
   const withPackage = (name: string, scripts: object = {}) =>
     project(name, {
       'package.json': JSON.stringify({

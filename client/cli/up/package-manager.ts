@@ -19,7 +19,7 @@ export interface PackageManager {
   readonly tool?: Tool | undefined;
 }
 
-/** Where tools and their caches are: on the disk of the workspace, in a folder that no one watches. */
+/** Where tools and their caches are: on the disk of the workspace, out of watched folders. */
 export const TOOLS = '/workspace/.porthole/tools';
 const CACHES = `${TOOLS}/node_modules`;
 
@@ -152,7 +152,7 @@ export function provideTool({ name, package: wanted, isExact }: Tool): string {
   return `${own}${has} || { mkdir -p ${TOOLS} && ${install} && printf %s '${wanted}' > ${marker}; }`;
 }
 
-/** A command line in whose environment the tool is. */
+/** A command line with the tool on its PATH. */
 export function withTool(line: string, tool: Tool | undefined): string {
   if (tool === undefined) return line;
   const variables = Object.entries(tool.environment).map(([name, value]) => ` ${name}=${value}`);
