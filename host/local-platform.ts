@@ -10,7 +10,8 @@ import type { Platform } from './platform.ts';
 /** One machine: sandboxes as processes, previews served by this process. */
 export async function openLocalPlatform(config: Config, deps: OneMachineDeps): Promise<Platform> {
   const { folder, tools, log } = deps;
-  const local = createLocalProvider({ dataDir: folder, tools, ...config.local });
+  const sandboxes = sandboxesOf(config);
+  const local = createLocalProvider({ dataDir: folder, tools, sandboxes, ...config.local });
   let warnings: readonly string[] = [];
   let learned: Promise<unknown> | undefined;
   const learn = async () => {
@@ -41,6 +42,13 @@ export async function openLocalPlatform(config: Config, deps: OneMachineDeps): P
       await machine.close();
     },
   };
+}
+
+/** Sandboxes that may run at a time, or else those that one person may have. */
+function sandboxesOf({ pool, quotas }: Config): number | undefined {
+  if (pool.maxInstances > 0) return pool.maxInstances;
+  const each = [quotas.default, ...Object.values(quotas.users)].flatMap(({ sandboxes }) => sandboxes ?? []);
+  return each.length === 0 ? undefined : Math.max(1, ...each);
 }
 
 /**

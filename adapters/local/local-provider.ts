@@ -45,6 +45,7 @@ import {
   type IsolationKind,
   withoutIsolation,
 } from './isolation.ts';
+import { machineWarnings, readMachineLimits, USUAL_SANDBOXES } from './machine-limits.ts';
 import { isAlive, type ProcessIdentity } from './process-identity.ts';
 import { limitsProcesses } from './process-limit.ts';
 import { ReadyConnections } from './ready-connections.ts';
@@ -74,6 +75,8 @@ export interface LocalProviderOptions {
   readonly userNamespaces?: boolean | undefined;
   /** Size of a sandbox that asks for no size. @default 2 CPUs, 2 GiB of memory, 10 GiB of disk */
   readonly defaultSize?: SandboxSize | undefined;
+  /** Sandboxes that share the limits of the kernel. @default 10 */
+  readonly sandboxes?: number | undefined;
 }
 
 /** Where file systems can be mounted from outside so that they appear in a running sandbox. */
@@ -111,6 +114,7 @@ export class LocalProvider implements SandboxProvider {
   readonly #root: string;
   readonly #starter: ReturnType<typeof sandboxStarter>;
   readonly #wanted: IsolationKind | undefined;
+  readonly #sandboxes: number;
   #isolation: Promise<Isolation> | undefined;
   readonly #channels: SandboxChannels;
   readonly #connections = new ReadyConnections();
@@ -124,6 +128,7 @@ export class LocalProvider implements SandboxProvider {
     this.#channels = new SandboxChannels(options.tools?.certificates);
     this.#starter = sandboxStarter(dataDir, options);
     this.#wanted = options.isolation;
+    this.#sandboxes = options.sandboxes ?? USUAL_SANDBOXES;
   }
 
   /** How sandboxes are isolated here, and warnings. Found once by starting one; never rejects. */
@@ -132,6 +137,12 @@ export class LocalProvider implements SandboxProvider {
   }
 
   async #findIsolation(): Promise<Isolation> {
+    const found = await this.#wantedIsolation();
+    const limits = machineWarnings(readMachineLimits(), this.#sandboxes);
+    return { ...found, warnings: [...found.warnings, ...limits] };
+  }
+
+  async #wantedIsolation(): Promise<Isolation> {
     const isolation = this.#wanted;
     if (isolation === undefined) return findIsolation((kind) => this.#starter.attempt(kind));
     return isolation === 'none' ? withoutIsolation() : { isolation, warnings: [] };

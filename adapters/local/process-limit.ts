@@ -1,17 +1,41 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { type MachineLimits, readMachineLimits, shareOf } from './machine-limits.ts';
 
 const PRLIMIT = '/usr/bin/prlimit';
 
 /**
- * Processes and threads of a sandbox: about 350 Node programs at a time, and an eighth of a
- * kernel's default.
+ * Processes and threads of a sandbox where the machine has enough: about 350 Node programs at a
+ * time.
  */
-export const MOST = 4096;
+const MOST = 4096;
 
-/** The hard limit of this process; `limits` is the text of /proc/self/limits. */
-export function processLimit(limits: string): number {
-  const own = /^Max processes +\S+ +(\d+)/m.exec(limits)?.[1];
-  return own === undefined ? MOST : Math.min(MOST, Number(own));
+/** Part of a sandbox's open files that one of its processes may take. */
+const FILES_DIVISOR = 4;
+
+/** What a sandbox may use; undefined: the host's own limit. */
+export interface SandboxCaps {
+  readonly processes: number;
+  /** Of each process. */
+  readonly openFiles: number | undefined;
+}
+
+/**
+ * The caps of a sandbox: its share of the machine, and no more than this process may use. `own` is
+ * the text of /proc/self/limits.
+ */
+export function sandboxCaps(own: string, share: MachineLimits): SandboxCaps {
+  const hard = (name: string): number =>
+    Number(new RegExp(`^${name} +\\S+ +(\\d+)`, 'm').exec(own)?.[1] ?? Infinity);
+  const openFiles = Math.floor(share.openFiles / FILES_DIVISOR);
+  return {
+    processes: Math.min(MOST, share.processes, hard('Max processes')),
+    openFiles: openFiles < hard('Max open files') ? openFiles : undefined,
+  };
+}
+
+/** The caps of one of that many sandboxes of this machine. */
+export function readSandboxCaps(sandboxes: number): SandboxCaps {
+  return sandboxCaps(readFileSync('/proc/self/limits', 'utf8'), shareOf(readMachineLimits(), sandboxes));
 }
 
 /** Whether util-linux, which sets the limit, is installed. */
@@ -20,12 +44,13 @@ export function limitsProcesses(): boolean {
 }
 
 /**
- * Limits the processes and threads of a command: a fork bomb would take the machine's. Run it
- * inside the sandbox: the kernel counts per user namespace, so that no sandbox uses up another's
- * share or the host's. Returns the command unchanged if util-linux is not installed.
+ * Limits the processes, threads and open files of a command: a fork bomb would take the machine's.
+ * Run it inside the sandbox: the kernel counts processes per user namespace, so that no sandbox
+ * uses up another's share or the host's. Returns the command unchanged if util-linux is not
+ * installed.
  */
-export function limitProcesses(command: readonly string[]): string[] {
+export function limitProcesses(command: readonly string[], { processes, openFiles }: SandboxCaps): string[] {
   if (!limitsProcesses()) return [...command];
-  const most = processLimit(readFileSync('/proc/self/limits', 'utf8'));
-  return [PRLIMIT, `--nproc=${most}`, '--', ...command];
+  const files = openFiles === undefined ? [] : [`--nofile=${openFiles}`];
+  return [PRLIMIT, `--nproc=${processes}`, ...files, '--', ...command];
 }

@@ -16,7 +16,8 @@ import { endProcesses } from './end-processes.ts';
 import { type IsolationKind, LAUNCHERS } from './isolation.ts';
 import type { LocalProviderOptions } from './local-provider.ts';
 import { writeRuntimeFiles } from './runtime-files.ts';
-import { limitProcesses, MOST } from './process-limit.ts';
+import { USUAL_SANDBOXES } from './machine-limits.ts';
+import { limitProcesses, readSandboxCaps, type SandboxCaps } from './process-limit.ts';
 import { type Cgroups, cgroupName, findCgroups, joinCgroup, type SandboxCgroup } from './sandbox-cgroup.ts';
 import { removeFolder, type SandboxFolder, type StartRecord } from './sandbox-folder.ts';
 import { findNpm, findPty, INSIDE_PATHS, insideEnvironment, type Sources } from './sandbox-view.ts';
@@ -37,9 +38,9 @@ const TRIAL = 10_000;
 /** Starts sandboxes with what is in the data folder. */
 export function sandboxStarter(
   dataDir: string,
-  options: Pick<LocalProviderOptions, 'nodeModules' | 'tools' | 'userNamespaces'>,
+  options: Pick<LocalProviderOptions, 'nodeModules' | 'tools' | 'userNamespaces' | 'sandboxes'>,
 ) {
-  const { nodeModules, tools, userNamespaces } = options;
+  const { nodeModules, tools, userNamespaces, sandboxes = USUAL_SANDBOXES } = options;
   const shared = onceOpen(async () => {
     const [npm, pty] = [findNpm(), findPty()];
     return {
@@ -62,12 +63,13 @@ export function sandboxStarter(
     const { workspace, mounts, channel, state } = folder;
     const sources = { ...(await shared()), workspace, mounts, channel, state };
     const owner = ownerOf(id);
-    const cgroup = isolation === 'none' ? undefined : await makeCgroup(id, folder, size);
+    const caps = isolation === 'none' ? undefined : readSandboxCaps(sandboxes);
+    const cgroup = caps === undefined ? undefined : await makeCgroup(id, folder, size, caps);
     const memoryMb = cgroup?.controllers.has('memory') ? size.memoryMb : undefined;
     const command =
-      isolation === 'none'
+      caps === undefined
         ? plainGuest(id, sources, state)
-        : isolatedGuest(id, sources, tools?.environment, memoryMb);
+        : limitProcesses(isolatedGuest(id, sources, tools?.environment, memoryMb), caps);
     const launch = LAUNCHERS[isolation]({ id, sources, owner, command, memoryMb, userNamespaces });
     const listener = createServer();
     await listenInFolder(listener, folder.path, SOCKET);
@@ -140,10 +142,11 @@ async function makeCgroup(
   id: string,
   folder: SandboxFolder,
   { cpu, memoryMb }: SandboxSize,
+  { processes }: SandboxCaps,
 ): Promise<(SandboxCgroup & Pick<Cgroups, 'controllers'>) | undefined> {
   const cgroups = await findCgroups();
   // The cgroup also contains the processes around the sandbox.
-  const limits = { cpu, memoryMb, pids: MOST + AROUND };
+  const limits = { cpu, memoryMb, pids: processes + AROUND };
   try {
     if (cgroups === undefined) return undefined;
     return { ...cgroups.make(cgroupName(id, folder.path), limits), controllers: cgroups.controllers };
@@ -189,7 +192,7 @@ function isolatedGuest(
   const env = { ...insideEnvironment(id), ...environment };
   const pty = sources.pty && INSIDE_PATHS.pty;
   const { node, guest, state } = INSIDE_PATHS;
-  return limitProcesses(guestCommand(node, guest, { env, state, network: NETWORK.socket, pty, memoryMb }));
+  return guestCommand(node, guest, { env, state, network: NETWORK.socket, pty, memoryMb });
 }
 
 /**
