@@ -24,7 +24,7 @@ export const callMcpRoute = defineRoute({
   responses: {
     200: { description: 'The answer, and notifications before it', contentType: 'text/event-stream' },
     202: { description: 'Notifications are taken, and not answered' },
-    406: { description: 'The client does not accept both `application/json` and `text/event-stream`' },
+    406: { description: 'The client accepts neither `text/event-stream` nor `application/json`' },
   },
   streams: true,
   async handle(request, services) {

@@ -16,6 +16,8 @@ export interface ToolContext {
    * every ten seconds. Never fails. Other long calls report only their duration.
    */
   readonly waitsFor: (message: string, seconds: number) => void;
+  /** Removes credentials of Porthole from a text. */
+  readonly redact: (text: string) => string;
 }
 
 /** The result of a tool, for programs and the model alike. */

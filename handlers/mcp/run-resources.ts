@@ -64,10 +64,7 @@ export function isRunResource(uri: string): boolean {
 /**
  * @throws ProtocolError for a URI that names nothing; PortholeError like `readOutput` and the tools
  */
-export async function readRunResource(
-  context: ToolContext & { readonly redact: (text: string) => string },
-  uri: string,
-): Promise<ReadResourceResult> {
+export async function readRunResource(context: ToolContext, uri: string): Promise<ReadResourceResult> {
   const [, runId = '', kind, name = ''] = URI.exec(uri) ?? [];
   const id = decoded(name);
   if (kind === undefined || id === undefined) {

@@ -1,6 +1,7 @@
 /** The Model Context Protocol's server, loaded by the first request for it. */
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import type { ReadableStream } from 'node:stream/web';
 import {
   type CallToolResult,
@@ -19,7 +20,7 @@ import { anySignal } from '#core/shared/concurrency.ts';
 import { describeProblems } from '../http/describe-problems.ts';
 import type { HttpResponse } from '../http/http-event.ts';
 import { type ErrorBody, errorResponse } from '../http/render-errors.ts';
-import { type RouteRequest, VERSION } from '../route.ts';
+import { json, type RouteRequest, VERSION } from '../route.ts';
 import type { Services } from '../services.ts';
 import type { McpTool, ToolAnswer, ToolContext } from './mcp-tool.ts';
 import { previewApp, readPreviewApp, SHOWN_IN_PREVIEW_APP } from './preview-app.ts';
@@ -39,8 +40,10 @@ import { doctorTool, listPreviewsTool, startPreviewTool, stopPreviewTool } from 
 import { runCommandTool } from './tools/run-command-tool.ts';
 import { startRunTool } from './tools/run-sandbox-tool.ts';
 import {
+  deleteServerTool,
   listProcessesTool,
   processOutputTool,
+  restartServerTool,
   serverLogsTool,
   startServerTool,
   stopProcessTool,
@@ -59,6 +62,8 @@ const TOOLS: readonly McpTool[] = [
   replyInboxTool,
   runCommandTool,
   startServerTool,
+  restartServerTool,
+  deleteServerTool,
   serverLogsTool,
   listProcessesTool,
   processOutputTool,
@@ -123,12 +128,36 @@ export async function serveMcp(request: Request, services: Services): Promise<Ht
   if (type?.startsWith('text/event-stream') !== true) {
     return { statusCode: response.status, headers, body: await response.text() };
   }
+  const stream = Readable.fromWeb(response.body as ReadableStream);
+  if (!TAKES_STREAM.test(given['accept'] ?? '*/*')) {
+    const answers = await answersOf(stream);
+    const { 'content-type': _, ...others } = headers;
+    return json(response.status, Array.isArray(request.body) ? answers : answers[0], others);
+  }
   return {
     statusCode: response.status,
     headers: { ...headers, 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' },
-    body: Readable.fromWeb(response.body as ReadableStream),
+    body: Readable.from(withFirstByte(stream), { objectMode: false }),
   };
 }
+
+/** A comment first: proxies and clients with a time limit for the first byte keep a long call. */
+async function* withFirstByte(stream: Readable): AsyncGenerator<Buffer> {
+  yield Buffer.from(':\n\n');
+  yield* stream as AsyncIterable<Buffer>;
+}
+
+const Answer = z.object({ id: z.unknown(), method: z.undefined().optional() });
+
+/** What a stream answers, for a client that takes JSON only: without notifications. */
+async function answersOf(stream: Readable): Promise<unknown[]> {
+  const lines = (await text(stream)).split('\n').filter((line) => line.startsWith(DATA));
+  const messages = lines.map((line) => JSON.parse(line.slice(DATA.length)) as unknown);
+  return messages.filter((message) => Answer.safeParse(message).success);
+}
+
+/** The library writes a message as one line. */
+const DATA = 'data: ';
 
 const Cancelled = z.object({
   method: z.literal('notifications/cancelled'),
@@ -137,7 +166,11 @@ const Cancelled = z.object({
 const Initialize = z.object({ method: z.literal('initialize'), params: z.object({}) });
 
 /** The headers of the protocol, which version 2026-07-28 compares with the body. */
-const NAMED = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'] as const;
+const NAMED = ['content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'] as const;
+
+/** Media ranges (RFC 9110, section 12.5.1) that include an event stream. */
+const TAKES_STREAM = /(?:^|[,\s])(?:text\/event-stream|text\/\*|\*\/\*)(?:[;,\s]|$)/i;
+const TAKES_JSON = /(?:^|[,\s])application\/(?:json|\*)(?:[;,\s]|$)/i;
 
 /** The parts of a request that the library reads: the body has been read already. */
 function webRequest(headers: Request['headers'], signal: AbortSignal | undefined): globalThis.Request {
@@ -145,9 +178,13 @@ function webRequest(headers: Request['headers'], signal: AbortSignal | undefined
     const value = headers[name];
     return value === undefined ? [] : [[name, value] as [string, string]];
   });
+  // The library takes only a header that lists both types.
+  const { accept = '*/*' } = headers;
+  const isKnown = TAKES_STREAM.test(accept) || TAKES_JSON.test(accept);
+  const known = isKnown ? 'application/json, text/event-stream' : accept;
   return new globalThis.Request('http://porthole/mcp', {
     method: 'POST',
-    headers: shown,
+    headers: [['accept', known], ...shown],
     ...(signal !== undefined && { signal }),
   });
 }
@@ -176,7 +213,8 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
     try {
       return await readRunResource(context, uri);
     } catch (error) {
-      if (error instanceof ProtocolError || ends.aborted) throw error;
+      if (error instanceof ProtocolError) throw error;
+      if (ends.aborted) throw new ProtocolError(REQUEST_CANCELLED, 'Request cancelled');
       const { error: message } = bodyOf(error, services, 'mcp resource', redact);
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, message, { uri: redact(uri.slice(0, 200)) });
     }
@@ -198,6 +236,7 @@ function createServer({ caller, headers, signal, redact }: Request, services: Se
       sessionId,
       signal: anySignal(call.signal, mcpReq.signal, signal),
       waitsFor: progress.waitsFor,
+      redact,
     };
     try {
       const { whole, ...result } = await callTool(tool, params.arguments ?? {}, context, redact);
@@ -252,6 +291,9 @@ function reportProgress({ _meta, notify }: ServerContext['mcpReq'], title: strin
   return { waitsFor, end: () => clearInterval(timer) };
 }
 
+/** `RequestCancelled` of the Language Server Protocol: JSON-RPC and MCP define no code for it. */
+const REQUEST_CANCELLED = -32_800;
+
 async function callTool(
   tool: McpTool,
   given: Readonly<Record<string, unknown>>,
@@ -275,7 +317,7 @@ async function callTool(
     const picture = image === undefined ? [] : [{ type: 'image' as const, ...image }];
     return { content: [{ type: 'text', text: bounded(text) }, ...picture], structuredContent: data, whole };
   } catch (error) {
-    if (signal.aborted) throw error;
+    if (signal.aborted) throw new ProtocolError(REQUEST_CANCELLED, 'Request cancelled');
     const { error: message, code } = bodyOf(error, services, `mcp ${tool.name}`, redact);
     record(code);
     return failure(message, code);
@@ -314,8 +356,8 @@ function describe({ name, title, description, input, output, annotations, isShow
     name,
     title,
     description,
-    inputSchema: jsonSchema(input, 'input'),
-    outputSchema: jsonSchema(output, 'output'),
+    inputSchema: compact(jsonSchema(input, 'input')),
+    outputSchema: outline(jsonSchema(output, 'output')),
     // A sandbox reaches only what its owner allows.
     annotations: { ...annotations, openWorldHint: false },
   };
@@ -324,6 +366,40 @@ function describe({ name, title, description, input, output, annotations, isShow
 function jsonSchema(schema: z.ZodObject, io: 'input' | 'output'): Tool['inputSchema'] {
   const { $schema: _, ...plain } = z.toJSONSchema(schema, { io, metadata: new Descriptions() });
   return plain as Tool['inputSchema'];
+}
+
+/**
+ * An output schema with its first level alone: it allows all that the whole one allows. Clients pay
+ * for each list of tools with the context of their model, and the results show what is deeper.
+ */
+function outline({ type, properties = {} }: Tool['inputSchema']): Tool['inputSchema'] {
+  const parts = Object.entries(properties as Readonly<Record<string, { readonly type?: unknown }>>);
+  const names = parts.map(([name, part]) => [name, typeof part.type === 'string' ? { type: part.type } : {}]);
+  return { type, properties: Object.fromEntries(names) };
+}
+
+/** Checked by the server, which names the limit: not worth the context of a model. */
+const UNSHOWN: ReadonlySet<string> = new Set([
+  'example',
+  'pattern',
+  'minLength',
+  'maxLength',
+  'additionalProperties',
+]);
+
+/** An input schema for models: without limits of texts, and each description once. */
+function compact({ additionalProperties, ...schema }: Tool['inputSchema']): Tool['inputSchema'] {
+  const described = new Set<unknown>();
+  const shown = (key: string, value: unknown): unknown => {
+    // A tool may have an argument of that name, which is an object here.
+    if (typeof value === 'object') return value;
+    if (UNSHOWN.has(key)) return undefined;
+    if (key !== 'description') return value;
+    const isKnown = described.has(value);
+    described.add(value);
+    return isKnown ? undefined : value;
+  };
+  return { ...(JSON.parse(JSON.stringify(schema, shown)) as Tool['inputSchema']), additionalProperties };
 }
 
 /** Without ids: named schemas would become references, which not every client follows. */

@@ -42,16 +42,16 @@ const value = z.string().max(5_000);
 
 const Step = z
   .discriminatedUnion('action', [
-    z.strictObject({ action: z.literal('goto'), path: pagePath }),
+    z.strictObject({ action: z.enum(['goto']), path: pagePath }),
     z.strictObject({ action: z.enum(['click', 'hover']), selector }),
     z.strictObject({ action: z.enum(['fill', 'select']), selector, value }),
     z.strictObject({
-      action: z.literal('press'),
+      action: z.enum(['press']),
       key: z.string().min(1).max(40).describe('`Enter`, `Control+A`'),
       selector: selector.optional(),
     }),
     z.strictObject({
-      action: z.literal('wait'),
+      action: z.enum(['wait']),
       selector: selector.optional(),
       text: words.optional(),
       milliseconds: z.number().int().min(0).max(5_000).optional(),
@@ -89,9 +89,7 @@ export const waitForChange = z
   .min(1)
   .max(240)
   .optional()
-  .describe(
-    'Seconds to wait first, until a file or a server of the run changes and a second is quiet: the page is checked once then, or as it is at the end',
-  );
+  .describe('Seconds to wait at most, until a file or a server of the run has changed');
 export const CheckBody = z
   .strictObject({ ...visitFields, wait_for_change: waitForChange })
   .meta({ id: 'CheckPageRequest' });

@@ -56,6 +56,8 @@ describe('an MCP client', () => {
       ['reply_inbox', ['message_id', 'text']],
       ['run_command', ['command']],
       ['start_server', ['name', 'command']],
+      ['restart_server', ['name']],
+      ['delete_server', ['name']],
       ['server_logs', ['name']],
       ['list_processes', undefined],
       ['process_output', ['process_id']],
@@ -82,7 +84,7 @@ describe('an MCP client', () => {
       type: 'integer',
       minimum: 3_000,
       maximum: 9_000,
-      description: 'The port that the server listens on in the sandbox',
+      description: 'Where the server listens in the sandbox',
     });
   });
 

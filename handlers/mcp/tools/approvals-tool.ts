@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { APPROVAL_SCOPE_HELP } from '#core/approvals/approval-scopes.ts';
 import { listedOwner, requirePerson } from '#core/callers.ts';
 import { plainText } from '#core/shared/plain-text.ts';
 import { decide, DecisionBody, toWaitingApprovals, WaitingApprovals } from '../../runs/approval-routes.ts';
@@ -38,7 +39,11 @@ export const decideApprovalTool = defineTool({
   description:
     'Pass on what the person of this key decided about a request of list_approvals. Never decide it yourself: ask the person first.',
   people: true,
-  input: z.strictObject({ run_id: z.string().max(200), ...DecisionBody.shape }),
+  input: z.strictObject({
+    run_id: z.string().max(200),
+    ...DecisionBody.shape,
+    scope: DecisionBody.shape.scope.describe(APPROVAL_SCOPE_HELP),
+  }),
   output: z.object({ request_id: z.string(), decision: z.enum(['approve', 'deny']) }),
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false },
   async run({ run_id, ...body }, { services, caller }) {

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { findSandbox } from '#core/sandboxes/resume-sandbox.ts';
+import { networkRequests } from '#core/network/network-questions.ts';
 import { networkDtoFields, toNetworkDto } from '../../sandboxes/network-fields.ts';
 import { networkAttempts, NetworkAttemptDto } from '../../sandboxes/sandbox-network.ts';
 import { defineTool, fitting } from '../mcp-tool.ts';
+import { toWaitingHost, WaitingHostDto } from './run-command-tool.ts';
 import { runId, runOf } from './run-sandbox-tool.ts';
 
 /** Attempts of an answer, and characters of the JSON of each list. */
@@ -13,7 +15,7 @@ export const networkRequestsTool = defineTool({
   name: 'network_requests',
   title: 'Read network requests',
   description:
-    'Which hosts the sandbox of a run may reach, and which it tried to reach last: allowed, blocked or failed, and why. Use it when a download or an API call fails.',
+    'Which hosts the sandbox of a run may reach, and which it tried to reach last: allowed, blocked or failed, and why; and what waits for its owner. Use it when a download or an API call fails.',
   input: z.strictObject({
     run_id: runId,
     refused: z.boolean().default(false).describe('Only what was blocked or failed'),
@@ -21,33 +23,41 @@ export const networkRequestsTool = defineTool({
   output: z.object({
     ...networkDtoFields,
     attempts: z.array(NetworkAttemptDto).describe('Newest first'),
-    is_cut: z.boolean().describe('There are more rules or attempts'),
+    waiting: z.array(WaitingHostDto).describe('Hosts that the owner is asked about'),
+    is_cut: z.boolean().describe('There is more'),
   }),
   annotations: { readOnlyHint: true },
   async run({ run_id, refused }, context) {
     const { services, caller } = context;
-    const { sandboxId } = await runOf(context, run_id);
-    const sandbox = await findSandbox(services, caller, sandboxId, { agents: true });
+    const run = await runOf(context, run_id);
+    const sandbox = await findSandbox(services, caller, run.sandboxId, { agents: true });
     const all = (await networkAttempts(services, sandbox.id)).filter(
       ({ decision }) => !refused || decision !== 'allowed',
     );
-    const whole = { ...toNetworkDto(sandbox), attempts: all };
+    const waiting = (await networkRequests(services, run)).map(toWaitingHost);
+    const whole = { ...toNetworkDto(sandbox), attempts: all, waiting };
     const shown = {
       allow: fitting(whole.allow, MOST_JSON),
       deny: fitting(whole.deny, MOST_JSON),
       secrets: fitting(whole.secrets, MOST_JSON),
       attempts: fitting(all.slice(0, MOST_SHOWN), MOST_JSON),
+      waiting: fitting(waiting.slice(0, MOST_SHOWN), MOST_JSON),
     };
     const isCut = Object.entries(shown).some(
       ([name, list]) => list.length < whole[name as keyof typeof shown].length,
     );
-    const { attempts, ...policy } = { ...whole, ...shown };
+    const { attempts, waiting: asked, ...policy } = { ...whole, ...shown };
     const lines = attempts.map(
       ({ at, host, port, decision, rule }) => `${at} ${host}:${port} ${decision} (${rule})`,
     );
+    lines.push(
+      ...asked.map(
+        ({ host, port, request_id }) => `${host}:${port} waits for the owner (request ${request_id})`,
+      ),
+    );
     if (isCut) lines.push('… and more');
     return {
-      data: { ...policy, attempts, is_cut: isCut },
+      data: { ...policy, attempts, waiting: asked, is_cut: isCut },
       text: [`Network: ${JSON.stringify(policy)}`, ...lines].join('\n'),
     };
   },

@@ -16,9 +16,9 @@ export const runId = z
   .string()
   .max(200)
   .optional()
-  .describe('Default: the run of the agent token, or the run that start_run made in this session');
+  .describe('Default: the run of the agent, or of start_run');
 
-export const port = portNumber.describe('The port that the server listens on in the sandbox');
+export const port = portNumber.describe('Where the server listens in the sandbox');
 
 export const filePath = z
   .string()

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import { plainText } from '#core/shared/plain-text.ts';
@@ -11,13 +12,17 @@ import {
   listProcesses,
   listServers,
   putServer,
+  removeStarted,
   signalProcess,
   type StartedRef,
 } from '#core/processes/sandbox-processes.ts';
+import { readOutput } from '#core/runs/event-details.ts';
+import { detailId } from '#guest/protocol/details-protocol.ts';
 import { processId } from '#guest/protocol/processes-protocol.ts';
 import { RESTARTS, SERVER_STATES, type ServerInfo, serverName } from '#guest/protocol/servers-protocol.ts';
 import { defineTool, fitting, type ToolContext } from '../mcp-tool.ts';
 import { linkToWhole } from '../run-resources.ts';
+import { isContinuing } from './run-command-tool.ts';
 import { filePath, port, runId, runOf } from './run-sandbox-tool.ts';
 
 const name = z
@@ -48,12 +53,12 @@ const MOST_NAMED = 5;
  * What an agent can do about a missing server: the guest's message is for the HTTP API.
  * @param forProcess how the tool, or another, does the same for a process
  */
-async function knownServer(
+async function knownServer<T>(
   { services }: ToolContext,
   ref: StartedRef,
-  call: Promise<ServerInfo>,
+  call: Promise<T>,
   forProcess: string,
-): Promise<ServerInfo> {
+): Promise<T> {
   try {
     return await call;
   } catch (error) {
@@ -83,10 +88,11 @@ export const startServerTool = defineTool({
     port: port.optional(),
     cwd: filePath.optional().describe('Where it runs, within /workspace. Default: /workspace'),
     restart: z.enum(RESTARTS).default('on-failure'),
+    replace: z.boolean().default(false).describe('Stop and replace a server of this name that differs'),
   }),
   output: ServerSummary,
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true },
-  async run({ run_id, name: server, command, port: at, cwd, restart }, context) {
+  async run({ run_id, name: server, command, port: at, cwd, restart, replace }, context) {
     const ref = { ...(await refOf(context, run_id)), kind: 'servers', id: server } as const;
     const request = {
       command,
@@ -94,9 +100,44 @@ export const startServerTool = defineTool({
       ...(at !== undefined && { port: at }),
       ...(cwd !== undefined && { cwd: resolveWorkspacePath(cwd, 'cwd') }),
     };
-    const { server: info, isNew } = await putServer(context.services, ref, request);
+    const put = () => putServer(context.services, ref, request);
+    const { server: info, isNew } = await put().catch(async (error: unknown) => {
+      if (!replace || !(error instanceof PortholeError) || error.code !== 'server_exists') throw error;
+      await removeStarted(context.services, ref);
+      return put();
+    });
     const text = `Server ${server} is ${isNew ? 'declared' : 'declared already'}, and ${info.state}.`;
     return { data: toSummary(info), text };
+  },
+});
+
+export const restartServerTool = defineTool({
+  name: 'restart_server',
+  title: 'Restart a server',
+  description:
+    'Stop a declared server and start it again, for example after a change that it does not load itself. It also starts a server that was stopped or failed.',
+  input: z.strictObject({ run_id: runId, name }),
+  output: ServerSummary,
+  annotations: { readOnlyHint: false, destructiveHint: true },
+  async run({ run_id, name: server }, context) {
+    const ref = { ...(await refOf(context, run_id)), kind: 'servers', id: server } as const;
+    const restarting = changeServer(context.services, ref, 'restart');
+    const info = await knownServer(context, ref, restarting, 'stop it with stop_process and run it again');
+    return { data: toSummary(info), text: `Server ${server} is ${info.state}.` };
+  },
+});
+
+export const deleteServerTool = defineTool({
+  name: 'delete_server',
+  title: 'Delete a server',
+  description: 'Stop a declared server, and remove its declaration and its logs. Its files stay.',
+  input: z.strictObject({ run_id: runId, name }),
+  output: z.object({ name: z.string(), deleted: z.literal(true) }),
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false },
+  async run({ run_id, name: server }, context) {
+    const ref = { ...(await refOf(context, run_id)), kind: 'servers', id: server } as const;
+    await knownServer(context, ref, removeStarted(context.services, ref), 'stop it with stop_process');
+    return { data: { name: server, deleted: true as const }, text: `Server ${server} is deleted.` };
   },
 });
 
@@ -113,7 +154,7 @@ export const serverLogsTool = defineTool({
     const ref = { ...(await refOf(context, run_id)), kind: 'servers', id: server } as const;
     const info = await knownServer(context, ref, getStarted(services, ref), READ_PROCESS);
     const log = await lastLines(services.guests.of(ref.sandboxId), server, signal);
-    const lines = log.map((line) => plainText(line, 400));
+    const lines = log.map((line) => outputLine(line, 400));
     return { data: { ...toSummary(info), log: lines }, text: [`[${info.state}]`, ...lines].join('\n') };
   },
 });
@@ -134,11 +175,13 @@ const MOST_LINES = 200;
 export const processOutputTool = defineTool({
   name: 'process_output',
   title: 'Read the output of a process',
-  description: 'The state of a process, and the end of what it printed.',
+  description:
+    'The state of a process, or of a command that continued after its run_command, and the end of what it printed.',
   input: z.strictObject({ run_id: runId, process_id: someProcess }),
   output: z.object({ state: z.enum(['running', 'exited']), output: z.array(z.string()).describe('Lines') }),
   annotations: { readOnlyHint: true },
   async run({ run_id, process_id: id }, context) {
+    if (detailId.safeParse(id).success) return commandOutput(context, run_id, id);
     const signal = AbortSignal.any([context.signal, AbortSignal.timeout(LOG_MS)]);
     const ref = { ...(await refOf(context, run_id)), kind: 'processes', id, signal } as const;
     const { state, output } = await getStarted(context.services, ref);
@@ -147,16 +190,56 @@ export const processOutputTool = defineTool({
     for await (const each of await followOutput(context.services, ref, { since, follow: false })) {
       if (each?.event === 'stdout' || each?.event === 'stderr') chunks.push(Buffer.from(each.data, 'base64'));
     }
-    const lines = Buffer.concat(chunks).toString().trimEnd().split('\n');
-    const shown = lines.slice(-MOST_LINES).map((line) => plainText(line, 400));
-    const isPart = since > 0 || shown.length < lines.length;
+    const { shown, isPart } = lastOutputLines(Buffer.concat(chunks).toString());
     return {
       data: { state, output: shown },
       text: [`[${state}]`, ...shown].join('\n'),
-      whole: isPart ? await linkToWhole(context, run_id, 'processes', id) : undefined,
+      whole: since > 0 || isPart ? await linkToWhole(context, run_id, 'processes', id) : undefined,
     };
   },
 });
+
+/**
+ * One line of a program's output: spaces and tabs stay, for its indentation, and escape sequences
+ * of terminals go.
+ */
+function outputLine(text: string, most: number): string {
+  const line = stripVTControlCharacters(text.slice(0, most * 4))
+    .replace(/[^\P{C}\t]|[\p{Zl}\p{Zp}]/gu, ' ')
+    .trimEnd();
+  const characters = Array.from(line);
+  return characters.length <= most ? line : `${characters.slice(0, most - 1).join('')}…`;
+}
+
+function lastOutputLines(output: string): { readonly shown: string[]; readonly isPart: boolean } {
+  const lines = output.trimEnd().split('\n');
+  const shown = lines.slice(-MOST_LINES).map((line) => outputLine(line, 400));
+  return { shown, isPart: shown.length < lines.length };
+}
+
+/** The output of a command of `run_command`: the guest keeps it once it has ended. */
+async function commandOutput(context: ToolContext, run_id: string | undefined, id: string) {
+  if (isContinuing(id)) {
+    return {
+      data: { state: 'running' as const, output: [] },
+      text: '[running] Its output follows at its end.',
+    };
+  }
+  const run = await runOf(context, run_id);
+  const source = { ...context, run };
+  const { first, last, omitted_bytes } = await readOutput(
+    { ...context.services, redact: context.redact },
+    source,
+    { detailId: id },
+  );
+  const { shown, isPart } = lastOutputLines((last === '' ? first : last).slice(-MOST_OUTPUT));
+  const isCut = isPart || omitted_bytes > 0 || first.length > MOST_OUTPUT;
+  return {
+    data: { state: 'exited' as const, output: shown },
+    text: ['[exited]', ...shown].join('\n'),
+    whole: isCut ? await linkToWhole(context, run_id, 'commands', id) : undefined,
+  };
+}
 
 /** Entries of a list, and characters of its JSON. */
 const MOST_LISTED = 50;

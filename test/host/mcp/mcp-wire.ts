@@ -6,6 +6,7 @@ import { COMPILE_CACHE } from '#test/support/compile-cache.ts';
 import type { TestHost } from '#test/support/in-process-host.ts';
 import { MCP_STDIO, type McpClients } from '../support/mcp-clients.ts';
 import { ALICE, BOB } from '../support/people.ts';
+import { makeRun } from '../support/runs.ts';
 
 /** The HTTP of /mcp, without a client library, and the program for clients over stdio. */
 export function mcpWire(porthole: () => TestHost, { overStdio }: McpClients): void {
@@ -25,7 +26,58 @@ export function mcpWire(porthole: () => TestHost, { overStdio }: McpClients): vo
         'text/event-stream',
         undefined,
       ]);
-      expect(answer.text).toMatch(/^event: message\ndata: \{"result":\{"tools":\[/);
+      expect(answer.text).toMatch(/^:\n\nevent: message\ndata: \{"result":\{"tools":\[/);
+    });
+
+    test.each([
+      '*/*',
+      'text/event-stream',
+      'application/*, text/*',
+      'application/json;q=0.5, text/event-stream',
+    ])('answers with a stream to Accept: %s', async (accept) => {
+      const answer = await post(list, { accept });
+      expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/event-stream']);
+    });
+
+    test('answers with JSON to a client that takes nothing else', async () => {
+      const accept = 'application/json';
+      const answer = await post({ ...list, method: 'ping' }, { accept });
+      expect([answer.status, answer.headers['content-type']]).toEqual([200, 'application/json']);
+      expect(answer.json()).toEqual({ jsonrpc: '2.0', id: 1, result: {} });
+      const batch = [1, 2].map((id) => ({ ...list, id, method: 'ping' }));
+      const answers = await post(batch, { accept, 'mcp-protocol-version': '2025-03-26' });
+      expect(answers.json<{ id: number }[]>().map(({ id }) => id)).toEqual([1, 2]);
+    });
+
+    test('sends a first byte before the answer of a long call', async () => {
+      const { runId: run_id } = await makeRun(porthole(), ALICE);
+      const params = {
+        name: 'run_command',
+        arguments: { run_id, command: 'sleep 600', timeout_seconds: 600 },
+      };
+      const cancelling = new AbortController();
+      const answer = await fetch(new URL('/mcp', porthole().host.url), {
+        method: 'POST',
+        headers: { authorization: `Bearer ${ALICE}`, 'content-type': 'application/json', accept: '*/*' },
+        body: JSON.stringify(call(params)),
+        signal: cancelling.signal,
+      });
+      const first = await answer.body?.getReader().read();
+      expect(Buffer.from(first?.value ?? []).toString()).toBe(':\n\n');
+      cancelling.abort();
+    });
+
+    test('lists the tools in 25 kB, with schemas that every client reads', async () => {
+      const { text } = await post(list);
+      expect(text.length).toBeLessThanOrEqual(25_000);
+      expect(text).not.toMatch(/"(?:exclusiveMinimum|exclusiveMaximum|const|\$ref|\$defs|\$schema|allOf)":/);
+      const line = text.split('\n').find((each) => each.startsWith('data: ')) ?? '';
+      const { result } = JSON.parse(line.slice(6)) as {
+        result: { tools: { name: string; inputSchema: { properties: Record<string, unknown> } }[] };
+      };
+      // An argument that has the name of a keyword is still listed.
+      const search = result.tools.find(({ name }) => name === 'search_files');
+      expect(Object.keys(search?.inputSchema.properties ?? {})).toContain('pattern');
     });
 
     test('takes notifications without an answer', async () => {
@@ -51,7 +103,7 @@ export function mcpWire(porthole: () => TestHost, { overStdio }: McpClients): vo
       ['a batch of 17', Array.from({ length: 17 }, (_, id) => ({ ...list, id })), {}, 400, /-32600/],
       ['a batch of nothing', [], {}, 400, /^\{"jsonrpc":"2.0","error":\{"code":-32600,.*"id":null\}$/],
       ['no message', { hello: 'world' }, {}, 400, /-32600/],
-      ['who takes no stream', list, { accept: 'application/json' }, 406, /-32000/],
+      ['who takes neither', list, { accept: 'text/html' }, 406, /-32000/],
       ['an unknown version of the protocol', list, { 'mcp-protocol-version': '1999-01-01' }, 400, /-32000/],
       ['an unknown method', { ...list, method: 'tools/all' }, {}, 200, /-32601/],
       ['a tool of a strange name', call({ name: `x${'y'.repeat(5_000)}` }), {}, 200, /-32602.{0,200}$/s],
