@@ -9,6 +9,7 @@ import { slidingExpiry } from '#core/previews/preview-lifetime.ts';
 import {
   isPreviewToken,
   parsePreviewHost,
+  previewHost,
   tokenFingerprint,
   tokenSha256,
 } from '#core/previews/preview-token.ts';
@@ -81,10 +82,17 @@ export function createPreviewGateway({
         log.error({ err: error, run_id: target.runId }, 'traffic did not keep a preview alive'),
       );
     },
-    isSibling(target, hostname) {
-      const named = parsePreviewHost(hostname, preview.zoneSuffix);
-      return named.kind === 'token' && plane.lookup(named.token)?.runId === target.runId;
-    },
+    siblings: ({ runId, sandboxId }) => ({
+      portOf(hostname) {
+        const named = parsePreviewHost(hostname, preview.zoneSuffix);
+        const other = named.kind === 'token' ? plane.lookup(named.token) : undefined;
+        return other?.runId === runId && other.sandboxId === sandboxId ? other.targetPort : undefined;
+      },
+      hostOf(targetPort) {
+        const other = plane.lookupPort({ runId, sandboxId, targetPort });
+        return other && previewHost(other.token, preview.zoneSuffix);
+      },
+    }),
     frameAncestors,
     log,
     metrics: {

@@ -3,6 +3,7 @@
  * browser sees the preview's own origin. No I/O: the local gateway uses it, and so does the guest
  * inside a pod.
  */
+import type { Siblings } from './siblings.ts';
 import type { ResponseHead } from './upstream/response-head.ts';
 
 export type Scheme = 'http' | 'https';
@@ -14,6 +15,7 @@ export interface PreviewView {
   readonly host: string;
   /** The app's port inside the sandbox. */
   readonly targetPort: number;
+  readonly siblings: Siblings;
 }
 
 /**
@@ -29,8 +31,11 @@ export interface ReceivedHead {
   >;
 }
 
-/** `rewrite`: send the app's own origin instead. `refuse`: do not send the request to the app. */
-export type OriginDecision = 'keep' | 'rewrite' | 'refuse';
+/**
+ * `localPort`: send `http://localhost:{localPort}` instead. `refuse`: do not send the request to
+ * the app.
+ */
+export type OriginDecision = 'keep' | 'refuse' | { readonly localPort: number };
 
 /** The decisions about Origin and framing of one request. */
 export interface RequestRewrite {
@@ -103,27 +108,31 @@ function portOf(host: string): string {
 }
 
 /**
- * Always rewrites the preview's own Origin: frameworks compare Origin with Host (CSRF) and answer
- * 403 if they differ. An Origin of another preview of the same run (`isSibling`) is rewritten only
- * for WebSockets and under `/_next/`, where dev servers refuse every foreign Origin. There any
- * other Origin is refused, because WebSockets have no CORS. Elsewhere a foreign Origin stays, for
- * the app's own CORS. The path is compared as sent: another spelling is not rewritten.
- * @param isSibling of a host without its port
+ * Rewrites the preview's own Origin, because frameworks compare Origin with Host (CSRF) and answer
+ * 403 if they differ, and that of a sibling, as it is on localhost: apps allow each other by port.
+ * WebSockets have no CORS, and dev servers refuse every foreign Origin under `/_next/`: there any
+ * other Origin is refused. Elsewhere it stays, for the app's own CORS. The path is compared as
+ * sent.
  */
 export function decideOrigin(
   { url = '', headers: { origin } }: Pick<ReceivedHead, 'url' | 'headers'>,
-  at: { readonly scheme: Scheme; readonly host: string },
+  view: PreviewView,
   isUpgrade: boolean,
-  isSibling: (hostname: string) => boolean,
 ): OriginDecision {
   if (origin === undefined) return 'keep';
-  if (origin === originOf(at)) return 'rewrite';
-  if (!isUpgrade && !url.startsWith('/_next/')) return 'keep';
-  const prefix = `${at.scheme}://`;
-  const host = origin.startsWith(prefix) ? origin.slice(prefix.length) : '';
+  if (origin === originOf(view)) return { localPort: view.targetPort };
+  const localPort = siblingPort(origin, view);
+  if (localPort !== undefined) return { localPort };
+  return isUpgrade || url.startsWith('/_next/') ? 'refuse' : 'keep';
+}
+
+/** The app's port behind the public origin of a sibling. */
+function siblingPort(origin: string, { scheme, host: ownHost, siblings }: PreviewView): number | undefined {
+  const prefix = `${scheme}://`;
+  if (!origin.startsWith(prefix)) return undefined;
+  const host = origin.slice(prefix.length);
   const port = portOf(host);
-  if (host === '' || port !== portOf(at.host)) return 'refuse';
-  return isSibling(host.slice(0, host.length - port.length)) ? 'rewrite' : 'refuse';
+  return port === portOf(ownHost) ? siblings.portOf(host.slice(0, host.length - port.length)) : undefined;
 }
 
 export function bodyFraming({ headers }: Pick<ReceivedHead, 'headers'>): BodyFraming {
@@ -143,7 +152,8 @@ export function requestHead(req: ReceivedHead, view: PreviewView, rewrite: Reque
   const dropped = namedInConnection(req.headers.connection);
   const publicOrigin = originOf(view);
   const localOrigin = `http://localhost:${targetPort}`;
-  const isLocal = rewrite.origin === 'rewrite';
+  const sentOrigin = typeof rewrite.origin === 'object' && `http://localhost:${rewrite.origin.localPort}`;
+  const isLocal = sentOrigin !== false;
   let head = `${req.method} ${req.url} HTTP/1.1\r\nHost: localhost:${targetPort}\r\n`;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string;
@@ -151,7 +161,7 @@ export function requestHead(req: ReceivedHead, view: PreviewView, rewrite: Reque
     if (!requestHeaderPasses(lower) || dropped?.has(lower)) continue;
     const sent = rawHeaders[at + 1] as string;
     let value: string | undefined = sent;
-    if (lower === 'origin' && isLocal) value = localOrigin;
+    if (lower === 'origin' && isLocal) value = sentOrigin;
     else if (lower === 'referer') value = localReferer(sent, publicOrigin, localOrigin);
     else if (lower === 'cookie') value = withoutOwnCookies(sent);
     else if (lower === 'accept-encoding' && rewrite.plain) value = 'identity';
@@ -173,8 +183,9 @@ export function requestHead(req: ReceivedHead, view: PreviewView, rewrite: Reque
 
 /**
  * The app's response headers for the client: name, value, name, value … Removes `Domain=` from
- * cookies, rewrites URLs of the app's own address to the preview, and sets the headers that keep
- * the URL secret. Leaves out framing except Content-Length: the writer of the response decides it.
+ * cookies, rewrites URLs of the app's own address and of its siblings', and sets the headers that
+ * keep the URL secret. Leaves out framing except Content-Length: the writer of the response decides
+ * it.
  * @param frameAncestors origins that may show the app in a frame even if the app forbids frames:
  * the console's
  */
@@ -195,8 +206,9 @@ export function responseHeaders(
     if (!responseHeaderPasses(lower) || dropped?.has(lower)) continue;
     if (lower === 'set-cookie') {
       if (!OWN_COOKIE.test(value.trimStart())) out.push(name, withoutDomain(value));
-    } else if (lower === 'location') out.push(name, publicUrl(value, view));
-    else if (lower === 'refresh') out.push(name, publicRefresh(value, view));
+    } else if (lower === 'location' || lower === 'access-control-allow-origin') {
+      out.push(name, publicUrl(value, view));
+    } else if (lower === 'refresh') out.push(name, publicRefresh(value, view));
     else if (lower === 'x-frame-options') frameOptions.push(value);
     else if (lower === 'content-security-policy') {
       const policies = withFrameAncestors(value, frameAncestors);
@@ -227,14 +239,22 @@ export function withoutDomain(cookie: string): string {
 
 /**
  * Rewrites a URL of the app's own address (`http://localhost:3000/x`), or of the preview's host
- * under another scheme or port, to the preview's own origin.
+ * under another scheme or port, to the preview's own origin, and a URL of a sibling's local address
+ * to the origin of its preview.
  */
 export function publicUrl(url: string, view: PreviewView): string {
   const [prefix, name = '', port] = ABSOLUTE_URL.exec(url) ?? [];
   if (prefix === undefined) return url;
-  const isApp = LOCAL_NAME.test(name) && Number(port) === view.targetPort;
   const isPreview = name.toLowerCase() === view.host.toLowerCase().replace(/:\d+$/, '');
-  return isApp || isPreview ? originOf(view) + url.slice(prefix.length) : url;
+  const origin = isPreview ? originOf(view) : LOCAL_NAME.test(name) && publicOrigin(Number(port), view);
+  return typeof origin === 'string' ? origin + url.slice(prefix.length) : url;
+}
+
+/** The origin of the preview of an app's port, its own or a sibling's. */
+function publicOrigin(port: number, view: PreviewView): string | undefined {
+  if (port === view.targetPort) return originOf(view);
+  const hostname = view.siblings.hostOf(port);
+  return hostname && originOf({ scheme: view.scheme, host: hostname + portOf(view.host) });
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { OriginDecision, PreviewView, Scheme } from './preview-headers.ts';
 import type { PreviewStatus } from './status-page.ts';
 import type { PreviewLookup, PreviewTarget } from './preview-target.ts';
+import type { Siblings } from './siblings.ts';
 
 /** The proxy's log; a pino logger fits. Fields never contain a token, only its fingerprint. */
 export interface PreviewProxyLog {
@@ -61,8 +62,8 @@ export interface PreviewProxyDeps {
   touched(target: PreviewTarget): void;
   /** Origins that may show a preview in a frame even if its app forbids frames: the console's. */
   frameAncestors(target: PreviewTarget): readonly string[];
-  /** Whether a host name belongs to another live preview of the same run as `target`. */
-  isSibling(target: PreviewTarget, hostname: string): boolean;
+  /** The other live previews of the run and sandbox of `target`. Called for every request. */
+  siblings(target: PreviewTarget): Siblings;
   /** A form of the token that logs may contain. */
   fingerprint(token: string): string;
   readonly log: PreviewProxyLog;

@@ -65,8 +65,8 @@ export function createPreviewProxy(deps: PreviewProxyDeps): PreviewProxy {
     const { target } = found;
     if (closing) return { page: 'starting', context: target };
     const { scheme, host, client } = deps.visitor(req, target);
-    const view = { scheme, host, targetPort: target.targetPort };
-    const origin = decideOrigin(req, view, isUpgrade, (hostname) => deps.isSibling(target, hostname));
+    const view = { scheme, host, targetPort: target.targetPort, siblings: deps.siblings(target) };
+    const origin = decideOrigin(req, view, isUpgrade);
     if (origin === 'refuse') return { page: 'foreign_origin', context: target };
     const backend = backendOf(target);
     if (backend.full) return { page: 'busy', context: target };

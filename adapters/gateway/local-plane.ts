@@ -38,6 +38,8 @@ export interface LocalPlane extends PreviewPlane {
    * The serving preview of a token, without a round trip: the gateway calls it for every request.
    */
   lookup(token: string): Preview | undefined;
+  /** The serving preview of a port of a run's sandbox, without a round trip. */
+  lookupPort(at: Pick<Preview, 'runId' | 'sandboxId' | 'targetPort'>): Preview | undefined;
   /** Calls the listener for every preview that ends, so that its open connections can be cut. */
   onClosed(listener: (preview: Preview) => void): void;
 }
@@ -93,6 +95,14 @@ export async function openLocalPlane(options: LocalPlaneOptions): Promise<LocalP
     lookup: (token) => {
       const stored = serving(token);
       return stored && withUrl(stored);
+    },
+    lookupPort({ runId, sandboxId, targetPort }) {
+      for (const stored of live.values()) {
+        const isSame = stored.runId === runId && stored.sandboxId === sandboxId;
+        if (isSame && stored.targetPort === targetPort && !unconfirmed.has(stored.name))
+          return withUrl(stored);
+      }
+      return undefined;
     },
     onClosed: (listener) => void listeners.push(listener),
 

@@ -10,6 +10,7 @@ import { previewName, tokenFingerprint } from '#core/previews/preview-token.ts';
 import { createStrictServer } from '#proxy/front/strict-server.ts';
 import { createPreviewProxy, type PreviewProxy } from '#proxy/preview-proxy.ts';
 import { clientAddress } from '#proxy/preview-proxy-deps.ts';
+import { NO_SIBLINGS } from '#proxy/siblings.ts';
 import { dialFailure } from './dial-failure.ts';
 import { creationTimes, isCurrent, probeApp, selected, tooManyPreviews } from './preview-files.ts';
 
@@ -62,7 +63,7 @@ export function createLoopbackPlane({
     fingerprint: tokenFingerprint,
     touched: nothing,
     frameAncestors: () => [],
-    isSibling: () => false,
+    siblings: () => NO_SIBLINGS,
     log: { debug: nothing, warn: nothing },
     metrics: { answered: nothing, bytes: nothing, upgrades: nothing },
   });

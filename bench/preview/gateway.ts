@@ -3,6 +3,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createStrictServer } from '#proxy/front/strict-server.ts';
+import { NO_SIBLINGS } from '#proxy/siblings.ts';
 import { createPreviewProxy } from '#proxy/preview-proxy.ts';
 import { clientAddress } from '#proxy/preview-proxy-deps.ts';
 import type { PreviewTarget } from '#proxy/preview-target.ts';
@@ -30,7 +31,7 @@ export async function serveGateway(targetPort: number, dial: () => Promise<Duple
     visitor: (req) => ({ scheme: 'http', host: req.headers.host ?? '', client: clientAddress(req) }),
     fingerprint: () => 'bench',
     touched: nothing,
-    isSibling: () => false,
+    siblings: () => NO_SIBLINGS,
     frameAncestors: () => [],
     log: { debug: nothing, warn: nothing },
     metrics: { answered: nothing, bytes: nothing, upgrades: nothing },

@@ -16,7 +16,7 @@ export class SandboxActivity {
     this.#clock = clock;
   }
 
-  /** Never throws: a failed write must not fail a command; the next one follows in a minute. */
+  /** Never throws: a failed write must not fail a command; the next one follows soon. */
   touch(id: string): void {
     void this.#record(id).catch(() => this.#recorded.delete(id));
   }
@@ -55,8 +55,13 @@ export class SandboxActivity {
   }
 }
 
+/**
+ * Shortest time between two records, in milliseconds. The shortest idle limit contains three: with
+ * two, a sandbox in use would be stopped as idle.
+ */
+const EVERY_MS = 20_000;
 /** Longest time between two heartbeats, in milliseconds; a short ttl contains three. */
-const EVERY_MS = 60_000;
+const HEARTBEAT_EVERY_MS = 60_000;
 
 /**
  * Sends heartbeats while a client has a connection to the sandbox: at once, and periodically until
@@ -70,7 +75,7 @@ export function sendHeartbeats(
   if (ttlSeconds === null) return () => undefined;
   // A failed heartbeat is ignored: the next one follows soon.
   const heartbeat = () => void records.sandboxes.heartbeat(sandbox, clock.now()).catch(() => undefined);
-  const timer = setInterval(heartbeat, Math.min(EVERY_MS, (ttlSeconds * 1_000) / 3)).unref();
+  const timer = setInterval(heartbeat, Math.min(HEARTBEAT_EVERY_MS, (ttlSeconds * 1_000) / 3)).unref();
   heartbeat();
   return () => clearInterval(timer);
 }

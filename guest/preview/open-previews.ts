@@ -80,9 +80,14 @@ export class OpenPreviews {
     return this.#byHost.get(hostnameOf(host));
   }
 
+  /** The most recently opened last. */
+  all(): OpenPreview[] {
+    return [...this.#byHost.values()];
+  }
+
   answer(): OpenPreviewsAnswer {
     const now = performance.now();
-    const open = [...this.#byHost.values()].filter((preview) => !preview.closed);
+    const open = this.all().filter((preview) => !preview.closed);
     return {
       previews: open.map(({ port, request: { host }, lastUsedAt, bytesIn, bytesOut }) => ({
         port,
@@ -111,7 +116,7 @@ export class OpenPreviews {
   }
 
   #save(): void {
-    const stored = [...this.#byHost.values()].map(({ port, closed, request }) => ({ port, closed, request }));
+    const stored = this.all().map(({ port, closed, request }) => ({ port, closed, request }));
     try {
       replacePlain(this.#file, JSON.stringify(stored));
     } catch (error) {

@@ -7,7 +7,7 @@ import { clientAddress } from '../../proxy/preview-proxy-deps.ts';
 import type { PreviewLookup } from '../../proxy/preview-target.ts';
 import type { PreviewStatus } from '../../proxy/status-page.ts';
 import { PREVIEW_PORT_HEADER } from '../protocol/previews-protocol.ts';
-import { hostnameOf, type OpenPreviews } from './open-previews.ts';
+import { hostnameOf, type OpenPreview, type OpenPreviews } from './open-previews.ts';
 
 /** Handlers behind the strict front. */
 export interface PreviewListener extends FrontHandlers {
@@ -50,10 +50,16 @@ export function createPreviewListener(
       if (preview !== undefined) preview.lastUsedAt = performance.now();
     },
     frameAncestors: ({ token }) => previews.find(hostOf(token))?.request.frame_ancestors ?? [],
-    isSibling({ runId }, hostname) {
-      const other = previews.find(hostname);
-      return other !== undefined && !other.closed && other.request.run === runId;
-    },
+    siblings: ({ runId }) => ({
+      portOf(hostname) {
+        const other = previews.find(hostname);
+        return other !== undefined && isSibling(other, runId) ? other.port : undefined;
+      },
+      hostOf(port) {
+        const other = previews.all().findLast((each) => each.port === port && isSibling(each, runId));
+        return other && hostnameOf(other.request.host);
+      },
+    }),
     fingerprint: (key) => createHash('sha256').update(key).digest('hex').slice(0, 8),
     log: { debug: nothing, warn: nothing },
     metrics: {
@@ -91,6 +97,10 @@ function lookUp(previews: OpenPreviews, key: string): PreviewLookup {
   if (Date.now() >= Date.parse(preview.request.expires_at)) return { kind: 'ended', reason: 'expired' };
   const { port: targetPort, request } = preview;
   return { kind: 'live', target: { token: key, runId: request.run, sandboxId: '', targetPort } };
+}
+
+function isSibling({ closed, request }: OpenPreview, runId: string): boolean {
+  return !closed && request.run === runId && Date.now() < Date.parse(request.expires_at);
 }
 
 function dialFailure(error: unknown): PreviewStatus {

@@ -36,7 +36,7 @@ const publicHost = z
 /** `PUT /v1/previews/{port}`: the guest now serves this host with the app on the port. */
 export const openPreviewRequest = z.object({
   host: publicHost,
-  /** Previews of one run may open WebSockets to each other. */
+  /** Previews of one run reach each other as servers on localhost do. */
   run: z.string().check(z.minLength(1), z.maxLength(128)),
   /**
    * Hard end of the preview. The functions end it earlier by `DELETE`, or by removing its route.

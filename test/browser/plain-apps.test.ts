@@ -3,6 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { chromiumMissing, launchChromium } from '#test/support/chromium.ts';
 import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { suite } from '#test/support/suite.ts';
+import { startPreview } from '../../examples/demo/open-preview.ts';
 import { openSandbox, openWitness, type Witness } from './app-in-sandbox.ts';
 
 const MEBIBYTE = 1_048_576;
@@ -34,6 +35,17 @@ suite('an ordinary server in a sandbox, in a real browser', chromiumMissing, () 
     await api.write(sandbox, 'index.html', '<title>plain</title><h1>An edited page</h1>');
     await page.reload();
     expect(await page.textContent('h1')).toBe('An edited page');
+  });
+
+  test('a page reads the API of another preview that allows its local port', async () => {
+    const { api, runId, sandbox, url, serve } = await openSandbox(porthole);
+    await api.write(sandbox, 'index.html', '<title>front end</title>');
+    await api.write(sandbox, 'api.mjs', API);
+    await serve('node api.mjs & python3 -m http.server 3000 --bind 127.0.0.1');
+    const other = (await startPreview(api, runId, 3001)).preview_url;
+    await page.goto(url);
+    const post = `fetch('${other}/items', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' })`;
+    expect(await page.evaluate(`${post}.then((it) => it.text())`)).toBe('from http://localhost:3000');
   });
 
   test('server-sent events arrive one by one', async () => {
@@ -69,6 +81,15 @@ suite('an ordinary server in a sandbox, in a real browser', chromiumMissing, () 
     expect(await page.evaluate(sent)).toBe(String(bytes));
   });
 });
+
+/** Allows one origin, by CORS with a preflight. */
+const API = `
+import { createServer } from 'node:http';
+createServer((req, res) => {
+  res.setHeader('Access-Control-Allow-Origin', 'http://localhost:3000');
+  res.setHeader('Access-Control-Allow-Headers', 'content-type');
+  res.end('from ' + req.headers.origin);
+}).listen(3001, '127.0.0.1');`;
 
 const FIRST_MESSAGE = (url: string) => `new Promise((resolve) => {
   const socket = new WebSocket('${url}');

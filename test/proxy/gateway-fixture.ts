@@ -17,7 +17,12 @@ import type { PreviewLookup, PreviewTarget } from '#proxy/preview-target.ts';
 
 export const TOKEN = `calm-blue-otter-${'a'.repeat(26)}`;
 export const SIBLING_TOKEN = `kind-red-heron-${'b'.repeat(26)}`;
+/** The app's port of the sibling. */
+export const SIBLING_PORT = 5_678;
 export const FOREIGN_TOKEN = `wild-grey-lynx-${'c'.repeat(26)}`;
+
+/** The app's port of a preview of another run. */
+export const FOREIGN_PORT = 5_679;
 
 export const CONSOLE_ORIGIN = 'http://console.localhost:8787';
 
@@ -99,8 +104,12 @@ export async function startGateway(
     dialFailure,
     visitor: (req) => ({ scheme: 'http', host: req.headers.host ?? '', client: clientAddress(req) }),
     fingerprint: tokenFingerprint,
-    isSibling: ({ token }, hostname) =>
-      token === TOKEN && hostname.toLowerCase() === previewHost(SIBLING_TOKEN, 'localhost'),
+    siblings: ({ token }) => ({
+      portOf: (hostname) =>
+        token === TOKEN && hostname === previewHost(SIBLING_TOKEN, 'localhost') ? SIBLING_PORT : undefined,
+      hostOf: (port) =>
+        token === TOKEN && port === SIBLING_PORT ? previewHost(SIBLING_TOKEN, 'localhost') : undefined,
+    }),
     frameAncestors: () => [CONSOLE_ORIGIN],
     log: { debug: log, warn: log },
     metrics: {

@@ -17,12 +17,14 @@ import {
 import { hostileAppContract } from './hostile-app.contract.ts';
 import { previewProxyContract } from './preview-proxy.contract.ts';
 import { requestSmugglingContract } from './request-smuggling.contract.ts';
+import { siblingsContract } from './siblings.contract.ts';
 import { webSocketContract } from './websocket.contract.ts';
 import { previewUseContract } from './preview-use.contract.ts';
 
 previewProxyContract(startGateway);
 webSocketContract(startGateway);
 previewUseContract(startGateway);
+siblingsContract(startGateway);
 hostileAppContract(startGateway);
 requestSmugglingContract(startGateway, 2);
 

@@ -12,22 +12,23 @@ const token = `calm-blue-otter-${'a'.repeat(26)}`;
 const sibling = `kind-red-heron-${'b'.repeat(26)}`;
 const stranger = `wild-grey-lynx-${'c'.repeat(26)}`;
 const CONSOLE = 'http://localhost:8787';
-const view = { scheme: 'http', host: 'own:8787', targetPort: 3000 } as const;
+const siblings = {
+  portOf: (hostname: string) => (hostname === `${sibling}-preview.localhost` ? 5000 : undefined),
+  hostOf: (port: number) => (port === 5000 ? `${sibling}-preview.localhost` : undefined),
+};
+const view = { scheme: 'http', host: 'own:8787', targetPort: 3000, siblings } as const;
 
 describe('an Origin', () => {
-  const at = { scheme: 'http', host: `${token}-preview.localhost:8787` } as const;
-  const decide = (origin: string | undefined, url: string, isUpgrade = false) =>
-    decideOrigin(
-      { url, headers: { origin } },
-      at,
-      isUpgrade,
-      (hostname) => hostname === `${sibling}-preview.localhost`,
-    );
+  const at = { ...view, host: `${token}-preview.localhost:8787` };
+  const decide = (origin: string | undefined, url: string, isUpgrade = false) => {
+    const decision = decideOrigin({ url, headers: { origin } }, at, isUpgrade);
+    return typeof decision === 'object' ? decision.localPort : decision;
+  };
 
   test.each([
     ['keep', 'keep', undefined],
-    ['rewrite', 'rewrite', `http://${token}-preview.localhost:8787`],
-    ['keep', 'rewrite', `http://${sibling}-preview.localhost:8787`],
+    [3000, 3000, `http://${token}-preview.localhost:8787`],
+    [5000, 5000, `http://${sibling}-preview.localhost:8787`],
     ['keep', 'refuse', `http://${stranger}-preview.localhost:8787`],
     ['keep', 'refuse', `https://${token}-preview.localhost:8787`],
     ['keep', 'refuse', `http://${token}-preview.localhost`],
@@ -49,7 +50,7 @@ describe('an Origin', () => {
   test.each(['/_nextish', '/%5fnext/x', '//_next/x', '/a/../_next/x'])(
     'compares the path as sent (%s)',
     (url) => {
-      expect(decide(`http://${sibling}-preview.localhost:8787`, url)).toBe('keep');
+      expect(decide(`http://${stranger}-preview.localhost:8787`, url)).toBe('keep');
     },
   );
 });
@@ -85,6 +86,10 @@ describe('a URL of the app’s own address leads to the preview', () => {
     ['http://own.evil.example/', 'http://own.evil.example/'],
     ['http://own@evil.example/', 'http://own@evil.example/'],
     ['http://localhost:3001/a', 'http://localhost:3001/a'],
+    ['http://localhost:5000/a?b', `http://${sibling}-preview.localhost:8787/a?b`],
+    ['http://127.0.0.1:5000', `http://${sibling}-preview.localhost:8787`],
+    ['http://example.com:5000/', 'http://example.com:5000/'],
+    ['http://localhost:5000.evil.example/', 'http://localhost:5000.evil.example/'],
     ['http://localhost/a', 'http://localhost/a'],
     ['http://localhost:3000.evil.example/', 'http://localhost:3000.evil.example/'],
     ['http://localhost:3000@evil.example/', 'http://localhost:3000@evil.example/'],

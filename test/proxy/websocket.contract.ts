@@ -7,6 +7,7 @@ import {
   type GatewayFixture,
   type Listener,
   openRaw,
+  SIBLING_PORT,
   SIBLING_TOKEN,
   sendRaw,
   standsStill,
@@ -99,7 +100,7 @@ export function webSocketContract(startGateway: StartGateway): void {
       const socket = await dial({
         Origin: `${fixture.scheme}://${SIBLING_TOKEN}-preview.localhost:${fixture.port}`,
       });
-      expect(seen[0]?.headers.origin).toBe(`http://localhost:${appPort}`);
+      expect(seen[0]?.headers.origin).toBe(`http://localhost:${SIBLING_PORT}`);
       socket.terminate();
     });
 

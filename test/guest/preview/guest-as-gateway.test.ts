@@ -2,6 +2,7 @@ import { hostileAppContract } from '#test/proxy/hostile-app.contract.ts';
 import { previewProxyContract } from '#test/proxy/preview-proxy.contract.ts';
 import { previewUseContract } from '#test/proxy/preview-use.contract.ts';
 import { requestSmugglingContract } from '#test/proxy/request-smuggling.contract.ts';
+import { siblingsContract } from '#test/proxy/siblings.contract.ts';
 import { webSocketContract } from '#test/proxy/websocket.contract.ts';
 import { startGuestGateway } from './guest-gateway.ts';
 
@@ -9,5 +10,6 @@ import { startGuestGateway } from './guest-gateway.ts';
 previewProxyContract(startGuestGateway);
 webSocketContract(startGuestGateway);
 previewUseContract(startGuestGateway);
+siblingsContract(startGuestGateway);
 hostileAppContract(startGuestGateway);
 requestSmugglingContract(startGuestGateway, 1);

@@ -11,6 +11,9 @@ import {
   dialLoopback,
   type GatewayFixture,
   listen,
+  FOREIGN_PORT,
+  FOREIGN_TOKEN,
+  SIBLING_PORT,
   SIBLING_TOKEN,
   type StartGateway,
   TOKEN,
@@ -38,14 +41,16 @@ export const startGuestGateway: StartGateway = async (
   });
   const listening = await listen(server);
   const hostOf = (token: string) => `${token}-preview.localhost:${listening.port}`;
-  const open = (token: string, run: string) =>
-    previews.open(upstreamPort, {
+  const open = (token: string, port: number, run: string) =>
+    previews.open(port, {
       host: hostOf(token),
       run,
       expires_at: new Date(Date.now() + 3_600_000).toISOString(),
       frame_ancestors: [CONSOLE_ORIGIN],
     });
-  for (const token of [TOKEN, SIBLING_TOKEN]) open(token, 'run_1');
+  open(TOKEN, upstreamPort, 'run_1');
+  open(SIBLING_TOKEN, SIBLING_PORT, 'run_1');
+  open(FOREIGN_TOKEN, FOREIGN_PORT, 'run_2');
   return {
     ...listening,
     scheme: 'https',
