@@ -417,7 +417,7 @@ async function serves(port: number, path: string): Promise<boolean> {
 const LAST_OUTPUT = 4_096;
 
 /** What a shell, env(1) or the guest prints before exit code 127: the program does not exist. */
-const NOT_FOUND = /(?:^|: )([^:\n]+): (?:(?:command )?not found|No such file or directory)/gm;
+const NOT_FOUND = /(?:^|: )([^:\n\r\u2028\u2029]+): (?:(?:command )?not found|No such file or directory)/gm;
 
 function causeOf({ ring }: GuestProcess, { code, reason }: ProcessExit): string {
   if (code !== 127) return reason;

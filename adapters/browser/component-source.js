@@ -51,14 +51,14 @@
     const type = (element.__vueParentComponent ?? element.__vnode?.ctx)?.type ?? element.__vue__?.$options;
     if (!type) return undefined;
     const file = text(type.__file);
-    const fromFile = file === null ? null : text(/([^/]+)\.\w+$/.exec(file)?.[1]);
+    const fromFile = file === null ? null : text(/(?<![^/])([^/]+)\.\w+$/.exec(file)?.[1]);
     return answer({ component: text(type.name) ?? text(type.__name) ?? fromFile, file });
   };
   const svelte = (element) => {
     const at = element.__svelte_meta?.loc;
     if (!at) return undefined;
     const file = text(at.file);
-    const [, name] = /([^/]+)\.svelte$/.exec(file ?? '') ?? [];
+    const [, name] = /(?<![^/])([^/]+)\.svelte$/.exec(file ?? '') ?? [];
     // Svelte 4 counts lines from 0 and has the position in `char`.
     const first = 'char' in at ? 1 : 0;
     return answer({

@@ -12,6 +12,7 @@ export interface ShownOverlay {
 
 /** Of the page that explains an error of a dev server, in characters. */
 const LARGEST_ERROR = 200_000;
+const ASSIGNMENT = 'const error = ';
 
 /**
  * The error that Vite answers instead of a script: its overlay shows the same, but only to the
@@ -23,9 +24,8 @@ export async function viteError(frame: PageFrame, url: string): Promise<ShownOve
     frame,
     `fetch(${JSON.stringify(url)}).then(async (answer) => (await answer.text()).slice(0, ${LARGEST_ERROR}))`,
   );
-  const [, error = ''] = /const error = (\{.*\})$/m.exec(String(body)) ?? [];
   try {
-    const { message, id, loc } = JSON.parse(error) as {
+    const { message, id, loc } = JSON.parse(jsonOf(String(body))) as {
       message?: unknown;
       id?: unknown;
       loc?: { file?: unknown; line?: unknown; column?: unknown };
@@ -39,8 +39,16 @@ export async function viteError(frame: PageFrame, url: string): Promise<ShownOve
   }
 }
 
+/** What Vite's answer assigns to `error`, to the end of the line. */
+function jsonOf(body: string): string {
+  const start = body.indexOf(ASSIGNMENT);
+  if (start === -1) return '';
+  return body.slice(start + ASSIGNMENT.length).split('\n', 1)[0] ?? '';
+}
+
 /** `path:line:column`, or `path (line:column)`. */
-const POSITION = /((?:\/|\.\/|\w)[\w./@[\]()+$-]*\.\w{1,8})(?::| ?\()(\d+)(?:[:,](\d+))?/;
+const POSITION =
+  /(?<![\w./@[\]()+$-])[.@[\]()+$-]*?((?:\/|\.\/|\w)[\w./@[\]()+$-]*\.\w{1,8})(?::| ?\()(\d+)(?:[:,](\d+))?/;
 
 /** The overlay with the place of its error. The message is complete. */
 export function readOverlay({ framework, message, file: text }: ShownOverlay, origin: string): ErrorOverlay {

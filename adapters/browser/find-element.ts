@@ -119,7 +119,7 @@ async function placeOf(
 ): Promise<SourcePlace | null> {
   if (file !== null) return { file: plainText(fileOf(file, origin), 300), line, column };
   // React 19: the stack of the element's creation. The first frames are React's own.
-  const frames = [...(stack ?? '').matchAll(/\(?(https?:\/\/[^\s()]+):(\d+):(\d+)\)?/g)];
+  const frames = [...(stack ?? '').matchAll(/\(?(https?:\/\/[^\s()]{1,400}):(\d+):(\d+)\)?/g)];
   for (const [, url = '', row, offset] of frames.slice(0, MOST_FRAMES)) {
     if (!url.startsWith(`${origin}/`) || PACKAGES.test(url)) continue;
     const found = await original({ url, line: Number(row) - 1, column: Number(offset) - 1 });

@@ -63,7 +63,7 @@ export class SourceMaps {
     if (requestId === undefined) return undefined;
     const { body, base64Encoded } = await this.#frame.cdp.send('Network.getResponseBody', { requestId });
     const script = base64Encoded ? Buffer.from(body, 'base64').toString() : body;
-    const named = /[#@]\s*sourceMappingURL=(\S+)\s*(?:\*\/)?\s*$/.exec(script.slice(-LARGEST_MAP))?.[1];
+    const named = mapNamedIn(script.slice(-LARGEST_MAP));
     if (named === undefined) return undefined;
     const inline = /^data:application\/json[^,]*?(;base64)?,(.*)$/s.exec(named);
     const mapUrl = inline === null ? new URL(named, url).href : url;
@@ -104,6 +104,19 @@ interface Map {
   readonly url: string;
 }
 
+const COMMENT = 'sourceMappingURL=';
+
+/** The URL in the comment that ends a script. */
+function mapNamedIn(script: string): string | undefined {
+  const at = script.lastIndexOf(COMMENT);
+  if (at === -1 || !/[#@]\s{0,3}$/.test(script.slice(Math.max(0, at - 4), at))) return undefined;
+  const [url, end = '*/', ...more] = script
+    .slice(at + COMMENT.length)
+    .trimEnd()
+    .split(/\s+/, 3);
+  return url === '' || end !== '*/' || more.length > 0 ? undefined : url;
+}
+
 /** In the file as it is served, without its source map. */
 export function servedPlace({ url, line, column }: ScriptPlace, origin: string): SourcePlace | null {
   return url === '' ? null : { file: fileOf(url, origin), line: line + 1, column: column + 1 };
@@ -116,7 +129,7 @@ export function fileOf(url: string, origin: string): string {
     .replace(/^(?:webpack|webpack-internal|turbopack|rsc):\/\/(?:[^/]*\/)?(?:\([\w-]+\)\/)?/, '')
     .replace(/^file:\/\//, '')
     .replace(/^\/@fs/, '')
-    .replace(/[?#].*$/, '')
+    .replace(/[?#].*/s, '')
     .replace(/^(?:\/workspace)?[/.]*\//, '')
     .slice(0, 300);
   return path === '' ? '/' : path;

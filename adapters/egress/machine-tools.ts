@@ -110,8 +110,11 @@ function readLines(file: string): [string, string][] {
     return readFileSync(file, 'utf8')
       .split('\n')
       .flatMap((line) => {
-        const [, name, value] = /^\s*([^#;=\s[][^=]*?)\s*=\s*(.*?)\s*$/.exec(line) ?? [];
-        return name === undefined || value === undefined ? [] : [[name, value.replace(/^"(.*)"$/, '$1')]];
+        const at = line.indexOf('=');
+        const name = line.slice(0, Math.max(0, at)).trim();
+        if (name === '' || /^[#;[]/.test(name)) return [];
+        const value = line.slice(at + 1).trim();
+        return [[name, value.replace(/^"(.*)"$/, '$1')]];
       });
   } catch {
     return [];

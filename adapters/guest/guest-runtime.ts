@@ -155,7 +155,7 @@ async function librariesOf(loader: string, files: readonly string[]): Promise<st
   const found = new Set<string>();
   for (const file of files) {
     const { stdout } = await promisify(execFile)(loader, ['--list', file], { env: {} });
-    const [, absent] = /^\s*(\S+) => not found/m.exec(stdout) ?? [];
+    const [, absent] = /^[ \t]*(\S+) => not found/m.exec(stdout) ?? [];
     if (absent !== undefined) throw new Error(`${basename(file)} needs ${absent}, which this machine lacks`);
     for (const [, path = ''] of stdout.matchAll(/ => (\/\S+)/g)) found.add(path);
   }

@@ -31,7 +31,7 @@ function formsOf(secret: string): readonly string[] {
 function base64Forms(bytes: Uint8Array): readonly string[] {
   return [0, 1, 2].flatMap((before) => {
     const shifted = new Uint8Array([...new Uint8Array(before), ...bytes]);
-    const whole = btoa(String.fromCharCode(...shifted)).replace(/=+$/, '');
+    const whole = btoa(String.fromCharCode(...shifted)).replace(/={1,2}$/, '');
     const form = whole.slice(Math.ceil((before * 8) / 6), Math.floor((shifted.length * 8) / 6));
     return [form, form.replaceAll('+', '-').replaceAll('/', '_')];
   });

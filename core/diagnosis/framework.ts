@@ -145,7 +145,12 @@ const SIGNS: readonly Sign[] = [
     command: /artisan serve/,
     bindAll: HOST_FLAG,
   },
-  { name: 'PHP', header: ['x-powered-by', /^PHP\//], command: /\bphp\b.* -S /, bindAll: '-S 0.0.0.0:{port}' },
+  {
+    name: 'PHP',
+    header: ['x-powered-by', /^PHP\//],
+    command: /\bphp\b.{0,200} -S /,
+    bindAll: '-S 0.0.0.0:{port}',
+  },
   {
     name: 'Ruby on Rails',
     header: ['x-runtime', /^\d/],

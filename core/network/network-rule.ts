@@ -29,7 +29,7 @@ export function readRule(input: RuleInput, list: 'allow' | 'deny'): NetworkRule 
 
 function splitEntry(text: string): NetworkRule | undefined {
   const [, host, ports] =
-    /^([^\s:/]+|\[[^\]\s]*\]|[\da-f:]*:[\da-f:.]*)(?::(\d{1,5}(?:,\d{1,5})*))?$/i.exec(text) ?? [];
+    /^([^\s:/]+|\[[^\]\s]*\]|[\da-f]*:[\da-f:.]*)(?::(\d{1,5}(?:,\d{1,5})*))?$/i.exec(text) ?? [];
   if (host === undefined) return undefined;
   return { host, ...(ports !== undefined && { ports: ports.split(',').map(Number) }) };
 }

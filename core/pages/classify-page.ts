@@ -199,7 +199,8 @@ function placeOf({ frames }: PageError): SourcePlace | null {
 }
 
 /** An error of a compilation, which its overlay may hide behind others. */
-const WEBPACK = /^\[webpack-dev-server\] (?:ERROR in )?\.\/(\S+?)(?: (\d+):(\d+)\S*)?\n([^]+)/;
+const WEBPACK = /^\[webpack-dev-server\] (?:ERROR in )?\.\/(\S+?)(?: (\d+):(\d+)(?:[^\s\d]\S*)?)?\n([^]+)/;
+const REFUSED_TYPE = /Failed to load module script|Refused to (?:execute|apply)/;
 
 function ofConsole({ console }: PageObservation): Ranked[] {
   return console.flatMap(({ level, text, place }): Ranked[] => {
@@ -215,7 +216,7 @@ function ofConsole({ console }: PageObservation): Ranked[] {
       return [cause(2.9, 'error_overlay', `webpack shows an error: ${message}`, at)];
     }
     if (HYDRATION.test(text)) return [cause(7, 'hydration', text, place)];
-    if (/Failed to load module script.*MIME type|Refused to (?:execute|apply).*MIME type/.test(text)) {
+    if (REFUSED_TYPE.test(text) && text.includes('MIME type')) {
       return [cause(9.5, 'wrong_type', text, place)];
     }
     if (
@@ -363,7 +364,7 @@ function blank({ emptyMount }: PageFacts, pending: readonly string[]): string {
 /** A file and line from a server's error page or traceback. */
 function placeIn(text: string): SourcePlace | null {
   const python = [...text.matchAll(/File "(?:\/workspace\/)?([^"]+)", line (\d+)/g)].at(-1);
-  const node = /\(?(?:file:\/\/)?\/workspace\/([\w./-]+):(\d+):(\d+)\)?/.exec(text);
+  const node = /\(?(?:file:\/\/)?\/workspace\/([\w./-]{1,300}):(\d+):(\d+)\)?/.exec(text);
   const [, file, line, column] = python ?? node ?? [];
   if (file === undefined) return null;
   return { file, line: Number(line), column: column === undefined ? null : Number(column) };

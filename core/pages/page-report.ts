@@ -122,7 +122,7 @@ export function pageLooked(
     data: {
       target_port: port,
       // A query may hold secrets.
-      path: plainText(path.replace(/[?#].*$/, ''), 200),
+      path: plainText(path.replace(/[?#].*/s, ''), 200),
       result,
       ...(first !== undefined && { cause: plainText(redact(first.message), 300) }),
       ...(first?.place && { place: placeText(first.place) }),

@@ -12,7 +12,7 @@ export function agentAccess(access: {
 }): string {
   const { runId, agentToken, address } = access;
   const where =
-    address.kind === 'socket' ? `socket=${address.path}` : `url=${address.url.replace(/\/+$/, '')}`;
+    address.kind === 'socket' ? `socket=${address.path}` : `url=${address.url.replace(/(?<!\/)\/+$/, '')}`;
   return `run=${runId}\ntoken=${agentToken}\n${where}\n`;
 }
 

@@ -176,9 +176,9 @@ function number(block: Buffer, from: number, length: number, name: string): numb
 
 /** Undefined if it is not an octal number. */
 function octal(block: Buffer, from: number, length: number): number | undefined {
-  const digits = /^ *([0-7]{0,11})[\0 ]*$/.exec(block.toString('latin1', from, from + length))?.[1];
-  if (digits === undefined) return undefined;
-  return digits === '' ? 0 : Number.parseInt(digits, 8);
+  const text = block.toString('latin1', from, from + length);
+  const found = /^ *(?:([0-7]{1,11})[\0 ]*|\0[\0 ]*)?$/.exec(text);
+  return found === null ? undefined : Number.parseInt(found[1] ?? '0', 8);
 }
 
 interface HeaderFields {

@@ -340,6 +340,6 @@ function printable(path: string): string {
 function excludedPath(path: string): string[] {
   if (path.includes('..')) throw invalid('exclude paths must not contain ".."');
   if (path.includes('\0')) throw invalid('exclude paths must not contain a NUL character');
-  const below = path.replace(/^(?:\.?\/)+/, '').replace(/\/+$/, '');
+  const below = path.replace(/^(?:\.?\/)+/, '').replace(/(?<!\/)\/+$/, '');
   return below === '' || below === '.' ? [] : [Buffer.from(below).toString('latin1')];
 }

@@ -35,7 +35,7 @@ export function setCookie(
 export function cookieOf(header: string | undefined, name: string): string | undefined {
   const values = (header ?? '')
     .split(';')
-    .map((each) => each.replace(/^[ \t]+|[ \t]+$/g, ''))
+    .map((each) => each.replace(/^[ \t]+|(?<![ \t])[ \t]+$/g, ''))
     .filter((each) => each.startsWith(`${name}=`))
     .map((each) => each.slice(name.length + 1));
   return values.length === 1 && values[0] !== '' ? values[0] : undefined;

@@ -100,7 +100,7 @@ const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
  * validated before.
  */
 export function ownUrls(publicUrl: URL | undefined, host: string): readonly string[] {
-  if (publicUrl !== undefined) return [publicUrl.origin + publicUrl.pathname.replace(/\/+$/, '')];
+  if (publicUrl !== undefined) return [publicUrl.origin + publicUrl.pathname.replace(/(?<!\/)\/+$/, '')];
   const [, name = host, port = ''] = /^(.*?)(:\d+)?$/.exec(host) ?? [];
   const hosts = LOOPBACK.includes(name) ? [host, ...LOOPBACK.map((each) => each + port)] : [host];
   return ['http', 'https'].flatMap((scheme) => hosts.map((each) => `${scheme}://${each}`));

@@ -128,7 +128,8 @@ export function podState(pod: Pod | undefined): PodState {
     found?.state?.running === undefined
       ? 'its pod is coming up'
       : 'its pod is not ready: its node may be down';
-  const hasNoGuest = /\/porthole\/node.*(?:no such file|not found)/s.test(held?.message ?? '');
+  const message = held?.message ?? '';
+  const hasNoGuest = message.includes('/porthole/node') && /no such file|not found/.test(message);
   return {
     state: 'creating',
     reason: hasNoGuest ? NO_GUEST : describeCondition(held ?? ready ?? {}, otherwise),

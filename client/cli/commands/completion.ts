@@ -133,7 +133,7 @@ export function expectedAfter(words: readonly string[], all: readonly CommandSpe
       words: [...unused.map(([long, { help }]) => [`--${long}`, help] as const), ['--help', 'explain']],
     };
   }
-  const places = [...command.usage.matchAll(/[<[]([^>\]]+)[>\]](…?)/g)]
+  const places = [...command.usage.matchAll(/[<[]([^<[>\]]+)[>\]](…?)/g)]
     .map(([, names = '', more]) => ({ names: names.split('|'), isMany: more === '…' }))
     .filter(({ names: [first = ''] }) => !first.startsWith('-') && !first.startsWith(':'));
   const before = others.filter(

@@ -31,7 +31,7 @@ export const curlCommand: CommandSpec = {
     const target = readPort(port);
     const headers = new Headers();
     for (const line of given.texts('header')) {
-      const [, name = '', value = ''] = /^([\w-]+):\s*(.*)$/.exec(line) ?? [];
+      const [, name = '', value = ''] = /^([\w-]+):(.*)$/.exec(line) ?? [];
       if (name === '')
         throw new UsageError(`--header must be NAME: VALUE, got ${JSON.stringify(line.slice(0, 40))}.`);
       headers.append(name, value);

@@ -122,13 +122,17 @@ export function workspaceFolders(texts: Project['texts']): readonly string[] {
       ? workspaces.packages
       : workspaces;
   const own = Array.isArray(listed) ? listed.filter((each) => typeof each === 'string') : [];
-  const pnpm = (texts.get('pnpm-workspace.yaml') ?? '').matchAll(/^\s*-\s*['"]?([^'"#\s]+)/gm);
+  const pnpm = (texts.get('pnpm-workspace.yaml') ?? '').matchAll(/^[ \t]*-[ \t]*['"]?([^'"#\s]+)/gm);
   const patterns = [...own, ...Array.from(pnpm, ([, pattern]) => pattern ?? '')];
   const tidy = patterns.map((each) =>
-    each.replace(/^\.\//, '').replace(/\/+(?:\*\*?)?$/, (end) => (end.includes('*') ? '/*' : '')),
+    each.replace(/^\.\//, '').replace(/(?<!\/)\/+(?:\*\*?)?$/, (end) => (end.includes('*') ? '/*' : '')),
   );
   return [
-    ...new Set(['apps/*', 'packages/*', ...tidy.filter((each) => !/^!|\.\.|^\/|[*?[{].*\//.test(each))]),
+    ...new Set([
+      'apps/*',
+      'packages/*',
+      ...tidy.filter((each) => !/^!|\.\.|^\/|[*?[{][^*?[{/]*\//.test(each)),
+    ]),
   ];
 }
 
@@ -199,9 +203,10 @@ function fromDjango({ files }: Project): FoundCommand | undefined {
 function fromPython({ files, texts }: Project): FoundCommand | undefined {
   for (const path of PYTHON_FILES) {
     const text = texts.get(path) ?? '';
-    const [, app] = /^(\w+)\s*(?::[^=\n]+)?=\s*(?:\w+\.)?(?:FastAPI|Flask|Starlette)\(/m.exec(text) ?? [];
+    const [, app] =
+      /^(\w+)[ \t]*(?::[^=\r\n\u2028\u2029]+)?=\s*(?:\w+\.)?(?:FastAPI|Flask|Starlette)\(/m.exec(text) ?? [];
     const module = path.replace(/\.py$/, '').replaceAll('/', '.');
-    if (/^\s*(?:import|from)\s+streamlit\b/m.test(text)) {
+    if (/^[ \t]*(?:import|from)\s+streamlit\b/m.test(text)) {
       const line = `python3 -m streamlit run ${path} --server.port "$PORT" --server.address 127.0.0.1 --server.headless true`;
       return python(files, 'Streamlit', line, 8501);
     }

@@ -131,7 +131,7 @@ export function problemOf(field: FormField, value: unknown): string | undefined 
 export function reasonsByField(reasons: readonly string[]): Readonly<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const reason of reasons) {
-    const pointer = /^\/((?:[^/ ])*)(\S*) (.*)$/s.exec(reason);
+    const pointer = /^\/([^/ ]*)((?:\/\S*)?) (.*)$/s.exec(reason);
     const missing = /^it must have required property '(.*)'$/.exec(reason);
     const name =
       missing?.[1] ??

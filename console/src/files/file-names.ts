@@ -108,7 +108,7 @@ export interface Incoming {
  * Characters that break the line, change the reading direction, or are invisible. Spaces at the
  * ends are invisible too.
  */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}]|^ +| +$/gu;
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}]|^ +|(?<! ) +$/gu;
 
 /**
  * A file's name made readable: nothing in it can move or hide another part of the page or of

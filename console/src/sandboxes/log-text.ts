@@ -14,7 +14,7 @@ export function logText(raw: string): string {
       .replace(ESCAPES, '')
       .replaceAll('\r\n', '\n')
       // A progress bar writes its line again.
-      .replace(/[^\n]*\r/g, '')
+      .replace(/(?<![^\n])[^\n]*\r/g, '')
       .replace(UNSEEN, '�')
   );
 }

@@ -25,6 +25,12 @@ describe('secret redaction', () => {
     ['a preview token in capitals', `SWIFT-FALCON-AMBER-${'A'.repeat(26)}`, '[preview token]'],
     ['a signed token', 'id eyJhbGciOiJIUzI1NiJ9.eyJydW4iOiJ4In0.c2ln, please', 'id [signed token], please'],
     ['a signed token without signature', 'eyJhbGciOiJub25lIn0.eyJydW4iOiJ4In0.', '[signed token]'],
+    [
+      'a signed token after a hyphen',
+      'token-eyJhbGciOiJub25lIn0.eyJydW4iOiJ4In0.c2ln',
+      'token-[signed token]',
+    ],
+    ['the second of two signed tokens', 'eyJ.x eyJhbGciOiJub25lIn0.e30.', 'eyJ.x [signed token]'],
     ['a bearer header', 'authorization: Bearer s3cret', 'authorization: Bearer [redacted]'],
     ['a token in a query', '/v1/openapi?token=s3cret&x=1', '/v1/openapi?token=[redacted]&x=1'],
     ['the password of a URL', 'postgres://user:s3cret@host/db', 'postgres://user:[redacted]@host/db'],
