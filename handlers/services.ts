@@ -26,6 +26,7 @@ import type { GuessLimit } from '#core/auth/guess-limit.ts';
 import type { SandboxActivity } from '#core/sandboxes/sandbox-activity.ts';
 import type { SandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
 import type { Admission } from './http/admit.ts';
+import type { UploadLimits } from './files/upload-limits.ts';
 import type { PendingApprovals } from '#core/approvals/pending-approvals.ts';
 import type { Terminals } from '#core/terminals/terminals.ts';
 
@@ -69,6 +70,7 @@ export interface Services {
   readonly publicUrl: URL | undefined;
   /** The OpenID Connect issuer of accepted tokens. */
   readonly oidcIssuer: string | undefined;
+  readonly uploads: UploadLimits;
   /** How new runs are shared with the organisation of their owner. */
   readonly runSharing: Sharing;
   /** Limits per person. */

@@ -225,6 +225,7 @@ export async function openServices({
       publicUrl: config.publicUrl,
       oidcIssuer: config.oidc?.issuer,
       quotas: config.quotas,
+      uploads: config.uploads,
       runSharing: config.runSharing,
       maxInstances: config.pool.maxInstances,
       life: config.life,

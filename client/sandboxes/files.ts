@@ -184,7 +184,7 @@ export class Files {
   }
 
   /**
-   * Writes up to 1,000 files of up to 32 MiB, all or none; `files` maps names, which may include
+   * Writes up to 1,000 files of any size, all or none; `files` maps names, which may include
    * folders, to contents.
    */
   async upload(
@@ -225,8 +225,7 @@ export class Files {
   }
 
   /**
-   * Unpacks a plain tar of at most 32 MiB over /workspace: its files replace existing ones, the
-   * rest stays.
+   * Unpacks a plain tar over /workspace: its files replace existing ones, the rest stays.
    */
   async hydrate(archive: FileContent, { signal }: CallOptions = {}): Promise<void> {
     await this.#http.done(`POST ${this.#path}/hydrate`, {

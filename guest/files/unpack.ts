@@ -207,6 +207,7 @@ async function* frames(content: AsyncIterable<Buffer>): AsyncGenerator<Frame, vo
       }
     }
     held = rest;
+    if (held.length === 0) freeBuffer(chunk);
   }
   if (held.length > 0 || left > 0) throw malformed();
 }

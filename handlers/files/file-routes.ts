@@ -13,7 +13,6 @@ import { attachment } from '../http/response-headers.ts';
 import { checkSessionHeader } from '../processes/exec-session-routes.ts';
 import { defineRoute, json } from '../route.ts';
 import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
-import { MAX_UPLOAD_BYTES } from './upload-route.ts';
 import { reading, WRITE_ERRORS, writing } from './folder-routes.ts';
 
 const FilePath = SandboxPath.extend({
@@ -142,7 +141,7 @@ const writeFileRoute = defineRoute({
   path: '/v1/sandbox/{id}/file/{path}',
   summary: 'Write a file',
   description:
-    'The body is the raw bytes, at most 32 MiB. Missing folders are made; the file appears whole or not at all.',
+    'The body is the raw bytes, at most 32 MiB unless the installation allows more; `POST …/files` takes larger files. Missing folders are made; the file appears whole or not at all.',
   bridge: true,
   session: true,
   params: FilePath,
@@ -158,7 +157,8 @@ const writeFileRoute = defineRoute({
     const path = absolutePath(params.path);
     const provider = delegatedGuests(services.provider, caller, path);
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    await withUpload(request, { bytes: MAX_UPLOAD_BYTES, tooLarge }, (content) =>
+    const { file: bytes } = services.uploads;
+    await withUpload(request, { bytes, tooLarge: tooLargeFor(bytes) }, (content) =>
       changeWorkspaceFile(
         { provider, publisher: services.publisher },
         { caller, sandboxId: sandbox.id, path },
@@ -170,11 +170,12 @@ const writeFileRoute = defineRoute({
   },
 });
 
-function tooLarge(bytes: number): PortholeError {
-  return new PortholeError(
-    'payload_too_large',
-    `payload too large: ${bytes} bytes exceeds the ${MAX_UPLOAD_BYTES}-byte limit`,
-  );
+function tooLargeFor(limit: number): (bytes: number) => PortholeError {
+  return (bytes) =>
+    new PortholeError(
+      'payload_too_large',
+      `payload too large: ${bytes} bytes exceeds the ${limit}-byte limit`,
+    );
 }
 
 export const fileRoutes = [readFileRoute, writeFileRoute, deleteFileRoute, moveFileRoute];

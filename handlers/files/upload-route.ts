@@ -8,16 +8,14 @@ import { defineRoute, json } from '../route.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 import { FolderPath, WRITE_ERRORS } from './folder-routes.ts';
 
-/** 32 MiB, the bridge's limit for a file and for an archive. */
-export const MAX_UPLOAD_BYTES = 33_554_432;
-
 const LIMITS = {
   // One, so that an error can name it.
   fields: 1,
   fieldBytes: 0,
   files: 1_000,
-  fileBytes: MAX_UPLOAD_BYTES,
-  totalBytes: 268_435_456,
+  // The guest streams to the disk of its sandbox, which may be full.
+  fileBytes: Infinity,
+  totalBytes: Infinity,
 };
 
 export const uploadFilesRoute = defineRoute({
@@ -28,7 +26,7 @@ export const uploadFilesRoute = defineRoute({
   tag: 'Sandboxes',
   summary: 'Upload many files',
   description:
-    'All or none. The filename of each part is its path below `path`, which must not leave it. At most 1,000 files of 32 MiB each, and 256 MiB in all. Missing folders are made, files that are there are replaced.',
+    'All or none. The filename of each part is its path below `path`, which must not leave it. At most 1,000 files, of any size that the disk of the sandbox holds. Missing folders are made, files that are there are replaced.',
   class: 'heavy',
   agents: true,
   delegates: { scope: 'fs:write' },

@@ -10,7 +10,6 @@ import { checkedTar } from '#core/tar/validate-tar.ts';
 import { withUpload } from '../http/limited-stream.ts';
 import { defineRoute, json } from '../route.ts';
 import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
-import { MAX_UPLOAD_BYTES } from './upload-route.ts';
 import { WRITE_ERRORS } from './folder-routes.ts';
 
 const Hydrated = z
@@ -33,7 +32,7 @@ const hydrateWorkspaceRoute = defineRoute({
   tag: 'Sandboxes',
   summary: 'Unpack a tar over the workspace',
   description:
-    'A plain tar of at most 32 MiB. Files that are there are replaced, others stay. One with entries that leave /workspace is refused, and nothing of it is unpacked. Symbolic links stay links, wherever they lead, and are never followed; the answer names those that lead out of /workspace.',
+    'A plain tar, as `persist` gives it: the disk of the sandbox limits it, unless the installation sets a limit. Files that are there are replaced, others stay. One with entries that leave /workspace is refused, and nothing of it is unpacked. Symbolic links stay links, wherever they lead, and are never followed; the answer names those that lead out of /workspace.',
   class: 'heavy',
   agents: true,
   delegates: { scope: 'fs:write' },
@@ -48,7 +47,8 @@ const hydrateWorkspaceRoute = defineRoute({
   async handle(request, services) {
     const { params, caller, signal } = request;
     const sandbox = await useSandbox(services, caller, params.id, { agents: true });
-    const outside = await withUpload(request, { bytes: MAX_UPLOAD_BYTES, tooLarge }, (content) =>
+    const { archive: bytes } = services.uploads;
+    const outside = await withUpload(request, { bytes, tooLarge: tooLargeFor(bytes) }, (content) =>
       hydrateWorkspace(services.provider, sandbox.id, content, 'all', signal),
     );
     services.publisher.publish(sandbox.id, 'file_written', { path: '/workspace', ...performerOf(caller) });
@@ -57,11 +57,12 @@ const hydrateWorkspaceRoute = defineRoute({
 });
 
 /** 400 and not 413, like the bridge. */
-function tooLarge(bytes: number): PortholeError {
-  return new PortholeError(
-    'invalid_request',
-    `tar payload too large: ${bytes} bytes exceeds the ${MAX_UPLOAD_BYTES}-byte limit`,
-  );
+function tooLargeFor(limit: number): (bytes: number) => PortholeError {
+  return (bytes) =>
+    new PortholeError(
+      'invalid_request',
+      `tar payload too large: ${bytes} bytes exceeds the ${limit}-byte limit`,
+    );
 }
 
 const persistWorkspaceRoute = defineRoute({

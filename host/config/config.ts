@@ -62,6 +62,8 @@ function place(name: string, path: readonly PropertyKey[]): string {
   return [name, ...inner.map(String)].join(' ▸ ');
 }
 
+const MIB = 1_048_576;
+
 function shape(env: Environment) {
   const size = {
     cpu: env.PORTHOLE_SANDBOX_CPUS,
@@ -107,6 +109,11 @@ function shape(env: Environment) {
     life: Object.freeze({
       idle: env.SANDBOX_IDLE_TIMEOUT_MINUTES * 60_000,
       retention: env.SANDBOX_RETENTION_HOURS * 3_600_000,
+    }),
+    /** Limits of what a caller may write at once, in bytes. */
+    uploads: Object.freeze({
+      file: env.PORTHOLE_MAX_FILE_MIB * MIB,
+      archive: env.PORTHOLE_MAX_ARCHIVE_MIB === undefined ? Infinity : env.PORTHOLE_MAX_ARCHIVE_MIB * MIB,
     }),
     runSharing: env.PORTHOLE_RUN_SHARING,
     pool: Object.freeze({

@@ -203,6 +203,16 @@ export const EnvironmentSchema = z.object({
     .describe(
       'Concurrent requests of this process, JSON {cheap, heavy, stream: {per_owner, total, waiting}, streams_per_second, wrong_secrets_per_minute}; heavy: listings, archives and transfers; stream: event streams, commands and terminals. By default 32, 2 and 128 per owner; beyond `waiting` the answer is 429. An owner who opens more than 50 streams a second waits. An address may try 30 different wrong keys or tokens a minute',
     ),
+  PORTHOLE_MAX_FILE_MIB: whole(32, 1_048_576)
+    .default(32)
+    .describe(
+      'Largest file of PUT /v1/sandbox/{id}/file/{path}, in MiB; a larger one is 413. Uploads by POST …/files, as the clients and the console make them, are limited by the disk of the sandbox',
+    ),
+  PORTHOLE_MAX_ARCHIVE_MIB: whole(1, 16_777_216)
+    .optional()
+    .describe(
+      'Largest archive of POST /v1/sandbox/{id}/hydrate, in MiB; by default the size of the disk of the sandbox',
+    ),
   PORTHOLE_RUN_SHARING: z
     .enum(SHARING)
     .default('private')

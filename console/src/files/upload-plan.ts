@@ -1,22 +1,12 @@
-import { formatSize } from '../live/clock.ts';
 import type { Incoming } from './file-names.ts';
 
-/** The API's limit of one file, in bytes. */
-export const MOST_OF_FILE = 33_554_432;
-/** The API's limits of one request: 1,000 files, and 256 MiB with some KiB for each name. */
+/** Files of one request: the API's limit. */
 const MOST_FILES = 1_000;
+/** Bytes of one request, unless one file has more: what was sent before a failure stays. */
 const MOST_BYTES = 251_658_240;
 
-/** How files are sent, or why not: one invalid file rejects all. */
+/** How files are sent. */
 export function planUpload(files: readonly Incoming[]) {
-  const large = files.filter(({ file }) => file.size > MOST_OF_FILE);
-  const [first] = large;
-  if (first !== undefined) {
-    const others = large.length === 1 ? '' : `, and so are ${large.length - 1} more`;
-    return {
-      refused: `${first.path} is too large: ${formatSize(first.file.size)}, and at most ${formatSize(MOST_OF_FILE)} are taken${others}. Nothing was uploaded.`,
-    };
-  }
   /** Each is one request: all of its files or none. */
   const batches: Incoming[][] = [];
   /** Names that a form cannot represent: each file is sent separately. */

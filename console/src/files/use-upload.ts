@@ -58,7 +58,6 @@ export function useUpload(sandboxId: string, onDone: () => void): Upload {
     last.current.isAnswered = true;
     const { folder, files } = last.current;
     const plan = planUpload(files);
-    if ('refused' in plan) return show({ problem: plan.refused });
     const ended = new AbortController();
     running.current = ended;
     const { total } = plan;

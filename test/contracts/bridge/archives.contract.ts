@@ -189,12 +189,6 @@ export function archivesContract(bridge: UnderTest, hasLimits: boolean): void {
       ]);
     });
 
-    test('is refused with 400 when it has more than 32 MiB', async () => {
-      const [status, code, error] = refusal(await hydrate(id, Buffer.alloc(33_554_433)));
-      expect([status, code]).toEqual([400, 'invalid_request']);
-      expect(error).toMatch(/^tar payload too large: /);
-    });
-
     test('is refused when it is not a tar archive', async () => {
       expect((await hydrate(id, Buffer.from('no tar '.repeat(100)))).status).toBe(400);
       expect((await hydrate(id, tarOf('-z', 'replaced.txt'))).status).toBe(400);

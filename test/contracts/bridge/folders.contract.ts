@@ -459,11 +459,6 @@ export function foldersContract(bridge: UnderTest, hasLimits: boolean): void {
           [400, 'invalid_request'],
         ],
         ['has a part of 256 bytes', [['n'.repeat(256), 'x']], [400, 'invalid_request']],
-        [
-          'is of a file of 32 MiB and 1 byte',
-          [['large', Buffer.alloc(33_554_433)]],
-          [413, 'payload_too_large'],
-        ],
       ])('leave nothing where a name %s', async (_what, files, expected) => {
         await sh('mkdir -p hold/taken; echo kept >hold/kept.txt; ln -sfn /tmp hold/away');
         const before = await sh('find hold; ls -A /tmp');

@@ -82,7 +82,7 @@ class AsyncFiles:
                 yield cast(FileChange, parse_object(event.data))
 
     async def upload(self, files: Contents, *, to: str | None = None) -> None:
-        """Writes up to 1,000 files of up to 32 MiB, all or none."""
+        """Writes up to 1,000 files of any size, all or none."""
         form: list[tuple[str, Any]] = [("files", (name, content)) for name, content in files.items()]
         # Writing the same again changes nothing.
         await self._http.send(
@@ -125,7 +125,7 @@ class AsyncFiles:
         return self._http.stream("POST", f"{self._path}/persist", query=query, idempotent=True)
 
     async def hydrate(self, archive: Data) -> None:
-        """Unpacks a plain tar of at most 32 MiB over /workspace; the rest of it stays."""
+        """Unpacks a plain tar over /workspace; the rest of it stays."""
         # Unpacking it again changes nothing.
         await self._http.send("POST", f"{self._path}/hydrate", content=archive, idempotent=True, timeout=None)
 
