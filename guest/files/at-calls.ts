@@ -55,16 +55,16 @@ export function isFolder(folder: number, name: string): boolean {
 }
 
 /**
- * Moves a file to another folder, over one that has its name there; false if that is a folder.
+ * Moves a file to another folder, over one that has the new name there; false if that is a folder.
  * Exchanges the two first: ext4 writes a file to disk at once if it is renamed over another
  * (`auto_da_alloc`), which takes several times as long as all else.
  */
-export function moveFile(from: number, into: number, name: string): boolean {
+export function moveFile(from: number, name: string, into: number, newName: string): boolean {
   const calls = library();
-  const path = cString(name);
-  const rename = (flags: number) => calls?.renameat2(from, path, into, path, flags) === 0;
+  const [path, newPath] = [cString(name), cString(newName)];
+  const rename = (flags: number) => calls?.renameat2(from, path, into, newPath, flags) === 0;
   const move = () => {
-    if (!rename(0)) fs.renameSync(at(from, name), at(into, name));
+    if (!rename(0)) fs.renameSync(at(from, name), at(into, newName));
   };
   if (!rename(RENAME_EXCHANGE)) {
     move();

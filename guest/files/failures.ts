@@ -23,9 +23,13 @@ export function failure(error: unknown, path: string, purpose: Purpose): Porthol
 
 function walkFailure({ why }: WalkError, absolute: string, purpose: Purpose): PortholeError {
   if (purpose === 'write') {
-    return why === 'too many links'
-      ? new PortholeError('path_outside_workspace', 'path must resolve to a location within /workspace')
-      : invalid(`${absolute} lies in a file: files lie in folders only.`);
+    if (why === 'too many links')
+      return new PortholeError('path_outside_workspace', 'path must resolve to a location within /workspace');
+    return invalid(
+      why === 'missing'
+        ? `${absolute} is or has a link to a folder that is not there: make that folder, or delete the link.`
+        : `${absolute} lies in a file: files lie in folders only.`,
+    );
   }
   return notFound(absolute, purpose);
 }

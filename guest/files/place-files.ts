@@ -14,10 +14,10 @@ import {
   READ,
   Slices,
 } from './descriptors.ts';
-import { invalid } from './failures.ts';
+import { failure, invalid } from './failures.ts';
 import type { Stage } from './stage.ts';
 import { type Workspace, WalkError } from './workspace.ts';
-import { partialName } from './write-file.ts';
+import { partialName, PERMISSIONS } from './write-file.ts';
 
 /** An existing folder of the workspace. */
 interface Destination {
@@ -31,8 +31,9 @@ interface Destination {
  * Moves the content of a stage to its place in the workspace. Checks everything first, so that an
  * entry that cannot be placed, or would leave the workspace through a link, is found before any
  * change. A new folder is moved as a whole; an existing one keeps its mode.
- * @param replacesFiles whether an existing file is replaced by a folder, as tar does; otherwise
- * nothing is written then
+ * @param replacesFiles whether an entry takes the place of what is there, as in tar: a file or a
+ * link, with their modes. Otherwise a file keeps its mode, a link leads to the file that is
+ * written, and nothing is written where a folder would replace a file
  * @throws PortholeError `path_outside_workspace`, `forbidden`, `invalid_request`,
  * `workspace_archive_write_error`
  */
@@ -87,12 +88,31 @@ class Placing {
         continue;
       }
       this.#workspace.check([...to.start, ...to.descent.names, name]);
-      if (this.#pass === 'look') {
+      if (!this.#replacesFiles) await this.#write(to, name);
+      else if (this.#pass === 'look') {
         if (await to.calls.isFolder(into, name)) throw this.#taken(name);
-      } else if (isFar) await this.#copy(at(from, name), into, name, to.calls);
+      } else if (isFar) await this.#copy(name, into, name, to.calls);
       // A folder has taken the file's place since the check.
-      else if (!moveFile(from, into, name)) throw this.#taken(name);
+      else if (!moveFile(from, name, into, name)) throw this.#taken(name);
     }
+  }
+
+  /** Like a write of the file that is there: it keeps its mode, and a link leads to it. */
+  async #write(to: Destination, name: string): Promise<void> {
+    const names = [...to.start, ...to.descent.names];
+    using place = await this.#workspace.walkBelow(names, name).catch((error: unknown) => {
+      const path = Buffer.from([...names, name].join('/'), 'latin1').toString('utf8');
+      throw failure(error, `/workspace/${path}`, 'write');
+    });
+    const { directory: into, calls, stat } = place;
+    if (stat?.isDirectory() === true) throw this.#taken(name);
+    if (this.#pass === 'look') return;
+    const from = this.#stage.directory;
+    if ((await calls.fstat(into)).dev !== this.#device) {
+      return this.#copy(name, into, place.name, calls, stat?.mode);
+    }
+    if (stat !== undefined) setMode(from, name, stat.mode & PERMISSIONS);
+    if (!moveFile(from, name, into, place.name)) throw this.#taken(name);
   }
 
   async #subfolder(to: Destination, name: string, stat: Stats | undefined, isFar: boolean): Promise<void> {
@@ -157,14 +177,15 @@ class Placing {
   }
 
   /** Copies to another file system, where rename(2) fails: complete, or not at all. */
-  async #copy(from: string | Buffer, into: number, name: string, calls: Calls): Promise<void> {
+  async #copy(name: string, into: number, newName: string, calls: Calls, mode?: number): Promise<void> {
+    const from = at(this.#stage.directory, name);
     const partial = at(into, partialName());
     const stat = fs.lstatSync(from);
     try {
       if (stat.isSymbolicLink()) await calls.symlink(bytesOf(fs.readlinkSync(from, 'latin1')), partial);
-      else if (stat.isFile()) await copyFile(from, partial, stat.mode, calls);
+      else if (stat.isFile()) await copyFile(from, partial, mode ?? stat.mode, calls);
       else return;
-      await calls.rename(partial, at(into, name));
+      await calls.rename(partial, at(into, newName));
     } catch (error) {
       await quietly(() => calls.unlink(partial));
       throw error;
@@ -189,6 +210,16 @@ async function leadsToFolder(path: string | Buffer): Promise<boolean> {
   } catch (error) {
     if (errno(error) === '') throw error;
     return false;
+  }
+}
+
+/** Of a file, never of what a link in its place leads to. */
+function setMode(folder: number, name: string, mode: number): void {
+  const descriptor = fs.openSync(at(folder, name), READ);
+  try {
+    fs.fchmodSync(descriptor, mode);
+  } finally {
+    fs.closeSync(descriptor);
   }
 }
 

@@ -8,7 +8,8 @@ import { failure, isFolder } from './failures.ts';
 import type { ChangeRecorder } from './record-change.ts';
 import type { Workspace } from './workspace.ts';
 
-const EXECUTABLE = 0o111;
+/** The bits of a mode that a file keeps when it is written. */
+export const PERMISSIONS = 0o777;
 /** Whether the umask removes bits that our files need. */
 export const MASKED = (process.umask() & 0o755) !== 0;
 
@@ -20,8 +21,8 @@ export function partialName(): string {
 }
 
 /**
- * Writes a file, complete or not at all: into a temporary file beside it, then renames. An
- * executable file stays executable. Creates missing folders.
+ * Writes a file, complete or not at all: into a temporary file beside it, then renames. A file that
+ * is there keeps its mode, and a link leads to the file that is written. Creates missing folders.
  * @param content its pieces are freed
  * @throws PortholeError `path_outside_workspace`, `invalid_request`,
  * `workspace_archive_write_error`, or the error of `content`
@@ -50,15 +51,19 @@ export async function writeFile(
   };
   try {
     if (name === '.' || stat?.isDirectory() === true) throw isFolder(absolute);
-    const file = (descriptor = await attempt(() => calls.open(partial, CREATE, 0o644)));
+    const mode = stat === undefined ? 0o644 : stat.mode & PERMISSIONS;
+    // Other users never read what only its user may read.
+    const first = stat === undefined ? mode : 0o600;
+    const file = (descriptor = await attempt(() => calls.open(partial, CREATE, first)));
     isPartial = true;
     for await (const chunk of content) {
       recorder?.add(chunk);
       await attempt(() => calls.write(file, chunk));
       freeBuffer(chunk);
     }
-    const isExecutable = stat !== undefined && (stat.mode & EXECUTABLE) !== 0;
-    if (isExecutable || MASKED) await attempt(() => fs.fchmodSync(file, isExecutable ? 0o755 : 0o644));
+    // A bucket gives all of its files one mode, and may refuse another.
+    const made = await attempt(() => calls.fstat(file));
+    if ((made.mode & PERMISSIONS) !== mode) await attempt(() => fs.fchmodSync(file, mode));
     descriptor = undefined;
     // A bucket receives the contents on close, and may refuse them then.
     await attempt(() => calls.close(file));

@@ -193,13 +193,13 @@ describe('a tar', () => {
       ) as [Buffer, Buffer];
       for (const text of ['old', 'new']) {
         fs.writeFileSync(one, text);
-        expect(moveFile(from, into, name)).toBe(true);
+        expect(moveFile(from, name, into, name)).toBe(true);
         expect([fs.existsSync(one), fs.readFileSync(other, 'utf8')]).toEqual([false, text]);
       }
       fs.writeFileSync(one, 'third');
       fs.rmSync(other);
       fs.mkdirSync(other);
-      expect(moveFile(from, into, name)).toBe(false);
+      expect(moveFile(from, name, into, name)).toBe(false);
       expect([fs.readFileSync(one, 'utf8'), fs.statSync(other).isDirectory()]).toEqual(['third', true]);
     }
     fs.closeSync(from);

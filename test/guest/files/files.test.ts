@@ -45,12 +45,12 @@ describe('one file', () => {
     expect((await read(0, 10))[0]).not.toBe(version);
   });
 
-  test('keeps that it can be executed, and replaces a file through a link', async () => {
+  test('keeps its mode, and replaces a file through a link', async () => {
     fs.writeFileSync(here('tool'), 'old', { mode: 0o700 });
     fs.symlinkSync('tool', here('link'));
     await writeFile(workspace, 'link', from('new'));
     expect([fs.statSync(here('tool')).mode & 0o777, look(root)]).toEqual([
-      0o755,
+      0o700,
       ['link → tool', 'tool = new'],
     ]);
   });
