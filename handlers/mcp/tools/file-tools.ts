@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
+import { editText } from '#core/files/edit-text.ts';
 import { searchWorkspace } from '#core/files/guest-files.ts';
 import { listWorkspaceFiles } from '#core/files/list-workspace-files.ts';
 import { changeWorkspaceFile } from '#core/files/workspace-files.ts';
@@ -121,8 +122,7 @@ export const editFileTool = defineTool({
         remedy: 'use write_file.',
       });
     }
-    const parts = text.split(old_text);
-    const found = parts.length - 1;
+    const { text: edited, found } = editText(text, old_text, new_text);
     if (found === 0 || (found > 1 && !replace_all)) {
       throw new PortholeError(
         'invalid_request',
@@ -131,7 +131,7 @@ export const editFileTool = defineTool({
           : `old_text: ${path} contains it ${found} times. Add lines around it, or set replace_all.`,
       );
     }
-    const content = Readable.from([Buffer.from(parts.join(new_text))]);
+    const content = Readable.from([Buffer.from(edited)]);
     await changeWorkspaceFile(services, { caller, sandboxId: id, path }, content, signal);
     const times = found === 1 ? 'one place' : `${found} places`;
     return { data: { path, replacements: found }, text: `Changed ${times} in ${path}.` };

@@ -18,6 +18,13 @@ export function mcpFiles(run: () => MadeRun, { overHttp }: McpClients): void {
     expect((await callTool(client, 'read_file', { path: 'edited' })).text).toBe('a: 1\nb: $&\n');
   });
 
+  test('edits a file with CRLF by lines with LF', async () => {
+    const client = await overHttp(run().agentToken);
+    await callTool(client, 'write_file', { path: 'crlf', content: 'a\r\nb\r\nc\r\n' });
+    await callTool(client, 'edit_file', { path: 'crlf', old_text: 'a\nb', new_text: 'a\nx\nb' });
+    expect((await callTool(client, 'read_file', { path: 'crlf' })).text).toBe('a\r\nx\r\nb\r\nc\r\n');
+  });
+
   test('finds files by name, and lines by a regular expression', async () => {
     const client = await overHttp(run().agentToken);
     const files = ['src/a.ts', 'src/deep/b.ts', 'src/c.js', 'node_modules/x/d.ts'];
