@@ -3,7 +3,7 @@ import type { OutputEvent } from '../sandboxes/output.ts';
 import type { ServerInfo } from '../sandboxes/process-info.ts';
 import type { CallOptions } from '../sandboxes/files.ts';
 import type { DeclareOptions, LogsOptions } from '../sandboxes/servers.ts';
-import { concatBytes } from '../streams/byte-streams.ts';
+import { TextPieces } from '../streams/decode-text.ts';
 import type { Preview, PreviewOptions } from './preview.ts';
 import type { Run } from './run.ts';
 
@@ -53,11 +53,13 @@ export class Server {
 
   /** The output of all its starts so far, as text. */
   async log(options: Pick<LogsOptions, 'tail' | 'signal'> = {}): Promise<string> {
-    const chunks: Uint8Array[] = [];
+    const pieces = { stdout: new TextPieces(), stderr: new TextPieces() };
+    let text = '';
     for await (const event of this.logs({ ...options, follow: false })) {
-      if ('data' in event) chunks.push(event.data);
+      if ('data' in event) text += pieces[event.type].push(event.data);
+      else if (event.type === 'cut') for (const each of Object.values(pieces)) each.skip();
     }
-    return new TextDecoder().decode(concatBytes(chunks));
+    return text + pieces.stdout.end() + pieces.stderr.end();
   }
 
   restart(options?: CallOptions): Promise<ServerInfo> {

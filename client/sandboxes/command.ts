@@ -1,6 +1,7 @@
 import { parseObject } from '../http/parse-object.ts';
 import { invalidAnswer, type PortholeError } from '../http/porthole-error.ts';
 import { concatBytes } from '../streams/byte-streams.ts';
+import { decodeText } from '../streams/decode-text.ts';
 import { fromBase64 } from '../streams/from-base64.ts';
 import { readEvents } from '../streams/read-events.ts';
 import type { ServerSentEvent } from '../streams/sse-parser.ts';
@@ -88,18 +89,19 @@ export class Command implements AsyncIterable<CommandEvent> {
     const kept = { stdout: [] as Uint8Array[], stderr: [] as Uint8Array[] };
     const room = { stdout: maxBytes, stderr: maxBytes };
     let exitCode = -1;
-    let truncated = false;
+    const isCut = { stdout: false, stderr: false };
     for await (const event of this) {
       if (event.type === 'exit') exitCode = event.exitCode;
       else {
         const taken = event.data.subarray(0, room[event.type]);
-        if (taken.length < event.data.length) truncated = true;
+        if (taken.length < event.data.length) isCut[event.type] = true;
         room[event.type] -= taken.length;
         kept[event.type].push(taken);
       }
     }
-    const text = (chunks: readonly Uint8Array[]) => new TextDecoder().decode(concatBytes(chunks));
-    return { exitCode, stdout: text(kept.stdout), stderr: text(kept.stderr), truncated };
+    const text = (stream: 'stdout' | 'stderr') => decodeText(concatBytes(kept[stream]), isCut[stream]);
+    const truncated = isCut.stdout || isCut.stderr;
+    return { exitCode, stdout: text('stdout'), stderr: text('stderr'), truncated };
   }
 
   /**

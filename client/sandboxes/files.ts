@@ -1,6 +1,7 @@
 import type { HttpClient } from '../http/http-client.ts';
 import { parseObject } from '../http/parse-object.ts';
 import { PortholeError } from '../http/porthole-error.ts';
+import { decodeText } from '../streams/decode-text.ts';
 import { readEvents } from '../streams/read-events.ts';
 
 export interface CallOptions {
@@ -119,9 +120,9 @@ export class Files {
     );
   }
 
-  /** As UTF-8. */
+  /** As UTF-8, with its byte order mark. */
   async text(path: string, options?: CallOptions): Promise<string> {
-    return whole(new Response(await this.stream(path, options)).text(), path, options?.signal);
+    return decodeText(await this.bytes(path, options));
   }
 
   /** Atomic; creates missing folders. At most 32 MiB. */

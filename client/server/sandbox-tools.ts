@@ -185,7 +185,7 @@ function secondsOf(input: unknown): number {
 function decode(bytes: Uint8Array): string | undefined {
   try {
     // Streaming, so that a character cut by the limit is not an error.
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes, {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, {
       stream: bytes.length === MAX_READ,
     });
     return text.includes('\0') ? undefined : text;

@@ -85,6 +85,13 @@ describe('the client', () => {
       expect(result).toEqual({ exitCode: 0, stdout: '0123', stderr: '', truncated: true });
     });
 
+    test('keeps a byte order mark, and no half of a character', async () => {
+      const print = sandbox.exec(['printf', '%b', '\\0357\\0273\\0277a€€']);
+      expect(await print.collect({ maxBytes: 9 })).toMatchObject({ stdout: '\uFEFFa€', truncated: true });
+      await sandbox.files.write('bom.txt', '\uFEFFa');
+      expect(await sandbox.files.text('bom.txt')).toBe('\uFEFFa');
+    });
+
     test('gives its text, or fails', async () => {
       expect(await sandbox.exec(['pwd']).text()).toBe('/workspace\n');
       const failed = sandbox.exec(['sh', '-c', 'echo why >&2; exit 4']).text();

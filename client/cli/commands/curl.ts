@@ -1,5 +1,6 @@
 import { arrayBuffer } from 'node:stream/consumers';
 import { readAtMost, readStream } from '../../streams/byte-streams.ts';
+import { decodeText } from '../../streams/decode-text.ts';
 import { type CommandSpec, UsageError } from '../command.ts';
 import { readPort } from '../read-values.ts';
 import { runOf } from '../run-of.ts';
@@ -52,7 +53,7 @@ export const curlCommand: CommandSpec = {
     const { status, statusText } = response;
     if (given.is('json')) {
       const bytes = await readAtMost(response.body, MOST_JSON_BYTES);
-      const text = new TextDecoder().decode(bytes);
+      const text = decodeText(bytes, bytes.length === MOST_JSON_BYTES);
       await print(JSON.stringify({ status, headers: Object.fromEntries(response.headers), body: text }));
     } else {
       if (given.is('include')) {

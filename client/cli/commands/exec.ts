@@ -1,6 +1,7 @@
 import { constants } from 'node:os';
 import { type CommandSpec, type Context, OWN_FAILURE, UsageError } from '../command.ts';
 import type { Process } from '../../sandboxes/processes.ts';
+import { TextPieces } from '../../streams/decode-text.ts';
 import { readDuration } from '../read-values.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
 import { write } from '../print.ts';
@@ -79,7 +80,7 @@ async function withInput(
     await process.input('', { eof: true, signal });
   })();
   const isJson = given.is('json');
-  const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
+  const pieces = { stdout: new TextPieces(), stderr: new TextPieces() };
   const said = { stdout: '', stderr: '' };
   let truncated = false;
   // A command may end before its input does.
@@ -92,11 +93,14 @@ async function withInput(
         const code = own ?? (by === null ? OWN_FAILURE : 128 + constants.signals[by as NodeJS.Signals]);
         if (reason === 'out_of_memory')
           await note('porthole: the sandbox is out of memory, which ended the command.');
+        for (const stream of ['stdout', 'stderr'] as const) said[stream] += pieces[stream].end();
         if (isJson) await print(JSON.stringify({ exit_code: code, ...said, truncated }));
         return code;
       }
-      if (event.type === 'cut') truncated = true;
-      else if (isJson) said[event.type] += decoders[event.type].decode(event.data, { stream: true });
+      if (event.type === 'cut') {
+        truncated = true;
+        for (const each of Object.values(pieces)) each.skip();
+      } else if (isJson) said[event.type] += pieces[event.type].push(event.data);
       else await write(streams[event.type], event.data);
     }
     return OWN_FAILURE;

@@ -2,6 +2,7 @@ import { PortholeError } from '../../http/porthole-error.ts';
 import type { ServerInfo } from '../../sandboxes/process-info.ts';
 import type { Process } from '../../sandboxes/processes.ts';
 import type { Sandbox } from '../../sandboxes/sandbox.ts';
+import { TextPieces } from '../../streams/decode-text.ts';
 import { type CommandSpec, UsageError } from '../command.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
 import { plain, showTable, write } from '../print.ts';
@@ -78,13 +79,17 @@ export const logsCommand: CommandSpec = {
       'process' in found
         ? found.process.output(options)
         : sandbox.servers.logs(found.server.name, { ...options, tail: lines });
-    const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
+    const pieces = { stdout: new TextPieces(), stderr: new TextPieces() };
+    const printText = (stream: 'stdout' | 'stderr', text: string) => print(JSON.stringify({ stream, text }));
     for await (const event of events) {
+      if (event.type === 'cut') for (const each of Object.values(pieces)) each.skip();
       if (event.type !== 'stdout' && event.type !== 'stderr') continue;
-      if (given.is('json')) {
-        const text = decoders[event.type].decode(event.data, { stream: true });
-        await print(JSON.stringify({ stream: event.type, text }));
-      } else await write(streams[event.type], event.data);
+      if (given.is('json')) await printText(event.type, pieces[event.type].push(event.data));
+      else await write(streams[event.type], event.data);
+    }
+    for (const stream of ['stdout', 'stderr'] as const) {
+      const rest = pieces[stream].end();
+      if (rest !== '') await printText(stream, rest);
     }
     return 0;
   },

@@ -1,3 +1,4 @@
+import { TextPieces } from '../../streams/decode-text.ts';
 import { type CommandSpec, OWN_FAILURE } from '../command.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
 import { write } from '../print.ts';
@@ -41,9 +42,9 @@ export const shellCommand: CommandSpec = {
     stdin.on('data', type).once('end', end);
     stdout.on('resize', resize);
     try {
-      const decoder = new TextDecoder();
+      const pieces = new TextPieces();
       for await (const shown of terminal) {
-        if (isJson) await print(JSON.stringify({ text: decoder.decode(shown, { stream: true }) }));
+        if (isJson) await print(JSON.stringify({ text: pieces.push(shown) }));
         else await write(stdout, shown);
       }
       const { code } = await terminal.exit;

@@ -15,7 +15,7 @@ from deepagents.backends.protocol import ExecuteResponse, FileDownloadResponse, 
 from deepagents.backends.sandbox import BaseSandbox
 
 from . import Run, Sandbox
-from .streams import CommandEvent
+from .streams import CommandEvent, decode_text
 
 FileError = Literal["file_not_found", "permission_denied", "is_directory", "invalid_path"]
 # Exit codes of the scripts below.
@@ -53,7 +53,7 @@ class PortholeBackend(BaseSandbox):
             truncated = truncated or len(taken) < len(event.data)
             output += taken
             exit_code = event.exit_code
-        return ExecuteResponse(output.decode("utf-8", "replace"), exit_code, truncated)
+        return ExecuteResponse(decode_text(output, truncated), exit_code, truncated)
 
     def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
         return [FileUploadResponse(path, self._upload(path, content)) for path, content in files]

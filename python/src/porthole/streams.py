@@ -146,13 +146,49 @@ def read_output_event(event: ServerSentEvent) -> OutputEvent:
     raise invalid_answer(f"unknown event {event.event[:40]!r}")
 
 
+def decode_text(data: bytes | bytearray, is_cut: bool = False) -> str:
+    """UTF-8 with its byte order mark. Half a character at the end of cut data is left out."""
+    return _utf8_decoder().decode(bytes(data), final=not is_cut)
+
+
+def _utf8_decoder() -> codecs.IncrementalDecoder:
+    return codecs.getincrementaldecoder("utf-8")("replace")
+
+
+class OutputText:
+    """The text of output: events may divide characters."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._decoders = {"stdout": _utf8_decoder(), "stderr": _utf8_decoder()}
+        self._after_gap: set[str] = set()
+
+    def add(self, event: OutputEvent) -> None:
+        if event.type == "cut":
+            # What is left of the characters beside the gap is left out.
+            for decoder in self._decoders.values():
+                decoder.reset()
+            self._after_gap = set(self._decoders)
+        elif event.type != "exit":
+            data = event.data
+            if event.type in self._after_gap:
+                data = data.lstrip(bytes(range(0x80, 0xC0)))
+                if data:
+                    self._after_gap.remove(event.type)
+            self._text.append(self._decoders[event.type].decode(data))
+
+    def text(self) -> str:
+        rest = [decoder.decode(b"", final=True) for decoder in self._decoders.values()]
+        return "".join([*self._text, *rest])
+
+
 class Collected:
     """Output up to a limit of bytes for each stream; the rest is dropped."""
 
     def __init__(self, most: int) -> None:
         self._kept = {"stdout": bytearray(), "stderr": bytearray()}
         self._most = most
-        self._truncated = False
+        self._cut: set[str] = set()
         self._exit_code = -1
 
     def add(self, event: CommandEvent) -> None:
@@ -161,9 +197,10 @@ class Collected:
             return
         kept = self._kept[event.type]
         taken = event.data[: self._most - len(kept)]
-        self._truncated = self._truncated or len(taken) < len(event.data)
+        if len(taken) < len(event.data):
+            self._cut.add(event.type)
         kept += taken
 
     def result(self) -> CommandResult:
-        stdout, stderr = (bytes(each).decode("utf-8", "replace") for each in self._kept.values())
-        return CommandResult(self._exit_code, stdout, stderr, self._truncated)
+        stdout, stderr = (decode_text(data, name in self._cut) for name, data in self._kept.items())
+        return CommandResult(self._exit_code, stdout, stderr, bool(self._cut))

@@ -8,6 +8,7 @@ import httpx
 from .._io_async import AsyncKeepAlive
 from .._requests import TIMEOUT, given, segment
 from ..errors import PortholeError
+from ..streams import OutputText
 from ..types import (
     Approval,
     ApprovalScope,
@@ -144,8 +145,10 @@ class AsyncServer:
 
     async def log(self, *, tail: int | None = None) -> str:
         """The output of all its starts so far, as text."""
-        chunks = [event.data async for event in self.logs(tail=tail, follow=False)]
-        return b"".join(chunks).decode("utf-8", "replace")
+        output = OutputText()
+        async for event in self.logs(tail=tail, follow=False):
+            output.add(event)
+        return output.text()
 
     async def restart(self) -> ServerInfo:
         return await self._run.servers.restart(self.name)
