@@ -2,7 +2,13 @@ import { type IncomingMessage, request as httpRequest } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import { checkPort } from '#adapters/sandboxes/sandbox-errors.ts';
 import { PortholeError } from '#core/errors.ts';
-import { ANSWER_WITHIN, guestFailure, jsonAnswer, textAnswer } from '#core/processes/guest-answers.ts';
+import {
+  ANSWER_WITHIN,
+  guestFailure,
+  jsonAnswer,
+  textAnswer,
+  turnsOf,
+} from '#core/processes/guest-answers.ts';
 import type { ExecCommand, ExecProcess, GuestAnswer, GuestCall } from '#core/sandboxes/sandbox-provider.ts';
 import { anySignal } from '#core/shared/concurrency.ts';
 import { freeBuffer, freeSentPieces } from '#core/shared/free-buffer.ts';
@@ -16,6 +22,10 @@ import {
   upgradeConnection,
 } from './guest-connection.ts';
 import { startGuestCommand } from './guest-exec.ts';
+import { readInTurns } from './read-in-turns.ts';
+
+/** Interim responses (1xx, RFC 9110 section 15.2) of one request: the guest sends at most one. */
+const MOST_INTERIM = 4;
 
 /**
  * Client for the guest of one sandbox. The guest is untrusted: its responses are bounded and
@@ -70,6 +80,9 @@ export class GuestClient {
   async #send(call: GuestCall, signal?: AbortSignal): Promise<IncomingMessage> {
     const { method, path, body, headers = {} } = call;
     const { sandboxId, answerWithin = ANSWER_WITHIN } = this.#address;
+    const pause = turnsOf(sandboxId);
+    const turn = pause();
+    if (turn !== undefined) await turn;
     const { stream, headers: own } = await connectToGuest(this.#address, `${method} ${path}`, signal);
     const isStream = typeof (body as Readable | undefined)?.pipe === 'function';
     const text = body === undefined || isStream ? undefined : JSON.stringify(body);
@@ -97,7 +110,15 @@ export class GuestClient {
         });
         outgoing.once('response', resolve).on('error', reject);
         // Listens after the parser, which copies what it passes on.
-        outgoing.once('socket', () => stream.on('data', freeBuffer));
+        outgoing.once('socket', () => {
+          stream.on('data', freeBuffer);
+          readInTurns(stream, pause);
+        });
+        let interim = 0;
+        outgoing.on('information', () => {
+          interim += 1;
+          if (interim > MOST_INTERIM) outgoing.destroy(new Error('too many interim responses'));
+        });
         if (isStream) {
           const source = body as Readable;
           source.once('end', expectAnswer);

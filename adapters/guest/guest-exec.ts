@@ -14,12 +14,20 @@ import {
   WebSocketWriter,
 } from '#guest/protocol/web-socket-protocol.ts';
 import { PortholeError } from '#core/errors.ts';
+import { boundedJson, type JsonLimits } from '#core/shared/bounded-json.ts';
 import { coversMemory, ownMemory } from '#core/shared/free-buffer.ts';
-import { ANSWER_WITHIN, guestFailure } from '#core/processes/guest-answers.ts';
+import { ANSWER_WITHIN, guestFailure, turnsOf } from '#core/processes/guest-answers.ts';
+import type { Pause } from '#core/processes/parse-in-turns.ts';
 import { type GuestAddress, upgradeConnection } from './guest-connection.ts';
 
 /** Read-ahead per stream, in bytes: several pieces, because pausing at each one costs more. */
 const AHEAD = 256 * 1024;
+
+/** An exit has two values. */
+const EXIT: JsonLimits = { depth: 4, values: 16 };
+
+/** Messages that are read before others may take their turn: a chunk holds up to 20,000. */
+const AT_ONCE = 64;
 
 /** Largest stdin payload of one message, in bytes. */
 const PIECE = 64 * 1024;
@@ -84,6 +92,9 @@ function checkCommand({ argv, cwd = '/workspace', env = {}, tty }: ExecCommand):
   }
 }
 
+const BREAKS = 'its guest breaks the protocol';
+const CUT = 'the connection to the command was lost';
+
 const WRITER = new WebSocketWriter('client');
 
 class GuestCommand implements ExecProcess {
@@ -106,6 +117,11 @@ class GuestCommand implements ExecProcess {
   #dying: NodeJS.Timeout | undefined;
   #received = 0;
   #isOver = false;
+  /** Whether the rest of a chunk waits for the next turn of the event loop. */
+  #isHeld = false;
+  /** Whether the connection was lost meanwhile. */
+  #isCut = false;
+  readonly #turn: Pause;
   /** Whether more than the next piece of output may refer to the memory of the chunk. */
   #isShared = false;
   #joined: (WebSocketMessage & { readonly kind: 'binary' }) | undefined;
@@ -117,6 +133,7 @@ class GuestCommand implements ExecProcess {
     signal: AbortSignal | undefined,
   ) {
     this.#address = address;
+    this.#turn = turnsOf(address.sandboxId);
     this.#stream = stream;
     this.#isTerminal = tty !== undefined;
     this.#signal = signal;
@@ -133,13 +150,16 @@ class GuestCommand implements ExecProcess {
 
   /** @param rest bytes that followed the handshake */
   begin(rest: Buffer): void {
-    const lost = (): void => this.#lost('the connection to the command was lost');
+    const lost = (): void => {
+      if (this.#isHeld) this.#isCut = true;
+      else this.#lost(CUT);
+    };
     this.#stream.on('data', (chunk: Buffer) => this.#read(chunk));
     this.#stream.on('end', lost).on('close', lost);
     this.#signal?.addEventListener('abort', this.#abort);
     if (this.#signal?.aborted) return this.#abort();
     if (rest.length > 0) this.#read(rest);
-    if (this.#full.size === 0) this.#stream.resume();
+    this.#resume();
   }
 
   kill(signal: 'SIGTERM' | 'SIGKILL' | 'SIGINT' | 'SIGHUP'): void {
@@ -169,7 +189,7 @@ class GuestCommand implements ExecProcess {
 
   #output(): Readable {
     const release = (): void => {
-      if (this.#full.delete(stream) && this.#full.size === 0) this.#stream.resume();
+      if (this.#full.delete(stream)) this.#resume();
     };
     const stream: Readable = new Readable({ highWaterMark: AHEAD, read: release });
     stream.on('close', release);
@@ -182,19 +202,51 @@ class GuestCommand implements ExecProcess {
     if (this.#isOver) return;
     this.#received += chunk.length;
     this.#isShared = !coversMemory(chunk);
+    this.#readMessages(this.#reader.read(chunk));
+  }
+
+  #readMessages(messages: Iterator<WebSocketMessage>): void {
     try {
-      for (const message of this.#reader.read(chunk)) {
-        if (this.#join(message)) continue;
-        this.#flush();
-        this.#take(message);
-        // Ignore everything after the exit.
-        if (this.#isOver) return;
+      for (let count = 1; ; count += 1) {
+        const { value: message, done } = messages.next() as IteratorResult<WebSocketMessage, undefined>;
+        if (message === undefined || done) break;
+        if (!this.#join(message)) {
+          this.#flush();
+          this.#take(message);
+          // Ignore everything after the exit.
+          if (this.#isOver) return;
+        }
+        if (count % AT_ONCE === 0 && this.#hold(() => this.#readMessages(messages))) return;
       }
       if (this.#joined !== undefined && !this.#isShared) ownMemory(this.#joined.payload);
       this.#flush();
+      this.#hold(() => {});
     } catch (error) {
-      this.#lost('its guest breaks the protocol', error);
+      this.#lost(BREAKS, error);
     }
+  }
+
+  /** Whether the turn is over: then `next` runs in the next one, and nothing is read until then. */
+  #hold(next: () => void): boolean {
+    const turn = this.#turn();
+    if (turn === undefined) return false;
+    this.#isHeld = true;
+    this.#stream.pause();
+    void this.#goOn(turn, next);
+    return true;
+  }
+
+  async #goOn(turn: Promise<void>, next: () => void): Promise<void> {
+    await turn;
+    this.#isHeld = false;
+    if (!this.#isOver) next();
+    if (this.#isHeld || this.#isOver) return;
+    if (this.#isCut) this.#lost(CUT);
+    else this.#resume();
+  }
+
+  #resume(): void {
+    if (this.#full.size === 0 && !this.#isHeld) this.#stream.resume();
   }
 
   /** Joins a piece of output with the previous one, so that a chunk is passed on as a whole. */
@@ -234,7 +286,7 @@ class GuestCommand implements ExecProcess {
       clearTimeout(this.#late);
       this.#start.resolve();
     } else if (type === EXEC.exit) {
-      this.#finish(commandExit.parse(JSON.parse(payload.toString())));
+      this.#finish(commandExit.parse(boundedJson(payload.toString(), EXIT)));
     } else throw new Error(`an unexpected message of type ${type}`);
   }
 

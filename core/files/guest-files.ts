@@ -17,9 +17,7 @@ import {
 import { PortholeError } from '../errors.ts';
 import type { GuestCall, Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { Remembered } from '../tar/archive-tree.ts';
-import { jsonAnswer, textAnswer } from '../processes/guest-answers.ts';
-import { jsonOrUndefined } from '../shared/reads.ts';
-import { serverSentEvents } from '../shared/server-sent-events.ts';
+import { eventData, eventsAnswer, jsonAnswer, linesAnswer } from '../processes/guest-answers.ts';
 
 /** A provider with or without guests. */
 export type GuestProvider = Pick<Sandboxes, 'callGuest'>;
@@ -118,17 +116,15 @@ export async function searchWorkspace(
     answerWithin: SEARCHES_WITHIN_MS,
   } as const;
   const answer = await provider.callGuest(sandboxId, call, signal);
-  const limits = { limit: MOST_FOUND, within: SEARCHES_WITHIN_MS };
-  const matches: TextMatch[] = [];
-  let isCut = true;
-  for (const line of (await textAnswer(answer, sandboxId, limits)).split('\n')) {
-    const value = jsonOrUndefined(line);
-    const match = z.safeParse(textMatch, value);
-    const end = z.safeParse(listEnd, value);
-    if (end.success) isCut = end.data.truncated;
-    else if (match.success && match.data.path.startsWith(`${folder}/`)) matches.push(match.data);
-  }
-  return { matches: matches.slice(0, most), isCut };
+  const { items, end } = await linesAnswer(answer, sandboxId, {
+    item: textMatch,
+    end: listEnd,
+    most,
+    limit: MOST_FOUND,
+    within: SEARCHES_WITHIN_MS,
+  });
+  const matches = items.filter(({ path }) => path.startsWith(`${folder}/`));
+  return { matches, isCut: end?.truncated ?? true };
 }
 
 /** @throws as `deleteWorkspaceFile` does */
@@ -184,14 +180,7 @@ export async function* watchWorkspace(
   for (const name of skipped) fields.append('skip', name);
   const call = { method: 'GET', path: `/v1/watch?${fields.toString()}` } as const;
   const answer = await provider.callGuest(sandboxId, call, signal);
-  try {
-    for await (const event of serverSentEvents(answer)) {
-      yield event && z.parse(watchEvent, JSON.parse(event.data));
-    }
-  } catch (error) {
-    signal.throwIfAborted();
-    throw connectionLost(sandboxId, error);
-  } finally {
-    answer.destroy();
+  for await (const event of eventsAnswer(answer, sandboxId, signal)) {
+    yield event && (await eventData(event, sandboxId, watchEvent));
   }
 }

@@ -1,7 +1,7 @@
-import * as z from 'zod/mini';
-import { type FileStat, fileStat, listEnd } from '#guest/protocol/files-protocol.ts';
-import { jsonOrUndefined, readAgain } from '../shared/reads.ts';
-import { connectionLost, type GuestProvider } from './guest-files.ts';
+import { type FileStat, fileStat, listEnd, MOST_LISTED } from '#guest/protocol/files-protocol.ts';
+import { piecesOfAnswer, readLine, turnsOf } from '../processes/guest-answers.ts';
+import { readAgain } from '../shared/reads.ts';
+import type { GuestProvider } from './guest-files.ts';
 import { resolveWorkspacePath } from './workspace-path.ts';
 
 /** Metadata of one file of any type; links are not followed. Invalid UTF-8 in a name is U+FFFD. */
@@ -31,6 +31,8 @@ const LAST_SECOND = 253_402_300_799;
 
 /** In bytes: ten thousand names of usual length. */
 const MOST_OUTPUT = 4 * 1_048_576;
+/** A folder on a slow disk takes seconds. */
+const LISTING = { limit: Infinity, within: 60_000 };
 
 interface ListOptions {
   /** 1: the folder's direct entries. */
@@ -64,29 +66,61 @@ export async function listWorkspaceFiles(
   { depth, most, skipped }: ListOptions,
   signal?: AbortSignal,
 ): Promise<ListedFiles> {
-  return filesOfListing(await readListing(deps, sandboxId, path, { depth, skipped }, signal), most);
+  const listing = await readListing(deps, sandboxId, path, { depth, skipped }, signal);
+  const read = new ListingReader(listing);
+  const pause = turnsOf(sandboxId);
+  while (read.next()) {
+    const turn = pause();
+    if (turn !== undefined) await turn;
+  }
+  return read.files(most);
 }
 
-/** Malformed lines are skipped. */
-export function filesOfListing({ said, folder }: Listing, most: number): ListedFiles {
-  const entries: { readonly stat: FileStat; readonly bytes: Buffer }[] = [];
-  let isWhole = false;
-  const listing = Buffer.from(said.buffer, said.byteOffset, said.byteLength);
-  for (const line of listing.toString('utf8').split('\n')) {
-    const value = jsonOrUndefined(line);
-    const stat = z.safeParse(fileStat, value);
-    if (!stat.success) {
-      const end = z.safeParse(listEnd, value);
-      if (end.success) isWhole = !end.data.truncated;
-    } else if (stat.data.path.startsWith(`${folder}/`)) {
-      entries.push({ stat: stat.data, bytes: Buffer.from(stat.data.path) });
-    }
+/** The same without a pause: for a thread. */
+export function filesOfListing(listing: Listing, most: number): ListedFiles {
+  const read = new ListingReader(listing);
+  while (read.next());
+  return read.files(most);
+}
+
+const LINES = { item: fileStat, end: listEnd };
+
+/** Reads a listing line by line. The first malformed line, or one too many, ends it. */
+class ListingReader {
+  readonly #text: string;
+  readonly #folder: string;
+  readonly #entries: { readonly stat: FileStat; readonly bytes: Buffer }[] = [];
+  #at = 0;
+  #count = 0;
+  #isWhole = false;
+
+  constructor({ said, folder }: Listing) {
+    this.#text = Buffer.from(said.buffer, said.byteOffset, said.byteLength).toString('utf8');
+    this.#folder = `${folder}/`;
   }
-  entries.sort((one, other) => one.bytes.compare(other.bytes));
-  return {
-    entries: entries.slice(0, most).map(({ stat }) => fileEntryOf(stat)),
-    isCut: !isWhole || entries.length > most,
-  };
+
+  /** Reads one line; false: that was the last. */
+  next(): boolean {
+    const end = this.#text.indexOf('\n', this.#at);
+    if (end < 0) return false;
+    const read = readLine(this.#text.slice(this.#at, end), LINES);
+    this.#at = end + 1;
+    if (read !== undefined && 'end' in read) this.#isWhole = !read.end.truncated;
+    if (read === undefined || 'end' in read || this.#count === MOST_LISTED) return false;
+    this.#count += 1;
+    const { item: stat } = read;
+    if (stat.path.startsWith(this.#folder)) this.#entries.push({ stat, bytes: Buffer.from(stat.path) });
+    return true;
+  }
+
+  /** By path, in bytes. */
+  files(most: number): ListedFiles {
+    const entries = this.#entries.toSorted((one, other) => one.bytes.compare(other.bytes));
+    return {
+      entries: entries.slice(0, most).map(({ stat }) => fileEntryOf(stat)),
+      isCut: !this.#isWhole || entries.length > most,
+    };
+  }
 }
 
 /** @throws as `listWorkspaceFiles` does */
@@ -105,14 +139,11 @@ export async function readListing(
     const answer = await provider.callGuest(sandboxId, call, signal);
     const parts: Buffer[] = [];
     let length = 0;
-    try {
-      for await (const part of answer as AsyncIterable<Buffer>) {
-        parts.push(part);
-        length += part.length;
-        if (length > MOST_OUTPUT) break;
-      }
-    } catch (error) {
-      throw connectionLost(sandboxId, error);
+    for await (const part of piecesOfAnswer(answer, sandboxId, LISTING)) {
+      parts.push(part);
+      length += part.length;
+      // What was read is a part of the listing.
+      if (length > MOST_OUTPUT) break;
     }
     return Buffer.concat(parts);
   }, signal);

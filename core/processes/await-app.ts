@@ -1,6 +1,7 @@
-import { type GuestEvent, guestEvents } from '#guest/protocol/ports-protocol.ts';
+import { guestEvents } from '#guest/protocol/ports-protocol.ts';
 import { processList } from '#guest/protocol/processes-protocol.ts';
 import { type ServerInfo, serverList } from '#guest/protocol/servers-protocol.ts';
+import { collectOutput } from './collect-output.ts';
 import type { Guest, Guests } from './guest.ts';
 import type { ServerSentEvent } from '../shared/server-sent-events.ts';
 import type { PreviewPlane, Readiness } from '../previews/preview-plane.ts';
@@ -92,7 +93,7 @@ async function awaitServer(
   try {
     if (HAS_ENDED.has(state)) return await failed(guest, name, signal);
     for await (const event of guest.events('/v1/events', until)) {
-      const now = stateIn(event, name) ?? last;
+      const now = (await stateIn(event, name, guest)) ?? last;
       if (now === 'ready') return 'listens';
       if (now === 'waiting' && last !== 'waiting') ends += 1;
       last = now;
@@ -107,13 +108,17 @@ async function awaitServer(
 
 const HAS_ENDED: ReadonlySet<ServerInfo['state']> = new Set(['failed', 'exited', 'stopped']);
 
-function stateIn({ event, data }: ServerSentEvent, name: string): ServerInfo['state'] | undefined {
-  if (event === 'snapshot') {
-    const { servers } = guestEvents.snapshot.parse(JSON.parse(data));
+async function stateIn(
+  came: ServerSentEvent,
+  name: string,
+  guest: Guest,
+): Promise<ServerInfo['state'] | undefined> {
+  if (came.event === 'snapshot') {
+    const { servers } = await guest.data(came, guestEvents.snapshot);
     return servers.find((server) => server.name === name)?.state;
   }
-  if (event !== 'server') return undefined;
-  const change: Extract<GuestEvent, { name: 'server' }>['data'] = guestEvents.server.parse(JSON.parse(data));
+  if (came.event !== 'server') return undefined;
+  const change = await guest.data(came, guestEvents.server);
   return change.name === name ? change.state : undefined;
 }
 
@@ -132,17 +137,9 @@ export async function lastLines(
   server: string,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const chunks: Buffer[] = [];
-  let length = 0;
   const path = `/v1/servers/${server}/logs?tail=${LOG.lines}&follow=false`;
-  for await (const { event, data } of guest.events(path, signal)) {
-    if (event !== 'stdout' && event !== 'stderr') continue;
-    const chunk = Buffer.from(data, 'base64');
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length > 64 * LOG.characters) break;
-  }
-  const text = Buffer.concat(chunks).toString().slice(-LOG.characters);
+  const output = await collectOutput(guest.events(path, signal), 64 * LOG.characters);
+  const text = output.toString().slice(-LOG.characters);
   return text
     .split('\n')
     .filter((line) => line !== '')

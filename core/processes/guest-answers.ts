@@ -1,9 +1,21 @@
-/** A guest's responses are untrusted: any code may answer in its place. Bounds size and time. */
+/**
+ * A guest's responses are untrusted: any code may answer in its place. All readers of answers use
+ * this file. Bytes, values and time of an answer are limited before it is parsed, the first
+ * malformed item ends it, and the work takes the owner's turns of the event loop.
+ */
+import { StringDecoder } from 'node:string_decoder';
+import * as z from 'zod/v4/core';
 import { MAX_JSON } from '#guest/protocol/http-protocol.ts';
 import { PortholeError } from '../errors.ts';
 import type { GuestAnswer } from '../sandboxes/sandbox-provider.ts';
-import { readAtMost } from '../shared/reads.ts';
+import { turnOwnerOf } from '../sandboxes/turn-owners.ts';
+import { boundedJson, type JsonLimits, JsonScan } from '../shared/bounded-json.ts';
+import { loopTurns } from '../shared/loop-turns.ts';
 import { type ServerSentEvent, serverSentEvents } from '../shared/server-sent-events.ts';
+import { splitText } from '../shared/split-text.ts';
+import { type AnswerSchema, parseInTurns, type Pause } from './parse-in-turns.ts';
+
+export type { AnswerSchema } from './parse-in-turns.ts';
 
 /**
  * How long a guest may take to answer, in ms. It usually takes 1 ms; a busy machine may need a
@@ -11,10 +23,18 @@ import { type ServerSentEvent, serverSentEvents } from '../shared/server-sent-ev
  */
 export const ANSWER_WITHIN = 10_000;
 
-/** Any schema of `guest/protocol`. */
-export interface AnswerSchema<T> {
-  parse(value: unknown): T;
-}
+/** The longest list has 2,000 processes of some 30 values. */
+const ANSWER: JsonLimits = { depth: 32, values: 100_000 };
+
+/** A line of a list: one file or match. */
+const LINE: JsonLimits = { depth: 512, values: 512 };
+/** A path of 16,384 characters, each of six in JSON. */
+const MAX_LINE = 128 * 1024;
+
+/** Bytes of an answer without contents: `{"ok":true}`. */
+const MAX_EMPTY = 4_096;
+
+const BREAKS = 'its guest breaks the protocol';
 
 /** The error for a connection to the guest that violates the protocol. */
 export function guestFailure(sandboxId: string, what: string, cause?: unknown): PortholeError {
@@ -24,31 +44,61 @@ export function guestFailure(sandboxId: string, what: string, cause?: unknown): 
   });
 }
 
+/** The turns that work for a sandbox takes. */
+export function turnsOf(sandboxId: string): Pause {
+  return () => loopTurns.next(turnOwnerOf(sandboxId));
+}
+
+interface AnswerLimits {
+  /** Bytes. @default MAX_JSON */
+  readonly limit?: number | undefined;
+  /** Milliseconds. @default ANSWER_WITHIN */
+  readonly within?: number | undefined;
+}
+
 /**
- * The whole body as text. @throws PortholeError `exec_transport_error` if it is truncated, too
- * long or too slow
+ * The pieces of a body, at most `limit` bytes. @throws PortholeError `exec_transport_error` if it
+ * is truncated, too long or too slow
  */
-export async function textAnswer(
+export async function* piecesOfAnswer(
   answer: GuestAnswer,
   sandboxId: string,
-  { limit = MAX_JSON, within = ANSWER_WITHIN }: { readonly limit?: number; readonly within?: number } = {},
-): Promise<string> {
+  { limit = MAX_JSON, within = ANSWER_WITHIN }: AnswerLimits = {},
+): AsyncGenerator<Buffer, void, undefined> {
   const timer = setTimeout(() => answer.destroy(new Error('too slow')), within);
+  const pause = turnsOf(sandboxId);
+  let length = 0;
   try {
-    const body = await readAtMost(answer, limit);
-    if (body === undefined) throw new Error(`an answer of over ${limit} bytes`);
-    return body.toString();
+    for await (const piece of answer as AsyncIterable<Buffer>) {
+      length += piece.length;
+      if (length > limit) throw new Error(`an answer of over ${limit} bytes`);
+      yield piece;
+      const turn = pause();
+      if (turn !== undefined) await turn;
+    }
   } catch (error) {
     throw guestFailure(sandboxId, 'the answer of its guest was cut', error);
   } finally {
     clearTimeout(timer);
+    answer.destroy();
   }
+}
+
+/** The whole body as text. @throws as `piecesOfAnswer` does */
+export async function textAnswer(
+  answer: GuestAnswer,
+  sandboxId: string,
+  limits?: AnswerLimits,
+): Promise<string> {
+  const pieces: Buffer[] = [];
+  for await (const piece of piecesOfAnswer(answer, sandboxId, limits)) pieces.push(piece);
+  return Buffer.concat(pieces).toString();
 }
 
 /**
  * A body without text is `undefined` to the schema.
  * @throws PortholeError `exec_transport_error` for a body that does not fit the schema, and as
- * `textAnswer` does
+ * `piecesOfAnswer` does
  */
 export async function jsonAnswer<T>(
   answer: GuestAnswer,
@@ -56,11 +106,83 @@ export async function jsonAnswer<T>(
   schema: AnswerSchema<T>,
   within?: number,
 ): Promise<T> {
-  const text = await textAnswer(answer, sandboxId, { ...(within !== undefined && { within }) });
+  const pause = turnsOf(sandboxId);
+  const decoder = new StringDecoder('utf8');
+  const scan = new JsonScan(ANSWER);
+  const pieces: string[] = [];
+  for await (const piece of piecesOfAnswer(answer, sandboxId, { within })) {
+    const text = decoder.write(piece);
+    broken(sandboxId, () => scan.add(text));
+    pieces.push(text);
+  }
+  const turn = pause();
+  if (turn !== undefined) await turn;
+  const text = pieces.join('') + decoder.end();
+  const value: unknown = text === '' ? undefined : broken(sandboxId, () => JSON.parse(text));
+  return parseInTurns(schema, value, pause).catch((error: unknown) => {
+    throw guestFailure(sandboxId, BREAKS, error);
+  });
+}
+
+function broken<T>(sandboxId: string, read: () => T): T {
   try {
-    return schema.parse(text === '' ? undefined : JSON.parse(text));
+    return read();
   } catch (error) {
-    throw guestFailure(sandboxId, 'its guest breaks the protocol', error);
+    throw guestFailure(sandboxId, BREAKS, error);
+  }
+}
+
+interface LinesAnswer<Item, End> extends AnswerLimits, LineSchemas<Item, End> {
+  /** Items. */
+  readonly most: number;
+}
+
+/**
+ * A list with one item of JSON in each line. The last line is the end; undefined if it is missing,
+ * or comes after more than `most` items or after a line that does not fit.
+ * @throws as `piecesOfAnswer` does
+ */
+export async function linesAnswer<Item, End>(
+  answer: GuestAnswer,
+  sandboxId: string,
+  { most, item, end, ...limits }: LinesAnswer<Item, End>,
+): Promise<{ readonly items: readonly Item[]; readonly end: End | undefined }> {
+  const pause = turnsOf(sandboxId);
+  const items: Item[] = [];
+  try {
+    const pieces = piecesOfAnswer(answer, sandboxId, limits);
+    for await (const line of splitText(pieces, '\n', MAX_LINE)) {
+      const turn = pause();
+      if (turn !== undefined) await turn;
+      const read = readLine(line, { item, end });
+      if (read !== undefined && 'end' in read) return { items, end: read.end };
+      if (read === undefined || items.length >= most) return { items, end: undefined };
+      items.push(read.item);
+    }
+    return { items, end: undefined };
+  } catch (error) {
+    throw error instanceof PortholeError ? error : guestFailure(sandboxId, BREAKS, error);
+  } finally {
+    answer.destroy();
+  }
+}
+
+export interface LineSchemas<Item, End> {
+  readonly item: z.$ZodType<Item>;
+  readonly end: z.$ZodType<End>;
+}
+
+/** Undefined for a line that fits neither. */
+export function readLine<Item, End>(
+  line: string,
+  { item, end }: LineSchemas<Item, End>,
+): { readonly item: Item } | { readonly end: End } | undefined {
+  try {
+    const value = boundedJson(line, LINE);
+    const read = z.safeParse(item, value);
+    return read.success ? { item: read.data } : { end: z.parse(end, value) };
+  } catch {
+    return undefined;
   }
 }
 
@@ -73,8 +195,13 @@ export async function* eventsAnswer(
   sandboxId: string,
   signal?: AbortSignal,
 ): AsyncGenerator<ServerSentEvent | undefined> {
+  const pause = turnsOf(sandboxId);
   try {
-    yield* serverSentEvents(answer);
+    for await (const event of serverSentEvents(answer)) {
+      const turn = pause();
+      if (turn !== undefined) await turn;
+      yield event;
+    }
     if (!answer.complete) throw new Error('the stream was cut');
   } catch (error) {
     signal?.throwIfAborted();
@@ -82,4 +209,21 @@ export async function* eventsAnswer(
   } finally {
     answer.destroy();
   }
+}
+
+/** @throws PortholeError `exec_transport_error` for data that does not fit the schema */
+export async function eventData<T>(
+  { data }: ServerSentEvent,
+  sandboxId: string,
+  schema: AnswerSchema<T>,
+): Promise<T> {
+  const value = broken(sandboxId, () => boundedJson(data, ANSWER));
+  return parseInTurns(schema, value, turnsOf(sandboxId)).catch((error: unknown) => {
+    throw guestFailure(sandboxId, BREAKS, error);
+  });
+}
+
+/** Reads an answer without contents to its end, so that the guest can close the connection. */
+export async function emptyAnswer(answer: GuestAnswer, sandboxId: string, within?: number): Promise<void> {
+  for await (const _piece of piecesOfAnswer(answer, sandboxId, { limit: MAX_EMPTY, within }));
 }

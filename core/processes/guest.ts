@@ -1,6 +1,6 @@
 import type { GuestCall, Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import type { ServerSentEvent } from '../shared/server-sent-events.ts';
-import { type AnswerSchema, eventsAnswer, jsonAnswer } from './guest-answers.ts';
+import { type AnswerSchema, eventData, eventsAnswer, jsonAnswer } from './guest-answers.ts';
 
 /**
  * Where processes in a sandbox call Porthole: a socket in its file system, or a URL. It serves only
@@ -59,6 +59,11 @@ export class Guest {
   async *stream(path: string, signal?: AbortSignal): AsyncGenerator<ServerSentEvent | undefined> {
     const answer = await this.#provider.callGuest(this.#sandboxId, { method: 'GET', path }, signal);
     yield* eventsAnswer(answer, this.#sandboxId, signal);
+  }
+
+  /** What an event holds. */
+  data<T>(event: ServerSentEvent, schema: AnswerSchema<T>): Promise<T> {
+    return eventData(event, this.#sandboxId, schema);
   }
 }
 

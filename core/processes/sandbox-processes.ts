@@ -25,7 +25,7 @@ import type { GuestCall } from '../sandboxes/sandbox-provider.ts';
 import type { SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { ServerSentEvent } from '../shared/server-sent-events.ts';
 import { type Guest, type GuestCallOptions, NOTHING } from './guest.ts';
-import type { AnswerSchema } from './guest-answers.ts';
+import { type AnswerSchema, eventData } from './guest-answers.ts';
 import {
   type GuestDeps,
   mayUseStarted,
@@ -271,7 +271,8 @@ export async function followOutput(
     // Reading output counts as use of the sandbox.
     const end = deps.activity.begin(sandboxId);
     try {
-      for await (const event of guest.stream(path, signal)) yield event && validOutput(sandboxId, event);
+      for await (const event of guest.stream(path, signal))
+        yield event && (await validOutput(sandboxId, event));
     } finally {
       end();
     }
@@ -284,12 +285,15 @@ const cursor = z.optional(z.string().check(z.regex(/^\d{1,16}$/)));
 const base64 = z.string().check(z.regex(/^[A-Za-z0-9+/]*={0,2}$/));
 
 /** @throws PortholeError `exec_transport_error` for what the protocol does not have */
-function validOutput(sandboxId: string, { event, data, id }: ServerSentEvent): OutputEvent {
+async function validOutput(sandboxId: string, came: ServerSentEvent): Promise<OutputEvent> {
   try {
-    const name = eventName.parse(event);
+    const name = eventName.parse(came.event);
     const json = name === 'cut' ? outputCut : name === 'exit' ? processExit : undefined;
-    const valid = json === undefined ? base64.parse(data) : JSON.stringify(json.parse(JSON.parse(data)));
-    return { event: name, data: valid, id: cursor.parse(id) };
+    const valid =
+      json === undefined
+        ? base64.parse(came.data)
+        : JSON.stringify(await eventData<object>(came, sandboxId, json));
+    return { event: name, data: valid, id: cursor.parse(came.id) };
   } catch (cause) {
     throw new PortholeError('exec_transport_error', `Sandbox ${sandboxId}: its guest breaks the protocol.`, {
       remedy: 'Stop and resume the sandbox.',

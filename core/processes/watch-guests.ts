@@ -4,6 +4,9 @@ import type { Clock } from '../shared/clock-and-ids.ts';
 import type { Guests } from './guest.ts';
 import type { ServerSentEvent } from '../shared/server-sent-events.ts';
 import { FollowedTasks } from '../shared/followed-tasks.ts';
+import { TokenBucket } from '../shared/token-bucket.ts';
+import { noteTurnOwner } from '../sandboxes/turn-owners.ts';
+import { eventData } from './guest-answers.ts';
 import type { Records } from '../shared/records.ts';
 import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { changesSince, guestEventsOf, type PortSeen } from '../sandboxes/sandbox-events.ts';
@@ -16,13 +19,22 @@ const AGAIN_MS = { first: 100, longest: 5_000 } as const;
  * Rate limit for the events of one sandbox: a burst, and one more per interval in ms. Code inside
  * could create any number, and timelines are durable.
  */
-const BURST = 300;
-const REFILL_MS = 2_000;
+const PUBLISHED = { burst: 300, intervalMs: 2_000 } as const;
+
+/**
+ * Rate limit for the events that a guest sends, before they are parsed: 200 a second. A guest
+ * reports hundreds of a busy sandbox; one that sends more is disconnected.
+ */
+const RECEIVED = { burst: 2_000, intervalMs: 5 } as const;
+/** Characters of an event that take one more token. */
+const TOKEN_LENGTH = 1_024;
+/** Backoff after a flood, in ms: doubled up to the longest, until there was none for a time. */
+const FLOODED_MS = { first: 1_000, longest: 60_000, forgotten: 600_000 } as const;
 
 export interface WatchGuestsDeps {
   readonly guests: Guests;
   readonly provider: Pick<Sandboxes, 'inspect'>;
-  readonly records: Pick<Records, 'runs' | 'timeline'>;
+  readonly records: Pick<Records, 'runs' | 'timeline' | 'sandboxes'>;
   readonly publisher: Pick<SandboxEventPublisher, 'publish'>;
   readonly clock: Clock;
   /** Removes Porthole's secrets from a text. */
@@ -92,18 +104,32 @@ export class GuestWatcher {
     }
   }
 
+  /** Publishing is work for the sandbox's owner. */
+  async #noteOwner(id: string): Promise<void> {
+    const sandbox = await this.#deps.records.sandboxes.get(id);
+    if (sandbox !== undefined) noteTurnOwner(sandbox);
+  }
+
   async #follow(id: string, signal: AbortSignal): Promise<void> {
-    const { guests, provider } = this.#deps;
+    const { guests, provider, clock } = this.#deps;
     const sandbox = new WatchedSandbox(id, this.#deps);
+    const received = new TokenBucket(RECEIVED.burst, RECEIVED.intervalMs, clock);
     let pause: number = AGAIN_MS.first;
+    const flooded = new FloodBackoff(clock);
+    await this.#noteOwner(id);
     while (!signal.aborted) {
       try {
         for await (const event of guests.of(id).events('/v1/events', signal)) {
+          if (!received.spend(1 + Math.floor(event.data.length / TOKEN_LENGTH))) throw flood(id);
           pause = AGAIN_MS.first;
           await sandbox.take(event);
         }
-      } catch {
-        // The provider decides whether it matters.
+      } catch (error) {
+        // The provider decides whether any other failure matters.
+        if (error instanceof GuestFlood) {
+          this.#deps.failed(id, error);
+          pause = flooded.next();
+        }
       }
       if (signal.aborted) return;
       const { state } = await provider.inspect(id, signal);
@@ -117,22 +143,45 @@ export class GuestWatcher {
   }
 }
 
+class GuestFlood extends Error {}
+
+class FloodBackoff {
+  readonly #clock: Clock;
+  #pause = 0;
+  #last = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  next(): number {
+    const now = this.#clock.now().getTime();
+    const isRecent = this.#pause > 0 && now - this.#last < FLOODED_MS.forgotten;
+    this.#pause = isRecent ? Math.min(2 * this.#pause, FLOODED_MS.longest) : FLOODED_MS.first;
+    this.#last = now;
+    return this.#pause;
+  }
+}
+
+function flood(id: string): GuestFlood {
+  return new GuestFlood(`The guest of sandbox ${id} sends events too fast: it is disconnected for a while.`);
+}
+
 /** What is known of one sandbox, and what may still be published of it. */
 class WatchedSandbox {
   readonly #id: string;
   readonly #deps: WatchGuestsDeps;
   #ports = new Map<number, PortSeen>();
-  #quotaLimits = BURST;
-  #refilledAt: number;
+  readonly #published: TokenBucket;
 
   constructor(id: string, deps: WatchGuestsDeps) {
     this.#id = id;
     this.#deps = deps;
-    this.#refilledAt = deps.clock.now().getTime();
+    this.#published = new TokenBucket(PUBLISHED.burst, PUBLISHED.intervalMs, deps.clock);
   }
 
   async take(received: ServerSentEvent): Promise<void> {
-    const event = await validEvent(received);
+    const event = await validEvent(this.#id, received);
     if (event === undefined) return;
     if (event.name === 'snapshot') {
       const now = this.#deps.clock.now().toISOString();
@@ -165,29 +214,19 @@ class WatchedSandbox {
   async #publish(change: Exclude<GuestEvent, { name: 'snapshot' }>, closed?: PortSeen): Promise<void> {
     const { records, publisher, redact, clock } = this.#deps;
     const published = guestEventsOf(change, redact, closed);
-    if (published === undefined || !this.#spend()) return;
+    if (published === undefined || !this.#published.spend()) return;
     publisher.publish(this.#id, published.sandbox.type, published.sandbox.data, published.run.key);
     for (const runId of await records.runs.inSandbox(this.#id)) {
       await records.timeline.append(runId, [published.run], clock.now());
     }
   }
-
-  #spend(): boolean {
-    const now = this.#deps.clock.now().getTime();
-    const refilled = Math.floor((now - this.#refilledAt) / REFILL_MS);
-    this.#refilledAt += refilled * REFILL_MS;
-    this.#quotaLimits = Math.min(BURST, this.#quotaLimits + refilled);
-    if (this.#quotaLimits < 1) return false;
-    this.#quotaLimits -= 1;
-    return true;
-  }
 }
 
 /** Undefined for an event of a later version. @throws an error for one that is not valid */
-async function validEvent({ event, data }: ServerSentEvent): Promise<GuestEvent | undefined> {
+async function validEvent(id: string, came: ServerSentEvent): Promise<GuestEvent | undefined> {
   // Loaded on demand: most functions watch no guest.
   const { guestEvents } = await import('#guest/protocol/ports-protocol.ts');
-  if (!Object.hasOwn(guestEvents, event)) return undefined;
-  const name = event as GuestEventName;
-  return { name, data: guestEvents[name].parse(JSON.parse(data)) } as GuestEvent;
+  if (!Object.hasOwn(guestEvents, came.event)) return undefined;
+  const name = came.event as GuestEventName;
+  return { name, data: await eventData<unknown>(came, id, guestEvents[name]) } as GuestEvent;
 }

@@ -9,6 +9,9 @@ import { processInfo } from '#guest/protocol/processes-protocol.ts';
 import type { Caller } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { Guest } from '../processes/guest.ts';
+import { collectOutput } from '../processes/collect-output.ts';
+import { ANSWER_WITHIN } from '../processes/guest-answers.ts';
+import { anySignal } from '../shared/concurrency.ts';
 import { type GuestDeps, reachGuest } from '../processes/reach-guest.ts';
 import { type ActivityEvent, findActivity } from './activity.ts';
 import type { RunRecord } from './run-records.ts';
@@ -135,17 +138,9 @@ async function processOutput(
 ): Promise<KeptOutput> {
   const path = `/v1/processes/${encodeURIComponent(processId)}`;
   const { output } = (await guest.call('GET', path, processInfo, { signal })).value;
-  const read = async (from: number, most: number) => {
-    const parts: Buffer[] = [];
-    let length = 0;
-    for await (const { event, data } of guest.events(`${path}/output?since=${from}`, signal)) {
-      if (event !== 'stdout' && event !== 'stderr') continue;
-      parts.push(Buffer.from(data, 'base64'));
-      length += parts.at(-1)?.length ?? 0;
-      if (length >= most) break;
-    }
-    return Buffer.concat(parts).subarray(0, most);
-  };
+  const until = anySignal(signal, AbortSignal.timeout(ANSWER_WITHIN));
+  const read = (from: number, most: number) =>
+    collectOutput(guest.events(`${path}/output?since=${from}`, until), most);
   const { first, last } = OUTPUT_KEPT;
   const size = output.next - output.first;
   if (size <= first + last) {

@@ -2,6 +2,7 @@ import type { SandboxRecord } from './sandbox-records.ts';
 import type { Sandboxes } from './sandbox-provider.ts';
 import { lifecycleDecision, type LifecycleLimits, type LifecycleDecision } from './sandbox-lifecycle.ts';
 import { isOfPool } from './sandbox-owner.ts';
+import { emptyAnswer } from '../processes/guest-answers.ts';
 import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
 import { everyItem } from '../shared/reads.ts';
 
@@ -98,7 +99,7 @@ const EXPIRES_WITHIN_MS = 2_000;
 async function expireProcesses(provider: Sandboxes, id: string): Promise<void> {
   try {
     const call = { method: 'POST', path: '/v1/expire', answerWithin: EXPIRES_WITHIN_MS } as const;
-    (await provider.callGuest(id, call)).resume();
+    await emptyAnswer(await provider.callGuest(id, call), id, EXPIRES_WITHIN_MS);
   } catch {
     // The sandbox is no longer running.
   }

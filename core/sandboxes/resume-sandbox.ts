@@ -8,6 +8,7 @@ import { checkSandboxId } from './sandbox-owner.ts';
 import type { Sandboxes } from './sandbox-provider.ts';
 import { quotaExceeded, quotaOf, type Quotas } from './sandbox-quotas.ts';
 import type { SandboxRecord } from './sandbox-records.ts';
+import { noteTurnOwner } from './turn-owners.ts';
 
 export function sandboxNotFound(id: string): PortholeError {
   return new PortholeError('sandbox_not_found', `Sandbox ${id} does not exist`, {
@@ -29,6 +30,7 @@ export async function findSandbox(
   const sandbox = await records.sandboxes.get(checkSandboxId(id));
   if (sandbox === undefined || sandbox.desired === 'destroyed') throw sandboxNotFound(id);
   if (!(await mayReachSandbox({ records }, caller, sandbox, agents))) throw sandboxNotFound(id);
+  noteTurnOwner(sandbox);
   return sandbox;
 }
 

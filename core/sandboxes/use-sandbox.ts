@@ -13,6 +13,7 @@ import {
 import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
 import { sandboxNotFound, resumeSandbox } from './resume-sandbox.ts';
 import { joined } from '../shared/concurrency.ts';
+import { noteTurnOwner } from './turn-owners.ts';
 
 export type UseSandboxDeps = MakeSandboxDeps &
   Pick<CreateSandboxDeps, 'quotas' | 'maxInstances'> &
@@ -42,6 +43,7 @@ export async function useSandbox(
     const known = await records.sandboxes.get(id);
     const isOwn = known === undefined || mayUseSandbox(caller, known, agents);
     if (!isOwn && !(await mayReachSandbox(deps, caller, known, agents))) throw sandboxNotFound(id);
+    if (known !== undefined) noteTurnOwner(known);
     if (known !== undefined && known.desired !== 'destroyed') {
       // Who may only view starts nothing: that would use the owner's quota.
       const isViewer = !isOwn && caller.kind === 'person' && caller.via?.needs === 'view';

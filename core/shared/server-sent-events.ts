@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { StringDecoder } from 'node:string_decoder';
+import { splitText } from './split-text.ts';
 
 /**
  * One event of a stream, as the HTML standard parses it; comments and unknown fields are left out.
@@ -17,32 +17,28 @@ export interface ServerSentEvent {
  */
 const MAX_EVENT = 1024 * 1024;
 
+/** Lines of an event. */
+const MAX_LINES = 64;
+
 /**
  * Yields undefined for a comment, which keeps a connection alive. @throws Error on an event that is
- * too long, and what the source fails with
+ * too long or empty, and what the source fails with
  */
 export async function* serverSentEvents(
   source: Readable,
 ): AsyncGenerator<ServerSentEvent | undefined, void, undefined> {
-  const decoder = new StringDecoder('utf8');
-  let rest = '';
-  for await (const chunk of source as AsyncIterable<Buffer>) {
-    rest += decoder.write(chunk);
-    let begin = 0;
-    for (let end = rest.indexOf('\n\n'); end >= 0; end = rest.indexOf('\n\n', begin)) {
-      yield readEvent(rest.slice(begin, end));
-      begin = end + 2;
-    }
-    rest = rest.slice(begin);
-    if (rest.length > MAX_EVENT) throw new Error(`an event of over ${MAX_EVENT} characters`);
-  }
+  for await (const text of splitText(source as AsyncIterable<Buffer>, '\n\n', MAX_EVENT))
+    yield readEvent(text);
 }
 
 function readEvent(text: string): ServerSentEvent | undefined {
+  if (text === '') throw new Error('an empty event');
   const data: string[] = [];
   let event = 'message';
   let id: string | undefined;
-  for (const line of text.split('\n')) {
+  const lines = text.split('\n', MAX_LINES + 1);
+  if (lines.length > MAX_LINES) throw new Error(`an event of over ${MAX_LINES} lines`);
+  for (const line of lines) {
     const colon = line.indexOf(':');
     if (colon <= 0) continue;
     const field = line.slice(0, colon);

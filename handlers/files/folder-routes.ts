@@ -5,6 +5,7 @@ import type { ErrorCode } from '#core/errors.ts';
 import { makeWorkspaceFolder, searchWorkspace, watchWorkspace } from '#core/files/guest-files.ts';
 import { readListing } from '#core/files/list-workspace-files.ts';
 import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
+import { turnOwnerOf } from '#core/sandboxes/turn-owners.ts';
 import { useSandbox } from '#core/sandboxes/use-sandbox.ts';
 import { anySignal } from '#core/shared/concurrency.ts';
 import type { WatchEvent } from '#guest/protocol/files-protocol.ts';
@@ -121,7 +122,7 @@ const listFilesRoute = defineRoute({
     return {
       statusCode: 200,
       headers: { 'content-type': 'application/json' },
-      body: await inListingThread(listing),
+      body: await inListingThread(listing, turnOwnerOf(sandbox.id)),
     };
   },
 });

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { PortholeError } from '#core/errors.ts';
+import { FairQueue } from '#core/shared/concurrency.ts';
 import { filesOfListing, type Listing } from '#core/files/list-workspace-files.ts';
 import type { Job, ListingAsk, ListingSays } from './heavy-thread.ts';
 
@@ -28,9 +29,21 @@ interface ListingThread {
 let thread: Promise<ListingThread> | undefined;
 let asked = 0;
 
+/** In the thread one listing runs at a time, and those of one owner do not delay the others. */
+const queue = new FairQueue({ perOwner: 1, total: 1, waiting: Infinity });
+
 /** The response to a listing, computed outside the event loop. */
-export async function inListingThread(listing: Listing): Promise<Buffer> {
+export async function inListingThread(listing: Listing, owner: string): Promise<Buffer> {
   if (listing.said.length <= SMALL) return listingJson(listing);
+  const place = await queue.enter(owner);
+  try {
+    return await askThread(listing);
+  } finally {
+    place?.end();
+  }
+}
+
+async function askThread(listing: Listing): Promise<Buffer> {
   const { worker, waiting, idle } = await (thread ??= begin().catch(forget));
   clearTimeout(idle);
   const id = (asked += 1);

@@ -15,7 +15,9 @@ jest.unstable_mockModule('node:worker_threads', () => ({
 test('begins a thread for listings again after one could not begin', async () => {
   const { inListingThread } = await import('#handlers/files/listing-thread.ts');
   const listing = { said: new Uint8Array(20_000), folder: '/workspace' };
-  await expect(inListingThread(listing)).rejects.toThrow('no room for a thread');
+  await expect(inListingThread(listing, 'alice')).rejects.toThrow('no room for a thread');
   isRefused = false;
-  expect(JSON.parse(String(await inListingThread(listing)))).toMatchObject({ entries: expect.anything() });
+  expect(JSON.parse(String(await inListingThread(listing, 'alice')))).toMatchObject({
+    entries: expect.anything(),
+  });
 });

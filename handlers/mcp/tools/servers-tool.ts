@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import { plainText } from '#core/shared/plain-text.ts';
 import { resolveWorkspacePath } from '#core/files/workspace-path.ts';
+import { collectOutput } from '#core/processes/collect-output.ts';
 import { lastLines } from '#core/processes/await-app.ts';
 import { listPorts } from '#core/processes/sandbox-ports.ts';
 import {
@@ -170,6 +171,8 @@ const someProcess = z
 
 /** The end of an output: bytes, and lines, so that JSON does not multiply them. */
 const MOST_OUTPUT = 12_000;
+/** Bytes, with those that the process prints meanwhile. */
+const MOST_READ = 4 * MOST_OUTPUT;
 const MOST_LINES = 200;
 
 export const processOutputTool = defineTool({
@@ -186,11 +189,9 @@ export const processOutputTool = defineTool({
     const ref = { ...(await refOf(context, run_id)), kind: 'processes', id, signal } as const;
     const { state, output } = await getStarted(context.services, ref);
     const since = Math.max(output.first, output.next - MOST_OUTPUT);
-    const chunks: Buffer[] = [];
-    for await (const each of await followOutput(context.services, ref, { since, follow: false })) {
-      if (each?.event === 'stdout' || each?.event === 'stderr') chunks.push(Buffer.from(each.data, 'base64'));
-    }
-    const { shown, isPart } = lastOutputLines(Buffer.concat(chunks).toString());
+    const events = await followOutput(context.services, ref, { since, follow: false });
+    const printed = await collectOutput(events, MOST_READ);
+    const { shown, isPart } = lastOutputLines(printed.toString());
     return {
       data: { state, output: shown },
       text: [`[${state}]`, ...shown].join('\n'),

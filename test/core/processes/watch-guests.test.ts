@@ -21,7 +21,7 @@ test('follows a sandbox that restarts while its end is detected', async () => {
         return stopped.promise;
       },
     },
-    records: {} as never,
+    records: { sandboxes: { get: async () => undefined } } as never,
     publisher: { publish: () => undefined },
     clock: systemClock,
     redact: (text) => text,
@@ -54,7 +54,7 @@ test('shares one connection among subscribers, and closes it with the last', asy
         }) as never,
     },
     provider: { inspect: async () => ({ state: 'running', podName: 'box' }) },
-    records: {} as never,
+    records: { sandboxes: { get: async () => undefined } } as never,
     publisher: { publish: () => undefined },
     clock: systemClock,
     redact: (text) => text,
@@ -69,4 +69,47 @@ test('shares one connection among subscribers, and closes it with the last', asy
   await ended.promise;
   await watcher.close();
   expect(connections).toBe(1);
+});
+
+test('disconnects a guest that floods, and reads no event beyond its limit', async () => {
+  let sent = 0;
+  let connections = 0;
+  const flooded = Promise.withResolvers<unknown>();
+  const published: string[] = [];
+  const watcher = new GuestWatcher({
+    guests: {
+      of: () =>
+        ({
+          async *events() {
+            connections += 1;
+            for (;;) {
+              sent += 1;
+              const data = {
+                port: 1 + (sent % 60_000),
+                state: 'closed',
+                at: '2026-01-01T00:00:00Z',
+                listener: null,
+              };
+              yield { event: 'port', data: JSON.stringify(data), id: undefined };
+            }
+          },
+        }) as never,
+    },
+    provider: { inspect: async () => ({ state: 'running', podName: 'box' }) },
+    records: {
+      sandboxes: { get: async () => undefined },
+      runs: { inSandbox: async () => [] },
+    } as never,
+    publisher: { publish: (_id, type) => void published.push(type) },
+    // Without new tokens.
+    clock: { ...systemClock, now: () => new Date(0) },
+    redact: (text) => text,
+    failed: (_id, error) => flooded.resolve(error),
+  });
+  watcher.watch('box');
+  expect(String(await flooded.promise)).toContain('too fast');
+  expect(sent).toBe(2_001);
+  expect(published.length).toBe(300);
+  expect(connections).toBe(1);
+  await watcher.close();
 });

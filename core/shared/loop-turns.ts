@@ -1,0 +1,74 @@
+/** Milliseconds of one turn: others wait for one in each pass of the event loop. */
+const TURN_MS = 5;
+/** A machine that paused for seconds is not the work of an owner. */
+const MOST_RESTS = 50;
+
+interface Waiting {
+  readonly resume: (() => void)[];
+  /** Turns that it leaves out, because its last one took longer. */
+  rests: number;
+}
+
+/**
+ * Shares the event loop. In one pass of the loop, all work on foreign input together gets one turn;
+ * what waits gets the next turns, owner by owner. So neither a long input nor many sandboxes of one
+ * owner delay the others.
+ */
+export class LoopTurns {
+  readonly #waiting = new Map<string, Waiting>();
+  #owner = '';
+  #endsAt = 0;
+  #isOpen = false;
+
+  /**
+   * Undefined: the turn is not over, go on, without an `await` before the work. Otherwise resolves
+   * at the owner's next turn.
+   */
+  next(owner: string): Promise<void> | undefined {
+    const now = performance.now();
+    if (!this.#isOpen) this.#open(owner, now);
+    if (now < this.#endsAt) {
+      this.#owner = owner;
+      return undefined;
+    }
+    const waiting = this.#waiting.get(owner) ?? { resume: [], rests: 0 };
+    this.#waiting.set(owner, waiting);
+    if (owner === this.#owner) {
+      const rests = Math.min(MOST_RESTS, Math.floor((now - this.#endsAt) / TURN_MS));
+      waiting.rests = Math.max(waiting.rests, rests);
+    }
+    return new Promise((resolve) => waiting.resume.push(resolve));
+  }
+
+  #open(owner: string, now: number): void {
+    this.#isOpen = true;
+    this.#owner = owner;
+    this.#endsAt = now + TURN_MS;
+    setImmediate(() => this.#pass());
+  }
+
+  #pass(): void {
+    this.#isOpen = false;
+    for (const [owner, waiting] of this.#waiting) {
+      if (waiting.rests > 0) {
+        waiting.rests -= 1;
+        continue;
+      }
+      this.#waiting.delete(owner);
+      const [resume, ...others] = waiting.resume;
+      // Behind the other owners.
+      if (others.length > 0) this.#waiting.set(owner, { resume: others, rests: 0 });
+      this.#open(owner, performance.now());
+      resume?.();
+      return;
+    }
+    if (this.#waiting.size === 0) return;
+    // All of them rest: a pass without a turn.
+    this.#isOpen = true;
+    this.#endsAt = performance.now();
+    setImmediate(() => this.#pass());
+  }
+}
+
+/** Of this process, which has one event loop. */
+export const loopTurns = new LoopTurns();

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { startTestHost, type TestHost } from '#test/support/in-process-host.ts';
+import type { HostileGuest, Reader } from './support/hostile-guest.ts';
+import { ALICE, BOB, PEOPLE } from './support/people.ts';
+import { makeRun } from './support/runs.ts';
+
+/** Of each kind, in milliseconds. */
+const ROUND_MS = 1_000;
+/** What another owner may wait, in milliseconds, beyond what the machine makes it wait. */
+const MOST_WAIT_MS = 250;
+/** Processor time of one pass of the event loop, in milliseconds. */
+const MOST_BLOCK_MS = 150;
+
+let porthole: TestHost;
+let guest: Worker;
+let kinds: string[];
+beforeAll(async () => {
+  porthole = await startTestHost(PEOPLE);
+  const { runId, sandboxId, agentToken } = await makeRun(porthole, BOB);
+  const sandbox = `/v1/sandbox/${sandboxId}`;
+  const started = await porthole.call('POST', `${sandbox}/exec`, { token: BOB, body: { argv: ['true'] } });
+  expect(started.status).toBe(200);
+  expect(agentToken).not.toBe('');
+  const tool = (name: string, more: object = {}): Reader => ({
+    method: 'POST',
+    path: '/mcp',
+    body: {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name, arguments: { run_id: runId, ...more } },
+    },
+  });
+  const readers: Reader[] = [
+    { method: 'POST', path: `${sandbox}/exec`, body: { argv: ['a'] } },
+    { method: 'GET', path: `${sandbox}/pty`, isSocket: true },
+    { method: 'GET', path: `${sandbox}/processes` },
+    { method: 'POST', path: `${sandbox}/processes`, body: { argv: ['a'] } },
+    { method: 'GET', path: `${sandbox}/processes/x/output?follow=true` },
+    { method: 'POST', path: `${sandbox}/processes/x/wait`, body: { timeout_ms: 1_000 } },
+    { method: 'GET', path: `${sandbox}/servers` },
+    { method: 'GET', path: `${sandbox}/ports` },
+    { method: 'POST', path: `${sandbox}/ports/3000/wait`, body: { timeout_ms: 1_000 } },
+    { method: 'GET', path: `${sandbox}/files?depth=3` },
+    { method: 'GET', path: `${sandbox}/search?text=a` },
+    { method: 'GET', path: `${sandbox}/watch` },
+    { method: 'GET', path: `${sandbox}/file/workspace/a` },
+    { method: 'POST', path: `${sandbox}/persist` },
+    { method: 'POST', path: `${sandbox}/folder`, body: { path: 'a' } },
+    tool('process_output', { process_id: 'x' }),
+    tool('list_processes'),
+    tool('list_files'),
+    tool('search_files', { pattern: 'a' }),
+  ];
+  guest = new Worker(new URL('./support/hostile-guest.ts', import.meta.url), {
+    workerData: {
+      hostileGuest: {
+        folder: await folderOf(sandboxId),
+        port: porthole.host.port,
+        token: BOB,
+        readers,
+      } satisfies HostileGuest,
+    },
+  });
+  [kinds] = (await once(guest, 'message')) as [string[]];
+}, 60_000);
+afterAll(async () => {
+  await guest.terminate();
+  await porthole.end();
+}, 60_000);
+
+/** The folder with the socket of the sandbox's guest. */
+async function folderOf(sandboxId: string): Promise<string> {
+  const { globSync } = await import('node:fs');
+  const [socket] = globSync(join(porthole.dataDir, '**', sandboxId, 'guest.sock'));
+  return join(socket ?? '', '..');
+}
+
+interface Seen {
+  /** The longest request of another owner, in milliseconds. */
+  readonly wait: number;
+  /** The longest processor time without a pass of the event loop, in milliseconds. */
+  readonly block: number;
+}
+
+async function watchHost(ms: number): Promise<Seen> {
+  let block = 0;
+  let last = process.threadCpuUsage();
+  const ticks = setInterval(() => {
+    const { user, system } = process.threadCpuUsage(last);
+    block = Math.max(block, (user + system) / 1_000);
+    last = process.threadCpuUsage();
+  }, 2);
+  let wait = 0;
+  const end = performance.now() + ms;
+  while (performance.now() < end) {
+    const begun = performance.now();
+    const { status } = await porthole.call('GET', '/api/runs', { token: ALICE });
+    expect(status).toBe(200);
+    wait = Math.max(wait, performance.now() - begun);
+    await after(10);
+  }
+  clearInterval(ticks);
+  return { wait, block };
+}
+
+test('answers another owner while a guest sends hostile answers of each kind to each reader', async () => {
+  // The first requests load the routes.
+  guest.postMessage(kinds[0], []);
+  await after(ROUND_MS);
+  guest.postMessage('', []);
+  const usual = await watchHost(ROUND_MS);
+  const slow: Record<string, Seen> = {};
+  for (const kind of kinds) {
+    guest.postMessage(kind, []);
+    const seen = await watchHost(ROUND_MS);
+    guest.postMessage('', []);
+    const isSlow = seen.wait > MOST_WAIT_MS + 3 * usual.wait;
+    if (isSlow || seen.block > MOST_BLOCK_MS) slow[kind] = seen;
+  }
+  expect({ usual, slow }).toEqual({ usual, slow: {} });
+}, 120_000);
