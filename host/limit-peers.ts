@@ -8,7 +8,7 @@ export interface PeerLimits {
   readonly mostInAll: number;
 }
 
-const CALLS: PeerLimits = { mostOpen: 16, mostASecond: 50, mostInAll: 2_048 };
+export const CALLS: PeerLimits = { mostOpen: 16, mostASecond: 50, mostInAll: 2_048 };
 
 const SECOND_MS = 1_000;
 

@@ -16,6 +16,7 @@ import type { Logger } from '#handlers/services.ts';
 import { type Config, ConfigError, secretsOf } from './config/config.ts';
 import { isOnOneMachine } from './config/contradictions.ts';
 import { clusterAccess } from './kubernetes-platform.ts';
+import { descriptorBudget, descriptorLimit } from './descriptor-budget.ts';
 import { limitPeers } from './limit-peers.ts';
 import { openBroker } from './open-broker.ts';
 import { openRecords } from './open-services.ts';
@@ -116,7 +117,8 @@ export async function startBroker(config: Config, log: Logger): Promise<BrokerHo
         socket.destroy();
       });
     });
-    limitPeers(server, LIMITS);
+    const { sandboxes } = descriptorBudget(descriptorLimit());
+    limitPeers(server, { ...LIMITS, mostInAll: Math.min(LIMITS.mostInAll, sandboxes) });
     server.listen(address.port);
     await once(server, 'listening');
     opened.defer(() => {

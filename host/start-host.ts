@@ -16,7 +16,9 @@ import {
 } from '#handlers/ops/scheduled.ts';
 import type { Logger, Services } from '#handlers/services.ts';
 import { createChannelServers } from './channel-servers.ts';
-import { limitPeers } from './limit-peers.ts';
+import { descriptorBudget, type DescriptorBudget, descriptorLimit } from './descriptor-budget.ts';
+import { type ConnectionLimits, limitConnections } from './limit-connections.ts';
+import { CALLS, limitPeers } from './limit-peers.ts';
 import { openCertificate } from './certificate.ts';
 import { type Config, secretsOf } from './config/config.ts';
 import { isOnOneMachine } from './config/contradictions.ts';
@@ -100,6 +102,8 @@ export async function startHost(
         redact: secretRedactor(secretsOf(config)),
       }),
     });
+    const descriptors = descriptorBudget(descriptorLimit());
+    limitConnections(server, clientLimits(descriptors), log);
     const port = await listen(server, config);
     platform.listening(port);
     const url = `${config.tls === undefined ? 'http' : 'https'}://${hostInUrl(config.host)}:${port}`;
@@ -128,7 +132,7 @@ export async function startHost(
     });
     if (config.channel !== undefined) {
       const server = channels.serverFor(platform.isAtAddress);
-      limitPeers(server);
+      limitPeers(server, { ...CALLS, mostInAll: Math.min(CALLS.mostInAll, descriptors.sandboxes) });
       await listen(server, { host: config.host, port: config.channel.port });
       opened.defer(() => void server.close());
     }
@@ -187,6 +191,11 @@ function keepPool(
  */
 function isScheduledElsewhere(config: Config): boolean {
   return !isOnOneMachine(config) && config.databaseUrl !== undefined && isInCluster();
+}
+
+/** Half for one address: a proxy in front has all of its clients' connections. */
+function clientLimits({ clients }: DescriptorBudget): ConnectionLimits {
+  return { mostInAll: clients, mostOfAddress: Math.ceil(clients / 2) };
 }
 
 /** The host names by which people reach Porthole and a preview. */

@@ -18,6 +18,8 @@ export interface HostProcessOptions {
   readonly uid?: number;
   readonly gid?: number;
   readonly cwd?: string;
+  /** Its limit of open files. */
+  readonly openFiles?: number;
   /** Its program, if not that of this folder. */
   readonly main?: string;
 }
@@ -29,10 +31,13 @@ export async function startHostProcess({
   dataDir,
   environment = {},
   cwd,
+  openFiles,
   main = MAIN,
   ...user
 }: HostProcessOptions): Promise<HostProcess> {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main], {
+  const limited = openFiles === undefined ? [] : ['prlimit', `--nofile=${openFiles}`];
+  const [program, ...args] = [...limited, process.execPath, '--disable-warning=ExperimentalWarning', main];
+  const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env['PATH'] ?? '',
