@@ -107,6 +107,7 @@ export async function run(began: number): Promise<void> {
   const described = host.describe();
   const endBuild = keepConsoleBuilt(host.services.log, described);
   endOnSignal(host, endBuild);
+  prepareMcp(host.services.log, described);
   const seconds = (performance.now() - began) / 1_000;
   const { log, warnings } = host.services;
   // A pod's output is its log.
@@ -115,6 +116,19 @@ export async function run(began: number): Promise<void> {
   say(`  Sandboxes     ${await described}\n`);
   for (const warning of warnings()) say(`  WARNING       ${warning}\n`);
   say('\n');
+}
+
+/**
+ * Loads what the first MCP call needs, once the host is up: the call would hold all other requests
+ * for up to a second meanwhile.
+ */
+function prepareMcp(log: Logger, isUp: Promise<unknown>): void {
+  const load = async () => {
+    const mcp = await import('#handlers/mcp/serve-mcp.ts');
+    await mcp.prepareMcp();
+    log.debug({}, 'MCP is ready');
+  };
+  isUp.then(load, load).catch((err: unknown) => log.error({ err }, 'MCP not prepared'));
 }
 
 const DEFAULT_PORT = 8787;

@@ -22,6 +22,8 @@ export class SourceMaps {
   /** The request that loaded a script, by URL. */
   readonly #requests: ReadonlyMap<string, string>;
   readonly #maps = new Map<string, Promise<Map | undefined>>();
+  /** Characters of maps that this page may still have read: one of 8 MiB takes a second or two. */
+  #left = LARGEST_MAP;
 
   constructor(frame: PageFrame, origin: string, requests: ReadonlyMap<string, string>) {
     this.#frame = frame;
@@ -73,7 +75,8 @@ export class SourceMaps {
         : inline[1] === undefined
           ? decodeURIComponent(inline[2] ?? '')
           : Buffer.from(inline[2] ?? '', 'base64').toString();
-    if (text === undefined) return undefined;
+    if (text === undefined || text.length > this.#left) return undefined;
+    this.#left -= text.length;
     return { map: new SourceMap(JSON.parse(text) as SourceMapPayload), url: mapUrl };
   }
 

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { ReadableStream } from 'node:stream/web';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   type CallToolResult,
   createMcpHandler,
@@ -92,8 +93,19 @@ const INSTRUCTIONS =
 
 const byName = new Map(TOOLS.map((tool) => [tool.name, tool]));
 
-/** The lists for people and for agents; each built once. */
-const listed = new Map<boolean, Tool[]>();
+/** What clients see of the tools; each made once. */
+const described = new Map<McpTool, Tool>();
+
+/**
+ * Describes all tools, one in each turn of the event loop: other requests do not wait for the first
+ * call of a host.
+ */
+export async function prepareMcp(): Promise<void> {
+  for (const tool of TOOLS) {
+    describe(tool);
+    await nextTurn();
+  }
+}
 
 /**
  * Handles one request of the streamable HTTP transport, in version 2026-07-28 or, if it has no
@@ -261,9 +273,7 @@ function withPreviewPorts(tool: Tool, { preview }: Pick<Services, 'preview'>): T
 }
 
 function toolsFor(isPerson: boolean): Tool[] {
-  const tools = listed.get(isPerson) ?? TOOLS.filter(({ people }) => isPerson || !people).map(describe);
-  listed.set(isPerson, tools);
-  return tools;
+  return TOOLS.filter(({ people }) => isPerson || !people).map(describe);
 }
 
 /** Progress interval in milliseconds: clients usually time out after a minute without progress. */
@@ -350,7 +360,13 @@ function failure(message: string, code: string): CallToolResult {
   return { content: [{ type: 'text', text: message }], isError: true, _meta: { 'porthole/code': code } };
 }
 
-function describe({ name, title, description, input, output, annotations, isShown }: McpTool): Tool {
+function describe(tool: McpTool): Tool {
+  const made = described.get(tool) ?? descriptionOf(tool);
+  described.set(tool, made);
+  return made;
+}
+
+function descriptionOf({ name, title, description, input, output, annotations, isShown }: McpTool): Tool {
   return {
     ...(isShown && { _meta: SHOWN_IN_PREVIEW_APP }),
     name,
