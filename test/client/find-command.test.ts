@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { findCommand, workspaceFolders } from '../../client/cli/up/find-command.ts';
+import { commandOfImage, findCommand, workspaceFolders } from '../../client/cli/up/find-command.ts';
 
 /** Finds the command of a project with these files. */
 const find = (files: Readonly<Record<string, string>>) =>
@@ -77,10 +77,23 @@ describe('findCommand', () => {
     [
       'Streamlit',
       { 'streamlit_app.py': 'import streamlit as st\n' },
-      'python3 -m streamlit run streamlit_app.py --server.port "$PORT" --server.address 127.0.0.1 --server.headless true',
+      'python3 -m streamlit run streamlit_app.py --server.port "$PORT" --server.address 127.0.0.1 --server.headless true --server.runOnSave true',
       8501,
     ],
     ['Go', { 'go.mod': '', 'main.go': '' }, 'go run .', 8080],
+    ['Rust', { 'Cargo.toml': '', 'src/main.rs': '' }, 'cargo run', 3000],
+    [
+      'Deno',
+      { 'deno.json': '{\n  // tasks\n  "tasks": {"dev": "deno serve --watch --port 8001 main.ts"}}' },
+      'deno task dev',
+      8001,
+    ],
+    [
+      'Gradio',
+      { 'app.py': 'import gradio as gr\n', 'requirements.txt': '' },
+      `${VENV}GRADIO_SERVER_PORT="$PORT" python3 app.py`,
+      7860,
+    ],
   ])('finds the command of %s', (_kind, files, command, port) => {
     expect(find(files)).toMatchObject({ command, port, cwd: '' });
   });
@@ -146,6 +159,15 @@ describe('findCommand', () => {
 
   test('installs nothing for a package without dependencies', () => {
     expect(find({ 'package.json': manifest({ start: 'node server.js' }) })?.install).toBeUndefined();
+  });
+
+  test('reads the command of an image', () => {
+    expect(commandOfImage('FROM node\nCMD ["node", "a.js"]\nCMD [ "node", "server.js" ]\n')).toBe(
+      'node server.js',
+    );
+    expect(commandOfImage('FROM node\ncmd node server.js\n')).toBe('node server.js');
+    expect(commandOfImage('FROM node\n')).toBeUndefined();
+    expect(commandOfImage('CMD [node')).toBeUndefined();
   });
 
   test('finds nothing in a folder of texts, and in a broken package.json', () => {

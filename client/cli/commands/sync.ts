@@ -24,6 +24,11 @@ export const syncCommand: CommandSpec = {
       type: 'boolean',
       help: 'with --watch: bring edits there here, too, where nothing has changed here',
     },
+    restart: {
+      type: 'string',
+      value: 'SERVER',
+      help: 'with --watch: restart this server of the sandbox after each edit',
+    },
     full: { type: 'boolean', help: 'send everything, also what has not changed' },
   },
   json: 'print an object a line: the sync, then a {"message"} for each edit',
@@ -34,6 +39,9 @@ export const syncCommand: CommandSpec = {
   async run(context) {
     const { given, signal, print, show, note } = context;
     if (given.is('both') && !given.is('watch')) throw new UsageError('--both needs --watch: add it.');
+    const restarts = given.text('restart');
+    if (restarts !== undefined && !given.is('watch'))
+      throw new UsageError('--restart needs --watch: add it.');
     const [folder = '', target = ''] = given.positionals;
     const colon = target.indexOf(':');
     const sandbox = await holdSandbox(context, colon === -1 ? target : target.slice(0, colon));
@@ -55,7 +63,7 @@ export const syncCommand: CommandSpec = {
         ...options,
         note: (message: string) => (given.is('json') ? print(JSON.stringify({ message })) : note(message)),
       };
-      const edits = new FolderEdits(sandbox, folder, following);
+      const edits = new FolderEdits(sandbox, folder, { ...following, restarts });
       if (given.is('both')) void bringEdits(sandbox, folder, following);
       edits.follow(result.folders);
       try {

@@ -89,10 +89,11 @@ async function up(context: Context): Promise<number> {
     if (tool !== undefined) await installTool(run, tool, { progress, signal });
     if (install !== undefined) await installDependencies(run, folder, install, { progress, signal, tool });
 
-    const wanted: WantedServer = { name: 'up', ...found, command: withTool(found.command, tool) };
+    const isStale = !isNew && found.needsRestart === true && first.sent + first.removed > 0;
+    const wanted: WantedServer = { name: 'up', ...found, command: withTool(found.command, tool), isStale };
     const { server, preview } = await progress.step(
       `Starting ${found.kind}`,
-      () => awaitServer(run, wanted, { timeoutMs, signal }),
+      (report) => awaitServer(run, wanted, { timeoutMs, signal, report }),
       ({ server: { port } }) => `Started ${found.kind} on port ${port}`,
     );
     isShown = true;
@@ -100,17 +101,20 @@ async function up(context: Context): Promise<number> {
       await progress.say(`The server listens on port ${preview.port}, not on ${found.port} of --port.`);
     const facts = { run_id: run.id, sandbox_id: sandbox.id, port: preview.port, server: server.name };
     if (!progress.isJson) await context.print(preview.url);
+    const restarts = found.needsRestart === true ? server.name : undefined;
+    if (restarts !== undefined)
+      await progress.say(`${found.kind} does not follow edits: it is restarted after each of them.`);
     if (given.is('open') && !(await openInBrowser(preview.url)))
       await progress.say('No browser could be opened: open the URL yourself.');
 
     if (progress.isJson) {
       preview.letGo();
-      followInBackground(context, folder, sandbox.id, excludes, given.is('both'));
+      followInBackground(context, folder, sandbox.id, { excludes, isBoth: given.is('both'), restarts });
       await progress.event('ready', { preview_url: preview.url, ...facts });
       return 0;
     }
     const following = { excludes, signal, note: (words: string) => progress.say(words) };
-    const edits = new FolderEdits(sandbox, folder, following);
+    const edits = new FolderEdits(sandbox, folder, { ...following, restarts });
     if (given.is('both')) void bringEdits(sandbox, folder, following);
     edits.follow(first.folders);
     try {

@@ -4,6 +4,7 @@ import type { Run } from '../../runs/run.ts';
 import type { ProcessExit, ServerState } from '../../sandboxes/process-info.ts';
 import type { Server, ServeOptions } from '../../runs/server.ts';
 import { wait } from '../../http/wait.ts';
+import type { Report } from './progress.ts';
 import { LAST_LINES, lastLines, plain } from '../print.ts';
 
 /** Poll interval in milliseconds, if no event arrives earlier. */
@@ -13,6 +14,8 @@ const RETRY_MS = 250;
  * How long, in milliseconds, another port may be open first: a helper may listen before the server.
  */
 const OTHER_PORT_MS = 500;
+/** Milliseconds after which the server's last line is read, too: it compiles, or waits. */
+const LONG_MS = 4_000;
 const HAS_ENDED: ReadonlySet<ServerState> = new Set(['failed', 'exited', 'stopped']);
 
 export interface WantedServer {
@@ -20,6 +23,8 @@ export interface WantedServer {
   readonly command: string;
   readonly port: number;
   readonly cwd: string;
+  /** Whether it may run already, with files as they were before, and does not follow edits. */
+  readonly isStale?: boolean;
 }
 
 /** Declares the server; replaces one with a different declaration. */
@@ -38,6 +43,13 @@ export async function declareServer(
   }
 }
 
+export interface AwaitOptions {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  /** Takes the last line of a server that is slow to serve. */
+  readonly report?: Report;
+}
+
 /**
  * The preview of a server, once it serves. If the server listens on another port, it is declared
  * again with that port.
@@ -46,20 +58,28 @@ export async function declareServer(
 export async function awaitServer(
   run: Run,
   wanted: WantedServer,
-  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  { timeoutMs, signal, report }: AwaitOptions,
 ): Promise<{ readonly server: Server; readonly preview: Preview }> {
-  const until = performance.now() + timeoutMs;
+  const began = performance.now();
+  const until = began + timeoutMs;
   const done = new AbortController();
   const wakes = new Wakes(run.sandbox.events({ signal: AbortSignal.any([signal, done.signal]) }));
   let port = wanted.port;
   let elsewhereSince: number | undefined;
   try {
     let server = await declareServer(run, wanted, signal);
+    if (wanted.isStale === true) await server.restart({ signal });
     const { restarts } = await server.info({ signal });
     for (;;) {
       const [info, all] = await Promise.all([server.info({ signal }), run.ports.list({ signal })]);
       const ports = all.filter((each) => each.server === wanted.name).map((each) => each.port);
       const now = performance.now();
+      if (report !== undefined && now - began > LONG_MS)
+        report(
+          lastLines(await server.log({ tail: 1, signal }))
+            .at(-1)
+            ?.trim() ?? '',
+        );
       if (ports.includes(port)) {
         const preview = await run.preview(port, { signal });
         if (preview.ready) return { server, preview };

@@ -1,14 +1,18 @@
 import { type Context, UsageError } from '../command.ts';
 import { readPort } from '../read-values.ts';
 import {
+  commandOfImage,
   findCommand,
   type FoundCommand,
   installOf,
+  inVenv,
   LOOKED_FOR,
   type Project,
+  scriptsOf,
   SeveralApps,
   toolFor,
 } from './find-command.ts';
+import { needsRestart } from './reloads.ts';
 import { readProject } from './read-project.ts';
 
 /**
@@ -23,16 +27,31 @@ export async function commandOf({ given }: Context, folder: string): Promise<Fou
       throw new UsageError('no command after --: write it there, e.g. porthole up . -- node server.js');
     const command = given.rest.length === 1 ? (given.rest[0] ?? '') : given.rest.map(quote).join(' ');
     const install = given.is('install') ? installOf(project) : undefined;
-    return { kind: command, command, port: port ?? 3000, cwd: '', install, tool: toolFor(command, project) };
+    return {
+      kind: command,
+      command: install?.makes === '.venv' ? inVenv(command) : command,
+      port: port ?? 3000,
+      cwd: '',
+      install,
+      tool: toolFor(command, project),
+      needsRestart: needsRestart(command, scriptsOf(project)),
+    };
   }
   const found = commandIn(project, folder, given.positionals[0] ?? '.');
   if (found !== undefined) {
     const install = given.is('no-install') ? undefined : found.install;
     return { ...found, port: port ?? found.port, install };
   }
+  const shown = given.positionals[0] ?? '.';
+  const line = commandOfImage(project.texts.get('Dockerfile') ?? '');
+  if (line !== undefined) {
+    throw new UsageError(
+      `found no command in ${folder} but that of its Dockerfile, and up builds no images. Try it in Porthole's own image, with what it needs: porthole up ${shown} --install -- ${quote(line)}`,
+    );
+  }
   const list = LOOKED_FOR.map((each) => `  - ${each}`).join('\n');
   throw new UsageError(
-    `found no command in ${folder}. Looked for:\n${list}\nGive it one: porthole up ${given.positionals[0] ?? '.'} --port 3000 -- node server.js`,
+    `found no command in ${folder}. Looked for:\n${list}\nGive it one: porthole up ${shown} --port 3000 -- node server.js`,
   );
 }
 

@@ -1,4 +1,5 @@
-import { installPackages, packageManagerOf, type Tool } from './package-manager.ts';
+import { DENO, installPackages, packageManagerOf, type Tool } from './package-manager.ts';
+import { needsRestart } from './reloads.ts';
 
 /** The inputs for finding a project's command. Pure: files are read by the caller. */
 export interface Project {
@@ -19,6 +20,8 @@ export interface FoundCommand {
   readonly install?: Install | undefined;
   /** The program that the command needs, besides those of every image. */
   readonly tool?: Tool | undefined;
+  /** Whether it shows an edit only after a restart. */
+  readonly needsRestart?: boolean | undefined;
   /** Default of `--timeout`, if the command compiles before it listens. */
   readonly timeout?: string | undefined;
 }
@@ -38,7 +41,9 @@ export const FILES_TO_READ: readonly string[] = [
   'Procfile',
   'package.json',
   'pnpm-workspace.yaml',
-  // What is in them tells the version of the package manager.
+  'deno.json',
+  'deno.jsonc',
+  'Dockerfile',
   'pnpm-lock.yaml',
   'yarn.lock',
   ...PYTHON_FILES,
@@ -48,9 +53,11 @@ export const FILES_TO_READ: readonly string[] = [
 export const LOOKED_FOR: readonly string[] = [
   'Procfile with a web line',
   'package.json with a dev or start script, also in a workspace',
+  'deno.json with a dev or start task',
   'manage.py (Django)',
-  `FastAPI, Flask or Streamlit in ${PYTHON_FILES.join(', ')}`,
+  `FastAPI, Flask, Streamlit or Gradio in ${PYTHON_FILES.join(', ')}`,
   'go.mod with main.go',
+  'Cargo.toml with src/main.rs',
   'index.html, also in public, dist or build',
 ];
 
@@ -67,7 +74,16 @@ export class SeveralApps extends Error {
 
 /** @throws SeveralApps */
 export function findCommand(project: Project): FoundCommand | undefined {
-  for (const rule of [fromProcfile, fromPackage, fromDjango, fromPython, fromGo, fromStatic]) {
+  for (const rule of [
+    fromProcfile,
+    fromPackage,
+    fromDeno,
+    fromDjango,
+    fromPython,
+    fromGo,
+    fromRust,
+    fromStatic,
+  ]) {
     const found = rule(project);
     if (found !== undefined) return found;
   }
@@ -92,12 +108,26 @@ function fromProcfile(project: Project): FoundCommand | undefined {
   const install = installOf(project);
   const line = install?.makes === '.venv' ? inVenv(command) : command;
   const tool = toolFor(command, project);
-  return { kind: 'Procfile', command: line, port: portIn(command) ?? 3000, cwd: '', install, tool };
+  return {
+    kind: 'Procfile',
+    command: line,
+    port: portIn(command) ?? 3000,
+    cwd: '',
+    install,
+    tool,
+    needsRestart: needsRestart(command, scriptsOf(project)),
+  };
+}
+
+/** The scripts of a project's root. */
+export function scriptsOf({ texts }: Project): Readonly<Record<string, string>> {
+  return parse(texts.get('package.json') ?? '').scripts ?? {};
 }
 
 interface Manifest {
   readonly workspaces?: unknown;
   readonly scripts?: Readonly<Record<string, string>>;
+  readonly tasks?: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
 }
@@ -141,6 +171,7 @@ interface Runnable {
   readonly cwd: string;
   readonly script: string;
   readonly line: string;
+  readonly needsRestart: boolean;
   readonly framework: (typeof FRAMEWORKS)[number] | undefined;
   readonly hasDependencies: boolean;
 }
@@ -154,6 +185,7 @@ function runnableOf(path: string, text: string): Runnable | undefined {
     cwd: path.slice(0, Math.max(0, path.length - '/package.json'.length)),
     script,
     line: scripts?.[script] ?? '',
+    needsRestart: needsRestart(scripts?.[script] ?? '', scripts),
     framework: FRAMEWORKS.find(([dependency]) => dependency in uses),
     hasDependencies: Object.keys(uses).length > 0,
   };
@@ -192,6 +224,7 @@ function fromPackage(project: Project): FoundCommand | undefined {
     cwd,
     install: hasDependencies || paths.length > 0 ? installPackages(project) : undefined,
     tool,
+    needsRestart: found.needsRestart,
   };
 }
 
@@ -207,8 +240,12 @@ function fromPython({ files, texts }: Project): FoundCommand | undefined {
       /^(\w+)[ \t]*(?::[^=\r\n\u2028\u2029]+)?=\s*(?:\w+\.)?(?:FastAPI|Flask|Starlette)\(/m.exec(text) ?? [];
     const module = path.replace(/\.py$/, '').replaceAll('/', '.');
     if (/^[ \t]*(?:import|from)\s+streamlit\b/m.test(text)) {
-      const line = `python3 -m streamlit run ${path} --server.port "$PORT" --server.address 127.0.0.1 --server.headless true`;
+      const line = `python3 -m streamlit run ${path} --server.port "$PORT" --server.address 127.0.0.1 --server.headless true --server.runOnSave true`;
       return python(files, 'Streamlit', line, 8501);
+    }
+    if (/^[ \t]*(?:import|from)\s+gradio\b/m.test(text)) {
+      const line = `GRADIO_SERVER_PORT="$PORT" python3 ${path}`;
+      return { ...python(files, 'Gradio', line, 7860), needsRestart: true };
     }
     if (app === undefined) continue;
     if (/\bFlask\(/.test(text)) {
@@ -228,7 +265,30 @@ function fromPython({ files, texts }: Project): FoundCommand | undefined {
 function fromGo({ files }: Project): FoundCommand | undefined {
   if (!files.has('go.mod') || !files.has('main.go')) return undefined;
   // The first start compiles the standard library, too.
-  return { kind: 'Go', command: 'go run .', port: 8080, cwd: '', timeout: '5m' };
+  return { kind: 'Go', command: 'go run .', port: 8080, cwd: '', timeout: '5m', needsRestart: true };
+}
+
+function fromRust({ files }: Project): FoundCommand | undefined {
+  if (!files.has('Cargo.toml') || !files.has('src/main.rs')) return undefined;
+  return { kind: 'Rust', command: 'cargo run', port: 3000, cwd: '', timeout: '10m', needsRestart: true };
+}
+
+function fromDeno({ texts }: Project): FoundCommand | undefined {
+  const text = texts.get('deno.json') ?? texts.get('deno.jsonc');
+  if (text === undefined) return undefined;
+  // Whole lines of comments; a file with others is not read.
+  const { tasks } = parse(text.replaceAll(/^[ \t]*\/\/.*$/gm, ''));
+  const name = ['dev', 'start', 'serve'].find((each) => typeof tasks?.[each] === 'string');
+  if (name === undefined) return undefined;
+  const line = tasks?.[name] ?? '';
+  return {
+    kind: `Deno (deno task ${name})`,
+    command: `deno task ${name}`,
+    port: portIn(line) ?? 8000,
+    cwd: '',
+    tool: DENO,
+    needsRestart: needsRestart(line, tasks),
+  };
 }
 
 function fromStatic({ files }: Project): FoundCommand | undefined {
@@ -248,7 +308,7 @@ function python(files: ReadonlySet<string>, kind: string, line: string, port: nu
   return { kind, command: install === undefined ? line : inVenv(line), port, cwd: '', install };
 }
 
-function inVenv(line: string): string {
+export function inVenv(line: string): string {
   return `. .venv/bin/activate && ${line}`;
 }
 
@@ -267,6 +327,18 @@ function installPython(files: ReadonlySet<string>): Install | undefined {
   const [input, command] = PYTHON_INSTALLS.find(([file]) => files.has(file)) ?? [];
   if (input === undefined || command === undefined) return undefined;
   return { command, makes: '.venv', inputs: [input] };
+}
+
+/** The command of an image, by the last CMD of its Dockerfile. */
+export function commandOfImage(dockerfile: string): string | undefined {
+  const [, text] = [...dockerfile.matchAll(/^[ \t]*CMD[ \t]+(\S.*)$/gim)].at(-1) ?? [];
+  if (text === undefined || !text.startsWith('[')) return text?.trim();
+  try {
+    const words = JSON.parse(text) as unknown;
+    return Array.isArray(words) ? words.join(' ') : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The port that a command line names. */

@@ -2,27 +2,36 @@ import { spawn } from 'node:child_process';
 import type { Sandbox } from '../../sandboxes/sandbox.ts';
 import { syncFolder, type SyncOptions } from '../../node/sync-folder.ts';
 import type { Context } from '../command.ts';
+import { RestartAfterEdits } from './restart-after-edits.ts';
 import { FolderWatch } from './watch-folder.ts';
 
 export interface EditsOptions extends Pick<SyncOptions, 'to' | 'excludes' | 'delete'> {
   readonly signal: AbortSignal;
   /** Receives a line about each edit that was sent or failed. */
   readonly note: (line: string) => Promise<void>;
+  /** Name of a server that does not follow edits: it restarts after them. */
+  readonly restarts?: string | undefined;
 }
 
 /** Sends each edit of a folder to a sandbox. */
 export class FolderEdits {
   readonly #watch: FolderWatch;
+  readonly #restart: RestartAfterEdits | undefined;
 
-  constructor(sandbox: Sandbox, folder: string, { note, ...options }: EditsOptions) {
+  constructor(sandbox: Sandbox, folder: string, { note, restarts, ...options }: EditsOptions) {
+    const { signal } = options;
+    this.#restart =
+      restarts === undefined ? undefined : new RestartAfterEdits(sandbox.servers, restarts, { signal, note });
     this.#watch = new FolderWatch(folder, async () => {
       try {
         const { sent, removed, folders } = await syncFolder(sandbox, folder, options);
         this.#watch.follow(folders);
-        if (sent + removed > 0) await note(`An edit: ${sent} sent, ${removed} removed`);
+        if (sent + removed === 0) return;
+        this.#restart?.edited();
+        await note(`An edit: ${sent} sent, ${removed} removed`);
       } catch (error) {
         // The next edit retries.
-        if (!options.signal.aborted) await note(`An edit was not sent: ${(error as Error).message}`);
+        if (!signal.aborted) await note(`An edit was not sent: ${(error as Error).message}`);
       }
     });
   }
@@ -33,8 +42,15 @@ export class FolderEdits {
   }
 
   close(): void {
+    this.#restart?.close();
     this.#watch.close();
   }
+}
+
+interface BackgroundOptions {
+  readonly excludes: readonly string[];
+  readonly isBoth: boolean;
+  readonly restarts: string | undefined;
 }
 
 /**
@@ -45,11 +61,14 @@ export function followInBackground(
   { streams }: Context,
   folder: string,
   sandboxId: string,
-  excludes: readonly string[],
-  isBoth: boolean,
+  { excludes, isBoth, restarts }: BackgroundOptions,
 ): void {
   const [, main = ''] = process.argv;
-  const options = [...(isBoth ? ['--both'] : []), ...excludes.flatMap((each) => ['--exclude', each])];
+  const options = [
+    ...(isBoth ? ['--both'] : []),
+    ...(restarts === undefined ? [] : ['--restart', restarts]),
+    ...excludes.flatMap((each) => ['--exclude', each]),
+  ];
   const words = ['sync', folder, sandboxId, '--watch', ...options];
   const child = spawn(process.execPath, [...process.execArgv, main, ...words], {
     stdio: 'ignore',

@@ -66,6 +66,13 @@ const BERRY: Tool['environment'] = {
   YARN_ENABLE_TELEMETRY: 'false',
 };
 
+export const DENO: Tool = {
+  name: 'deno',
+  package: 'deno@2',
+  isExact: false,
+  environment: { DENO_DIR: `${CACHES}/.deno`, DENO_TLS_CA_STORE: 'system,mozilla' },
+};
+
 /** The versions that read the project's lock file. */
 function usualVersion(name: ManagerName, texts: Project['texts']): string {
   if (name === 'pnpm') {

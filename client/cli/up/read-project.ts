@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { UsageError } from '../command.ts';
@@ -27,6 +28,7 @@ export async function readProject(folder: string): Promise<Project> {
     const inside = await readdir(join(folder, each)).catch((): string[] => []);
     if (inside.includes('index.html')) files.add(`${each}/index.html`);
   }
+  if (files.has('Cargo.toml') && existsSync(join(folder, 'src/main.rs'))) files.add('src/main.rs');
   for (const pattern of workspaceFolders(texts)) {
     const parent = pattern.replace(/\/\*$/, '');
     const inside = parent === pattern ? [''] : await readdir(join(folder, parent)).catch((): string[] => []);
