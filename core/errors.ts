@@ -112,6 +112,7 @@ export const ERROR_CATALOGUE = {
   nothing_listens: { status: 502, retryable: true },
   service_unavailable: { status: 503, retryable: true },
   capacity_exceeded: { status: 503, retryable: true },
+  disk_full: { status: 507, retryable: true },
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;

@@ -9,9 +9,9 @@ import type { Platform } from './platform.ts';
 
 /** One machine: sandboxes as processes, previews served by this process. */
 export async function openLocalPlatform(config: Config, deps: OneMachineDeps): Promise<Platform> {
-  const { folder, tools, log } = deps;
+  const { folder, tools, log, space } = deps;
   const sandboxes = sandboxesOf(config);
-  const local = createLocalProvider({ dataDir: folder, tools, sandboxes, ...config.local });
+  const local = createLocalProvider({ dataDir: folder, tools, sandboxes, space, ...config.local });
   let warnings: readonly string[] = [];
   let learned: Promise<unknown> | undefined;
   const learn = async () => {

@@ -7,12 +7,14 @@ import type { Sandboxes, SandboxProvider } from '#core/sandboxes/sandbox-provide
 import type { SandboxService } from '#core/sandboxes/sandbox-service.ts';
 import { GuessLimit } from '#core/auth/guess-limit.ts';
 import { endpointOf } from '#core/network/network-host.ts';
+import type { DiskStopListener } from '#adapters/local/local-provider.ts';
 import type { Config } from './config/config.ts';
 import { createSandboxService } from './create-sandbox-service.ts';
 import { consoleOrigins } from './known-hosts.ts';
 import type { Platform, PlatformDeps } from './platform.ts';
 import { createPreviewGateway } from './preview-gateway.ts';
 import { recoverSandboxes } from './recover-sandboxes.ts';
+import { stopForDisk } from './stop-for-disk.ts';
 
 /** A person waits at the terminal. */
 const DRAIN_MS = 5_000;
@@ -28,6 +30,7 @@ export interface OneMachineOptions {
     serveChannels(services: ChannelServices): Promise<void>;
     writeCertificates(sandboxId: string): Promise<void>;
     channelPath(sandboxId: string): string | undefined;
+    onDiskStop?(listener: DiskStopListener): void;
   };
   readonly place: string;
   readonly target: NamespaceMounterOptions['target'];
@@ -58,6 +61,11 @@ export async function openOneMachine(
   });
   const { images } = config;
   const { provider, provisionAccess } = createSandboxService(deps, { sandboxes, channel, images, mounter });
+  const control = provider.for('control');
+  sandboxes.onDiskStop?.({
+    stop: (id, why) => stopForDisk({ records, provider: control, clock, log }, id, why),
+    failed: (err) => log.error({ err }, 'disks of sandboxes not watched'),
+  });
   const { plane, gateway, listening, end } = await openPreviews(config, deps, provider);
   return {
     provider,
@@ -71,8 +79,7 @@ export async function openOneMachine(
     certificatesChanged: (id) => sandboxes.writeCertificates(id),
     isAtAddress: () => Promise.resolve(false),
     drainMs: DRAIN_MS,
-    recover: (signal) =>
-      recoverSandboxes({ records, provider: provider.for('control'), place, clock, log }, signal),
+    recover: (signal) => recoverSandboxes({ records, provider: control, place, clock, log }, signal),
     async close() {
       await end();
       await ending?.(provider);

@@ -14,6 +14,7 @@ import { readMachineTools } from '#adapters/egress/machine-tools.ts';
 import type { NetworkBroker } from '#adapters/egress/network-broker.ts';
 import { appProbe } from '#adapters/gateway/http-app-probe.ts';
 import { randomIds, systemClock } from '#adapters/system/clock-and-random-ids.ts';
+import { DiskReserve } from '#adapters/system/disk-reserve.ts';
 import { type S3ArchiveOptions, s3ArchiveStore } from '#adapters/system/s3-archive-store.ts';
 import { workerSchemaValidator } from '#adapters/system/worker-schema-validator.ts';
 import { createPendingApprovals } from '#core/approvals/pending-approvals.ts';
@@ -29,6 +30,7 @@ import { ManagedPool } from '#core/sandboxes/managed-pool.ts';
 import { SandboxActivity } from '#core/sandboxes/sandbox-activity.ts';
 import { createSandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
 import type { WakingClock } from '#core/shared/clock-and-ids.ts';
+import { isEssential } from '#core/shared/essential-work.ts';
 import { anySignal, onceOpen } from '#core/shared/concurrency.ts';
 import type { Records } from '#core/shared/records.ts';
 import { Terminals } from '#core/terminals/terminals.ts';
@@ -86,12 +88,17 @@ export async function openServices({
   const opened = new AsyncDisposableStack();
   try {
     let folder: DataFolder | undefined;
+    let reserve: DiskReserve | undefined;
     let opening: Promise<string> | undefined;
     const folderPath = () =>
       (opening ??= (async () => {
         const taken = await openDataFolder(config.dataDir);
         folder = taken;
         opened.defer(() => taken.release());
+        // Before anything else is opened: nothing can be on a full disk.
+        const kept = openDiskReserve(taken.path, log);
+        reserve = kept;
+        opened.defer(() => kept.close());
         return taken.path;
       })());
     // First, because resources close in reverse order.
@@ -102,6 +109,7 @@ export async function openServices({
     const records = await openRecords(config.databaseUrl, folderPath, {
       log,
       seals: createSealedTexts(keys),
+      makeRoom: () => isEssential() && reserve?.makeRoom() === true,
     });
     opened.defer(() => records.close());
     await records.migrate();
@@ -131,6 +139,10 @@ export async function openServices({
       log,
       metrics,
       folder: folderPath,
+      space: {
+        isLow: () => reserve?.isLow() ?? false,
+        makeRoom: () => isEssential() && reserve?.makeRoom() === true,
+      },
     });
     opened.defer(() => platform.close());
     const { provider, provisionAccess, place, mounter } = platform;
@@ -304,14 +316,29 @@ function openArchives(
 export async function openRecords(
   databaseUrl: string | undefined,
   folder: () => Promise<string>,
-  { log, seals }: { readonly log: Logger; readonly seals: SealedTexts },
+  {
+    log,
+    seals,
+    makeRoom,
+  }: { readonly log: Logger; readonly seals: SealedTexts; readonly makeRoom?: () => boolean },
 ): Promise<Records> {
   if (databaseUrl !== undefined) {
     const { openPostgresRecords } = await import('#adapters/sql/postgres/open-postgres-records.ts');
     return openPostgresRecords({ url: databaseUrl, log, seals });
   }
   const { openSqliteRecords } = await import('#adapters/sql/sqlite/open-sqlite-records.ts');
-  return openSqliteRecords({ file: join(await folder(), 'porthole.db'), log, seals });
+  return openSqliteRecords({ file: join(await folder(), 'porthole.db'), log, seals, makeRoom });
+}
+
+function openDiskReserve(folder: string, log: Logger): DiskReserve {
+  return new DiskReserve({
+    folder,
+    changed(state, err) {
+      if (state === 'made') log.info({ folder }, 'the disk has space again');
+      else if (err !== undefined) log.warn({ err, folder }, 'no space reserved for stops and deletions');
+      else log.error({ folder }, 'the disk is full: delete files or sandboxes');
+    },
+  });
 }
 
 /** The configured platform. The others are not loaded. */

@@ -1,5 +1,6 @@
 import type { BrokerTokens } from '#adapters/auth/key-set.ts';
 import type { MachineTools } from '#adapters/egress/machine-tools.ts';
+import type { DiskSpace } from '#adapters/system/disk-reserve.ts';
 import type { ChannelServices } from '#adapters/sandboxes/sandbox-channels.ts';
 import type { PreviewProxy } from '#proxy/preview-proxy.ts';
 import type { BucketMounter } from '#core/mounts/mount-bucket.ts';
@@ -83,4 +84,6 @@ export interface PlatformDeps {
   readonly tools: MachineTools;
   /** A folder that only this process uses. */
   readonly folder: () => Promise<string>;
+  /** Of the disk that holds this folder. */
+  readonly space: DiskSpace;
 }

@@ -4,6 +4,7 @@ import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import type { Sandboxes } from '#core/sandboxes/sandbox-provider.ts';
 import { destroySandbox } from '#core/sandboxes/end-sandbox.ts';
 import { runCompleted } from '#core/runs/run-events.ts';
+import { stopSandbox } from '#core/sandboxes/resume-sandbox.ts';
 import { everyItem } from '#core/shared/reads.ts';
 import type { Logger } from '#handlers/services.ts';
 
@@ -37,8 +38,13 @@ export async function recoverSandboxes(deps: RecoverDeps, signal: AbortSignal): 
   for await (const id of provider.list(signal)) {
     // Created after the records were read: its own request handles it.
     if (known.has(id) || (await records.sandboxes.get(id))?.desired === 'running') continue;
-    await provider.destroy(id, signal);
-    log.warn({ sandbox_id: id }, 'orphaned sandbox removed');
+    try {
+      await provider.destroy(id, signal);
+      log.warn({ sandbox_id: id }, 'orphaned sandbox removed');
+    } catch (error) {
+      signal.throwIfAborted();
+      log.error({ err: error, sandbox_id: id }, 'orphaned sandbox not removed');
+    }
   }
   await completeOrphanedRuns(deps, signal);
 }
@@ -65,10 +71,13 @@ async function recover(deps: RecoverDeps, sandbox: SandboxRecord, signal: AbortS
     log.info({ sandbox_id: sandbox.id }, 'incomplete sandbox removed');
     return;
   }
-  const { state } = await provider.inspect(sandbox.id, signal);
+  const { state, stoppedFor } = await provider.inspect(sandbox.id, signal);
   if (state === 'absent') {
     await destroySandbox(deps, sandbox);
     log.warn({ sandbox_id: sandbox.id }, 'sandbox is gone: its files are not there any more');
+  } else if (stoppedFor !== undefined && sandbox.desired === 'running') {
+    await stopSandbox(deps, sandbox, signal);
+    log.warn({ sandbox_id: sandbox.id, why: stoppedFor }, 'sandbox not started again');
   } else if (state === 'stopped' && sandbox.desired === 'running') {
     await provider.resume(sandbox.id, signal);
     await records.sandboxes.setObserved(sandbox.id, 'running', sandbox.generation);

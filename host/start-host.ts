@@ -22,6 +22,7 @@ import { CALLS, limitPeers } from './limit-peers.ts';
 import { openCertificate } from './certificate.ts';
 import { type Config, secretsOf } from './config/config.ts';
 import { isOnOneMachine } from './config/contradictions.ts';
+import type { DataFolder } from './data-folder.ts';
 import { createFront } from './front.ts';
 import { createFunctionHost } from './function-host.ts';
 import { HOST_ROUTES } from './host-routes.ts';
@@ -107,7 +108,7 @@ export async function startHost(
     const port = await listen(server, config);
     platform.listening(port);
     const url = `${config.tls === undefined ? 'http' : 'https'}://${hostInUrl(config.host)}:${port}`;
-    folder?.announce(url);
+    announce(folder, url, log);
     // Together: the server counts the gateway's open WebSockets among its own connections.
     opened.defer(async () => {
       await Promise.all([drain(server, platform.drainMs), gateway?.close()]);
@@ -128,6 +129,7 @@ export async function startHost(
         return channels.serverFor((sandboxId) => sandboxId === id);
       },
       network: broker && ((id) => broker.serverFor(id)),
+      failed: (id, err) => log.error({ err, sandbox_id: id }, 'channel of a sandbox not opened'),
       authority: async (id) => (await services.records.sandboxes.get(id))?.secrets.authority?.certificate,
     });
     if (config.channel !== undefined) {
@@ -168,6 +170,15 @@ export async function startHost(
   } catch (error) {
     await opened.disposeAsync();
     throw error;
+  }
+}
+
+/** On a full disk, other hosts that find the folder locked do not learn this one's address. */
+function announce(folder: DataFolder | undefined, url: string, log: Logger): void {
+  try {
+    folder?.announce(url);
+  } catch (err) {
+    log.warn({ err }, 'the URL is not in the data folder');
   }
 }
 

@@ -36,6 +36,8 @@ import type {
 } from '#core/sandboxes/sandbox-provider.ts';
 import { oneAtATime } from '#core/shared/concurrency.ts';
 import { PROTOCOL_VERSION } from '#guest/protocol/http-protocol.ts';
+import { SLACK } from './disk-limit.ts';
+import { DiskWatch, type WatchedSandbox } from './disk-watch.ts';
 import { ownerOf } from './drop-root.ts';
 import { chainOf, endProcesses } from './end-processes.ts';
 import {
@@ -50,6 +52,7 @@ import { isAlive, type ProcessIdentity } from './process-identity.ts';
 import { limitsProcesses } from './process-limit.ts';
 import { ReadyConnections } from './ready-connections.ts';
 import { type Controller, findCgroups } from './sandbox-cgroup.ts';
+import { diskFull, type DiskSpace, isDiskFull } from '#adapters/system/disk-reserve.ts';
 import { removeFolder, SandboxFolder, type StartRecord } from './sandbox-folder.ts';
 import { INSIDE_PATHS } from './sandbox-view.ts';
 import { sandboxStarter } from './start-sandbox.ts';
@@ -75,6 +78,10 @@ export interface LocalProviderOptions {
   readonly userNamespaces?: boolean | undefined;
   /** Size of a sandbox that asks for no size. @default 2 CPUs, 2 GiB of memory, 10 GiB of disk */
   readonly defaultSize?: SandboxSize | undefined;
+  /** Of the disk with the data folder. @default nothing is reserved */
+  readonly space?: DiskSpace | undefined;
+  /** Milliseconds between two looks at the disks of sandboxes. @default 2 seconds */
+  readonly watchDisksMs?: number | undefined;
   /** Sandboxes that share the limits of the kernel. @default 10 */
   readonly sandboxes?: number | undefined;
 }
@@ -99,6 +106,12 @@ export interface MountNamespace {
   }[];
 }
 
+/** Records that the provider stops a sandbox by itself, and stops it. */
+export interface DiskStopListener {
+  stop(id: string, why: string): Promise<void>;
+  failed(error: unknown): void;
+}
+
 export function createLocalProvider(options: LocalProviderOptions): LocalProvider {
   return new LocalProvider(options);
 }
@@ -118,6 +131,9 @@ export class LocalProvider implements SandboxProvider {
   #isolation: Promise<Isolation> | undefined;
   readonly #channels: SandboxChannels;
   readonly #connections = new ReadyConnections();
+  readonly #space: DiskSpace | undefined;
+  readonly #watch: DiskWatch;
+  #onDiskStop: DiskStopListener | undefined;
 
   /** What isolates is found at the first use: the host does not wait for it. */
   constructor(options: LocalProviderOptions) {
@@ -129,6 +145,15 @@ export class LocalProvider implements SandboxProvider {
     this.#starter = sandboxStarter(dataDir, options);
     this.#wanted = options.isolation;
     this.#sandboxes = options.sandboxes ?? USUAL_SANDBOXES;
+    this.#space = options.space;
+    this.#watch = new DiskWatch({
+      root: this.#root,
+      running: () => this.#watched(),
+      stop: (id, why, bytes) => this.#stopForDisk(id, why, bytes),
+      fits: (id) => new SandboxFolder(this.#root, id).forgetDiskStop(),
+      failed: (error) => this.#onDiskStop?.failed(error),
+      everyMs: options.watchDisksMs,
+    });
   }
 
   /** How sandboxes are isolated here, and warnings. Found once by starting one; never rejects. */
@@ -161,7 +186,7 @@ export class LocalProvider implements SandboxProvider {
     return {
       cpu: enforced('cpu'),
       memoryMb: enforced('memory'),
-      diskMb: null,
+      diskMb: 'disk watch',
       network: isolated ? 'network namespace' : null,
       processes: enforced('pids') ?? (isolated && limitsProcesses() ? 'rlimit' : null),
       systemCalls: filtersSystemCalls(isolation) ? 'seccomp filter' : null,
@@ -177,13 +202,22 @@ export class LocalProvider implements SandboxProvider {
   async serveChannels(services: ChannelServices): Promise<void> {
     this.#channels.begin(services);
     for await (const id of this.list()) {
-      await oneAtATime(this, id, async () => {
-        const folder = new SandboxFolder(this.#root, id);
-        const isolation = folder.started()?.isolation;
-        if (isolation === undefined || this.#observe(id).state !== 'running') return;
-        await this.#openChannel(id, folder, isolation);
-      });
+      try {
+        await oneAtATime(this, id, async () => {
+          const folder = new SandboxFolder(this.#root, id);
+          const isolation = folder.started()?.isolation;
+          if (isolation === undefined || this.#observe(id).state !== 'running') return;
+          await this.#openChannel(id, folder, isolation);
+        });
+      } catch (error) {
+        this.#channels.failed(id, error);
+      }
     }
+  }
+
+  /** Sets who stops a sandbox for its disk, so that the stop is recorded. */
+  onDiskStop(listener: DiskStopListener): void {
+    this.#onDiskStop = listener;
   }
 
   /** Path of that socket inside a running sandbox; undefined while it does not run. */
@@ -226,6 +260,7 @@ export class LocalProvider implements SandboxProvider {
       );
     }
     checkSandboxId(id);
+    if (this.#space?.isLow()) throw diskFull(`Sandbox ${id} was not created`);
     if (network && (await this.probe()).isolation === 'none') {
       throw networkNotSupported('sandboxes are not isolated, so they have no network of their own');
     }
@@ -253,7 +288,15 @@ export class LocalProvider implements SandboxProvider {
   }
 
   async resume(id: string, signal?: AbortSignal): Promise<void> {
-    await oneAtATime(this, id, () => this.#start(id, this.#known(id), signal));
+    const start = () => this.#withRoom(`Sandbox ${id} was not started`, () => this.#resume(id, signal));
+    await oneAtATime(this, id, start);
+  }
+
+  async #resume(id: string, signal: AbortSignal | undefined): Promise<void> {
+    const folder = this.#known(id);
+    const { why, bytes = 0 } = folder.diskStop() ?? {};
+    await this.#start(id, folder, signal);
+    if (why !== undefined) folder.recordDiskStop({ bytes });
   }
 
   async destroy(id: string, signal?: AbortSignal): Promise<void> {
@@ -261,7 +304,8 @@ export class LocalProvider implements SandboxProvider {
     if (!isSandboxId(id)) return;
     await oneAtATime(this, id, async () => {
       const folder = new SandboxFolder(this.#root, id);
-      if (folder.exists()) await this.#remove(id, folder);
+      if (!folder.exists()) return;
+      await this.#withRoom(`Sandbox ${id} was not deleted`, () => this.#remove(id, folder));
     });
   }
 
@@ -278,6 +322,7 @@ export class LocalProvider implements SandboxProvider {
 
   async close(): Promise<void> {
     this.#connections.close();
+    await this.#watch.close();
     await this.#isolation;
     this.#channels.closeAll();
   }
@@ -290,11 +335,49 @@ export class LocalProvider implements SandboxProvider {
     if (started === undefined && !folder.exists()) return { state: 'absent' };
     if (folder.has('destroying')) return { state: 'stopped', reason: 'its removal has begun' };
     if (!folder.has('made')) return { state: 'creating' };
-    if (started === undefined) return { state: 'stopped' };
-    if (!isAlive(started.process)) return { state: 'stopped', reason: 'its processes have ended' };
+    if (started === undefined) {
+      const stoppedFor = folder.diskStop()?.why;
+      return stoppedFor === undefined ? { state: 'stopped' } : { state: 'stopped', stoppedFor };
+    }
+    if (!isAlive(started.process)) {
+      return { state: 'stopped', reason: 'its processes have ended', stoppedFor: folder.diskStop()?.why };
+    }
     return speaksOurs(started)
       ? { state: 'running' }
       : { state: 'stopped', reason: 'another version of Porthole started it' };
+  }
+
+  *#watched(): Iterable<WatchedSandbox> {
+    for (const id of readdirSync(this.#root)) {
+      if (this.#observe(id).state !== 'running') continue;
+      const folder = new SandboxFolder(this.#root, id);
+      const limit = (folder.spec().resources?.diskMb ?? this.defaultSize.diskMb) * 2 ** 20;
+      const { bytes } = folder.diskStop() ?? {};
+      yield { id, folder: folder.path, limit, allowed: bytes === undefined ? limit : bytes + SLACK };
+    }
+  }
+
+  /** The reason is recorded first: a host that is killed meanwhile does not start it again. */
+  async #stopForDisk(id: string, why: string, bytes: number): Promise<void> {
+    await this.#withRoom(`Sandbox ${id} was not stopped`, () =>
+      new SandboxFolder(this.#root, id).recordDiskStop({ why, bytes }),
+    );
+    try {
+      await this.#onDiskStop?.stop(id, why);
+    } finally {
+      if (this.#observe(id).state === 'running') await this.stop(id);
+    }
+  }
+
+  /** Repeats work that the full disk kept from writing, once there is room. */
+  async #withRoom<T>(what: string, work: () => T | Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      if (this.#space?.makeRoom() !== true) throw diskFull(what, error);
+    }
+    return work();
   }
 
   #known(id: string): SandboxFolder {

@@ -32,6 +32,14 @@ export interface StartRecord {
   readonly guest?: number | undefined;
 }
 
+/** That the provider has stopped a sandbox for the size of its files. */
+export interface DiskStop {
+  /** Absent once it has started again. */
+  readonly why?: string | undefined;
+  /** What its files took. */
+  readonly bytes: number;
+}
+
 /**
  * Creates a folder owned by the sandbox's user. An existing entry of that name stays: the content
  * of a workspace must not keep the sandbox from starting. Follows no link: mkdir(2) fails with
@@ -120,6 +128,23 @@ export class SandboxFolder {
 
   has(name: 'made' | 'destroying'): boolean {
     return statSync(join(this.path, name), { throwIfNoEntry: false }) !== undefined;
+  }
+
+  recordDiskStop(stop: DiskStop): void {
+    this.#replace('disk-stop.json', JSON.stringify(stop));
+  }
+
+  /** Undefined if it was not stopped for its size, or if the record cannot be read. */
+  diskStop(): DiskStop | undefined {
+    try {
+      return JSON.parse(readFileSync(join(this.path, 'disk-stop.json'), 'utf8')) as DiskStop;
+    } catch {
+      return undefined;
+    }
+  }
+
+  forgetDiskStop(): void {
+    rmSync(join(this.path, 'disk-stop.json'), { force: true });
   }
 
   record(started: StartRecord): void {

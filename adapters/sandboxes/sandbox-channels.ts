@@ -35,6 +35,8 @@ export interface ChannelServices {
   readonly network?: ServeChannel | undefined;
   /** The certificate of the sandbox's authority, in PEM. @default none */
   readonly authority?: ((sandboxId: string) => Promise<string | undefined>) | undefined;
+  /** Called where the channel of one sandbox fails: the others, and the host, go on. */
+  readonly failed?: ((sandboxId: string, error: unknown) => void) | undefined;
 }
 
 /**
@@ -70,12 +72,19 @@ export class SandboxChannels {
     ];
     this.#open.set(id, { folder, channels });
     try {
-      await this.writeCertificates(id);
+      // Its tools may trust too little; without a channel it could not run at all.
+      await this.writeCertificates(id).catch((error: unknown) => this.failed(id, error));
       await Promise.all(channels.map((channel) => channel.listen()));
     } catch (error) {
       this.#open.delete(id);
       throw error;
     }
+  }
+
+  /** Reports the failure of one sandbox. @throws that error if no service takes it */
+  failed(id: string, error: unknown): void {
+    if (this.#services?.failed === undefined) throw error;
+    this.#services.failed(id, error);
   }
 
   /**

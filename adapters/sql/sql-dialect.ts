@@ -47,11 +47,12 @@ export function watchers() {
  * - `lost`: the connection broke; it is unknown whether the work took effect.
  * - `contended`: rolled back for certain, because of concurrent work.
  * - `unavailable`: the database cannot do it now, and nothing changed.
+ * - `full`: rolled back for certain, because its disk is full.
  * - `malformed`: a value that no database could hold.
  * - `unexpected`: anything else, a bug.
  */
 export interface Diagnosis {
-  readonly kind: 'lost' | 'contended' | 'unavailable' | 'malformed' | 'unexpected';
+  readonly kind: 'lost' | 'contended' | 'unavailable' | 'full' | 'malformed' | 'unexpected';
   /** The failure and its remedy, safe for a caller: no host, no path, no credential. */
   readonly message: string;
 }

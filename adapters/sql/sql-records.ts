@@ -25,7 +25,7 @@ import { previewRecords } from './sql-preview-records.ts';
 import { runRecords } from './sql-run-records.ts';
 import { sandboxCapacity } from './sql-sandbox-capacity.ts';
 import { sandboxRecords } from './sql-sandbox-records.ts';
-import { type RecordsLog, type SelectNow, type SqlSession, sqlSession } from './sql-session.ts';
+import { type RecordsLog, type SessionOptions, type SqlSession, sqlSession } from './sql-session.ts';
 import { toolRecords } from './tool-records.ts';
 import { toolRunRecords, toolSnapshotRecords } from './tool-run-records.ts';
 
@@ -90,9 +90,9 @@ export function sqlRecords(
   db: Kysely<SqlSchema>,
   dialect: SqlDialect,
   notifier: Notifier,
-  { log, seals, selectNow }: SqlRecordsOptions & { readonly selectNow?: SelectNow } = {},
+  { log, seals, ...options }: SqlRecordsOptions & SessionOptions = {},
 ): Records {
-  const session = sqlSession(db, dialect, notifier, log, selectNow);
+  const session = sqlSession(db, dialect, notifier, log, options);
   const sealing = ownerSeals(seals, log);
   const env = sandboxEnv(sealing);
   return {

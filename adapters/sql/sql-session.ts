@@ -37,11 +37,19 @@ export type SelectNow = <Row>(query: CompiledQuery<Row>) => Row[] | undefined;
 /** Deadlocks are rare and solved by a retry: more in a row than this is overload. */
 const CONTENDED_ATTEMPTS = 5;
 const LOST_ATTEMPTS = 2;
+const FULL_ATTEMPTS = 2;
+
+export interface SessionOptions {
+  readonly selectNow?: SelectNow | undefined;
+  /** Called when the disk is full; whether there may be space now. @default there is not */
+  readonly makeRoom?: (() => boolean) | undefined;
+}
 
 const ERROR_CODES = {
   lost: 'service_unavailable',
   contended: 'service_unavailable',
   unavailable: 'service_unavailable',
+  full: 'disk_full',
   malformed: 'invalid_request',
   unexpected: 'internal_error',
 } as const satisfies Record<Diagnosis['kind'], string>;
@@ -51,7 +59,7 @@ export function sqlSession(
   dialect: SqlDialect,
   notifier: Notifier,
   log?: RecordsLog,
-  selectNow?: SelectNow,
+  { selectNow, makeRoom = () => false }: SessionOptions = {},
 ): SqlSession {
   const running = new Set<Promise<unknown>>();
   let closed: Promise<void> | undefined;
@@ -67,7 +75,14 @@ export function sqlSession(
         if (error instanceof PortholeError) throw error;
         const { kind, message } = dialect.diagnose(error);
         isAnswering = kind !== 'lost' && kind !== 'unavailable';
-        const attempts = kind === 'lost' ? lostAttempts : kind === 'contended' ? CONTENDED_ATTEMPTS : 1;
+        const attempts =
+          kind === 'lost'
+            ? lostAttempts
+            : kind === 'contended'
+              ? CONTENDED_ATTEMPTS
+              : kind === 'full' && makeRoom()
+                ? FULL_ATTEMPTS
+                : 1;
         if (attempt >= attempts) throw new PortholeError(ERROR_CODES[kind], message, { cause: error });
         log?.warn({ err: error, attempt }, `${message}; trying again`);
       }

@@ -10,6 +10,7 @@ import type { Sandboxes } from '../sandboxes/sandbox-provider.ts';
 import { countExceeded, quotaOf } from '../sandboxes/sandbox-quotas.ts';
 import type { SandboxKey, SandboxRecord } from '../sandboxes/sandbox-records.ts';
 import type { Clock } from '../shared/clock-and-ids.ts';
+import { asEssential } from '../shared/essential-work.ts';
 import type { Records } from '../shared/records.ts';
 import { outsideToken, type ProvisionAccess } from './agent-token.ts';
 import { runCompleted, runCreated, runShared, sandboxCreated } from './run-events.ts';
@@ -29,7 +30,11 @@ interface CompleteRunDeps {
  * unless it is still in use.
  * Completing it again changes nothing: a sandbox that its owner has resumed since keeps running.
  */
-export async function completeRun(deps: CompleteRunDeps, run: RunRecord): Promise<RunRecord> {
+export function completeRun(deps: CompleteRunDeps, run: RunRecord): Promise<RunRecord> {
+  return asEssential(() => complete(deps, run));
+}
+
+async function complete(deps: CompleteRunDeps, run: RunRecord): Promise<RunRecord> {
   const { records, clock, provisionAccess } = deps;
   const completed = await records.runs.complete(run.id, clock.now(), [runCompleted()]);
   // A stopped sandbox gets the tokens of its runs when it resumes.

@@ -36,11 +36,12 @@ export type SandboxChange = Extract<
   'sandbox.stopped' | 'sandbox.resumed' | 'sandbox.destroyed'
 >;
 
-export function sandboxChanged(type: SandboxChange, sandboxId: string): NewEvent {
+/** @param why it was stopped by its provider; @default it was not */
+export function sandboxChanged(type: SandboxChange, sandboxId: string, why?: string): NewEvent {
   return {
     type,
     key: type,
-    data: { sandbox_id: sandboxId },
+    data: { sandbox_id: sandboxId, ...(why !== undefined && { reason: why }) },
     // A sandbox is destroyed only once.
     ...(type === 'sandbox.destroyed' ? {} : { again: AT_ONCE_MS }),
   };

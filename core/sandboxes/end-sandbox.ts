@@ -2,6 +2,7 @@ import { listPreviews, revokePreview, type RevokePreviewDeps } from '../previews
 import type { Actor } from '../previews/preview-events.ts';
 import { runCompleted } from '../runs/run-events.ts';
 import type { Clock } from '../shared/clock-and-ids.ts';
+import { asEssential } from '../shared/essential-work.ts';
 import { oneAtATime } from '../shared/concurrency.ts';
 import type { Records } from '../shared/records.ts';
 import type { Sandboxes } from './sandbox-provider.ts';
@@ -17,7 +18,11 @@ interface DestroySandboxDeps {
  * Destroys a sandbox and its files, and completes its runs. The desired state is recorded first, so
  * that recovery finishes it after a crash.
  */
-export async function destroySandbox(
+export function destroySandbox(deps: DestroySandboxDeps, sandbox: SandboxKey): Promise<void> {
+  return asEssential(() => destroy(deps, sandbox));
+}
+
+async function destroy(
   { records, provider, clock }: DestroySandboxDeps,
   { id, generation }: SandboxKey,
 ): Promise<void> {
@@ -42,7 +47,11 @@ export type EndSandboxDeps = DestroySandboxDeps & RevokePreviewDeps;
  * an agent's token reaches the next sandbox with its id. The desired state is recorded first;
  * idempotent after a crash at any point.
  */
-export async function endSandbox(deps: EndSandboxDeps, sandbox: SandboxKey, by?: Actor): Promise<void> {
+export function endSandbox(deps: EndSandboxDeps, sandbox: SandboxKey, by?: Actor): Promise<void> {
+  return asEssential(() => end(deps, sandbox, by));
+}
+
+async function end(deps: EndSandboxDeps, sandbox: SandboxKey, by: Actor | undefined): Promise<void> {
   const { records, clock, plane } = deps;
   await records.sandboxes.setDesired(sandbox.id, 'destroyed', sandbox.generation);
   const found = await records.sandboxes.get(sandbox.id);
@@ -58,5 +67,5 @@ export async function endSandbox(deps: EndSandboxDeps, sandbox: SandboxKey, by?:
       } else await plane.close(preview, { uid: preview.uid });
     }
   }
-  await destroySandbox(deps, sandbox);
+  await destroy(deps, sandbox);
 }

@@ -4,6 +4,7 @@ import { lifecycleDecision, type LifecycleLimits, type LifecycleDecision } from 
 import { isOfPool } from './sandbox-owner.ts';
 import { emptyAnswer } from '../processes/guest-answers.ts';
 import { endSandbox, type EndSandboxDeps } from './end-sandbox.ts';
+import { asEssential } from '../shared/essential-work.ts';
 import { everyItem } from '../shared/reads.ts';
 
 export interface LifecycleDeps extends EndSandboxDeps {
@@ -35,7 +36,7 @@ export async function keepLifecycle(deps: LifecycleDeps, signal?: AbortSignal): 
     const decision = lifecycleDecision(sandbox, clock.now(), limits, inUse.get(sandbox.id));
     if (decision === 'keep') continue;
     try {
-      if (await carryOut(deps, sandbox, decision, signal)) done[decision] += 1;
+      if (await asEssential(() => carryOut(deps, sandbox, decision, signal))) done[decision] += 1;
     } catch (error) {
       failed(sandbox.id, error);
     }

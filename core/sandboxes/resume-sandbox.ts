@@ -1,6 +1,7 @@
 import { type Caller, mayReachSandbox } from '../callers.ts';
 import { PortholeError } from '../errors.ts';
 import type { Clock } from '../shared/clock-and-ids.ts';
+import { asEssential } from '../shared/essential-work.ts';
 import { joined } from '../shared/concurrency.ts';
 import type { Records } from '../shared/records.ts';
 import { quotaLimitsOf } from './create-sandbox.ts';
@@ -49,7 +50,12 @@ interface ResumeSandboxDeps {
  * @throws PortholeError `quota_exceeded` if its owner would exceed the quota, and the provider's
  * errors
  */
-export async function resumeSandbox(
+export function resumeSandbox(deps: ResumeSandboxDeps, sandbox: SandboxRecord): Promise<SandboxRecord> {
+  // On a full disk a person deletes files in it.
+  return asEssential(() => resume(deps, sandbox));
+}
+
+async function resume(
   { records, provider, clock, quotas }: ResumeSandboxDeps,
   sandbox: SandboxRecord,
 ): Promise<SandboxRecord> {
@@ -80,9 +86,22 @@ export async function resumeSandbox(
   };
 }
 
+interface StopSandboxDeps extends Pick<ResumeSandboxDeps, 'clock'> {
+  readonly records: Pick<Records, 'sandboxes'>;
+  readonly provider: Pick<Sandboxes, 'stop'>;
+}
+
 /** Ends every process in a sandbox and keeps its files. Resuming brings it back. */
-export async function stopSandbox(
-  { records, provider, clock }: Omit<ResumeSandboxDeps, 'quotas'>,
+export function stopSandbox(
+  deps: StopSandboxDeps,
+  sandbox: SandboxRecord,
+  signal?: AbortSignal,
+): Promise<SandboxRecord> {
+  return asEssential(() => stop(deps, sandbox, signal));
+}
+
+async function stop(
+  { records, provider, clock }: StopSandboxDeps,
   sandbox: SandboxRecord,
   signal?: AbortSignal,
 ): Promise<SandboxRecord> {

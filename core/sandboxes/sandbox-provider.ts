@@ -46,6 +46,8 @@ export interface SandboxObservation {
   readonly podName: string;
   /** Why it is not running, in the provider's own words. */
   readonly reason?: string | undefined;
+  /** Why the provider itself has stopped it; undefined if anything else did. */
+  readonly stoppedFor?: string | undefined;
 }
 
 export interface ExecCommand {

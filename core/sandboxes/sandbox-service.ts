@@ -98,12 +98,13 @@ export class SandboxService implements Sandboxes {
     return this.#provider.inspect(id, signal);
   }
 
-  async stop(id: string, signal?: AbortSignal): Promise<void> {
+  /** @param why what is published as the reason; @default none */
+  async stop(id: string, signal?: AbortSignal, why?: string): Promise<void> {
     const { state } = await this.#provider.inspect(id, signal);
     // Processes that wait for an S3 server would survive SIGKILL.
     await this.#deps.mounter?.unmountAll(id);
     await this.#provider.stop(id, signal);
-    if (state === 'running' || state === 'creating') await this.#publish('stopped', id);
+    if (state === 'running' || state === 'creating') await this.#publish('stopped', id, why);
   }
 
   async resume(id: string, signal?: AbortSignal): Promise<void> {
@@ -221,17 +222,17 @@ export class SandboxService implements Sandboxes {
   }
 
   /** To the followers of the sandbox and the timelines of its runs, whatever the cause. */
-  async #publish(change: 'stopped' | 'resumed', id: string): Promise<void> {
+  async #publish(change: 'stopped' | 'resumed', id: string, why?: string): Promise<void> {
     if (this.#purpose === 'archive') return;
-    this.#deps.publisher.publish(id, change, {});
-    await this.#record(`sandbox.${change}`, id);
+    this.#deps.publisher.publish(id, change, why === undefined ? {} : { reason: why });
+    await this.#record(`sandbox.${change}`, id, why);
   }
 
-  async #record(change: SandboxChange, id: string): Promise<void> {
+  async #record(change: SandboxChange, id: string, why?: string): Promise<void> {
     if (this.#purpose === 'archive') return;
     const { records, clock } = this.#deps;
     for (const runId of await records.runs.inSandbox(id)) {
-      await records.timeline.append(runId, [sandboxChanged(change, id)], clock.now());
+      await records.timeline.append(runId, [sandboxChanged(change, id, why)], clock.now());
     }
   }
 }

@@ -35,9 +35,11 @@ export async function whyEnded(
     }
     if (found.desired === 'stopped') {
       const resume = `POST /v1/sandbox/${id}/resume brings it back with its files`;
+      const { stoppedFor } = await provider.inspect(id);
+      const why = stoppedFor === undefined ? '' : ` (${stoppedFor})`;
       return hasLapsed(found)
         ? `Sandbox ${id} expired: no heartbeat came within its ttl_seconds of ${found.ttlSeconds}. Its ${what} ended with it. ${resume}; POST /v1/sandbox/${id}/heartbeat keeps it.`
-        : `Sandbox ${id} was stopped, and its ${what} ended with it. ${resume}.`;
+        : `Sandbox ${id} was stopped${why}, and its ${what} ended with it. ${resume}.`;
     }
     for (const wait of POLLS_MS) {
       await pause(wait);

@@ -10,6 +10,7 @@ export function failure(error: unknown, path: string, purpose: Purpose): Porthol
   if (error instanceof PortholeError) return error;
   const absolute = resolveWorkspacePath(path, 'path');
   if (error instanceof WalkError) return walkFailure(error, absolute, purpose);
+  if (isDiskFull(error)) return diskFull(`write failed: ${absolute}`, error);
   const [code, what] = (
     {
       read: ['exec_transport_error', 'read failed'],
@@ -47,6 +48,18 @@ export function invalid(what: string): PortholeError {
 
 export const isFolder = (absolute: string) => invalid(`${absolute} is a directory: name a file in it.`);
 
+function isDiskFull(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT'].includes(errno(error));
+}
+
+function diskFull(what: string, cause: unknown): PortholeError {
+  return new PortholeError(
+    'disk_full',
+    `${what}: No space left on device. Delete files in the sandbox, and try again.`,
+    { cause },
+  );
+}
+
 /** The system's message: `No space left on device`. */
 export function reasonOf(error: unknown): string {
   const { message = String(error) } = (error ?? {}) as { readonly message?: string };
@@ -59,6 +72,7 @@ export function reasonOf(error: unknown): string {
  * For failures during a transfer of contents: converts system errors, and returns others unchanged.
  */
 export function systemFailure(error: unknown, code: ErrorCode, what: string): unknown {
+  if (isDiskFull(error)) return diskFull(what, error);
   return errno(error) === ''
     ? error
     : new PortholeError(code, `${what}: ${reasonOf(error)}`, { cause: error });

@@ -23,6 +23,7 @@ export const FILE_REFUSALS = [
   'workspace_archive_read_error',
   'workspace_archive_write_error',
   'service_unavailable',
+  'disk_full',
 ] as const;
 
 const path = z.string().check(z.minLength(1), z.maxLength(16_384));

@@ -42,7 +42,7 @@ export function errorResponse(
   if (error instanceof PortholeError && error.status < 500)
     return json(error.status, { ...error.details, ...bodyOf(error) }, hints(error));
   log.error({ err: error, request_id: requestId, operation }, 'request failed');
-  const known = error instanceof PortholeError ? error : BLANK;
+  const known = error instanceof PortholeError ? error : isDiskFull(error) ? DISK_FULL : BLANK;
   const body: ErrorBody = {
     ...bodyOf(known),
     ...(requestId === undefined ? {} : { request_id: requestId }),
@@ -55,6 +55,16 @@ const BLANK = new PortholeError(
   'internal_error',
   'Something went wrong on our side. The log has the details under this request_id.',
 );
+
+/** Response where this machine's disk, not a sandbox's, refuses a write. */
+const DISK_FULL = new PortholeError('disk_full', 'The disk of the machine is full.', {
+  remedy: 'Delete files or sandboxes, and try again.',
+});
+
+function isDiskFull(error: unknown): boolean {
+  const { code } = (error ?? {}) as { readonly code?: unknown };
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
 
 /** nginx's status for a client that disconnected before the response. For logs and metrics. */
 const CLIENT_GONE = 499;

@@ -189,7 +189,7 @@ function failures(route: Route): Json {
   const codes = new Set([
     ...(route.access === 'anyone' ? [] : CALLER_ERRORS),
     ...SHARED_ERRORS,
-    ...((route.access ?? 'caller') === 'caller' ? (['service_unavailable'] as const) : []),
+    ...((route.access ?? 'caller') === 'caller' ? (['service_unavailable', 'disk_full'] as const) : []),
     ...(route.body === undefined ? [] : BODY_ERRORS),
     ...(route.errors ?? []),
     ...(route.streams === true ? (['not_streamable'] as const) : []),

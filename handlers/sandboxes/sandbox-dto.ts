@@ -132,6 +132,10 @@ export const SandboxDetailDto = SandboxDto.extend({
     })
     .meta({ id: 'SandboxLimits' }),
   access: AccessDto,
+  stop_reason: z
+    .string()
+    .nullable()
+    .describe('Why its provider has stopped it, for instance as its files exceed its disk; null: it did not'),
   env_names: z
     .array(z.string())
     .describe('Names given at creation. The values are visible only to commands in the sandbox'),
@@ -140,12 +144,13 @@ export const SandboxDetailDto = SandboxDto.extend({
 export async function toSandboxDetailDto(
   sandbox: SandboxRecord,
   access: Access,
-  provider: Pick<Sandboxes, 'defaultSize' | 'enforcement'>,
+  provider: Pick<Sandboxes, 'defaultSize' | 'enforcement' | 'inspect'>,
 ): Promise<z.infer<typeof SandboxDetailDto>> {
   const dto = toSandboxDto(sandbox, provider.defaultSize);
   const by: Enforcement = await provider.enforcement(sandbox.network.mode !== 'off');
   return {
     ...dto,
+    stop_reason: await stopReason(sandbox, provider),
     limits: {
       cpu: { value: dto.resources.cpu, enforced_by: by.cpu },
       memory_mb: { value: dto.resources.memory_mb, enforced_by: by.memoryMb },
@@ -157,4 +162,17 @@ export async function toSandboxDetailDto(
     access,
     env_names: Object.keys(sandbox.env).sort(),
   };
+}
+
+async function stopReason(
+  { id, observed }: SandboxRecord,
+  provider: Pick<Sandboxes, 'inspect'>,
+): Promise<string | null> {
+  if (observed !== 'stopped') return null;
+  try {
+    return (await provider.inspect(id)).stoppedFor ?? null;
+  } catch {
+    // Its provider cannot be reached: the record answers all else.
+    return null;
+  }
 }

@@ -25,7 +25,7 @@ export const followSandboxRoute = defineRoute({
   tag: 'Sandboxes',
   summary: 'Follow what happens in a sandbox',
   description:
-    'Server-sent events, each `event: sandbox`: first `{"type": "connected", "sandbox_id"}`, then, with an `id` and an `at`, `file_written` and `file_deleted` (`path`), `exec` (`command`, without credentials of Porthole, `exit_code` and `duration_ms`), `stopped`, `resumed`, `preview_opened` (`target_port`), `port_listening` and `port_closed` (`port`), `server` (`server`, `state`, `reason`), `process_started` (`process_id`, `name`, `command`, `started_by`) and `process_exited` (also `exit_code`, `signal`, `reason`, `duration_ms`). ' +
+    'Server-sent events, each `event: sandbox`: first `{"type": "connected", "sandbox_id"}`, then, with an `id` and an `at`, `file_written` and `file_deleted` (`path`), `exec` (`command`, without credentials of Porthole, `exit_code` and `duration_ms`), `stopped` (with a `reason` if its provider stopped it), `resumed`, `preview_opened` (`target_port`), `port_listening` and `port_closed` (`port`), `server` (`server`, `state`, `reason`), `process_started` (`process_id`, `name`, `command`, `started_by`) and `process_exited` (also `exit_code`, `signal`, `reason`, `duration_ms`). ' +
     'Files and commands have `by`: `person` (with `user`), `agent` or `delegate`. All but the last four cover only actions through Porthole, by any caller. The header `Last-Event-ID` goes on after what is known; the last 1,000 of a day are kept. A comment comes every 15 seconds in which nothing else does. The stream ends after an hour.',
   class: 'stream',
   delegates: { scope: 'fs:read' },

@@ -125,7 +125,7 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_SANDBOX_DISK_MIB: whole(16, 16_777_216)
     .default(DEFAULT_LIMITS.diskMb)
     .describe(
-      "local, docker, kubernetes: default size of /workspace, in MiB (local: counts toward quotas only; docker: enforced if the engine's volumes support quotas, and for single files always); agent-sandbox: must equal that of the template",
+      "local, docker, kubernetes: default size of /workspace, in MiB (local: a sandbox with more is stopped within seconds; docker: enforced if the engine's volumes support quotas, and for single files always); agent-sandbox: must equal that of the template",
     ),
   PORTHOLE_SANDBOX_USER_NAMESPACES: flag
     .default(false)

@@ -48,7 +48,7 @@ describe('what a sandbox is made with', () => {
       network: 'packages',
       limits: {
         cpu: { value: 2, enforced_by: cgroups?.controllers.has('cpu') ? 'cgroup' : null },
-        disk_mb: { value: 10_240, enforced_by: null },
+        disk_mb: { value: 10_240, enforced_by: 'disk watch' },
         system_calls: { enforced_by: isolated ? 'seccomp filter' : null },
       },
       env_names: [],

@@ -18,6 +18,8 @@ export interface SqliteRecordsOptions extends SqlRecordsOptions {
    * @default 5000
    */
   readonly busyTimeoutMs?: number | undefined;
+  /** Called when the disk is full; whether there may be space now. @default there is not */
+  readonly makeRoom?: (() => boolean) | undefined;
 }
 
 /** Records in one SQLite file, on a local disk. The first request opens it, usually `migrate()`. */

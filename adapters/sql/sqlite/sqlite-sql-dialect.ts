@@ -6,12 +6,12 @@ import { type Diagnosis, MALFORMED, type SqlDialect, UNEXPECTED } from '../sql-d
  * byte.
  */
 const BUSY = 5;
+const FULL = 13;
 const UNAVAILABLE = new Map<number, string>([
   [BUSY, 'the records file is in use by another process: try again'],
   [8, 'the records file cannot be written: let the server write to it and to its folder'],
   [10, 'the records file cannot be read or written: look after its disk'],
   [11, 'the records file is damaged: restore it from a copy, or remove it to start afresh'],
-  [13, 'the records file cannot grow: make room on its disk'],
   [14, 'the records file cannot be opened: make its folder, and let the server write to it'],
   [26, 'the records file is not an SQLite database: name another one'],
 ]);
@@ -37,6 +37,9 @@ export function isBusy(error: unknown): boolean {
 
 function diagnoseSqlite(error: unknown): Diagnosis {
   if (error instanceof NulCharacter) return MALFORMED;
+  if (resultCode(error) === FULL) {
+    return { kind: 'full', message: 'the records file cannot grow: make room on its disk' };
+  }
   const message = UNAVAILABLE.get(resultCode(error) ?? 0);
   return message === undefined ? UNEXPECTED : { kind: 'unavailable', message };
 }

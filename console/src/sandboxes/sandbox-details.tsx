@@ -27,6 +27,7 @@ export function SandboxDetails({ sandbox, onChange }: SandboxDetailsProps) {
         <Fact name="Active">
           <Ago at={sandbox.last_active_at} />
         </Fact>
+        {sandbox.stop_reason === null ? null : <Fact name="Stopped because">{sandbox.stop_reason}</Fact>}
         <Fact name="Image">{sandbox.image ?? 'default'}</Fact>
         {sandbox.session_key === null ? null : <Fact name="Session key">{sandbox.session_key}</Fact>}
         <Fact name="CPU">

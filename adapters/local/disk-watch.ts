@@ -1,0 +1,86 @@
+import { freeBytes } from '#adapters/system/disk-reserve.ts';
+import { fillsDisk, type Growth, isDue, type Measured, whyOverLimit } from './disk-limit.ts';
+import { diskUsage } from './disk-usage.ts';
+
+/** A running sandbox. Sizes in bytes. */
+export interface WatchedSandbox {
+  readonly id: string;
+  readonly folder: string;
+  readonly limit: number;
+  /** What it may take although it is more than the limit. */
+  readonly allowed: number;
+}
+
+export interface DiskWatchOptions {
+  /** On the disk of the sandboxes. */
+  readonly root: string;
+  readonly running: () => Iterable<WatchedSandbox>;
+  /** Stops it. `bytes` is what its files take. */
+  readonly stop: (id: string, why: string, bytes: number) => Promise<void>;
+  /** Called for a sandbox that was allowed more than its limit, and needs it no longer. */
+  readonly fits: (id: string) => void;
+  /** Called with each failure; the next pass tries again. */
+  readonly failed: (error: unknown) => void;
+  /** Milliseconds between two passes. @default 2 seconds */
+  readonly everyMs?: number | undefined;
+}
+
+/** Below this, the disk of the machine counts as full: passes then measure every sandbox. */
+const LOW = 64 * 2 ** 20;
+
+/**
+ * Stops a sandbox with more files than its disk has, and the one that fills the machine's disk. A
+ * pass costs one statfs(2) until the disk has lost so much space that a sandbox may be the cause.
+ */
+export class DiskWatch {
+  readonly #options: DiskWatchOptions;
+  readonly #measured = new Map<string, Measured>();
+  readonly #timer: NodeJS.Timeout;
+  #passing: Promise<void> | undefined;
+
+  constructor(options: DiskWatchOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => void this.pass(), options.everyMs ?? 2_000).unref();
+  }
+
+  /** Measures and stops what is due. One pass at a time; never rejects. */
+  pass(): Promise<void> {
+    this.#passing ??= this.#pass()
+      .catch(this.#options.failed)
+      .finally(() => (this.#passing = undefined));
+    return this.#passing;
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#passing;
+  }
+
+  async #pass(): Promise<void> {
+    const { root, running, stop, fits, failed } = this.#options;
+    const free = freeBytes(root);
+    const now = { free, at: performance.now(), isLow: free < LOW };
+    const sandboxes = [...running()];
+    const growths: Growth[] = [];
+    for (const { id, folder, limit, allowed } of sandboxes) {
+      const last = this.#measured.get(id);
+      if (!isDue(last, limit, now)) continue;
+      const bytes = await diskUsage(folder);
+      if (bytes === undefined) continue;
+      this.#measured.set(id, { bytes, free, at: now.at });
+      const why = whyOverLimit(bytes, limit, allowed);
+      if (why !== undefined) await stop(id, why, bytes).catch(failed);
+      else {
+        growths.push({ id, bytes, grown: last === undefined ? 0 : bytes - last.bytes });
+        if (allowed > limit && bytes <= limit) fits(id);
+      }
+    }
+    const ids = new Set(sandboxes.map(({ id }) => id));
+    for (const id of this.#measured.keys()) if (!ids.has(id)) this.#measured.delete(id);
+    // A sandbox that was just stopped may have freed the disk.
+    const filler = now.isLow && freeBytes(root) < LOW ? fillsDisk(growths) : undefined;
+    if (filler === undefined) return;
+    const bytes = this.#measured.get(filler.id)?.bytes ?? 0;
+    await stop(filler.id, filler.why, bytes).catch(failed);
+  }
+}
