@@ -5,6 +5,8 @@ import { createServer, type Server } from 'node:net';
 import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { USUAL_SANDBOXES } from '#adapters/local/machine-limits.ts';
+import { readSandboxCaps } from '#adapters/local/process-limit.ts';
 import { DrivenHost, prepare } from '#test/adapters/local/driven-host.ts';
 import { comesTrue, processesWith } from '#test/adapters/local/host-processes.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
@@ -266,9 +268,11 @@ for (const isolation of ['bubblewrap', 'unshare'] as const) {
         expect(await host.shell(attacker, 'echo x > /dev/file && echo written')).not.toContain('written');
       });
 
-      test('cannot have more than 4096 processes, nor raise that', async () => {
-        const script = 'ulimit -Hu; ulimit -Su; ulimit -u 4097 2>/dev/null || echo refused';
-        expect((await host.run(attacker, 'bash', '-c', script)).stdout).toBe('4096\n4096\nrefused\n');
+      test('cannot have more than its share of processes, nor raise that', async () => {
+        const most = readSandboxCaps(USUAL_SANDBOXES).processes;
+        const script = `ulimit -Hu; ulimit -Su; ulimit -u ${most + 1} 2>/dev/null || echo refused`;
+        const { stdout } = await host.run(attacker, 'bash', '-c', script);
+        expect(stdout).toBe(`${most}\n${most}\nrefused\n`);
       });
 
       test('cannot outlive its sandbox by double fork, setsid and nohup', async () => {
