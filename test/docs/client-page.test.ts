@@ -28,6 +28,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'app/index.html'), 'Hello');
   await symlink(join(CLIENT, 'package.json'), join(installed, 'package.json'));
   await buildPackage('client', join(installed, 'dist'));
+  await symlink(join(CLIENT, '../node_modules/ignore'), join(folder, 'node_modules/ignore'));
   await writeFile(join(folder, 'package.json'), '{"type": "module"}');
   const main = join(installed, 'dist/cli/main.js');
   await writeFile(join(folder, 'bin/porthole'), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`);
