@@ -35,7 +35,7 @@ const WATCH_MS = 200;
 const PAGE_SIZE = 4_096;
 
 /** After these, the page may still disturb its browser: the next look gets another one. */
-const RETIRING: readonly (Interruption | null)[] = ['unresponsive', 'console_flood'];
+const RETIRING: readonly (Interruption | null)[] = ['unresponsive', 'no_answer', 'console_flood'];
 /** A page holds a browser that answers later than this, in milliseconds. */
 const STUCK_MS = 6_000;
 /** A further look waits. */
@@ -205,9 +205,10 @@ async function observe(visit: PageVisit, program: Program, signal: AbortSignal):
     const isInTime = performance.now() - began < MOST_BEFORE_REPEAT_MS;
     const wasAlone = used.users === 1 && used.gone === gone;
     const mayBeOther = seen.interruption === 'unresponsive' && !wasAlone;
-    if (!used.isEnded && !mayBeOther) return seen;
+    const isSilent = seen.interruption === 'no_answer';
+    if (!used.isEnded && !mayBeOther && !isSilent) return seen;
     // Nothing says which page is the cause.
-    if (!used.isEnded && !isInTime) return { ...seen, interruption: null };
+    if (!used.isEnded && !isInTime) return isSilent ? seen : { ...seen, interruption: null };
   } catch (error) {
     if (current === used) current = undefined;
     if (signal.aborted || !used.isEnded) throw error;
@@ -217,7 +218,7 @@ async function observe(visit: PageVisit, program: Program, signal: AbortSignal):
   const own = begin(program);
   own.users = 1;
   try {
-    const seen = await visitPage(await takePage(own, visit.viewport), visit, signal);
+    const seen = await visitPage(await takePage(own, visit.viewport), visit, signal, true);
     const held = { navigationError: null, interruption: whyUnresponsive(seen.console) };
     return own.isEnded ? { ...seen, ...held } : seen;
   } finally {

@@ -12,7 +12,8 @@
     'a[href], button, input, select, textarea, [role=button], [role=link], [contenteditable=true]';
   const SKIPPED = new Set(['SCRIPT', 'STYLE', 'NOSCRIPT', 'TEMPLATE', 'HEAD', 'TITLE']);
   const MOUNTS = ['#root', '#app', '#__next', '#__nuxt', '#svelte', '#___gatsby', 'app-root', '#main'];
-  const LOADING = /^(?:loading|please wait|wird geladen|chargement|spinner)\b.{0,30}$/is;
+  /** A sentence that goes on: "Loading docks" is a heading. */
+  const LOADING = /^(?:loading|please wait|wird geladen|chargement)\b.{0,40}(?:…|\.\.\.)$/is;
 
   const one = (text, most) =>
     String(text ?? '')
@@ -58,13 +59,7 @@
     if (style.display === 'none') return;
     const own = { left: box.left, top: box.top, right: box.right, bottom: box.bottom };
     const visible = isShown && !isEmpty(own) && !isEmpty(intersect(own, clip));
-    if (element.getAttribute('aria-busy') === 'true' || element.getAttribute('role') === 'progressbar')
-      busy = true;
-    if (
-      /\b(?:spinner|loader|loading|skeleton)\b/i.test(`${element.id} ${element.getAttribute('class') ?? ''}`)
-    ) {
-      busy ||= visible;
-    }
+    if (visible && element.getAttribute('aria-busy') === 'true') busy = true;
     const tag = element.tagName.toUpperCase();
     if (visible && MEDIA.has(tag)) {
       const isBroken = tag === 'IMG' && element.complete && element.naturalWidth === 0;

@@ -26,17 +26,31 @@ interface Request {
   readonly method: string;
   readonly type: string;
   readonly initiator: ScriptPlace | undefined;
+  /** Running code asked for it, and not the document or an import declaration. */
+  readonly byCode: boolean;
+  /** An element of the document asked for it. */
+  readonly byElement: boolean;
+  readonly began: number;
 }
 
-type Unmapped<T> = Omit<T, 'place' | 'initiator' | 'frames'> & {
+type Unmapped<T> = Omit<T, 'place' | 'initiator' | 'frames' | 'outcome'> & {
   readonly at: readonly (ScriptPlace & { function: string })[];
 };
+
+export type UnmappedFailure = Unmapped<FailedRequest> &
+  Pick<Request, 'byCode' | 'byElement'> & { readonly fullUrl: string };
 
 /** What a page does during a look, from DevTools events. Every list is bounded. */
 export class PageRecorder {
   readonly console: Unmapped<ConsoleMessage>[] = [];
   readonly errors: Unmapped<PageError>[] = [];
-  readonly failed: Unmapped<FailedRequest>[] = [];
+  readonly failed: UnmappedFailure[] = [];
+  /** Addresses that were answered, without queries, and when. */
+  readonly #answered = new Map<string, number>();
+  readonly #failedAt = new Map<string, number>();
+  readonly #refusedAt = new Map<string, number>();
+  /** Paths of the documents that the page has shown. */
+  readonly #shown: string[] = [];
   readonly redirects: { status: number; url: string }[] = [];
   readonly sockets = new Map<string, SocketState>();
   /** The request that loaded a script, by URL. */
@@ -57,6 +71,7 @@ export class PageRecorder {
   #messages = 0;
   #printed = 0;
   #navigations = 0;
+  #lastNavigation = performance.now();
   #lastChange = performance.now();
 
   constructor({ allowed, shorten, interrupt }: RecorderOptions) {
@@ -103,9 +118,25 @@ export class PageRecorder {
     }
   }
 
+  /** Whether a later request for the same address succeeded. */
+  isRecovered({ fullUrl }: Pick<UnmappedFailure, 'fullUrl'>): boolean {
+    return (this.#answered.get(withoutQuery(fullUrl)) ?? 0) > (this.#failedAt.get(fullUrl) ?? 0);
+  }
+
+  /** Navigations that the page began itself. */
+  get navigations(): number {
+    return Math.max(0, this.#navigations - 1);
+  }
+
+  /** Milliseconds since the page last showed another document. */
+  get stayedMs(): number {
+    return performance.now() - this.#lastNavigation;
+  }
+
   /** Resets the navigation count: a step may navigate again. */
   beginStep(): void {
     this.#navigations = 0;
+    this.#shown.length = 0;
   }
 
   /** Records what the page in this frame does from now on. */
@@ -117,7 +148,9 @@ export class PageRecorder {
     cdp.on('Page.frameNavigated', ({ frame }) => {
       if (frame.parentId !== undefined || frame.id !== this.#frameId) return;
       this.#navigations += 1;
-      if (this.#navigations > MOST_NAVIGATIONS) this.#interrupt('navigations');
+      this.#lastNavigation = performance.now();
+      this.#shown.push(withoutQuery(frame.url));
+      if (this.#navigations > MOST_NAVIGATIONS || isLoop(this.#shown)) this.#interrupt('navigations');
     });
   }
 
@@ -137,7 +170,11 @@ export class PageRecorder {
           : initiator.url !== undefined
             ? { url: initiator.url, line: initiator.lineNumber ?? 0, column: initiator.columnNumber ?? 0 }
             : undefined;
-      const known = { url: request.url, method: request.method, type: type.toLowerCase(), initiator: at };
+      const byCode = stack !== undefined;
+      const { url, method } = request;
+      const byElement = initiator.type === 'parser';
+      const began = performance.now();
+      const known = { url, method, type: type.toLowerCase(), initiator: at, byCode, byElement, began };
       this.#requests.set(requestId, known);
       if (!['EventSource', 'Ping', 'Preflight'].includes(type)) this.#inFlight.set(requestId, known);
       this.#lastChange = performance.now();
@@ -155,7 +192,10 @@ export class PageRecorder {
         this.#fail(requestId, known, 'status', detail, response.status);
         if (type === 'Script' && response.status === 500 && this.brokenScripts.length < MOST_FRAMES)
           this.brokenScripts.push(response.url);
-      } else if (response.mimeType === 'text/html' && (type === 'Fetch' || type === 'XHR')) {
+      } else {
+        if (known !== undefined && DATA.has(type)) this.#replaceSockets(known.began);
+        if (known !== undefined) this.#answered.set(withoutQuery(known.url), performance.now());
+        if (response.mimeType !== 'text/html' || (type !== 'Fetch' && type !== 'XHR')) return;
         if (known !== undefined) this.#answeredByPages.set(requestId, known);
       }
     });
@@ -180,13 +220,20 @@ export class PageRecorder {
       const socket = this.sockets.get(requestId);
       if (socket === undefined) return;
       this.sockets.set(requestId, { ...socket, state });
+      if (state === 'refused') this.#refusedAt.set(requestId, performance.now());
+      if (state === 'open') this.#replaceSockets(performance.now());
       this.#lastChange = performance.now();
     };
     cdp.on('Network.webSocketCreated', ({ requestId, url, initiator }) => {
       if (this.sockets.size >= 50) return;
       const from = `${initiator?.stack?.callFrames[0]?.url ?? ''} ${url}`;
       const hotReload = /@vite\/client|webpack-hmr|_nuxt|sockjs|livereload|storybook-server/.test(from);
-      this.sockets.set(requestId, { url: this.#shorten(url), state: 'connecting', hotReload });
+      this.sockets.set(requestId, {
+        url: this.#shorten(url),
+        state: 'connecting',
+        hotReload,
+        isReplaced: false,
+      });
     });
     cdp.on('Network.webSocketHandshakeResponseReceived', ({ requestId, response }) =>
       change(requestId, response.status === 101 ? 'open' : 'refused'),
@@ -198,6 +245,14 @@ export class PageRecorder {
       const isOpen = this.sockets.get(requestId)?.state === 'open';
       change(requestId, isOpen ? 'closed' : 'refused');
     });
+  }
+
+  /** Data that was asked for after a socket was refused replaces it. */
+  #replaceSockets(began: number): void {
+    for (const [id, at] of this.#refusedAt) {
+      const socket = this.sockets.get(id);
+      if (socket !== undefined && at < began) this.sockets.set(id, { ...socket, isReplaced: true });
+    }
   }
 
   #onMessages(cdp: CDPSession): void {
@@ -230,6 +285,7 @@ export class PageRecorder {
       this.#print(
         level,
         formatted(words),
+        true,
         frame && { url: frame.url, line: frame.lineNumber, column: frame.columnNumber },
       );
     });
@@ -238,11 +294,11 @@ export class PageRecorder {
       if (entry.source === 'network' && entry.text.startsWith('Failed to load resource')) return;
       const level = entry.level === 'verbose' ? 'debug' : entry.level;
       const { url = '', lineNumber: line = 0 } = entry;
-      this.#print(level, entry.text, url === '' ? undefined : { url, line, column: 0 });
+      this.#print(level, entry.text, false, url === '' ? undefined : { url, line, column: 0 });
     });
   }
 
-  #print(level: ConsoleMessage['level'], text: string, at: ScriptPlace | undefined): void {
+  #print(level: ConsoleMessage['level'], text: string, byPage: boolean, at: ScriptPlace | undefined): void {
     this.#messages += 1;
     this.#printed += text.length;
     if (this.#messages > FLOOD || this.#printed > FLOOD_TEXT) this.#interrupt('console_flood');
@@ -252,6 +308,7 @@ export class PageRecorder {
     this.console.push({
       level,
       text: this.#shorten(text),
+      byPage,
       at: at === undefined ? [] : [{ ...at, function: '' }],
     });
   }
@@ -265,9 +322,21 @@ export class PageRecorder {
   ): void {
     if (this.#failedIds.has(requestId) || this.failed.length >= MOST_FAILED) return;
     this.#failedIds.add(requestId);
-    const { url, method, type, initiator } = known;
+    const { url, method, type, initiator, byCode, byElement } = known;
     const at = initiator === undefined ? [] : [{ ...initiator, function: '' }];
-    this.failed.push({ method, url: this.#shorten(url), type, status, reason, detail, at });
+    this.#failedAt.set(url, performance.now());
+    this.failed.push({
+      method,
+      url: this.#shorten(url),
+      fullUrl: url,
+      type,
+      status,
+      reason,
+      detail,
+      byCode,
+      byElement,
+      at,
+    });
   }
 
   #reasonOf(url: string, blocked: string | undefined, isCors: boolean, error: string): FailureReason {
@@ -292,6 +361,22 @@ export interface RecorderOptions {
 /** Why a page does not respond: it may still be printing what it has printed so far. */
 export function whyUnresponsive(console: readonly unknown[]): Interruption {
   return console.length < MOST_MESSAGES ? 'unresponsive' : 'console_flood';
+}
+
+/** Ways to get data besides a WebSocket. */
+const DATA: ReadonlySet<string> = new Set(['Fetch', 'XHR', 'EventSource']);
+
+/** Times that a page may show the same documents again: one more is a loop. */
+const MOST_REPEATED = 5;
+
+/** Whether a page goes to and fro between one or two documents. */
+function isLoop(shown: readonly string[]): boolean {
+  const last = shown.slice(-MOST_REPEATED - 1);
+  return last.length > MOST_REPEATED && new Set(last).size <= 2;
+}
+
+function withoutQuery(url: string): string {
+  return url.split(/[?#]/, 1)[0] ?? '';
 }
 
 /** Whether a value that the URL is made from was missing. */

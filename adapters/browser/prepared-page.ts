@@ -54,6 +54,7 @@ export async function preparePage(browser: Browser, viewport: Viewport): Promise
       cdp.send('Network.enable', { maxTotalBufferSize: 32_000_000, maxResourceBufferSize: 8_000_000 }),
       cdp.send('Runtime.enable'),
       cdp.send('Log.enable'),
+      cdp.send('Performance.enable'),
     ]);
     return {
       viewport,

@@ -2,13 +2,17 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { endpointOf } from '#core/network/network-host.ts';
+import { ofSight } from '#core/pages/classify-sight.ts';
 import type { Interruption, PageFacts, PageObservation, PageVisit } from '#core/pages/page-browser.ts';
 import { findBarriers, loadAxe } from './accessibility.ts';
 import { readOverlay, type ShownOverlay, viteError } from './error-overlays.ts';
 import { findElement } from './find-element.ts';
+import { ThreadWatch } from './blocked-thread.ts';
+import { outcomeOf } from './failure-outcomes.ts';
 import { evaluateIsolated } from './isolated-world.ts';
 import { comparePictures, takePicture } from './page-pictures.ts';
 import { PageRecorder, whyUnresponsive } from './page-recorder.ts';
+import { type Seen, seeInDark, seePage } from './page-sight.ts';
 import { awaitCondition, nearestElements, runStep, stepFailure } from './page-steps.ts';
 import type { PreparedPage } from './prepared-page.ts';
 import { type ScriptPlace, servedPlace, SourceMaps } from './source-maps.ts';
@@ -24,6 +28,20 @@ const NAVIGATE_MS = 12_000;
 const LOAD_MS = 8_000;
 /** Longest wait for a page that is still loading or blank. */
 const SETTLE_MS = 4_000;
+/** Wait for a page with other faults, which may only be those of its start. */
+const CONFIRM_MS = 1_500;
+/** Wait for another try of what has failed. */
+const RETRY_MS = 1_500;
+/** Time that a page with scripts is watched: it may load itself again. */
+const WATCH_MS = 1_000;
+/** After it has done so, until it stays; a page that reloads each second is a fault. */
+const STAY_MS = 2_500;
+const MOST_WATCH_MS = 8_000;
+/** Longest refresh that is waited for, in seconds. */
+const SHORT_REFRESH = 2;
+/** Usual time of one measurement. A busy machine gets the time that is lost. */
+const USUAL_MS = 150;
+const MOST_LOST_MS = 5_000;
 /** Wait for a dev server's error overlay, which arrives after the failed script. */
 const OVERLAY_MS = 1_500;
 const QUIET_MS = 100;
@@ -41,6 +59,7 @@ interface Measured {
   readonly overlays: readonly ShownOverlay[];
   readonly timings: PageObservation['timings'];
   readonly contentType: string;
+  readonly seen?: Seen | undefined;
 }
 
 /**
@@ -51,22 +70,34 @@ export function visitPage(
   prepared: PreparedPage,
   visit: PageVisit,
   signal: AbortSignal,
+  isSecondTry = false,
 ): Promise<PageObservation> {
-  return new Look(prepared, visit).observe(signal);
+  return new Look(prepared, visit, isSecondTry).observe(signal);
 }
+
+/** Faults of pages that have not started yet. */
+const SLOW_FAULTS: ReadonlySet<string> = new Set([
+  'blank',
+  'still_loading',
+  'hidden',
+  'zero_size',
+  'covered',
+]);
 
 class Look {
   readonly #prepared: PreparedPage;
   readonly #page: Page;
   readonly #allowed: ReadonlySet<string>;
   readonly #visit: PageVisit;
+  readonly #isSecondTry: boolean;
   readonly #recorder: PageRecorder;
   readonly #blocked: Record<string, number> = {};
   readonly #interrupted = Promise.withResolvers<void>();
   #interruption: Interruption | null = null;
 
-  constructor(prepared: PreparedPage, visit: PageVisit) {
+  constructor(prepared: PreparedPage, visit: PageVisit, isSecondTry: boolean) {
     this.#prepared = prepared;
+    this.#isSecondTry = isSecondTry;
     this.#page = prepared.page;
     this.#visit = visit;
     const hosts = [visit.origin, ...visit.siblings.map(({ origin }) => origin)];
@@ -189,25 +220,27 @@ class Look {
   }
 
   /**
-   * Waits until the page has loaded and is quiet; longer while it is blank or shows a loading
-   * state.
+   * Waits until the page has loaded and is quiet; longer while it shows a fault that time may mend,
+   * or loads itself again.
    */
   async #settle(): Promise<Measured | undefined> {
     const loaded = this.#page.waitForLoadState('load', { timeout: LOAD_MS }).catch(() => undefined);
     await Promise.race([loaded, this.#untilBlocked(loaded)]);
     if (this.#visit.picture !== undefined) this.#prepareLook();
-    const until = performance.now() + SETTLE_MS;
+    const began = performance.now();
+    let until = began + SETTLE_MS;
     let failedAt: number | undefined;
     let isRepeated = false;
+    let waitMs = POLL_MS * 4;
     for (;;) {
       await this.#quiet(QUIET_MS, until - performance.now());
       if (this.#interruption !== null) return undefined;
-      const seen = await this.#probeTwice();
-      if (seen === undefined || performance.now() > until) return seen;
-      const { facts, overlays } = seen;
+      const asked = performance.now();
+      const measured = await this.#probeTwice();
+      if (measured === undefined) return undefined;
+      const { facts, overlays } = measured;
       const isBlank = facts.textLength + facts.media + facts.controls === 0;
       const { errors, hasFailed, hasHotReload } = this.#recorder;
-      if (overlays.length + errors.length > 0) return seen;
       if (hasFailed) failedAt ??= performance.now();
       const overlayUntil = isBlank ? until : (failedAt ?? 0) + OVERLAY_MS;
       const awaitsOverlay = hasHotReload && failedAt !== undefined && performance.now() < overlayUntil;
@@ -215,9 +248,64 @@ class Look {
         isRepeated = true;
         void this.#repeat();
       }
-      if (!awaitsOverlay && (hasFailed || !(isBlank || facts.loading))) return seen;
-      await pause(POLL_MS * 4);
+      const seen = await this.#see(facts);
+      // A busy machine has slept through this.
+      until += Math.min(MOST_LOST_MS, Math.max(0, performance.now() - asked - USUAL_MS));
+      const now = performance.now();
+      if (overlays.length + errors.length > 0 || now > Math.min(until, began + LOAD_MS)) {
+        return { ...measured, seen };
+      }
+      const isWaiting = awaitsOverlay || this.#maySettle(measured, seen, { now, began, until, failedAt });
+      if (!isWaiting) return { ...measured, seen };
+      await pause(waitMs);
+      waitMs = Math.min(waitMs * 1.5, POLL_MS * 20);
     }
+  }
+
+  /** Whether the page may be another one in a moment. */
+  #maySettle(
+    measured: Measured,
+    seen: Seen | undefined,
+    times: {
+      readonly now: number;
+      readonly began: number;
+      readonly until: number;
+      readonly failedAt: number | undefined;
+    },
+  ): boolean {
+    const { facts } = measured;
+    const { now, began, until, failedAt } = times;
+    const { hasFailed, navigations, stayedMs, document } = this.#recorder;
+    if ((document?.status ?? 0) >= 400) return false;
+    if (failedAt !== undefined && now < failedAt + RETRY_MS) return true;
+    if (seen === undefined) return false;
+    if (navigations > 0 && stayedMs < STAY_MS && now < began + MOST_WATCH_MS) return true;
+    if (seen.refresh !== null && seen.refresh <= SHORT_REFRESH && stayedMs < STAY_MS) return true;
+    if (seen.hasScripts && now < began + WATCH_MS) return true;
+    if (seen.isChanging && now < until) return true;
+    if (facts.loading && !hasFailed && now < until) return true;
+    const faults = this.#sightFaults(measured, seen);
+    if (faults.length === 0 || hasFailed) return false;
+    const mayMend = faults.some(({ kind }) => SLOW_FAULTS.has(kind));
+    return now < (mayMend ? until : began + CONFIRM_MS);
+  }
+
+  #sightFaults({ facts, contentType }: Measured, { sight }: Seen) {
+    const { document, pending } = this.#recorder;
+    return ofSight({
+      facts,
+      sight,
+      contentType,
+      pending,
+      status: document?.status ?? null,
+      overlays: [],
+      url: this.#visit.path,
+    });
+  }
+
+  /** Undefined where the page cannot be pictured in time. */
+  #see(facts: PageFacts): Promise<Seen | undefined> {
+    return within(seePage(this.#prepared, facts), MEASURE_MS).catch(() => undefined);
   }
 
   /**
@@ -250,14 +338,20 @@ class Look {
     const loading = { isOver: false };
     void loaded.then(() => (loading.isOver = true));
     while (!loading.isOver) {
+      const watch = new ThreadWatch(this.#prepared.cdp);
       try {
         await within(this.#prepared.cdp.send('Runtime.evaluate', { expression: '0' }), LOAD_MS);
       } catch (error) {
         // A document that is replaced meanwhile rejects, too.
-        if (error === NOT_IN_TIME) this.#interrupt(whyUnresponsive(this.#recorder.console));
+        if (error === NOT_IN_TIME) this.#interrupt(await this.#whySilent(watch));
       }
       await Promise.race([loaded, pause(POLL_MS * 10)]);
     }
+  }
+
+  async #whySilent(watch: ThreadWatch): Promise<Interruption> {
+    const why = whyUnresponsive(this.#recorder.console);
+    return why === 'console_flood' || (await watch.isBlocked(this.#isSecondTry)) ? why : 'no_answer';
   }
 
   async #quiet(forMs: number, mostMs: number): Promise<void> {
@@ -270,11 +364,12 @@ class Look {
   /** Retries once, for a page that navigates during the measurement. */
   async #probeTwice(): Promise<Measured | undefined> {
     for (const more of [true, false]) {
+      const watch = new ThreadWatch(this.#prepared.cdp);
       try {
         return (await within(evaluateIsolated(this.#prepared, PROBE), MEASURE_MS)) as Measured;
       } catch (error) {
         if (error === NOT_IN_TIME) {
-          this.#interruption = whyUnresponsive(this.#recorder.console);
+          this.#interruption ??= await this.#whySilent(watch);
           return undefined;
         }
         if (more) await pause(POLL_MS * 4);
@@ -296,6 +391,7 @@ class Look {
     const canMeasure = isShown && (this.#interruption === null || this.#interruption === 'time');
     const measured = settled ?? (canMeasure ? await this.#probeTwice() : undefined);
     const isLook = this.#visit.picture !== undefined;
+    const seen = measured === undefined ? undefined : (measured.seen ?? (await this.#see(measured.facts)));
     const [outline, picture, accessibility] =
       measured !== undefined && isLook
         ? await Promise.all([
@@ -304,6 +400,7 @@ class Look {
             this.#accessibility(measured, leftMs / 2),
           ])
         : [null, null, null];
+    const sight = await this.#withDarkScheme(seen);
     const maps = new SourceMaps(this.#prepared, this.#visit.origin, recorder.scripts);
     const place = async (at: ScriptPlace | undefined) =>
       at === undefined || measured === undefined
@@ -350,10 +447,11 @@ class Look {
           })
         ).filter((frame) => frame !== undefined),
       })),
-      failed: await each(recorder.failed, async ({ at, ...request }) => ({
-        ...request,
-        initiator: await place(at[0]),
-      })),
+      failed: await each(recorder.failed, async (failure) => {
+        const { at, byCode: _, byElement: __, fullUrl: ___, ...request } = failure;
+        const outcome = outcomeOf(failure, recorder, seen?.urls);
+        return { ...request, outcome, initiator: await place(at[0]) };
+      }),
       overlays: [...(measured?.overlays ?? []), ...(await this.#answeredErrors(measured))].map((shown) => {
         const overlay = readOverlay(shown, this.#visit.origin);
         return { ...overlay, message: this.#short(overlay.message).slice(0, 1_000) };
@@ -361,6 +459,7 @@ class Look {
       sockets: [...recorder.sockets.values()],
       pending: recorder.pending.slice(0, 20),
       facts: measured === undefined ? null : { ...measured.facts, text: this.#short(measured.facts.text) },
+      sight: sight === undefined ? null : this.#shortSight(sight),
       outline,
       accessibility,
       timings: measured?.timings ?? { ttfbMs: null, fcpMs: null, lcpMs: null, loadMs: null },
@@ -372,6 +471,24 @@ class Look {
         : comparePictures(picture, this.#visit.previous)),
       element,
     };
+  }
+
+  /** Adds what only a person with a dark color scheme sees. */
+  async #withDarkScheme(seen: Seen | undefined): Promise<Seen['sight'] | undefined> {
+    if (seen === undefined || !seen.hasDarkScheme || this.#interruption !== null) return seen?.sight;
+    const dark = await within(seeInDark(this.#prepared), MEASURE_MS).catch(() => undefined);
+    const { sight } = seen;
+    return dark === undefined ? sight : { ...sight, unreadable: [...sight.unreadable, dark] };
+  }
+
+  #shortSight(sight: Seen['sight']): Seen['sight'] {
+    const { structure } = sight;
+    const { heading, sample, code, comments } = structure;
+    const [shortHeading, shortSample, shortCode, shortComments] = [heading, sample, code, comments].map(
+      (text) => this.#short(text),
+    ) as [string, string, string, string];
+    const texts = { heading: shortHeading, sample: shortSample, code: shortCode, comments: shortComments };
+    return { ...sight, structure: { ...structure, ...texts } };
   }
 
   async #outline({ facts }: Measured, timeout: number): Promise<string | null> {

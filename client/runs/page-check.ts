@@ -57,6 +57,8 @@ export interface PageCheck {
   readonly summary: string;
   /** The most likely first. */
   readonly causes: readonly PageCause[];
+  /** What failed without harm. */
+  readonly notes?: readonly string[];
   readonly status: number | null;
   readonly url: string;
   readonly title: string | null;

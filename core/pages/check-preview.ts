@@ -9,7 +9,7 @@ import { listPreviews } from '../previews/live-previews.ts';
 import type { Actor } from '../previews/preview-events.ts';
 import type { RunRecord } from '../runs/run-records.ts';
 import { anySignal } from '../shared/concurrency.ts';
-import type { PageResult } from './classify-page.ts';
+import type { PageResult } from './page-cause.ts';
 import { type LookAtPageDeps, lookAtPage, type PageRequest } from './look-at-page.ts';
 import type { Viewport } from './page-browser.ts';
 import { causeText } from './page-report.ts';

@@ -1,60 +1,9 @@
-import type {
-  FailedRequest,
-  Interruption,
-  PageError,
-  PageFacts,
-  PageObservation,
-  SourcePlace,
-} from './page-browser.ts';
-import { plainText } from '../shared/plain-text.ts';
-
-/** Machine-readable kind of a fault. */
-export type CauseKind =
-  | 'not_reached'
-  | 'gateway'
-  | 'interrupted'
-  | 'error_overlay'
-  | 'document_status'
-  | 'uncaught_error'
-  | 'hydration'
-  | 'script_failed'
-  | 'wrong_type'
-  | 'stylesheet_failed'
-  | 'visitor_machine'
-  | 'cors'
-  | 'csp'
-  | 'mixed_content'
-  | 'request_failed'
-  | 'socket_refused'
-  | 'resource_failed'
-  | 'blank'
-  | 'zero_size'
-  | 'covered'
-  | 'still_loading'
-  | 'step_failed'
-  | 'other_origin';
-
-export interface PageCause {
-  readonly kind: CauseKind;
-  /** One sentence. */
-  readonly message: string;
-  readonly place: SourcePlace | null;
-}
-
-export interface PageResult {
-  readonly result: 'works' | 'broken' | 'unclear';
-  /** The most likely first. */
-  readonly causes: readonly PageCause[];
-}
-
-/** A cause, its rank (lower: more likely), and whether it is proof. */
-interface Ranked extends PageCause {
-  readonly rank: number;
-  readonly proof: boolean;
-}
+import { ofSight } from './classify-sight.ts';
+import { placeIn } from './document-faults.ts';
+import type { FailedRequest, Interruption, PageError, PageObservation, SourcePlace } from './page-browser.ts';
+import { cause, isPoor, type PageCause, type PageResult, type Ranked, unsure } from './page-cause.ts';
 
 const MOST_CAUSES = 6;
-const LONGEST_MESSAGE = 400;
 
 /**
  * Whether a page works for a visitor, from what a browser observed. Causes that are not proof (a
@@ -83,15 +32,20 @@ export function classifyPage(seen: PageObservation): PageResult {
       : found.length > 0
         ? 'unclear'
         : 'works';
-  return { result, causes: result === 'works' ? [] : causes };
+  const notes = notesOf(seen);
+  return { result, causes: result === 'works' ? [] : causes, ...(notes.length > 0 && { notes }) };
 }
 
-function cause(rank: number, kind: CauseKind, message: string, place: SourcePlace | null = null): Ranked {
-  return { rank, kind, message: plainText(message, LONGEST_MESSAGE), place, proof: true };
-}
-
-function unsure(found: Ranked): Ranked {
-  return { ...found, proof: false };
+/** Requests that failed while the page goes on without them. */
+function notesOf({ failed }: PageObservation): string[] {
+  const notes = failed.flatMap((request) => {
+    if (request.outcome === 'missing') return [];
+    const found = ofAnswer(request);
+    if (found === undefined) return [];
+    const how = request.outcome === 'recovered' ? 'A later try succeeded' : 'The page goes on without it';
+    return [`${found.message} ${how}.`];
+  });
+  return [...new Set(notes)].slice(0, MOST_CAUSES);
 }
 
 function unique(found: readonly Ranked[]): PageCause[] {
@@ -112,6 +66,7 @@ const INTERRUPTED: Readonly<Record<Interruption, string>> = {
   memory: 'The page used more than 512 MiB of memory and was ended',
   crash: 'The page used more than 512 MiB of memory, or crashed, and was ended',
   unresponsive: 'The page does not respond: a script blocks its main thread',
+  no_answer: 'The page did not answer in time',
   time: 'The page was not complete after 15 s',
   dialogs: 'The page opens dialogs or windows without end',
   navigations: 'The page reloads or redirects itself without end',
@@ -152,7 +107,8 @@ function ofNavigation(seen: PageObservation): Ranked[] {
   if (interruption !== null) {
     const stopped = cause(2, 'interrupted', `${INTERRUPTED[interruption]}.`);
     // The page or this machine may only be slow.
-    found.push(interruption === 'time' && facts !== null ? unsure(stopped) : stopped);
+    const isLate = interruption === 'no_answer' || (interruption === 'time' && facts !== null);
+    found.push(isLate ? unsure(stopped) : stopped);
   }
   if (facts === null && found.length === 0) {
     // Some pages cannot be measured, for instance for the depth of their elements.
@@ -179,10 +135,17 @@ function ofOverlays({ overlays, errors }: PageObservation): Ranked[] {
 /** Errors that follow from a failed request, which is reported separately with its reason. */
 const OF_REQUESTS =
   /Failed to fetch|NetworkError|Load failed|error loading dynamically imported module|Loading (?:CSS )?chunk|Network Error|is not valid JSON|Unexpected (?:token|end of)/i;
-const HYDRATION = /hydrat(?:ion|ing|ed)|did(?:n't| not) match (?:the client|server)|server rendered HTML/i;
+/** The sentences of React, Vue, Svelte and Angular: the word alone is also that of other things. */
+const HYDRATION =
+  /^(?:Uncaught )?(?:Error: |Warning: |\[Vue warn\]: )*(?:Hydration failed because |There was an error while hydrating|Text content (?:did|does) not match|Expected server HTML to contain|A tree hydrated but some attributes|Hydration completed but contains mismatches|Hydration (?:node|text|text content|children|class|style|attribute) mismatch|Minified React error #(?:418|419|421|422|423|425)\b|NG050\d)|svelte\.dev\/e\/hydration_/;
 
-function ofErrors({ errors, failed }: PageObservation): Ranked[] {
-  return errors.map((error) => {
+/** What the browser refuses without a press of the person, for instance to play a sound. */
+const REFUSED_BY_BROWSER = /^(?:NotAllowedError|AbortError): /;
+
+function ofErrors({ errors, failed, facts }: PageObservation): Ranked[] {
+  const isShown = facts !== null && !isPoor(facts);
+  const harmful = errors.filter(({ message }) => !(isShown && REFUSED_BY_BROWSER.test(message)));
+  return harmful.map((error) => {
     const { message } = error;
     if (HYDRATION.test(message)) return cause(7, 'hydration', message, placeOf(error));
     const lacksScript = / is not defined/.test(message) && failed.some(({ type }) => VITAL.has(type));
@@ -203,7 +166,7 @@ const WEBPACK = /^\[webpack-dev-server\] (?:ERROR in )?\.\/(\S+?)(?: (\d+):(\d+)
 const REFUSED_TYPE = /Failed to load module script|Refused to (?:execute|apply)/;
 
 function ofConsole({ console }: PageObservation): Ranked[] {
-  return console.flatMap(({ level, text, place }): Ranked[] => {
+  return console.flatMap(({ level, text, place, byPage }): Ranked[] => {
     if (level !== 'error' && level !== 'warning') return [];
     const compiling = WEBPACK.exec(text);
     if (compiling !== null) {
@@ -216,6 +179,8 @@ function ofConsole({ console }: PageObservation): Ranked[] {
       return [cause(2.9, 'error_overlay', `webpack shows an error: ${message}`, at)];
     }
     if (HYDRATION.test(text)) return [cause(7, 'hydration', text, place)];
+    // Other reports are the browser's: a page may print the same words.
+    if (byPage) return [];
     if (REFUSED_TYPE.test(text) && text.includes('MIME type')) {
       return [cause(9.5, 'wrong_type', text, place)];
     }
@@ -236,8 +201,11 @@ const DATA = new Set(['fetch', 'xhr', 'eventsource', 'document']);
 function ofRequests(seen: PageObservation): Ranked[] {
   // `ofNavigation` reports the document.
   const parts = seen.failed.filter(({ type }) => type !== 'document' || seen.navigationError === null);
+  const shown = seen.facts !== null && !isPoor(seen.facts);
   return parts.flatMap((request) => {
-    const found = ofRequest(request);
+    const { outcome } = request;
+    const isHarmless = outcome === 'recovered' || outcome === 'harmless' || (outcome === 'caught' && shown);
+    const found = isHarmless ? undefined : ofRequest(request);
     return found === undefined ? [] : [found];
   });
 }
@@ -313,6 +281,7 @@ function ofAnswer({ type, status, url, method, detail, initiator }: FailedReques
 
 function ofSockets({ sockets }: PageObservation): Ranked[] {
   return sockets
+    .filter(({ isReplaced }) => !isReplaced)
     .filter(({ state, hotReload }) => state === 'refused' || (state === 'connecting' && !hotReload))
     .map(({ url, hotReload, state }) => {
       if (/^wss?:\/\/(?:localhost|127\.|\[::1\])/.test(url)) return ofVisitorMachine(url, null);
@@ -322,50 +291,4 @@ function ofSockets({ sockets }: PageObservation): Ranked[] {
       // The server may be slow.
       return hotReload || state === 'connecting' ? unsure(found) : found;
     });
-}
-
-function ofSight({ facts, status, pending, contentType, overlays }: PageObservation): Ranked[] {
-  if (facts === null || (status ?? 0) >= 400) return [];
-  if (contentType !== null && !/html|xml/.test(contentType)) return [];
-  const { text, textLength, media, controls, clippedText, clippedBy, coveredBy } = facts;
-  const found: Ranked[] = [];
-  if (facts.loading) {
-    const what = text === '' ? 'a loading state' : `"${text.slice(0, 60)}"`;
-    const waits = pending.length === 0 ? '' : ` It waits for ${pending.slice(0, 3).join(', ')}.`;
-    found.push(cause(15, 'still_loading', `The page shows only ${what} after 4 s.${waits}`));
-  } else if (clippedText > 0 && textLength + media + controls === 0) {
-    found.push(
-      cause(
-        16,
-        'zero_size',
-        `All of the page is hidden: ${clippedBy ?? 'an element'} has no height or width.`,
-      ),
-    );
-  } else if (textLength + media + controls === 0) found.push(cause(17, 'blank', blank(facts, pending)));
-  if (coveredBy !== null && overlays.length === 0) {
-    found.push(
-      cause(
-        16,
-        'covered',
-        `The element ${coveredBy} lies over the whole page: nothing below it can be used.`,
-      ),
-    );
-  }
-  return found;
-}
-
-function blank({ emptyMount }: PageFacts, pending: readonly string[]): string {
-  const what = emptyMount === null ? 'The page is blank' : `The page is blank: ${emptyMount} is empty`;
-  return pending.length === 0
-    ? `${what}.`
-    : `${what}, while ${pending.slice(0, 3).join(', ')} is still loading.`;
-}
-
-/** A file and line from a server's error page or traceback. */
-function placeIn(text: string): SourcePlace | null {
-  const python = [...text.matchAll(/File "(?:\/workspace\/)?([^"]+)", line (\d+)/g)].at(-1);
-  const node = /\(?(?:file:\/\/)?\/workspace\/([\w./-]{1,300}):(\d+):(\d+)\)?/.exec(text);
-  const [, file, line, column] = python ?? node ?? [];
-  if (file === undefined) return null;
-  return { file, line: Number(line), column: column === undefined ? null : Number(column) };
 }

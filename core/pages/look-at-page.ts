@@ -7,8 +7,9 @@ import type { RunRecord } from '../runs/run-records.ts';
 import { type Clock, type Ids, later } from '../shared/clock-and-ids.ts';
 import type { Records } from '../shared/records.ts';
 import { compareLooks, type LookDifference } from './compare-looks.ts';
-import { classifyPage, type PageResult } from './classify-page.ts';
+import { classifyPage } from './classify-page.ts';
 import type { PageBrowser, PageObservation, PageVisit } from './page-browser.ts';
+import type { PageResult } from './page-cause.ts';
 import { pageLooked, summaryOf } from './page-report.ts';
 
 export interface LookAtPageDeps extends DiagnoseSandboxDeps {

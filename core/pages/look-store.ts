@@ -1,5 +1,5 @@
 import type { Owner } from '../shared/clock-and-ids.ts';
-import type { PageResult } from './classify-page.ts';
+import type { PageResult } from './page-cause.ts';
 import type { ConsoleMessage, PageVisit, Picture } from './page-browser.ts';
 
 /** A look that is kept, with what the next one is compared with. */

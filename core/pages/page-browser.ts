@@ -19,6 +19,18 @@ export const FAILURE_REASONS = [
   'network',
 ] as const;
 
+/** What a failed request meant for the page. */
+export const FAILURE_OUTCOMES = [
+  /** Its absence shows, or nothing handles it. */
+  'missing',
+  /** Its absence does not show, or its element handles it. */
+  'harmless',
+  /** Code asked for it, and no error followed. */
+  'caught',
+  /** A later request for the same address succeeded. */
+  'recovered',
+] as const;
+
 export type FailureReason = (typeof FAILURE_REASONS)[number];
 
 type Immutable<T> = T extends object ? { readonly [K in keyof T]: Immutable<T[K]> } : T;
@@ -35,6 +47,7 @@ export type PageError = Of<typeof schemas.pageError>;
 export type FailedRequest = Of<typeof schemas.failedRequest>;
 export type ErrorOverlay = Of<typeof schemas.errorOverlay>;
 export type PageFacts = Of<typeof schemas.pageFacts>;
+export type PageSight = Of<typeof schemas.pageSight>;
 export type AccessibilityFinding = Of<typeof schemas.accessibilityFinding>;
 export type SocketState = Of<typeof schemas.socketState>;
 export type Picture = Of<typeof schemas.picture>;

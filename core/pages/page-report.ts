@@ -3,7 +3,7 @@ import { type Actor, author } from '../previews/preview-events.ts';
 import type { NewEvent } from '../runs/timeline.ts';
 import { plainText } from '../shared/plain-text.ts';
 import type { LookDifference } from './compare-looks.ts';
-import type { PageCause, PageResult } from './classify-page.ts';
+import type { PageCause, PageResult } from './page-cause.ts';
 import type { AccessibilityFinding, PageObservation, SourcePlace } from './page-browser.ts';
 
 /** The report for a caller: the same fields, each list cut to its share of the budget. */
@@ -35,7 +35,7 @@ export function pageReport(
   kind: keyof typeof BUDGETS,
   look: PageResult & Pick<PageReport, 'observation' | 'difference'>,
 ): PageReport {
-  const { result, causes, observation: seen } = look;
+  const { result, causes, notes, observation: seen } = look;
   const budget = BUDGETS[kind];
   const leftOut: Record<string, number> = {};
   const cut = <T>(name: keyof typeof SHARES, all: readonly T[]): readonly T[] => {
@@ -50,6 +50,7 @@ export function pageReport(
   return {
     result,
     causes,
+    ...(notes !== undefined && { notes }),
     summary: summaryOf(look),
     observation: {
       ...seen,

@@ -7,7 +7,7 @@ import type { RunEvent } from '../runs/timeline.ts';
 import { later, type WakingClock } from '../shared/clock-and-ids.ts';
 import { FairQueue } from '../shared/concurrency.ts';
 import { FollowedTasks } from '../shared/followed-tasks.ts';
-import type { PageResult } from './classify-page.ts';
+import type { PageResult } from './page-cause.ts';
 import type { LookAtPageDeps } from './look-at-page.ts';
 import { pageLooked } from './page-report.ts';
 import { quietChanges } from './quiet-changes.ts';

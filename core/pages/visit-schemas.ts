@@ -3,7 +3,7 @@
  * `page-browser.ts`, which load no zod.
  */
 import { z } from 'zod';
-import { CONSOLE_LEVELS, FAILURE_REASONS } from './page-browser.ts';
+import { CONSOLE_LEVELS, FAILURE_OUTCOMES, FAILURE_REASONS } from './page-browser.ts';
 
 const text = z.string().max(262_144);
 const list = <T extends z.ZodType>(each: T) => z.array(each).max(5_000);
@@ -78,7 +78,13 @@ export const pageVisit = z
 export const sourcePlace = z.object({ file: text, line: measured, column: measured });
 const place = sourcePlace.nullable();
 
-export const consoleMessage = z.object({ level: z.enum(CONSOLE_LEVELS), text, place });
+export const consoleMessage = z.object({
+  level: z.enum(CONSOLE_LEVELS),
+  text,
+  place,
+  /** Printed by the page's own code, and not by the browser. */
+  byPage: z.boolean().default(false),
+});
 
 export const pageError = z.object({
   message: text,
@@ -97,6 +103,8 @@ export const failedRequest = z.object({
   /** The browser's error, e.g. `net::ERR_CONNECTION_REFUSED`. */
   detail: text,
   initiator: place,
+  /** Browser servers of earlier versions do not say. */
+  outcome: z.enum(FAILURE_OUTCOMES).default('missing'),
 });
 
 /** A framework's error message instead of the page, or over it. */
@@ -127,6 +135,72 @@ export const pageFacts = z.object({
   truncated: z.boolean(),
 });
 
+/** What a person sees, measured in pixels and boxes of the viewport. */
+export const pageSight = z.object({
+  /** Share of the pixels that differ from the commonest colour. */
+  drawn: z.number(),
+  /** Characters, by where their boxes are. */
+  lengths: z.object({
+    inView: z.number(),
+    /** Scrolling shows them. */
+    below: z.number(),
+    /** No scrolling shows them. */
+    outside: z.number(),
+    /** Without navigation, dialogs and footers. */
+    outsideMain: z.number(),
+    /** An ancestor without size clips them. */
+    clipped: z.number(),
+    hidden: z.number(),
+  }),
+  /** Controls and media in view. */
+  controls: z.number(),
+  /** The element that hides text by its style. */
+  hidden: z.object({ element: text, by: z.enum(['display', 'visibility', 'opacity']) }).nullable(),
+  /** An element with text that no scrolling shows. */
+  outside: text.nullable(),
+  clippedBy: text.nullable(),
+  /** Where content begins that scrolling shows, in CSS pixels. */
+  below: measured,
+  /** What moves without end. */
+  spinner: z
+    .object({
+      element: text,
+      /** It is in a layer over the whole viewport, without controls. */
+      isOver: z.boolean(),
+      /** Its names or roles call it a progress indicator. */
+      isMarked: z.boolean(),
+      /** Of the viewport. */
+      share: z.number(),
+    })
+    .nullable(),
+  /** A framework's mount point is empty and has no size. */
+  isMountFlat: z.boolean(),
+  /** Text with the pixels of its background, by color scheme. */
+  unreadable: list(
+    z.object({
+      scheme: z.enum(['light', 'dark']),
+      /** Of the text in view. */
+      share: z.number(),
+      /** Headings and buttons among it. */
+      headings: z.number(),
+    }),
+  ),
+  /** The element over all text and controls. */
+  cover: z.object({ element: text, isOpaque: z.boolean(), takesInput: z.boolean() }).nullable(),
+  structure: z.object({
+    heading: text,
+    /** The first lines of the text. */
+    sample: text,
+    /** Text of elements for code. */
+    code: text,
+    comments: text,
+    links: z.number(),
+    /** Links that show the file name of their address. */
+    namedLinks: z.number(),
+    controls: z.number(),
+  }),
+});
+
 /** A rule of accessibility that elements of the page violate. */
 export const accessibilityFinding = z.object({
   /** Id in axe-core, e.g. `image-alt`. */
@@ -143,6 +217,8 @@ export const socketState = z.object({
   url: text,
   state: z.enum(['connecting', 'open', 'closed', 'refused']),
   hotReload: z.boolean(),
+  /** After it was refused, the page got its data in another way. */
+  isReplaced: z.boolean().default(false),
 });
 
 export const area = z.object({ x: z.number(), y: z.number(), width: z.number(), height: z.number() });
@@ -176,6 +252,7 @@ export const interruption = z.enum([
   'memory',
   'crash',
   'unresponsive',
+  'no_answer',
   'time',
   'dialogs',
   'navigations',
@@ -200,6 +277,8 @@ export const pageObservation = z.object({
   /** URLs that were still loading. */
   pending: list(text),
   facts: pageFacts.nullable(),
+  /** Null where no picture could be taken, and from browser servers of earlier versions. */
+  sight: pageSight.nullable().default(null),
   outline: text.nullable(),
   /** Null for a check, and for pages that are too large. */
   accessibility: list(accessibilityFinding).nullable(),

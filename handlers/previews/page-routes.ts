@@ -3,10 +3,11 @@ import { actorOn } from '#core/callers.ts';
 import type { ErrorCode } from '#core/errors.ts';
 import { DESKTOP } from '#core/pages/check-preview.ts';
 import { isSame, type LinesDifference, type LookDifference } from '#core/pages/compare-looks.ts';
-import type { PageResult } from '#core/pages/classify-page.ts';
+import type { PageResult } from '#core/pages/page-cause.ts';
 import { findLive, lookAtPage } from '#core/pages/look-at-page.ts';
 import {
   CONSOLE_LEVELS,
+  FAILURE_OUTCOMES,
   FAILURE_REASONS,
   type PageObservation,
   type PageStep,
@@ -140,6 +141,7 @@ const SeenDto = z.object({
     .describe('`unclear`: something failed that the app may handle, or that a look does not load'),
   summary: z.string().describe('`works`, or the result with its likeliest cause and where it is'),
   causes: z.array(PageCauseDto).describe('The most likely first'),
+  notes: z.array(z.string()).describe('What failed without harm'),
   status: z.number().int().nullable().describe('Of the document; null where none came'),
   url: z.string().describe('Path that is shown in the end'),
   title: z.string().nullable(),
@@ -158,6 +160,7 @@ const SeenDto = z.object({
         reason: z.enum(FAILURE_REASONS),
         detail: z.string(),
         initiator: z.object(place).nullable(),
+        outcome: z.enum(FAILURE_OUTCOMES).describe('`missing`, or why the page goes on without it'),
       }),
     )
     .describe('`other_origin`: a look loads the previews of the run and nothing else'),
@@ -289,6 +292,7 @@ function toSeenDto({
   result,
   summary,
   causes,
+  notes,
   leftOut,
   observation: seen,
 }: PageReport): z.input<typeof SeenDto> {
@@ -296,6 +300,7 @@ function toSeenDto({
     result,
     summary,
     causes: toCausesDto(causes),
+    notes: [...(notes ?? [])],
     status: seen.status,
     url: seen.url,
     title: seen.facts?.title ?? null,

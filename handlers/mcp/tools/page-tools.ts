@@ -97,8 +97,12 @@ function differenceText(difference: LookDifference): string {
   ].join('\n');
 }
 
-function reportText({ summary, causes, observation }: PageReport): string {
+function reportText({ summary, causes, notes = [], observation }: PageReport): string {
   const others = causes.slice(1).map((cause) => `- ${causeText(cause)}`);
   const title = observation.facts?.title ?? '';
-  return [`${summary}${title === '' ? '' : ` [${title}]`}`, ...others].join('\n');
+  return [
+    `${summary}${title === '' ? '' : ` [${title}]`}`,
+    ...others,
+    ...notes.map((note) => `note: ${note}`),
+  ].join('\n');
 }

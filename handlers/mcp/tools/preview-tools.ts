@@ -5,7 +5,7 @@ import { actorOn } from '#core/callers.ts';
 import { diagnoseSandbox } from '#core/diagnosis/diagnose-sandbox.ts';
 import { PortholeError } from '#core/errors.ts';
 import { diagnosePages, faultText, pageSentence } from '#core/pages/check-preview.ts';
-import type { PageResult } from '#core/pages/classify-page.ts';
+import type { PageResult } from '#core/pages/page-cause.ts';
 import { listPreviews, stopPreview } from '#core/previews/live-previews.ts';
 import type { Preview } from '#core/previews/preview-plane.ts';
 import { startAgentPreview } from '#core/previews/start-agent-preview.ts';

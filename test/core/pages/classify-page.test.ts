@@ -35,6 +35,7 @@ function seen(other: Partial<PageObservation> = {}, facts: Partial<PageFacts> = 
     sockets: [],
     pending: [],
     facts: { ...FACTS, ...facts },
+    sight: null,
     outline: '- paragraph: Three orders are open.',
     accessibility: null,
     timings: { ttfbMs: 5, fcpMs: 40, lcpMs: 60, loadMs: 50 },
@@ -58,6 +59,7 @@ const request = (other: Partial<PageObservation['failed'][number]>) => ({
   reason: 'network' as const,
   detail: 'net::ERR_FAILED',
   initiator: AT,
+  outcome: 'missing' as const,
   ...other,
 });
 const BLANK = { text: '', textLength: 0, controls: 0 };
@@ -162,7 +164,7 @@ describe('page classification', () => {
     ],
     [
       'a hot-reload socket that is refused',
-      seen({ sockets: [{ url: '/', state: 'refused', hotReload: true }] }),
+      seen({ sockets: [{ url: '/', state: 'refused', hotReload: true, isReplaced: false }] }),
       'unclear',
       'unclear: The hot-reload WebSocket / was refused.',
     ],
@@ -191,6 +193,7 @@ describe('page classification', () => {
             level: 'error',
             text: "[webpack-dev-server] ./src/heading.js 1:0-22\nModule not found: Can't resolve './nowhere.js'",
             place: null,
+            byPage: true,
           },
         ],
         errors: [{ message: "Error: Cannot find module './nowhere.js'", frames: [] }],
@@ -217,7 +220,9 @@ describe('page classification', () => {
     ],
     [
       "a WebSocket of the visitor's machine",
-      seen({ sockets: [{ url: 'ws://localhost:4000/', state: 'refused', hotReload: false }] }),
+      seen({
+        sockets: [{ url: 'ws://localhost:4000/', state: 'refused', hotReload: false, isReplaced: false }],
+      }),
       'broken',
       "broken: The page requests ws://localhost:4000/, which is the visitor's own machine and not the sandbox: use a relative URL, or the preview of that port.",
     ],
@@ -266,6 +271,7 @@ describe('page classification', () => {
       level: at === 499 ? ('error' as const) : ('log' as const),
       text: 'x'.repeat(1_000),
       place,
+      byPage: true,
     }));
     const errors = Array.from({ length: 30 }, () => ({ message: 'y'.repeat(1_000), frames: [] }));
     const observation = seen({ console, errors, outline: 'z'.repeat(100_000) });

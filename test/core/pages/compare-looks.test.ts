@@ -6,7 +6,7 @@ const UNCHANGED = { changedPixels: 0, changedRatio: 0, areas: [], picture: null 
 
 function compare(before: string | null, now: string, printed: readonly string[] = []) {
   const lines = (texts: readonly string[]) =>
-    texts.map((text) => ({ level: 'error' as const, text, place: null }));
+    texts.map((text) => ({ level: 'error' as const, text, place: null, byPage: true }));
   return compareLooks(
     { at: AT, outline: before, console: lines([]) },
     { outline: now, console: lines(printed), difference: UNCHANGED },

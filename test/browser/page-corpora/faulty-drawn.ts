@@ -1,5 +1,5 @@
-// Apps whose fault a person sees at once: blank, invisible, covered, elsewhere, without end.
-import { app, html, json, page, pending, redirect, SANS, script, text } from './answers.mjs';
+// Apps with a fault that a person sees at once: blank, invisible, covered, elsewhere, without end.
+import { app, html, json, page, pending, redirect, SANS, script, text, type FaultyApp } from './answers.ts';
 
 const MAIN =
   '<main><h1>Orders</h1><p>Three orders are open, and one is late.</p><button>New order</button></main>';
@@ -7,7 +7,7 @@ const TURN =
   '<style>.turn{width:48px;height:48px;border:5px solid #ddd;border-top-color:#36c;border-radius:50%;animation:turn 1s linear infinite}@keyframes turn{to{rotate:1turn}}</style>';
 
 /** Each with what a check has to say of it. */
-export const drawn = {
+export const drawn: Readonly<Record<string, FaultyApp>> = {
   'empty-root': {
     says: /blank.*#root is empty/,
     ...app('App', '<div id="root"></div><script>window.start = () => 0</script>'),

@@ -1,20 +1,45 @@
 // Apps that work, with failures that they handle, and words that sound like faults.
-import { app, html, json, page, redirect, SANS, script, style, svg, text } from './answers.mjs';
+import {
+  app,
+  html,
+  json,
+  page,
+  redirect,
+  SANS,
+  script,
+  style,
+  svg,
+  text,
+  type Answer,
+  type App,
+  type Handler,
+} from './answers.ts';
 
 const DOT = svg(
   '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40"><circle cx="20" cy="20" r="18" fill="teal"/></svg>',
 );
+/** A WAV file of 0.1 s. */
+const SILENCE = Buffer.concat([
+  Buffer.from(
+    '524946464403000057415645666d74201000000001000100401f0000401f0000010008006461746120030000',
+    'hex',
+  ),
+  Buffer.alloc(800, 128),
+]);
 const MAIN =
   '<main><h1>Orders</h1><p>Three orders are open, and one is late.</p><button>New order</button></main>';
-const first = (answers) => {
+const first = (answers: readonly Answer[]): Handler => {
   let count = 0;
-  return () => answers[Math.min(count++, answers.length - 1)];
+  return () => {
+    count += 1;
+    return answers[Math.min(count, answers.length) - 1];
+  };
 };
 const TRACE = `TypeError: Cannot read properties of undefined (reading 'total')
     at sum (/srv/app/cart.js:14:22)
     at render (/srv/app/page.js:80:5)`;
 
-export const apps = {
+export const apps: Readonly<Record<string, App>> = {
   landing: app(
     'Acme',
     '<a href="#main" style="position:absolute;left:-9999px">Skip to content</a><nav><a href="#a">Product</a> <a href="#b">Prices</a></nav><main id="main"><h1>Ship on Fridays</h1><p>Deploys that you can undo.</p><button>Try it</button></main>',
@@ -86,7 +111,7 @@ export const apps = {
       'Log',
       `<h1>Builds</h1><ol id="log"><li>Build 41 passed</li></ol><script>new EventSource('stream').onmessage = ({ data }) => { log.innerHTML += '<li>' + data }</script>`,
     ),
-    stream: (request, response) => {
+    stream: (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.write('data: Build 42 passed\n\n');
     },
@@ -121,7 +146,7 @@ export const apps = {
       `<h1>Mail</h1><div id="list" aria-busy="true"><div class="skeleton"></div><div class="skeleton"></div></div><script>fetch('mails').then((it) => it.json()).then((all) => { list.removeAttribute('aria-busy'); list.innerHTML = all.map((each) => '<p>' + each).join('') })</script>`,
       '<style>.skeleton{height:40px;margin:8px;background:#ddd;animation:shine 1s infinite}@keyframes shine{50%{opacity:.5}}</style>',
     ),
-    mails: (request, response) => {
+    mails: (_, response) => {
       setTimeout(
         () =>
           response
@@ -149,10 +174,13 @@ export const apps = {
     'Solver',
     `<h1>Solver</h1><p id="it">Thinking about the next move</p><script>setTimeout(() => { const until = performance.now() + 1500; while (performance.now() < until); it.textContent = 'Move: e4' }, 50)</script>`,
   ),
-  'video-sources': app(
-    'Film',
-    '<h1>Our film</h1><video controls width="640" height="360"><source src="film.webm"><p>Your browser plays no video.</p></video><p>Three minutes on bees.</p>',
-  ),
+  'audio-sources': {
+    ...app(
+      'Bird song',
+      '<h1>The blackbird</h1><audio controls><source src="song.ogg"><source src="song.wav"></audio><p>Recorded in May, at dawn.</p>',
+    ),
+    'song.wav': { status: 200, headers: { 'content-type': 'audio/wav' }, body: SILENCE },
+  },
   'font-fallback': app(
     'Magazine',
     '<h1>Magazine</h1><p>Issue 7 is on rivers.</p>',
@@ -165,7 +193,7 @@ export const apps = {
   ),
   'preload-unused': app(
     'Quick',
-    `${MAIN}`,
+    MAIN,
     '<link rel="preload" as="style" href="old.css"><link rel="prefetch" href="next.js">',
   ),
   'style-fallback': {
@@ -187,6 +215,10 @@ export const apps = {
     ),
     me: json({ error: 'not signed in' }, { status: 401 }),
   },
+  'polled-404': app(
+    'Upload',
+    `${MAIN}<p id="it"></p><script>setInterval(async () => { it.textContent = (await fetch('result')).ok ? 'Done' : 'No result so far' }, 300)</script>`,
+  ),
   geolocation: app(
     'Nearby',
     `<h1>Nearby</h1><p id="it">Vienna</p><script>navigator.geolocation.getCurrentPosition(() => 0, () => { it.textContent = 'Vienna (no position)' })</script>`,
@@ -199,7 +231,7 @@ export const apps = {
     '': {
       status: 200,
       headers: { 'content-type': 'application/xml' },
-      body: '<?xml version="1.0"?><rss version="2.0"><channel><title>News</title><item><title>Bridge open</title></item></channel></rss>',
+      body: '<?xml version="1.0"?><rss version="2.0"><channel><title>Harbour</title><item><title>Bridge open</title></item></channel></rss>',
     },
   },
   docs: app(
@@ -236,7 +268,10 @@ export const apps = {
   ),
   calculator: app(
     'Calculator',
-    `<output>0</output><div>${[...'789/456*123-0.=+'].map((key) => `<button>${key}</button>`).join('')}</div>`,
+    `<output>0</output><div>${'7 8 9 / 4 5 6 * 1 2 3 - 0 . = +'
+      .split(' ')
+      .map((key) => `<button>${key}</button>`)
+      .join('')}</div>`,
   ),
   todo: app(
     'Todo',

@@ -1,5 +1,5 @@
 // Apps that work, with unusual ways to draw: pictures, animations, layers, colours.
-import { app, html, page, SANS, svg } from './answers.mjs';
+import { app, html, page, SANS, svg, type App } from './answers.ts';
 
 const SUN = svg(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64"><rect width="64" height="64" fill="#124"/><circle cx="32" cy="32" r="18" fill="#fb0"/></svg>',
@@ -7,7 +7,7 @@ const SUN = svg(
 const SKY =
   "background:url(\"data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='80' height='80'%3E%3Crect width='80' height='80' fill='%23def'/%3E%3Ccircle cx='40' cy='40' r='22' fill='%2339c'/%3E%3C/svg%3E\")";
 
-export const drawn = {
+export const drawn: Readonly<Record<string, App>> = {
   'css-art': app(
     'Orrery',
     '<div class="sun"></div><div class="ring"><i></i></div><div class="ring wide"><i></i></div>',
@@ -152,8 +152,8 @@ export const drawn = {
     `<h1>Shop</h1><p>Shirts and socks.</p><button>Buy</button><dialog id="ask"><p>Which country do you live in?</p><button>Austria</button><button>Italy</button></dialog><script>ask.showModal()</script>`,
   ),
   'cookie-wall': app(
-    'News',
-    `<h1>News</h1><p>The bridge is open again.</p><a href="#all">All news</a><div style="position:fixed;inset:0;background:rgba(0,0,0,.7);display:flex;align-items:end"><section style="background:#fff;padding:2rem;width:100%"><p>We use cookies to count visits.</p><button>Accept</button> <button>Reject</button></section></div>`,
+    'Gazette',
+    `<h1>Gazette</h1><p>The bridge is open again.</p><a href="#all">All stories</a><div style="position:fixed;inset:0;background:rgba(0,0,0,.7);display:flex;align-items:end"><section style="background:#fff;padding:2rem;width:100%"><p>We use cookies to count visits.</p><button>Accept</button> <button>Reject</button></section></div>`,
   ),
   'off-canvas': app(
     'Handbook',

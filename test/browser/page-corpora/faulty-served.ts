@@ -1,9 +1,8 @@
-// Apps whose fault is in what their server sends, or in what their scripts ask for.
-import { app, html, json, page, script, SANS, text } from './answers.mjs';
+// Apps with a fault in what their server sends, or in what their scripts ask for.
+import { typed, app, html, json, page, script, SANS, text, type FaultyApp } from './answers.ts';
 
 const MAIN =
   '<main><h1>Orders</h1><p>Three orders are open, and one is late.</p><button>New order</button></main>';
-const typed = (type, body) => ({ status: 200, headers: { 'content-type': type }, body });
 const PYTHON = `Traceback (most recent call last):
   File "/workspace/app.py", line 12, in index
     return render(orders[0])
@@ -32,7 +31,7 @@ const SOURCE = page('Hello', '<h1>Hello</h1><p>This page was to be shown as a pa
 const files = ['app.js', 'index.php', 'package.json', 'src/', 'style.css'];
 
 /** Each with what a check has to say of it. */
-export const served = {
+export const served: Readonly<Record<string, FaultyApp>> = {
   'python-listing': {
     says: /listing|list of files/,
     '': html(
@@ -62,20 +61,19 @@ export const served = {
     ),
   },
   'html-as-text': { says: /source|as text/, '': text(SOURCE) },
-  'jsx-as-script': { says: /source|as text/, '': typed('text/javascript', JSX) },
+  'jsx-as-script': { says: /source|as text/, '': typed('text/javascript')(JSX) },
   'jsx-as-text': { says: /source|as text/, '': text(JSX) },
   'php-as-text': { says: /source|as text/, '': text(PHP) },
   'php-as-html': { says: /source|as text|blank/, '': html(PHP) },
   'python-as-text': {
     says: /source|as text/,
-    '': typed(
-      'text/x-python',
+    '': typed('text/x-python')(
       'from flask import Flask\n\napp = Flask(__name__)\n\n@app.get("/")\ndef index():\n    return "Hello"\n',
     ),
   },
   'css-as-page': {
     says: /source|as text/,
-    '': typed('text/css', 'body { margin: 0 }\nh1 { color: teal }\n'),
+    '': typed('text/css')('body { margin: 0 }\nh1 { color: teal }\n'),
   },
   'jinja-source': {
     says: /template|\{[{%]/,
@@ -243,7 +241,7 @@ export const served = {
   },
   'cut-off': {
     says: /closed the connection|cannot be loaded/,
-    '': (request, response) => {
+    '': (_, response) => {
       response.destroy();
     },
   },
@@ -260,9 +258,6 @@ export const served = {
   },
   blocked: {
     says: /main thread|answer in time/,
-    ...app(
-      'App',
-      `${MAIN}<script>const all = [1]; for (const each of all) all.push(each + 1), all.shift()</script>`,
-    ),
+    ...app('App', `${MAIN}<script>let at = 0; while (at >= 0) at = (at + 1) % 7</script>`),
   },
 };
