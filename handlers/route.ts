@@ -22,8 +22,8 @@ export interface ResponseDoc {
   readonly description: string;
   /** JSON of this schema … */
   readonly schema?: z.ZodType;
-  /** … or any other content type; both if the caller chooses. Neither: no body. */
-  readonly contentType?: string;
+  /** … or other content types; both if the caller chooses. Neither: no body. */
+  readonly contentType?: string | readonly string[];
 }
 
 /** One part of a form, for the OpenAPI document; the handler validates it on arrival. */
@@ -141,6 +141,12 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   readonly errors?: readonly ErrorCode[];
   handle(request: RouteRequest<Params, Query, Body>, services: Services): Promise<HttpResponse>;
 }
+
+/** Metadata of a schema: another spelling of a documented property. */
+export const ALIAS = 'x-porthole-alias';
+
+/** Documentation of ids in paths: the use case validates them, with another error. */
+export const ID_PATTERN = '^[A-Za-z0-9_-]{1,128}$';
 
 /** Infers the three types from the schemas and erases them for the list of routes. */
 export function defineRoute<Params = unknown, Query = unknown, Body = unknown>(

@@ -105,7 +105,9 @@ export function createRouter<Each extends RoutedBy>({
     // `OPTIONS *` asks about the server, not a route (RFC 9110 section 9.3.7).
     const others = path === '*' ? [] : routesAt(path);
     const isOurs = others.length > 0 && others.every(({ isBridge }) => !isBridge);
-    if (BRIDGE.test(path) && !isOurs) return BRIDGE_NOT_FOUND();
+    // A method that no route has is unknown, and not a missing route of the bridge.
+    const isKnown = method === 'HEAD' || methods.includes(method as Method);
+    if (BRIDGE.test(path) && !isOurs && (isKnown || others.length === 0)) return BRIDGE_NOT_FOUND();
     if (others.length > 0) {
       const allowed = others.map((each) => each.method);
       // RFC 9110 section 15.5.6: a 405 lists the allowed methods.

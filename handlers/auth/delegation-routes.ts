@@ -8,13 +8,13 @@ import {
 import { type DelegationRecord, SCOPES } from '#core/delegations/delegation-store.ts';
 import { findSandbox } from '#core/sandboxes/resume-sandbox.ts';
 import { SANDBOX_ID } from '#core/sandboxes/sandbox-owner.ts';
-import { defineRoute, json } from '../route.ts';
+import { ID_PATTERN, defineRoute, json } from '../route.ts';
 import { SandboxPath } from '../sandboxes/sandbox-path.ts';
 
 export const ScopeName = z.enum(SCOPES);
 
 const DelegationPath = SandboxPath.extend({
-  delegation_id: z.string().max(200).describe('`delegation_id`'),
+  delegation_id: z.string().max(200).describe('`delegation_id`').meta({ pattern: ID_PATTERN }),
 });
 
 const DelegationDto = z

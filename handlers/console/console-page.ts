@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import type { HttpEvent, HttpResponse } from '../http/http-event.ts';
 import { prefers } from '../http/response-headers.ts';
-import { defineRoute, type Route } from '../route.ts';
+import { ID_PATTERN, defineRoute, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
 import { consoleBuild, consoleFiles, consoleHeaders, encoded } from './console-files.ts';
 import { MISSING_CONSOLE_POLICY, missingConsolePage } from './missing-console-page.ts';
@@ -18,7 +18,9 @@ function consolePage(path: string, id: string, summary: string) {
     summary,
     access: 'anyone',
     page: true,
-    ...(path.includes('{id}') ? { params: z.object({ id: z.string().max(200) }) } : {}),
+    ...(path.includes('{id}')
+      ? { params: z.object({ id: z.string().max(200).meta({ pattern: ID_PATTERN }) }) }
+      : {}),
     responses: {
       200: { description: 'The page', contentType: 'text/html' },
       304: { description: 'The page is as the browser has it' },
@@ -88,7 +90,7 @@ export const consoleAssetRoute = defineRoute({
   kind: 'console',
   summary: "The console's scripts and style",
   access: 'anyone',
-  params: z.object({ name: z.string().max(200) }),
+  params: z.object({ name: z.string().max(200).meta({ pattern: '^[A-Za-z0-9._-]+$' }) }),
   responses: { 200: { description: 'The file', contentType: 'text/javascript' } },
   errors: ['not_found'],
   async handle({ params, headers }) {

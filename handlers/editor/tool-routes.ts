@@ -5,9 +5,9 @@ import { ENTRYPOINT } from '#core/editor/editor-limits.ts';
 import type { JsonObject, ToolRecord, ToolSource } from '#core/editor/editor-store.ts';
 import { findTool } from '#core/editor/find-tool.ts';
 import { pageQuery, pageResponse } from '../http/read-input.ts';
-import { defineRoute, json } from '../route.ts';
+import { ID_PATTERN, defineRoute, json } from '../route.ts';
 
-const id = (what: string) => z.string().max(200).describe(what);
+const id = (what: string) => z.string().max(200).describe(what).meta({ pattern: ID_PATTERN });
 
 /** Path parameters of the routes below a tool. */
 export const ToolPath = z.object({ tool_id: id('Tool id, `tool_` + ULID') });

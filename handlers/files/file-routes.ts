@@ -18,9 +18,9 @@ import { reading, WRITE_ERRORS, writing } from './folder-routes.ts';
 const FilePath = SandboxPath.extend({
   path: z
     .string()
-    .describe(
-      'Absolute path without its leading slash, each segment percent-encoded, e.g. `workspace/a.txt`',
-    ),
+    .describe('Absolute path without its leading slash, each segment percent-encoded, e.g. `workspace/a.txt`')
+    // 4,096 bytes, of which each may take three characters.
+    .meta({ minLength: 1, maxLength: 12_288, pattern: '^[^?#]+$' }),
 });
 
 /**

@@ -1,8 +1,29 @@
 import { z } from 'zod';
 import { ERROR_CATALOGUE, type ErrorCode } from '#core/errors.ts';
-import { type FormBody, type ResponseDoc, type Route, VERSION } from '../route.ts';
+import { ALIAS, type FormBody, type ResponseDoc, type Route, VERSION } from '../route.ts';
 
 type Json = { [key: string]: unknown };
+
+export const TAGS: Readonly<Record<string, string>> = {
+  Approvals: 'Requests of agents that a person decides on, and policies that approve them',
+  Console: 'Pages and files of the console',
+  Delegations: 'Access of a program to one sandbox, limited in scope and time',
+  Docs: 'This document and its pages',
+  Editor: 'Tools of the editor: drafts, versions and runs',
+  Images: 'Images of sandboxes, and builds of them',
+  Inbox: 'Comments of people on the pages of a run',
+  MCP: 'The Model Context Protocol',
+  Operation: 'Health, metrics and sign-in',
+  Pool: 'The warm pool of sandboxes',
+  Ports: 'Ports that listen in a sandbox',
+  Previews: 'Live HTTPS previews of the servers in a sandbox',
+  Processes: 'Commands and processes in a sandbox',
+  Runs: 'Runs: a sandbox, its previews and their timeline',
+  Sandboxes: 'Sandboxes, their files and workspaces',
+  Servers: 'Declared servers, which start again after a crash',
+  Sessions: 'Sessions of commands, with a working directory and variables',
+  Skills: 'Skills that new sandboxes get',
+};
 
 /** Errors of all routes. */
 const SHARED_ERRORS: readonly ErrorCode[] = [
@@ -51,13 +72,23 @@ export function openapiDocument(routes: readonly Route[], { secured }: { readonl
         'Live previews of servers that agents start in sandboxes, and one API for the sandboxes behind them.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    ...(secured ? { security: [{ BearerAuth: [] }] } : {}),
+    servers: [{ url: '/', description: 'The host that serves this document' }],
+    security: secured ? [{ BearerAuth: [] }] : [],
+    tags: tagsOf(routes),
     paths,
     components: {
       schemas: components,
       securitySchemes: { BearerAuth: { type: 'http', scheme: 'bearer' } },
     },
   };
+}
+
+/** What the tags cover, as `TAGS` has it, for those that a route has. */
+function tagsOf(routes: readonly Route[]): Json[] {
+  const used = new Set(routes.map(({ tag }) => tag));
+  return Object.entries(TAGS)
+    .filter(([name]) => used.has(name))
+    .map(([name, description]) => ({ name, description }));
 }
 
 function operation(route: Route, components: Record<string, Json>): Json {
@@ -171,11 +202,20 @@ function formSchema({ form }: FormBody): Json {
   };
 }
 
+const TEXT = { type: 'string' };
+const BINARY = { type: 'string', format: 'binary' };
+
+function isText(type: string): boolean {
+  return type.startsWith('text/') || type.endsWith('ndjson');
+}
+
 function successes(responses: Readonly<Record<number, ResponseDoc>>, components: Record<string, Json>): Json {
   return Object.fromEntries(
     Object.entries(responses).map(([status, { description, schema, contentType }]) => {
       const content = {
-        ...(contentType === undefined ? {} : { [contentType]: { schema: { type: 'string' } } }),
+        ...Object.fromEntries(
+          [contentType ?? []].flat().map((type) => [type, { schema: isText(type) ? TEXT : BINARY }]),
+        ),
         ...(schema === undefined
           ? {}
           : { 'application/json': { schema: toSchema(schema, 'output', components) } }),
@@ -207,12 +247,20 @@ function failures(route: Route): Json {
         content: {
           'application/json': {
             schema: { $ref: '#/components/schemas/Error' },
-            example: { error: 'What is wrong, the value, and the remedy.', code: of[0] },
+            example: errorExample(of[0] as ErrorCode),
           },
         },
       },
     ]),
   );
+}
+
+function errorExample(code: ErrorCode): Json {
+  return {
+    error: 'What is wrong, the value, and the remedy.',
+    code,
+    retryable: ERROR_CATALOGUE[code].retryable,
+  };
 }
 
 /** JSON Schema of a zod schema; schemas with an id move into the components. */
@@ -246,20 +294,39 @@ function withoutNoise(schema: Json): void {
   if (schema['format'] === 'date-time') delete schema['pattern'];
   if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];
   if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
+  if (schema['exclusiveMinimum'] === Number.MIN_SAFE_INTEGER) delete schema['exclusiveMinimum'];
+  withoutAliases(schema);
+}
+
+/** Other spellings of a property (`ALIAS`) are served and accepted, not documented. */
+function withoutAliases(schema: Json): void {
+  const properties = schema['properties'] as Record<string, Json> | undefined;
+  const required = schema['required'] as string[] | undefined;
+  for (const [name, property] of Object.entries(properties ?? {})) {
+    if (property[ALIAS] === true) delete properties?.[name];
+  }
+  if (required !== undefined) schema['required'] = required.filter((name) => name in (properties ?? {}));
 }
 
 function withoutId({ id: _id, ...schema }: Json): Json {
   return schema;
 }
 
+/** With references to the components, and without lists of types. */
 function relink(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(relink);
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) =>
-      key === '$ref' && typeof inner === 'string'
-        ? [key, inner.replace('#/$defs/', '#/components/schemas/')]
-        : [key, relink(inner)],
-    ),
+  const inner = Object.entries(value).map(([key, each]) =>
+    key === '$ref' && typeof each === 'string'
+      ? [key, each.replace('#/$defs/', '#/components/schemas/')]
+      : [key, relink(each)],
   );
+  return separateTypes(Object.fromEntries(inner) as Json);
+}
+
+/** Generators of clients know no list of several types besides `null`. */
+function separateTypes(schema: Json): Json {
+  const { type, ...rest } = schema;
+  if (!Array.isArray(type) || type.filter((each) => each !== 'null').length < 2) return schema;
+  return { ...rest, anyOf: type.map((each: unknown) => ({ type: each })) };
 }

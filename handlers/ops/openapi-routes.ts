@@ -154,7 +154,7 @@ const openapiAssetRoute = defineRoute({
   kind: 'documents',
   summary: "The page's script and style",
   access: 'anyone',
-  params: z.object({ name: z.string().max(100) }),
+  params: z.object({ name: z.string().max(100).meta({ pattern: '^[A-Za-z0-9._-]+$' }) }),
   responses: { 200: { description: 'The file', contentType: 'text/javascript' } },
   errors: ['not_found'],
   async handle({ params, headers }) {

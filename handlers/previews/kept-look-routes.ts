@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PortholeError } from '#core/errors.ts';
 import { keptSince } from '#core/pages/look-at-page.ts';
-import { json } from '../route.ts';
+import { ID_PATTERN, json } from '../route.ts';
 import { defineRunRoute, RunPath } from '../runs/run-routes.ts';
 
 const KeptLookDto = z
@@ -61,10 +61,10 @@ const getLookPictureRoute = defineRunRoute({
   summary: 'Get the picture of a kept look, or its thumbnail',
   agents: true,
   params: RunPath.extend({
-    look: z.string().max(64).describe('`look_id`'),
+    look: z.string().max(64).describe('`look_id`').meta({ pattern: ID_PATTERN }),
     picture: z.enum(['picture', 'thumbnail']),
   }),
-  responses: { 200: { description: 'PNG or JPEG', contentType: 'image/*' } },
+  responses: { 200: { description: 'PNG or JPEG', contentType: ['image/png', 'image/jpeg'] } },
   errors: ['look_not_found'],
   async handle({ params }, run, services) {
     const look = await services.records.looks.get(run.id, params.look, run.owner);

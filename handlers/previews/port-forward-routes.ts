@@ -10,7 +10,7 @@ import { awaitApp } from '#core/processes/await-app.ts';
 import type { RunRecord } from '#core/runs/run-records.ts';
 import type { SandboxRecord } from '#core/sandboxes/sandbox-records.ts';
 import { PORT_MESSAGE, portNumber } from '../http/read-input.ts';
-import { json } from '../route.ts';
+import { ALIAS, ID_PATTERN, json } from '../route.ts';
 import { defineRunRoute, RunPath } from '../runs/run-routes.ts';
 import type { Services } from '../services.ts';
 import { PageResultDto, toPageResultDto } from './page-routes.ts';
@@ -26,7 +26,9 @@ export const keepPreviewAliveRoute = defineRunRoute({
     'Moves its expiry one idle window on, never past its maximum lifetime, and counts as use of the sandbox.',
   agents: true,
   channel: true,
-  params: RunPath.extend({ token: z.string().max(200).describe('`session_id` of the preview') }),
+  params: RunPath.extend({
+    token: z.string().max(200).meta({ pattern: ID_PATTERN }).describe('`session_id` of the preview'),
+  }),
   responses: {
     200: {
       description: 'Kept alive',
@@ -64,9 +66,15 @@ export const PreviewDto = z
     pod_name: z.string(),
     started_at: z.iso.datetime(),
     preview_url: z.string().nullable(),
-    previewUrl: z.string().nullable(),
+    previewUrl: z
+      .string()
+      .nullable()
+      .meta({ [ALIAS]: true }),
     keepalive_url: z.string().nullable().describe('Ping it about every 60 s while the preview is open'),
-    keepaliveUrl: z.string().nullable(),
+    keepaliveUrl: z
+      .string()
+      .nullable()
+      .meta({ [ALIAS]: true }),
     expires_at: z.iso.datetime().nullable().describe('When it ends unless it is kept alive'),
     max_until: z.iso.datetime().nullable().describe('When it ends whatever happens'),
     reason: z.enum(['sandbox_stopped']).optional().describe('Why it shows nothing until that changes'),
@@ -176,14 +184,14 @@ const listPortForwardsRoute = defineRunRoute({
 export const StartPreviewBody = z
   .strictObject({
     target_port: portNumber.optional().describe('Port inside the sandbox'),
-    targetPort: portNumber.optional().describe('The same, as legacy clients spell it'),
+    targetPort: portNumber.optional().meta({ [ALIAS]: true }),
     rotate: z.boolean().default(false).describe('End the present URL of the port and open a new one'),
     check: z
       .boolean()
       .default(false)
       .describe('Once the app answers, wait for a check of its page at `/` in a browser: `page`'),
   })
-  .meta({ id: 'StartPreviewRequest' })
+  .meta({ id: 'StartPreviewRequest', required: ['target_port'] })
   .transform(({ target_port, targetPort, rotate, check }, context) => {
     const chosen = target_port ?? targetPort;
     if (chosen === undefined || (target_port !== undefined && targetPort !== undefined)) {
@@ -235,7 +243,9 @@ export const stopPortForwardRoute = defineRunRoute({
   description: 'Its URL is revoked for good: the next start of the port gets a new one.',
   agents: true,
   channel: true,
-  params: RunPath.extend({ sessionId: z.string().max(200).describe('`session_id` of the preview') }),
+  params: RunPath.extend({
+    sessionId: z.string().max(200).meta({ pattern: ID_PATTERN }).describe('`session_id` of the preview'),
+  }),
   responses: {
     200: {
       description: 'Stopped',

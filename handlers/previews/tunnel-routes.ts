@@ -9,7 +9,11 @@ import { defineRoute, json } from '../route.ts';
 import { GUEST_ERRORS, SandboxPath } from '../sandboxes/sandbox-path.ts';
 
 const TunnelPath = SandboxPath.extend({
-  port: z.string().max(400).describe('TCP port in the sandbox, in the range that previews may have'),
+  port: z
+    .string()
+    .max(400)
+    .describe('TCP port in the sandbox, in the range that previews may have')
+    .meta({ pattern: String.raw`^\d{1,5}$` }),
 });
 
 /** @throws PortholeError `invalid_request`, in the sandbox bridge's wording */

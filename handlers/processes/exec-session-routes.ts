@@ -59,7 +59,9 @@ const deleteSessionRoute = defineRoute({
   agents: true,
   delegates: { scope: 'exec' },
   bridge: true,
-  params: SandboxPath.extend({ sid: z.string().max(400).describe('Session id') }),
+  params: SandboxPath.extend({
+    sid: z.string().max(400).describe('Session id').meta({ pattern: '^[a-zA-Z0-9._-]{1,128}$' }),
+  }),
   responses: { 204: { description: 'Ended' } },
   errors: ['session_error', ...GUEST_ERRORS],
   async handle({ params, caller, signal }, services) {

@@ -33,7 +33,11 @@ export const PortListDto = z
   .meta({ id: 'PortList' });
 
 export const ProcessPath = SandboxPath.extend({
-  pid: z.string().max(200).describe('Process id, as POST …/processes answers it'),
+  pid: z
+    .string()
+    .max(200)
+    .describe('Process id, as POST …/processes answers it')
+    .meta({ pattern: '^[A-Za-z0-9_-]{1,64}$' }),
 });
 export const ServerPath = SandboxPath.extend({
   name: z

@@ -21,7 +21,7 @@ import {
   toVisit,
   visitFields,
 } from '../previews/page-routes.ts';
-import { json } from '../route.ts';
+import { ID_PATTERN, json } from '../route.ts';
 import { defineRunRoute, RunPath } from './run-routes.ts';
 
 /** Characters of base64: 128 KiB of picture. */
@@ -117,7 +117,9 @@ const CommentBody = z
   })
   .meta({ id: 'InboxComment' });
 
-const MessagePath = RunPath.extend({ message: z.string().max(64).describe('`message_id`') });
+const MessagePath = RunPath.extend({
+  message: z.string().max(64).describe('`message_id`').meta({ pattern: ID_PATTERN }),
+});
 
 const postCommentRoute = defineRunRoute({
   id: 'postComment',

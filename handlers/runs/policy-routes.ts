@@ -4,7 +4,7 @@ import { POLICY_SCOPE_NAMES, scopeOf } from '#core/approvals/approval-scopes.ts'
 import type { PolicyRecord } from '#core/approvals/approval-store.ts';
 import { listedOwner } from '#core/callers.ts';
 import { pageQuery, pageResponse } from '../http/read-input.ts';
-import { defineRoute, json } from '../route.ts';
+import { ID_PATTERN, defineRoute, json } from '../route.ts';
 
 const deletePolicyRoute = defineRoute({
   id: 'deleteApprovalPolicy',
@@ -13,7 +13,7 @@ const deletePolicyRoute = defineRoute({
   tag: 'Approvals',
   summary: 'Delete an approval policy',
   description: 'What it covered is asked about again. What it has approved stays approved.',
-  params: z.object({ id: z.string().max(200).describe('`policy_id`') }),
+  params: z.object({ id: z.string().max(200).describe('`policy_id`').meta({ pattern: ID_PATTERN }) }),
   responses: { 204: { description: 'Deleted' } },
   errors: ['policy_not_found'],
   async handle({ params, person }, services) {

@@ -55,7 +55,9 @@ function toRunDto(run: RunRecord, caller: Caller): z.infer<typeof RunDto> {
  * Path parameters of the routes below a run. The use case validates the id, with the reference's
  * own error.
  */
-export const RunPath = z.object({ id: z.string().max(200).describe('Run id, `[A-Za-z0-9_-]{1,64}`') });
+export const RunPath = z.object({
+  id: z.string().max(200).describe('Run id').meta({ pattern: '^[A-Za-z0-9_-]{1,64}$' }),
+});
 
 interface RunRoute<Params, Query, Body> extends Omit<Route<Params, Query, Body>, 'handle'> {
   handle(

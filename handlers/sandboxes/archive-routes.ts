@@ -3,7 +3,7 @@ import { archiveNotFound } from '#core/archives/archive-sandbox.ts';
 import type { ArchiveRecord } from '#core/archives/archive-store.ts';
 import { listedOwner, mayManage } from '#core/callers.ts';
 import { pageQuery, pageResponse } from '../http/read-input.ts';
-import { defineRoute, json } from '../route.ts';
+import { ID_PATTERN, defineRoute, json } from '../route.ts';
 
 const ArchiveDto = z
   .object({
@@ -41,7 +41,7 @@ const deleteArchiveRoute = defineRoute({
   path: '/api/archives/{id}',
   tag: 'Sandboxes',
   summary: 'Delete an archive',
-  params: z.object({ id: z.string().max(200).describe('Of the archive') }),
+  params: z.object({ id: z.string().max(200).describe('Of the archive').meta({ pattern: ID_PATTERN }) }),
   responses: { 204: { description: 'Gone, and its files with it' } },
   errors: ['archive_not_found', 'archive_error'],
   async handle({ params: { id }, person }, { records, archives }) {

@@ -30,7 +30,7 @@ const Rule = z
   )
   .meta({ id: 'NetworkRule', example: 'api.example.com' });
 
-const Mode = z.enum(NETWORK_MODES, 'must be off, packages, allowlist or open');
+const Mode = z.enum(NETWORK_MODES, 'must be off, packages, allowlist or open').meta({ id: 'NetworkMode' });
 
 const SecretDto = z
   .strictObject({

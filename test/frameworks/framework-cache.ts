@@ -92,7 +92,7 @@ export async function installWheels(requirements: string, work: string): Promise
 }
 
 /** npm on this Node: packages are selected and compiled for the Node that runs them. */
-async function npm(args: readonly string[], cwd: string): Promise<void> {
+export async function npm(args: readonly string[], cwd: string): Promise<void> {
   const bin = dirname(process.execPath);
   const env = {
     ...process.env,

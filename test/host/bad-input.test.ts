@@ -228,7 +228,9 @@ describe('bad input', () => {
   test.each([
     ['GET', 'ports/1/wait', 'POST'],
     ['DELETE', 'servers', 'GET'],
-  ])('answers 405 to %s …/%s, which is no route of the bridge', async (method, path, allow) => {
+    // A method that no route has.
+    ['PROPFIND', 'running', 'GET'],
+  ])('answers 405 to %s …/%s, which the bridge has no answer to', async (method, path, allow) => {
     const answer = await porthole.call(method, `/v1/sandbox/${run.sandboxId}/${path}`, { token: ALICE });
     expect([...outcome(answer), answer.headers['allow']]).toEqual([405, 'method_not_allowed', allow]);
   });
@@ -356,6 +358,7 @@ describe('bad input', () => {
       ['GET', '/api/runs?after=x', 400, 'invalid_request'],
       ['GET', '/api/nothing', 404, 'not_found'],
       ['PUT', '/api/runs/RUN', 405, 'method_not_allowed'],
+      ['TRACE', '/v1/sandbox/SANDBOX/running', 405, 'method_not_allowed'],
       ['GET', '//api/runs', 404, 'not_found'],
       ['GET', '/v1/../api/runs', 404, 'not_found'],
       ['GET', '/api/runs/%zz', 400, 'invalid_request'],

@@ -2,8 +2,20 @@ import { describe, expect, test } from '@jest/globals';
 import { openapiDocument } from '#handlers/ops/openapi-document.ts';
 import { ROUTES } from '#handlers/routes.ts';
 
+interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly schema: Record<string, unknown>;
+  }[];
+}
+
 interface Document {
-  readonly paths: Record<string, Record<string, { readonly operationId: string }>>;
+  readonly servers: readonly unknown[];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Record<string, Record<string, Operation>>;
   readonly components: { readonly schemas: Record<string, Record<string, unknown>> };
 }
 
@@ -52,8 +64,49 @@ describe('the OpenAPI document', () => {
   test('gives each error an example with a code of that status', () => {
     expect(text).toContain(
       '"404":{"description":"`sandbox_not_found`","content":{"application/json":{"schema":{"$ref":"#/components/schemas/Error"},' +
-        '"example":{"error":"What is wrong, the value, and the remedy.","code":"sandbox_not_found"}}}}',
+        '"example":{"error":"What is wrong, the value, and the remedy.","code":"sandbox_not_found","retryable":false}}}}',
     );
+  });
+
+  test('names its servers, and describes each of its tags', () => {
+    const { servers, tags } = document;
+    expect(servers).toEqual([{ url: '/', description: expect.any(String) }]);
+    const used = new Set(
+      Object.values(document.paths).flatMap((item) => Object.values(item).flatMap(({ tags }) => tags)),
+    );
+    expect(tags.map(({ name }) => name).toSorted()).toEqual([...used].toSorted());
+    expect(tags.filter(({ description }) => description.length < 10)).toEqual([]);
+  });
+
+  test('limits each parameter of a path, by a pattern or a list', () => {
+    const all = Object.values(document.paths).flatMap((item) =>
+      Object.values(item).flatMap(({ operationId, parameters = [] }) =>
+        parameters
+          .filter((parameter) => parameter.in === 'path')
+          .map(({ name, schema }) => ({ operationId, name, schema })),
+      ),
+    );
+    expect(all.length).toBeGreaterThan(100);
+    expect(
+      all.filter(({ schema }) => schema['pattern'] === undefined && schema['enum'] === undefined),
+    ).toEqual([]);
+  });
+
+  test('has one type a schema, besides null, and one spelling a property', () => {
+    const lists: unknown[] = [];
+    const twins: string[] = [];
+    JSON.stringify(document, (key, value: unknown) => {
+      if (key === 'type' && Array.isArray(value) && value.filter((type) => type !== 'null').length > 1)
+        lists.push(value);
+      if (key === 'properties') {
+        const names = Object.keys(value as object);
+        const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+        twins.push(...names.filter((name) => snake(name) !== name && names.includes(snake(name))));
+      }
+      return value;
+    });
+    expect([lists, twins]).toEqual([[], []]);
+    expect(document.components.schemas['StartPreviewRequest']).toMatchObject({ required: ['target_port'] });
   });
 
   test('names times by their format alone', () => {
