@@ -108,19 +108,29 @@ async function watchHost(ms: number): Promise<Seen> {
   return { wait, block };
 }
 
+async function round(kind: string): Promise<Seen> {
+  guest.postMessage(kind, []);
+  const seen = await watchHost(ROUND_MS);
+  guest.postMessage('', []);
+  return seen;
+}
+
 test('answers another owner while a guest sends hostile answers of each kind to each reader', async () => {
   // The first requests load the routes.
   guest.postMessage(kinds[0], []);
   await after(ROUND_MS);
   guest.postMessage('', []);
-  const usual = await watchHost(ROUND_MS);
-  const slow: Record<string, Seen> = {};
+  const slow: string[] = [];
+  let usual = await watchHost(ROUND_MS);
+  const isSlow = ({ wait, block }: Seen) => wait > MOST_WAIT_MS + 3 * usual.wait || block > MOST_BLOCK_MS;
   for (const kind of kinds) {
-    guest.postMessage(kind, []);
-    const seen = await watchHost(ROUND_MS);
-    guest.postMessage('', []);
-    const isSlow = seen.wait > MOST_WAIT_MS + 3 * usual.wait;
-    if (isSlow || seen.block > MOST_BLOCK_MS) slow[kind] = seen;
+    let seen = await round(kind);
+    // Other processes may have taken the machine for a moment.
+    for (let again = 0; again < 3 && isSlow(seen); again += 1) {
+      usual = await watchHost(ROUND_MS);
+      seen = await round(kind);
+    }
+    if (isSlow(seen)) slow.push(`${kind}: ${JSON.stringify({ seen, usual })}`);
   }
-  expect({ usual, slow }).toEqual({ usual, slow: {} });
+  expect(slow).toEqual([]);
 }, 120_000);
