@@ -1,8 +1,15 @@
+import { fileForm } from '../http/file-form.ts';
 import type { HttpClient } from '../http/http-client.ts';
 import { parseObject } from '../http/parse-object.ts';
 import { PortholeError } from '../http/porthole-error.ts';
+import { wholeIfSmall } from '../streams/byte-streams.ts';
 import { decodeText } from '../streams/decode-text.ts';
 import { readEvents } from '../streams/read-events.ts';
+
+/** Bytes of the body of a `PUT`: the API's limit. Larger files are sent as a form. */
+const MOST_PUT = 33_554_432;
+/** Bytes of a stream that are held, so that a small file can be sent again. */
+const MOST_HELD = 1_048_576;
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
@@ -125,9 +132,25 @@ export class Files {
     return decodeText(await this.bytes(path, options));
   }
 
-  /** Atomic; creates missing folders. At most 32 MiB. */
+  /** Atomic; creates missing folders. */
   async write(path: string, content: FileContent, { signal }: CallOptions = {}): Promise<void> {
-    await this.#http.done(`PUT ${this.#of(path)}`, { content, timeoutMs: 0, signal });
+    const address = this.#of(path);
+    const small = content instanceof ReadableStream ? await wholeIfSmall(content, MOST_HELD) : content;
+    const large = small instanceof ReadableStream ? small : largeBlob(small);
+    if (large === undefined) {
+      await this.#http.done(`PUT ${address}`, { content: small, timeoutMs: 0, signal });
+      return;
+    }
+    const [folder, name] = folderAndName(path);
+    const { contentType, body } = fileForm(name, large);
+    await this.#http.done(`POST ${this.#path}/files`, {
+      query: { path: folder },
+      content: body,
+      headers: { 'content-type': contentType },
+      isIdempotent: true,
+      timeoutMs: 0,
+      signal,
+    });
   }
 
   /**
@@ -245,6 +268,26 @@ export class Files {
   async #body(...call: Parameters<HttpClient['send']>): Promise<ReadableStream<Uint8Array>> {
     return (await this.#http.send(...call)).body ?? new Blob([]).stream();
   }
+}
+
+/** The content as a blob, which is read as it is sent, if it is too large for a `PUT`. */
+function largeBlob(content: string | Uint8Array | Blob): Blob | undefined {
+  // A unit of a string has at most three bytes in UTF-8.
+  const size = typeof content === 'string' ? 3 * content.length : sizeOf(content);
+  if (size <= MOST_PUT) return undefined;
+  const blob = content instanceof Blob ? content : new Blob([content]);
+  return blob.size > MOST_PUT ? blob : undefined;
+}
+
+function sizeOf(content: Uint8Array | Blob): number {
+  return content instanceof Blob ? content.size : content.byteLength;
+}
+
+/** The absolute folder of a file, and its name in it. */
+function folderAndName(path: string): readonly [folder: string, name: string] {
+  const parts = path.split('/').filter((part) => part !== '');
+  const name = parts.pop() ?? '';
+  return [`/${[...(path.startsWith('/') ? [] : ['workspace']), ...parts].join('/')}`, name];
 }
 
 async function whole<T>(reading: Promise<T>, path: string, signal: AbortSignal | undefined): Promise<T> {

@@ -50,6 +50,27 @@ export async function readAtMost(
   return concatBytes(chunks);
 }
 
+/** The bytes of a stream if there are at most so many, and otherwise a stream of all of them. */
+export async function wholeIfSmall(
+  stream: ReadableStream<Uint8Array>,
+  most: number,
+): Promise<Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>> {
+  const rest = readStream(stream);
+  const chunks: Uint8Array[] = [];
+  for (let length = 0; length <= most; ) {
+    const { done, value } = await rest.next();
+    if (done === true) return concatBytes(chunks);
+    chunks.push(value);
+    length += value.length;
+  }
+  return toStream(
+    (async function* () {
+      yield* chunks;
+      yield* rest;
+    })(),
+  );
+}
+
 /** A stream of an iterable's chunks, pulled on demand. */
 export function toStream(source: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
   const iterator = source[Symbol.asyncIterator]();

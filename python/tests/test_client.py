@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import threading
 from datetime import datetime, timezone
 from pathlib import Path
@@ -177,6 +178,15 @@ def test_changes_files(run: Run) -> None:
         "truncated": False,
     }
     run.files.delete("files", recursive=True)
+    large = b"x" * (33 * 1_048_576)
+    run.files.write("large/bytes.bin", large)
+    with tempfile.TemporaryFile() as file:
+        file.write(large)
+        file.seek(0)
+        run.files.write("/workspace/large/a file.bin", file)
+    sizes = {each["name"]: each["size"] for each in run.files.list("large")["entries"]}
+    assert sizes == {"bytes.bin": len(large), "a file.bin": len(large)}
+    run.files.delete("large", recursive=True)
     with pytest.raises(ValueError, match="without"):
         run.files.write("../etc/passwd", "")
 

@@ -108,6 +108,9 @@ describe('the command line', () => {
     expect(piped.code).toBe(0);
     const back = { code: 0, stdout: 'through a pipe', stderr: '' };
     expect(await run('cp try:docs/piped.txt -')).toEqual(back);
+    const large = 'x'.repeat(40_000_000);
+    expect((await porthole(['cp', '-', 'try:large.bin'], environment, { stdin: large })).code).toBe(0);
+    expect(await run('exec try -- stat -c %s large.bin')).toMatchObject({ stdout: '40000000\n' });
     expect((await run('cp - try:docs/')).stderr).toContain('name the file for the standard input');
     expect((await run('cp try:docs/piped.txt - --json')).code).toBe(2);
     const servers = `/v1/sandbox/${id}/servers/web`;

@@ -27,6 +27,8 @@ suite('the OpenAI Agents SDK for Python, through the bridge', pythonMissing, () 
       ],
       failed: [3, 'out\n', 'err\n'],
       same: true,
+      large: true,
+      timed: [124, 'out\n', 'Command timed out after 1000ms\n'],
       restored: 'first\nsecond',
       running: true,
       answer: '42\n',

@@ -158,6 +158,29 @@ describe('the client', () => {
       expect(await new Response(await sandbox.files.stream('stream')).text()).toBe('onetwo');
     });
 
+    test('writes more than one request takes, as a stream, under any name', async () => {
+      const piece = new Uint8Array(1_048_576).fill(120);
+      const content = {
+        'large/a stream "%22".bin': toStream(
+          (async function* () {
+            for (let at = 0; at < 40; at += 1) yield piece;
+          })(),
+        ),
+        'large/a blob.bin': new Blob(Array.from({ length: 40 }, () => piece)),
+        '/workspace/large/a text.txt': 'é'.repeat(20 * 1_048_576),
+      };
+      for (const [path, each] of Object.entries(content)) await sandbox.files.write(path, each);
+      const listed = await sandbox.files.list('large');
+      expect(listed.entries.map(({ name, size }) => [name, size])).toEqual([
+        ['a blob.bin', 40 * 1_048_576],
+        ['a stream "%22".bin', 40 * 1_048_576],
+        ['a text.txt', 40 * 1_048_576],
+      ]);
+      await expect(sandbox.files.write('/etc/large', new Blob([piece]).stream())).rejects.toMatchObject({
+        status: 403,
+      });
+    });
+
     test('says what is not there, and takes no path that would be another on its way', async () => {
       await expect(sandbox.files.text('none')).rejects.toMatchObject({
         status: 404,

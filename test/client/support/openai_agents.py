@@ -79,10 +79,17 @@ async def main() -> None:
 
     failed = await session.exec("echo out; echo err >&2; exit 3")
     await session.write(Path("bytes.bin"), io.BytesIO(bytes(range(256))))
+    # Beyond the bridge's limit of an archive: it must come back after the workspace is cleared.
+    await session.exec("seq 100000000 200000000 | head -c 44000000 > large.bin")
+    before = (await session.exec("cksum large.bin")).stdout
     archive = (await session.persist_workspace()).read()
     same = (await session.read(Path("bytes.bin"))).read() == bytes(range(256))
-    await session.exec("rm -r notes bytes.bin")
+    await session.exec("rm -r notes bytes.bin large.bin")
     await session.hydrate_workspace(io.BytesIO(archive))
+    large = (await session.exec("cksum large.bin")).stdout == before
+    # The client gives up 5 s after its time limit, whatever the command and its children do.
+    stubborn = "trap '' TERM; setsid sleep 60 & echo out; sleep 60; sleep 60"
+    timed = await session.exec(stubborn, timeout=1)
     restored = (await session.read(Path("notes/it's 100%.md"))).read().decode()
     running = await session.running()
     await session.aclose()
@@ -99,6 +106,8 @@ async def main() -> None:
                 "outputs": model.outputs,
                 "failed": [failed.exit_code, failed.stdout.decode(), failed.stderr.decode()],
                 "same": same,
+                "large": large,
+                "timed": [timed.exit_code, timed.stdout.decode(), timed.stderr.decode()],
                 "restored": restored,
                 "running": running,
                 "answer": answer,

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import posixpath
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import Any, Literal, cast
+from typing import IO, Any, Literal, cast
 
 from .._folder import FolderUpload, Uploaded
 from .._requests import file_path
@@ -12,6 +13,8 @@ from .http import AsyncHttp
 
 # `bytes` is a method below.
 Data = bytes
+# Bytes of the body of a PUT: the API's limit. Larger files are sent as a form, which has none.
+MOST_PUT = 33_554_432
 
 
 class AsyncFiles:
@@ -32,9 +35,23 @@ class AsyncFiles:
         """As UTF-8."""
         return (await self.bytes(path)).decode("utf-8", "replace")
 
-    async def write(self, path: str, content: str | Data) -> None:
-        """Atomic; makes missing folders. At most 32 MiB."""
-        await self._http.send("PUT", self._of(path), content=content, timeout=None)
+    async def write(self, path: str, content: str | Data | IO[Data]) -> None:
+        """Atomic; makes missing folders. An open binary file is sent as it is read."""
+        address = self._of(path)
+        data = content.encode() if isinstance(content, str) else content
+        if isinstance(data, Data) and len(data) <= MOST_PUT:
+            await self._http.send("PUT", address, content=data, timeout=None)
+            return
+        folder, name = posixpath.split(posixpath.join("/workspace", path))
+        await self._http.send(
+            "POST",
+            f"{self._path}/files",
+            query={"path": folder},
+            files=[("files", (name, data))],
+            # What was read of a file cannot be sent again.
+            idempotent=isinstance(data, Data),
+            timeout=None,
+        )
 
     async def delete(self, path: str, *, recursive: bool = False) -> None:
         """Deletes a file, a link itself, or a folder; a nonempty one needs `recursive`."""
