@@ -112,8 +112,12 @@ export class CommandStarter {
   }
 }
 
-function refusal({ argv: [name] }: PreparedCommand, error: Error): RefusedCommand {
-  return { code: 126, reason: `${name}: ${error.message}` };
+/** Limits of execve(2): of one text, and of all of them with the default size of the stack. */
+const TOO_LONG =
+  'the command is too long. One argument or variable has at most 131071 bytes, and all of them at most 2 MiB. Write what is long to a file and name the file, or pass it through stdin';
+
+function refusal({ argv: [name] }: PreparedCommand, error: NodeJS.ErrnoException): RefusedCommand {
+  return { code: 126, reason: `${name}: ${error.code === 'E2BIG' ? TOO_LONG : error.message}` };
 }
 
 /** Without pipes output uses sockets, which programs cannot open a second time. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asksForScript, HotReloadPort, isPlainScript } from '../hot-reload-port.ts';
+import { hintedLinks } from './early-hints.ts';
 import type { OpenExchange, PreviewBackend } from './preview-backend.ts';
 import { type BodyFraming, bodyFraming, requestHead, responseHeaders } from '../preview-headers.ts';
 import type { AdmittedRequest, PreviewProxyDeps } from '../preview-proxy-deps.ts';
@@ -176,14 +177,11 @@ export class HttpExchange implements OpenExchange, ConnectionUser, ResponseEvent
 
   informational(head: ResponseHead): void {
     if (head.status !== 103 || this.#req.httpVersion !== '1.1') return;
-    const links: string[] = [];
-    for (let at = 0; at < head.rawHeaders.length; at += 2) {
-      if (head.rawHeaders[at]?.toLowerCase() === 'link') links.push(head.rawHeaders[at + 1] as string);
-    }
+    const links = hintedLinks(head);
     try {
-      if (links.length > 0) this.#res.writeEarlyHints({ link: links });
+      if (links.length > 0) this.#res.writeEarlyHints({ link: [...links] });
     } catch {
-      // Node rejects malformed Link values. A lost hint does no harm.
+      // Node rejects characters that no header may have. A lost hint does no harm.
     }
   }
 

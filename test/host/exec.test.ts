@@ -34,6 +34,18 @@ describe('running a command', () => {
     expect((await exec({ argv: ['true'] })).text).toBe('event: exit\ndata: {"exit_code":0}\n\n');
   });
 
+  test('says the limit of a command that is too long, and the way out', async () => {
+    for (const headers of [{}, { 'session-id': 'long' }]) {
+      const body = { argv: ['echo', 'x'.repeat(140_000)] };
+      const { text } = await porthole.call('POST', `/v1/sandbox/${id}/exec`, { body, headers });
+      const [stderr, exit] = readEvents(text);
+      expect([stderr?.event, exit?.data]).toEqual(['stderr', '{"exit_code":126}']);
+      expect(Buffer.from(stderr?.data ?? '', 'base64').toString()).toMatch(
+        /at most 131071 bytes, .* 2 MiB\. Write what is long to a file .* stdin\n$/,
+      );
+    }
+  });
+
   test('sends events while the command runs', async () => {
     const seen: string[] = [];
     await new Promise<void>((resolve, reject) => {

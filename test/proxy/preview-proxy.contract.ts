@@ -213,6 +213,23 @@ export function previewProxyContract(startGateway: StartGateway): void {
       expect(raw).toContain('Link: </a.css>; rel=preload; as=style\r\n');
     });
 
+    test('carries several early hints, without those that Node refuses', async () => {
+      const kept = [
+        '</a,b.css>; rel=preload; as=style',
+        '</b.js>; rel="modulepreload"; crossorigin',
+        '<https://fonts.example>; rel=preconnect',
+      ];
+      const refused = '</c.png>; rel=preload; imagesizes="(width > 600px), 100vw"';
+      const app = await startCanned(
+        `HTTP/1.1 103 Early Hints\r\nLink: ${kept[0]}, ${refused},${kept[1]}\r\nlink: ${kept[2]}\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`,
+      );
+      const fixture = await startGateway(app.port);
+      open.push(app, fixture);
+      const { raw } = await fetchRaw(fixture.port, fixture.previewHost);
+      expect(statusesOf(raw)).toEqual([103, 200]);
+      expect(raw).toContain(`Link: ${kept.join(', ')}\r\n`);
+    });
+
     test('lasts until an HTTP/1.0 server closes', async () => {
       const app = await startCanned('HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nold but good', true);
       const fixture = await startGateway(app.port);
