@@ -32,7 +32,7 @@ function splitLinks(value: string): readonly string[] {
   return [...links, value.slice(from).trim()];
 }
 
-/** Node's format: a URL, then parameters whose values have no white space and no semicolon. */
+/** Node's format: a URL, then parameters without white space and semicolons in their values. */
 function isAccepted(link: string): boolean {
   const end = link.indexOf('>');
   if (!link.startsWith('<') || end === -1) return false;
