@@ -61,7 +61,7 @@ export function agentConfigurations({ url, runId, token }: AgentAccess): readonl
     {
       id: 'typescript',
       words: 'TypeScript',
-      into: 'Use the client library: npm install @porthole/client, or npm run build in the clone.',
+      into: 'Use the client library: npm run build in the clone, or npm pack --workspace client there and npm install of the tarball in your project.',
       text: [
         `import { Porthole } from '@porthole/client';`,
         '',
@@ -73,7 +73,7 @@ export function agentConfigurations({ url, runId, token }: AgentAccess): readonl
     {
       id: 'python',
       words: 'Python',
-      into: 'Use the Python package: pip install porthole, or pip install ./python in the clone.',
+      into: 'Use the Python package: pip install ./python in the clone.',
       text: [
         `from porthole import Porthole`,
         '',

@@ -1,4 +1,4 @@
-"""A sandbox backend for deepagents: `pip install porthole[langchain]`.
+"""A sandbox backend for deepagents: `pip install './python[langchain]'` in the clone.
 
 from deepagents import create_deep_agent
 from porthole.langchain import PortholeBackend
