@@ -4,8 +4,9 @@ import { ReadStream } from 'node:tty';
 import { CommandOutput } from './command-output.ts';
 import type { ChildTimes } from './process-usage.ts';
 import type { CommandExit, TerminalSize } from './protocol/exec-protocol.ts';
+import { signalName } from './protocol/signals.ts';
 import type { CommandInput, PreparedCommand, StartedCommand } from './start-command.ts';
-import { signalGroup, signalName } from './protect-guest.ts';
+import { signalGroup } from './protect-guest.ts';
 
 /**
  * The native part of node-pty. Its own wrapper truncates output 200 ms after the exit, so it is not

@@ -4,8 +4,8 @@
  */
 import { closeSync } from 'node:fs';
 import { type Library, ofLibrary } from './protocol/foreign-calls.ts';
-import { signalName } from './protect-guest.ts';
 import type { CommandExit } from './protocol/exec-protocol.ts';
+import { signalName } from './protocol/signals.ts';
 import type { PreparedCommand } from './start-command.ts';
 
 /**
@@ -14,8 +14,8 @@ import type { PreparedCommand } from './start-command.ts';
  */
 type Spawn = (
   command: Omit<PreparedCommand, 'stdin'>,
-  stdout: number,
-  stderr: number,
+  /** Without `stdin` it is empty. */
+  streams: { readonly stdin?: number; readonly stdout: number; readonly stderr: number },
   exited: (exit: CommandExit) => void,
 ) => number | undefined;
 
@@ -70,11 +70,11 @@ function openSpawn(libc: Library): Spawn {
   // Before the first start, so that no exit is missed.
   process.on('SIGCHLD', reap);
 
-  return ({ file, argv, cwd, env }, stdout, stderr, exited) => {
+  return ({ file, argv, cwd, env }, { stdin, stdout, stderr }, exited) => {
     init(actions);
     try {
       const failed =
-        open(actions, 0, '/dev/null', 0, 0) ||
+        (stdin === undefined ? open(actions, 0, '/dev/null', 0, 0) : dup2(actions, stdin, 0)) ||
         dup2(actions, stdout, 1) ||
         dup2(actions, stderr, 2) ||
         chdir(actions, cwd) ||
@@ -99,7 +99,7 @@ function exitOf(status: number): CommandExit {
   return signal === 0 ? { code: (status >> 8) & 0xff } : { signal: signalName(signal) };
 }
 
-/** One stream of a command's output. */
+/** One standard stream of a command. */
 interface CommandPipe {
   /** The guest's end. */
   readonly ours: number;
@@ -124,9 +124,20 @@ export function openOutputPipes(): readonly [CommandPipe, CommandPipe] | undefin
 }
 
 function openPipe(): CommandPipe | undefined {
+  const ends = openEnds();
+  return ends && { ours: ends.read, theirs: ends.write };
+}
+
+/** @see openOutputPipes */
+export function openInputPipe(): CommandPipe | undefined {
+  const ends = openEnds();
+  return ends && { ours: ends.write, theirs: ends.read };
+}
+
+function openEnds(): { readonly read: number; readonly write: number } | undefined {
   const descriptors = Buffer.alloc(8);
   if (pipe2()?.(descriptors, O_CLOEXEC) !== 0) return undefined;
-  return { ours: descriptors.readInt32LE(0), theirs: descriptors.readInt32LE(4) };
+  return { read: descriptors.readInt32LE(0), write: descriptors.readInt32LE(4) };
 }
 
 export function discardPipe({ ours, theirs }: CommandPipe): void {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { accessSync, closeSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
+import { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { CommandOutput } from './command-output.ts';
@@ -10,7 +11,7 @@ import type { CommandExit, ExecRequest, TerminalSize } from './protocol/exec-pro
 import { AUTHORITY_VARIABLE, CERTIFICATE_VARIABLES, NETWORK } from './protocol/network.ts';
 import { openFolder } from './protocol/open-folder.ts';
 import { type GuestSettings, locate } from './protocol/settings-protocol.ts';
-import { discardPipe, openOutputPipes, spawnProgram } from './spawn-program.ts';
+import { discardPipe, openInputPipe, openOutputPipes, spawnProgram } from './spawn-program.ts';
 
 /** Destination of a command's input. */
 export interface CommandInput {
@@ -149,13 +150,23 @@ function startPiped(command: PreparedCommand, times: ChildTimes): Starting {
     resize: () => {},
   });
   const [out, err] = pipes ?? [];
-  if (out !== undefined && err !== undefined && !command.stdin) {
-    const pid = expendable(() => spawnProgram(command, out.theirs, err.theirs, ended));
+  const into = command.stdin && pipes !== undefined ? openInputPipe() : undefined;
+  if (out !== undefined && err !== undefined && (!command.stdin || into !== undefined)) {
+    const stdin = into && inputOf(into.ours);
+    const ends = { stdout: out.theirs, stderr: err.theirs, ...(into && { stdin: into.theirs }) };
+    const pid = expendable(() =>
+      spawnProgram(command, ends, (exit) => {
+        stdin?.destroy();
+        ended(exit);
+      }),
+    );
+    if (into !== undefined) closeSync(into.theirs);
     if (pid !== undefined) {
       closeSync(out.theirs);
       closeSync(err.theirs);
-      return startedAs(pid, out.ours, err.ours);
+      return startedAs(pid, out.ours, err.ours, stdin);
     }
+    stdin?.destroy();
   }
   let child: ChildProcess;
   try {
@@ -184,12 +195,20 @@ function startPiped(command: PreparedCommand, times: ChildTimes): Starting {
   for (const pipe of pipes ?? []) closeSync(pipe.theirs);
   child.once('exit', (code, signal) => ended(signal === null ? { code: code ?? 0 } : { signal }));
   const stdin = child.stdin ?? undefined;
-  // A command that exits without reading all its input is not an error.
-  stdin?.on('error', () => {});
+  stdin?.on('error', ignoreUnread);
   const stdout = out?.ours ?? child.stdout;
   const stderr = err?.ours ?? child.stderr;
   if (stdout === null || stderr === null) throw new Error('a command without output');
   return startedAs(pid, stdout, stderr, stdin);
+}
+
+/** A command that exits without reading all its input is not an error. */
+const ignoreUnread = (): void => {};
+
+function inputOf(pipe: number): Writable {
+  const stdin = new Socket({ fd: pipe, readable: false, writable: true });
+  stdin.on('error', ignoreUnread);
+  return stdin;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { PassThrough, pipeline, type Readable } from 'node:stream';
 import { newDetailId } from '#guest/protocol/details-protocol.ts';
+import { exitCodeOfSignal } from '#guest/protocol/signals.ts';
 import { PortholeError } from '../errors.ts';
 import { resolveWorkspacePath } from '../files/workspace-path.ts';
 import type { ExecCommand, ExecProcess, Sandboxes } from '../sandboxes/sandbox-provider.ts';
@@ -105,16 +106,6 @@ const GRACE_MS = 4_000;
 const ENTERS_WITHIN_MS = 10_000;
 /** Exit code of `timeout(1)`, and of the bridge. */
 const TIMED_OUT = 124;
-const SIGNAL_NUMBERS: Record<string, number> = {
-  SIGHUP: 1,
-  SIGINT: 2,
-  SIGQUIT: 3,
-  SIGABRT: 6,
-  SIGKILL: 9,
-  SIGSEGV: 11,
-  SIGPIPE: 13,
-  SIGTERM: 15,
-};
 
 /**
  * Runs argv through `bash -c`, quoted word by word, so that builtins work and nothing is injected.
@@ -151,7 +142,7 @@ export async function executeCommand(
           grace = setTimeout(() => process.kill('SIGKILL'), GRACE_MS);
         }, timeoutMs);
   const exitCode = process.exited
-    .then((exit) => (timedOut ? TIMED_OUT : (exit.code ?? 128 + (SIGNAL_NUMBERS[exit.signal ?? ''] ?? 0))))
+    .then((exit) => (timedOut ? TIMED_OUT : (exit.code ?? exitCodeOfSignal(exit.signal ?? ''))))
     .finally(() => {
       clearTimeout(limit);
       clearTimeout(grace);

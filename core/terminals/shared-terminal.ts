@@ -1,9 +1,9 @@
-import { constants } from 'node:os';
 import { finished } from 'node:stream/promises';
 import type { MessageSocket } from './message-socket.ts';
 import type { ExecExit, ExecProcess } from '../sandboxes/sandbox-provider.ts';
 import type { ReplayRing } from '../runs/event-log.ts';
 import type { TerminalSize } from '#guest/protocol/exec-protocol.ts';
+import { exitCodeOfSignal } from '#guest/protocol/signals.ts';
 import { readControl } from './terminal-messages.ts';
 import { Keyboard, Resizer } from './terminal-input.ts';
 import { Audience, MOST_WAITING } from './audience.ts';
@@ -172,11 +172,10 @@ export class Terminal {
 }
 
 function exited({ code, signal }: ExecExit): CloseReason {
-  const number = constants.signals[signal as NodeJS.Signals] ?? 0;
   const message =
     signal === undefined
       ? ({ type: 'exit', code } as const)
-      : ({ type: 'exit', code: 128 + number, signal } as const);
+      : ({ type: 'exit', code: exitCodeOfSignal(signal), signal } as const);
   return { message, closeCode: 1000 };
 }
 

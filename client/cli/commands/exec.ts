@@ -1,7 +1,7 @@
-import { constants } from 'node:os';
 import { type CommandSpec, type Context, OWN_FAILURE, UsageError } from '../command.ts';
 import type { Process } from '../../sandboxes/processes.ts';
 import { TextPieces } from '../../streams/decode-text.ts';
+import { exitCodeOfSignal } from '../exit-code-of-signal.ts';
 import { readDuration } from '../read-values.ts';
 import { holdSandbox } from '../hold-sandbox.ts';
 import { write } from '../print.ts';
@@ -89,8 +89,7 @@ async function withInput(
     for await (const event of process.output({ signal })) {
       if (event.type === 'exit') {
         const { code: own, signal: by, reason } = event.exit;
-        // As shells have it.
-        const code = own ?? (by === null ? OWN_FAILURE : 128 + constants.signals[by as NodeJS.Signals]);
+        const code = own ?? (by === null ? OWN_FAILURE : exitCodeOfSignal(by));
         if (reason === 'out_of_memory')
           await note('porthole: the sandbox is out of memory, which ended the command.');
         for (const stream of ['stdout', 'stderr'] as const) said[stream] += pieces[stream].end();
