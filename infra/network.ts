@@ -22,6 +22,7 @@ export class Network extends component('Network', ({ name, config, resolve, pare
     'to-broker': resolve(toBrokerPlan(config)),
     broker: resolve(brokerPlan(config)),
     browsers: resolve(browsersPlan(config)),
+    calls: resolve(callsPlan(config)),
   };
   const opened = [
     new NetworkPolicy(`${name}-functions`, resolve(functionsPlan(config)), { parent }),
@@ -33,6 +34,8 @@ export class Network extends component('Network', ({ name, config, resolve, pare
   ];
   return { policies: [closed, ...opened].map(({ id }) => id) };
 }) {}
+
+const COMPONENT = 'app.kubernetes.io/component';
 
 const TO_DNS = {
   to: [podsOf('kube-system', { 'k8s-app': 'kube-dns' })],
@@ -137,8 +140,8 @@ export function brokerPlan({ namespaces, broker }: StackConfig) {
 }
 
 /**
- * The browsers' pods: only the functions reach their port, and they reach only the gateway and the
- * cluster's DNS. The ports of a gateway's pods are not known here. Undefined without browsers.
+ * The browsers' pods: only the functions reach their port, and they reach only the gateway's
+ * listeners and the cluster's DNS. Undefined without browsers.
  */
 export function browsersPlan({ namespaces, gateway, browsers }: StackConfig) {
   if (browsers === undefined) return undefined;
@@ -150,7 +153,7 @@ export function browsersPlan({ namespaces, gateway, browsers }: StackConfig) {
       policyTypes: ['Ingress', 'Egress'],
       ingress: [{ from: [functions], ports: [tcp(BROWSERS_PORT)] }],
       egress: [
-        { to: [podsOf(gateway.podNamespace, gateway.podLabels)], ports: [{ protocol: 'TCP' }] },
+        { to: [podsOf(gateway.podNamespace, gateway.podLabels)], ports: listenerPorts(gateway).map(tcp) },
         ...(browsers.egress.length === 0
           ? []
           : [{ to: browsers.egress.map(block), ports: [tcp(gateway.port)] }]),
@@ -170,17 +173,55 @@ export function channelPlan(config: StackConfig) {
   });
 }
 
+/** Envoy Gateway adds this to ports below 1024: its pods cannot listen there. */
+const UNPRIVILEGED = 10_000;
+
+/** Policies apply to the ports of pods, behind the port of their Service. */
+function listenerPorts({ port, listenerPort = port }: StackConfig['gateway']): number[] {
+  return listenerPort < 1_024 ? [listenerPort, listenerPort + UNPRIVILEGED] : [listenerPort];
+}
+
+/** Components of pods that run the functions' image with its rights. */
+const CALLERS = ['functions', 'reaper', 'lifecycle', 'snapshots-clean', 'warm-pool'] as const;
+
 /**
- * Ingress of the stack's own pods: the gateway reaches the API, sandboxes the channel. The CronJobs
- * have none. Egress stays open: the addresses of the database, the identity provider and the API
- * server are not known here, and several network plugins match an API server with no address range.
+ * What the functions and the scheduled jobs call. The addresses of the database, the identity
+ * provider and the API server are not known here, and several network plugins match an API server
+ * with no address range: their ports are open to any address, which excludes metadata services.
+ * Nothing calls the jobs; the next policy opens the functions.
  */
+export function callsPlan(config: StackConfig) {
+  const { namespaces, gateway, functions } = config;
+  const { [COMPONENT]: _, ...labels } = componentLabels('functions');
+  const own = (component: 'browsers' | 'broker') => podsOf(namespaces.functions, componentLabels(component));
+  return {
+    metadata: ownMetadata(config, 'porthole-calls'),
+    spec: {
+      podSelector: {
+        matchLabels: labels,
+        matchExpressions: [{ key: COMPONENT, operator: 'In', values: [...CALLERS] }],
+      },
+      policyTypes: ['Ingress', 'Egress'],
+      egress: [
+        // Anywhere: caches of DNS may listen on the node.
+        { ports: TO_DNS.ports },
+        { to: [podsOf(namespaces.previews, SANDBOX_POD_LABELS)], ports: [tcp(GUEST_PORT)] },
+        { to: [podsOf(gateway.podNamespace, gateway.podLabels)], ports: listenerPorts(gateway).map(tcp) },
+        ...(config.browsers === undefined ? [] : [{ to: [own('browsers')], ports: [tcp(BROWSERS_PORT)] }]),
+        ...(config.broker === undefined ? [] : [{ to: [own('broker')], ports: [tcp(BROKER_PORT)] }]),
+        { ports: functions.egressPorts.map(tcp) },
+      ],
+    },
+  };
+}
+
+/** Ingress of the functions: the gateway reaches the API, sandboxes the channel. */
 export function functionsPlan(config: StackConfig) {
   const { namespaces, gateway, functions, sandboxes } = config;
   return {
     metadata: ownMetadata(config, 'porthole-functions'),
     spec: {
-      podSelector: { matchLabels: STACK_LABELS },
+      podSelector: { matchLabels: componentLabels('functions') },
       policyTypes: ['Ingress'],
       ingress: [
         {

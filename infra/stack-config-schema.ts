@@ -166,6 +166,12 @@ const Functions = {
     .describe(
       "Other pods that may connect to the API's port, e.g. Prometheus: `{namespace, podLabels?}` each; without `podLabels` all pods of the namespace",
     ),
+  egressPorts: z
+    .array(whole(1, 65_535))
+    .default([443, 6_443, 5_432])
+    .describe(
+      'Ports that its pods and the scheduled jobs may call anywhere: of the API server (of its pods or nodes, not of the Service), the database, the identity provider and the archives',
+    ),
   existingSecret: label
     .optional()
     .describe(

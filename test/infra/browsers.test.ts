@@ -123,7 +123,11 @@ test('browsers are reached by the functions alone, and reach the gateway and DNS
       },
     ],
     egress: [
-      { to: [podsOf('traefik', { app: 'traefik' })], ports: [{ protocol: 'TCP' }] },
+      {
+        to: [podsOf('traefik', { app: 'traefik' })],
+        // The second is that of Envoy Gateway's pods.
+        ports: [443, 10_443].map((port) => ({ protocol: 'TCP', port })),
+      },
       {
         to: [{ ipBlock: { cidr: '203.0.113.7/32', except: [] } }],
         ports: [{ protocol: 'TCP', port: 443 }],

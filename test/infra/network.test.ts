@@ -11,6 +11,7 @@ import {
   functionsPlan,
   internetPlan,
   toBrokerPlan,
+  callsPlan,
 } from '../../infra/network.ts';
 import { readStackConfig } from '../../infra/read-stack-config.ts';
 import { stackFile, values } from './support/stack-files.ts';
@@ -269,7 +270,13 @@ describe("the network of the stack's own pods", () => {
     const { metadata, spec } = functionsPlan(config());
     expect(metadata).toMatchObject({ name: 'porthole-functions', namespace: 'porthole' });
     expect(spec).toEqual({
-      podSelector: { matchLabels: { 'app.kubernetes.io/part-of': 'porthole' } },
+      podSelector: {
+        matchLabels: {
+          'app.kubernetes.io/part-of': 'porthole',
+          'app.kubernetes.io/name': 'porthole',
+          'app.kubernetes.io/component': 'functions',
+        },
+      },
       policyTypes: ['Ingress'],
       ingress: [
         { from: [from('traefik', { app: 'traefik' })], ports: [api] },
@@ -279,6 +286,39 @@ describe("the network of the stack's own pods", () => {
         },
       ],
     });
+  });
+
+  test('lets the functions and the jobs out to what they call, and lets nothing in to the jobs', () => {
+    const plan = callsPlan(config({ 'porthole:functions': { image: 'x', egressPorts: [443, 6_432] } })).spec;
+    expect(plan.podSelector.matchExpressions).toEqual([
+      {
+        key: 'app.kubernetes.io/component',
+        operator: 'In',
+        values: ['functions', 'reaper', 'lifecycle', 'snapshots-clean', 'warm-pool'],
+      },
+    ]);
+    expect([plan.policyTypes, 'ingress' in plan]).toEqual([['Ingress', 'Egress'], false]);
+    const [dns, ...rest] = plan.egress;
+    expect(dns).toMatchObject({ ports: [{ port: 53 }, { port: 53 }] });
+    expect(rest).toEqual([
+      {
+        to: [from('agentweaver', { 'porthole.sandbox.users.io/role': 'sandbox' })],
+        ports: [{ protocol: 'TCP', port: 2790 }],
+      },
+      {
+        to: [from('traefik', { app: 'traefik' })],
+        ports: [
+          { protocol: 'TCP', port: 443 },
+          { protocol: 'TCP', port: 10_443 },
+        ],
+      },
+      {
+        ports: [
+          { protocol: 'TCP', port: 443 },
+          { protocol: 'TCP', port: 6_432 },
+        ],
+      },
+    ]);
   });
 
   test('lets sandboxes in nowhere without the channel', () => {

@@ -105,6 +105,7 @@ describe('the program', () => {
       'networking.k8s.io/v1:NetworkPolicy agentweaver/porthole-sandboxes-channel',
       'networking.k8s.io/v1:NetworkPolicy agentweaver/porthole-sandboxes-closed',
       'networking.k8s.io/v1:NetworkPolicy agentweaver/porthole-sandboxes-internet',
+      'networking.k8s.io/v1:NetworkPolicy porthole/porthole-calls',
       'networking.k8s.io/v1:NetworkPolicy porthole/porthole-functions',
       'policy/v1:PodDisruptionBudget porthole/porthole',
       'rbac.authorization.k8s.io/v1:ClusterRole -/porthole-zone:preview.test',
