@@ -58,41 +58,43 @@ export function ApprovalDock({ waiting, forget, user }: ApprovalDockProps) {
               </Button>
             </header>
           )}
-          {shown.length < 2 ? null : (
-            <Together
-              // A confirmation is for the requests that it names.
-              key={shown.map(({ request_id: id }) => id).join()}
-              approvals={shown}
-              armed={armed}
-              onBegin={(id) => decided.current.set(id, [id])}
-              onEnd={(ids, words) => {
-                announce(words);
-                ids.forEach(forget);
-              }}
-            />
-          )}
-          {shown.map((each, at) => (
-            <ApprovalCard
-              key={each.request_id}
-              approval={each}
-              waiting={waiting}
-              user={user}
-              isFirst={at === 0}
-              armed={armed}
-              confirming={confirming === each.request_id}
-              onConfirming={(on) => setConfirming(on ? each.request_id : undefined)}
-              onDecide={(ids) => decided.current.set(each.request_id, ids)}
-              onEnd={(words, ids) => {
-                decided.current.set(each.request_id, ids);
-                announce(words);
-                ids.forEach(forget);
-              }}
-            />
-          ))}
-          {!folded && waiting.length > SHOWN ? (
-            <p className="notice quiet">{waiting.length - SHOWN} more come up as you decide.</p>
-          ) : null}
-          {notice === undefined ? null : <p className="notice">{notice}</p>}
+          <div className="dock-list">
+            {shown.length < 2 ? null : (
+              <Together
+                // A confirmation is for the requests that it names.
+                key={shown.map(({ request_id: id }) => id).join()}
+                approvals={shown}
+                armed={armed}
+                onBegin={(id) => decided.current.set(id, [id])}
+                onEnd={(ids, words) => {
+                  announce(words);
+                  ids.forEach(forget);
+                }}
+              />
+            )}
+            {shown.map((each, at) => (
+              <ApprovalCard
+                key={each.request_id}
+                approval={each}
+                waiting={waiting}
+                user={user}
+                isFirst={at === 0}
+                armed={armed}
+                confirming={confirming === each.request_id}
+                onConfirming={(on) => setConfirming(on ? each.request_id : undefined)}
+                onDecide={(ids) => decided.current.set(each.request_id, ids)}
+                onEnd={(words, ids) => {
+                  decided.current.set(each.request_id, ids);
+                  announce(words);
+                  ids.forEach(forget);
+                }}
+              />
+            ))}
+            {!folded && waiting.length > SHOWN ? (
+              <p className="notice quiet">{waiting.length - SHOWN} more come up as you decide.</p>
+            ) : null}
+            {notice === undefined ? null : <p className="notice">{notice}</p>}
+          </div>
         </section>
       )}
     </div>
