@@ -18,6 +18,7 @@ import type { EditorOptions } from '#core/editor/editor-limits.ts';
 import type { ToolPrograms } from '#core/editor/execute-tool.ts';
 import type { PreviewOptions } from '#core/previews/preview-limits.ts';
 import type { LifecycleLimits } from '#core/sandboxes/sandbox-lifecycle.ts';
+import type { MakeRoom } from '#core/sandboxes/make-room.ts';
 import type { Quotas } from '#core/sandboxes/sandbox-quotas.ts';
 import type { BucketOptions } from '#core/mounts/resolve-mount.ts';
 import type { Sharing } from '#core/runs/run-records.ts';
@@ -75,6 +76,8 @@ export interface Services {
   readonly runSharing: Sharing;
   /** Limits per person. */
   readonly quotas: Quotas;
+  /** Where one person has the machine: stops an unattended sandbox instead of refusing one. */
+  readonly makeRoom: MakeRoom | undefined;
   /** Maximum number of running sandboxes of all people together; 0: no limit. */
   readonly maxInstances: number;
   /** When sandboxes are stopped and destroyed. */

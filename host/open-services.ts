@@ -27,6 +27,7 @@ import { publishingPlane } from '#core/previews/preview-events.ts';
 import { guestsOf } from '#core/processes/guest.ts';
 import { GuestWatcher } from '#core/processes/watch-guests.ts';
 import { ManagedPool } from '#core/sandboxes/managed-pool.ts';
+import { makeRoom } from '#core/sandboxes/make-room.ts';
 import { SandboxActivity } from '#core/sandboxes/sandbox-activity.ts';
 import { createSandboxEventPublisher } from '#core/sandboxes/sandbox-event-publisher.ts';
 import type { WakingClock } from '#core/shared/clock-and-ids.ts';
@@ -238,6 +239,9 @@ export async function openServices({
       oidcIssuer: config.oidc?.issuer,
       quotas: config.quotas,
       uploads: config.uploads,
+      makeRoom: config.hasOneUser
+        ? (owner) => makeRoom({ records, provider, plane, clock, place }, owner)
+        : undefined,
       runSharing: config.runSharing,
       maxInstances: config.pool.maxInstances,
       life: config.life,

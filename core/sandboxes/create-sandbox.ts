@@ -13,6 +13,7 @@ import { POOL_OWNER } from './sandbox-owner.ts';
 import { binds, quotaExceeded, quotaOf, type Quotas } from './sandbox-quotas.ts';
 import { requireSkills } from '../skills/require-skills.ts';
 import { destroySandbox } from './end-sandbox.ts';
+import type { MakeRoom } from './make-room.ts';
 
 /** What makes a sandbox of an id. */
 export interface MakeSandboxDeps {
@@ -37,6 +38,8 @@ export interface CreateSandboxDeps extends MakeSandboxDeps, Omit<CatalogueDeps, 
    * do not count. @default 0: no limit
    */
   readonly maxInstances?: number | undefined;
+  /** @default a request over quota is refused */
+  readonly makeRoom?: MakeRoom | undefined;
 }
 
 export interface NewSandbox {
@@ -124,16 +127,22 @@ export function itself(sandbox: SandboxRecord): Promise<SandboxRecord> {
  * @throws PortholeError `quota_exceeded`, `sandbox_exists`, `capacity_exceeded`
  */
 export async function reserveSandbox(
-  deps: MakeSandboxDeps & Pick<CreateSandboxDeps, 'quotas' | 'maxInstances' | 'network'>,
+  deps: MakeSandboxDeps & Pick<CreateSandboxDeps, 'quotas' | 'maxInstances' | 'network' | 'makeRoom'>,
   id: string,
   asked: NewSandbox,
 ): Promise<Extract<Reservation, { kind: 'reserved' | 'same_session' | 'id_taken' }>> {
   const wanted = await withNetwork(deps, asked);
   const quotaLimits = quotaLimitsOf(deps, wanted.owner);
-  const reservation = await deps.records.capacity.reserve(newRecord(deps, id, wanted), quotaLimits);
+  const reserve = () => deps.records.capacity.reserve(newRecord(deps, id, wanted), quotaLimits);
+  let reservation = await reserve();
+  if (reservation.kind === 'over_quota' && (await deps.makeRoom?.(wanted.owner)) === true) {
+    reservation = await reserve();
+  }
   if (reservation.kind === 'over_quota') {
     const more = { sandboxes: 1, ...deps.provider.defaultSize, ...wanted.resources };
-    throw quotaExceeded(quotaOf(deps.quotas, wanted.owner), reservation.used, more);
+    const running = await deps.records.capacity.wantedBy(wanted.owner, deps.place);
+    const quota = quotaOf(deps.quotas, wanted.owner);
+    throw quotaExceeded(quota, reservation.used, more, running, deps.clock.now());
   }
   if (reservation.kind === 'same_name') {
     throw new PortholeError(

@@ -7,6 +7,7 @@ import type { Records } from '../shared/records.ts';
 import { quotaLimitsOf } from './create-sandbox.ts';
 import { checkSandboxId } from './sandbox-owner.ts';
 import type { Sandboxes } from './sandbox-provider.ts';
+import type { MakeRoom } from './make-room.ts';
 import { quotaExceeded, quotaOf, type Quotas } from './sandbox-quotas.ts';
 import type { SandboxRecord } from './sandbox-records.ts';
 import { noteTurnOwner } from './turn-owners.ts';
@@ -41,6 +42,8 @@ interface ResumeSandboxDeps {
   readonly clock: Clock;
   /** What each owner may have running. */
   readonly quotas: Quotas;
+  /** @default a resume over quota is refused */
+  readonly makeRoom?: MakeRoom | undefined;
 }
 
 /**
@@ -56,16 +59,19 @@ export function resumeSandbox(deps: ResumeSandboxDeps, sandbox: SandboxRecord): 
 }
 
 async function resume(
-  { records, provider, clock, quotas }: ResumeSandboxDeps,
+  { records, provider, clock, quotas, makeRoom }: ResumeSandboxDeps,
   sandbox: SandboxRecord,
 ): Promise<SandboxRecord> {
   const now = clock.now();
   await records.sandboxes.touch(sandbox, now);
   const { owner } = sandbox;
-  const woken = await records.capacity.wake(sandbox, now, quotaLimitsOf({ quotas, provider }, owner));
+  const wake = () => records.capacity.wake(sandbox, now, quotaLimitsOf({ quotas, provider }, owner));
+  let woken = await wake();
+  if (typeof woken !== 'string' && (await makeRoom?.(owner)) === true) woken = await wake();
   if (typeof woken !== 'string') {
     const more = { sandboxes: 1, ...provider.defaultSize, ...sandbox.resources, diskMb: 0 };
-    throw quotaExceeded(quotaOf(quotas, owner), woken, more);
+    const running = await records.capacity.wantedBy(owner, sandbox.place);
+    throw quotaExceeded(quotaOf(quotas, owner), woken, more, running, now);
   }
   // Single-flight in this process: otherwise each caller would inspect, wait and probe by itself.
   await joined(records.sandboxes, `resume ${sandbox.id}`, () => provider.resume(sandbox.id));

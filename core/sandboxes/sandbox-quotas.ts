@@ -1,6 +1,7 @@
 import { PortholeError } from '../errors.ts';
 import type { Owner } from '../shared/clock-and-ids.ts';
 import type { SandboxSize } from './sandbox-provider.ts';
+import type { SandboxRecord } from './sandbox-records.ts';
 
 /**
  * An owner's usage: sandboxes that run or are being created, with their CPUs and memory; disk
@@ -69,16 +70,45 @@ export function isWithin(quota: Quota, used: Usage, more: Usage): boolean {
   });
 }
 
-/** The error for a request over quota: states the usage and limit of each dimension. */
-export function quotaExceeded(quota: Quota, used: Usage, more: Usage): PortholeError {
+/** What the owner has running, for the remedy. */
+export type Running = Pick<SandboxRecord, 'id' | 'name' | 'lastActiveAt'>;
+
+/** Sandboxes that the remedy names. */
+const NAMED = 3;
+
+/**
+ * The error for a request over quota: states the usage and limit of each dimension, and names the
+ * sandboxes that are unused for the longest.
+ */
+export function quotaExceeded(
+  quota: Quota,
+  used: Usage,
+  more: Usage,
+  running: readonly Running[] = [],
+  now = new Date(),
+): PortholeError {
   const bound = NAMES.filter((name) => quota[name] != null);
   const have = bound.map((name) => `${used[name]} of the ${quota[name]} ${DIMENSIONS[name]}`);
   const want = bound.map((name) => `${more[name]} ${more[name] === 1 ? ONE[name] : DIMENSIONS[name]}`);
   return new PortholeError(
     'quota_exceeded',
     `You have ${listed(have)} that you may have at a time, and this takes ${listed(want)} more`,
-    { remedy: 'stop or delete a sandbox, or let an administrator raise PORTHOLE_QUOTAS.' },
+    {
+      remedy: `stop or delete a sandbox${examples(running, now)}, or let an administrator raise PORTHOLE_QUOTAS.`,
+    },
   );
+}
+
+function examples(running: readonly Running[], now: Date): string {
+  const oldest = running
+    .toSorted((a, b) => a.lastActiveAt.getTime() - b.lastActiveAt.getTime())
+    .slice(0, NAMED)
+    .map(({ id, name, lastActiveAt }) => {
+      const minutes = Math.max(0, Math.floor((now.getTime() - lastActiveAt.getTime()) / 60_000));
+      const title = name === null ? '' : `${JSON.stringify(name)}, `;
+      return `${id} (${title}${minutes === 0 ? 'used just now' : `unused for ${minutes} min`})`;
+    });
+  return oldest.length === 0 ? '' : `, such as ${listed(oldest)}`;
 }
 
 /** The error for one run or preview too many. */

@@ -16,7 +16,7 @@ import { joined } from '../shared/concurrency.ts';
 import { noteTurnOwner } from './turn-owners.ts';
 
 export type UseSandboxDeps = MakeSandboxDeps &
-  Pick<CreateSandboxDeps, 'quotas' | 'maxInstances'> &
+  Pick<CreateSandboxDeps, 'quotas' | 'maxInstances' | 'makeRoom'> &
   EndSandboxDeps;
 
 /** Losing the race for an id this often means that a client creates and deletes it in a loop. */

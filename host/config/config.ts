@@ -5,6 +5,7 @@ import type { NetworkMode } from '#core/network/network-policy.ts';
 import { closestName } from '#core/sandboxes/closest-name.ts';
 import { SHIPPED_IMAGES } from '#core/images/image-catalogue.ts';
 import { endpointOf } from '#core/network/network-host.ts';
+import { machineMemory, withDefaults } from './default-quotas.ts';
 import { accessKeys, archiveCredentials, contradictions, isOnOneMachine } from './contradictions.ts';
 import { DOCKER_IMAGE, type Environment, EnvironmentSchema } from './environment-schema.ts';
 
@@ -96,7 +97,9 @@ function shape(env: Environment) {
       serviceKind: env.PORTHOLE_GATEWAY_SERVICE_KIND,
       publicPort: env.PORTHOLE_GATEWAY_PORT,
     }),
-    quotas: env.PORTHOLE_QUOTAS,
+    /** Its only user is `local`, on the user's own machine. */
+    hasOneUser: hasOneUser(env),
+    quotas: withDefaults(env.PORTHOLE_QUOTAS, hasOneUser(env) ? machineMemory() : undefined),
     requestLimits: env.PORTHOLE_REQUEST_LIMITS,
     network: Object.freeze({
       default: env.PORTHOLE_NETWORK_DEFAULT ?? usualNetwork(env),
@@ -209,6 +212,13 @@ function shape(env: Environment) {
         accessKeys(env.R2_ACCESS_KEY_ID, env.R2_SECRET_ACCESS_KEY),
     }),
   };
+}
+
+/** No key and no identity provider: every caller is `local`. */
+function hasOneUser(env: Environment): boolean {
+  const { SANDBOX_API_KEY: key, PORTHOLE_API_KEYS: keys, OIDC_ISSUER: issuer } = env;
+  const isOpen = key === undefined && keys === undefined && issuer === undefined;
+  return isOpen && isOnOneMachine({ provider: env.PORTHOLE_PROVIDER });
 }
 
 /** Sandboxes on a user's own machine need packages; a cluster's default stays unchanged. */

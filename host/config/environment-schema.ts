@@ -196,7 +196,7 @@ export const EnvironmentSchema = z.object({
   PORTHOLE_QUOTAS: json(QuotasSchema)
     .prefault('{}')
     .describe(
-      'Quotas per user, JSON {default: {sandboxes, runs, previews, cpu, memory_mb, disk_mb}, users: {user: the same}}; null: no limit; by default 10 sandboxes, 100 active runs and 10 previews. The service key has a quota only if `service` is listed',
+      'Quotas per user, JSON {default: {sandboxes, runs, previews, cpu, memory_mb, disk_mb}, users: {user: the same}}; null: no limit; by default 10 sandboxes (without keys, on one machine: one for each 512 MiB of its memory, 10 to 100), 100 active runs and 10 previews. The service key has a quota only if `service` is listed',
     ),
   PORTHOLE_REQUEST_LIMITS: json(RequestLimitsSchema)
     .prefault('{}')

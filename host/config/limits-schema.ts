@@ -14,9 +14,9 @@ const OwnQuota = z.strictObject({
   previews: wholeAmount.nullish(),
   ...quota,
 });
-/** More than a person manages, and few enough for one machine. */
 const DefaultQuota = z.strictObject({
-  sandboxes: wholeAmount.nullable().default(10),
+  // Its default depends on the machine: `default-quotas.ts`.
+  sandboxes: wholeAmount.nullish(),
   runs: wholeAmount.nullable().default(100),
   // Half of the default for all users, so that one person cannot take all.
   previews: wholeAmount.nullable().default(10),

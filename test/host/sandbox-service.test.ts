@@ -267,8 +267,9 @@ describe('sandboxes as a service', () => {
       expect(refused?.json()).toEqual({
         code: 'quota_exceeded',
         retryable: true,
-        error:
-          'You have 3 of the 3 sandboxes that you may have at a time, and this takes 1 sandbox more: stop or delete a sandbox, or let an administrator raise PORTHOLE_QUOTAS.',
+        error: expect.stringMatching(
+          /^You have 3 of the 3 sandboxes that you may have at a time, and this takes 1 sandbox more: stop or delete a sandbox, such as \w+ \(.*\), \w+ \(.*\) and \w+ \(.*\), or let an administrator raise PORTHOLE_QUOTAS\.$/,
+        ),
       });
     });
 

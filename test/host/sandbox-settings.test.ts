@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { findCgroups } from '#adapters/local/sandbox-cgroup.ts';
 import { missingFor } from '#test/adapters/local/machine.ts';
 import { suite } from '#test/support/suite.ts';
+import { machineMemory, sandboxesFor } from '#host/config/default-quotas.ts';
 import { type Answer, startTestHost, type TestHost } from '#test/support/in-process-host.ts';
 import { execute } from './support/commands.ts';
 import { ALICE, BOB, PEOPLE } from './support/people.ts';
@@ -196,11 +197,11 @@ describe('what a sandbox is made with', () => {
 });
 
 describe('quotas', () => {
-  test('allow 10 sandboxes where nothing is configured', async () => {
+  test('allow as many sandboxes as the memory allows where nothing is configured', async () => {
     const porthole = await startTestHost({ PORTHOLE_QUOTAS: '{}' });
     try {
       expect((await porthole.call('GET', '/api/quota')).json()).toMatchObject({
-        limits: { sandboxes: 10, cpu: null, memory_mb: null, disk_mb: null },
+        limits: { sandboxes: sandboxesFor(machineMemory()), cpu: null, memory_mb: null, disk_mb: null },
       });
     } finally {
       await porthole.end();
